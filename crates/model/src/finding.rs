@@ -1,0 +1,44 @@
+//! Remarks on validity or result, with their remedy.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a finding matters.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// Some numbers are worse than they could be; they say which.
+    Warning,
+    /// Numbers of this run should not be used before this is mended.
+    Serious,
+}
+
+impl Severity {
+    /// The word that people read.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Serious => "serious",
+        }
+    }
+}
+
+/// A remark on validity or result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Finding {
+    /// Its kind, such as `ruler.sibling-busy`; the same in every run.
+    pub id: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about: a CPU, a clock, a workload.
+    pub about: String,
+    /// What was seen, with numbers and units.
+    pub text: String,
+    /// What would help; a command where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}

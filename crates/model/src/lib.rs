@@ -1,0 +1,24 @@
+//! The words that everybody uses, as types.
+//!
+//! This crate is the bottom of the dependency graph: quantities with their units, counts with their
+//! clocks, sets of CPUs, instruction sets, reasons for absence, statistics, the [`record`] that a run
+//! produces and the [`page`] that views render. It is pure: no I/O, no clock, no environment, so that
+//! whatever is computed here can be computed again on another machine, a year later.
+
+pub mod cpus;
+pub mod finding;
+pub mod isa;
+pub mod name;
+pub mod page;
+pub mod quantity;
+pub mod record;
+pub mod stats;
+pub mod ticks;
+pub mod unavailable;
+
+pub use cpus::{CpuId, CpuSet};
+pub use finding::{Finding, Severity};
+pub use isa::Isa;
+pub use quantity::{Hertz, Seconds, Unit};
+pub use ticks::{Rate, Ticks};
+pub use unavailable::{Known, Obstacle, Unavailable};

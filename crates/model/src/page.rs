@@ -1,0 +1,209 @@
+//! The page: what a reader is told, before anybody decides how it looks.
+//!
+//! Areas turn records into blocks (tables, plots, sentences); views turn blocks into text, Markdown
+//! or HTML. Numbers are already rounded and carry their prefix here, so that every view prints the
+//! same ones.
+
+/// A whole page.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// Its blocks, top to bottom.
+    pub blocks: Vec<Block>,
+}
+
+/// How a piece of text is meant. Views may colour by it; no meaning rests on colour alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    /// As usual.
+    #[default]
+    Plain,
+    /// Of less weight.
+    Faint,
+    /// Better than it might be.
+    Good,
+    /// To be careful with.
+    Warning,
+    /// Not to be relied on.
+    Serious,
+    /// The one to look at.
+    Strong,
+}
+
+/// A piece of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// The page's title, with a line under it.
+    Title {
+        /// The title.
+        text: String,
+        /// What stands under it.
+        subtitle: String,
+    },
+    /// A heading.
+    Heading(String),
+    /// Label and value pairs in a box.
+    Box(Vec<(String, Text)>),
+    /// Running text.
+    Paragraph(Text),
+    /// Short sentences, one to a line.
+    List(Vec<Text>),
+    /// Remarks, each with a mark of its weight and a remedy.
+    Remarks(Vec<Remark>),
+    /// A table.
+    Table(Table),
+    /// Horizontal bars.
+    Bars(Bars),
+    /// Lines over a numeric axis.
+    Lines(Lines),
+}
+
+/// A piece of text with its tone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// How it is meant.
+    pub tone: Tone,
+}
+
+impl Text {
+    /// Text of that tone.
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Text { text: text.into(), tone }
+    }
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Text { text: text.into(), tone: Tone::Plain }
+    }
+}
+
+/// A remark with its weight and remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The word in front: `warning`, `not measured`.
+    pub mark: Text,
+    /// What it is about.
+    pub about: String,
+    /// What was seen.
+    pub text: String,
+    /// What would help.
+    pub remedy: Option<String>,
+}
+
+/// How a column stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table. Every row has as many cells as there are columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// What it shows, with units and which direction is better.
+    pub caption: String,
+    /// Headers with their alignment.
+    pub columns: Vec<(String, Align)>,
+    /// Rows of cells.
+    pub rows: Vec<Vec<Text>>,
+    /// Remarks under the table, such as what a mark means.
+    pub notes: Vec<String>,
+}
+
+/// Horizontal bars: one label and one value each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// What they show, with unit and which direction is better.
+    pub caption: String,
+    /// Bars, top to bottom.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// What it is.
+    pub label: String,
+    /// Its length, in the unit of the caption.
+    pub value: f64,
+    /// The value as text, with its unit.
+    pub text: String,
+}
+
+/// Lines over a numeric axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lines {
+    /// What they show.
+    pub caption: String,
+    /// The horizontal axis: name with unit.
+    pub x: String,
+    /// The vertical axis: name with unit.
+    pub y: String,
+    /// The lines: name and points.
+    pub lines: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+/// Numbers with prefixes, for people.
+pub mod si {
+    use crate::quantity::Unit;
+
+    /// `2.593 GHz`, `41.3 ns`, `0.12 %`: four significant digits and the SI prefix that fits.
+    pub fn format(value: f64, unit: Unit) -> String {
+        match unit {
+            Unit::Hertz | Unit::Second | Unit::PerSecond => prefixed(value, unit.symbol()),
+            Unit::SecondPerOp => prefixed(value, "s"),
+            Unit::CyclePerOp | Unit::Cycle => format!("{value:.2}"),
+            Unit::One => format!("{:.2} %", value * 100.0),
+            Unit::Count => format!("{value:.0}"),
+            Unit::Byte => bytes(value),
+        }
+    }
+
+    fn prefixed(value: f64, symbol: &str) -> String {
+        const PREFIXES: [(f64, &str); 7] =
+            [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
+        let (scale, prefix) = PREFIXES
+            .into_iter()
+            .find(|(scale, _)| value.abs() >= *scale * 0.999_95)
+            .unwrap_or((1e-9, "n"));
+        let scaled = value / scale;
+        let decimals = match scaled.abs() {
+            v if v >= 99.995 => 1,
+            v if v >= 9.9995 => 2,
+            _ => 3,
+        };
+        format!("{scaled:.decimals$} {prefix}{symbol}")
+    }
+
+    /// Memory sizes use powers of 1,024, as caches and DIMMs do.
+    fn bytes(value: f64) -> String {
+        const STEPS: [(f64, &str); 4] = [
+            (1024.0 * 1024.0 * 1024.0, "GiB"),
+            (1024.0 * 1024.0, "MiB"),
+            (1024.0, "KiB"),
+            (1.0, "B"),
+        ];
+        let (scale, name) = STEPS.into_iter().find(|s| value >= s.0).unwrap_or((1.0, "B"));
+        let scaled = value / scale;
+        let whole = (scaled - scaled.round()).abs() < 0.05;
+        if whole { format!("{scaled:.0} {name}") } else { format!("{scaled:.1} {name}") }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn prefixes_fit() {
+            assert_eq!(format(2.5934e9, Unit::Hertz), "2.593 GHz");
+            assert_eq!(format(41.26e-9, Unit::SecondPerOp), "41.26 ns");
+            assert_eq!(format(0.999_99e-6, Unit::Second), "1.000 us");
+            assert_eq!(format(0.0012, Unit::One), "0.12 %");
+            assert_eq!(format(32.0 * 1024.0, Unit::Byte), "32 KiB");
+        }
+    }
+}

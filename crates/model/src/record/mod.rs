@@ -1,0 +1,359 @@
+//! The record: everything that one run measured, and under which conditions.
+//!
+//! The record is the product; everything shown is a pure function of it (invariant I2). It is JSON in
+//! SI base units with one `schema` string, additive within a major version: readers of the same major
+//! keep what they do not know out of the way, and refuse another major.
+
+mod read;
+mod samples;
+
+pub use read::{ReadError, read};
+pub use samples::Samples;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::{CpuId, CpuSet};
+use crate::finding::Finding;
+use crate::quantity::{Hertz, Unit};
+use crate::stats::Summary;
+use crate::unavailable::{Known, Unavailable};
+
+/// The schema that this version writes. Its major number (after the slash) must match to be read.
+pub const SCHEMA: &str = "cpudyno.record/1";
+
+/// Everything that one run measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(title = "cpudyno record")]
+pub struct Record {
+    /// Name and major version of this format: `cpudyno.record/1`.
+    pub schema: String,
+    /// The program that measured.
+    pub tool: Tool,
+    /// When, how long, and what was asked.
+    pub run: Run,
+    /// The machine, as it describes itself.
+    pub machine: Machine,
+    /// What could change between two runs on one machine.
+    pub conditions: Conditions,
+    /// What was read, with resolution and own cost.
+    pub instruments: Vec<Instrument>,
+    /// The numbers.
+    pub series: Vec<Series>,
+    /// Remarks on validity and result.
+    pub findings: Vec<Finding>,
+}
+
+/// The program that measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Tool {
+    /// `cpudyno`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it was built for, such as `x86_64-linux`.
+    pub target: String,
+}
+
+/// When, how long, and what was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Run {
+    /// Tells runs apart; random.
+    pub id: String,
+    /// When it began: RFC 3339, UTC.
+    pub started: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// The command with its arguments; paths are left out (they may name people).
+    pub command: Vec<String>,
+    /// The name of the simulated machine, where nothing was measured at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
+    /// The signal that ended the run early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<String>,
+    /// What was planned, and how much of it was done.
+    pub plan: Plan,
+    /// How the live text was laid out, so that `show` can print the same bytes.
+    pub presentation: Presentation,
+}
+
+/// What was planned, and how much of it was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Plan {
+    /// The time that the run was given, in seconds.
+    pub budget_seconds: f64,
+    /// The CPUs that were measured, one per core where siblings are known.
+    pub cpus: CpuSet,
+    /// Why these CPUs.
+    pub placement: String,
+    /// The streams that were asked for.
+    pub workloads: Vec<String>,
+    /// Numbers of cores active at once.
+    pub active_cores: Vec<u32>,
+    /// Sweeps over all cells that were planned.
+    pub blocks_planned: u64,
+    /// Sweeps over all cells that were completed.
+    pub blocks_done: u64,
+    /// Seed of the order in which cells were measured.
+    pub seed: u64,
+}
+
+/// How text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Presentation {
+    /// Columns.
+    pub width: u16,
+    /// Whether colours were used.
+    pub colour: bool,
+    /// 0: the sheet; 1: with every instrument, condition and finding.
+    pub verbosity: u8,
+}
+
+/// A value that people read, or that is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum FactValue {
+    /// A number with its unit.
+    Number {
+        /// The number, in `unit`.
+        value: f64,
+        /// Its unit.
+        unit: Unit,
+    },
+    /// A text.
+    Text(String),
+}
+
+/// One thing that the machine says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Fact {
+    /// Its kind, such as `cpu.brand`; the same in every run.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What it says, or why it does not.
+    pub value: Known<FactValue>,
+}
+
+/// The machine, as it describes itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Machine {
+    /// Facts that do not change while it runs, in reading order.
+    pub facts: Vec<Fact>,
+    /// Who sits where.
+    pub topology: Topology,
+}
+
+impl Machine {
+    /// The fact of that id.
+    pub fn fact(&self, id: &str) -> Option<&Fact> {
+        self.facts.iter().find(|fact| fact.id == id)
+    }
+}
+
+/// Who sits where, as far as the kernel says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Topology {
+    /// CPUs that are online.
+    pub online: CpuSet,
+    /// CPUs that this process may use.
+    pub usable: CpuSet,
+    /// Where each usable CPU sits.
+    pub cpus: Vec<CpuPlace>,
+}
+
+/// Where a CPU sits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CpuPlace {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Its package (socket).
+    pub package: u32,
+    /// Its core; unique within a package.
+    pub core: u32,
+    /// CPUs of the same core, itself among them.
+    pub siblings: CpuSet,
+    /// CPUs that share its last-level cache; empty where the kernel does not say.
+    pub last_level_cache: CpuSet,
+    /// Its NUMA node, where the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+}
+
+/// What could change between two runs, before and after this one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Conditions {
+    /// Before the first measurement.
+    pub before: Vec<Fact>,
+    /// After the last one.
+    pub after: Vec<Fact>,
+}
+
+/// Something that was read, and how well it reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Instrument {
+    /// Its name, such as `tsc`.
+    pub id: String,
+    /// Where it is read from.
+    pub source: String,
+    /// What it measures, in words.
+    pub measures: String,
+    /// Its qualities, or why it could not be used.
+    #[serde(flatten)]
+    pub state: InstrumentState,
+}
+
+/// The qualities of an instrument, or why it could not be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum InstrumentState {
+    /// It could not be used.
+    Unavailable {
+        /// Why.
+        unavailable: Unavailable,
+    },
+    /// It was used.
+    Used {
+        /// The unit of what it reads.
+        unit: Unit,
+        /// Its smallest step, as measured, in `unit`.
+        resolution: f64,
+        /// What one reading costs, as measured, in seconds.
+        own_cost_seconds: f64,
+        /// Ticks per second, where it is a clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<CalibratedRate>,
+    },
+}
+
+/// The rate of a clock: where it comes from, and what other sources say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CalibratedRate {
+    /// The rate that was used.
+    pub hertz: Hertz,
+    /// The source that it was taken from.
+    pub chosen: String,
+    /// All sources.
+    pub sources: Vec<RateSource>,
+}
+
+/// What one source says of a clock's rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RateSource {
+    /// The source.
+    pub source: String,
+    /// Its rate in hertz, or why it says nothing.
+    pub hertz: Known<f64>,
+    /// How far it is from the chosen rate, in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disagreement_ppm: Option<f64>,
+    /// Whether it could disagree at all, or is derived from the same origin.
+    pub independent: bool,
+}
+
+/// Samples of one quantity for one workload, placement and CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Series {
+    /// The area that measured it, such as `turbo`.
+    pub area: String,
+    /// The workload, such as `avx256_fma`.
+    pub workload: String,
+    /// What the numbers mean: the id of a quantity, such as `clock`.
+    pub quantity: String,
+    /// Unit of samples and summary.
+    pub unit: Unit,
+    /// What else tells this series from its neighbours, such as `data: quiet`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// The CPU that the numbers belong to.
+    pub cpu: CpuId,
+    /// All CPUs that were active at the time, this one among them.
+    pub active: CpuSet,
+    /// How the host placed the active CPUs, as probed: series of different classes are never pooled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_class: Option<String>,
+    /// The numbers, or why there are none.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What disturbed it.
+    #[serde(default, skip_serializing_if = "Disturbance::is_none")]
+    pub disturbance: Disturbance,
+}
+
+impl Series {
+    /// The summary, where there are numbers.
+    pub fn summary(&self) -> Option<&Summary> {
+        match &self.outcome {
+            Outcome::Measured { summary, .. } => Some(summary),
+            Outcome::Unavailable { .. } => None,
+        }
+    }
+
+    /// The samples, block by block, where there are numbers.
+    pub fn samples(&self) -> Option<&Samples> {
+        match &self.outcome {
+            Outcome::Measured { samples, .. } => Some(samples),
+            Outcome::Unavailable { .. } => None,
+        }
+    }
+}
+
+/// Numbers, or why there are none; never both, never neither.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// Not measured.
+    Unavailable {
+        /// Why.
+        unavailable: Unavailable,
+    },
+    /// Measured.
+    Measured {
+        /// Every sample, by block.
+        samples: Samples,
+        /// Computed from the samples, so that a reader need not.
+        summary: Summary,
+    },
+}
+
+/// What disturbed a series, summed over its blocks. Zeros were counted; what could not be counted is
+/// a finding of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Disturbance {
+    /// Times that the kernel took the CPU away.
+    #[serde(default)]
+    pub involuntary_switches: u64,
+    /// Times that the thread was found on another CPU than its own.
+    #[serde(default)]
+    pub migrations: u64,
+    /// Page faults between first and last repetition.
+    #[serde(default)]
+    pub page_faults: u64,
+    /// Gaps longer than 10 us, seen by polling the clock between repetitions.
+    #[serde(default)]
+    pub gaps: u64,
+    /// Time lost in gaps, as a share of the time polled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_share: Option<f64>,
+    /// Blocks whose warm-up ended by its time limit, not because timings agreed.
+    #[serde(default)]
+    pub unsettled_blocks: u64,
+    /// Blocks in which the two rulers disagreed by more than 0.25 %; they are in the record, but not
+    /// in this series' samples.
+    #[serde(default)]
+    pub contended_blocks: u64,
+}
+
+impl Disturbance {
+    /// Whether nothing was counted at all.
+    pub fn is_none(&self) -> bool {
+        *self == Disturbance::default()
+    }
+}
+
+/// The JSON Schema of the record, generated from these types.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Record)
+}

@@ -1,0 +1,87 @@
+//! Samples by block, as they are or packed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{Summary, median};
+
+/// Samples by block, in the order of measuring. Packed when they are many: then each is rounded to
+/// the nearest `step` and counted, and the summary is computed from what is left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Samples {
+    /// Every sample as it was, block by block.
+    Plain(Vec<Vec<f64>>),
+    /// Counts of rounded samples.
+    Packed {
+        /// The width of a bin, in the unit of the series.
+        step: f64,
+        /// Bin number (sample / step, rounded) and how many samples fell into it, ascending.
+        packed: Vec<(i64, u64)>,
+        /// The median of each block, rounded to the same step.
+        block_medians: Vec<f64>,
+    },
+}
+
+impl Samples {
+    /// All samples, in no particular order (the middle of the bin where they are packed).
+    pub fn all(&self) -> Vec<f64> {
+        match self {
+            Samples::Plain(blocks) => blocks.iter().flatten().copied().collect(),
+            Samples::Packed { step, packed, .. } => packed
+                .iter()
+                .flat_map(|&(bin, count)| std::iter::repeat_n(bin as f64 * step, count as usize))
+                .collect(),
+        }
+    }
+
+    /// The median of each block that has samples, in the order of measuring.
+    pub fn block_medians(&self) -> Vec<f64> {
+        match self {
+            Samples::Plain(blocks) => blocks.iter().filter_map(|b| median(b)).collect(),
+            Samples::Packed { block_medians, .. } => block_medians.clone(),
+        }
+    }
+
+    /// The same samples rounded to `step` and counted.
+    #[must_use]
+    pub fn packed(&self, step: f64) -> Samples {
+        assert!(step > 0.0, "BUG: packing step {step}");
+        let mut bins: Vec<i64> = self.all().iter().map(|v| (v / step).round() as i64).collect();
+        bins.sort_unstable();
+        let round = |value: f64| (value / step).round() * step;
+        Samples::Packed {
+            step,
+            packed: bins.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect(),
+            block_medians: self.block_medians().into_iter().map(round).collect(),
+        }
+    }
+
+    /// The summary that belongs to these samples; `None` when there are none.
+    pub fn summary(&self) -> Option<Summary> {
+        Summary::of(&self.all(), &self.block_medians())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_keeps_every_sample_within_half_a_step() {
+        let plain = Samples::Plain(vec![vec![1.002, 0.999, 1.31], vec![2.0]]);
+        let packed = plain.packed(0.01);
+        assert_eq!(packed.all(), vec![1.0, 1.0, 1.31, 2.0]);
+        assert_eq!(packed.block_medians(), vec![1.0, 2.0]);
+        assert_eq!(packed.summary().unwrap().count, 4);
+    }
+
+    #[test]
+    fn both_forms_survive_json() {
+        for samples in
+            [Samples::Plain(vec![vec![1.5]]), Samples::Plain(vec![vec![1.5]]).packed(0.5)]
+        {
+            let text = serde_json::to_string(&samples).unwrap();
+            assert_eq!(serde_json::from_str::<Samples>(&text).unwrap(), samples);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Order statistics over samples. Nothing here assumes a distribution.
+
+use serde::{Deserialize, Serialize};
+
+/// The `q`-quantile of sorted, non-empty values, linearly interpolated (Hyndman and Fan, type 7).
+///
+/// # Panics
+/// When there are no values: a summary of nothing is `unavailable`, never a number.
+pub fn quantile_sorted(sorted: &[f64], q: f64) -> f64 {
+    assert!(!sorted.is_empty(), "BUG: quantile of nothing");
+    let position = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+}
+
+/// The `q`-quantile of values in any order; `None` when there are none.
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| quantile_sorted(&sorted, q))
+}
+
+/// The median; `None` when there are no values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// Fewer blocks than this give no interval: the spread of a few is no spread.
+pub const BLOCKS_FOR_INTERVAL: usize = 5;
+
+/// What a reader needs of a series. Every field can be computed again from the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Summary {
+    /// Number of samples that the summary rests on.
+    pub count: u64,
+    /// Number of blocks that the summary rests on.
+    pub blocks: u64,
+    /// Smallest sample.
+    pub min: f64,
+    /// 5th percentile.
+    pub p5: f64,
+    /// Median of all samples.
+    pub median: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// Largest sample.
+    pub max: f64,
+    /// Smallest and largest block median: how far the number moved during the whole run.
+    /// Absent with fewer than five blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_blocks: Option<[f64; 2]>,
+}
+
+impl Summary {
+    /// Summarises samples and the medians of their blocks; `None` when there are no samples.
+    pub fn of(samples: &[f64], block_medians: &[f64]) -> Option<Summary> {
+        let mut all = samples.to_vec();
+        all.sort_unstable_by(f64::total_cmp);
+        let (&min, &max) = (all.first()?, all.last()?);
+        let between = || {
+            let low = block_medians.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = block_medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            [low, high]
+        };
+        Some(Summary {
+            count: all.len() as u64,
+            blocks: block_medians.len() as u64,
+            min,
+            p5: quantile_sorted(&all, 0.05),
+            median: quantile_sorted(&all, 0.5),
+            p95: quantile_sorted(&all, 0.95),
+            max,
+            between_blocks: (block_medians.len() >= BLOCKS_FOR_INTERVAL).then(between),
+        })
+    }
+
+    /// Half the spread between blocks, relative to the median: the `± x %` of a number.
+    pub fn relative_uncertainty(&self) -> Option<f64> {
+        let [low, high] = self.between_blocks?;
+        (self.median > 0.0).then(|| (high - low) / 2.0 / self.median)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantiles_interpolate() {
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0], 0.5), Some(2.5));
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn fewer_than_five_blocks_have_no_interval() {
+        let of = |medians: &[f64]| Summary::of(medians, medians).unwrap().between_blocks;
+        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0]), None);
+        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 5.0]), Some([1.0, 5.0]));
+        assert_eq!(Summary::of(&[], &[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_summary_is_ordered_and_ignores_the_order_of_samples(
+            mut values in proptest::collection::vec(-1e9f64..1e9, 1..200)
+        ) {
+            let forward = Summary::of(&values, &[]).unwrap();
+            values.reverse();
+            prop_assert_eq!(forward, Summary::of(&values, &[]).unwrap());
+            let steps = [forward.min, forward.p5, forward.median, forward.p95, forward.max];
+            prop_assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Every system call, device and raw instruction that is not a kernel under test, behind safe
+//! functions. Together with `kernels` the only place where `unsafe` may stand (invariant I8).
+//!
+//! Functions here answer with `io::Error` or `None` and know nothing of records, findings or policy:
+//! turning an error into a reason with a remedy is the business of `machine`.
+
+pub mod adjtimex;
+pub mod affinity;
+pub mod clock;
+pub mod cpuid;
+pub mod host;
+pub mod perf_page;
+pub mod thread;
