@@ -1,0 +1,141 @@
+//! Which clock the cores hold, under which instructions, with how many of them active; and what each
+//! instruction costs in cycles of that clock.
+
+mod read;
+mod section;
+
+use model::page::{Block, Text};
+use model::record::Record;
+use model::{Finding, Severity, Unit};
+
+use super::{Area, Cell, Planning, Wishes, stream_parameters};
+use crate::rig::collect::Quantity;
+use crate::rig::protocol;
+use crate::streams;
+
+/// The area.
+pub struct Turbo;
+
+const AREA: &str = "turbo";
+
+static QUANTITIES: &[Quantity] = &[
+    Quantity {
+        id: "clock",
+        label: "clock",
+        unit: Unit::Hertz,
+        better: "higher is better",
+        doc: "Core clock right after 45 us of the payload at full density: 3 us of the multiply chain, \
+              whose length in cycles is known, between two stamps.",
+        guarded: true,
+        packing: 5e-4,
+        samples: |reduced| reduced.clock.clone(),
+    },
+    Quantity {
+        id: "quiet_clock",
+        label: "clock without payload",
+        unit: Unit::Hertz,
+        better: "higher is better",
+        doc: "Core clock with nothing but the ruler, before and after the payload: what the machine \
+              itself does meanwhile.",
+        guarded: true,
+        packing: 5e-4,
+        samples: |reduced| reduced.quiet_clock.clone(),
+    },
+    Quantity {
+        id: "cycles_per_op",
+        label: "cycles per op",
+        unit: Unit::CyclePerOp,
+        better: "lower is better",
+        doc: "Core cycles per op, against multiply chains right before and right after, n against 2n.",
+        guarded: true,
+        packing: 2e-4,
+        samples: |reduced| reduced.cycles_per_op.clone(),
+    },
+    Quantity {
+        id: "overhead",
+        label: "fixed cycles of a repetition",
+        unit: Unit::Cycle,
+        better: "",
+        doc: "Cycles of a repetition that do not grow with its iterations, the empty repetition \
+              subtracted; n against 2n keeps them out of the other numbers.",
+        guarded: true,
+        packing: 1e-3,
+        samples: |reduced| reduced.overhead_cycles.into_iter().collect(),
+    },
+];
+
+/// The stream that other areas report.
+const NOT_HERE: &str = "pause_only";
+
+impl Area for Turbo {
+    fn id(&self) -> &'static str {
+        AREA
+    }
+
+    fn weight(&self) -> f64 {
+        4.0
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
+    }
+
+    /// All streams on one core, then on all, then on the numbers between, so that a small budget
+    /// loses the middle of the sweep first.
+    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
+        let mut wishes = Wishes::default();
+        let mut loads = Vec::new();
+        for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
+            match streams::load(plan.machine, row, super::DATA) {
+                Ok(load) => loads.push((order, load)),
+                Err(reason) => wishes.absent.push((row.id, reason)),
+            }
+        }
+        let mut counts = plan.placement.active_counts(plan.topology);
+        if counts.len() > 2 {
+            let all = counts.pop();
+            counts.splice(1..1, all);
+        }
+        for count in counts {
+            wishes.cells.extend(loads.iter().map(|&(order, load)| Cell {
+                order,
+                load,
+                cpus: plan.placement.cpus[..count].to_vec(),
+                phases: protocol::clock_and_cycles(),
+                parameters: stream_parameters(),
+            }));
+        }
+        wishes
+    }
+
+    fn findings(&self, record: &Record) -> Vec<Finding> {
+        /// Less than this is what clocks do anyway between one minute and the next.
+        const DRIFT_MIN: f64 = 0.02;
+        let Some([low, high]) = read::quiet_drift(record) else { return Vec::new() };
+        let drift = high / low - 1.0;
+        if drift < DRIFT_MIN {
+            return Vec::new();
+        }
+        vec![Finding {
+            id: "turbo.clock-drifts".to_owned(),
+            severity: Severity::Note,
+            about: "core clock".to_owned(),
+            text: format!(
+                "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
+                 ({:.1} %): compare runs by cycles per op, not by MHz",
+                low / 1e6,
+                high / 1e6,
+                drift * 100.0
+            ),
+            remedy: None,
+        }]
+    }
+
+    fn sentences(&self, record: &Record) -> Vec<Text> {
+        section::sentences(record)
+    }
+
+    fn section(&self, record: &Record) -> Vec<Block> {
+        section::section(record)
+    }
+}

@@ -1,0 +1,107 @@
+//! Reading the area's series back out of a record.
+
+use model::Unavailable;
+use model::record::{Outcome, Record, Series};
+use model::stats::{Summary, median};
+
+use super::super::series_of;
+use super::AREA;
+
+/// One stream with so many active cores: the samples of all of them.
+pub(super) enum Pooled {
+    /// Numbers.
+    Measured {
+        /// Over all samples of all CPUs.
+        summary: Summary,
+        /// How the host placed the CPUs, where several classes were seen.
+        class: Option<String>,
+    },
+    /// None, for this reason.
+    Absent(Unavailable),
+}
+
+/// The workloads of the area, in order.
+pub(super) fn workloads(record: &Record) -> Vec<&str> {
+    in_order(series_of(record, AREA, "clock").map(|series| series.workload.as_str()))
+}
+
+/// The numbers of active cores, ascending.
+pub(super) fn active_counts(record: &Record) -> Vec<usize> {
+    let mut counts: Vec<usize> = series_of(record, AREA, "clock")
+        .filter(|series| series.summary().is_some())
+        .map(|series| series.active.len())
+        .collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Distinct values in the order of their first appearance.
+fn in_order<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// All CPUs of one cell together. Classes of placement are never pooled: of several, the one with the
+/// most samples is shown.
+pub(super) fn pooled(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: usize,
+) -> Option<Pooled> {
+    let cell: Vec<&Series> = series_of(record, AREA, quantity)
+        .filter(|series| series.workload == workload && series.active.len() == active)
+        .collect();
+    let count = |class: &Option<String>| -> u64 {
+        let of_class = cell.iter().filter(|series| series.placement_class == *class);
+        of_class.filter_map(|series| Some(series.summary()?.count)).sum()
+    };
+    let class = &cell.iter().max_by_key(|series| count(&series.placement_class))?.placement_class;
+    let mut samples = Vec::new();
+    let mut medians = Vec::new();
+    for series in cell.iter().filter(|series| series.placement_class == *class) {
+        if let Some(of_cpu) = series.samples() {
+            samples.extend(of_cpu.all());
+            medians.extend(of_cpu.block_medians());
+        }
+    }
+    match Summary::of(&samples, &medians) {
+        Some(summary) => Some(Pooled::Measured { summary, class: class.clone() }),
+        None => cell.iter().find_map(|series| match &series.outcome {
+            Outcome::Unavailable { unavailable } => Some(Pooled::Absent(unavailable.clone())),
+            Outcome::Measured { .. } => None,
+        }),
+    }
+}
+
+/// The summary of a cell, where it has one.
+pub(super) fn summary(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: usize,
+) -> Option<Summary> {
+    match pooled(record, quantity, workload, active)? {
+        Pooled::Measured { summary, .. } => Some(summary),
+        Pooled::Absent(_) => None,
+    }
+}
+
+/// Least and greatest block median of the clock without payload, on the first CPU alone.
+pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
+    let medians: Vec<f64> = series_of(record, AREA, "quiet_clock")
+        .filter(|series| series.active.len() == 1)
+        .filter_map(Series::samples)
+        .flat_map(model::record::Samples::block_medians)
+        .collect();
+    median(&medians)?;
+    let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = medians.iter().copied().fold(0.0, f64::max);
+    Some([low, high])
+}

@@ -1,0 +1,197 @@
+//! The area's part of the sheet.
+
+use model::page::{Align, Bar, Bars, Block, Lines, Table, Text, Tone};
+use model::record::Record;
+
+use super::read::{Pooled, active_counts, pooled, summary, workloads};
+
+/// Clock in MHz: the unit that people compare.
+fn mhz(hertz: f64) -> String {
+    format!("{:.0}", hertz / 1e6)
+}
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let (workloads, counts) = (workloads(record), active_counts(record));
+    if counts.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![
+        Block::Heading("Clock".to_owned()),
+        clock_table(record, &workloads, &counts),
+        clock_plot(record, &workloads, &counts),
+        Block::Heading("Cycles per op".to_owned()),
+        cycles_table(record, &workloads, &counts),
+    ];
+    blocks.retain(|block| !matches!(block, Block::Lines(lines) if lines.lines.is_empty()));
+    blocks
+}
+
+fn header(first: &str, counts: &[usize]) -> Vec<(String, Align)> {
+    let cores = |count: &usize| {
+        let plural = if *count == 1 { "" } else { "s" };
+        (format!("{count} core{plural}"), Align::Right)
+    };
+    std::iter::once((first.to_owned(), Align::Left)).chain(counts.iter().map(cores)).collect()
+}
+
+/// What stands in a cell that has no number.
+fn absent(cell: Option<Pooled>) -> Text {
+    match cell {
+        Some(Pooled::Absent(reason)) if reason.why.starts_with("contended") => {
+            Text::toned("contended", Tone::Warning)
+        }
+        Some(_) => Text::toned("unavailable", Tone::Warning),
+        None => Text::toned("not planned", Tone::Faint),
+    }
+}
+
+fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    let mut classes = Vec::new();
+    let mut cell = |workload: &str, count: usize| match pooled(record, "clock", workload, count) {
+        Some(Pooled::Measured { summary, class }) => {
+            classes.extend(class.filter(|class| !classes.contains(class)));
+            format!("{} - {}", mhz(summary.p5), mhz(summary.p95)).into()
+        }
+        other => absent(other),
+    };
+    let rows = workloads
+        .iter()
+        .map(|workload| {
+            let cells = counts.iter().map(|&count| cell(workload, count));
+            std::iter::once(Text::from(*workload)).chain(cells).collect()
+        })
+        .collect();
+    let mut notes = Vec::new();
+    if !classes.is_empty() {
+        notes.push(format!(
+            "placement of several active cores, as probed: {} (classes are never pooled)",
+            classes.join(", ")
+        ));
+    }
+    Block::Table(Table {
+        caption: "clock in MHz, p5 - p95 over all active cores (higher is better)".to_owned(),
+        columns: header("stream", counts),
+        rows,
+        notes,
+    })
+}
+
+/// Over active cores where there are several numbers of them, else one bar per stream.
+fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    /// Fewer points are no line.
+    const POINTS_MIN: usize = 3;
+    let median = |workload: &str, count| Some(summary(record, "clock", workload, count)?.median);
+    if counts.len() < POINTS_MIN {
+        let bar = |workload: &&str| {
+            let value = median(workload, counts[0])? / 1e6;
+            Some(Bar { label: (*workload).to_owned(), value, text: format!("{value:.0} MHz") })
+        };
+        return Block::Bars(Bars {
+            caption: "median clock with one core active, MHz (higher is better)".to_owned(),
+            bars: workloads.iter().filter_map(bar).collect(),
+        });
+    }
+    // The lightest and the heaviest stream of each width say what licences cost.
+    const SHOWN: [&str; 3] = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
+    let line = |workload: &&str| {
+        let points: Vec<(f64, f64)> = counts
+            .iter()
+            .filter_map(|&count| Some((count as f64, median(workload, count)? / 1e6)))
+            .collect();
+        (points.len() >= POINTS_MIN).then(|| ((*workload).to_owned(), points))
+    };
+    Block::Lines(Lines {
+        caption: "median clock by active cores (higher is better)".to_owned(),
+        x: "active cores".to_owned(),
+        y: "MHz".to_owned(),
+        lines: workloads.iter().filter(|w| SHOWN.contains(w)).filter_map(line).collect(),
+    })
+}
+
+fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    // Cycles per op do not depend on how many others are active, unless cores share something.
+    let ends: Vec<usize> = match counts {
+        [only] => vec![*only],
+        [first, .., last] => vec![*first, *last],
+        [] => Vec::new(),
+    };
+    let cell = |workload: &str, count| match pooled(record, "cycles_per_op", workload, count) {
+        Some(Pooled::Measured { summary, .. }) => {
+            let spread = summary
+                .relative_uncertainty()
+                .map_or(String::from(" (too few blocks)"), |u| format!(" ± {:.2} %", u * 100.0));
+            format!("{:.3}{spread}", summary.median).into()
+        }
+        other => absent(other),
+    };
+    let rows = workloads
+        .iter()
+        .map(|workload| {
+            let kind = kernels::streams::find(workload).map_or("", |row| row.kind.word());
+            let cells = ends.iter().map(|&count| cell(workload, count));
+            [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
+        })
+        .collect();
+    let mut columns = header("stream", &ends);
+    columns.insert(1, ("kind".to_owned(), Align::Left));
+    Block::Table(Table {
+        caption: "core cycles per op, median ± half the spread between blocks (lower is better)"
+            .to_owned(),
+        columns,
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let counts = active_counts(record);
+    let (Some(&fewest), Some(&most)) = (counts.first(), counts.last()) else { return Vec::new() };
+    let clock = |workload: &str, count| summary(record, "clock", workload, count);
+    let mut sentences = Vec::new();
+    if let Some(alone) = clock("scalar_iadd", fewest) {
+        sentences.push(
+            format!(
+                "One core alone runs scalar code at {} MHz (p5 - p95: {} - {}).",
+                mhz(alone.median),
+                mhz(alone.p5),
+                mhz(alone.p95)
+            )
+            .into(),
+        );
+        if let Some(together) = clock("scalar_iadd", most).filter(|_| most > fewest) {
+            let change = (together.median / alone.median - 1.0) * 100.0;
+            sentences.push(
+                format!(
+                    "All {most} cores together run it at {} MHz: {change:+.1} %.",
+                    mhz(together.median)
+                )
+                .into(),
+            );
+        }
+    }
+    sentences.extend(heaviest(record, most));
+    sentences
+}
+
+/// What the widest multiply-adds cost in clock, and give in work.
+fn heaviest(record: &Record, most: usize) -> Option<Text> {
+    let scalar = summary(record, "clock", "scalar_iadd", most)?.median;
+    let heavy = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"]
+        .into_iter()
+        .find(|id| summary(record, "clock", id, most).is_some())?;
+    let clock = summary(record, "clock", heavy, most)?.median;
+    let width = kernels::streams::find(heavy)?.width_bits?;
+    let with = if most == 1 { "one core".to_owned() } else { format!("{most} cores") };
+    let change = (clock / scalar - 1.0) * 100.0;
+    let per_cycle = summary(record, "cycles_per_op", heavy, most)
+        .map_or(String::new(), |s| format!("; each core finishes {:.2} of them a cycle", 1.0 / s.median));
+    Some(
+        format!(
+            "Under {width}-bit multiply-adds {with} hold{} {} MHz, {change:+.1} % against scalar \
+             code{per_cycle}.",
+            if most == 1 { "s" } else { "" },
+            mhz(clock)
+        )
+        .into(),
+    )
+}

@@ -1,0 +1,194 @@
+//! Gathering samples, block by block, into the series of a record.
+
+use std::collections::BTreeMap;
+
+use model::record::{Disturbance, Outcome, Samples, Series};
+use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
+
+use super::job::RawMember;
+use super::reduce::Reduced;
+
+/// What a number means, and how it is taken from what a member saw: one row per quantity.
+pub struct Quantity {
+    /// Its id in records.
+    pub id: &'static str,
+    /// What people call it, with its unit.
+    pub label: &'static str,
+    /// The unit of its samples.
+    pub unit: Unit,
+    /// Which direction is better, in words; empty where neither is.
+    pub better: &'static str,
+    /// What it is and how it is obtained.
+    pub doc: &'static str,
+    /// Whether it is worth nothing while the core is shared (see [`Reduced::contended`]).
+    pub guarded: bool,
+    /// Bins of this relative width lose nothing that matters when samples are packed.
+    pub packing: f64,
+    /// The samples of one block.
+    pub samples: fn(&Reduced) -> Vec<f64>,
+}
+
+/// What tells one series from another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Order of the area among areas.
+    pub area_order: usize,
+    /// The area.
+    pub area: &'static str,
+    /// Order of the workload within its area.
+    pub workload_order: usize,
+    /// The workload.
+    pub workload: &'static str,
+    /// Number of active CPUs.
+    pub active_count: usize,
+    /// The active CPUs.
+    pub active: Vec<CpuId>,
+    /// The CPU.
+    pub cpu: CpuId,
+    /// How the host placed them.
+    pub class: Option<String>,
+    /// What else tells it apart.
+    pub parameters: BTreeMap<String, String>,
+}
+
+struct Entry {
+    quantities: &'static [Quantity],
+    blocks: Vec<Vec<Vec<f64>>>,
+    contended: Vec<Vec<Vec<f64>>>,
+    deviations: Vec<f64>,
+    disturbance: Disturbance,
+    polled_ticks: u64,
+    lost_ticks: u64,
+}
+
+/// Gathers samples.
+#[derive(Default)]
+pub struct Collector {
+    entries: BTreeMap<Key, Entry>,
+}
+
+/// When a record would hold more samples than this, they are packed.
+const PLAIN_SAMPLES_MAX: usize = 250_000;
+
+impl Collector {
+    /// Adds one block of one member.
+    pub fn add(
+        &mut self,
+        key: Key,
+        quantities: &'static [Quantity],
+        raw: &RawMember,
+        reduced: &Reduced,
+    ) {
+        let entry = self.entries.entry(key).or_insert_with(|| Entry {
+            quantities,
+            blocks: vec![Vec::new(); quantities.len()],
+            contended: vec![Vec::new(); quantities.len()],
+            deviations: Vec::new(),
+            disturbance: Disturbance::default(),
+            polled_ticks: 0,
+            lost_ticks: 0,
+        });
+        entry.deviations.extend(reduced.witness_deviation);
+        for (index, quantity) in quantities.iter().enumerate() {
+            let samples = (quantity.samples)(reduced);
+            let rejected = quantity.guarded && reduced.contended();
+            let pile = if rejected { &mut entry.contended } else { &mut entry.blocks };
+            if !samples.is_empty() {
+                pile[index].push(samples);
+            }
+        }
+        entry.note(raw, reduced.contended());
+    }
+
+    /// The series of everything that was gathered, in reading order.
+    pub fn into_series(self, no_ruler: &BTreeMap<CpuId, Unavailable>) -> Vec<Series> {
+        let many = self.sample_count() > PLAIN_SAMPLES_MAX;
+        let mut series = Vec::new();
+        for (key, entry) in self.entries {
+            for (index, quantity) in entry.quantities.iter().enumerate() {
+                let outcome = entry.outcome(index, &key, no_ruler.get(&key.cpu), many);
+                let mut disturbance = entry.disturbance;
+                if !quantity.guarded {
+                    disturbance.contended_blocks = 0;
+                }
+                series.push(Series {
+                    area: key.area.to_owned(),
+                    workload: key.workload.to_owned(),
+                    quantity: quantity.id.to_owned(),
+                    unit: quantity.unit,
+                    parameters: key.parameters.clone(),
+                    cpu: key.cpu,
+                    active: key.active.iter().copied().collect::<CpuSet>(),
+                    placement_class: key.class.clone(),
+                    outcome,
+                    disturbance,
+                });
+            }
+        }
+        series
+    }
+
+    fn sample_count(&self) -> usize {
+        let of = |blocks: &Vec<Vec<Vec<f64>>>| blocks.iter().flatten().map(Vec::len).sum::<usize>();
+        self.entries.values().map(|entry| of(&entry.blocks)).sum()
+    }
+}
+
+impl Entry {
+    fn note(&mut self, raw: &RawMember, contended: bool) {
+        let usage = raw.usage.unwrap_or_default();
+        self.polled_ticks += raw.gaps.polled;
+        self.lost_ticks += raw.gaps.lost;
+        let lost = (self.polled_ticks > 0).then(|| self.lost_ticks as f64 / self.polled_ticks as f64);
+        let sum = &mut self.disturbance;
+        sum.involuntary_switches += usage.involuntary_switches;
+        sum.page_faults += usage.page_faults;
+        sum.migrations += raw.migrations;
+        sum.gaps += raw.gaps.long;
+        sum.lost_share = lost;
+        sum.unsettled_blocks += u64::from(!raw.settled);
+        sum.contended_blocks += u64::from(contended);
+    }
+
+    fn outcome(
+        &self,
+        index: usize,
+        key: &Key,
+        no_ruler: Option<&Unavailable>,
+        many: bool,
+    ) -> Outcome {
+        let quantity = &self.quantities[index];
+        let plain = Samples::Plain(self.blocks[index].clone());
+        let samples = match plain.summary() {
+            Some(summary) if many => plain.packed(summary.median.abs() * quantity.packing),
+            _ => plain,
+        };
+        match samples.summary() {
+            Some(summary) => Outcome::Measured { samples, summary },
+            None => Outcome::Unavailable { unavailable: self.reason(index, key, no_ruler) },
+        }
+    }
+
+    fn reason(&self, index: usize, key: &Key, no_ruler: Option<&Unavailable>) -> Unavailable {
+        let quantity = &self.quantities[index];
+        let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
+        let contended = self.contended[index].len();
+        if contended > 0 {
+            let deviation = model::stats::median(&self.deviations).unwrap_or(0.0) * 100.0;
+            let why = format!(
+                "contended: beside the payload the add chain reads {deviation:+.2} % against the \
+                 multiply chain in all {contended} blocks, so something else uses the core"
+            );
+            return Unavailable::new(Obstacle::Measurement, what, why)
+                .with_remedy("run again when the machine, or its SMT sibling, is idle");
+        }
+        match no_ruler {
+            Some(reason) => Unavailable { what, ..reason.clone() },
+            None => Unavailable::new(
+                Obstacle::Measurement,
+                what,
+                "the run ended before a whole block of it was measured",
+            ),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Executors: what runs a job. Real threads, or a model; there is no seam inside the timed loop.
+
+pub mod simulated;
+pub mod threads;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::ticks::Stamp;
+use model::{CpuId, Rate, Seconds};
+
+use super::job::{Exchange, RawExchange, RawRepeat, Repeat};
+
+/// Runs jobs.
+pub trait Executor {
+    /// Lets all members repeat their payloads together.
+    fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError>;
+
+    /// Lets two threads hand a cache line back and forth.
+    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError>;
+
+    /// The rate of the clock that stamps are taken from.
+    fn rate(&self) -> Rate<Stamp>;
+
+    /// Time since the run began.
+    fn elapsed(&self) -> Seconds;
+}
+
+/// Why a job has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A thread could not be pinned.
+    #[error("cannot pin a thread to CPU {cpu}: {source}")]
+    Pin {
+        /// The CPU.
+        cpu: CpuId,
+        /// What the kernel answered.
+        source: std::io::Error,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread for CPU {cpu}: {source}")]
+    Spawn {
+        /// Where it should have run.
+        cpu: CpuId,
+        /// What the kernel answered.
+        source: std::io::Error,
+    },
+    /// A kernel answered wrongly when it was checked.
+    #[error(transparent)]
+    WrongAnswer(#[from] kernels::WrongAnswer),
+}
+
+/// Raised by a signal handler, looked at between repetitions.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// A stop that shares this flag, for signal handlers.
+    pub fn from_flag(flag: Arc<AtomicBool>) -> Stop {
+        Stop(flag)
+    }
+
+    /// Whether somebody asked to stop.
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Asks to stop.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,212 @@
+//! Jobs: what threads shall do, as data. An executor needs nothing else.
+
+use kernels::{Operands, Runnable};
+use model::ticks::Stamp;
+use model::{CpuId, Seconds, Ticks};
+
+/// Something that a thread can repeat.
+#[derive(Clone, Copy)]
+pub struct Load {
+    /// The workload's id.
+    pub id: &'static str,
+    /// Ops in one iteration.
+    pub ops_per_iteration: u64,
+    /// How it is executed.
+    pub body: Body,
+}
+
+/// How a load is executed.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// By calling a kernel with these operands.
+    Kernel(Runnable, &'static Operands),
+    /// Not at all: a model knows what it would cost.
+    Simulated,
+}
+
+/// The loads that every job uses beside its payload.
+#[derive(Clone, Copy)]
+pub struct Tools {
+    /// Serial multiplies: the clock.
+    pub ruler: Load,
+    /// Serial adds: the witness.
+    pub witness: Load,
+    /// Nothing: what a repetition costs by itself.
+    pub null: Load,
+    /// Independent multiplies: two threads on one core halve each other.
+    pub contention: Load,
+}
+
+/// Each member repeats its payload, all at the same time: stamp, iterations, stamp.
+#[derive(Clone)]
+pub struct Repeat {
+    /// Who does what. All members go through the same phases together.
+    pub members: Vec<Member>,
+    /// What is done, one phase after the other.
+    pub phases: Vec<Phase>,
+    /// The loads beside the payloads.
+    pub tools: Tools,
+}
+
+/// A pinned thread.
+#[derive(Clone, Copy)]
+pub struct Member {
+    /// Where it runs.
+    pub cpu: CpuId,
+    /// What it runs.
+    pub payload: Load,
+}
+
+/// A stretch of like rounds. Members enter it together; who is through goes on repeating the payload
+/// in the background until all are, so that the number of active cores stays what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Phase {
+    /// What its stamps are for.
+    pub purpose: Purpose,
+    /// One round.
+    pub steps: Vec<Step>,
+    /// How many rounds.
+    pub rounds: u32,
+    /// The beginning is dropped for as long as this: the clock may still be moving.
+    pub settle: Seconds,
+}
+
+impl Phase {
+    /// How long it takes, as planned.
+    pub fn duration(&self) -> Seconds {
+        let round = self.steps.iter().fold(Seconds(0.0), |sum, step| sum + step.duration());
+        round * f64::from(self.rounds)
+    }
+
+    /// Whether a payload is executed in it.
+    pub fn has_payload(&self) -> bool {
+        self.steps.iter().any(|step| step.what == What::Payload)
+    }
+}
+
+/// What the stamps of a phase are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The rulers alone: what they say without a payload.
+    Quiet,
+    /// Payload between rulers: cycles per op.
+    Ratio,
+    /// Ruler right after long payloads: the clock that the payload runs at.
+    Sandwich,
+    /// Payload alone: how much of a core each member gets.
+    Sharing,
+}
+
+/// One repetition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// What is repeated.
+    pub what: What,
+    /// How long it should take; the thread finds the iterations that take as long.
+    pub target: Seconds,
+    /// Iterations are those for `target`, times this: n against 2n.
+    pub multiple: u64,
+}
+
+impl Step {
+    /// How long it takes, as planned.
+    pub fn duration(&self) -> Seconds {
+        self.target * self.multiple as f64
+    }
+}
+
+/// What a step repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The member's payload.
+    Payload,
+    /// The ruler.
+    Ruler,
+    /// The witness.
+    Witness,
+    /// Nothing; always one iteration.
+    Null,
+    /// Polling the clock for gaps; has no stamps.
+    Watch,
+}
+
+/// Two pinned threads hand a cache line back and forth.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange {
+    /// Who begins, and takes the stamps.
+    pub first: CpuId,
+    /// Who answers.
+    pub second: CpuId,
+    /// Timed stretches.
+    pub repetitions: u32,
+    /// Round trips in one stretch.
+    pub round_trips: u32,
+}
+
+/// What the members of a [`Repeat`] saw: integers, and nothing computed from them.
+#[derive(Debug, Clone)]
+pub struct RawRepeat {
+    /// One for each member, in the order of the job.
+    pub members: Vec<RawMember>,
+}
+
+/// What one member saw.
+#[derive(Debug, Clone)]
+pub struct RawMember {
+    /// Where it ran.
+    pub cpu: CpuId,
+    /// One for each phase, in the order of the job.
+    pub phases: Vec<RawPhase>,
+    /// Whether the payload's timings agreed before its time limit.
+    pub settled: bool,
+    /// Gaps seen while polling.
+    pub gaps: Gaps,
+    /// What the kernel did to the thread meanwhile, where the kernel tells.
+    pub usage: Option<sys::thread::Usage>,
+    /// Phases at whose end the thread was found on another CPU.
+    pub migrations: u64,
+}
+
+/// The stamps of one phase.
+#[derive(Debug, Clone)]
+pub struct RawPhase {
+    /// Iterations of each step.
+    pub iterations: Vec<u64>,
+    /// Start and end of each repetition, round by round, step by step. A watching step has an empty
+    /// interval.
+    pub stamps: Vec<Interval>,
+}
+
+/// A stamp before and one after.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    /// Before.
+    pub start: Ticks<Stamp>,
+    /// After.
+    pub end: Ticks<Stamp>,
+}
+
+impl Interval {
+    /// From stamp to stamp.
+    pub fn length(self) -> Ticks<Stamp> {
+        self.end.since(self.start)
+    }
+}
+
+/// Gaps in the time that a thread had its CPU, seen by reading the clock in a tight loop.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gaps {
+    /// Ticks spent polling, gaps included.
+    pub polled: u64,
+    /// Ticks in gaps longer than 1 us.
+    pub lost: u64,
+    /// Gaps longer than 10 us.
+    pub long: u64,
+}
+
+/// What an [`Exchange`] saw.
+#[derive(Debug, Clone)]
+pub struct RawExchange {
+    /// One for each repetition.
+    pub stretches: Vec<Interval>,
+}

@@ -1,0 +1,16 @@
+//! The rig: pins threads, runs jobs, takes stamps and turns them into samples.
+//!
+//! It knows no area and no kernel: what threads execute reaches it as a [`job::Load`], and what the
+//! numbers are good for is the areas' business. The parts, in the order in which data flows through
+//! them: a [`job`] says what to execute, an [`executor`] executes it and answers stamps, [`reduce`]
+//! turns stamps into samples by the [`ruler`], a [`collect::Collector`] gathers samples into series,
+//! and [`placement`] and [`schedule`] decide who runs where and when.
+
+pub mod collect;
+pub mod executor;
+pub mod job;
+pub mod placement;
+pub mod protocol;
+pub mod reduce;
+pub mod ruler;
+pub mod schedule;

@@ -1,0 +1,249 @@
+//! Who runs where: which CPUs are used, in which order, and what the host makes of it.
+
+use model::record::{CpuPlace, Topology};
+use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
+
+use super::executor::{Executor, RunError};
+use super::job::{Exchange, Member, RawRepeat, Repeat, Tools};
+use super::protocol;
+
+/// The CPUs of a run, in the order in which they become active.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// In order: one package is filled before the next begins, because turbo bins are per package.
+    pub cpus: Vec<CpuId>,
+    /// Why these, in words.
+    pub reason: String,
+}
+
+impl Placement {
+    /// One CPU per core, package by package.
+    pub fn one_per_core(topology: &Topology) -> Placement {
+        let mut places: Vec<&CpuPlace> = topology.cpus.iter().collect();
+        places.sort_by_key(|place| (place.package, place.core, place.cpu));
+        places.dedup_by_key(|place| (place.package, place.core));
+        let cpus: Vec<CpuId> = places.iter().map(|place| place.cpu).collect();
+        let siblings = topology.usable.len() - cpus.len();
+        let reason = if siblings == 0 {
+            "every usable CPU; the kernel shows no SMT siblings".to_owned()
+        } else {
+            format!("one CPU of each core, package by package; {siblings} SMT siblings left idle")
+        };
+        Placement { cpus, reason }
+    }
+
+    /// Exactly these, package by package.
+    pub fn chosen(topology: &Topology, cpus: &CpuSet) -> Placement {
+        let mut places: Vec<&CpuPlace> =
+            topology.cpus.iter().filter(|place| cpus.contains(place.cpu)).collect();
+        places.sort_by_key(|place| (place.package, place.core, place.cpu));
+        let cpus = places.iter().map(|place| place.cpu).collect();
+        Placement { cpus, reason: "as asked for".to_owned() }
+    }
+
+    /// Numbers of active cores to measure: powers of two, the cores of the first package, and all.
+    pub fn active_counts(&self, topology: &Topology) -> Vec<usize> {
+        let all = self.cpus.len();
+        let package_of =
+            |cpu| topology.cpus.iter().find(|p| p.cpu == cpu).map(|place| place.package);
+        let first = self.cpus.first().and_then(|&cpu| package_of(cpu));
+        let in_first = self.cpus.iter().filter(|&&cpu| package_of(cpu) == first).count();
+        let mut counts: Vec<usize> =
+            std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|n| *n < all).collect();
+        counts.extend([in_first, all]);
+        counts.sort_unstable();
+        counts.dedup();
+        counts.retain(|count| *count > 0);
+        counts
+    }
+}
+
+/// How two CPUs lie to each other, as measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// They share the execution units of one core.
+    SameCore,
+    /// A line goes from one to the other within a shared cache.
+    SameCache,
+    /// It has to travel farther.
+    Apart,
+}
+
+impl Class {
+    /// The word in records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::SameCore => "same-core",
+            Class::SameCache => "same-cache",
+            Class::Apart => "apart",
+        }
+    }
+}
+
+/// What a probe of two CPUs saw.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe {
+    /// The pair.
+    pub pair: [CpuId; 2],
+    /// Time for a cache line to go there and back; the median.
+    pub round_trip: Seconds,
+    /// Multiplies per second together, as a share of those alone.
+    pub share_together: f64,
+}
+
+impl Probe {
+    /// The class that the numbers speak for.
+    pub fn class(&self) -> Class {
+        /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
+        const SHARE_OF_SAME_CORE: f64 = 0.75;
+        /// Within a last-level cache a line takes 20 to 90 ns one way on known machines, between
+        /// caches or packages 100 ns and more.
+        const ROUND_TRIP_OF_SAME_CACHE: Seconds = Seconds(200e-9);
+        if self.share_together < SHARE_OF_SAME_CORE {
+            Class::SameCore
+        } else if self.round_trip < ROUND_TRIP_OF_SAME_CACHE {
+            Class::SameCache
+        } else {
+            Class::Apart
+        }
+    }
+}
+
+/// The pairs that stand for all pairs of these CPUs: neighbours in the order of placement, at most
+/// three, and the two ends.
+pub fn pairs(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+    const NEIGHBOURS_MAX: usize = 3;
+    let mut pairs: Vec<[CpuId; 2]> =
+        cpus.windows(2).take(NEIGHBOURS_MAX).map(|pair| [pair[0], pair[1]]).collect();
+    if let [first, .., last] = *cpus
+        && !pairs.contains(&[first, last])
+    {
+        pairs.push([first, last]);
+    }
+    pairs
+}
+
+/// Probes one pair: about 2 ms.
+pub fn probe(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    pair: [CpuId; 2],
+) -> Result<Probe, RunError> {
+    let job = Exchange { first: pair[0], second: pair[1], repetitions: 20, round_trips: 50 };
+    let raw = executor.exchange(&job)?;
+    let trips: Vec<f64> = raw
+        .stretches
+        .iter()
+        .map(|stretch| stretch.length().at(executor.rate()).0 / f64::from(job.round_trips))
+        .collect();
+    let mut per_iteration = |cpus: &[CpuId]| -> Result<f64, RunError> {
+        let member = |&cpu: &CpuId| Member { cpu, payload: tools.contention };
+        let job = Repeat {
+            members: cpus.iter().map(member).collect(),
+            phases: vec![protocol::sharing()],
+            tools: *tools,
+        };
+        Ok(ticks_per_iteration(&executor.repeat(&job)?))
+    };
+    let share_together = per_iteration(&pair[..1])? / per_iteration(&pair)?;
+    let round_trip = Seconds(stats::median(&trips).unwrap_or(f64::INFINITY));
+    Ok(Probe { pair, round_trip, share_together })
+}
+
+/// Of the first member, the median.
+fn ticks_per_iteration(raw: &RawRepeat) -> f64 {
+    let phase = &raw.members[0].phases[0];
+    let lengths: Vec<f64> = phase
+        .stamps
+        .iter()
+        .map(|stamp| stamp.length().count() as f64 / phase.iterations[0] as f64)
+        .collect();
+    stats::median(&lengths).unwrap_or(f64::NAN)
+}
+
+/// The classes of all pairs as one word for records: `same-cache`, or `apart+same-cache`.
+pub fn class_word(probes: &[Probe]) -> Option<String> {
+    let mut classes: Vec<Class> = probes.iter().map(Probe::class).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let words: Vec<&str> = classes.into_iter().map(Class::word).collect();
+    (!words.is_empty()).then(|| words.join("+"))
+}
+
+/// What contradicts the kernel's picture of the machine.
+pub fn contradictions(probes: &[Probe], topology: &Topology) -> Vec<Finding> {
+    let place = |cpu| topology.cpus.iter().find(|place| place.cpu == cpu);
+    probes.iter().filter_map(|probe| contradiction(probe, place(probe.pair[0])?)).collect()
+}
+
+fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
+    let [a, b] = probe.pair;
+    let finding = |id: &str, severity, text| {
+        let about = format!("CPUs {a} and {b}");
+        Some(Finding { id: id.to_owned(), severity, about, text, remedy: None })
+    };
+    match probe.class() {
+        Class::SameCore if !first.siblings.contains(b) => finding(
+            "placement.hidden-sibling",
+            Severity::Warning,
+            format!(
+                "together they get {:.0} % each of what one gets alone: they share a core, although \
+                 the kernel lists them as two",
+                probe.share_together * 100.0
+            ),
+        ),
+        Class::Apart if first.last_level_cache.contains(b) => finding(
+            "placement.cache-not-shared",
+            Severity::Note,
+            format!(
+                "a cache line takes {:.0} ns there and back: more than within a shared cache, although \
+                 the kernel lists one",
+                probe.round_trip.0 * 1e9
+            ),
+        ),
+        Class::SameCache | Class::Apart if first.siblings.contains(b) && a != b => finding(
+            "placement.no-sibling",
+            Severity::Note,
+            format!(
+                "together they get {:.0} % each of what one gets alone: they do not share a core, \
+                 although the kernel lists them as siblings",
+                probe.share_together * 100.0
+            ),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpus(list: &str) -> Vec<CpuId> {
+        list.parse::<CpuSet>().unwrap().iter().collect()
+    }
+
+    #[test]
+    fn a_few_pairs_stand_for_all() {
+        assert_eq!(pairs(&cpus("0")), Vec::<[CpuId; 2]>::new());
+        assert_eq!(pairs(&cpus("0-1")), [[CpuId(0), CpuId(1)]]);
+        let many = pairs(&cpus("0-9"));
+        assert_eq!(many.len(), 4);
+        assert_eq!(many[3], [CpuId(0), CpuId(9)]);
+    }
+
+    #[test]
+    fn numbers_speak_for_a_class() {
+        let probe = |share_together, nanoseconds: f64| Probe {
+            pair: [CpuId(0), CpuId(1)],
+            round_trip: Seconds(nanoseconds * 1e-9),
+            share_together,
+        };
+        assert_eq!(probe(0.51, 60.0).class(), Class::SameCore);
+        assert_eq!(probe(1.02, 120.0).class(), Class::SameCache);
+        assert_eq!(probe(0.97, 480.0).class(), Class::Apart);
+        assert_eq!(
+            class_word(&[probe(1.0, 480.0), probe(1.0, 120.0)]).as_deref(),
+            Some("same-cache+apart")
+        );
+    }
+}

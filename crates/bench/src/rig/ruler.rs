@@ -1,0 +1,100 @@
+//! The ruler: a serial chain of multiplies whose length in cycles is calibrated, never assumed.
+//!
+//! A chain of `imul r,r` takes a whole number of cycles per op on every known core, and stays true when
+//! an SMT sibling is busy; a chain of `add r,r` takes one cycle per op, but reads some per cent slow
+//! beside a busy sibling. So the adds say how many cycles the multiply takes, at a moment when both
+//! agree on a whole number, and from then on the multiply is the clock and the adds are its witness.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, Obstacle, Unavailable};
+
+use super::executor::{Executor, RunError};
+use super::job::{Member, Repeat, Tools};
+use super::{protocol, reduce};
+
+/// The ruler of one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruler {
+    /// Cycles that one multiply takes.
+    pub latency_cycles: u32,
+    /// Attempts until rulers agreed: 1 on a quiet machine.
+    pub attempts: u32,
+}
+
+/// How far the measured latency may be from a whole number.
+const TOLERANCE: f64 = 0.005;
+
+/// Attempts before giving up: 3 ms each, so that a busy neighbour has time to pause.
+const ATTEMPTS_MAX: u32 = 40;
+
+/// Whole numbers of cycles that an integer multiply takes on known cores (2 on some Arm cores, 3 on
+/// most, more on small ones).
+const LATENCIES: std::ops::RangeInclusive<u32> = 2..=7;
+
+/// The rulers of these CPUs, one after the other so that none disturbs another.
+pub fn calibrate(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    cpus: &[CpuId],
+) -> Result<BTreeMap<CpuId, Result<Ruler, Unavailable>>, RunError> {
+    let mut rulers = BTreeMap::new();
+    for &cpu in cpus {
+        rulers.insert(cpu, calibrate_one(executor, tools, cpu)?);
+    }
+    Ok(rulers)
+}
+
+fn calibrate_one(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    cpu: CpuId,
+) -> Result<Result<Ruler, Unavailable>, RunError> {
+    let job = Repeat {
+        members: vec![Member { cpu, payload: tools.null }],
+        phases: vec![protocol::quiet(8)],
+        tools: *tools,
+    };
+    let mut seen = Vec::new();
+    for attempts in 1..=ATTEMPTS_MAX {
+        let raw = executor.repeat(&job)?;
+        let latency = reduce::ruler_latency(&raw.members[0], &job);
+        seen.extend(latency);
+        if let Some(latency_cycles) = latency.and_then(whole) {
+            return Ok(Ok(Ruler { latency_cycles, attempts }));
+        }
+    }
+    let median = model::stats::median(&seen);
+    let why = match median {
+        Some(median) => format!(
+            "on CPU {cpu} a multiply takes {median:.3} add cycles, no whole number within 0.5 % in \
+             {ATTEMPTS_MAX} attempts: something else uses the core"
+        ),
+        None => format!("on CPU {cpu} the rulers took no time that the clock can see"),
+    };
+    Ok(Err(Unavailable::new(Obstacle::Measurement, "core clock", why)
+        .with_remedy("run again when the machine, or its SMT sibling, is idle")))
+}
+
+/// The whole number of cycles that this is within tolerance of.
+fn whole(latency: f64) -> Option<u32> {
+    let nearest = latency.round();
+    let near = (latency / nearest - 1.0).abs() <= TOLERANCE;
+    let nearest = nearest as u32;
+    (near && LATENCIES.contains(&nearest)).then_some(nearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn only_whole_numbers_of_cycles_make_a_ruler() {
+        assert_eq!(whole(3.001), Some(3));
+        assert_eq!(whole(2.989), Some(3));
+        assert_eq!(whole(2.95), None, "a witness slowed by 1.7 % is no witness");
+        assert_eq!(whole(1.0), None);
+        assert_eq!(whole(8.0), None);
+        assert_eq!(whole(f64::NAN), None);
+    }
+}

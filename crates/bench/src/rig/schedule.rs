@@ -1,0 +1,72 @@
+//! What fits into the budget.
+
+use model::Seconds;
+use model::stats::BLOCKS_FOR_INTERVAL;
+
+/// What an area would like to measure: the cost of one block of each of its cells, most wanted first.
+pub struct Wish {
+    /// Its share of what is left after the minima of all areas.
+    pub weight: f64,
+    /// Seconds of one block of each cell.
+    pub costs: Vec<Seconds>,
+}
+
+/// How many cells of each area are admitted.
+///
+/// A cell needs five blocks, and all areas shall have them by half of the budget. Each area is given
+/// the part of that time that its weight stands for; what one does not use goes to the others.
+pub fn admit(wishes: &[Wish], budget: Seconds) -> Vec<usize> {
+    let mut left = budget / 2.0 / BLOCKS_FOR_INTERVAL as f64;
+    let mut admitted = vec![0; wishes.len()];
+    loop {
+        let wanting: Vec<usize> =
+            (0..wishes.len()).filter(|&area| admitted[area] < wishes[area].costs.len()).collect();
+        let weights: f64 = wanting.iter().map(|&area| wishes[area].weight).sum();
+        let mut taken = Seconds(0.0);
+        for &area in &wanting {
+            let mut share = left * (wishes[area].weight / weights);
+            while let Some(&cost) = wishes[area].costs.get(admitted[area]).filter(|c| **c <= share) {
+                share = share - cost;
+                taken = taken + cost;
+                admitted[area] += 1;
+            }
+        }
+        // Shares shrink as areas are served; when nobody's next cell fits its share, it is over.
+        if taken.0 <= 0.0 {
+            return admitted;
+        }
+        left = left - taken;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(weight: f64, costs: &[f64]) -> Wish {
+        Wish { weight, costs: costs.iter().copied().map(Seconds).collect() }
+    }
+
+    #[test]
+    fn everything_fits_into_plenty() {
+        let wishes = [wish(3.0, &[0.01; 20]), wish(1.0, &[0.004; 2])];
+        assert_eq!(admit(&wishes, Seconds(30.0)), [20, 2]);
+    }
+
+    #[test]
+    fn scarcity_is_shared_by_weight_and_leftovers_go_round() {
+        // 1 s of budget: 0.1 s for one block of everything.
+        let wishes = [wish(3.0, &[0.01; 20]), wish(1.0, &[0.01; 20])];
+        let admitted = admit(&wishes, Seconds(1.0));
+        assert_eq!(admitted.iter().sum::<usize>(), 9);
+        assert!(admitted[0] > 2 * admitted[1]);
+        let wishes = [wish(3.0, &[0.01; 20]), wish(1.0, &[0.01; 1])];
+        assert_eq!(admit(&wishes, Seconds(1.0)), [8, 1]);
+    }
+
+    #[test]
+    fn nothing_fits_into_nothing() {
+        assert_eq!(admit(&[wish(1.0, &[1.0])], Seconds(1.0)), [0]);
+        assert_eq!(admit(&[], Seconds(1.0)), Vec::<usize>::new());
+    }
+}

@@ -1,0 +1,228 @@
+//! From what was measured to the record.
+
+use machine::Machine;
+use machine::conditions;
+use machine::instruments::clock::StampClock;
+use model::record::{
+    Conditions, Disturbance, Fact, Instrument, Outcome, Plan, Record, Run, SCHEMA, Samples, Series,
+    Tool,
+};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
+
+use super::sweep::Swept;
+use super::{Program, Request, findings};
+use crate::areas::{AREAS, Cell};
+use crate::rig::placement::Placement;
+
+/// What a record is made of.
+pub(super) struct Parts<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) request: &'a Request,
+    pub(super) started: String,
+    pub(super) description: model::record::Machine,
+    pub(super) conditions_before: Vec<Fact>,
+    pub(super) disturbed: Vec<Fact>,
+    pub(super) stamp_clock: StampClock,
+    pub(super) placement: &'a Placement,
+    pub(super) rows: &'a [&'static kernels::StreamRow],
+    pub(super) program: &'a Program,
+    pub(super) run: Swept,
+    pub(super) seconds: Seconds,
+}
+
+pub(super) fn record(parts: Parts<'_>) -> Record {
+    let plan = plan(&parts);
+    let instruments = instruments(&parts);
+    let mut conditions_after = conditions::read(parts.machine);
+    conditions_after.extend(parts.disturbed.iter().cloned());
+    let Parts { machine, request, run, program, .. } = parts;
+    let no_ruler = run
+        .rulers
+        .iter()
+        .filter_map(|(cpu, ruler)| Some((*cpu, ruler.as_ref().err()?.clone())))
+        .collect();
+    let mut findings = parts.stamp_clock.findings;
+    findings.extend(findings::of_rulers(&run.rulers));
+    findings.extend(run.findings);
+    findings.extend(machine::disturbances::findings(
+        &parts.disturbed,
+        parts.seconds.0,
+        plan.cpus.len(),
+    ));
+    let mut series = run.collector.into_series(&no_ruler);
+    series.extend(absent_series(program, &plan));
+    series.extend(own_series(run.own));
+    let mut record = Record {
+        schema: SCHEMA.to_owned(),
+        tool: tool(),
+        run: Run {
+            id: machine.host.run_id(),
+            started: parts.started,
+            seconds: parts.seconds.0,
+            command: request.command.clone(),
+            simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
+            interrupted: run.interrupted.then(|| "stopped by a signal".to_owned()),
+            plan,
+            presentation: request.presentation,
+        },
+        machine: parts.description,
+        conditions: Conditions { before: parts.conditions_before, after: conditions_after },
+        instruments,
+        series,
+        findings,
+    };
+    let more = findings::of_record(&record);
+    record.findings.extend(more);
+    record.findings.extend(AREAS.iter().flat_map(|area| area.findings(&record)).collect::<Vec<_>>());
+    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    record
+}
+
+fn tool() -> Tool {
+    Tool {
+        name: "cpudyno".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+    }
+}
+
+fn plan(parts: &Parts<'_>) -> Plan {
+    let mut active: Vec<u32> =
+        parts.program.cells.iter().map(|planned| planned.cell.cpus.len() as u32).collect();
+    active.sort_unstable();
+    active.dedup();
+    Plan {
+        budget_seconds: parts.request.budget.0,
+        cpus: parts.placement.cpus.iter().copied().collect(),
+        placement: parts.placement.reason.clone(),
+        workloads: parts.rows.iter().map(|row| row.id.to_owned()).collect(),
+        active_cores: active,
+        blocks_planned: parts.run.sweeps_planned,
+        blocks_done: parts.run.sweeps_done,
+        seed: parts.run.seed,
+    }
+}
+
+/// The clocks, and the rulers that were calibrated with them.
+fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
+    use model::record::InstrumentState;
+    let mut instruments = parts.stamp_clock.instruments.clone();
+    let own_cost = own_cost(parts);
+    let known: Vec<u32> =
+        parts.run.rulers.values().flatten().map(|ruler| ruler.latency_cycles).collect();
+    let mut latencies = known.clone();
+    latencies.sort_unstable();
+    latencies.dedup();
+    let words: Vec<String> = latencies.iter().map(u32::to_string).collect();
+    let state = match (words.as_slice(), own_cost) {
+        ([], _) | (_, None) => InstrumentState::Unavailable {
+            unavailable: parts.run.rulers.values().find_map(|r| r.clone().err()).unwrap_or_else(
+                || {
+                    let why = "the run ended before it was calibrated";
+                    Unavailable::new(Obstacle::Measurement, "core clock", why)
+                },
+            ),
+        },
+        (_, Some(own_cost_seconds)) => InstrumentState::Used {
+            unit: Unit::Cycle,
+            // A multiply is the least that the chain can tell.
+            resolution: f64::from(latencies[0]),
+            own_cost_seconds,
+            rate: None,
+        },
+    };
+    instruments.push(Instrument {
+        id: "multiply_chain".to_owned(),
+        source: format!(
+            "serial multiplies; {} cycles each by the add chain, on {} of {} CPUs",
+            if words.is_empty() { "unknown".to_owned() } else { words.join(" or ") },
+            known.len(),
+            parts.run.rulers.len()
+        ),
+        measures: "core cycles".to_owned(),
+        state,
+    });
+    instruments
+}
+
+/// The empty repetition, as measured in this run.
+fn own_cost(parts: &Parts<'_>) -> Option<f64> {
+    let samples: Vec<f64> =
+        parts.run.own.repetition.values().flatten().flatten().copied().collect();
+    model::stats::median(&samples)
+}
+
+/// A series without numbers for everything that was not measured at all.
+fn absent_series(program: &Program, plan: &Plan) -> Vec<Series> {
+    let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
+    let alone: Vec<CpuId> = vec![first];
+    let cannot = program.absent.iter().flat_map(|(area, workload, reason)| {
+        series_without(*area, workload, &alone, reason)
+    });
+    let no_time = program.left_out.iter().flat_map(|planned| {
+        let Cell { load, cpus, .. } = &planned.cell;
+        let count = cpus.len();
+        let needed = plan.budget_seconds * 2.0;
+        let reason = Unavailable::new(
+            Obstacle::Measurement,
+            format!("{} with {count} active", load.id),
+            format!("five blocks of it did not fit into half of {} s", plan.budget_seconds),
+        )
+        .with_remedy(format!("give it more time: --budget {needed}s"));
+        series_without(planned.area, load.id, cpus, &reason)
+    });
+    cannot.chain(no_time).collect()
+}
+
+fn series_without(
+    area: usize,
+    workload: &str,
+    cpus: &[CpuId],
+    reason: &Unavailable,
+) -> Vec<Series> {
+    let area = AREAS[area];
+    let of_quantity = |quantity: &crate::rig::collect::Quantity| Series {
+        area: area.id().to_owned(),
+        workload: workload.to_owned(),
+        quantity: quantity.id.to_owned(),
+        unit: quantity.unit,
+        parameters: std::collections::BTreeMap::new(),
+        cpu: cpus[0],
+        active: cpus.iter().copied().collect(),
+        placement_class: None,
+        outcome: Outcome::Unavailable { unavailable: reason.clone() },
+        disturbance: Disturbance::default(),
+    };
+    area.quantities().iter().map(of_quantity).collect()
+}
+
+/// What the rig measured of itself: area `rig`.
+fn own_series(own: super::sweep::Own) -> Vec<Series> {
+    let series = |workload: &str, quantity: &str, unit, cpus: &[CpuId], blocks: Vec<Vec<f64>>| {
+        let samples = Samples::Plain(blocks);
+        let summary = samples.summary()?;
+        Some(Series {
+            area: "rig".to_owned(),
+            workload: workload.to_owned(),
+            quantity: quantity.to_owned(),
+            unit,
+            parameters: std::collections::BTreeMap::new(),
+            cpu: cpus[0],
+            active: cpus.iter().copied().collect::<CpuSet>(),
+            placement_class: None,
+            outcome: Outcome::Measured { samples, summary },
+            disturbance: Disturbance::default(),
+        })
+    };
+    let mut all = Vec::new();
+    for (cpu, blocks) in own.repetition {
+        all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], blocks));
+    }
+    for (pair, blocks) in own.round_trip {
+        all.extend(series("placement_probe", "round_trip", Unit::Second, &pair, blocks));
+    }
+    for (pair, blocks) in own.share {
+        all.extend(series("placement_probe", "share_together", Unit::One, &pair, blocks));
+    }
+    all
+}

@@ -1,0 +1,135 @@
+//! Remarks that belong to no area: on the rulers, on the run as a whole.
+
+use model::record::{Record, Series};
+use model::stats::BLOCKS_FOR_INTERVAL;
+use model::{Finding, Severity};
+
+use super::Rulers;
+
+/// Rulers that were hard to calibrate, or could not be.
+pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
+    let failed: Vec<String> =
+        rulers.iter().filter(|(_, r)| r.is_err()).map(|(cpu, _)| cpu.to_string()).collect();
+    let retried = rulers.values().flatten().filter(|ruler| ruler.attempts > 1).count();
+    let mut findings = Vec::new();
+    if !failed.is_empty() {
+        findings.push(Finding {
+            id: "ruler.no-clock".to_owned(),
+            severity: Severity::Serious,
+            about: format!("CPU {}", failed.join(", ")),
+            text: "multiply and add chains agree on no whole number of cycles, so that clock and \
+                   cycles are unknown there"
+                .to_owned(),
+            remedy: Some("run again when the machine, or its SMT siblings, are idle".to_owned()),
+        });
+    }
+    if retried > 0 {
+        findings.push(Finding {
+            id: "ruler.retried".to_owned(),
+            severity: Severity::Note,
+            about: "core clock".to_owned(),
+            text: format!(
+                "on {retried} of {} CPUs the rulers agreed only after several attempts: something \
+                 else used the core meanwhile",
+                rulers.len()
+            ),
+            remedy: None,
+        });
+    }
+    findings
+}
+
+/// Remarks on the run as a whole.
+pub(super) fn of_record(record: &Record) -> Vec<Finding> {
+    [interrupted, few_blocks, contended, gaps, migrated, left_out]
+        .into_iter()
+        .filter_map(|finding| finding(record))
+        .collect()
+}
+
+fn finding(id: &str, severity: Severity, text: String, remedy: Option<&str>) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        about: "this run".to_owned(),
+        text,
+        remedy: remedy.map(str::to_owned),
+    }
+}
+
+fn interrupted(record: &Record) -> Option<Finding> {
+    let signal = record.run.interrupted.as_ref()?;
+    let done = record.run.plan.blocks_done;
+    let text = format!("{signal} after {done} complete sweeps: what was measured until then stands");
+    Some(finding("run.interrupted", Severity::Warning, text, None))
+}
+
+fn few_blocks(record: &Record) -> Option<Finding> {
+    let done = record.run.plan.blocks_done;
+    if done >= BLOCKS_FOR_INTERVAL as u64 {
+        return None;
+    }
+    let text = format!("only {done} blocks were completed: numbers have no interval");
+    Some(finding("run.few-blocks", Severity::Warning, text, Some("give it more time: --budget 30s")))
+}
+
+/// Series of areas; the rig's own are not disturbed by what they measure.
+fn measured(record: &Record) -> impl Iterator<Item = &Series> {
+    record.series.iter().filter(|series| series.area != "rig")
+}
+
+fn contended(record: &Record) -> Option<Finding> {
+    /// Fewer contended blocks than this are everyday noise, and named in the series alone.
+    const SHARE_MIN: f64 = 0.05;
+    let guarded: Vec<&Series> = measured(record).filter(|s| s.quantity == "clock").collect();
+    let blocks = record.run.plan.blocks_done * guarded.len() as u64;
+    let contended: u64 = guarded.iter().map(|s| s.disturbance.contended_blocks).sum();
+    let share = contended as f64 / blocks.max(1) as f64;
+    if share < SHARE_MIN {
+        return None;
+    }
+    let text = format!(
+        "in {:.0} % of blocks the add chain disagreed with the multiply chain by more than 0.25 %: \
+         cores were shared with something busy; those blocks are left out",
+        share * 100.0
+    );
+    let remedy = "idle the machine or its SMT siblings; in a guest, ask for cores of its own";
+    Some(finding("run.contended", Severity::Warning, text, Some(remedy)))
+}
+
+fn gaps(record: &Record) -> Option<Finding> {
+    /// Less time than this is lost to timer ticks on any machine.
+    const LOST_MIN: f64 = 0.01;
+    let lost = lost_share(record)?;
+    if lost < LOST_MIN {
+        return None;
+    }
+    let text = format!(
+        "{:.1} % of the time polled was lost in gaps: interrupts, other threads, or the hypervisor",
+        lost * 100.0
+    );
+    Some(finding("run.gaps", Severity::Warning, text, Some("stop other work on these CPUs")))
+}
+
+/// Share of time lost in gaps, the median over series.
+pub(super) fn lost_share(record: &Record) -> Option<f64> {
+    let shares: Vec<f64> = measured(record).filter_map(|s| s.disturbance.lost_share).collect();
+    model::stats::median(&shares)
+}
+
+fn migrated(record: &Record) -> Option<Finding> {
+    let migrations: u64 = measured(record).map(|s| s.disturbance.migrations).sum();
+    let text = format!("threads were found on other CPUs than their own {migrations} times");
+    let remedy = "let nobody change the affinity of cpudyno's threads meanwhile";
+    (migrations > 0).then(|| finding("run.migrated", Severity::Serious, text, Some(remedy)))
+}
+
+fn left_out(record: &Record) -> Option<Finding> {
+    let left = measured(record).filter_map(|series| match &series.outcome {
+        model::record::Outcome::Unavailable { unavailable } => unavailable.remedy.as_deref(),
+        model::record::Outcome::Measured { .. } => None,
+    });
+    let remedy = left.into_iter().find(|remedy| remedy.starts_with("give it more time"))?;
+    let text = "some cells did not fit into the budget; each says so".to_owned();
+    Some(finding("run.left-out", Severity::Note, text, Some(remedy)))
+}

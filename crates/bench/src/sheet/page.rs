@@ -1,0 +1,301 @@
+//! The sheet as a page: a pure function of the record (invariant I2).
+
+use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
+use model::record::{Fact, FactValue, InstrumentState, Outcome, Record, Series};
+use model::{Known, Severity, Unavailable, Unit};
+
+use super::findings::lost_share;
+use crate::areas::AREAS;
+
+/// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let mut blocks = vec![title(record), top_box(record), Block::Paragraph(trust(record))];
+    let sentences: Vec<Text> = AREAS.iter().flat_map(|area| area.sentences(record)).collect();
+    if !sentences.is_empty() {
+        blocks.push(Block::List(sentences));
+    }
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(findings(record));
+    blocks.extend(AREAS.iter().flat_map(|area| area.section(record)));
+    let missing = not_measured(record);
+    if !missing.is_empty() {
+        blocks.push(Block::Heading("Not measured".to_owned()));
+        blocks.push(Block::Remarks(missing));
+    }
+    blocks.push(Block::Heading("How it was measured".to_owned()));
+    blocks.push(instruments(record));
+    blocks.push(rate_sources(record));
+    if verbosity > 0 {
+        blocks.extend(details(record));
+    }
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+    Page { blocks }
+}
+
+fn title(record: &Record) -> Block {
+    let run = &record.run;
+    let text = match &run.simulated {
+        Some(name) => format!("SIMULATED data sheet: machine sim:{name}, nothing was measured"),
+        None => "CPU data sheet".to_owned(),
+    };
+    let ended = run.interrupted.as_ref().map_or(String::new(), |why| format!(", {why}"));
+    let subtitle = format!(
+        "{} {}, {}, {:.1} s of {} s, {} of {} sweeps{ended}",
+        record.tool.name,
+        record.tool.version,
+        run.started,
+        run.seconds,
+        run.plan.budget_seconds,
+        run.plan.blocks_done,
+        run.plan.blocks_planned,
+    );
+    Block::Title { text, subtitle }
+}
+
+/// The value as people read it; the reason where there is none.
+fn value_text(value: &Known<FactValue>) -> Text {
+    match value {
+        Known::Yes(FactValue::Text(text)) => Text::from(text.as_str()),
+        Known::Yes(FactValue::Number { value, unit }) => si::format(*value, *unit).into(),
+        Known::No { unavailable } => {
+            Text::toned(format!("unavailable: {}", unavailable.why), Tone::Faint)
+        }
+    }
+}
+
+fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
+    record.machine.facts.iter().chain(&record.conditions.before).find(|fact| fact.id == id)
+}
+
+/// The machine in brief: what a colleague would ask first. Lines without an answer are left out;
+/// each is among the details.
+fn top_box(record: &Record) -> Block {
+    const LINES: [(&str, &[&str]); 8] = [
+        ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
+        ("Cores", &["cpu.cores"]),
+        ("Caches", &["cpu.caches"]),
+        ("Memory", &["memory.total"]),
+        ("Runs on", &["platform.virtualisation", "kernel.release"]),
+        ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+        ("Microcode", &["cpu.microcode"]),
+        ("Security", &["kernel.mitigations"]),
+    ];
+    let known = |id: &&str| {
+        let fact = fact(record, id)?;
+        let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
+        // A bare number or switch needs its name in front.
+        let bare = value.len() < 4 || id.starts_with("cpufreq.");
+        Some(if bare { format!("{} {value}", fact.label.to_lowercase()) } else { value })
+    };
+    let lines = LINES.iter().filter_map(|(label, ids)| {
+        let parts: Vec<String> = ids.iter().filter_map(known).collect();
+        (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
+    });
+    let plan = &record.run.plan;
+    let measured = format!("CPUs {}: {}", plan.cpus, plan.placement);
+    Block::Box(lines.chain([("Measured".to_owned(), measured.into())]).collect())
+}
+
+/// How far the numbers can be trusted, from what the run saw.
+fn trust(record: &Record) -> Text {
+    let worst = record.findings.iter().map(|finding| finding.severity).max();
+    let (word, tone) = match worst {
+        Some(Severity::Serious) => ("do not rely on this run", Tone::Serious),
+        Some(Severity::Warning) => ("usable with care", Tone::Warning),
+        Some(Severity::Note) | None => ("quiet", Tone::Good),
+    };
+    let mut parts = Vec::new();
+    if let Some(noise) = noise(record) {
+        parts.push(format!("cycles per op repeat within {:.2} %", noise * 100.0));
+    }
+    if let Some(lost) = lost_share(record) {
+        parts.push(format!("{:.2} % of time lost in gaps", lost * 100.0));
+    }
+    parts.extend(disturbed(record, "disturbance.steal", "steal"));
+    parts.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
+    if parts.is_empty() {
+        parts.push("nothing was measured".to_owned());
+    }
+    Text::toned(format!("Trust: {word} ({}).", parts.join(", ")), tone)
+}
+
+/// Half the spread between blocks of the serial streams' cycles per op, the median over streams.
+fn noise(record: &Record) -> Option<f64> {
+    let serial = |series: &&Series| {
+        let latency = |row: &kernels::StreamRow| row.kind == kernels::Kind::Latency;
+        series.quantity == "cycles_per_op"
+            && kernels::streams::find(&series.workload).is_some_and(latency)
+    };
+    let spreads: Vec<f64> = record
+        .series
+        .iter()
+        .filter(serial)
+        .filter_map(|series| series.summary()?.relative_uncertainty())
+        .collect();
+    model::stats::median(&spreads)
+}
+
+fn disturbed(record: &Record, id: &str, name: &str) -> Option<String> {
+    let fact = record.conditions.after.iter().find(|fact| fact.id == id)?;
+    match fact.value.value()? {
+        FactValue::Number { value, unit } => Some(format!("{name} {}", si::format(*value, *unit))),
+        FactValue::Text(text) => Some(format!("{name} {text}")),
+    }
+}
+
+fn findings(record: &Record) -> Block {
+    let remark = |finding: &model::Finding| Remark {
+        mark: Text::toned(
+            finding.severity.word(),
+            match finding.severity {
+                Severity::Serious => Tone::Serious,
+                Severity::Warning => Tone::Warning,
+                Severity::Note => Tone::Faint,
+            },
+        ),
+        about: finding.about.clone(),
+        text: finding.text.clone(),
+        remedy: finding.remedy.clone(),
+    };
+    if record.findings.is_empty() {
+        return Block::Paragraph("None: nothing that was watched disturbed this run.".into());
+    }
+    Block::Remarks(record.findings.iter().map(remark).collect())
+}
+
+/// Everything that has a reason instead of a number; one remark per reason.
+fn not_measured<'a>(record: &'a Record) -> Vec<Remark> {
+    let mut groups: Vec<(&'a Unavailable, Vec<String>)> = Vec::new();
+    let mut note = |reason: &'a Unavailable, name: String| match groups
+        .iter_mut()
+        .find(|(known, _)| known.why == reason.why)
+    {
+        Some((_, names)) if names.contains(&name) => {}
+        Some((_, names)) => names.push(name),
+        None => groups.push((reason, vec![name])),
+    };
+    for instrument in &record.instruments {
+        if let InstrumentState::Unavailable { unavailable } = &instrument.state {
+            note(unavailable, format!("{} ({})", instrument.measures, instrument.id));
+        }
+    }
+    for series in &record.series {
+        if let Outcome::Unavailable { unavailable } = &series.outcome {
+            let count = series.active.len();
+            note(unavailable, format!("{} with {count} active", series.workload));
+        }
+    }
+    for fact in record.machine.facts.iter().chain(&record.conditions.before) {
+        if let Known::No { unavailable } = &fact.value {
+            note(unavailable, fact.label.to_lowercase());
+        }
+    }
+    groups.into_iter().map(|(reason, names)| absence(reason, &names)).collect()
+}
+
+fn absence(reason: &Unavailable, names: &[String]) -> Remark {
+    /// More names than this are counted.
+    const NAMES_MAX: usize = 6;
+    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let about = if more > 0 { format!("{shown} and {more} more") } else { shown };
+    Remark {
+        mark: Text::toned("unavailable", Tone::Faint),
+        about,
+        text: reason.why.clone(),
+        remedy: reason.remedy.clone(),
+    }
+}
+
+fn instruments(record: &Record) -> Block {
+    let row = |instrument: &model::record::Instrument| match &instrument.state {
+        InstrumentState::Unavailable { .. } => None,
+        InstrumentState::Used { unit, resolution, own_cost_seconds, rate } => Some(vec![
+            Text::from(instrument.id.as_str()),
+            Text::from(instrument.measures.as_str()),
+            match unit {
+                Unit::Cycle | Unit::Count => format!("{resolution:.0}").into(),
+                unit => si::format(*resolution, *unit).into(),
+            },
+            si::format(*own_cost_seconds, Unit::Second).into(),
+            rate.as_ref().map_or_else(Text::default, |rate| {
+                format!("{:.6} MHz ({})", rate.hertz.0 / 1e6, rate.chosen).into()
+            }),
+        ]),
+    };
+    Block::Table(Table {
+        caption: "instruments: smallest step and cost of one reading, as measured in this run"
+            .to_owned(),
+        columns: vec![
+            ("instrument".to_owned(), Align::Left),
+            ("measures".to_owned(), Align::Left),
+            ("step".to_owned(), Align::Right),
+            ("own cost".to_owned(), Align::Right),
+            ("rate".to_owned(), Align::Left),
+        ],
+        rows: record.instruments.iter().filter_map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+fn rate_sources(record: &Record) -> Block {
+    let mut rows = Vec::new();
+    for instrument in &record.instruments {
+        let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { continue };
+        rows.extend(rate.sources.iter().map(|source| {
+            let value = match &source.hertz {
+                Known::Yes(hertz) => Text::from(format!("{:.6}", hertz / 1e6)),
+                Known::No { .. } => Text::toned("unavailable", Tone::Faint),
+            };
+            vec![
+                Text::from(instrument.id.as_str()),
+                Text::from(source.source.as_str()),
+                value,
+                source.disagreement_ppm.map_or_else(Text::default, |ppm| format!("{ppm:+.1}").into()),
+                Text::from(if source.independent { "yes" } else { "no" }),
+            ]
+        }));
+    }
+    Block::Table(Table {
+        caption: "what sources say of the clock's rate".to_owned(),
+        columns: vec![
+            ("clock".to_owned(), Align::Left),
+            ("source".to_owned(), Align::Left),
+            ("MHz".to_owned(), Align::Right),
+            ("ppm off".to_owned(), Align::Right),
+            ("independent".to_owned(), Align::Left),
+        ],
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+/// Every fact and condition, for those who ask for more.
+fn details(record: &Record) -> Vec<Block> {
+    let columns =
+        |columns: &[&str]| columns.iter().map(|c| ((*c).to_owned(), Align::Left)).collect();
+    let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
+    let facts = Table {
+        caption: "the machine, as it describes itself".to_owned(),
+        columns: columns(&["fact", "value"]),
+        rows: record.machine.facts.iter().map(row).collect(),
+        notes: Vec::new(),
+    };
+    let before_and_after = |after: &Fact| {
+        let before = record.conditions.before.iter().find(|before| before.id == after.id);
+        let before = before.map_or_else(Text::default, |before| value_text(&before.value));
+        vec![Text::from(after.label.as_str()), before, value_text(&after.value)]
+    };
+    let conditions = Table {
+        caption: "conditions before and after, and what grew meanwhile".to_owned(),
+        columns: columns(&["condition", "before", "after"]),
+        rows: record.conditions.after.iter().map(before_and_after).collect(),
+        notes: Vec::new(),
+    };
+    vec![
+        Block::Heading("Machine".to_owned()),
+        Block::Table(facts),
+        Block::Heading("Conditions".to_owned()),
+        Block::Table(conditions),
+    ]
+}

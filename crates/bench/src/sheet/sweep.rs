@@ -1,0 +1,231 @@
+//! Measuring, sweep by sweep: every sweep measures one block of every cell, in random order, so that
+//! the blocks of a cell are spread over the whole run and drift shows as spread between them.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use machine::Machine;
+use model::{CpuId, Finding, Seconds};
+
+use super::{Planned, Program, Progress, Rulers};
+use crate::areas::{AREAS, Planning};
+use crate::rig::collect::{Collector, Key};
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{Member, Repeat};
+use crate::rig::{placement, reduce, ruler};
+
+/// More sweeps than this make no number better on a machine whose clock drifts.
+const SWEEPS_MAX: u64 = 30;
+
+/// What was measured.
+pub(super) struct Swept {
+    pub(super) collector: Collector,
+    pub(super) rulers: Rulers,
+    pub(super) findings: Vec<Finding>,
+    pub(super) own: Own,
+    pub(super) sweeps_planned: u64,
+    pub(super) sweeps_done: u64,
+    pub(super) seed: u64,
+    pub(super) interrupted: bool,
+}
+
+/// What the rig measured of itself and of the placement, block by block.
+#[derive(Default)]
+pub(super) struct Own {
+    /// Seconds of the empty repetition, by CPU.
+    pub(super) repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
+    /// Seconds for a cache line to go there and back, by pair.
+    pub(super) round_trip: BTreeMap<[CpuId; 2], Vec<Vec<f64>>>,
+    /// Multiplies together as a share of those alone, by pair.
+    pub(super) share: BTreeMap<[CpuId; 2], Vec<Vec<f64>>>,
+}
+
+pub(super) fn run(
+    executor: &mut dyn Executor,
+    machine: &Machine,
+    planning: &Planning<'_>,
+    program: &Program,
+    budget: Seconds,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Swept, RunError> {
+    let seed = machine.host.seed();
+    let planned = ((budget / program.sweep_cost()) as u64).clamp(1, SWEEPS_MAX);
+    let mut swept = Swept {
+        collector: Collector::default(),
+        rulers: Rulers::new(),
+        findings: Vec::new(),
+        own: Own::default(),
+        sweeps_planned: if program.cells.is_empty() { 0 } else { planned },
+        sweeps_done: 0,
+        seed,
+        interrupted: false,
+    };
+    let mut sweeper =
+        Sweeper { executor, planning, program, budget, progress, random: Rng::with_seed(seed) };
+    match sweeper.sweeps(&mut swept) {
+        Err(RunError::Interrupted) => swept.interrupted = true,
+        Err(error) => return Err(error),
+        Ok(()) => {}
+    }
+    Ok(swept)
+}
+
+struct Sweeper<'a> {
+    executor: &'a mut dyn Executor,
+    planning: &'a Planning<'a>,
+    program: &'a Program,
+    budget: Seconds,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+    random: Rng,
+}
+
+impl Sweeper<'_> {
+    fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+        self.tell("calibrating rulers");
+        let cpus = &self.planning.placement.cpus;
+        swept.rulers = ruler::calibrate(self.executor, &self.program.tools, cpus)?;
+        while swept.sweeps_done < swept.sweeps_planned {
+            let begun = self.executor.elapsed();
+            self.sweep(swept)?;
+            swept.sweeps_done += 1;
+            let took = self.executor.elapsed() - begun;
+            // The next sweep takes about as long as this one: it begins only if it can end.
+            if self.executor.elapsed() + took > self.budget {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+        let program = self.program;
+        let mut alone: Vec<&Planned> = Vec::new();
+        let mut together: Vec<&Planned> = Vec::new();
+        for planned in &program.cells {
+            let list = if planned.cell.cpus.len() == 1 { &mut alone } else { &mut together };
+            list.push(planned);
+        }
+        self.random.shuffle(&mut alone);
+        self.random.shuffle(&mut together);
+        for planned in alone {
+            let (key, pieces) = self.block(planned, swept)?;
+            add(swept, planned, &key, None, pieces);
+        }
+        if together.is_empty() {
+            return Ok(());
+        }
+        let before = self.probes(swept)?;
+        let mut blocks = Vec::new();
+        for planned in together {
+            blocks.push((planned, self.block(planned, swept)?));
+        }
+        let after = self.probes(swept)?;
+        for (planned, (key, pieces)) in blocks {
+            let class = class_of(planned, &before, &after);
+            add(swept, planned, &key, class, pieces);
+        }
+        Ok(())
+    }
+
+    /// Probes the pairs that stand for every number of CPUs that are active together.
+    fn probes(&mut self, swept: &mut Swept) -> Result<Vec<placement::Probe>, RunError> {
+        self.tell("probing the placement");
+        let cpus = &self.planning.placement.cpus;
+        let mut pairs: Vec<[CpuId; 2]> = self
+            .program
+            .together()
+            .into_iter()
+            .flat_map(|count| placement::pairs(&cpus[..count]))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut probes = Vec::new();
+        for pair in pairs {
+            let probe = placement::probe(self.executor, &self.program.tools, pair)?;
+            swept.own.round_trip.entry(pair).or_default().push(vec![probe.round_trip.0]);
+            swept.own.share.entry(pair).or_default().push(vec![probe.share_together]);
+            probes.push(probe);
+        }
+        for finding in placement::contradictions(&probes, self.planning.topology) {
+            let known = |f: &Finding| f.id == finding.id && f.about == finding.about;
+            if !swept.findings.iter().any(known) {
+                swept.findings.push(finding);
+            }
+        }
+        Ok(probes)
+    }
+
+    fn block(&mut self, planned: &Planned, swept: &mut Swept) -> Result<(Key, Pieces), RunError> {
+        let cell = &planned.cell;
+        self.tell(cell.load.id);
+        let job = Repeat {
+            members: cell.cpus.iter().map(|&cpu| Member { cpu, payload: cell.load }).collect(),
+            phases: cell.phases.clone(),
+            tools: self.program.tools,
+        };
+        let raw = self.executor.repeat(&job)?;
+        let rate = self.executor.rate();
+        let pieces: Pieces = raw
+            .members
+            .into_iter()
+            .map(|member| {
+                let ruler = swept.rulers.get(&member.cpu).and_then(|ruler| ruler.clone().ok());
+                let reduced = reduce::reduce(&member, cell.load, &job, ruler, rate);
+                (member, reduced)
+            })
+            .collect();
+        for (member, reduced) in &pieces {
+            let own = swept.own.repetition.entry(member.cpu).or_default();
+            own.extend(reduced.null_seconds.map(|seconds| vec![seconds]));
+        }
+        let key = Key {
+            area_order: planned.area,
+            area: AREAS[planned.area].id(),
+            workload_order: cell.order,
+            workload: cell.load.id,
+            active_count: cell.cpus.len(),
+            active: cell.cpus.clone(),
+            cpu: cell.cpus[0],
+            class: None,
+            parameters: cell.parameters.clone(),
+        };
+        Ok((key, pieces))
+    }
+
+    fn tell(&mut self, doing: &str) {
+        let share = (self.executor.elapsed() / self.budget).min(1.0);
+        (self.progress)(Progress { share, doing });
+    }
+}
+
+type Pieces = Vec<(crate::rig::job::RawMember, reduce::Reduced)>;
+
+fn add(
+    swept: &mut Swept,
+    planned: &Planned,
+    key: &Key,
+    class: Option<String>,
+    pieces: Pieces,
+) {
+    let quantities = AREAS[planned.area].quantities();
+    for (member, reduced) in pieces {
+        let key = Key { cpu: member.cpu, class: class.clone(), ..key.clone() };
+        swept.collector.add(key, quantities, &member, &reduced);
+    }
+}
+
+/// The class of a cell's CPUs, if it was the same before and after.
+fn class_of(
+    planned: &Planned,
+    before: &[placement::Probe],
+    after: &[placement::Probe],
+) -> Option<String> {
+    let pairs = placement::pairs(&planned.cell.cpus);
+    let of = |probes: &[placement::Probe]| {
+        let probes: Vec<placement::Probe> =
+            probes.iter().filter(|probe| pairs.contains(&probe.pair)).copied().collect();
+        placement::class_word(&probes)
+    };
+    let (before, after) = (of(before), of(after));
+    if before == after { before } else { Some("changed".to_owned()) }
+}

@@ -1,0 +1,39 @@
+//! Streams as loads: the one place where kernels meet the rig.
+
+use kernels::{Data, StreamRow, ruler};
+use machine::Machine;
+use model::{Obstacle, Unavailable};
+
+use crate::rig::job::{Body, Load, Tools};
+
+/// The loads beside the payloads, for this machine.
+pub fn tools(machine: &Machine) -> Result<Tools, Unavailable> {
+    let load = |row| load(machine, row, Data::Quiet);
+    Ok(Tools {
+        ruler: load(&ruler::RULER)?,
+        witness: load(&ruler::WITNESS)?,
+        null: load(&ruler::NULL)?,
+        contention: load(&ruler::CONTENTION)?,
+    })
+}
+
+/// A stream as a load, where this machine can execute it.
+pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Load, Unavailable> {
+    let body = match &machine.simulated {
+        Some(model) if model.cycles_per_op(row.id).is_some() => Body::Simulated,
+        Some(model) => {
+            let why = format!("the simulated machine `{}` has no cost for it", model.name);
+            return Err(Unavailable::new(Obstacle::Hardware, row.id, why));
+        }
+        None => Body::Kernel(row.runnable()?, data.operands()),
+    };
+    Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, body })
+}
+
+/// Lets a load's kernel prove its answer; a simulated load has none.
+pub fn verify(load: &Load) -> Result<(), kernels::WrongAnswer> {
+    match load.body {
+        Body::Kernel(kernel, _) => kernel.verify(),
+        Body::Simulated => Ok(()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Arguments: what was typed, checked alone. Parsing opens no file and reads no machine.
+
+mod common;
+mod sheet;
+mod show;
+mod streams;
+
+pub(crate) use common::{Colour, Format, Look};
+pub(crate) use sheet::SheetArgs;
+pub(crate) use show::ShowArgs;
+pub(crate) use streams::StreamsArgs;
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Measures what a machine's CPU really does: which clock it holds under which instructions, what
+/// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
+///
+/// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
+/// is changed. Start with `cpudyno sheet`.
+#[derive(Debug, Parser)]
+#[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Use this machine instead of the one that it runs on: `sim:2s-56c`, `sim:vm-2c`, `sim:1c`.
+    ///
+    /// A simulated machine is a description that answers like a machine would; everything printed
+    /// or recorded says SIMULATED.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  2    wrong arguments, or a file that is no record
+  3    cannot be measured here
+  4    refused: missing rights
+  70   a bug in cpudyno
+  130  interrupted by Ctrl-C; what was measured is in the record
+  143  the same by SIGTERM";
+
+/// The commands, in the order of their help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Sheet(SheetArgs),
+    Show(ShowArgs),
+    Streams(StreamsArgs),
+}
+
+/// Reads the arguments. Help and version are printed here; they end with a failure of code 0.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
+    let matches = Cli::command().try_get_matches_from(args);
+    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| refused(&error))
+}
+
+/// One line and a hint, whatever clap has to say.
+fn refused(error: &clap::Error) -> Failure {
+    let rendered = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            output::data(&rendered.to_string()).err().unwrap_or_else(|| Failure::new(0, ""))
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            output::remark(rendered.to_string().trim_end());
+            Failure::usage("")
+        }
+        _ => {
+            let text = rendered.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+            let hint = suggestion(error)
+                .unwrap_or_else(|| "`cpudyno --help` lists commands and options".to_owned());
+            Failure::usage(message).hint(hint)
+        }
+    }
+}
+
+/// The known word that is most like what was typed.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let kinds =
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(format!("did you mean `{word}`?")),
+        ContextValue::Strings(words) => Some(format!("did you mean `{}`?", words.first()?)),
+        _ => None,
+    })
+}

@@ -1,0 +1,87 @@
+//! `cpudyno sheet`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use bench::rig::executor::RunError;
+use bench::sheet::{Progress, Request, SheetError};
+use machine::Machine;
+
+use super::{presentation, render};
+use crate::args::{Format, SheetArgs};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+use crate::signals::Signals;
+
+pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
+    let SheetArgs { budget, cpus, streams, json, mut look } = args;
+    let to_stdout = json.as_deref() == Some(Path::new("-"));
+    if to_stdout {
+        look.format = Format::Json;
+    }
+    let path = json.filter(|_| !to_stdout);
+    let sink = path.as_deref().map(Sink::open).transpose()?;
+    let signals = Signals::listen()?;
+    let request = Request {
+        budget,
+        cpus,
+        streams: streams.map(|streams| streams.into_iter().map(|stream| stream.0).collect()),
+        command: command(),
+        presentation: presentation(&look),
+    };
+
+    let bar = output::progress_bar();
+    let mut tell = |progress: Progress<'_>| {
+        bar.set_position((progress.share * 1000.0) as u64);
+        bar.set_message(progress.doing.to_owned());
+    };
+    let measured = bench::sheet::measure(machine, &request, signals.stop(), &mut tell);
+    bar.finish_and_clear();
+    let mut record = measured.map_err(refused)?;
+    let signal = signals.came();
+    if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
+        *why = format!("stopped by {name}");
+    }
+
+    if let Some(sink) = sink {
+        sink.write(&render(&record, Format::Json, request.presentation)?)?;
+    }
+    output::data(&render(&record, look.format, request.presentation)?)?;
+    Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+}
+
+/// The command as the record keeps it: without paths, which may name people (invariant I10).
+fn command() -> Vec<String> {
+    let mut words = vec!["cpudyno".to_owned()];
+    let mut path_follows = false;
+    for argument in std::env::args().skip(1) {
+        let word = match argument.split_once('=') {
+            _ if path_follows => "FILE".to_owned(),
+            Some((option @ "--json", _)) => format!("{option}=FILE"),
+            _ => argument.clone(),
+        };
+        path_follows = argument == "--json";
+        words.push(word);
+    }
+    words
+}
+
+fn refused(error: SheetError) -> Failure {
+    let text = error.to_string();
+    match error {
+        SheetError::Cpus { usable, .. } => {
+            Failure::usage(text).hint(format!("choose among --cpus {usable}"))
+        }
+        SheetError::Unavailable(reason) => Failure {
+            code: code::NOT_HERE,
+            message: format!("cannot measure {text}"),
+            hint: reason.remedy,
+        },
+        SheetError::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
+            .hint("please report it: a kernel computed something wrong, so its time means nothing"),
+        SheetError::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
+            Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
+        }
+        SheetError::Run(RunError::Interrupted) => Failure::new(code::NOT_HERE, text),
+    }
+}

@@ -1,0 +1,57 @@
+//! `cpudyno streams`.
+
+use std::process::ExitCode;
+
+use kernels::{StreamRow, streams};
+use model::page::{Align, Block, Page, Table, Text};
+
+use super::{presentation, text};
+use crate::args::{Format, StreamsArgs};
+use crate::failure::Failure;
+use crate::output;
+
+pub(super) fn run(args: &StreamsArgs) -> Result<ExitCode, Failure> {
+    let page = page();
+    let printed = match args.look.format {
+        Format::Text => text(&page, presentation(&args.look)),
+        Format::Markdown => views::markdown::render(&page),
+        Format::Json | Format::Csv => {
+            return Err(Failure::usage("the list of streams is no record")
+                .hint("print it as text or markdown: --format markdown"));
+        }
+    };
+    output::data(&printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page() -> Page {
+    let row = |row: &&'static StreamRow| {
+        let needs: Vec<&str> = row.needs.iter().map(|isa| isa.name()).collect();
+        vec![
+            Text::from(row.id),
+            row.title.into(),
+            needs.join(" ").into(),
+            row.kind.word().into(),
+            row.ops_per_iteration.to_string().into(),
+        ]
+    };
+    let columns = [
+        ("stream", Align::Left),
+        ("executes", Align::Left),
+        ("needs", Align::Left),
+        ("kind", Align::Left),
+        ("ops/iteration", Align::Right),
+    ];
+    let table = Table {
+        caption: "instruction streams".to_owned(),
+        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+        rows: streams::TABLE.iter().map(row).collect(),
+        notes: Vec::new(),
+    };
+    let mut blocks = vec![Block::Table(table)];
+    for row in streams::TABLE {
+        let alias = row.alias.map_or(String::new(), |alias| format!(" (also `{alias}`)"));
+        blocks.push(Block::Paragraph(format!("{}{alias}: {}", row.id, row.doc).into()));
+    }
+    Page { blocks }
+}

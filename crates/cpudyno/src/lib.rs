@@ -1,0 +1,24 @@
+//! A dynamometer for CPUs, as a library.
+//!
+//! The command `cpudyno` is a thin face of the same crates: [`machine`] reads the machine, [`bench`]
+//! measures it, the answer is a [`model::record::Record`], and [`views`] turn records into text.
+//!
+//! ```no_run
+//! use cpudyno::{bench, machine, model};
+//!
+//! let machine = machine::Machine::real();
+//! let request = bench::sheet::Request {
+//!     budget: model::Seconds(10.0),
+//!     cpus: None,
+//!     streams: None,
+//!     command: vec!["my-program".to_owned()],
+//!     presentation: model::record::Presentation { width: 100, colour: false, verbosity: 0 },
+//! };
+//! let stop = bench::rig::executor::Stop::default();
+//! let record = bench::sheet::measure(&machine, &request, &stop, &mut |_| {})?;
+//! println!("{} series", record.series.len());
+//! # Ok::<(), bench::sheet::SheetError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub use ::{bench, kernels, machine, model, views};

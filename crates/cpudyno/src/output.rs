@@ -1,0 +1,111 @@
+//! Where text goes: data to standard output, everything else to standard error, files under their
+//! final name only when they are whole.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tempfile::NamedTempFile;
+
+use crate::failure::{Failure, code};
+
+/// Prints data. A reader that has gone away has read enough.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(code::NOT_HERE, format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a remark for people.
+pub(crate) fn remark(text: &str) {
+    // A standard error that cannot be written to leaves nobody to tell.
+    drop(writeln!(anstream::stderr(), "{text}"));
+}
+
+/// Prints why the command failed.
+pub(crate) fn failure(failure: &Failure) {
+    if !failure.message.is_empty() {
+        remark(&format!("error: {}", failure.message));
+    }
+    if let Some(hint) = &failure.hint {
+        remark(&format!("hint: {hint}"));
+    }
+}
+
+/// A bar on standard error when that is a terminal, nothing otherwise. It is drawn between jobs, by
+/// the thread that waits for them, never while something is measured.
+pub(crate) fn progress_bar() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    const STYLE: &str = "{bar:30} {percent:>3} %  {wide_msg}";
+    let style = ProgressStyle::with_template(STYLE).expect("BUG: the template is a constant");
+    let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+    bar.with_style(style)
+}
+
+/// A file that appears under its name only when it is complete.
+pub(crate) struct Sink {
+    path: PathBuf,
+    target: Target,
+}
+
+enum Target {
+    /// Renamed when complete.
+    Temporary(NamedTempFile),
+    /// A pipe or device that is there already.
+    Open(File),
+}
+
+impl Sink {
+    /// Makes sure that the file can be written, before anything is measured.
+    pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
+        let fail = |error: io::Error| {
+            Failure::new(code::REFUSED, format!("cannot write `{}`: {error}", path.display()))
+                .hint("name a file in a folder that you may write to")
+        };
+        let special = path.metadata().is_ok_and(|meta| !meta.is_file());
+        let target = if path.is_dir() {
+            return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
+        } else if special {
+            Target::Open(OpenOptions::new().write(true).open(path).map_err(fail)?)
+        } else {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            Target::Temporary(temporary(folder, path).map_err(fail)?)
+        };
+        Ok(Sink { path: path.to_owned(), target })
+    }
+
+    /// Writes everything, then gives the file its name.
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        let Sink { path, target } = self;
+        let written = match target {
+            Target::Open(mut file) => file.write_all(text.as_bytes()),
+            Target::Temporary(mut file) => file
+                .write_all(text.as_bytes())
+                .and_then(|()| file.as_file().sync_all())
+                .and_then(|()| file.persist(&path).map(drop).map_err(|error| error.error)),
+        };
+        written.map_err(|error| {
+            Failure::new(code::NOT_HERE, format!("cannot write `{}`: {error}", path.display()))
+        })
+    }
+}
+
+/// With the rights that a new file would have, not those of a secret.
+fn temporary(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    if path.exists() && OpenOptions::new().write(true).open(path).is_err() {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    tempfile::Builder::new()
+        .prefix(".cpudyno-")
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+}

@@ -1,0 +1,51 @@
+//! The instruction streams: what a CPU is made to execute while somebody else looks at a clock.
+//!
+//! A stream is one loop of straight-line code. Its body repeats a single instruction a fixed number
+//! of times, and nothing but `dec` and a conditional jump surrounds it, so that the number of ops
+//! in an iteration is a fact of the machine code and not of a compiler's mood. Each stream is one
+//! [`StreamRow`], and [`streams::TABLE`] lists those that a user may ask for. The four of [`ruler`]
+//! are what the rig needs for itself: a clock, a witness for the clock, an empty call and a probe
+//! for shared cores.
+//!
+//! # The idea
+//!
+//! A number of ops is believed only if it was proved. Two independent proofs are given here
+//! (invariant I9), and both look at the same bytes that are timed later:
+//!
+//! - *The answer.* Kernels take their constants from [`Operands`] instead of containing them. With
+//!   [`Operands::COUNTING`] the result of a stream is the number of its ops, or a power whose
+//!   exponent is that number; [`Runnable::verify`] compares. With [`Operands::QUIET`] and
+//!   [`Operands::TOGGLING`] the same code runs on data that changes no bit, or nearly all bits,
+//!   with every op: power follows data, and so may the clock.
+//! - *The listing.* The tests of this crate disassemble each kernel and count: mnemonic, register
+//!   width, dependencies from op to op, alignment, and that nothing else is in the loop.
+//!
+//! # What is not here
+//!
+//! No threads, no clocks, no machines, no records. Who runs a stream, where, how often and between
+//! which stamps is the rig's business. What this crate does keep to itself is `unsafe` (invariant
+//! I8): a [`Runnable`] exists only where the CPU has the instructions that its row needs, and with
+//! that [`Runnable::run`] is a safe function that makes one indirect call (invariant I3).
+//!
+//! # Adding a stream
+//!
+//! One `stream!` in the family's file below `streams/`, and one line in [`streams::TABLE`].
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("cpudyno has instruction streams for x86-64 and AArch64 only");
+
+#[cfg(target_arch = "aarch64")]
+#[macro_use]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod x86_64;
+#[macro_use]
+mod stream;
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod listing;
+pub mod ruler;
+pub mod streams;
+
+pub use stream::{Data, Kind, Operands, Runnable, StreamRow, WrongAnswer};

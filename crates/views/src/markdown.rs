@@ -1,0 +1,194 @@
+//! A page for a ticket: GitHub-flavoured Markdown, short enough for a comment.
+
+use model::page::{Align, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
+
+use crate::{number, visible};
+
+/// Lines over more places than this are summed up instead of listed.
+const LISTED_PLACES_MAX: usize = 12;
+
+/// The page as Markdown. Plots become tables: a ticket has no columns to rely on.
+pub fn render(page: &Page) -> String {
+    let blocks: Vec<String> = page.blocks.iter().map(block).collect();
+    blocks.join("\n")
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Title { text, subtitle } if subtitle.is_empty() => format!("## {}\n", escape(text)),
+        Block::Title { text, subtitle } => {
+            format!("## {}\n\n{}\n", escape(text), escape(subtitle))
+        }
+        Block::Heading(text) => format!("### {}\n", escape(text)),
+        Block::Box(pairs) => {
+            let row = |(label, value): &(String, Text)| vec![label.as_str().into(), value.clone()];
+            let columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
+            pipes("", &columns, &pairs.iter().map(row).collect::<Vec<_>>())
+        }
+        Block::Paragraph(text) => format!("{}\n", toned(text)),
+        Block::List(items) => items.iter().map(bullet).collect(),
+        Block::Remarks(remarks) => remarks.iter().map(remark).collect(),
+        Block::Table(table) => with_notes(table),
+        Block::Bars(bars) => bar_table(bars),
+        Block::Lines(lines) => line_table(lines),
+    }
+}
+
+fn bullet(item: &Text) -> String {
+    format!("- {}\n", toned(item))
+}
+
+fn remark(remark: &Remark) -> String {
+    let about = if remark.about.is_empty() { "" } else { &format!(" {}:", escape(&remark.about)) };
+    let remedy = remark.remedy.as_deref().map_or_else(String::new, |remedy| {
+        // Two spaces keep the remedy within its item.
+        format!("  → {}\n", escape(remedy))
+    });
+    format!("- **{}**{about} {}\n{remedy}", escape(&remark.mark.text), escape(&remark.text))
+}
+
+fn with_notes(table: &Table) -> String {
+    let mut text = pipes(&table.caption, &table.columns, &table.rows);
+    for note in &table.notes {
+        text.extend([
+            "
+",
+            &escape(note),
+            "
+",
+        ]);
+    }
+    text
+}
+
+fn bar_table(bars: &Bars) -> String {
+    let columns = vec![(String::new(), Align::Left), (String::new(), Align::Right)];
+    let row = |bar: &model::page::Bar| vec![bar.label.as_str().into(), bar.text.as_str().into()];
+    pipes(&bars.caption, &columns, &bars.bars.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Every point where there are few places on the axis, else one row for each line.
+fn line_table(plot: &Lines) -> String {
+    let points = plot.lines.iter().flat_map(|(_, points)| points);
+    let mut places: Vec<f64> = points.map(|point| point.0).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    if places.len() <= LISTED_PLACES_MAX { listed(plot, &places) } else { summed_up(plot) }
+}
+
+fn listed(plot: &Lines, places: &[f64]) -> String {
+    let headers = std::iter::once(&plot.x).chain(plot.lines.iter().map(|(name, _)| name));
+    let columns: Vec<_> = headers.map(|header| (header.clone(), Align::Right)).collect();
+    let row = |&x: &f64| {
+        let value = |(_, points): &(String, Vec<(f64, f64)>)| {
+            let point = points.iter().find(|point| point.0.total_cmp(&x).is_eq());
+            point.map(|point| number::short(point.1)).unwrap_or_default()
+        };
+        let cells = plot.lines.iter().map(value);
+        std::iter::once(number::short(x)).chain(cells).map(Text::from).collect()
+    };
+    let rows: Vec<Vec<Text>> = places.iter().map(row).collect();
+    pipes(&format!("{} ({})", plot.caption, plot.y), &columns, &rows)
+}
+
+fn summed_up(plot: &Lines) -> String {
+    let right = |text: &str| (text.to_owned(), Align::Right);
+    let columns = [
+        (String::new(), Align::Left),
+        right("points"),
+        right("first"),
+        right("last"),
+        right("min"),
+        right("max"),
+    ];
+    let row = |(name, points): &(String, Vec<(f64, f64)>)| {
+        let values = || points.iter().map(|point| point.1);
+        let numbers = [
+            values().next(),
+            values().next_back(),
+            values().min_by(f64::total_cmp),
+            values().max_by(f64::total_cmp),
+        ];
+        let numbers = numbers.map(|value| value.map(number::short).unwrap_or_default());
+        let head = [name.clone(), points.len().to_string()];
+        head.into_iter().chain(numbers).map(Text::from).collect()
+    };
+    let rows: Vec<Vec<Text>> = plot.lines.iter().map(row).collect();
+    pipes(&format!("{} ({} over {})", plot.caption, plot.y, plot.x), &columns, &rows)
+}
+
+/// A pipe table under its caption.
+fn pipes(caption: &str, columns: &[(String, Align)], rows: &[Vec<Text>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = String::new();
+    if !caption.is_empty() {
+        text.extend(["*", &escape(caption), "*\n\n"]);
+    }
+    text.push_str(&line(columns.iter().map(|(header, _)| cell(&escape(header))).collect()));
+    let rule = |(_, align): &(String, Align)| match align {
+        Align::Left => "---".to_owned(),
+        Align::Right => "---:".to_owned(),
+    };
+    text.push_str(&line(columns.iter().map(rule).collect()));
+    for row in rows {
+        text.push_str(&line(row.iter().map(|text| cell(&toned(text))).collect()));
+    }
+    text
+}
+
+/// In a table, `|` ends a cell even within a code span, and `\|` does not.
+fn cell(text: &str) -> String {
+    text.replace('|', r"\|")
+}
+
+fn toned(text: &Text) -> String {
+    let escaped = escape(&text.text);
+    if text.tone == Tone::Strong && !escaped.is_empty() {
+        format!("**{escaped}**")
+    } else {
+        escaped
+    }
+}
+
+/// Keeps code spans, and takes the meaning from what would be markup elsewhere.
+fn escape(text: &str) -> String {
+    let text = visible::text(text.trim());
+    let spans = text.matches('`').count().is_multiple_of(2);
+    let mut in_code = false;
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if c == '`' && spans {
+            in_code = !in_code;
+        } else if !in_code && matches!(c, '\\' | '*' | '<' | '[' | '`') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_from_data_stays_text() {
+        assert_eq!(escape("<b> 2*3 [x] a_b \x1b"), r"\<b> 2\*3 \[x] a_b ␛");
+        assert_eq!(escape("run `a < *`, not *"), r"run `a < *`, not \*");
+        assert_eq!(escape("a ` b"), r"a \` b");
+        assert_eq!(cell(&escape("`a | b`")), r"`a \| b`");
+    }
+
+    #[test]
+    fn long_lines_are_summed_up() {
+        let points = (0..13).map(|i| (f64::from(i), f64::from(i * i))).collect();
+        let plot = Lines {
+            caption: "growth".into(),
+            x: "n".into(),
+            y: "s".into(),
+            lines: vec![("square".into(), points)],
+        };
+        let text = line_table(&plot);
+        assert!(text.ends_with("| square | 13 | 0 | 144 | 0 | 144 |\n"), "{text}");
+    }
+}

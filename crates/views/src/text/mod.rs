@@ -1,0 +1,104 @@
+//! A page for a terminal.
+//!
+//! Every line fits the width that was asked for and stands on its own when it is copied into a
+//! message. Colour adds nothing that the words do not say.
+
+mod bars;
+mod line;
+mod panel;
+mod plot;
+mod table;
+mod wrap;
+
+use model::page::{Block, Page, Remark, Text, Tone};
+
+use line::{Line, style};
+use wrap::{wrap, wrap_after};
+
+/// How text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns; less than 40 is taken as 40, more than 400 as 400.
+    pub width: u16,
+    /// Whether ANSI colours are used.
+    pub colour: bool,
+}
+
+/// The page as text: no line is wider than the layout, none ends in spaces.
+pub fn render(page: &Page, layout: Layout) -> String {
+    let width = usize::from(layout.width.clamp(40, 400));
+    let mut text = String::new();
+    let mut close = true;
+    for block in &page.blocks {
+        if !close || (matches!(block, Block::Heading(_)) && !text.is_empty()) {
+            text.push('\n');
+        }
+        for line in block_lines(block, width) {
+            line.write(&mut text, layout.colour);
+        }
+        // A heading belongs to what follows it; the title has its own line under it.
+        close = matches!(block, Block::Heading(_) | Block::Title { .. });
+    }
+    text
+}
+
+fn block_lines(block: &Block, width: usize) -> Vec<Line> {
+    match block {
+        Block::Title { text, subtitle } => title(text, subtitle, width),
+        Block::Heading(text) => toned(text, Tone::Strong, width),
+        Block::Box(pairs) => panel::lines(pairs, width),
+        Block::Paragraph(text) => toned(&text.text, text.tone, width),
+        Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
+        Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
+        Block::Table(table) => table::lines(table, width),
+        Block::Bars(bars) => bars::lines(bars, width),
+        Block::Lines(lines) => plot::lines(lines, width),
+    }
+}
+
+/// Wrapped text of one tone; nothing at all where there is no text.
+fn toned(text: &str, tone: Tone, width: usize) -> Vec<Line> {
+    let lines = wrap(text, width).into_iter().filter(|line| !line.is_empty());
+    lines.map(|line| Line::new(line, style(tone))).collect()
+}
+
+fn title(text: &str, subtitle: &str, width: usize) -> Vec<Line> {
+    let mut lines = toned(text, Tone::Strong, width);
+    lines.extend(toned(subtitle, Tone::Faint, width));
+    lines.push(Line::new("─".repeat(width), style(Tone::Faint)));
+    lines
+}
+
+fn bullet(item: &Text, width: usize) -> Vec<Line> {
+    let rows = wrap_after("- ", &item.text, width).into_iter();
+    rows.map(|row| Line::new(row, style(item.tone))).collect()
+}
+
+/// `[warning] cpu 3: what was seen`, and on the next line what would help.
+fn remark(remark: &Remark, width: usize) -> Vec<Line> {
+    let mark = format!("[{}]", remark.mark.text);
+    let about = if remark.about.is_empty() { "" } else { &format!(" {}:", remark.about) };
+    let rows = wrap(&format!("{mark}{about} {}", remark.text), width - 2);
+    let marked = crate::visible::text(&mark);
+    let mut lines = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let mut line = Line::default();
+        let rest = match row.strip_prefix(marked.as_str()) {
+            Some(rest) if index == 0 => {
+                line.push(&marked, style(remark.mark.tone));
+                rest
+            }
+            _ => row,
+        };
+        if index > 0 {
+            line.push("  ", style(Tone::Plain));
+        }
+        line.push(rest, style(Tone::Plain));
+        lines.push(line);
+    }
+    if let Some(remedy) = &remark.remedy {
+        let rows = wrap_after("  -> ", remedy, width).into_iter();
+        lines.extend(rows.map(|row| Line::new(row, style(Tone::Plain))));
+    }
+    lines
+}

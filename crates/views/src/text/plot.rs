@@ -1,0 +1,260 @@
+//! Lines over a numeric axis, in braille dots.
+//!
+//! The chart widget draws lines and the vertical axis. It spreads the labels of the horizontal axis
+//! evenly, whatever their values, and puts its legend over the data; both are drawn here instead.
+
+use anstyle::{AnsiColor, Style};
+use model::page::{Lines, Tone};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Color;
+use ratatui_core::symbols::Marker;
+use ratatui_core::widgets::Widget;
+use ratatui_widgets::chart::{Axis as ChartAxis, Chart, Dataset, GraphType};
+
+use super::line::{Line, style};
+use super::toned;
+use super::wrap::{width, wrap, wrap_after};
+use crate::number;
+
+/// Rows of a plot: the axis and its labels are the last two.
+const HEIGHT: u16 = 14;
+
+/// Labels of the vertical axis, about.
+const Y_LABELS: usize = 5;
+
+/// Columns for a label of the horizontal axis, about.
+const X_LABEL_SPACING: usize = 14;
+
+/// How often a line carries its letter.
+const LETTERS_PER_LINE: usize = 4;
+
+/// Larger and smaller numbers are no measurements, and their differences overflow.
+const PLOTTABLE_MAX: f64 = 1e290;
+
+const COLOURS: [AnsiColor; 6] = [
+    AnsiColor::Cyan,
+    AnsiColor::Magenta,
+    AnsiColor::Green,
+    AnsiColor::Yellow,
+    AnsiColor::Blue,
+    AnsiColor::Red,
+];
+
+type Points = Vec<(f64, f64)>;
+
+/// The plot with its caption and the name of the vertical axis above, the rest below.
+pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
+    let plottable = |&(x, y): &(f64, f64)| x.abs() <= PLOTTABLE_MAX && y.abs() <= PLOTTABLE_MAX;
+    let data: Vec<Points> = plot
+        .lines
+        .iter()
+        .map(|(_, points)| points.iter().copied().filter(plottable).collect())
+        .collect();
+    let mut lines = toned(&plot.caption, Tone::Plain, limit);
+    if data.iter().all(Vec::is_empty) {
+        lines.extend(toned("no points to plot", Tone::Faint, limit));
+        return lines;
+    }
+    lines.extend(toned(&plot.y, Tone::Faint, limit));
+    lines.extend(draw(&data, limit));
+    lines.extend(toned_right(&plot.x, limit));
+    if data.len() > 1 {
+        for (index, (name, _)) in plot.lines.iter().enumerate() {
+            let rows = wrap_after(&format!("  {}  ", letter(index)), name, limit).into_iter();
+            lines.extend(rows.map(|row| Line::new(row, line_style(index))));
+        }
+    }
+    lines
+}
+
+fn toned_right(text: &str, limit: usize) -> Vec<Line> {
+    let right = |row: String| {
+        let mut line = Line::default();
+        line.push_right(&row, limit, style(Tone::Faint));
+        line
+    };
+    wrap(text, limit).into_iter().map(right).collect()
+}
+
+fn letter(index: usize) -> char {
+    char::from(b'a' + (index % 26) as u8)
+}
+
+fn line_style(index: usize) -> Style {
+    COLOURS[index % COLOURS.len()].on_default()
+}
+
+/// The range of an axis and the distance between its labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Axis {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Axis {
+    /// An axis over `values` with about that many labels, a round distance apart.
+    fn over(values: impl Iterator<Item = f64> + Clone, labels: usize) -> Axis {
+        let whole = values.clone().all(|value| value.fract() == 0.0);
+        let ends = |(low, high): (f64, f64), value| (low.min(value), high.max(value));
+        let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+        let size = low.abs().max(high.abs());
+        // A constant needs some room around it to be drawn at all.
+        if high - low <= size * 1e-6 || high - low < PLOTTABLE_MAX.recip() {
+            let room = if size < PLOTTABLE_MAX.recip() { 1.0 } else { size * 0.1 };
+            (low, high) = (low - room, high + room);
+        }
+        let least = (high - low) / labels as f64;
+        let power = 10f64.powf(least.log10().floor());
+        let round = [1.0, 2.0, 5.0].into_iter().find(|round| round * power >= least * 0.999);
+        let step = round.unwrap_or(10.0) * power;
+        // There is nothing between whole numbers, such as counts of cores.
+        Axis { low, high, step: if whole { step.max(1.0) } else { step } }
+    }
+
+    /// The same axis from label to label.
+    fn rounded(self) -> Axis {
+        let low = (self.low / self.step).floor() * self.step;
+        let high = (self.high / self.step).ceil() * self.step;
+        Axis { low, high, ..self }
+    }
+
+    /// How far along the axis `value` is.
+    fn share(self, value: f64) -> f64 {
+        ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    /// Where labels stand, and what they say.
+    fn labels(self) -> Vec<(f64, String)> {
+        let size = self.low.abs().max(self.high.abs());
+        let slack = 1e-6;
+        let first = (self.low / self.step - slack).ceil() as i64;
+        let last = (self.high / self.step + slack).floor() as i64;
+        let label = |index: i64| {
+            let value = index as f64 * self.step;
+            (value, number::on_scale(value, self.step, size))
+        };
+        (first..=last).map(label).collect()
+    }
+}
+
+fn draw(data: &[Points], limit: usize) -> Vec<Line> {
+    let points = || data.iter().flatten();
+    let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2));
+    let y = Axis::over(points().map(|point| point.1), Y_LABELS).rounded();
+    let y_labels: Vec<String> = y.labels().into_iter().map(|(_, label)| label).collect();
+    let gutter = y_labels.iter().map(|label| width(label)).max().unwrap_or(0);
+    // The widget gives labels no more than a third.
+    let left = gutter.min(limit / 3) + 1;
+
+    let mut sets = Vec::new();
+    for (index, points) in data.iter().enumerate() {
+        let set = Dataset::default().data(points).marker(Marker::Braille);
+        sets.push(set.graph_type(GraphType::Line).style(ink(index)));
+    }
+    let area = Rect::new(0, 0, limit as u16, HEIGHT);
+    let mut buffer = Buffer::empty(area);
+    // Empty labels make the widget draw the axis and leave a row under it.
+    let x_axis = ChartAxis::default().bounds([x.low, x.high]).labels(["", ""]);
+    let y_axis = ChartAxis::default().bounds([y.low, y.high]).labels(y_labels);
+    Chart::new(sets).x_axis(x_axis).y_axis(y_axis).legend_position(None).render(area, &mut buffer);
+    label_x(&mut buffer, x, left);
+    if data.len() > 1 {
+        for (index, points) in data.iter().enumerate() {
+            for (at_x, at_y) in letter_points(points, index, data.len()) {
+                let cell = cell(limit, left, (x.share(at_x), y.share(at_y)));
+                buffer.set_string(cell.0, cell.1, letter(index).to_string(), ink(index));
+            }
+        }
+    }
+    (0..HEIGHT).map(|row| buffer_line(&buffer, row)).collect()
+}
+
+/// Carries the colour of a line through the buffer.
+fn ink(line: usize) -> Color {
+    Color::Indexed((line % COLOURS.len()) as u8)
+}
+
+/// The cell in which the widget has the dot of that share of both axes: a cell is two dots wide and
+/// four high.
+fn cell(limit: usize, left: usize, (x, y): (f64, f64)) -> (u16, u16) {
+    let dot = |share: f64, dots: usize| (share * (dots - 1) as f64).round() as usize;
+    let column = left + dot(x, 2 * (limit - left)) / 2;
+    let row = dot(1.0 - y, 4 * usize::from(HEIGHT - 2)) / 4;
+    (column as u16, row as u16)
+}
+
+/// Puts labels and their ticks where their values are, as far as they have room.
+fn label_x(buffer: &mut Buffer, axis: Axis, left: usize) {
+    let right = usize::from(buffer.area.width);
+    let mut free = 0;
+    for (value, label) in axis.labels() {
+        let column = left + (axis.share(value) * (right - 1 - left) as f64).round() as usize;
+        let start = column.saturating_sub(width(&label) / 2).min(right - width(&label));
+        if start >= free {
+            buffer[(column as u16, HEIGHT - 2)].set_symbol("┬");
+            buffer.set_string(start as u16, HEIGHT - 1, &label, Color::Reset);
+            free = start + width(&label) + 2;
+        }
+    }
+}
+
+/// Places on a line that carry its letter, between those of its neighbours.
+fn letter_points(points: &[(f64, f64)], line: usize, lines: usize) -> Points {
+    let at = |place: usize| {
+        let share = (place as f64 + (line as f64 + 0.5) / lines as f64) / LETTERS_PER_LINE as f64;
+        let position = share * (points.len() - 1) as f64;
+        let (here, part) = (position.floor() as usize, position.fract());
+        let (from, to) = (points[here], points[(here + 1).min(points.len() - 1)]);
+        (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+    };
+    if points.is_empty() { Vec::new() } else { (0..LETTERS_PER_LINE).map(at).collect() }
+}
+
+fn buffer_line(buffer: &Buffer, row: u16) -> Line {
+    let mut line = Line::default();
+    for column in 0..buffer.area.width {
+        let cell = &buffer[(column, row)];
+        let style = match cell.fg {
+            Color::Indexed(index) => line_style(index.into()),
+            _ => Style::new(),
+        };
+        line.push(cell.symbol(), style);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(values: &[f64], labels: usize) -> Axis {
+        Axis::over(values.iter().copied(), labels)
+    }
+
+    #[test]
+    fn labels_are_round_and_cover_the_data() {
+        let labels: Vec<String> =
+            axis(&[1.93, 3.41], 4).rounded().labels().into_iter().map(|(_, label)| label).collect();
+        assert_eq!(labels, ["1.5", "2", "2.5", "3", "3.5"]);
+    }
+
+    #[test]
+    fn a_constant_gets_room() {
+        assert_eq!(axis(&[0.0, 0.0], 4), Axis { low: -1.0, high: 1.0, step: 1.0 });
+        let five = axis(&[5.0], 4);
+        assert!(five.low < 5.0 && five.high > 5.0 && five.step > 0.0);
+    }
+
+    #[test]
+    fn extremes_have_labels_too() {
+        for values in
+            [[-1e290, 1e290], [0.0, 1e-300], [1e-280, 3e-280], [1e15, 1e15 + 1.0], [1e4, 10_000.1]]
+        {
+            let labels = axis(&values, 4).rounded().labels();
+            assert!((2..10).contains(&labels.len()), "{values:?}: {labels:?}");
+            assert!(labels.windows(2).all(|pair| pair[0].1 != pair[1].1), "{labels:?}");
+        }
+    }
+}

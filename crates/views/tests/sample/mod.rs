@@ -1,0 +1,289 @@
+//! A page with every block, and a record with every form of samples.
+
+use model::page::{Align, Bar, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
+use model::record::{
+    CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
+    InstrumentState, Machine, Outcome, Plan, Presentation, RateSource, Record, Run, SCHEMA,
+    Samples, Series, Tool, Topology,
+};
+use model::{CpuId, CpuSet, Finding, Hertz, Known, Obstacle, Severity, Unavailable, Unit};
+
+pub(crate) fn page() -> Page {
+    let text = |text: &str| Text::from(text);
+    Page {
+        blocks: vec![
+            Block::Title {
+                text: "cpudyno sheet: SIMULATED guide".into(),
+                subtitle: "2026-03-01 12:00 UTC, 30 s, 4 cores".into(),
+            },
+            Block::Box(vec![
+                ("CPU".into(), text("Intel(R) Xeon(R) \x1b[31mPlatinum 8168 CPU @ 2.70GHz")),
+                ("topology".into(), text("1 package, 4 cores, 8 CPUs (2 threads per core)")),
+                (
+                    "governor".into(),
+                    Text::toned(
+                        "powersave on CPUs 0-3, performance on CPUs 4-7: clocks of the two groups \
+                         are not comparable",
+                        Tone::Warning,
+                    ),
+                ),
+            ]),
+            Block::Heading("Turbo".into()),
+            Block::Paragraph(text(
+                "With one core active the clock is 3.702 GHz; with all four and AVX-512 it falls \
+                 to 2.893 GHz. The interval is the spread between blocks over the whole run.",
+            )),
+            Block::Table(clocks()),
+            Block::Table(wide()),
+            Block::Bars(bars()),
+            Block::Lines(few_lines()),
+            Block::Lines(long_line()),
+            Block::Heading("Remarks".into()),
+            Block::Remarks(remarks()),
+            Block::List(vec![
+                text(
+                    "Measured: turbo. Left out for want of time: memory, which needs 12 s more \
+                      than the budget of 30 s leaves.",
+                ),
+                Text::toned("`cpudyno explain clock` says how clocks are measured", Tone::Faint),
+            ]),
+        ],
+    }
+}
+
+fn remarks() -> Vec<Remark> {
+    vec![
+        Remark {
+            mark: Text::toned("warning", Tone::Warning),
+            about: "CPU 3".into(),
+            text: "the sibling was busy in 3 of 12 blocks; those blocks are not in the numbers \
+                   above, which rest on the other 9"
+                .into(),
+            remedy: Some("stop what runs on CPU 7, or choose cores with `--cpus 0-2`".into()),
+        },
+        Remark {
+            mark: Text::toned("not measured", Tone::Faint),
+            about: "package power".into(),
+            text: "cannot open `/dev/cpu/0/msr`: permission denied".into(),
+            remedy: Some("run as root, after `modprobe msr`".into()),
+        },
+        Remark {
+            mark: Text::toned("serious", Tone::Serious),
+            about: String::new(),
+            text: "the clock was changed during the run".into(),
+            remedy: None,
+        },
+    ]
+}
+
+fn clocks() -> Table {
+    let row = |workload: &str, one: &str, four: &str, change: &str, tone| {
+        vec![workload.into(), one.into(), four.into(), Text::toned(change, tone)]
+    };
+    Table {
+        caption: "Core clock in GHz, median ± half the spread between blocks; higher is better"
+            .into(),
+        columns: vec![
+            ("workload".into(), Align::Left),
+            ("1 core".into(), Align::Right),
+            ("4 cores".into(), Align::Right),
+            ("change".into(), Align::Right),
+        ],
+        rows: vec![
+            row("scalar", "3.702 ± 0.1 %", "3.401 ± 0.2 %", "-8.1 %", Tone::Plain),
+            row("avx256_fma", "3.498 ± 0.1 %", "3.102 ± 0.3 %", "-11.3 %", Tone::Warning),
+            row("avx512_fma", "3.301 ± 0.2 %", "2.893 ± 1.9 % !", "-12.4 %", Tone::Serious),
+            vec![
+                Text::toned("amx_int8", Tone::Faint),
+                Text::toned("no such unit", Tone::Faint),
+                Text::toned("no such unit", Tone::Faint),
+                Text::default(),
+            ],
+        ],
+        notes: vec!["! the spread is larger than 1 %: see the remarks".into()],
+    }
+}
+
+fn wide() -> Table {
+    let names = ["scalar", "sse", "avx128", "avx256_light", "avx256_fma", "avx512_light"];
+    let columns = names.iter().map(|name| ((*name).to_owned(), Align::Right));
+    let row = |from: u32| {
+        let cells = (0..6).map(|to| Text::from(format!("{}.{} us ± 3 %", 9 + from, to + from)));
+        std::iter::once(Text::toned(names[from as usize], Tone::Strong)).chain(cells).collect()
+    };
+    Table {
+        caption: "Time to change from row to column".into(),
+        columns: std::iter::once(("from".into(), Align::Left)).chain(columns).collect(),
+        rows: (0..3).map(row).collect(),
+        notes: vec![],
+    }
+}
+
+fn bars() -> Bars {
+    let bar =
+        |label: &str, value, text: &str| Bar { label: label.into(), value, text: text.into() };
+    Bars {
+        caption: "Wake latency, median; lower is better".into(),
+        bars: vec![
+            bar("spin", 0.12, "120 ns"),
+            bar("futex", 4.9, "4.900 us"),
+            bar("futex, deep idle (C6)", 61.3, "61.30 us"),
+            bar("nothing", 0.0, "0 s"),
+        ],
+    }
+}
+
+fn few_lines() -> Lines {
+    let line = |name: &str, clocks: [f64; 4]| {
+        let points = clocks.iter().enumerate().map(|(index, clock)| ((index + 1) as f64, *clock));
+        (name.to_owned(), points.collect())
+    };
+    Lines {
+        caption: "Core clock over active cores".into(),
+        x: "active cores".into(),
+        y: "clock in GHz".into(),
+        lines: vec![
+            line("scalar", [3.702, 3.702, 3.501, 3.401]),
+            line("avx256_fma", [3.498, 3.45, 3.2, 3.102]),
+            line("avx512_fma", [3.301, 3.2, 3.0, 2.893]),
+        ],
+    }
+}
+
+fn long_line() -> Lines {
+    let points =
+        (0..200).map(|i| (f64::from(i) / 10.0, 40.0 + 30.0 * (f64::from(i) / 20.0).tanh()));
+    Lines {
+        caption: "Latency over working set".into(),
+        x: "MiB".into(),
+        y: "ns".into(),
+        lines: vec![("chase".into(), points.collect())],
+    }
+}
+
+fn series(workload: &str, outcome: Outcome) -> Series {
+    Series {
+        area: "turbo".into(),
+        workload: workload.into(),
+        quantity: "clock".into(),
+        unit: Unit::Hertz,
+        parameters: [("data".into(), "quiet".into()), ("n".into(), "2".into())].into(),
+        cpu: CpuId(1),
+        active: cpus("0-1,3"),
+        placement_class: Some("same tile".into()),
+        outcome,
+        disturbance: Disturbance { migrations: 1, ..Disturbance::default() },
+    }
+}
+
+fn measured(samples: Samples) -> Outcome {
+    let summary = samples.summary().expect("there are samples");
+    Outcome::Measured { samples, summary }
+}
+
+fn cpus(list: &str) -> CpuSet {
+    list.parse().expect("a CPU list")
+}
+
+fn denied() -> Unavailable {
+    Unavailable::new(Obstacle::Permission, "the clock", "`perf_event_open`:\npermission denied")
+        .with_remedy("run as root")
+}
+
+pub(crate) fn record() -> Record {
+    // The sums of tenths are no tenths: they show whether digits get lost.
+    let plain = Samples::Plain(vec![vec![2.6e9, 0.1 + 0.2], vec![], vec![2.593_411e9]]);
+    let packed = Samples::Plain(vec![vec![1.0, 1.0, 1.5], vec![2.0]]).packed(0.25);
+    Record {
+        schema: SCHEMA.into(),
+        tool: Tool {
+            name: "cpudyno".into(),
+            version: "[VERSION]".into(),
+            target: "x86_64-linux".into(),
+        },
+        run: run(),
+        machine: machine(),
+        conditions: Conditions { before: vec![], after: vec![] },
+        instruments: instruments(),
+        series: vec![
+            series("scalar", measured(plain)),
+            series("avx256_fma", measured(packed)),
+            series("avx512_fma", Outcome::Unavailable { unavailable: denied() }),
+        ],
+        findings: vec![Finding {
+            id: "ruler.sibling-busy".into(),
+            severity: Severity::Warning,
+            about: "CPU 1".into(),
+            text: "the sibling was busy".into(),
+            remedy: None,
+        }],
+    }
+}
+
+fn run() -> Run {
+    Run {
+        id: "5eed".into(),
+        started: "2026-03-01T12:00:00Z".into(),
+        seconds: 30.25,
+        command: vec!["sheet".into(), "--budget".into(), "30".into()],
+        simulated: Some("guide".into()),
+        interrupted: None,
+        plan: Plan {
+            budget_seconds: 30.0,
+            cpus: cpus("0-3"),
+            placement: "one CPU per core".into(),
+            workloads: vec!["scalar".into(), "avx256_fma".into()],
+            active_cores: vec![1, 2, 4],
+            blocks_planned: 12,
+            blocks_done: 12,
+            seed: u64::MAX,
+        },
+        presentation: Presentation { width: 80, colour: false, verbosity: 0 },
+    }
+}
+
+fn machine() -> Machine {
+    let fact = |id: &str, value| Fact { id: id.into(), label: id.into(), value };
+    Machine {
+        facts: vec![
+            fact("cpu.brand", Known::Yes(FactValue::Text("Xeon \x1b[31m".into()))),
+            fact("memory.size", Known::Yes(FactValue::Number { value: 1e11, unit: Unit::Byte })),
+            fact("cpu.microcode", Known::No { unavailable: denied() }),
+        ],
+        topology: Topology {
+            online: cpus("0-3"),
+            usable: cpus("0-3"),
+            cpus: vec![CpuPlace {
+                cpu: CpuId(0),
+                package: 0,
+                core: 0,
+                siblings: cpus("0"),
+                last_level_cache: cpus("0-3"),
+                node: None,
+            }],
+        },
+    }
+}
+
+fn instruments() -> Vec<Instrument> {
+    vec![Instrument {
+        id: "tsc".into(),
+        source: "rdtsc".into(),
+        measures: "time".into(),
+        state: InstrumentState::Used {
+            unit: Unit::Second,
+            resolution: 7.4e-10,
+            own_cost_seconds: 9.3e-9,
+            rate: Some(CalibratedRate {
+                hertz: Hertz(2.7e9),
+                chosen: "cpuid".into(),
+                sources: vec![RateSource {
+                    source: "kernel".into(),
+                    hertz: Known::Yes(2.693_999e9),
+                    disagreement_ppm: Some(-2.2),
+                    independent: true,
+                }],
+            }),
+        },
+    }]
+}

@@ -1,0 +1,96 @@
+//! Calling cargo, and the product that it builds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::EXIT_NO;
+
+/// The repository's root: where the workspace's manifest is.
+pub(crate) fn root() -> PathBuf {
+    // Cargo sets the variable when it runs us; the built-in path may be of another checkout.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest.parent().map_or_else(|| manifest.clone(), Path::to_path_buf)
+}
+
+/// The cargo that runs us, at the repository's root.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Builds the release binary and says where it is.
+pub(crate) fn release_binary() -> anyhow::Result<PathBuf> {
+    const BUILD: &str = "cargo build --release --locked --package cpudyno";
+    let output = cargo()
+        .args(BUILD.split(' ').skip(1))
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run `{BUILD}`"))?;
+    if !output.status.success() {
+        bail!("cannot build the release binary: `{BUILD}` failed\nhint: its errors stand above");
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    executable(&messages)
+        .with_context(|| format!("cannot find the release binary: `{BUILD}` names no executable"))
+}
+
+/// The path of the `cpudyno` executable in cargo's messages, one JSON object to a line.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let ours =
+            message["reason"] == "compiler-artifact" && message["target"]["name"] == "cpudyno";
+        ours.then(|| message["executable"].as_str().map(PathBuf::from))?
+    })
+}
+
+/// Rewrites the generated reference: the test that finds it stale can also write it.
+pub(crate) fn generate() -> anyhow::Result<ExitCode> {
+    const TEST: &str = "cargo test --quiet --package cpudyno --test generated";
+    println!("$ UPDATE_GENERATED=1 {TEST}");
+    let status = cargo()
+        .args(TEST.split(' ').skip(1))
+        .env("UPDATE_GENERATED", "1")
+        .status()
+        .with_context(|| format!("cannot run `{TEST}`"))?;
+    if status.success() {
+        println!("the generated reference is up to date; `git diff` shows what changed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("error: cannot rewrite the generated reference: `{TEST}` failed");
+    Ok(ExitCode::from(EXIT_NO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_found_among_other_artifacts() {
+        let artifact = |name: &str, executable: Option<&str>| {
+            let target = serde_json::json!({ "name": name });
+            let reason = "compiler-artifact";
+            serde_json::json!({ "reason": reason, "target": target, "executable": executable })
+                .to_string()
+        };
+        let messages = [
+            artifact("clap", None),
+            artifact("cpudyno", None),
+            artifact("cpudyno", Some("/t/cpudyno")),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+        ]
+        .join("\n");
+        assert_eq!(executable(&messages), Some(PathBuf::from("/t/cpudyno")));
+        assert_eq!(executable("not json\n"), None);
+    }
+
+    #[test]
+    fn the_root_holds_the_workspace() {
+        assert!(root().join("xtask").join("Cargo.toml").is_file());
+    }
+}

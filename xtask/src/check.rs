@@ -1,0 +1,230 @@
+//! Every check, one row each; all are run, even after one has failed.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::{EXIT_CANNOT, EXIT_NO, cargo, needs, table};
+
+/// A check: a cargo command that succeeds or fails.
+struct Step {
+    /// What people call it.
+    name: &'static str,
+    /// What its success proves.
+    proves: &'static str,
+    /// Variables that are set for it.
+    environment: &'static [(&'static str, &'static str)],
+    /// Cargo's arguments, separated by blanks.
+    arguments: &'static str,
+    /// Ids of the needs that it rests on.
+    needs: &'static [&'static str],
+}
+
+/// All checks, in the order in which they run: the quick ones first.
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        proves: "the code is laid out as rustfmt does it",
+        environment: &[],
+        arguments: "fmt --all --check",
+        needs: &["rustfmt"],
+    },
+    Step {
+        name: "lints",
+        proves: "neither the compiler nor clippy has anything to say",
+        environment: &[],
+        arguments: "clippy --workspace --all-targets --locked -- -D warnings",
+        needs: &["clippy", "cc"],
+    },
+    Step {
+        name: "test",
+        proves: "it behaves as the tests say",
+        environment: &[],
+        arguments: "test --workspace --locked --no-fail-fast",
+        needs: &["cc", "script"],
+    },
+    Step {
+        name: "docs",
+        proves: "the documentation builds and its links lead somewhere",
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        arguments: "doc --workspace --no-deps --locked",
+        needs: &["cc"],
+    },
+    Step {
+        name: "dependencies",
+        proves: "licences are allowed, banned crates are absent, all comes from crates.io",
+        environment: &[],
+        arguments: "deny --locked check --hide-inclusion-graph licenses bans sources",
+        needs: &["cargo-deny"],
+    },
+    Step {
+        name: "aarch64",
+        proves: "it compiles for the other architecture",
+        environment: &[],
+        arguments: "check --workspace --locked --target aarch64-unknown-linux-gnu",
+        needs: &["aarch64", "cc"],
+    },
+    Step {
+        name: "release",
+        proves: "the product builds as it is shipped",
+        environment: &[],
+        arguments: "build --release --locked",
+        needs: &["cc"],
+    },
+];
+
+/// How a step ended.
+struct Outcome {
+    step: &'static Step,
+    passed: bool,
+    took: Duration,
+}
+
+/// Runs everything, or names what is missing to do so.
+pub(crate) fn run(install: bool) -> anyhow::Result<ExitCode> {
+    let mut missing = needs::missing();
+    if install && !missing.is_empty() {
+        println!("installing what is missing:\n{}", needs::describe(&missing));
+        needs::install(&missing)?;
+        missing = needs::missing();
+    }
+    if !missing.is_empty() {
+        eprintln!("error: cannot check: {} missing", count(missing.len(), "tool"));
+        eprintln!("{}", needs::describe(&missing));
+        eprintln!("{}", blocked(&missing));
+        if install {
+            eprintln!("hint: they were installed just now and still cannot be run; see PATH");
+        } else {
+            eprintln!("hint: run `{}`", needs::INSTALL_COMMAND);
+        }
+        return Ok(ExitCode::from(EXIT_CANNOT));
+    }
+    let begun = Instant::now();
+    let outcomes = STEPS
+        .iter()
+        .enumerate()
+        .map(|(index, step)| execute(index + 1, step))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    println!("\n{}", summary(&outcomes, begun.elapsed()));
+    let passed = outcomes.iter().all(|outcome| outcome.passed);
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
+}
+
+/// Runs one step with its output left as it is, so that test results can be read.
+fn execute(number: usize, step: &'static Step) -> anyhow::Result<Outcome> {
+    println!("\n== {number}/{} {}: {}", STEPS.len(), step.name, step.proves);
+    println!("   $ {}", step.command_line());
+    let begun = Instant::now();
+    let status = cargo::cargo()
+        .args(step.arguments.split(' '))
+        .envs(step.environment.iter().copied())
+        .status()
+        .with_context(|| format!("cannot run `{}`", step.command_line()))?;
+    let outcome = Outcome { step, passed: status.success(), took: begun.elapsed() };
+    println!("== {} {} in {}", step.name, outcome.word(), seconds(outcome.took));
+    Ok(outcome)
+}
+
+impl Step {
+    /// The command as one would type it.
+    fn command_line(&self) -> String {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}=\"{value}\" "));
+        format!("{}cargo {}", variables.collect::<String>(), self.arguments)
+    }
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        if self.passed { "passed" } else { "FAILED" }
+    }
+}
+
+/// Which steps the missing needs stop.
+fn blocked(missing: &[&needs::Need]) -> String {
+    let stopped = STEPS
+        .iter()
+        .filter(|step| step.needs.iter().any(|&id| missing.iter().any(|need| need.id == id)));
+    let names: Vec<_> = stopped.map(|step| step.name).collect();
+    format!("without them these steps cannot run: {}", names.join(", "))
+}
+
+fn summary(outcomes: &[Outcome], total: Duration) -> String {
+    let rows = outcomes.iter().map(|outcome| {
+        let Outcome { step, took, .. } = outcome;
+        [step.name.to_owned(), outcome.word().to_owned(), seconds(*took), step.command_line()]
+    });
+    let table = table::plain(["step", "result", "time", "command"], &["time"], rows);
+    let failed: Vec<_> = outcomes
+        .iter()
+        .filter(|outcome| !outcome.passed)
+        .map(|outcome| outcome.step.name)
+        .collect();
+    let steps = count(outcomes.len(), "step");
+    let verdict = if failed.is_empty() {
+        format!("all {steps} passed in {}", seconds(total))
+    } else {
+        format!("{} of {steps} FAILED: {}", failed.len(), failed.join(", "))
+    };
+    format!("{table}\n{verdict}")
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn steps_have_unique_names_and_known_needs() {
+        let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names.len(), STEPS.len());
+        for step in STEPS {
+            assert!(!step.proves.is_empty(), "{}", step.name);
+            for id in step.needs {
+                assert!(needs::NEEDS.iter().any(|need| need.id == *id), "{}: {id}", step.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_need_is_needed() {
+        for need in needs::NEEDS {
+            assert!(STEPS.iter().any(|step| step.needs.contains(&need.id)), "{}", need.id);
+        }
+    }
+
+    #[test]
+    fn no_step_changes_the_lock_file() {
+        for step in STEPS.iter().filter(|step| step.name != "format") {
+            assert!(step.arguments.contains("--locked"), "{}", step.name);
+        }
+    }
+
+    #[test]
+    fn the_summary_names_what_failed() {
+        let outcome = |index: usize, passed| {
+            let took = Duration::from_millis(1500);
+            Outcome { step: &STEPS[index], passed, took }
+        };
+        let text = summary(&[outcome(0, true), outcome(1, false)], Duration::from_secs(3));
+        assert!(text.ends_with("1 of 2 steps FAILED: lints"), "{text}");
+        assert!(text.contains("1.5 s"), "{text}");
+        let text = summary(&[outcome(0, true)], Duration::from_secs(3));
+        assert!(text.ends_with("all 1 step passed in 3.0 s"), "{text}");
+    }
+
+    #[test]
+    fn missing_needs_name_the_steps_that_they_stop() {
+        let need = needs::NEEDS.iter().find(|need| need.id == "cargo-deny").unwrap();
+        assert!(blocked(&[need]).ends_with("cannot run: dependencies"));
+    }
+}

@@ -1,0 +1,276 @@
+//! What the checks need: one row per tool, how to see whether it is there, how to install it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::cargo::{cargo, root};
+
+/// The command that installs everything; the only place where something is installed.
+pub(crate) const INSTALL_COMMAND: &str = "cargo xtask check --install";
+
+/// A tool that a check needs.
+pub(crate) struct Need {
+    /// What steps call it.
+    pub(crate) id: &'static str,
+    /// What it is for.
+    pub(crate) purpose: &'static str,
+    /// How to see whether it is there.
+    pub(crate) probe: Probe,
+    /// Where it comes from.
+    pub(crate) install: Install,
+}
+
+/// How to see whether a tool is there.
+pub(crate) enum Probe {
+    /// The command succeeds.
+    Runs(&'static str),
+    /// The command prints the path of a folder that exists.
+    PrintsFolder(&'static str),
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Install {
+    /// A component of the Rust toolchain.
+    RustupComponent(&'static str),
+    /// The standard library of another target.
+    RustupTarget(&'static str),
+    /// A program built by `cargo install`.
+    Cargo { package: &'static str, version: &'static str },
+    /// A package of Debian and its descendants.
+    Apt(&'static str),
+}
+
+/// Everything that the checks need.
+pub(crate) const NEEDS: &[Need] = &[
+    Need {
+        id: "rustfmt",
+        purpose: "formats the code",
+        probe: Probe::Runs("cargo fmt --version"),
+        install: Install::RustupComponent("rustfmt"),
+    },
+    Need {
+        id: "clippy",
+        purpose: "lints the code",
+        probe: Probe::Runs("cargo clippy --version"),
+        install: Install::RustupComponent("clippy"),
+    },
+    Need {
+        id: "aarch64",
+        purpose: "the standard library to check the other architecture against",
+        probe: Probe::PrintsFolder(
+            "rustc --print target-libdir --target aarch64-unknown-linux-gnu",
+        ),
+        install: Install::RustupTarget("aarch64-unknown-linux-gnu"),
+    },
+    Need {
+        id: "cargo-deny",
+        purpose: "reads licences and origins of dependencies",
+        probe: Probe::Runs("cargo deny --version"),
+        install: Install::Cargo { package: "cargo-deny", version: "0.20.2" },
+    },
+    // Without any linker this program could not be built either. The row is for machines where
+    // cargo is configured to use another linker: build scripts may still call `cc`.
+    Need {
+        id: "cc",
+        purpose: "links programs",
+        probe: Probe::Runs("cc --version"),
+        install: Install::Apt("gcc"),
+    },
+    Need {
+        id: "script",
+        purpose: "gives tests a terminal",
+        probe: Probe::Runs("script --version"),
+        install: Install::Apt("bsdutils"),
+    },
+];
+
+impl Probe {
+    /// The command that looks.
+    pub(crate) fn command(&self) -> &'static str {
+        match self {
+            Probe::Runs(command) | Probe::PrintsFolder(command) => command,
+        }
+    }
+
+    fn succeeds(&self) -> bool {
+        let mut words = self.command().split(' ');
+        let Some(program) = words.next() else { return false };
+        let mut command = if program == "cargo" { cargo() } else { Command::new(program) };
+        let output = command
+            .args(words)
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        let Ok(output) = output else { return false };
+        match self {
+            Probe::Runs(_) => output.status.success(),
+            Probe::PrintsFolder(_) => {
+                let printed = String::from_utf8_lossy(&output.stdout);
+                output.status.success() && Path::new(printed.trim()).is_dir()
+            }
+        }
+    }
+}
+
+/// The needs that are not met, in the table's order.
+pub(crate) fn missing() -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| !need.probe.succeeds()).collect()
+}
+
+/// Names every missing need, and why it counts as missing.
+pub(crate) fn describe(missing: &[&Need]) -> String {
+    let lines = missing.iter().map(|need| {
+        let Need { id, purpose, probe, .. } = need;
+        let command = probe.command();
+        let found = match probe {
+            Probe::Runs(_) => format!("`{command}` fails"),
+            Probe::PrintsFolder(_) => format!("`{command}` names no existing folder"),
+        };
+        format!("  {id}: {purpose}; {found}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// How this process becomes root for a package manager.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    Already,
+    BySudo,
+}
+
+/// The commands that install `missing`: packages in one go, and nothing that is not missing.
+fn commands(missing: &[&Need], root: Root) -> Vec<Vec<&'static str>> {
+    let apt = |words: &[&'static str]| {
+        let prefix: &[&str] = match root {
+            Root::Already => &["env"],
+            Root::BySudo => &["sudo", "env"],
+        };
+        [prefix, &["DEBIAN_FRONTEND=noninteractive", "apt-get"], words].concat()
+    };
+    let mut packages = Vec::new();
+    let mut rest = Vec::new();
+    for need in missing {
+        match need.install {
+            Install::Apt(package) => packages.push(package),
+            Install::RustupComponent(name) => rest.push(vec!["rustup", "component", "add", name]),
+            Install::RustupTarget(name) => rest.push(vec!["rustup", "target", "add", name]),
+            Install::Cargo { package, version } => {
+                rest.push(vec!["cargo", "install", "--locked", package, "--version", version]);
+            }
+        }
+    }
+    // Packages first: `cargo install` may need the linker among them.
+    let mut all = Vec::new();
+    if !packages.is_empty() {
+        all.push(apt(&["update"]));
+        let install = [&["install", "-y", "--no-install-recommends"], packages.as_slice()].concat();
+        all.push(apt(&install));
+    }
+    all.extend(rest);
+    all
+}
+
+/// Installs what is missing. That all of it is there afterwards is for the caller to see.
+pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
+    let packages = missing.iter().any(|need| matches!(need.install, Install::Apt(_)));
+    let by = if packages { package_manager()? } else { Root::Already };
+    for words in commands(missing, by) {
+        let line = words.join(" ");
+        println!("$ {line}");
+        let status = Command::new(words[0])
+            .args(&words[1..])
+            .current_dir(root())
+            .status()
+            .with_context(|| format!("cannot run `{line}`"))?;
+        if !status.success() {
+            bail!("cannot install: `{line}` failed ({status})\nhint: its messages stand above");
+        }
+    }
+    Ok(())
+}
+
+/// How packages can be installed here.
+fn package_manager() -> anyhow::Result<Root> {
+    let id = Command::new("id").arg("-u").output().context("cannot run `id -u`")?;
+    let why = if !Probe::Runs("apt-get --version").succeeds() {
+        "`apt-get` is not there"
+    } else if id.stdout.trim_ascii() == b"0" {
+        return Ok(Root::Already);
+    } else if Probe::Runs("sudo --version").succeeds() {
+        return Ok(Root::BySudo);
+    } else {
+        "not root, and `sudo` is not there"
+    };
+    let packages: Vec<_> = NEEDS.iter().filter_map(Need::package).collect();
+    bail!(
+        "cannot install packages: {why}\n\
+         hint: install what Debian calls `{}`, then run `{INSTALL_COMMAND}` again",
+        packages.join(" ")
+    );
+}
+
+impl Need {
+    /// The package that holds it, where it comes from one.
+    fn package(&self) -> Option<&'static str> {
+        match self.install {
+            Install::Apt(package) => Some(package),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn need(id: &str) -> &'static Need {
+        NEEDS.iter().find(|need| need.id == id).unwrap()
+    }
+
+    #[test]
+    fn rows_have_unique_ids_and_say_what_they_are_for() {
+        let ids: BTreeSet<_> = NEEDS.iter().map(|need| need.id).collect();
+        assert_eq!(ids.len(), NEEDS.len());
+        for Need { id, purpose, probe, .. } in NEEDS {
+            assert!(!id.is_empty() && !purpose.is_empty() && !probe.command().is_empty(), "{id}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_missing_is_installed() {
+        assert!(commands(&[], Root::Already).is_empty());
+        let lines: Vec<_> =
+            commands(&[need("cargo-deny")], Root::BySudo).iter().map(|c| c.join(" ")).collect();
+        assert_eq!(lines, ["cargo install --locked cargo-deny --version 0.20.2"]);
+    }
+
+    #[test]
+    fn packages_come_first_and_lists_are_fetched_once() {
+        let all: Vec<_> = NEEDS.iter().collect();
+        let lines: Vec<_> =
+            commands(&all, Root::BySudo).iter().map(|command| command.join(" ")).collect();
+        let apt = "sudo env DEBIAN_FRONTEND=noninteractive apt-get";
+        assert_eq!(lines[0], format!("{apt} update"));
+        assert_eq!(lines[1], format!("{apt} install -y --no-install-recommends gcc bsdutils"));
+        assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
+    }
+
+    #[test]
+    fn a_missing_need_is_named_with_its_probe() {
+        let text = describe(&[need("cargo-deny"), need("aarch64")]);
+        assert!(text.contains("cargo-deny: ") && text.contains("`cargo deny --version` fails"));
+        assert!(text.contains("aarch64: ") && text.contains("names no existing folder"));
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_missing() {
+        assert!(!Probe::Runs("no-such-program-of-cpudyno --version").succeeds());
+        assert!(!Probe::PrintsFolder("cargo --version").succeeds());
+    }
+}

@@ -1,0 +1,174 @@
+//! What the project claims about its own speed and size, one row per claim.
+//!
+//! A benchmark, no part of the checks: no test may judge a time that was taken on a shared machine.
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use model::stats;
+
+use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, table};
+
+/// A claim that a measurement can refute.
+struct Claim {
+    /// What is measured.
+    what: &'static str,
+    /// The unit of limit and measured value.
+    unit: &'static str,
+    /// The largest value that keeps the claim.
+    limit: f64,
+    /// Measures it with the release binary at that path.
+    measure: fn(&Path) -> anyhow::Result<f64>,
+}
+
+/// All claims.
+const CLAIMS: &[Claim] = &[
+    Claim {
+        what: "`cpudyno --version`, median of 50 runs",
+        unit: "ms",
+        limit: 10.0,
+        measure: version_ms,
+    },
+    Claim { what: "`cpudyno sheet --budget 30s`", unit: "s", limit: 33.0, measure: sheet_s },
+    Claim { what: "size of the release binary", unit: "MB", limit: 12.0, measure: size_mb },
+];
+
+/// What came of a claim.
+#[derive(Debug, PartialEq)]
+enum Finding {
+    Holds(f64),
+    Fails(f64),
+    NotMeasured(String),
+}
+
+impl Claim {
+    fn judge(&self, measured: anyhow::Result<f64>) -> Finding {
+        match measured {
+            Ok(value) if value <= self.limit => Finding::Holds(value),
+            Ok(value) => Finding::Fails(value),
+            Err(error) => Finding::NotMeasured(format!("{error:#}")),
+        }
+    }
+}
+
+/// Measures every claim.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let binary = cargo::release_binary()?;
+    let mut findings = Vec::new();
+    for claim in CLAIMS {
+        println!("measuring: {}", claim.what);
+        findings.push(claim.judge((claim.measure)(&binary)));
+    }
+    println!("\n{}", describe(&findings));
+    Ok(ExitCode::from(exit_code(&findings)))
+}
+
+/// A refuted claim weighs more than one that could not be measured.
+fn exit_code(findings: &[Finding]) -> u8 {
+    if findings.iter().any(|finding| matches!(finding, Finding::Fails(_))) {
+        EXIT_NO
+    } else if findings.iter().any(|finding| matches!(finding, Finding::NotMeasured(_))) {
+        EXIT_CANNOT
+    } else {
+        0
+    }
+}
+
+fn describe(findings: &[Finding]) -> String {
+    let rows = CLAIMS.iter().zip(findings).map(|(claim, finding)| {
+        let value = |value: &f64| format!("{value:.2} {}", claim.unit);
+        let (measured, verdict) = match finding {
+            Finding::Holds(measured) => (value(measured), "holds".to_owned()),
+            Finding::Fails(measured) => (value(measured), "FAILS".to_owned()),
+            Finding::NotMeasured(why) => ("-".to_owned(), format!("not measured: {why}")),
+        };
+        [claim.what.to_owned(), measured, format!("{} {}", claim.limit, claim.unit), verdict]
+    });
+    table::plain(["claim", "measured", "at most", "verdict"], &["measured", "at most"], rows)
+}
+
+fn version_ms(binary: &Path) -> anyhow::Result<f64> {
+    const RUNS: usize = 50;
+    // The first run loads the file from disk, which is not what is claimed.
+    timed(binary, &["--version"])?;
+    let mut times_ms = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        times_ms.push(timed(binary, &["--version"])?.as_secs_f64() * 1e3);
+    }
+    stats::median(&times_ms).context("BUG: no run was timed")
+}
+
+fn sheet_s(binary: &Path) -> anyhow::Result<f64> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let begun = Instant::now();
+    // The record is read too, so that a run that ends early without measuring proves nothing.
+    let record = agree::measure(binary, "30s", &folder.path().join("sheet.json"))?;
+    let took = begun.elapsed();
+    if record.run.plan.blocks_done == 0 {
+        bail!("the run completed no block");
+    }
+    Ok(took.as_secs_f64())
+}
+
+fn size_mb(binary: &Path) -> anyhow::Result<f64> {
+    let metadata = std::fs::metadata(binary)
+        .with_context(|| format!("cannot read the size of `{}`", binary.display()))?;
+    Ok(metadata.len() as f64 / 1e6)
+}
+
+/// How long the command takes, from start to end, with its output thrown away.
+fn timed(binary: &Path, arguments: &[&str]) -> anyhow::Result<Duration> {
+    let line = format!("cpudyno {}", arguments.join(" "));
+    let begun = Instant::now();
+    let status = Command::new(binary)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run `{line}`"))?;
+    let took = begun.elapsed();
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    Ok(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn claims_are_unique_and_have_units() {
+        let claims: BTreeSet<_> = CLAIMS.iter().map(|claim| claim.what).collect();
+        assert_eq!(claims.len(), CLAIMS.len());
+        assert!(CLAIMS.iter().all(|claim| !claim.unit.is_empty() && claim.limit > 0.0));
+    }
+
+    #[test]
+    fn the_limit_itself_still_holds() {
+        assert_eq!(CLAIMS[0].judge(Ok(10.0)), Finding::Holds(10.0));
+        assert_eq!(CLAIMS[0].judge(Ok(10.1)), Finding::Fails(10.1));
+    }
+
+    #[test]
+    fn a_refuted_claim_outweighs_an_unmeasured_one() {
+        let unmeasured = || Finding::NotMeasured("`cpudyno sheet` failed".to_owned());
+        assert_eq!(exit_code(&[Finding::Holds(1.0)]), 0);
+        assert_eq!(exit_code(&[Finding::Holds(1.0), unmeasured()]), EXIT_CANNOT);
+        assert_eq!(exit_code(&[unmeasured(), Finding::Fails(9.0)]), EXIT_NO);
+    }
+
+    #[test]
+    fn every_finding_is_shown_with_its_unit() {
+        let findings =
+            [Finding::Holds(2.5), Finding::Fails(40.0), Finding::NotMeasured("no file".to_owned())];
+        let text = describe(&findings);
+        for part in ["2.50 ms", "40.00 s", "FAILS", "not measured: no file", "12 MB"] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+}
