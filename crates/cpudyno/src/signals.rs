@@ -22,13 +22,10 @@ impl Signals {
         let flagged = Arc::new(AtomicBool::new(false));
         let came = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM] {
-            let registered = flag::register_conditional_shutdown(
-                signal,
-                128 + signal,
-                Arc::clone(&flagged),
-            )
-            .and_then(|_| flag::register(signal, Arc::clone(&flagged)))
-            .and_then(|_| flag::register_usize(signal, Arc::clone(&came), signal as usize));
+            let registered =
+                flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flagged))
+                    .and_then(|_| flag::register(signal, Arc::clone(&flagged)))
+                    .and_then(|_| flag::register_usize(signal, Arc::clone(&came), signal as usize));
             registered.map_err(|error| {
                 Failure::new(code::BUG, format!("cannot listen for signal {signal}: {error}"))
             })?;

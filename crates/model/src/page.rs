@@ -166,6 +166,9 @@ pub mod si {
     fn prefixed(value: f64, symbol: &str) -> String {
         const PREFIXES: [(f64, &str); 7] =
             [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
+        if value == 0.0 {
+            return format!("0 {symbol}");
+        }
         let (scale, prefix) = PREFIXES
             .into_iter()
             .find(|(scale, _)| value.abs() >= *scale * 0.999_95)
@@ -202,6 +205,7 @@ pub mod si {
             assert_eq!(format(2.5934e9, Unit::Hertz), "2.593 GHz");
             assert_eq!(format(41.26e-9, Unit::SecondPerOp), "41.26 ns");
             assert_eq!(format(0.999_99e-6, Unit::Second), "1.000 us");
+            assert_eq!(format(0.0, Unit::Second), "0 s");
             assert_eq!(format(0.0012, Unit::One), "0.12 %");
             assert_eq!(format(32.0 * 1024.0, Unit::Byte), "32 KiB");
         }

@@ -6,7 +6,7 @@ use model::record::{Disturbance, Outcome, Samples, Series};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
-use super::reduce::Reduced;
+use super::reduce::{PerOp, Reduced};
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
 pub struct Quantity {
@@ -24,8 +24,59 @@ pub struct Quantity {
     pub guarded: bool,
     /// Bins of this relative width lose nothing that matters when samples are packed.
     pub packing: f64,
-    /// The samples of one block.
-    pub samples: fn(&Reduced) -> Vec<f64>,
+    /// Its samples.
+    pub take: Take,
+}
+
+/// How samples are taken from what a member saw.
+#[derive(Clone, Copy)]
+pub enum Take {
+    /// As they are.
+    Samples(fn(&Reduced) -> Vec<f64>),
+    /// Per op, less what is fixed over all blocks.
+    PerOp(fn(&Reduced) -> &PerOp),
+}
+
+/// What one block gave.
+enum Block {
+    Samples(Vec<f64>),
+    PerOp(PerOp),
+}
+
+impl Take {
+    fn block(self, reduced: &Reduced) -> Option<Block> {
+        match self {
+            Take::Samples(samples) => {
+                Some(samples(reduced)).filter(|s| !s.is_empty()).map(Block::Samples)
+            }
+            Take::PerOp(per_op) => {
+                let per_op = per_op(reduced);
+                (!per_op.repetitions.is_empty()).then(|| Block::PerOp(per_op.clone()))
+            }
+        }
+    }
+}
+
+/// The samples of all blocks, with what is fixed over all of them subtracted.
+fn samples(blocks: &[Block]) -> Vec<Vec<f64>> {
+    let overheads: Vec<f64> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::PerOp(per_op) => per_op.overhead,
+            Block::Samples(_) => None,
+        })
+        .collect();
+    let overhead = model::stats::median(&overheads).unwrap_or(0.0);
+    let of_block = |block: &Block| match block {
+        Block::Samples(samples) => samples.clone(),
+        Block::PerOp(per_op) => per_op.samples(overhead),
+    };
+    blocks.iter().map(|block| of_block(block).into_iter().map(rounded).collect()).collect()
+}
+
+/// To seven significant digits: more would be noise that fills the record.
+fn rounded(sample: f64) -> f64 {
+    format!("{sample:.6e}").parse().unwrap_or(sample)
 }
 
 /// What tells one series from another.
@@ -53,8 +104,10 @@ pub struct Key {
 
 struct Entry {
     quantities: &'static [Quantity],
-    blocks: Vec<Vec<Vec<f64>>>,
-    contended: Vec<Vec<Vec<f64>>>,
+    /// By quantity.
+    blocks: Vec<Vec<Block>>,
+    /// By quantity: how many blocks were held back.
+    contended: Vec<u64>,
     deviations: Vec<f64>,
     disturbance: Disturbance,
     polled_ticks: u64,
@@ -81,8 +134,8 @@ impl Collector {
     ) {
         let entry = self.entries.entry(key).or_insert_with(|| Entry {
             quantities,
-            blocks: vec![Vec::new(); quantities.len()],
-            contended: vec![Vec::new(); quantities.len()],
+            blocks: quantities.iter().map(|_| Vec::new()).collect(),
+            contended: vec![0; quantities.len()],
             deviations: Vec::new(),
             disturbance: Disturbance::default(),
             polled_ticks: 0,
@@ -90,11 +143,11 @@ impl Collector {
         });
         entry.deviations.extend(reduced.witness_deviation);
         for (index, quantity) in quantities.iter().enumerate() {
-            let samples = (quantity.samples)(reduced);
-            let rejected = quantity.guarded && reduced.contended();
-            let pile = if rejected { &mut entry.contended } else { &mut entry.blocks };
-            if !samples.is_empty() {
-                pile[index].push(samples);
+            let Some(block) = quantity.take.block(reduced) else { continue };
+            if quantity.guarded && reduced.contended() {
+                entry.contended[index] += 1;
+            } else {
+                entry.blocks[index].push(block);
             }
         }
         entry.note(raw, reduced.contended());
@@ -129,8 +182,11 @@ impl Collector {
     }
 
     fn sample_count(&self) -> usize {
-        let of = |blocks: &Vec<Vec<Vec<f64>>>| blocks.iter().flatten().map(Vec::len).sum::<usize>();
-        self.entries.values().map(|entry| of(&entry.blocks)).sum()
+        let size = |block: &Block| match block {
+            Block::Samples(samples) => samples.len(),
+            Block::PerOp(per_op) => per_op.repetitions.len(),
+        };
+        self.entries.values().flat_map(|entry| &entry.blocks).flatten().map(size).sum()
     }
 }
 
@@ -139,7 +195,8 @@ impl Entry {
         let usage = raw.usage.unwrap_or_default();
         self.polled_ticks += raw.gaps.polled;
         self.lost_ticks += raw.gaps.lost;
-        let lost = (self.polled_ticks > 0).then(|| self.lost_ticks as f64 / self.polled_ticks as f64);
+        let lost =
+            (self.polled_ticks > 0).then(|| self.lost_ticks as f64 / self.polled_ticks as f64);
         let sum = &mut self.disturbance;
         sum.involuntary_switches += usage.involuntary_switches;
         sum.page_faults += usage.page_faults;
@@ -158,7 +215,7 @@ impl Entry {
         many: bool,
     ) -> Outcome {
         let quantity = &self.quantities[index];
-        let plain = Samples::Plain(self.blocks[index].clone());
+        let plain = Samples::Plain(samples(&self.blocks[index]));
         let samples = match plain.summary() {
             Some(summary) if many => plain.packed(summary.median.abs() * quantity.packing),
             _ => plain,
@@ -172,7 +229,7 @@ impl Entry {
     fn reason(&self, index: usize, key: &Key, no_ruler: Option<&Unavailable>) -> Unavailable {
         let quantity = &self.quantities[index];
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
-        let contended = self.contended[index].len();
+        let contended = self.contended[index];
         if contended > 0 {
             let deviation = model::stats::median(&self.deviations).unwrap_or(0.0) * 100.0;
             let why = format!(

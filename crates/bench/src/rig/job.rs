@@ -93,6 +93,8 @@ pub enum Purpose {
     Ratio,
     /// Ruler right after long payloads: the clock that the payload runs at.
     Sandwich,
+    /// Both at once: long payloads, n and 2n, with short rulers between.
+    Dense,
     /// Payload alone: how much of a core each member gets.
     Sharing,
 }

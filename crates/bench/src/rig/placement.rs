@@ -89,22 +89,27 @@ pub struct Probe {
     pub round_trip: Seconds,
     /// Multiplies per second together, as a share of those alone.
     pub share_together: f64,
+    /// Whether the kernel lists a last-level cache that both share.
+    pub claimed_same_cache: bool,
 }
 
 impl Probe {
-    /// The class that the numbers speak for.
+    /// The class that the numbers speak for; where they are not clear, what the kernel says decides.
     pub fn class(&self) -> Class {
         /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
         const SHARE_OF_SAME_CORE: f64 = 0.75;
-        /// Within a last-level cache a line takes 20 to 90 ns one way on known machines, between
-        /// caches or packages 100 ns and more.
-        const ROUND_TRIP_OF_SAME_CACHE: Seconds = Seconds(200e-9);
+        /// Within a last-level cache a line needs 50 to 230 ns there and back on known machines,
+        /// between caches or packages 200 ns and more: the ranges overlap.
+        const SURELY_SAME_CACHE: Seconds = Seconds(150e-9);
+        const SURELY_APART: Seconds = Seconds(300e-9);
         if self.share_together < SHARE_OF_SAME_CORE {
             Class::SameCore
-        } else if self.round_trip < ROUND_TRIP_OF_SAME_CACHE {
+        } else if self.round_trip < SURELY_SAME_CACHE {
             Class::SameCache
-        } else {
+        } else if self.round_trip > SURELY_APART || !self.claimed_same_cache {
             Class::Apart
+        } else {
+            Class::SameCache
         }
     }
 }
@@ -127,6 +132,7 @@ pub fn pairs(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
 pub fn probe(
     executor: &mut dyn Executor,
     tools: &Tools,
+    topology: &Topology,
     pair: [CpuId; 2],
 ) -> Result<Probe, RunError> {
     let job = Exchange { first: pair[0], second: pair[1], repetitions: 20, round_trips: 50 };
@@ -147,7 +153,9 @@ pub fn probe(
     };
     let share_together = per_iteration(&pair[..1])? / per_iteration(&pair)?;
     let round_trip = Seconds(stats::median(&trips).unwrap_or(f64::INFINITY));
-    Ok(Probe { pair, round_trip, share_together })
+    let first = topology.cpus.iter().find(|place| place.cpu == pair[0]);
+    let claimed_same_cache = first.is_some_and(|place| place.last_level_cache.contains(pair[1]));
+    Ok(Probe { pair, round_trip, share_together, claimed_same_cache })
 }
 
 /// Of the first member, the median.
@@ -170,10 +178,20 @@ pub fn class_word(probes: &[Probe]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("+"))
 }
 
+/// What the probes of one pair say together: medians, because one probe may have been disturbed.
+pub fn typical(probes: &[Probe]) -> Option<Probe> {
+    let median = |of: fn(&Probe) -> f64| stats::median(&probes.iter().map(of).collect::<Vec<_>>());
+    Some(Probe {
+        round_trip: Seconds(median(|probe| probe.round_trip.0)?),
+        share_together: median(|probe| probe.share_together)?,
+        ..*probes.first()?
+    })
+}
+
 /// What contradicts the kernel's picture of the machine.
-pub fn contradictions(probes: &[Probe], topology: &Topology) -> Vec<Finding> {
+pub fn contradictions(probes: impl Iterator<Item = Probe>, topology: &Topology) -> Vec<Finding> {
     let place = |cpu| topology.cpus.iter().find(|place| place.cpu == cpu);
-    probes.iter().filter_map(|probe| contradiction(probe, place(probe.pair[0])?)).collect()
+    probes.filter_map(|probe| contradiction(&probe, place(probe.pair[0])?)).collect()
 }
 
 fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
@@ -237,10 +255,14 @@ mod tests {
             pair: [CpuId(0), CpuId(1)],
             round_trip: Seconds(nanoseconds * 1e-9),
             share_together,
+            claimed_same_cache: true,
         };
         assert_eq!(probe(0.51, 60.0).class(), Class::SameCore);
         assert_eq!(probe(1.02, 120.0).class(), Class::SameCache);
         assert_eq!(probe(0.97, 480.0).class(), Class::Apart);
+        assert_eq!(probe(1.0, 230.0).class(), Class::SameCache, "unclear: as the kernel says");
+        let claimed_apart = Probe { claimed_same_cache: false, ..probe(1.0, 230.0) };
+        assert_eq!(claimed_apart.class(), Class::Apart);
         assert_eq!(
             class_word(&[probe(1.0, 480.0), probe(1.0, 120.0)]).as_deref(),
             Some("same-cache+apart")

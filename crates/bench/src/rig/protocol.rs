@@ -42,19 +42,46 @@ pub fn ratio(rounds: u32) -> Phase {
     Phase { purpose: Purpose::Ratio, steps, rounds, settle: Seconds(0.0) }
 }
 
-/// Payload at full density with a short look at the clock after each 45 us: the low clock of a heavy
-/// licence is held for about 650 us, so that 3 us of ruler stay inside it.
-pub fn sandwich(pairs: u32) -> Phase {
-    const SETTLE: Seconds = Seconds(2e-3);
-    let steps = vec![step(What::Payload, 45.0, 1), step(What::Ruler, 3.0, 1)];
-    let pair = steps.iter().fold(Seconds(0.0), |sum, step| sum + step.duration());
-    let dropped = (SETTLE / pair).ceil() as u32;
-    Phase { purpose: Purpose::Sandwich, steps, rounds: pairs + dropped, settle: SETTLE }
+/// The time after the payload's start in which the clock may still be moving.
+const SETTLE: Seconds = Seconds(2e-3);
+
+/// Rounds of these steps, and those more that settling will drop.
+fn settled(purpose: Purpose, steps: Vec<Step>, rounds: u32) -> Phase {
+    let round = steps.iter().fold(Seconds(0.0), |sum, step| sum + step.duration());
+    let dropped = (SETTLE / round).ceil() as u32;
+    Phase { purpose, steps, rounds: rounds + dropped, settle: SETTLE }
 }
 
-/// Cycles per op and clock: for streams.
-pub fn clock_and_cycles() -> Vec<Phase> {
+/// Payload at full density with a short look at the clock after each 45 us: where a heavy licence
+/// lowers the clock, it is held for about 650 us, so that 3 us of ruler stay inside it.
+pub fn sandwich(pairs: u32) -> Phase {
+    let steps = vec![step(What::Payload, 45.0, 1), step(What::Ruler, 3.0, 1)];
+    settled(Purpose::Sandwich, steps, pairs)
+}
+
+/// The same with n and 2n and both rulers: for payloads that change the clock so quickly that rulers
+/// of 10 us beside payloads of 10 us would see it move (tried: 512-bit multiply-adds on Emerald Rapids,
+/// where the witness then read 2 to 4 % off).
+pub fn dense(rounds: u32) -> Phase {
+    let steps = vec![
+        step(What::Payload, 45.0, 1),
+        step(What::Ruler, 3.0, 1),
+        step(What::Witness, 3.0, 1),
+        step(What::Payload, 45.0, 2),
+        step(What::Ruler, 3.0, 1),
+        step(What::Witness, 3.0, 1),
+    ];
+    settled(Purpose::Dense, steps, rounds)
+}
+
+/// Cycles per op and clock, for serial streams: their load is light.
+pub fn serial() -> Vec<Phase> {
     vec![quiet(6), ratio(24), sandwich(40), quiet(4)]
+}
+
+/// Cycles per op and clock, for streams that saturate execution units.
+pub fn saturating() -> Vec<Phase> {
+    vec![quiet(6), dense(24), quiet(4)]
 }
 
 /// Cycles and time per op alone: for instructions that are no load.

@@ -1,8 +1,10 @@
 //! From stamps to samples: pure, so that it can be computed again.
 //!
 //! Every length has the cost of an empty repetition subtracted. What is left of fixed cost (pipeline
-//! fill, the loop's last branch) is found by n against 2n as a difference of medians: with `n`
-//! iterations taking `f + n c`, it is `f = 2 T(n) - T(2n)`.
+//! fill, the loop's last branch, what of the empty repetition overlaps with the kernel) is found by n
+//! against 2n as a difference of medians: with `n` iterations taking `f + n c`, it is
+//! `f = 2 T(n) - T(2n)`. It belongs to the kernel, so that the median over all blocks is taken from
+//! every one (see [`PerOp::samples`]): a block's own would add its noise to each of its samples.
 
 use model::ticks::Stamp;
 use model::{CpuId, Rate, stats};
@@ -22,16 +24,30 @@ pub struct Reduced {
     pub clock: Vec<f64>,
     /// Hertz of the core with nothing but the ruler, before and after the payload.
     pub quiet_clock: Vec<f64>,
-    /// Cycles per op, one for each repetition.
-    pub cycles_per_op: Vec<f64>,
-    /// Seconds per op, one for each repetition.
-    pub seconds_per_op: Vec<f64>,
-    /// Fixed cycles of a repetition that the empty one does not have.
-    pub overhead_cycles: Option<f64>,
+    /// Cycles that repetitions of the payload took.
+    pub cycles: PerOp,
+    /// Seconds that repetitions of the payload took.
+    pub seconds: PerOp,
     /// Seconds of the empty repetition.
     pub null_seconds: Option<f64>,
     /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.
     pub witness_deviation: Option<f64>,
+}
+
+/// Repetitions of n and 2n iterations: what each took, and what of it is fixed.
+#[derive(Debug, Clone, Default)]
+pub struct PerOp {
+    /// What each repetition took, and how many ops it had.
+    pub repetitions: Vec<(f64, f64)>,
+    /// What does not grow with the ops, as this block alone says.
+    pub overhead: Option<f64>,
+}
+
+impl PerOp {
+    /// What an op took, one sample for each repetition, where `overhead` is fixed.
+    pub fn samples(&self, overhead: f64) -> Vec<f64> {
+        self.repetitions.iter().map(|(cost, ops)| (cost - overhead) / ops).collect()
+    }
 }
 
 impl Reduced {
@@ -46,9 +62,18 @@ struct Net<'a> {
     phase: &'a Phase,
     raw: &'a RawPhase,
     null: f64,
+    /// The first stamp after the phase has settled.
+    settled: usize,
 }
 
-impl Net<'_> {
+impl<'a> Net<'a> {
+    fn new(phase: &'a Phase, raw: &'a RawPhase, null: f64, hertz: f64) -> Self {
+        let ticks = (phase.settle.0 * hertz) as u64;
+        let since_first = |stamp: &Interval| stamp.start.since(raw.stamps[0].start).count();
+        let settled = raw.stamps.iter().take_while(|stamp| since_first(stamp) < ticks).count();
+        Net { phase, raw, null, settled }
+    }
+
     fn what(&self, stamp: usize) -> What {
         self.phase.steps[stamp % self.phase.steps.len()].what
     }
@@ -66,7 +91,7 @@ impl Net<'_> {
     }
 
     fn stamps(&self, what: What) -> impl Iterator<Item = usize> + '_ {
-        (0..self.raw.stamps.len()).filter(move |&stamp| self.what(stamp) == what)
+        (self.settled..self.raw.stamps.len()).filter(move |&stamp| self.what(stamp) == what)
     }
 
     /// Ticks per iteration of that step.
@@ -103,7 +128,7 @@ fn slope(net: &Net<'_>, what: What) -> Option<f64> {
 fn null_ticks(raw: &RawMember, job: &Repeat) -> Option<f64> {
     let lengths: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
         .flat_map(|(phase, raw)| {
-            let net = Net { phase, raw, null: 0.0 };
+            let net = Net { phase, raw, null: 0.0, settled: 0 };
             net.stamps(What::Null).map(|stamp| net.length(stamp)).collect::<Vec<_>>()
         })
         .collect();
@@ -116,7 +141,7 @@ pub fn ruler_latency(raw: &RawMember, job: &Repeat) -> Option<f64> {
     let latencies: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
         .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
         .filter_map(|(phase, raw)| {
-            let net = Net { phase, raw, null };
+            let net = Net { phase, raw, null, settled: 0 };
             let per_op = |what, load: Load| {
                 slope(&net, what)
                     .map(|ticks| ticks / load.ops_per_iteration as f64)
@@ -144,31 +169,30 @@ pub fn reduce(
         null_seconds: null.map(|ticks| ticks / hertz),
         ..Reduced::default()
     };
-    let ruler_cycles =
-        ruler.map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
+    let ruler_cycles = ruler
+        .map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
     for (phase, raw) in std::iter::zip(&job.phases, &raw.phases) {
-        let net = Net { phase, raw, null: null.unwrap_or(0.0) };
+        let net = Net::new(phase, raw, null.unwrap_or(0.0), hertz);
         match phase.purpose {
             Purpose::Quiet => {
                 reduced.quiet_clock.extend(clock_samples(&net, ruler_cycles, hertz));
             }
             Purpose::Sandwich => reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz)),
             Purpose::Ratio => ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz),
+            Purpose::Dense => {
+                reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz));
+                ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz);
+            }
             Purpose::Sharing => {}
         }
     }
     reduced
 }
 
-/// Hertz, one for each ruler after the phase has settled.
+/// Hertz, one for each ruler.
 fn clock_samples(net: &Net<'_>, ruler_cycles: Option<f64>, hertz: f64) -> Vec<f64> {
     let Some(cycles) = ruler_cycles else { return Vec::new() };
-    let Some(first) = net.raw.stamps.first() else { return Vec::new() };
-    let settled = |interval: &Interval| {
-        interval.start.since(first.start).count() as f64 >= net.phase.settle.0 * hertz
-    };
     net.stamps(What::Ruler)
-        .filter(|&stamp| settled(&net.raw.stamps[stamp]))
         .map(|stamp| cycles / net.per_iteration(stamp) * hertz)
         .filter(|clock| clock.is_finite())
         .collect()
@@ -183,16 +207,10 @@ fn ratio_samples(
     hertz: f64,
 ) {
     let ops = payload.ops_per_iteration as f64;
-    let ticks = |stamp| Some(net.length(stamp));
-    if let Some((_, samples)) = per_iteration_samples(net, ticks) {
-        reduced.seconds_per_op = samples.iter().map(|ticks| ticks / ops / hertz).collect();
-    }
+    reduced.seconds = per_op(net, ops, |stamp| Some(net.length(stamp) / hertz));
     let Some(ruler_cycles) = ruler_cycles else { return };
-    let cycles = |stamp| Some(net.length(stamp) / net.ruler_beside(stamp)? * ruler_cycles);
-    if let Some((overhead, samples)) = per_iteration_samples(net, cycles) {
-        reduced.cycles_per_op = samples.iter().map(|cycles| cycles / ops).collect();
-        reduced.overhead_cycles = Some(overhead);
-    }
+    reduced.cycles =
+        per_op(net, ops, |stamp| Some(net.length(stamp) / net.ruler_beside(stamp)? * ruler_cycles));
     let witness_ops = job.tools.witness.ops_per_iteration as f64;
     let per_add: Vec<f64> = net
         .stamps(What::Witness)
@@ -203,11 +221,8 @@ fn ratio_samples(
     reduced.witness_deviation = stats::median(&per_add).map(|cycles| cycles - 1.0);
 }
 
-/// Fixed cost of a repetition, and cost per iteration of each, by n against 2n.
-fn per_iteration_samples(
-    net: &Net<'_>,
-    cost: impl Fn(usize) -> Option<f64>,
-) -> Option<(f64, Vec<f64>)> {
+/// What repetitions of the payload cost, and what of it is fixed, by n against 2n.
+fn per_op(net: &Net<'_>, ops: f64, cost: impl Fn(usize) -> Option<f64>) -> PerOp {
     let costs: Vec<(usize, f64)> =
         net.stamps(What::Payload).filter_map(|stamp| Some((stamp, cost(stamp)?))).collect();
     let median_of = |multiple| {
@@ -218,8 +233,11 @@ fn per_iteration_samples(
             .collect();
         stats::median(&costs)
     };
-    let overhead = 2.0 * median_of(1)? - median_of(2)?;
-    let per_iteration =
-        |&(stamp, cost): &(usize, f64)| (cost - overhead) / net.iterations(stamp) as f64;
-    Some((overhead, costs.iter().map(per_iteration).collect()))
+    PerOp {
+        overhead: median_of(1).zip(median_of(2)).map(|(once, twice)| 2.0 * once - twice),
+        repetitions: costs
+            .iter()
+            .map(|&(stamp, cost)| (cost, net.iterations(stamp) as f64 * ops))
+            .collect(),
+    }
 }

@@ -25,7 +25,8 @@ pub fn admit(wishes: &[Wish], budget: Seconds) -> Vec<usize> {
         let mut taken = Seconds(0.0);
         for &area in &wanting {
             let mut share = left * (wishes[area].weight / weights);
-            while let Some(&cost) = wishes[area].costs.get(admitted[area]).filter(|c| **c <= share) {
+            while let Some(&cost) = wishes[area].costs.get(admitted[area]).filter(|c| **c <= share)
+            {
                 share = share - cost;
                 taken = taken + cost;
                 admitted[area] += 1;

@@ -1,5 +1,7 @@
 //! From what was measured to the record.
 
+use std::collections::BTreeMap;
+
 use machine::Machine;
 use machine::conditions;
 use machine::instruments::clock::StampClock;
@@ -12,7 +14,7 @@ use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 use super::sweep::Swept;
 use super::{Program, Request, findings};
 use crate::areas::{AREAS, Cell};
-use crate::rig::placement::Placement;
+use crate::rig::placement::{self, Placement};
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -43,7 +45,10 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         .collect();
     let mut findings = parts.stamp_clock.findings;
     findings.extend(findings::of_rulers(&run.rulers));
-    findings.extend(run.findings);
+    findings.extend(placement::contradictions(
+        run.probes.values().filter_map(|probes| placement::typical(probes)),
+        &parts.description.topology,
+    ));
     findings.extend(machine::disturbances::findings(
         &parts.disturbed,
         parts.seconds.0,
@@ -51,7 +56,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     ));
     let mut series = run.collector.into_series(&no_ruler);
     series.extend(absent_series(program, &plan));
-    series.extend(own_series(run.own));
+    series.extend(own_series(run.repetition, run.probes));
     let mut record = Record {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -73,7 +78,9 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     };
     let more = findings::of_record(&record);
     record.findings.extend(more);
-    record.findings.extend(AREAS.iter().flat_map(|area| area.findings(&record)).collect::<Vec<_>>());
+    record
+        .findings
+        .extend(AREAS.iter().flat_map(|area| area.findings(&record)).collect::<Vec<_>>());
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record
 }
@@ -147,8 +154,7 @@ fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
 
 /// The empty repetition, as measured in this run.
 fn own_cost(parts: &Parts<'_>) -> Option<f64> {
-    let samples: Vec<f64> =
-        parts.run.own.repetition.values().flatten().flatten().copied().collect();
+    let samples: Vec<f64> = parts.run.repetition.values().flatten().flatten().copied().collect();
     model::stats::median(&samples)
 }
 
@@ -156,9 +162,10 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 fn absent_series(program: &Program, plan: &Plan) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
     let alone: Vec<CpuId> = vec![first];
-    let cannot = program.absent.iter().flat_map(|(area, workload, reason)| {
-        series_without(*area, workload, &alone, reason)
-    });
+    let cannot = program
+        .absent
+        .iter()
+        .flat_map(|(area, workload, reason)| series_without(*area, workload, &alone, reason));
     let no_time = program.left_out.iter().flat_map(|planned| {
         let Cell { load, cpus, .. } = &planned.cell;
         let count = cpus.len();
@@ -186,7 +193,7 @@ fn series_without(
         workload: workload.to_owned(),
         quantity: quantity.id.to_owned(),
         unit: quantity.unit,
-        parameters: std::collections::BTreeMap::new(),
+        parameters: BTreeMap::new(),
         cpu: cpus[0],
         active: cpus.iter().copied().collect(),
         placement_class: None,
@@ -197,7 +204,10 @@ fn series_without(
 }
 
 /// What the rig measured of itself: area `rig`.
-fn own_series(own: super::sweep::Own) -> Vec<Series> {
+fn own_series(
+    repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
+    probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
+) -> Vec<Series> {
     let series = |workload: &str, quantity: &str, unit, cpus: &[CpuId], blocks: Vec<Vec<f64>>| {
         let samples = Samples::Plain(blocks);
         let summary = samples.summary()?;
@@ -206,7 +216,7 @@ fn own_series(own: super::sweep::Own) -> Vec<Series> {
             workload: workload.to_owned(),
             quantity: quantity.to_owned(),
             unit,
-            parameters: std::collections::BTreeMap::new(),
+            parameters: BTreeMap::new(),
             cpu: cpus[0],
             active: cpus.iter().copied().collect::<CpuSet>(),
             placement_class: None,
@@ -215,14 +225,15 @@ fn own_series(own: super::sweep::Own) -> Vec<Series> {
         })
     };
     let mut all = Vec::new();
-    for (cpu, blocks) in own.repetition {
+    for (cpu, blocks) in repetition {
         all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], blocks));
     }
-    for (pair, blocks) in own.round_trip {
-        all.extend(series("placement_probe", "round_trip", Unit::Second, &pair, blocks));
-    }
-    for (pair, blocks) in own.share {
-        all.extend(series("placement_probe", "share_together", Unit::One, &pair, blocks));
+    for (pair, probes) in probes {
+        let blocks =
+            |of: fn(&placement::Probe) -> f64| probes.iter().map(|p| vec![of(p)]).collect();
+        let (trips, shares) = (blocks(|p| p.round_trip.0), blocks(|p| p.share_together));
+        all.extend(series("placement_probe", "round_trip", Unit::Second, &pair, trips));
+        all.extend(series("placement_probe", "share_together", Unit::One, &pair, shares));
     }
     all
 }

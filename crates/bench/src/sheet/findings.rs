@@ -60,7 +60,8 @@ fn finding(id: &str, severity: Severity, text: String, remedy: Option<&str>) -> 
 fn interrupted(record: &Record) -> Option<Finding> {
     let signal = record.run.interrupted.as_ref()?;
     let done = record.run.plan.blocks_done;
-    let text = format!("{signal} after {done} complete sweeps: what was measured until then stands");
+    let text =
+        format!("{signal} after {done} complete sweeps: what was measured until then stands");
     Some(finding("run.interrupted", Severity::Warning, text, None))
 }
 
@@ -70,7 +71,12 @@ fn few_blocks(record: &Record) -> Option<Finding> {
         return None;
     }
     let text = format!("only {done} blocks were completed: numbers have no interval");
-    Some(finding("run.few-blocks", Severity::Warning, text, Some("give it more time: --budget 30s")))
+    Some(finding(
+        "run.few-blocks",
+        Severity::Warning,
+        text,
+        Some("give it more time: --budget 30s"),
+    ))
 }
 
 /// Series of areas; the rig's own are not disturbed by what they measure.

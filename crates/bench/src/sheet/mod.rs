@@ -201,9 +201,9 @@ impl Program {
 
     /// Seconds of one block of every cell, as planned.
     fn sweep_cost(&self) -> Seconds {
-        self.cells.iter().fold(Seconds(0.0), |sum, planned| {
-            sum + protocol::duration(&planned.cell.phases)
-        })
+        self.cells
+            .iter()
+            .fold(Seconds(0.0), |sum, planned| sum + protocol::duration(&planned.cell.phases))
     }
 
     /// Numbers of CPUs that are active together somewhere.

@@ -251,7 +251,9 @@ fn rate_sources(record: &Record) -> Block {
                 Text::from(instrument.id.as_str()),
                 Text::from(source.source.as_str()),
                 value,
-                source.disagreement_ppm.map_or_else(Text::default, |ppm| format!("{ppm:+.1}").into()),
+                source
+                    .disagreement_ppm
+                    .map_or_else(Text::default, |ppm| format!("{ppm:+.1}").into()),
                 Text::from(if source.independent { "yes" } else { "no" }),
             ]
         }));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use machine::Machine;
-use model::{CpuId, Finding, Seconds};
+use model::{CpuId, Seconds};
 
 use super::{Planned, Program, Progress, Rulers};
 use crate::areas::{AREAS, Planning};
@@ -21,23 +21,14 @@ const SWEEPS_MAX: u64 = 30;
 pub(super) struct Swept {
     pub(super) collector: Collector,
     pub(super) rulers: Rulers,
-    pub(super) findings: Vec<Finding>,
-    pub(super) own: Own,
+    /// Seconds of the empty repetition, by CPU, block by block.
+    pub(super) repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
+    /// What the probes of each pair saw.
+    pub(super) probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
     pub(super) sweeps_planned: u64,
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
     pub(super) interrupted: bool,
-}
-
-/// What the rig measured of itself and of the placement, block by block.
-#[derive(Default)]
-pub(super) struct Own {
-    /// Seconds of the empty repetition, by CPU.
-    pub(super) repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
-    /// Seconds for a cache line to go there and back, by pair.
-    pub(super) round_trip: BTreeMap<[CpuId; 2], Vec<Vec<f64>>>,
-    /// Multiplies together as a share of those alone, by pair.
-    pub(super) share: BTreeMap<[CpuId; 2], Vec<Vec<f64>>>,
 }
 
 pub(super) fn run(
@@ -53,8 +44,8 @@ pub(super) fn run(
     let mut swept = Swept {
         collector: Collector::default(),
         rulers: Rulers::new(),
-        findings: Vec::new(),
-        own: Own::default(),
+        repetition: BTreeMap::new(),
+        probes: BTreeMap::new(),
         sweeps_planned: if program.cells.is_empty() { 0 } else { planned },
         sweeps_done: 0,
         seed,
@@ -141,16 +132,10 @@ impl Sweeper<'_> {
         pairs.dedup();
         let mut probes = Vec::new();
         for pair in pairs {
-            let probe = placement::probe(self.executor, &self.program.tools, pair)?;
-            swept.own.round_trip.entry(pair).or_default().push(vec![probe.round_trip.0]);
-            swept.own.share.entry(pair).or_default().push(vec![probe.share_together]);
+            let topology = self.planning.topology;
+            let probe = placement::probe(self.executor, &self.program.tools, topology, pair)?;
+            swept.probes.entry(pair).or_default().push(probe);
             probes.push(probe);
-        }
-        for finding in placement::contradictions(&probes, self.planning.topology) {
-            let known = |f: &Finding| f.id == finding.id && f.about == finding.about;
-            if !swept.findings.iter().any(known) {
-                swept.findings.push(finding);
-            }
         }
         Ok(probes)
     }
@@ -175,7 +160,7 @@ impl Sweeper<'_> {
             })
             .collect();
         for (member, reduced) in &pieces {
-            let own = swept.own.repetition.entry(member.cpu).or_default();
+            let own = swept.repetition.entry(member.cpu).or_default();
             own.extend(reduced.null_seconds.map(|seconds| vec![seconds]));
         }
         let key = Key {
@@ -200,13 +185,7 @@ impl Sweeper<'_> {
 
 type Pieces = Vec<(crate::rig::job::RawMember, reduce::Reduced)>;
 
-fn add(
-    swept: &mut Swept,
-    planned: &Planned,
-    key: &Key,
-    class: Option<String>,
-    pieces: Pieces,
-) {
+fn add(swept: &mut Swept, planned: &Planned, key: &Key, class: Option<String>, pieces: Pieces) {
     let quantities = AREAS[planned.area].quantities();
     for (member, reduced) in pieces {
         let key = Key { cpu: member.cpu, class: class.clone(), ..key.clone() };

@@ -70,7 +70,8 @@ fn stream(id: &str) -> Result<Stream, String> {
 }
 
 fn cpu_list(list: &str) -> Result<CpuSet, String> {
-    let cpus: CpuSet = list.parse().map_err(|error: model::cpus::CpuListError| error.to_string())?;
+    let cpus: CpuSet =
+        list.parse().map_err(|error: model::cpus::CpuListError| error.to_string())?;
     if cpus.is_empty() { Err("the list names no CPU".to_owned()) } else { Ok(cpus) }
 }
 

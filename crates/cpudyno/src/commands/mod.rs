@@ -39,7 +39,11 @@ const WIDTH: u16 = 100;
 /// How live text is laid out.
 fn presentation(look: &Look) -> Presentation {
     let width = look.width.or_else(sys::host::terminal_columns).unwrap_or(WIDTH);
-    Presentation { width: width.clamp(40, 400), colour: colour(look), verbosity: u8::from(look.verbose) }
+    Presentation {
+        width: width.clamp(40, 400),
+        colour: colour(look),
+        verbosity: u8::from(look.verbose),
+    }
 }
 
 fn colour(look: &Look) -> bool {
@@ -47,7 +51,8 @@ fn colour(look: &Look) -> bool {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => {
-            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            std::io::stdout().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         }
     }
 }

@@ -43,7 +43,9 @@ fn refused(file: &Path, error: &ReadError) -> Failure {
         ReadError::Json(_) | ReadError::Broken(_) => {
             "the file may be cut off; write it again: `cpudyno sheet --json FILE`"
         }
-        ReadError::NoSchema | ReadError::Foreign(_) => "`cpudyno sheet --json FILE` writes a record",
+        ReadError::NoSchema | ReadError::Foreign(_) => {
+            "`cpudyno sheet --json FILE` writes a record"
+        }
     };
     Failure::new(code::USAGE, format!("cannot show `{}`: {error}", file.display())).hint(hint)
 }

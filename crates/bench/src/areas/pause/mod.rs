@@ -8,7 +8,7 @@ use model::record::{Record, Series};
 use model::{Finding, Severity, Unit};
 
 use super::{Area, Cell, Planning, Wishes, series_of, stream_parameters};
-use crate::rig::collect::Quantity;
+use crate::rig::collect::{Quantity, Take};
 use crate::rig::protocol;
 use crate::streams;
 
@@ -26,7 +26,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "Duration of one executed PAUSE, by n against 2n.",
         guarded: false,
         packing: 1e-3,
-        samples: |reduced| reduced.seconds_per_op.clone(),
+        take: Take::PerOp(|reduced| &reduced.seconds),
     },
     Quantity {
         id: "cycles_per_op",
@@ -37,7 +37,7 @@ static QUANTITIES: &[Quantity] = &[
               the pause itself, so that it is not held back when the witness disagrees.",
         guarded: false,
         packing: 1e-3,
-        samples: |reduced| reduced.cycles_per_op.clone(),
+        take: Take::PerOp(|reduced| &reduced.cycles),
     },
 ];
 
@@ -152,9 +152,10 @@ fn shown<'a, 'b>(
 fn table(rows: &[(&Series, Option<&Series>)]) -> Block {
     let cells = |row: &(&Series, Option<&Series>)| {
         let number = |series: Option<&Series>, number: fn(f64) -> String| {
-            series
-                .and_then(Series::summary)
-                .map_or_else(|| Text::toned("unavailable", Tone::Warning), |s| number(s.median).into())
+            series.and_then(Series::summary).map_or_else(
+                || Text::toned("unavailable", Tone::Warning),
+                |s| number(s.median).into(),
+            )
         };
         let spread = row.0.summary().map_or(Text::from("-"), |s| {
             let time = |seconds| format!("{:.1}", seconds * 1e9);

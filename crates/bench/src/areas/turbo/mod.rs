@@ -4,12 +4,14 @@
 mod read;
 mod section;
 
+use kernels::{Kind, StreamRow};
 use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Severity, Unit};
 
 use super::{Area, Cell, Planning, Wishes, stream_parameters};
-use crate::rig::collect::Quantity;
+use crate::rig::collect::{Quantity, Take};
+use crate::rig::job::Phase;
 use crate::rig::protocol;
 use crate::streams;
 
@@ -28,7 +30,7 @@ static QUANTITIES: &[Quantity] = &[
               whose length in cycles is known, between two stamps.",
         guarded: true,
         packing: 5e-4,
-        samples: |reduced| reduced.clock.clone(),
+        take: Take::Samples(|reduced| reduced.clock.clone()),
     },
     Quantity {
         id: "quiet_clock",
@@ -39,7 +41,7 @@ static QUANTITIES: &[Quantity] = &[
               itself does meanwhile.",
         guarded: true,
         packing: 5e-4,
-        samples: |reduced| reduced.quiet_clock.clone(),
+        take: Take::Samples(|reduced| reduced.quiet_clock.clone()),
     },
     Quantity {
         id: "cycles_per_op",
@@ -49,7 +51,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "Core cycles per op, against multiply chains right before and right after, n against 2n.",
         guarded: true,
         packing: 2e-4,
-        samples: |reduced| reduced.cycles_per_op.clone(),
+        take: Take::PerOp(|reduced| &reduced.cycles),
     },
     Quantity {
         id: "overhead",
@@ -60,12 +62,19 @@ static QUANTITIES: &[Quantity] = &[
               subtracted; n against 2n keeps them out of the other numbers.",
         guarded: true,
         packing: 1e-3,
-        samples: |reduced| reduced.overhead_cycles.into_iter().collect(),
+        take: Take::Samples(|reduced| reduced.cycles.overhead.into_iter().collect()),
     },
 ];
 
 /// The stream that other areas report.
 const NOT_HERE: &str = "pause_only";
+
+fn phases(row: &StreamRow) -> Vec<Phase> {
+    match row.kind {
+        Kind::Throughput => protocol::saturating(),
+        Kind::Latency | Kind::Spin | Kind::Null => protocol::serial(),
+    }
+}
 
 impl Area for Turbo {
     fn id(&self) -> &'static str {
@@ -87,7 +96,7 @@ impl Area for Turbo {
         let mut loads = Vec::new();
         for (order, row) in plan.streams.iter().enumerate().filter(|(_, row)| row.id != NOT_HERE) {
             match streams::load(plan.machine, row, super::DATA) {
-                Ok(load) => loads.push((order, load)),
+                Ok(load) => loads.push((order, load, phases(row))),
                 Err(reason) => wishes.absent.push((row.id, reason)),
             }
         }
@@ -97,11 +106,11 @@ impl Area for Turbo {
             counts.splice(1..1, all);
         }
         for count in counts {
-            wishes.cells.extend(loads.iter().map(|&(order, load)| Cell {
-                order,
-                load,
+            wishes.cells.extend(loads.iter().map(|(order, load, phases)| Cell {
+                order: *order,
+                load: *load,
                 cpus: plan.placement.cpus[..count].to_vec(),
-                phases: protocol::clock_and_cycles(),
+                phases: phases.clone(),
                 parameters: stream_parameters(),
             }));
         }

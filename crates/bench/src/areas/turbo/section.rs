@@ -183,8 +183,9 @@ fn heaviest(record: &Record, most: usize) -> Option<Text> {
     let width = kernels::streams::find(heavy)?.width_bits?;
     let with = if most == 1 { "one core".to_owned() } else { format!("{most} cores") };
     let change = (clock / scalar - 1.0) * 100.0;
-    let per_cycle = summary(record, "cycles_per_op", heavy, most)
-        .map_or(String::new(), |s| format!("; each core finishes {:.2} of them a cycle", 1.0 / s.median));
+    let per_cycle = summary(record, "cycles_per_op", heavy, most).map_or(String::new(), |s| {
+        format!("; each core finishes {:.2} of them a cycle", 1.0 / s.median)
+    });
     Some(
         format!(
             "Under {width}-bit multiply-adds {with} hold{} {} MHz, {change:+.1} % against scalar \

@@ -66,7 +66,9 @@ impl<P: Probe> Threads<P> {
             }
             let results: Vec<_> = threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
                 .collect();
             match spawn_error {
                 Some(error) => Err(error),
@@ -231,7 +233,8 @@ impl<'a, P: Probe> Worker<'a, P> {
             migrations += u64::from(sys::thread::current_cpu() != Some(self.cpu));
             raw.push(RawPhase { iterations, stamps });
         }
-        let usage = before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));
+        let usage =
+            before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));
         let Worker { cpu, gaps, .. } = self;
         Ok(RawMember { cpu, phases: raw, settled, gaps, usage, migrations })
     }

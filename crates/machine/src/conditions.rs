@@ -1,0 +1,159 @@
+//! What could change between two runs on one machine: one row per condition.
+
+use model::record::{Fact, FactValue};
+use model::{CpuId, Obstacle, Unavailable};
+
+use crate::cgroup;
+use crate::facts::frequency::{cpufreq, no_cpufreq};
+use crate::facts::{folded_over_cpus, is_guest, online};
+use crate::ports::{Machine, Reading};
+use crate::rows::{self, Row, row, text};
+use crate::text::first_number;
+
+/// In reading order.
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Row] = &[
+    row("cpufreq.driver", "Frequency driver", |m| of_all_cpus(m, "scaling_driver")),
+    row("cpufreq.governor", "Governor", |m| of_all_cpus(m, "scaling_governor")),
+    row("cpufreq.epp", "Energy preference", |m| of_all_cpus(m, "energy_performance_preference")),
+    row("cpufreq.boost", "Boost", boost),
+    row("cpufreq.limits", "Frequency limits", limits),
+    row("power.profile", "Power profile", power_profile),
+    row("smt.control", "SMT", smt),
+    row("thp.enabled", "Transparent huge pages", huge_pages),
+    row("clocksource", "Kernel clock source", |m| m.tree.read(CLOCKSOURCE).map(text)),
+    row("load", "Load, 1 min", load),
+    row("temperature", "Temperature, hottest", temperature),
+    row("cpus.usable", "Usable CPUs", usable),
+    row("cgroup.quota", "CPU quota", quota),
+    row("user", "User", |m| Ok(text(if m.host.is_root() { "root" } else { "plain user" }))),
+];
+
+/// The kernel's choice of clock.
+pub(crate) const CLOCKSOURCE: &str =
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Reads every condition. It never fails: what cannot be read says why.
+pub fn read(machine: &Machine) -> Vec<Fact> {
+    rows::read(TABLE, machine)
+}
+
+/// A reading whose absence people understand better in other words; refusals keep theirs.
+fn or_words(reading: Reading<String>, why: &str) -> Reading<String> {
+    reading.map_err(|error| match error.obstacle {
+        Obstacle::Permission => error,
+        _ => Unavailable::new(Obstacle::Hardware, error.what, why),
+    })
+}
+
+fn of_all_cpus(machine: &Machine, file: &str) -> Reading<FactValue> {
+    folded_over_cpus(machine, |cpu| cpufreq(machine, cpu, file)).map(text)
+}
+
+fn boost(machine: &Machine) -> Reading<FactValue> {
+    let read = |file: &str| machine.tree.read(&format!("/sys/devices/system/cpu/{file}"));
+    let on = match (read("intel_pstate/no_turbo"), read("cpufreq/boost")) {
+        (Ok(no_turbo), _) => no_turbo == "0",
+        (_, Ok(boost)) => boost == "1",
+        _ => return Err(no_boost_switch(machine)),
+    };
+    Ok(text(if on { "on" } else { "off" }))
+}
+
+fn no_boost_switch(machine: &Machine) -> Unavailable {
+    let first = online(machine).iter().next().unwrap_or(CpuId(0));
+    match cpufreq(machine, first, "scaling_driver") {
+        Ok(driver) => {
+            let why = format!("the driver `{driver}` has no switch for boost");
+            Unavailable::new(Obstacle::Permission, "boost", why)
+        }
+        Err(_) => no_cpufreq(machine),
+    }
+}
+
+fn limits(machine: &Machine) -> Reading<FactValue> {
+    let gigahertz = |cpu, file: &str| {
+        let kilohertz = first_number(file, &cpufreq(machine, cpu, file)?)?;
+        Ok::<_, Unavailable>((kilohertz / 1e4).round() / 100.0)
+    };
+    let range = |cpu| {
+        let (min, max) = (gigahertz(cpu, "scaling_min_freq")?, gigahertz(cpu, "scaling_max_freq")?);
+        Ok(format!("{min} to {max} GHz"))
+    };
+    folded_over_cpus(machine, range).map(text)
+}
+
+fn power_profile(machine: &Machine) -> Reading<FactValue> {
+    let profile = machine.tree.read("/sys/firmware/acpi/platform_profile");
+    or_words(profile, "the firmware offers no power profiles").map(text)
+}
+
+fn smt(machine: &Machine) -> Reading<FactValue> {
+    let control = machine.tree.read("/sys/devices/system/cpu/smt/control");
+    or_words(control, "the kernel offers no SMT control").map(text)
+}
+
+/// The kernel marks the chosen one: `always [madvise] never`.
+fn huge_pages(machine: &Machine) -> Reading<FactValue> {
+    let modes = machine.tree.read("/sys/kernel/mm/transparent_hugepage/enabled");
+    let modes = or_words(modes, "the kernel was built without transparent huge pages")?;
+    let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
+}
+
+fn load(machine: &Machine) -> Reading<FactValue> {
+    let averages = machine.tree.read("/proc/loadavg")?;
+    Ok(text(format!("{:.2}", first_number("/proc/loadavg", &averages)?)))
+}
+
+/// The hottest sensor of the CPU; of everything where no sensor says that it is the CPU's.
+fn temperature(machine: &Machine) -> Reading<FactValue> {
+    let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
+    let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
+    let degrees = hottest.ok_or_else(|| {
+        let hidden = if is_guest(machine) { "; hypervisors hide them from guests" } else { "" };
+        let why = format!("the kernel shows no temperature sensor{hidden}");
+        Unavailable::new(Obstacle::Hardware, "temperature", why)
+    })?;
+    Ok(text(format!("{degrees:.0} °C")))
+}
+
+fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
+    Some(first_number(path, &machine.tree.read(path).ok()?).ok()? / 1e3)
+}
+
+fn zones(machine: &Machine) -> Vec<f64> {
+    let folder = "/sys/class/thermal";
+    let names = machine.tree.list(folder).unwrap_or_default();
+    let zones = names.iter().filter(|name| name.starts_with("thermal_zone"));
+    zones.filter_map(|zone| millidegrees(machine, &format!("{folder}/{zone}/temp"))).collect()
+}
+
+fn cpu_sensors(machine: &Machine) -> Vec<f64> {
+    /// hwmon names of the drivers for sensors inside CPUs.
+    const CPU_DRIVERS: &[&str] = &["coretemp", "k10temp", "zenpower", "cpu_thermal"];
+    let folder = "/sys/class/hwmon";
+    let mut degrees = Vec::new();
+    for chip in machine.tree.list(folder).unwrap_or_default() {
+        let chip = format!("{folder}/{chip}");
+        let name = machine.tree.read(&format!("{chip}/name")).unwrap_or_default();
+        if CPU_DRIVERS.contains(&name.as_str()) {
+            let files = machine.tree.list(&chip).unwrap_or_default();
+            let inputs =
+                files.iter().filter(|file| file.starts_with("temp") && file.ends_with("_input"));
+            degrees.extend(inputs.filter_map(|i| millidegrees(machine, &format!("{chip}/{i}"))));
+        }
+    }
+    degrees
+}
+
+fn usable(machine: &Machine) -> Reading<FactValue> {
+    let affinity = machine.host.affinity()?;
+    let online = online(machine);
+    Ok(text(format!("{} of {}", affinity.intersection(&online).len(), online.len())))
+}
+
+fn quota(machine: &Machine) -> Reading<FactValue> {
+    let quota = cgroup::quota(machine)?;
+    Ok(text(quota.map_or("none".into(), |cpus| format!("{} CPUs", (cpus * 100.0).round() / 100.0))))
+}

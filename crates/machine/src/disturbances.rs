@@ -1,0 +1,224 @@
+//! Counters that only grow: what happened to these CPUs during a run.
+
+use std::collections::BTreeMap;
+
+use model::record::{Fact, FactValue};
+use model::{CpuId, CpuSet, Finding, Obstacle, Severity, Unavailable, Unit};
+
+use crate::cgroup;
+use crate::ports::{Machine, Reading};
+use crate::rows::{fact, number};
+use crate::text::{first_number, tally};
+
+/// How one counter is read, summed over CPUs.
+struct Row {
+    id: &'static str,
+    label: &'static str,
+    unit: Unit,
+    read: fn(&Machine, &CpuSet) -> Reading<f64>,
+}
+
+const STEAL: &str = "disturbance.steal";
+const THERMAL_CORE: &str = "disturbance.thermal_core";
+const THERMAL_PACKAGE: &str = "disturbance.thermal_package";
+const CGROUP_THROTTLES: &str = "disturbance.cgroup_throttles";
+const CGROUP_THROTTLED: &str = "disturbance.cgroup_throttled";
+
+const fn row(
+    id: &'static str,
+    label: &'static str,
+    unit: Unit,
+    read: fn(&Machine, &CpuSet) -> Reading<f64>,
+) -> Row {
+    Row { id, label, unit, read }
+}
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    row(STEAL, "Time taken by the hypervisor", Unit::Second, steal),
+    row("disturbance.interrupts", "Interrupts", Unit::Count, interrupts),
+    row(THERMAL_CORE, "Thermal throttles, cores", Unit::Count, thermal_core),
+    row(THERMAL_PACKAGE, "Thermal throttles, packages", Unit::Count, thermal_package),
+    row(CGROUP_THROTTLES, "Throttles by cgroup quota", Unit::Count, cgroup_throttles),
+    row(CGROUP_THROTTLED, "Time throttled by cgroup quota", Unit::Second, cgroup_throttled),
+];
+
+/// What the counters said at one moment, over the CPUs that were asked for.
+#[derive(Debug, Clone)]
+pub struct Counters {
+    /// One per row of the table.
+    values: Vec<Reading<f64>>,
+}
+
+/// Reads the counters of these CPUs.
+pub fn read(machine: &Machine, cpus: &CpuSet) -> Counters {
+    Counters { values: TABLE.iter().map(|row| (row.read)(machine, cpus)).collect() }
+}
+
+impl Counters {
+    /// How much each counter grew since `earlier`: seconds or counts, or why it is not known.
+    pub fn since(&self, earlier: &Counters) -> Vec<Fact> {
+        let growth = |(now, then): (&Reading<f64>, &Reading<f64>)| {
+            let (now, then) = (now.clone()?, then.clone()?);
+            if now < then {
+                let why = format!("the counter fell from {then} to {now}");
+                return Err(Unavailable::new(Obstacle::Measurement, "", why));
+            }
+            Ok(now - then)
+        };
+        let growths = self.values.iter().zip(&earlier.values).map(growth);
+        let facts = TABLE.iter().zip(growths);
+        facts
+            .map(|(row, value)| fact(row.id, row.label, value.map(|value| number(value, row.unit))))
+            .collect()
+    }
+}
+
+/// Linux counts CPU time in `USER_HZ`.
+///
+/// # Source
+/// proc(5), /proc/stat; 100 on x86-64 and aarch64.
+const USER_HZ: f64 = 100.0;
+
+fn steal(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+    /// user, nice, system, idle, iowait, irq, softirq come before it.
+    const STEAL_FIELD: usize = 7;
+    let stat = machine.tree.read("/proc/stat")?;
+    let ticks = |line: &str| {
+        let (cpu, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let wanted = cpus.contains(CpuId(cpu.parse().ok()?));
+        wanted.then(|| fields.split_whitespace().nth(STEAL_FIELD)?.parse::<f64>().ok())?
+    };
+    let ticks: Vec<f64> = stat.lines().filter_map(ticks).collect();
+    if ticks.is_empty() {
+        return Err(unsaid("/proc/stat", "steal time of these CPUs"));
+    }
+    Ok(ticks.iter().sum::<f64>() / USER_HZ)
+}
+
+fn unsaid(path: &str, what: &str) -> Unavailable {
+    Unavailable::new(Obstacle::Hardware, what, format!("`{path}` says nothing of {what}"))
+}
+
+fn interrupts(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+    let table = machine.tree.read("/proc/interrupts")?;
+    let mut lines = table.lines();
+    let header = lines.next().unwrap_or_default().split_whitespace();
+    let wanted: Vec<bool> = header
+        .filter_map(|column| column.strip_prefix("CPU")?.parse().ok())
+        .map(|cpu| cpus.contains(CpuId(cpu)))
+        .collect();
+    if !wanted.contains(&true) {
+        return Err(unsaid("/proc/interrupts", "interrupts of these CPUs"));
+    }
+    let of_line = |line: &str| {
+        let (name, counts) = line.split_once(':')?;
+        // These two are one number for the whole machine.
+        if matches!(name.trim(), "ERR" | "MIS") {
+            return None;
+        }
+        let counts = counts.split_whitespace().map_while(|count| count.parse::<u64>().ok());
+        Some(
+            counts.zip(&wanted).filter(|(_, wanted)| **wanted).map(|(count, _)| count).sum::<u64>(),
+        )
+    };
+    Ok(lines.filter_map(of_line).sum::<u64>() as f64)
+}
+
+fn throttle_count(machine: &Machine, cpu: CpuId, scope: &str) -> Reading<f64> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{scope}_throttle_count");
+    let text = machine.tree.read(&path).map_err(|mut error| {
+        if error.obstacle == Obstacle::Hardware {
+            error.why = "the kernel counts no thermal throttling here; usual in guests".into();
+        }
+        error
+    })?;
+    first_number(&path, &text)
+}
+
+fn thermal_core(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+    cpus.iter().map(|cpu| throttle_count(machine, cpu, "core")).sum()
+}
+
+/// Every CPU counts the throttles of its package: the largest count of each package is taken.
+fn thermal_package(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+    let mut packages: BTreeMap<String, f64> = BTreeMap::new();
+    for cpu in cpus.iter() {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
+        let package = machine.tree.read(&path).unwrap_or_default();
+        let count = packages.entry(package).or_default();
+        *count = count.max(throttle_count(machine, cpu, "package")?);
+    }
+    Ok(packages.values().sum())
+}
+
+fn cgroup_throttles(machine: &Machine, _cpus: &CpuSet) -> Reading<f64> {
+    cgroup::throttles(machine).map(|throttles| throttles.count)
+}
+
+fn cgroup_throttled(machine: &Machine, _cpus: &CpuSet) -> Reading<f64> {
+    cgroup::throttles(machine).map(|throttles| throttles.seconds)
+}
+
+/// What is to be said of a difference over so many seconds and CPUs.
+pub fn findings(difference: &[Fact], seconds: f64, cpus: usize) -> Vec<Finding> {
+    let value = |id: &str| {
+        let fact = difference.iter().find(|fact| fact.id == id)?;
+        match fact.value.value()? {
+            FactValue::Number { value, .. } => Some(*value),
+            FactValue::Text(_) => None,
+        }
+    };
+    let thermal = value(THERMAL_CORE).unwrap_or(0.0) + value(THERMAL_PACKAGE).unwrap_or(0.0);
+    let quota = value(CGROUP_THROTTLES).zip(value(CGROUP_THROTTLED));
+    [
+        value(STEAL).and_then(|steal| steal_finding(steal, seconds, cpus)),
+        (thermal > 0.0).then(|| thermal_finding(thermal)),
+        quota.and_then(|(count, seconds)| quota_finding(count, seconds)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn steal_finding(steal: f64, seconds: f64, cpus: usize) -> Option<Finding> {
+    /// Below it, steal hides in the spread between blocks.
+    const SHARE_MAX: f64 = 0.005;
+    let offered = seconds * cpus as f64;
+    let share = steal / offered;
+    (offered > 0.0 && share > SHARE_MAX).then(|| Finding {
+        id: "disturbance.steal".into(),
+        severity: Severity::Warning,
+        about: tally(cpus, "CPU"),
+        text: format!(
+            "the hypervisor took {:.1} % of the CPU time ({steal:.2} s of {offered:.1} s)",
+            share * 100.0
+        ),
+        remedy: Some("measure on a dedicated host, or when its neighbours are quiet".into()),
+    })
+}
+
+fn thermal_finding(count: f64) -> Finding {
+    Finding {
+        id: "disturbance.thermal-throttle".into(),
+        severity: Severity::Warning,
+        about: "clock".into(),
+        text: format!(
+            "cores or packages were throttled by heat {count} times during the run: its clocks are \
+             those of the cooling, not of the CPU"
+        ),
+        remedy: Some("improve the cooling, or let the machine cool down, and measure again".into()),
+    }
+}
+
+fn quota_finding(count: f64, seconds: f64) -> Option<Finding> {
+    (count > 0.0).then(|| Finding {
+        id: "disturbance.cgroup-throttle".into(),
+        severity: Severity::Warning,
+        about: "cgroup".into(),
+        text: format!(
+            "the CPU quota of this cgroup stopped its threads {count} times, {seconds:.2} s in all"
+        ),
+        remedy: Some("raise the quota (`cpu.max`), or run outside of the container".into()),
+    })
+}

@@ -1,0 +1,10 @@
+//! What is read during a run, and how well it reads: one file per instrument.
+
+mod aperf_mperf;
+pub mod clock;
+mod gauge;
+mod monotonic_raw;
+mod rates;
+mod regression;
+mod sources;
+mod thread_usage;

@@ -1,0 +1,43 @@
+//! A table of facts: one row per fact, read in order.
+
+use model::record::{Fact, FactValue};
+use model::{Known, Unit};
+
+use crate::ports::{Machine, Reading};
+
+/// One fact: its id, what people call it, how it is read.
+pub(crate) struct Row {
+    pub(crate) id: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) read: fn(&Machine) -> Reading<FactValue>,
+}
+
+/// A row, short enough for a table.
+pub(crate) const fn row(
+    id: &'static str,
+    label: &'static str,
+    read: fn(&Machine) -> Reading<FactValue>,
+) -> Row {
+    Row { id, label, read }
+}
+
+/// Reads every row. An absence is called by its label, whatever the port called it.
+pub(crate) fn read(table: &[Row], machine: &Machine) -> Vec<Fact> {
+    table.iter().map(|row| fact(row.id, row.label, (row.read)(machine))).collect()
+}
+
+pub(crate) fn fact(id: &str, label: &str, reading: Reading<FactValue>) -> Fact {
+    let value = reading.map_err(|mut unavailable| {
+        unavailable.what = label.into();
+        unavailable
+    });
+    Fact { id: id.into(), label: label.into(), value: Known::from(value) }
+}
+
+pub(crate) fn text(text: impl Into<String>) -> FactValue {
+    FactValue::Text(text.into())
+}
+
+pub(crate) fn number(value: f64, unit: Unit) -> FactValue {
+    FactValue::Number { value, unit }
+}

@@ -1,0 +1,46 @@
+//! Machines that exist only as a text: for tests, for examples, for machines that are not here.
+//!
+//! One file per machine in `machines/`, one line per file in the table below. The [`Model`] is what
+//! the file says; the ports are generated from it, and so are the stamps of the simulated executor,
+//! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
+
+mod model;
+mod ports;
+mod tree;
+
+pub use self::model::{
+    Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, Identity, Layout, Licence, Model, Noise,
+};
+pub(crate) use self::ports::machine;
+#[cfg(test)]
+pub(crate) use self::tree::Files;
+
+use ::model::name::did_you_mean;
+
+use crate::error::Error;
+
+/// Name and description of every simulated machine.
+const MACHINES: &[(&str, &str)] = &[
+    ("1c", include_str!("machines/1c.toml")),
+    ("2s-56c", include_str!("machines/2s-56c.toml")),
+    ("vm-2c", include_str!("machines/vm-2c.toml")),
+];
+
+/// The names of all simulated machines, without `sim:`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|(name, _)| *name)
+}
+
+impl Model {
+    /// The simulated machine of that name (without `sim:`).
+    pub fn named(name: &str) -> Result<Model, Error> {
+        match MACHINES.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Model::parse(&format!("{name}.toml"), text),
+            None => Err(Error::UnknownSimulation {
+                name: name.into(),
+                suggestion: did_you_mean(name, names()),
+                known: names().map(|name| format!("sim:{name}")).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+}

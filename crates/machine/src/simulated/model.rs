@@ -1,0 +1,391 @@
+//! What the description of a simulated machine may say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{CpuId, Isa, Seconds};
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// A simulated machine, as its file describes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Its name, without `sim:`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Where its randomness begins.
+    pub seed: u64,
+    /// The time of day at which every run starts: RFC 3339, UTC.
+    pub started: String,
+    /// Cycles that every repetition costs beyond its ops.
+    pub overhead_cycles: f64,
+    /// How long a core keeps a licence after the last op that needed it, in seconds.
+    pub licence_hold_seconds: f64,
+    /// How long a core halts when its licence changes, in seconds.
+    pub halt_seconds: f64,
+    /// What faults were put in.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// Who it says it is.
+    pub identity: Identity,
+    /// How its CPUs are laid out.
+    pub topology: Layout,
+    /// Its caches.
+    pub caches: Cache,
+    /// Its stamp clock.
+    pub clock: Clock,
+    /// Its frequency licences, lightest first.
+    pub licence: Vec<Licence>,
+    /// What workloads cost, by their id. A workload without a cost cannot run here.
+    pub costs: BTreeMap<String, Cost>,
+    /// How its timings scatter.
+    pub noise: Noise,
+    /// How long a cache line takes from one CPU to another.
+    pub distance: Distance,
+    /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
+    #[serde(skip)]
+    pub elapsed: Elapsed,
+}
+
+/// Who it says it is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Vendor, as CPUID 0 writes it.
+    pub vendor: String,
+    /// Brand; must contain SIMULATED.
+    pub brand: String,
+    /// Display family.
+    pub family: u32,
+    /// Display model.
+    pub model: u32,
+    /// Stepping.
+    pub stepping: u32,
+    /// Name of the microarchitecture.
+    pub microarchitecture: String,
+    /// Microcode revision.
+    pub microcode: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Instruction sets.
+    pub isa: Vec<Isa>,
+    /// Twelve letters of the hypervisor, where there is one.
+    pub hypervisor: Option<String>,
+}
+
+/// How its CPUs are laid out. They are numbered as Linux does: the first threads of all cores of
+/// package 0, those of package 1, ..., then the second threads.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Number of packages.
+    pub packages: u32,
+    /// Cores in each.
+    pub cores_per_package: u32,
+    /// Threads of each core.
+    pub threads_per_core: u32,
+    /// NUMA nodes in each package.
+    pub nodes_per_package: u32,
+    /// CPUs 2k and 2k+1 share a core, although the kernel says that they do not.
+    #[serde(default)]
+    pub secretly_shared_cores: bool,
+}
+
+/// Sizes of the caches and of memory, in bytes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// First-level data cache of a core.
+    pub l1d_bytes: u64,
+    /// Second-level cache of a core.
+    pub l2_bytes: u64,
+    /// Last-level cache of a package.
+    pub l3_bytes: u64,
+    /// Memory of the machine.
+    pub memory_bytes: u64,
+}
+
+/// Its stamp clock.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// What it really ticks at, in hertz.
+    pub tsc_hz: f64,
+    /// Every stamp is a multiple of this.
+    pub tsc_step_ticks: u64,
+    /// What a stamp costs, in ticks.
+    pub stamp_cost_ticks: u64,
+    /// What the sources say that it ticks at.
+    pub claims: Claims,
+}
+
+/// What sources say of the rate of the stamp clock, in hertz; absent: the source says nothing.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// CPUID 15h; kept to whole kilohertz.
+    pub cpuid15_hz: Option<f64>,
+    /// CPUID 16h; kept to whole megahertz.
+    pub cpuid16_hz: Option<f64>,
+    /// The hypervisor's leaf; kept to whole kilohertz.
+    pub hypervisor_hz: Option<f64>,
+    /// The kernel's own conversion.
+    pub kernel_hz: Option<f64>,
+    /// The regression against `CLOCK_MONOTONIC_RAW`.
+    pub monotonic_raw_hz: Option<f64>,
+    /// What the correction by NTP implies.
+    pub adjtimex_hz: Option<f64>,
+}
+
+/// A frequency licence: how fast cores may run while they execute this kind of op.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Licence {
+    /// Its name, such as `L0`.
+    pub name: String,
+    /// Up to so many active cores of a package, and the frequency in hertz; ascending by cores.
+    pub bins: Vec<(u32, f64)>,
+}
+
+/// What a workload costs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Core cycles per op.
+    pub cycles: f64,
+    /// The licence that it needs.
+    pub licence: String,
+}
+
+/// How its timings scatter.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    /// Standard deviation of a repetition, as a share of its time.
+    pub relative_sd: f64,
+    /// The clock of all cores swings by this share of itself ...
+    pub drift_amplitude: f64,
+    /// ... with this period, in seconds.
+    pub drift_period_seconds: f64,
+    /// Interrupts on each CPU, per second.
+    pub interrupts_per_second: f64,
+    /// How long an interrupt keeps the CPU, in seconds.
+    pub interrupt_seconds: f64,
+    /// The share of time that the hypervisor takes away.
+    pub steal_share: f64,
+    /// How much slower, as a share, the chain of additions runs beside a busy sibling.
+    pub sibling_busy_witness_slowdown: f64,
+}
+
+/// How long a cache line takes from one CPU to another, one way, in seconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distance {
+    /// Between threads of one core.
+    pub same_core_seconds: f64,
+    /// Between cores that share the last-level cache.
+    pub same_cache_seconds: f64,
+    /// Between packages.
+    pub apart_seconds: f64,
+}
+
+/// A fault that was put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The MSR device is missing, as in most guests.
+    NoMsr,
+    /// The kernel offers no cpufreq.
+    NoCpufreq,
+    /// Every core reports a thermal throttle every second.
+    ThermalThrottle,
+}
+
+/// Time that has passed on a simulated machine; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Elapsed(Arc<AtomicU64>);
+
+impl Elapsed {
+    const NANOSECOND: f64 = 1e-9;
+
+    /// Lets time pass.
+    pub fn advance(&self, duration: Seconds) {
+        self.0.fetch_add((duration.0 / Self::NANOSECOND).round() as u64, Ordering::Relaxed);
+    }
+
+    /// The time that has passed since the machine was made.
+    pub fn seconds(&self) -> Seconds {
+        Seconds(self.0.load(Ordering::Relaxed) as f64 * Self::NANOSECOND)
+    }
+}
+
+impl Model {
+    /// Reads a description; errors name `file` and the key.
+    pub fn parse(file: &str, text: &str) -> Result<Model, Error> {
+        let broken = |why| Error::BrokenSimulation { file: file.into(), why };
+        let model: Model = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
+        model.check().map_err(broken)?;
+        Ok(model)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let says_so = |text: &str| text.contains("SIMULATED");
+        let layout = &self.topology;
+        let noise = &self.noise;
+        let expectations = [
+            ("description", "must say SIMULATED", says_so(&self.description)),
+            ("identity.brand", "must say SIMULATED", says_so(&self.identity.brand)),
+            ("started", "is no RFC 3339 time", self.started.parse::<jiff::Timestamp>().is_ok()),
+            ("topology.packages", "must be 1..=64", (1..=64).contains(&layout.packages)),
+            ("topology.cores_per_package", "must be 1..=1024", self.has_cores()),
+            ("topology.threads_per_core", "must be 1..=8", self.has_threads()),
+            ("topology.nodes_per_package", "must divide the cores", self.nodes_divide_cores()),
+            ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
+            ("clock.tsc_step_ticks", "must be positive", self.clock.tsc_step_ticks > 0),
+            ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
+            ("licence_hold_seconds", "must be positive", positive(self.licence_hold_seconds)),
+            ("halt_seconds", "must not be negative", not_negative(self.halt_seconds)),
+            ("licence", "must have at least one", !self.licence.is_empty()),
+            ("noise.relative_sd", "must not be negative", not_negative(noise.relative_sd)),
+            ("noise.drift_amplitude", "must be a share", share(noise.drift_amplitude)),
+            (
+                "noise.drift_period_seconds",
+                "must be positive",
+                positive(noise.drift_period_seconds),
+            ),
+            ("noise.steal_share", "must be a share", share(noise.steal_share)),
+        ];
+        for (key, why, met) in expectations {
+            if !met {
+                return Err(format!("`{key}` {why}"));
+            }
+        }
+        self.licence.iter().try_for_each(Licence::check)?;
+        self.costs.iter().try_for_each(|(id, cost)| self.check_cost(id, cost))
+    }
+
+    fn has_cores(&self) -> bool {
+        (1..=1024).contains(&self.topology.cores_per_package)
+    }
+
+    fn has_threads(&self) -> bool {
+        (1..=8).contains(&self.topology.threads_per_core)
+    }
+
+    fn nodes_divide_cores(&self) -> bool {
+        let nodes = self.topology.nodes_per_package;
+        nodes > 0 && self.topology.cores_per_package.is_multiple_of(nodes)
+    }
+
+    fn check_cost(&self, id: &str, cost: &Cost) -> Result<(), String> {
+        if !not_negative(cost.cycles) {
+            return Err(format!("`costs.{id}.cycles` must not be negative"));
+        }
+        match self.licence_of(id) {
+            Some(_) => Ok(()),
+            None => Err(format!("`costs.{id}.licence`: there is no licence `{}`", cost.licence)),
+        }
+    }
+
+    /// The licence that a workload needs, as an index into [`Model::licence`]; `None` where this
+    /// machine cannot run it.
+    pub fn licence_of(&self, workload: &str) -> Option<usize> {
+        let cost = self.costs.get(workload)?;
+        self.licence.iter().position(|licence| licence.name == cost.licence)
+    }
+
+    /// Core cycles per op of a workload; `None` where this machine cannot run it.
+    ///
+    /// # Unit
+    /// Cycles of the core clock per op.
+    pub fn cycles_per_op(&self, workload: &str) -> Option<f64> {
+        self.costs.get(workload).map(|cost| cost.cycles)
+    }
+
+    /// How fast a core runs under a licence while so many cores of its package are active.
+    ///
+    /// # Unit
+    /// Hertz.
+    pub fn bin_hz(&self, licence: usize, active_in_package: u32) -> f64 {
+        let bins = &self.licence[licence].bins;
+        let bin = bins.iter().find(|(cores, _)| active_in_package <= *cores).or(bins.last());
+        bin.map(|&(_, hertz)| hertz).expect("BUG: a checked licence has bins")
+    }
+
+    /// All CPUs, in order of their number.
+    pub fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cores() * self.topology.threads_per_core).map(CpuId)
+    }
+
+    /// Number of cores of the machine, as it says.
+    fn cores(&self) -> u32 {
+        self.topology.packages * self.topology.cores_per_package
+    }
+
+    /// The package that a CPU is in.
+    pub fn package_of(&self, cpu: CpuId) -> u32 {
+        cpu.0 % self.cores() / self.topology.cores_per_package
+    }
+
+    /// The core that a CPU is said to be in; unique within its package.
+    pub fn claimed_core_of(&self, cpu: CpuId) -> u32 {
+        cpu.0 % self.topology.cores_per_package
+    }
+
+    /// The core that a CPU is in, in truth; unique within the machine.
+    pub fn core_of(&self, cpu: CpuId) -> u32 {
+        let core = cpu.0 % self.cores();
+        if self.topology.secretly_shared_cores { core / 2 } else { core }
+    }
+
+    /// The NUMA node that a CPU is in.
+    pub fn node_of(&self, cpu: CpuId) -> u32 {
+        let layout = &self.topology;
+        let cores_per_node = layout.cores_per_package / layout.nodes_per_package;
+        cpu.0 % self.cores() / cores_per_node
+    }
+
+    /// How long a cache line takes from one CPU to another, one way.
+    pub fn distance(&self, from: CpuId, to: CpuId) -> Seconds {
+        Seconds(if self.core_of(from) == self.core_of(to) {
+            self.distance.same_core_seconds
+        } else if self.package_of(from) == self.package_of(to) {
+            self.distance.same_cache_seconds
+        } else {
+            self.distance.apart_seconds
+        })
+    }
+
+    /// Whether a fault was put in.
+    pub fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
+}
+
+impl Licence {
+    fn check(&self) -> Result<(), String> {
+        let ascending = self.bins.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let rates = self.bins.iter().all(|&(_, hertz)| positive(hertz));
+        if self.bins.is_empty() || !ascending || !rates {
+            let rule = "must have bins, ascending by cores, with positive rates";
+            return Err(format!("`licence.{}.bins` {rule}", self.name));
+        }
+        Ok(())
+    }
+}
+
+fn positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
+
+fn not_negative(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
+}
+
+fn share(number: f64) -> bool {
+    (0.0..1.0).contains(&number)
+}

@@ -1,0 +1,72 @@
+use model::record::Fact;
+use model::{CpuSet, Seconds};
+
+use super::{check_absences, machine_of, said, simulated};
+use crate::disturbances::{findings, read};
+use crate::ports::Machine;
+use crate::simulated::{Fault, Files, Model, machine};
+
+/// The difference after `seconds` on a machine.
+fn difference(machine: &Machine, cpus: &CpuSet, seconds: f64) -> Vec<Fact> {
+    let before = read(machine, cpus);
+    if let Some(model) = &machine.simulated {
+        model.elapsed.advance(Seconds(seconds));
+    }
+    read(machine, cpus).since(&before)
+}
+
+#[test]
+fn steal_that_was_put_in_is_counted_and_said() {
+    let (machine, cpus) = (simulated("vm-2c"), "0-1".parse().unwrap());
+    let difference = difference(&machine, &cpus, 10.0);
+    assert_eq!(said(&difference, "disturbance.steal"), "0.4 s");
+    assert_eq!(said(&difference, "disturbance.interrupts"), "5000 count");
+    let findings = findings(&difference, 10.0, 2);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].id, "disturbance.steal");
+    assert!(findings[0].text.contains("2.0 % of the CPU time (0.40 s of 20.0 s)"), "{findings:?}");
+}
+
+#[test]
+fn heat_that_was_put_in_is_said() {
+    let mut model = Model::named("1c").unwrap();
+    model.faults.push(Fault::ThermalThrottle);
+    let (machine, cpus) = (machine(model), "0".parse().unwrap());
+    let findings = findings(&difference(&machine, &cpus, 3.0), 3.0, 1);
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].text.contains("by heat 3 times"), "{findings:?}");
+}
+
+#[test]
+fn a_quiet_machine_has_no_findings() {
+    let (machine, cpus) = (simulated("2s-56c"), "0-223".parse().unwrap());
+    let difference = difference(&machine, &cpus, 30.0);
+    check_absences(&difference);
+    assert_eq!(findings(&difference, 30.0, 224), []);
+}
+
+#[test]
+fn quotas_that_stop_us_are_said() {
+    let at = |throttled: u32| {
+        let mut files = Files::default();
+        files.put("/proc/self/cgroup", "0::/");
+        let stat = format!("nr_throttled {throttled}\nthrottled_usec {throttled}00000");
+        files.put("/sys/fs/cgroup/cpu.stat", &stat);
+        read(&machine_of(files, "0"), &"0".parse().unwrap())
+    };
+    let difference = at(7).since(&at(2));
+    check_absences(&difference);
+    let findings = findings(&difference, 1.0, 1);
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].text.contains("5 times, 0.50 s"), "{findings:?}");
+    assert_eq!(said(&at(1).since(&at(2)), "disturbance.cgroup_throttles"), "unavailable");
+}
+
+#[test]
+fn the_real_machine_counts() {
+    let machine = Machine::real();
+    let cpus = machine.host.affinity().unwrap();
+    let difference = difference(&machine, &cpus, 0.0);
+    check_absences(&difference);
+    assert_ne!(said(&difference, "disturbance.steal"), "unavailable");
+}

@@ -1,0 +1,91 @@
+//! What crosses files of this crate; laws of one file are tested in that file.
+
+mod disturbances;
+mod facts;
+mod instruments;
+mod simulated;
+mod topology;
+
+use model::record::{Fact, FactValue};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use sys::cpuid::Leaf;
+
+use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
+use crate::simulated::Files;
+
+/// A machine of these files and CPUs, without CPUID and registers.
+fn machine_of(files: Files, cpus: &str) -> Machine {
+    Machine {
+        tree: Box::new(files),
+        cpuid: Box::new(Nothing),
+        msr: Box::new(Nothing),
+        host: Box::new(Somebody(cpus.parse().unwrap())),
+        simulated: None,
+    }
+}
+
+struct Nothing;
+
+impl Cpuid for Nothing {
+    fn leaf(&self, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        None
+    }
+}
+
+impl Msr for Nothing {
+    fn read(&self, _cpu: CpuId, register: u32) -> Reading<u64> {
+        Err(Unavailable::new(Obstacle::Hardware, format!("register {register:#x}"), "no registers"))
+    }
+}
+
+struct Somebody(CpuSet);
+
+impl Host for Somebody {
+    fn now_utc(&self) -> String {
+        "2026-01-01T00:00:00Z".into()
+    }
+
+    fn run_id(&self) -> String {
+        "0123456789ab".into()
+    }
+
+    fn seed(&self) -> u64 {
+        1
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        Ok(self.0.clone())
+    }
+
+    fn is_root(&self) -> bool {
+        false
+    }
+}
+
+fn simulated(name: &str) -> Machine {
+    Machine::named(&format!("sim:{name}")).unwrap()
+}
+
+/// What a fact says, in one line.
+fn say(fact: &Fact) -> String {
+    match fact.value.value() {
+        Some(FactValue::Text(text)) => text.clone(),
+        Some(FactValue::Number { value, unit }) => format!("{value} {}", unit.symbol()),
+        None => "unavailable".into(),
+    }
+}
+
+fn said(facts: &[Fact], id: &str) -> String {
+    let fact = facts.iter().find(|fact| fact.id == id);
+    say(fact.unwrap_or_else(|| panic!("no fact `{id}`")))
+}
+
+/// Every absence says why, and is called by what people call it.
+fn check_absences(facts: &[Fact]) {
+    for fact in facts {
+        if let model::Known::No { unavailable } = &fact.value {
+            assert!(!unavailable.why.is_empty(), "{fact:?}");
+            assert_eq!(unavailable.what, fact.label);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use model::{CpuId, Seconds};
+
+use crate::ports::Machine;
+use crate::simulated::{Model, names};
+
+#[test]
+fn every_simulated_machine_can_be_had_by_its_name() {
+    for name in names() {
+        let model = Model::named(name).unwrap();
+        assert_eq!(model.name, name);
+        for cost in ["null", "witness", "ruler", "contention"] {
+            assert!(model.cycles_per_op(cost).is_some(), "{name}: {cost}");
+        }
+    }
+}
+
+#[test]
+fn strangers_are_told_what_is_known() {
+    let error = |name| Machine::named(name).err().unwrap().to_string();
+    assert_eq!(
+        error("sim:2s-56"),
+        "cannot find simulated machine `2s-56`, did you mean `sim:2s-56c`?; \
+         known: sim:1c, sim:2s-56c, sim:vm-2c"
+    );
+    assert!(error("spr.capture").contains("captures are not readable by this version yet"));
+}
+
+#[test]
+fn bins_costs_and_distances_are_what_was_put_in() {
+    let model = Model::named("2s-56c").unwrap();
+    let licence = model.licence_of("avx512_fma").unwrap();
+    assert_eq!(model.licence[licence].name, "L2");
+    let bins: Vec<f64> = [1, 2, 3, 56, 99].map(|n| model.bin_hz(licence, n) / 1e9).into();
+    assert_eq!(bins, [3.4, 3.4, 3.1, 2.2, 2.2]);
+    assert_eq!(model.cycles_per_op("avx512_fma"), Some(4.0));
+    assert_eq!(model.cycles_per_op("unknown"), None);
+    let distance = |a, b| model.distance(CpuId(a), CpuId(b));
+    assert_eq!(distance(0, 112), Seconds(12e-9));
+    assert_eq!(distance(0, 1), Seconds(55e-9));
+    assert_eq!(distance(0, 56), Seconds(120e-9));
+    let small = Model::named("1c").unwrap();
+    assert_eq!(small.licence_of("avx512_fma"), None);
+}
+
+#[test]
+fn a_guest_may_share_a_core_in_secret() {
+    let model = Model::named("vm-2c").unwrap();
+    assert_eq!(model.core_of(CpuId(0)), model.core_of(CpuId(1)));
+    assert_ne!(model.claimed_core_of(CpuId(0)), model.claimed_core_of(CpuId(1)));
+    assert_eq!(model.distance(CpuId(0), CpuId(1)), Seconds(12e-9));
+}
+
+#[test]
+fn broken_descriptions_name_file_and_key() {
+    let text = include_str!("../simulated/machines/1c.toml");
+    let error = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        Model::parse("x.toml", &text.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    for (from, to, key) in [
+        ("tsc_hz = 1.2e9", "tsc_hz = -1.0", "clock.tsc_hz"),
+        ("SIMULATED 1 x 1 core", "Genuine 1 x 1 core", "identity.brand"),
+        ("packages = 1", "packages = 0", "topology.packages"),
+        ("packages = 1", "packages = 1\ncolour = 1", "colour"),
+        ("bins = [[1, 2.4e9]]", "bins = []", "licence.L0.bins"),
+        ("cycles = 3.0, licence = \"L0\"", "cycles = 3.0, licence = \"L9\"", "costs.ruler"),
+        ("steal_share = 0.0", "steal_share = 1.5", "noise.steal_share"),
+        ("faults = []", "faults = [\"no-luck\"]", "no-luck"),
+        ("started = \"2026", "started = \"soon", "started"),
+    ] {
+        let error = error(from, to);
+        assert!(error.contains("`x.toml`") && error.contains(key), "{error}");
+    }
+}
