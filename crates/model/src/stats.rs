@@ -43,17 +43,28 @@ pub fn median_interval(block_medians: &[f64]) -> Option<[f64; 2]> {
     }
     let mut sorted = block_medians.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    // P(fewer than k of `count` coins show heads), summed term by term.
-    let mut term = 0.5f64.powi(count as i32);
-    let mut tail = 0.0;
-    let mut k = 0;
-    while 2.0 * (tail + term) <= 0.05 {
-        tail += term;
-        term *= (count - k) as f64 / (k + 1) as f64;
-        k += 1;
-    }
-    let k = k.max(1);
+    let k = interval_rank(count).max(1);
     Some([sorted[k - 1], sorted[count - k]])
+}
+
+/// The largest k for which a fair coin, thrown `count` times, falls fewer than k times on one of its
+/// sides with a chance of at most 5 %.
+fn interval_rank(count: usize) -> usize {
+    /// From here on the normal approximation is right to one rank, and 0.5^count is not yet zero.
+    const EXACT_MAX: usize = 100;
+    if count > EXACT_MAX {
+        let count = count as f64;
+        return ((count - 1.96 * count.sqrt()) / 2.0).floor() as usize;
+    }
+    let mut term = 0.5f64.powi(count as i32);
+    let mut tail = term;
+    let mut rank = 0;
+    while 2.0 * tail <= 0.05 {
+        term *= (count - rank) as f64 / (rank + 1) as f64;
+        tail += term;
+        rank += 1;
+    }
+    rank
 }
 
 /// What a reader needs of a series. Every field can be computed again from the samples.
@@ -135,8 +146,10 @@ mod tests {
         assert_eq!(interval(9), [2.0, 8.0]);
         assert_eq!(interval(20), [6.0, 15.0]);
         assert_eq!(interval(30), [10.0, 21.0]);
-        // Very many blocks: 0.5^n is no longer a number, and the widest interval is the safe one.
-        assert_eq!(interval(1200), [1.0, 1200.0]);
+        assert_eq!(interval(100), [40.0, 61.0]);
+        // Beyond a hundred by the normal approximation; 0.5^1200 is not even a number.
+        assert_eq!(interval(101), [40.0, 62.0]);
+        assert_eq!(interval(1200), [566.0, 635.0]);
     }
 
     proptest! {
