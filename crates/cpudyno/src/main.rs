@@ -10,9 +10,15 @@ mod signals;
 
 use std::process::ExitCode;
 
+use failure::{Failure, code};
+
 fn main() -> ExitCode {
-    let done = args::parse(std::env::args_os()).and_then(commands::run);
-    match done {
+    let done =
+        std::panic::catch_unwind(|| args::parse(std::env::args_os()).and_then(commands::run));
+    // A panic has said already where it happened.
+    let ours =
+        || Failure::new(code::BUG, "cpudyno has a bug").hint("please report the lines above");
+    match done.unwrap_or_else(|_| Err(ours())) {
         Ok(code) => code,
         Err(failure) => {
             output::failure(&failure);

@@ -10,12 +10,16 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, code};
 
+/// What helps when something could be opened and not be written.
+const FULL: &str = "is the disk full? write to another one";
+
 /// Prints data. A reader that has gone away has read enough.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(code::NOT_HERE, format!("cannot write to standard output: {error}")))
+            Err(Failure::new(code::NOT_HERE, format!("cannot write to standard output: {error}"))
+                .hint(FULL))
         }
         _ => Ok(()),
     }
@@ -30,11 +34,18 @@ pub(crate) fn remark(text: &str) {
 /// Prints why the command failed.
 pub(crate) fn failure(failure: &Failure) {
     if !failure.message.is_empty() {
-        remark(&format!("error: {}", failure.message));
+        remark(&format!("error: {}", one_line(&failure.message)));
     }
     if let Some(hint) = &failure.hint {
-        remark(&format!("hint: {hint}"));
+        remark(&format!("hint: {}", one_line(hint)));
     }
+}
+
+/// Names of files and arguments may hold line breaks and worse.
+fn one_line(text: &str) -> String {
+    let escaped =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 /// A bar on standard error when that is a terminal, nothing otherwise. It is drawn between jobs, by
@@ -66,7 +77,13 @@ impl Sink {
     /// Makes sure that the file can be written, before anything is measured.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
         let fail = |error: io::Error| {
-            Failure::new(code::REFUSED, format!("cannot write `{}`: {error}", path.display()))
+            let code = match error.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    code::REFUSED
+                }
+                _ => code::USAGE,
+            };
+            Failure::new(code, format!("cannot write `{}`: {error}", path.display()))
                 .hint("name a file in a folder that you may write to")
         };
         let special = path.metadata().is_ok_and(|meta| !meta.is_file());
@@ -94,6 +111,7 @@ impl Sink {
         };
         written.map_err(|error| {
             Failure::new(code::NOT_HERE, format!("cannot write `{}`: {error}", path.display()))
+                .hint(FULL)
         })
     }
 }
@@ -104,8 +122,11 @@ fn temporary(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     if path.exists() && OpenOptions::new().write(true).open(path).is_err() {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
+    // What is wrong with the folder, without the random name that the temporary file would have.
+    folder.metadata()?;
     tempfile::Builder::new()
         .prefix(".cpudyno-")
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(folder)
+        .map_err(|error| io::Error::from(error.kind()))
 }

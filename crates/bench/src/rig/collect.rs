@@ -6,7 +6,7 @@ use model::record::{Disturbance, Outcome, Samples, Series};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
-use super::reduce::{PerOp, Reduced};
+use super::reduce::{self, PerOp, Reduced};
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
 pub struct Quantity {
@@ -57,25 +57,27 @@ impl Take {
     }
 }
 
+/// What is fixed over all blocks, where that is known.
+fn fixed_cost(blocks: &[Block]) -> Option<f64> {
+    let per_op = blocks.iter().filter_map(|block| match block {
+        Block::PerOp(per_op) => Some(per_op),
+        Block::Samples(_) => None,
+    });
+    reduce::fixed_cost(per_op).map(rounded)
+}
+
 /// The samples of all blocks, with what is fixed over all of them subtracted.
 fn samples(blocks: &[Block]) -> Vec<Vec<f64>> {
-    let overheads: Vec<f64> = blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::PerOp(per_op) => per_op.overhead,
-            Block::Samples(_) => None,
-        })
-        .collect();
-    let overhead = model::stats::median(&overheads).unwrap_or(0.0);
+    let fixed = fixed_cost(blocks).unwrap_or(0.0);
     let of_block = |block: &Block| match block {
         Block::Samples(samples) => samples.clone(),
-        Block::PerOp(per_op) => per_op.samples(overhead),
+        Block::PerOp(per_op) => per_op.samples(fixed),
     };
     blocks.iter().map(|block| of_block(block).into_iter().map(rounded).collect()).collect()
 }
 
 /// To seven significant digits: more would be noise that fills the record.
-fn rounded(sample: f64) -> f64 {
+pub fn rounded(sample: f64) -> f64 {
     format!("{sample:.6e}").parse().unwrap_or(sample)
 }
 
@@ -174,6 +176,7 @@ impl Collector {
                     active: key.active.iter().copied().collect::<CpuSet>(),
                     placement_class: key.class.clone(),
                     outcome,
+                    fixed_cost: fixed_cost(&entry.blocks[index]),
                     disturbance,
                 });
             }
@@ -217,7 +220,7 @@ impl Entry {
         let quantity = &self.quantities[index];
         let plain = Samples::Plain(samples(&self.blocks[index]));
         let samples = match plain.summary() {
-            Some(summary) if many => plain.packed(summary.median.abs() * quantity.packing),
+            Some(summary) if many => plain.packed(rounded(summary.median.abs() * quantity.packing)),
             _ => plain,
         };
         match samples.summary() {

@@ -41,19 +41,17 @@ impl Placement {
         Placement { cpus, reason: "as asked for".to_owned() }
     }
 
-    /// Numbers of active cores to measure: powers of two, the cores of the first package, and all.
+    /// Numbers of active cores to measure: powers of two within the first package, all of that
+    /// package (turbo bins are per package), and all.
     pub fn active_counts(&self, topology: &Topology) -> Vec<usize> {
-        let all = self.cpus.len();
         let package_of =
             |cpu| topology.cpus.iter().find(|p| p.cpu == cpu).map(|place| place.package);
         let first = self.cpus.first().and_then(|&cpu| package_of(cpu));
-        let in_first = self.cpus.iter().filter(|&&cpu| package_of(cpu) == first).count();
-        let mut counts: Vec<usize> =
-            std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|n| *n < all).collect();
-        counts.extend([in_first, all]);
-        counts.sort_unstable();
+        let in_first = self.cpus.iter().take_while(|&&cpu| package_of(cpu) == first).count();
+        let doubled = std::iter::successors(Some(1), |n| Some(n * 2));
+        let mut counts: Vec<usize> = doubled.take_while(|n| *n < in_first).collect();
+        counts.extend([in_first, self.cpus.len()]);
         counts.dedup();
-        counts.retain(|count| *count > 0);
         counts
     }
 }

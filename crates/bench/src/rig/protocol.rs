@@ -1,8 +1,8 @@
 //! How a payload is measured: which repetitions, how long, how often.
 //!
 //! Lengths and orders were tried on shared machines (METHODOLOGY.md has the reasons): gaps longer than
-//! 1 us come about once a millisecond there, so that repetitions of 10 us mostly stay free of them, and
-//! rulers right beside each payload cancel a clock that wanders within seconds.
+//! 1 us come about once a millisecond there, so that repetitions of 10 to 40 us mostly stay free of
+//! them, and rulers right beside each payload cancel a clock that wanders within seconds.
 
 use model::Seconds;
 
@@ -32,11 +32,11 @@ pub fn ratio(rounds: u32) -> Phase {
     let steps = vec![
         step(What::Ruler, 10.0, 1),
         step(What::Witness, 10.0, 1),
-        step(What::Payload, 10.0, 1),
+        step(What::Payload, 20.0, 1),
         step(What::Witness, 10.0, 1),
         step(What::Ruler, 10.0, 1),
         step(What::Witness, 10.0, 1),
-        step(What::Payload, 10.0, 2),
+        step(What::Payload, 20.0, 2),
         step(What::Witness, 10.0, 1),
     ];
     Phase { purpose: Purpose::Ratio, steps, rounds, settle: Seconds(0.0) }

@@ -3,14 +3,14 @@
 //! Every length has the cost of an empty repetition subtracted. What is left of fixed cost (pipeline
 //! fill, the loop's last branch, what of the empty repetition overlaps with the kernel) is found by n
 //! against 2n as a difference of medians: with `n` iterations taking `f + n c`, it is
-//! `f = 2 T(n) - T(2n)`. It belongs to the kernel, so that the median over all blocks is taken from
-//! every one (see [`PerOp::samples`]): a block's own would add its noise to each of its samples.
+//! `f = 2 T(n) - T(2n)`. It belongs to the kernel, so that it is found once, from the repetitions of
+//! all blocks (see [`fixed_cost`]): a block's own would add its noise to each of its samples.
 
 use model::ticks::Stamp;
 use model::{CpuId, Rate, stats};
 
 use super::job::{Interval, Load, Phase, Purpose, RawMember, RawPhase, Repeat, What};
-use super::ruler::Ruler;
+use super::ruler::{Fixed, Ruler};
 
 /// How far the witness may be from one cycle per add before a block counts as contended.
 pub const WITNESS_TOLERANCE: f64 = 0.0025;
@@ -34,20 +34,48 @@ pub struct Reduced {
     pub witness_deviation: Option<f64>,
 }
 
-/// Repetitions of n and 2n iterations: what each took, and what of it is fixed.
+/// Repetitions of n and 2n iterations, and what each took.
 #[derive(Debug, Clone, Default)]
 pub struct PerOp {
-    /// What each repetition took, and how many ops it had.
-    pub repetitions: Vec<(f64, f64)>,
-    /// What does not grow with the ops, as this block alone says.
-    pub overhead: Option<f64>,
+    /// One for each repetition of the payload.
+    pub repetitions: Vec<Repetition>,
+}
+
+/// One repetition of the payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Repetition {
+    /// What it took.
+    pub cost: f64,
+    /// How many ops it had.
+    pub ops: f64,
+    /// Whether it was one of 2n.
+    pub twice: bool,
 }
 
 impl PerOp {
-    /// What an op took, one sample for each repetition, where `overhead` is fixed.
-    pub fn samples(&self, overhead: f64) -> Vec<f64> {
-        self.repetitions.iter().map(|(cost, ops)| (cost - overhead) / ops).collect()
+    /// What an op took, one sample for each repetition, where `fixed` does not grow with the ops.
+    pub fn samples(&self, fixed: f64) -> Vec<f64> {
+        self.repetitions
+            .iter()
+            .map(|repetition| (repetition.cost - fixed) / repetition.ops)
+            .collect()
     }
+}
+
+/// What of a repetition does not grow with its ops, from the repetitions of all blocks.
+///
+/// Blocks differ in their n, so that costs are compared per op: what is fixed raises that of n above
+/// that of 2n by `f (1/n - 1/2n)`.
+pub fn fixed_cost<'a>(blocks: impl Iterator<Item = &'a PerOp> + Clone) -> Option<f64> {
+    let median = |twice, of: fn(&Repetition) -> f64| {
+        let repetitions = blocks.clone().flat_map(|block| &block.repetitions);
+        let values: Vec<f64> = repetitions.filter(|r| r.twice == twice).map(of).collect();
+        stats::median(&values)
+    };
+    let [once, twice] = [false, true].map(|twice| median(twice, |r| r.cost / r.ops));
+    let [per_once, per_twice] = [false, true].map(|twice| median(twice, |r| 1.0 / r.ops));
+    let fixed = (once? - twice?) / (per_once? - per_twice?);
+    fixed.is_finite().then_some(fixed)
 }
 
 impl Reduced {
@@ -62,18 +90,20 @@ struct Net<'a> {
     phase: &'a Phase,
     raw: &'a RawPhase,
     null: f64,
+    /// What of the rulers' repetitions is fixed.
+    fixed: Fixed,
     /// The first stamp after the phase has settled.
     settled: usize,
 }
 
-impl<'a> Net<'a> {
-    fn new(phase: &'a Phase, raw: &'a RawPhase, null: f64, hertz: f64) -> Self {
-        let ticks = (phase.settle.0 * hertz) as u64;
-        let since_first = |stamp: &Interval| stamp.start.since(raw.stamps[0].start).count();
-        let settled = raw.stamps.iter().take_while(|stamp| since_first(stamp) < ticks).count();
-        Net { phase, raw, null, settled }
-    }
+/// The first stamp after the phase has settled.
+fn settled(phase: &Phase, raw: &RawPhase, hertz: f64) -> usize {
+    let ticks = (phase.settle.0 * hertz) as u64;
+    let since_first = |stamp: &Interval| stamp.start.since(raw.stamps[0].start).count();
+    raw.stamps.iter().take_while(|stamp| since_first(stamp) < ticks).count()
+}
 
+impl Net<'_> {
     fn what(&self, stamp: usize) -> What {
         self.phase.steps[stamp % self.phase.steps.len()].what
     }
@@ -96,7 +126,12 @@ impl<'a> Net<'a> {
 
     /// Ticks per iteration of that step.
     fn per_iteration(&self, stamp: usize) -> f64 {
-        self.length(stamp) / self.iterations(stamp) as f64
+        let fixed = match self.what(stamp) {
+            What::Ruler => self.fixed.ruler,
+            What::Witness => self.fixed.witness,
+            What::Payload | What::Null | What::Watch => 0.0,
+        };
+        (self.length(stamp) - fixed) / self.iterations(stamp) as f64
     }
 
     /// Ticks per iteration of the rulers right before and right after.
@@ -111,24 +146,27 @@ impl<'a> Net<'a> {
     }
 }
 
+/// Median ticks of the repetitions of `what` with that multiple of iterations.
+fn median_length(net: &Net<'_>, what: What, multiple: u64) -> Option<f64> {
+    let lengths: Vec<f64> = net
+        .stamps(what)
+        .filter(|&stamp| net.multiple(stamp) == multiple)
+        .map(|stamp| net.length(stamp))
+        .collect();
+    stats::median(&lengths)
+}
+
 /// Median ticks per iteration of `what`, by n against 2n.
 fn slope(net: &Net<'_>, what: What) -> Option<f64> {
-    let median_length = |multiple| {
-        let lengths: Vec<f64> = net
-            .stamps(what)
-            .filter(|&stamp| net.multiple(stamp) == multiple)
-            .map(|stamp| net.length(stamp))
-            .collect();
-        stats::median(&lengths)
-    };
     let iterations = net.stamps(what).find(|&s| net.multiple(s) == 1).map(|s| net.iterations(s))?;
-    Some((median_length(2)? - median_length(1)?) / iterations as f64)
+    let [once, twice] = [median_length(net, what, 1)?, median_length(net, what, 2)?];
+    Some((twice - once) / iterations as f64)
 }
 
 fn null_ticks(raw: &RawMember, job: &Repeat) -> Option<f64> {
     let lengths: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
         .flat_map(|(phase, raw)| {
-            let net = Net { phase, raw, null: 0.0, settled: 0 };
+            let net = Net { phase, raw, null: 0.0, fixed: Fixed::default(), settled: 0 };
             net.stamps(What::Null).map(|stamp| net.length(stamp)).collect::<Vec<_>>()
         })
         .collect();
@@ -141,7 +179,7 @@ pub fn ruler_latency(raw: &RawMember, job: &Repeat) -> Option<f64> {
     let latencies: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
         .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
         .filter_map(|(phase, raw)| {
-            let net = Net { phase, raw, null, settled: 0 };
+            let net = Net { phase, raw, null, fixed: Fixed::default(), settled: 0 };
             let per_op = |what, load: Load| {
                 slope(&net, what)
                     .map(|ticks| ticks / load.ops_per_iteration as f64)
@@ -154,12 +192,29 @@ pub fn ruler_latency(raw: &RawMember, job: &Repeat) -> Option<f64> {
     stats::median(&latencies)
 }
 
+/// What of the rulers' repetitions is fixed, by n against 2n, from the quiet phases of one job.
+pub fn fixed(raw: &RawMember, job: &Repeat) -> Option<Fixed> {
+    let null = null_ticks(raw, job)?;
+    let median_of = |what| {
+        let fixed: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
+            .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
+            .filter_map(|(phase, raw)| {
+                let net = Net { phase, raw, null, fixed: Fixed::default(), settled: 0 };
+                let [once, twice] = [median_length(&net, what, 1)?, median_length(&net, what, 2)?];
+                Some(2.0 * once - twice)
+            })
+            .collect();
+        stats::median(&fixed)
+    };
+    Some(Fixed { ruler: median_of(What::Ruler)?, witness: median_of(What::Witness)? })
+}
+
 /// The samples of one member, by its CPU's ruler; without a ruler only times are known.
 pub fn reduce(
     raw: &RawMember,
     payload: Load,
     job: &Repeat,
-    ruler: Option<Ruler>,
+    ruler: Option<&Ruler>,
     rate: Rate<Stamp>,
 ) -> Reduced {
     let hertz = rate.hertz().0;
@@ -169,10 +224,17 @@ pub fn reduce(
         null_seconds: null.map(|ticks| ticks / hertz),
         ..Reduced::default()
     };
+    let fixed = ruler.map(Ruler::fixed).unwrap_or_default();
     let ruler_cycles = ruler
         .map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
     for (phase, raw) in std::iter::zip(&job.phases, &raw.phases) {
-        let net = Net::new(phase, raw, null.unwrap_or(0.0), hertz);
+        let net = Net {
+            fixed,
+            settled: settled(phase, raw, hertz),
+            phase,
+            raw,
+            null: null.unwrap_or(0.0),
+        };
         match phase.purpose {
             Purpose::Quiet => {
                 reduced.quiet_clock.extend(clock_samples(&net, ruler_cycles, hertz));
@@ -221,23 +283,11 @@ fn ratio_samples(
     reduced.witness_deviation = stats::median(&per_add).map(|cycles| cycles - 1.0);
 }
 
-/// What repetitions of the payload cost, and what of it is fixed, by n against 2n.
+/// What repetitions of the payload cost.
 fn per_op(net: &Net<'_>, ops: f64, cost: impl Fn(usize) -> Option<f64>) -> PerOp {
-    let costs: Vec<(usize, f64)> =
-        net.stamps(What::Payload).filter_map(|stamp| Some((stamp, cost(stamp)?))).collect();
-    let median_of = |multiple| {
-        let costs: Vec<f64> = costs
-            .iter()
-            .filter(|(stamp, _)| net.multiple(*stamp) == multiple)
-            .map(|(_, cost)| *cost)
-            .collect();
-        stats::median(&costs)
+    let repetition = |stamp| {
+        let ops = net.iterations(stamp) as f64 * ops;
+        Some(Repetition { cost: cost(stamp)?, ops, twice: net.multiple(stamp) == 2 })
     };
-    PerOp {
-        overhead: median_of(1).zip(median_of(2)).map(|(once, twice)| 2.0 * once - twice),
-        repetitions: costs
-            .iter()
-            .map(|&(stamp, cost)| (cost, net.iterations(stamp) as f64 * ops))
-            .collect(),
-    }
+    PerOp { repetitions: net.stamps(What::Payload).filter_map(repetition).collect() }
 }

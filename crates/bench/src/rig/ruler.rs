@@ -13,13 +13,36 @@ use super::executor::{Executor, RunError};
 use super::job::{Member, Repeat, Tools};
 use super::{protocol, reduce};
 
+/// Ticks of a repetition that do not grow with its ops, beyond those of the empty one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Fixed {
+    /// Of the multiply chain.
+    pub ruler: f64,
+    /// Of the add chain.
+    pub witness: f64,
+}
+
 /// The ruler of one CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ruler {
     /// Cycles that one multiply takes.
     pub latency_cycles: u32,
+    /// What of each repetition is fixed, as each job so far said: one alone is no better than 0.1 % of
+    /// a repetition, the median of many is.
+    pub fixed: Vec<Fixed>,
     /// Attempts until rulers agreed: 1 on a quiet machine.
     pub attempts: u32,
+}
+
+impl Ruler {
+    /// The median of what jobs said so far.
+    pub fn fixed(&self) -> Fixed {
+        let median = |of: fn(&Fixed) -> f64| {
+            let values: Vec<f64> = self.fixed.iter().map(of).collect();
+            model::stats::median(&values).unwrap_or(0.0)
+        };
+        Fixed { ruler: median(|fixed| fixed.ruler), witness: median(|fixed| fixed.witness) }
+    }
 }
 
 /// How far the measured latency may be from a whole number.
@@ -61,7 +84,8 @@ fn calibrate_one(
         let latency = reduce::ruler_latency(&raw.members[0], &job);
         seen.extend(latency);
         if let Some(latency_cycles) = latency.and_then(whole) {
-            return Ok(Ok(Ruler { latency_cycles, attempts }));
+            let fixed = reduce::fixed(&raw.members[0], &job).into_iter().collect();
+            return Ok(Ok(Ruler { latency_cycles, fixed, attempts }));
         }
     }
     let median = model::stats::median(&seen);

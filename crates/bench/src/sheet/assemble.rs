@@ -11,7 +11,7 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
-use super::sweep::Swept;
+use super::sweep::{Own, Swept};
 use super::{Program, Request, findings};
 use crate::areas::{AREAS, Cell};
 use crate::rig::placement::{self, Placement};
@@ -56,7 +56,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     ));
     let mut series = run.collector.into_series(&no_ruler);
     series.extend(absent_series(program, &plan));
-    series.extend(own_series(run.repetition, run.probes));
+    series.extend(own_series(run.own, run.probes));
     let mut record = Record {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -154,7 +154,8 @@ fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
 
 /// The empty repetition, as measured in this run.
 fn own_cost(parts: &Parts<'_>) -> Option<f64> {
-    let samples: Vec<f64> = parts.run.repetition.values().flatten().flatten().copied().collect();
+    let samples: Vec<f64> =
+        parts.run.own.values().flat_map(|own| own.repetition.concat()).collect();
     model::stats::median(&samples)
 }
 
@@ -198,6 +199,7 @@ fn series_without(
         active: cpus.iter().copied().collect(),
         placement_class: None,
         outcome: Outcome::Unavailable { unavailable: reason.clone() },
+        fixed_cost: None,
         disturbance: Disturbance::default(),
     };
     area.quantities().iter().map(of_quantity).collect()
@@ -205,7 +207,7 @@ fn series_without(
 
 /// What the rig measured of itself: area `rig`.
 fn own_series(
-    repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
+    own: BTreeMap<CpuId, Own>,
     probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
 ) -> Vec<Series> {
     let series = |workload: &str, quantity: &str, unit, cpus: &[CpuId], blocks: Vec<Vec<f64>>| {
@@ -221,12 +223,14 @@ fn own_series(
             active: cpus.iter().copied().collect::<CpuSet>(),
             placement_class: None,
             outcome: Outcome::Measured { samples, summary },
+            fixed_cost: None,
             disturbance: Disturbance::default(),
         })
     };
     let mut all = Vec::new();
-    for (cpu, blocks) in repetition {
-        all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], blocks));
+    for (cpu, own) in own {
+        all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], own.repetition));
+        all.extend(series("ruler", "quiet_clock", Unit::Hertz, &[cpu], own.quiet_clock));
     }
     for (pair, probes) in probes {
         let blocks =

@@ -9,7 +9,7 @@ use model::{CpuId, Seconds};
 
 use super::{Planned, Program, Progress, Rulers};
 use crate::areas::{AREAS, Planning};
-use crate::rig::collect::{Collector, Key};
+use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Member, Repeat};
 use crate::rig::{placement, reduce, ruler};
@@ -21,14 +21,41 @@ const SWEEPS_MAX: u64 = 30;
 pub(super) struct Swept {
     pub(super) collector: Collector,
     pub(super) rulers: Rulers,
-    /// Seconds of the empty repetition, by CPU, block by block.
-    pub(super) repetition: BTreeMap<CpuId, Vec<Vec<f64>>>,
+    /// What the rig measured of itself on each CPU.
+    pub(super) own: BTreeMap<CpuId, Own>,
     /// What the probes of each pair saw.
     pub(super) probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
     pub(super) sweeps_planned: u64,
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
     pub(super) interrupted: bool,
+}
+
+/// What the rig measured of itself on one CPU: one sample for each job, one block for each sweep.
+#[derive(Default)]
+pub(super) struct Own {
+    /// Seconds of the empty repetition.
+    pub(super) repetition: Vec<Vec<f64>>,
+    /// Hertz with nothing but the ruler, while no other core is active.
+    pub(super) quiet_clock: Vec<Vec<f64>>,
+}
+
+impl Own {
+    fn begin_block(&mut self) {
+        self.repetition.push(Vec::new());
+        self.quiet_clock.push(Vec::new());
+    }
+
+    fn note(&mut self, reduced: &reduce::Reduced, alone: bool) {
+        if self.repetition.is_empty() {
+            self.begin_block();
+        }
+        let last = self.repetition.len() - 1;
+        self.repetition[last].extend(reduced.null_seconds.map(rounded));
+        // With other cores active the clock is another one: those samples say nothing of drift.
+        let clock = model::stats::median(&reduced.quiet_clock).filter(|_| alone);
+        self.quiet_clock[last].extend(clock.map(rounded));
+    }
 }
 
 pub(super) fn run(
@@ -44,7 +71,7 @@ pub(super) fn run(
     let mut swept = Swept {
         collector: Collector::default(),
         rulers: Rulers::new(),
-        repetition: BTreeMap::new(),
+        own: BTreeMap::new(),
         probes: BTreeMap::new(),
         sweeps_planned: if program.cells.is_empty() { 0 } else { planned },
         sweeps_done: 0,
@@ -77,6 +104,7 @@ impl Sweeper<'_> {
         swept.rulers = ruler::calibrate(self.executor, &self.program.tools, cpus)?;
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
+            swept.own.values_mut().for_each(Own::begin_block);
             self.sweep(swept)?;
             swept.sweeps_done += 1;
             let took = self.executor.elapsed() - begun;
@@ -154,15 +182,16 @@ impl Sweeper<'_> {
             .members
             .into_iter()
             .map(|member| {
-                let ruler = swept.rulers.get(&member.cpu).and_then(|ruler| ruler.clone().ok());
+                let ruler = swept.rulers.get_mut(&member.cpu).and_then(|ruler| ruler.as_mut().ok());
+                let ruler = ruler.map(|ruler| {
+                    ruler.fixed.extend(reduce::fixed(&member, &job));
+                    &*ruler
+                });
                 let reduced = reduce::reduce(&member, cell.load, &job, ruler, rate);
+                swept.own.entry(member.cpu).or_default().note(&reduced, cell.cpus.len() == 1);
                 (member, reduced)
             })
             .collect();
-        for (member, reduced) in &pieces {
-            let own = swept.repetition.entry(member.cpu).or_default();
-            own.extend(reduced.null_seconds.map(|seconds| vec![seconds]));
-        }
         let key = Key {
             area_order: planned.area,
             area: AREAS[planned.area].id(),

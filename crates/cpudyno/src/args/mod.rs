@@ -10,6 +10,7 @@ pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 
+use std::error::Error;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -25,7 +26,7 @@ use crate::output;
 /// is changed. Start with `cpudyno sheet`.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(subcommand_required = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -70,18 +71,36 @@ fn refused(error: &clap::Error) -> Failure {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::data(&rendered.to_string()).err().unwrap_or_else(|| Failure::new(0, ""))
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            output::remark(rendered.to_string().trim_end());
-            Failure::usage("")
-        }
+        ErrorKind::MissingSubcommand => Failure::usage("no command was given")
+            .hint("`cpudyno sheet` measures this machine; `cpudyno --help` lists the commands"),
         _ => {
             let text = rendered.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-            let hint = suggestion(error)
+            // What follows the first empty line repeats the suggestion and the usage.
+            let lines: Vec<_> =
+                text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+            let message = lines.join(" ");
+            let message = message.strip_prefix("error: ").unwrap_or(&message);
+            let refused_value = error.source().and_then(|source| source.downcast_ref::<BadValue>());
+            let hint = refused_value
+                .map(|bad| bad.hint.clone())
+                .or_else(|| suggestion(error))
                 .unwrap_or_else(|| "`cpudyno --help` lists commands and options".to_owned());
             Failure::usage(message).hint(hint)
         }
+    }
+}
+
+/// A value that an option does not take, and what helps.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{why}")]
+pub(crate) struct BadValue {
+    why: String,
+    hint: String,
+}
+
+impl BadValue {
+    fn new(why: impl Into<String>, hint: impl Into<String>) -> Self {
+        BadValue { why: why.into(), hint: hint.into() }
     }
 }
 

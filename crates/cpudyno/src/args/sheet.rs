@@ -8,7 +8,7 @@ use kernels::StreamRow;
 use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
-use super::Look;
+use super::{BadValue, Look};
 
 /// Measure this machine now and print its data sheet.
 ///
@@ -58,30 +58,34 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-fn stream(id: &str) -> Result<Stream, String> {
+fn stream(id: &str) -> Result<Stream, BadValue> {
     let id = id.trim();
     kernels::streams::find(id).map(Stream).ok_or_else(|| {
         let ids = kernels::streams::TABLE.iter().map(|row| row.id);
-        match did_you_mean(id, ids) {
-            Some(near) => format!("no such stream; did you mean `{near}`?"),
-            None => "no such stream; `cpudyno streams` lists them".to_owned(),
-        }
+        let hint = match did_you_mean(id, ids) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`cpudyno streams` lists them".to_owned(),
+        };
+        BadValue::new("no such stream", hint)
     })
 }
 
-fn cpu_list(list: &str) -> Result<CpuSet, String> {
-    let cpus: CpuSet =
-        list.parse().map_err(|error: model::cpus::CpuListError| error.to_string())?;
-    if cpus.is_empty() { Err("the list names no CPU".to_owned()) } else { Ok(cpus) }
+fn cpu_list(list: &str) -> Result<CpuSet, BadValue> {
+    const HINT: &str =
+        "a list of CPUs looks like 0-3,8; without --cpus one CPU of each core is used";
+    let cpus: CpuSet = list
+        .parse()
+        .map_err(|error: model::cpus::CpuListError| BadValue::new(error.to_string(), HINT))?;
+    if cpus.is_empty() { Err(BadValue::new("the list names no CPU", HINT)) } else { Ok(cpus) }
 }
 
-fn budget(text: &str) -> Result<Seconds, String> {
-    const EXPECTED: &str = "expected a time from 1s to 1h, such as 10s or 2m";
-    let seconds = match text.parse::<SignedDuration>() {
-        Ok(duration) => duration.as_secs_f64(),
-        Err(_) => return Err(EXPECTED.to_owned()),
-    };
-    if (1.0..=3600.0).contains(&seconds) { Ok(Seconds(seconds)) } else { Err(EXPECTED.to_owned()) }
+fn budget(text: &str) -> Result<Seconds, BadValue> {
+    let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
+    let expected = "expected a time from 1s to 1h, such as 10s or 2m";
+    match seconds {
+        Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => Err(BadValue::new(expected, "give it a number with a unit: --budget 30s")),
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,13 @@ fn machine(name: Option<&str>) -> Result<Machine, Failure> {
     Machine::named(name).map_err(|error| {
         let known: Vec<String> =
             machine::simulated::names().map(|name| format!("sim:{name}")).collect();
-        Failure::usage(error.to_string()).hint(format!("machines: {}", known.join(", ")))
+        let hint = match &error {
+            machine::Error::UnknownSimulation { suggestion: Some(near), .. } => {
+                format!("did you mean `sim:{near}`?")
+            }
+            _ => format!("machines: {}", known.join(", ")),
+        };
+        Failure::usage(error.to_string()).hint(hint)
     })
 }
 

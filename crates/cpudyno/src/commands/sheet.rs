@@ -43,10 +43,13 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
         *why = format!("stopped by {name}");
     }
 
-    if let Some(sink) = sink {
-        sink.write(&render(&record, Format::Json, request.presentation)?)?;
-    }
+    let written = match sink {
+        Some(sink) => sink.write(&render(&record, Format::Json, request.presentation)?),
+        None => Ok(()),
+    };
+    // Also when the file could not be written: the time to measure was spent already.
     output::data(&render(&record, look.format, request.presentation)?)?;
+    written?;
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
 }
 

@@ -277,6 +277,10 @@ pub struct Series {
     /// The numbers, or why there are none.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What of each repetition does not grow with its ops, in the unit of one op times ops: found by
+    /// n against 2n over all blocks, and subtracted from every sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_cost: Option<f64>,
     /// What disturbed it.
     #[serde(default, skip_serializing_if = "Disturbance::is_none")]
     pub disturbance: Disturbance,
@@ -318,32 +322,36 @@ pub enum Outcome {
     },
 }
 
-/// What disturbed a series, summed over its blocks. Zeros were counted; what could not be counted is
-/// a finding of the run.
+/// What disturbed a series, summed over its blocks. A count that is left out is zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Disturbance {
     /// Times that the kernel took the CPU away.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub involuntary_switches: u64,
     /// Times that the thread was found on another CPU than its own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub migrations: u64,
     /// Page faults between first and last repetition.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub page_faults: u64,
     /// Gaps longer than 10 us, seen by polling the clock between repetitions.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub gaps: u64,
     /// Time lost in gaps, as a share of the time polled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_share: Option<f64>,
     /// Blocks whose warm-up ended by its time limit, not because timings agreed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unsettled_blocks: u64,
-    /// Blocks in which the two rulers disagreed by more than 0.25 %; they are in the record, but not
-    /// in this series' samples.
-    #[serde(default)]
+    /// Blocks in which the two rulers disagreed by more than 0.25 %; they are not among its
+    /// samples.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub contended_blocks: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Disturbance {

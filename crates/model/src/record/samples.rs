@@ -17,8 +17,8 @@ pub enum Samples {
         step: f64,
         /// Bin number (sample / step, rounded) and how many samples fell into it, ascending.
         packed: Vec<(i64, u64)>,
-        /// The median of each block, rounded to the same step.
-        block_medians: Vec<f64>,
+        /// The bin number of each block's median.
+        block_medians: Vec<i64>,
     },
 }
 
@@ -38,7 +38,9 @@ impl Samples {
     pub fn block_medians(&self) -> Vec<f64> {
         match self {
             Samples::Plain(blocks) => blocks.iter().filter_map(|b| median(b)).collect(),
-            Samples::Packed { block_medians, .. } => block_medians.clone(),
+            Samples::Packed { step, block_medians, .. } => {
+                block_medians.iter().map(|&bin| bin as f64 * step).collect()
+            }
         }
     }
 
@@ -46,13 +48,13 @@ impl Samples {
     #[must_use]
     pub fn packed(&self, step: f64) -> Samples {
         assert!(step > 0.0, "BUG: packing step {step}");
-        let mut bins: Vec<i64> = self.all().iter().map(|v| (v / step).round() as i64).collect();
+        let bin = |value: f64| (value / step).round() as i64;
+        let mut bins: Vec<i64> = self.all().into_iter().map(bin).collect();
         bins.sort_unstable();
-        let round = |value: f64| (value / step).round() * step;
         Samples::Packed {
             step,
             packed: bins.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect(),
-            block_medians: self.block_medians().into_iter().map(round).collect(),
+            block_medians: self.block_medians().into_iter().map(bin).collect(),
         }
     }
 

@@ -33,17 +33,6 @@ static QUANTITIES: &[Quantity] = &[
         take: Take::Samples(|reduced| reduced.clock.clone()),
     },
     Quantity {
-        id: "quiet_clock",
-        label: "clock without payload",
-        unit: Unit::Hertz,
-        better: "higher is better",
-        doc: "Core clock with nothing but the ruler, before and after the payload: what the machine \
-              itself does meanwhile.",
-        guarded: true,
-        packing: 5e-4,
-        take: Take::Samples(|reduced| reduced.quiet_clock.clone()),
-    },
-    Quantity {
         id: "cycles_per_op",
         label: "cycles per op",
         unit: Unit::CyclePerOp,
@@ -52,17 +41,6 @@ static QUANTITIES: &[Quantity] = &[
         guarded: true,
         packing: 2e-4,
         take: Take::PerOp(|reduced| &reduced.cycles),
-    },
-    Quantity {
-        id: "overhead",
-        label: "fixed cycles of a repetition",
-        unit: Unit::Cycle,
-        better: "",
-        doc: "Cycles of a repetition that do not grow with its iterations, the empty repetition \
-              subtracted; n against 2n keeps them out of the other numbers.",
-        guarded: true,
-        packing: 1e-3,
-        take: Take::Samples(|reduced| reduced.cycles.overhead.into_iter().collect()),
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use model::Unavailable;
 use model::record::{Outcome, Record, Series};
-use model::stats::{Summary, median};
+use model::stats::Summary;
 
 use super::super::series_of;
 use super::AREA;
@@ -93,15 +93,12 @@ pub(super) fn summary(
     }
 }
 
-/// Least and greatest block median of the clock without payload, on the first CPU alone.
+/// Least and greatest block median of the clock without payload, over all CPUs.
 pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
-    let medians: Vec<f64> = series_of(record, AREA, "quiet_clock")
-        .filter(|series| series.active.len() == 1)
+    let mut medians: Vec<f64> = series_of(record, "rig", "quiet_clock")
         .filter_map(Series::samples)
         .flat_map(model::record::Samples::block_medians)
         .collect();
-    median(&medians)?;
-    let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = medians.iter().copied().fold(0.0, f64::max);
-    Some([low, high])
+    medians.sort_unstable_by(f64::total_cmp);
+    Some([*medians.first()?, *medians.last()?])
 }
