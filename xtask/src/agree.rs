@@ -322,6 +322,7 @@ mod tests {
             active: [CpuId(0), CpuId(1)].into_iter().collect(),
             placement_class: None,
             outcome: Outcome::Measured { samples, summary },
+            fixed_cost: None,
             disturbance: Disturbance::default(),
         }
     }

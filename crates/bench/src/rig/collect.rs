@@ -43,6 +43,15 @@ enum Block {
     PerOp(PerOp),
 }
 
+impl Block {
+    fn per_op(&self) -> Option<&PerOp> {
+        match self {
+            Block::PerOp(per_op) => Some(per_op),
+            Block::Samples(_) => None,
+        }
+    }
+}
+
 impl Take {
     fn block(self, reduced: &Reduced) -> Option<Block> {
         match self {
@@ -59,11 +68,8 @@ impl Take {
 
 /// What is fixed over all blocks, where that is known.
 fn fixed_cost(blocks: &[Block]) -> Option<f64> {
-    let per_op = blocks.iter().filter_map(|block| match block {
-        Block::PerOp(per_op) => Some(per_op),
-        Block::Samples(_) => None,
-    });
-    reduce::fixed_cost(per_op).map(rounded)
+    let blocks: Vec<&PerOp> = blocks.iter().filter_map(Block::per_op).collect();
+    reduce::fixed_cost(&blocks).map(rounded)
 }
 
 /// The samples of all blocks, with what is fixed over all of them subtracted.

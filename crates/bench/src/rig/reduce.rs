@@ -66,9 +66,9 @@ impl PerOp {
 ///
 /// Blocks differ in their n, so that costs are compared per op: what is fixed raises that of n above
 /// that of 2n by `f (1/n - 1/2n)`.
-pub fn fixed_cost<'a>(blocks: impl Iterator<Item = &'a PerOp> + Clone) -> Option<f64> {
+pub fn fixed_cost(blocks: &[&PerOp]) -> Option<f64> {
     let median = |twice, of: fn(&Repetition) -> f64| {
-        let repetitions = blocks.clone().flat_map(|block| &block.repetitions);
+        let repetitions = blocks.iter().flat_map(|block| &block.repetitions);
         let values: Vec<f64> = repetitions.filter(|r| r.twice == twice).map(of).collect();
         stats::median(&values)
     };

@@ -83,8 +83,8 @@ fn top_box(record: &Record) -> Block {
     let known = |id: &&str| {
         let fact = fact(record, id)?;
         let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
-        // A bare number or switch needs its name in front.
-        let bare = value.len() < 4 || id.starts_with("cpufreq.");
+        // A bare switch or version needs its name in front.
+        let bare = id.starts_with("cpufreq.") || *id == "kernel.release";
         Some(if bare { format!("{} {value}", fact.label.to_lowercase()) } else { value })
     };
     let lines = LINES.iter().filter_map(|(label, ids)| {
@@ -218,9 +218,8 @@ fn instruments(record: &Record) -> Block {
                 unit => si::format(*resolution, *unit).into(),
             },
             si::format(*own_cost_seconds, Unit::Second).into(),
-            rate.as_ref().map_or_else(Text::default, |rate| {
-                format!("{:.6} MHz ({})", rate.hertz.0 / 1e6, rate.chosen).into()
-            }),
+            rate.as_ref()
+                .map_or_else(Text::default, |rate| format!("{:.6} MHz", rate.hertz.0 / 1e6).into()),
         ]),
     };
     Block::Table(Table {
@@ -231,7 +230,7 @@ fn instruments(record: &Record) -> Block {
             ("measures".to_owned(), Align::Left),
             ("step".to_owned(), Align::Right),
             ("own cost".to_owned(), Align::Right),
-            ("rate".to_owned(), Align::Left),
+            ("rate".to_owned(), Align::Right),
         ],
         rows: record.instruments.iter().filter_map(row).collect(),
         notes: Vec::new(),
@@ -240,8 +239,10 @@ fn instruments(record: &Record) -> Block {
 
 fn rate_sources(record: &Record) -> Block {
     let mut rows = Vec::new();
+    let mut notes = Vec::new();
     for instrument in &record.instruments {
         let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { continue };
+        notes.push(format!("rate of {} taken from: {}", instrument.id, rate.chosen));
         rows.extend(rate.sources.iter().map(|source| {
             let value = match &source.hertz {
                 Known::Yes(hertz) => Text::from(format!("{:.6}", hertz / 1e6)),
@@ -268,7 +269,7 @@ fn rate_sources(record: &Record) -> Block {
             ("independent".to_owned(), Align::Left),
         ],
         rows,
-        notes: Vec::new(),
+        notes,
     })
 }
 

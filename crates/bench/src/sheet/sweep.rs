@@ -141,7 +141,7 @@ impl Sweeper<'_> {
         let after = self.probes(swept)?;
         for (planned, (key, pieces)) in blocks {
             let class = class_of(planned, &before, &after);
-            add(swept, planned, &key, class, pieces);
+            add(swept, planned, &key, class.as_deref(), pieces);
         }
         Ok(())
     }
@@ -214,10 +214,10 @@ impl Sweeper<'_> {
 
 type Pieces = Vec<(crate::rig::job::RawMember, reduce::Reduced)>;
 
-fn add(swept: &mut Swept, planned: &Planned, key: &Key, class: Option<String>, pieces: Pieces) {
+fn add(swept: &mut Swept, planned: &Planned, key: &Key, class: Option<&str>, pieces: Pieces) {
     let quantities = AREAS[planned.area].quantities();
     for (member, reduced) in pieces {
-        let key = Key { cpu: member.cpu, class: class.clone(), ..key.clone() };
+        let key = Key { cpu: member.cpu, class: class.map(str::to_owned), ..key.clone() };
         swept.collector.add(key, quantities, &member, &reduced);
     }
 }

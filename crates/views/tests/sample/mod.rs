@@ -172,6 +172,7 @@ fn series(workload: &str, outcome: Outcome) -> Series {
         active: cpus("0-1,3"),
         placement_class: Some("same tile".into()),
         outcome,
+        fixed_cost: None,
         disturbance: Disturbance { migrations: 1, ..Disturbance::default() },
     }
 }

@@ -78,6 +78,8 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
 
 /// Over active cores where there are several numbers of them, else one bar per stream.
 fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+    /// The lightest and the heaviest stream of each width say what licences cost.
+    const SHOWN: [&str; 3] = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
     /// Fewer points are no line.
     const POINTS_MIN: usize = 3;
     let median = |workload: &str, count| Some(summary(record, "clock", workload, count)?.median);
@@ -91,8 +93,6 @@ fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
             bars: workloads.iter().filter_map(bar).collect(),
         });
     }
-    // The lightest and the heaviest stream of each width say what licences cost.
-    const SHOWN: [&str; 3] = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
     let line = |workload: &&str| {
         let points: Vec<(f64, f64)> = counts
             .iter()
@@ -170,7 +170,27 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
         }
     }
     sentences.extend(heaviest(record, most));
+    sentences.extend(serial(record, fewest));
     sentences
+}
+
+/// What one op costs when each waits for the one before it, at every width that was measured.
+fn serial(record: &Record, active: usize) -> Option<Text> {
+    let costs = |ids: [&str; 3]| {
+        let cost =
+            |id| Some(format!("{:.2}", summary(record, "cycles_per_op", id, active)?.median));
+        let costs: Vec<String> = ids.into_iter().filter_map(cost).collect();
+        (!costs.is_empty()).then(|| costs.join(" / "))
+    };
+    let adds = costs(["avx128_iadd", "avx256_iadd", "avx512_iadd"])?;
+    let multiply_adds = costs(["avx128_fma", "avx256_fma", "avx512_fma"])?;
+    Some(
+        format!(
+            "One after the other, integer adds take {adds} cycles and multiply-adds {multiply_adds}, \
+             from 128 bit to the widest."
+        )
+        .into(),
+    )
 }
 
 /// What the widest multiply-adds cost in clock, and give in work.

@@ -57,7 +57,9 @@ impl Executor for Simulated {
             }
             // Members enter the next phase together.
             let last = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
-            cores.iter_mut().for_each(|core| core.line.now = Seconds(last));
+            for core in &mut cores {
+                core.line.now = Seconds(last);
+            }
         }
         let end = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
         let members = cores.into_iter().map(|core| core.raw).collect();

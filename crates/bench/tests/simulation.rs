@@ -1,0 +1,196 @@
+//! Whole runs on simulated machines: what was put in must come out again, as numbers and findings.
+
+use bench::rig::executor::Stop;
+use bench::sheet::{Request, measure};
+use machine::Machine;
+use model::record::{Outcome, Presentation, Record, Series};
+use model::{CpuSet, Seconds};
+
+fn request(budget: f64) -> Request {
+    Request {
+        budget: Seconds(budget),
+        cpus: None,
+        streams: None,
+        command: vec!["test".to_owned()],
+        presentation: Presentation { width: 100, colour: false, verbosity: 0 },
+    }
+}
+
+fn run(machine: &str, budget: f64) -> Record {
+    let machine = Machine::named(machine).unwrap();
+    measure(&machine, &request(budget), &Stop::default(), &mut |_| {}).unwrap()
+}
+
+fn series<'a>(record: &'a Record, area: &'a str, quantity: &'a str) -> Vec<&'a Series> {
+    record.series.iter().filter(|s| s.area == area && s.quantity == quantity).collect()
+}
+
+fn has_finding(record: &Record, id: &str) -> bool {
+    record.findings.iter().any(|finding| finding.id == id)
+}
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let off = found / expected - 1.0;
+    assert!(off.abs() <= tolerance, "{what}: {found}, put in {expected}, {:.3} % off", off * 100.0);
+}
+
+#[test]
+fn cycles_and_clocks_of_a_large_machine_come_out_as_put_in() {
+    let record = run("sim:2s-56c", 12.0);
+    let model = Machine::named("sim:2s-56c").unwrap().simulated.unwrap();
+    let cycles = series(&record, "turbo", "cycles_per_op");
+    assert_eq!(cycles.iter().filter(|s| s.active.len() == 1).count(), 10, "all streams but pause");
+    for series in cycles {
+        let Some(summary) = series.summary() else { continue };
+        let expected = model.cycles_per_op(&series.workload).unwrap();
+        assert_near(summary.median, expected, 0.003, &series.workload);
+    }
+    let mut licences = Vec::new();
+    for series in series(&record, "turbo", "clock") {
+        let Some(summary) = series.summary() else { continue };
+        let licence = model.licence_of(&series.workload).unwrap();
+        licences.push(licence);
+        let package = model.package_of(series.cpu);
+        let active = series.active.iter().filter(|&cpu| model.package_of(cpu) == package).count();
+        let bin = model.bin_hz(licence, active as u32);
+        // The clock of all cores swings by 1 %: the median over the run stays within that.
+        let what = format!("{} with {active} active", series.workload);
+        assert_near(summary.median, bin, 0.0105, &what);
+    }
+    licences.sort_unstable();
+    licences.dedup();
+    assert_eq!(licences, [0, 1, 2], "all three licences were measured");
+    let pauses: Vec<f64> = series(&record, "pause", "cycles_per_op")
+        .iter()
+        .filter_map(|series| Some(series.summary()?.median))
+        .collect();
+    assert!(!pauses.is_empty());
+    for pause in pauses {
+        assert_near(pause, model.cycles_per_op("pause_only").unwrap(), 0.003, "pause");
+    }
+}
+
+#[test]
+fn disturbances_that_were_put_in_come_out() {
+    let record = run("sim:2s-56c", 12.0);
+    let noise = Machine::named("sim:2s-56c").unwrap().simulated.unwrap().noise;
+    let lost: Vec<f64> = record.series.iter().filter_map(|s| s.disturbance.lost_share).collect();
+    let mean = lost.iter().sum::<f64>() / lost.len() as f64;
+    let put_in = noise.interrupts_per_second * noise.interrupt_seconds;
+    assert_near(mean, put_in, 0.25, "share of time lost in interrupts");
+    let drift = record.findings.iter().find(|f| f.id == "turbo.clock-drifts").unwrap();
+    assert!(drift.text.contains("MHz"), "{}", drift.text);
+    assert!(!has_finding(&record, "run.contended"));
+    assert!(!has_finding(&record, "ruler.no-clock"));
+}
+
+#[test]
+fn a_guest_whose_cpus_share_a_core_is_found_out() {
+    let record = run("sim:vm-2c", 8.0);
+    for id in ["placement.hidden-sibling", "clock.rates-disagree", "disturbance.steal"] {
+        assert!(has_finding(&record, id), "{id} is missing from {:?}", record.findings);
+    }
+    // The add chain is slow beside a busy sibling, so that cells of both CPUs are held back.
+    let contended = |series: &&&Series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => unavailable.why.starts_with("contended"),
+        Outcome::Measured { .. } => false,
+    };
+    let clocks = series(&record, "turbo", "clock");
+    assert!(clocks.iter().filter(|s| s.active.len() == 2).all(|s| contended(&s)));
+    assert!(clocks.iter().filter(|s| s.active.len() == 1).all(|s| s.summary().is_some()));
+    let class = clocks.iter().find_map(|series| series.placement_class.as_deref());
+    assert_eq!(class, Some("same-core"));
+}
+
+#[test]
+fn what_a_machine_lacks_is_unavailable_with_a_reason() {
+    let record = run("sim:1c", 5.0);
+    let wide: Vec<&Series> =
+        record.series.iter().filter(|series| series.workload.starts_with("avx512")).collect();
+    assert!(!wide.is_empty());
+    for series in wide {
+        let Outcome::Unavailable { unavailable } = &series.outcome else {
+            panic!("{} was measured on a machine without it", series.workload);
+        };
+        assert!(!unavailable.why.is_empty());
+    }
+    assert_eq!(record.run.plan.active_cores, [1]);
+}
+
+#[test]
+fn every_summary_can_be_computed_again_from_its_samples() {
+    for (machine, budget) in [("sim:1c", 5.0), ("sim:2s-56c", 12.0)] {
+        let record = run(machine, budget);
+        let mut checked = 0;
+        for series in &record.series {
+            if let Outcome::Measured { samples, summary } = &series.outcome {
+                assert_eq!(samples.summary().as_ref(), Some(summary), "{}", series.workload);
+                checked += 1;
+            }
+        }
+        assert!(checked > 10, "{machine}: {checked} series with samples");
+    }
+}
+
+#[test]
+fn one_seed_is_one_record() {
+    assert_eq!(run("sim:2s-56c", 6.0), run("sim:2s-56c", 6.0));
+}
+
+#[test]
+fn a_small_budget_is_kept_and_what_does_not_fit_is_named() {
+    let record = run("sim:2s-56c", 1.0);
+    assert!(record.run.seconds <= 1.1, "{} s", record.run.seconds);
+    assert!(has_finding(&record, "run.left-out"));
+    let left_out = record.series.iter().filter(|series| series.summary().is_none()).count();
+    assert!(left_out > 0);
+    for area in ["turbo", "pause"] {
+        let measured = record.series.iter().any(|s| s.area == area && s.summary().is_some());
+        assert!(measured, "{area} has its share of any budget");
+    }
+    for budget in [2.0, 5.0, 30.0] {
+        let seconds = run("sim:2s-56c", budget).run.seconds;
+        assert!(seconds <= budget * 1.1, "{seconds} s of {budget} s");
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_it_has() {
+    let machine = Machine::named("sim:2s-56c").unwrap();
+    let stop = Stop::default();
+    let mut steps = 0;
+    let record = measure(&machine, &request(10.0), &stop, &mut |_| {
+        steps += 1;
+        if steps == 700 {
+            stop.ask();
+        }
+    })
+    .unwrap();
+    assert!(record.run.interrupted.is_some());
+    assert!(has_finding(&record, "run.interrupted"));
+    assert!(record.series.iter().any(|series| series.summary().is_some()));
+    assert!(record.run.plan.blocks_done < record.run.plan.blocks_planned);
+}
+
+#[test]
+fn cpus_and_streams_that_were_asked_for_are_the_ones_measured() {
+    let machine = Machine::named("sim:2s-56c").unwrap();
+    let request = Request {
+        cpus: Some("3,60".parse().unwrap()),
+        streams: Some(vec![kernels::streams::find("avx256_fma").unwrap()]),
+        ..request(5.0)
+    };
+    let record = measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+    assert_eq!(record.run.plan.cpus, "3,60".parse::<CpuSet>().unwrap());
+    let workloads: Vec<&str> = record
+        .series
+        .iter()
+        .filter(|series| series.area != "rig")
+        .map(|series| series.workload.as_str())
+        .collect();
+    assert!(!workloads.is_empty() && workloads.iter().all(|id| *id == "avx256_fma"));
+    let unknown = Request { cpus: Some("0,5000".parse().unwrap()), ..request };
+    let error = measure(&machine, &unknown, &Stop::default(), &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("5000"), "{error}");
+}
