@@ -41,7 +41,7 @@ pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
 
 /// Remarks on the run as a whole.
 pub(super) fn of_record(record: &Record) -> Vec<Finding> {
-    [interrupted, few_blocks, contended, gaps, migrated, left_out]
+    [interrupted, few_blocks, preempted, contended, gaps, migrated, left_out]
         .into_iter()
         .filter_map(|finding| finding(record))
         .collect()
@@ -117,10 +117,35 @@ fn gaps(record: &Record) -> Option<Finding> {
     Some(finding("run.gaps", Severity::Warning, text, Some("stop other work on these CPUs")))
 }
 
-/// Share of time lost in gaps, the median over series.
+/// Share of time lost in gaps, the mean over series: gaps are few and long, and a median hides them.
 pub(super) fn lost_share(record: &Record) -> Option<f64> {
     let shares: Vec<f64> = measured(record).filter_map(|s| s.disturbance.lost_share).collect();
-    model::stats::median(&shares)
+    let sum: f64 = shares.iter().sum();
+    (!shares.is_empty()).then(|| sum / shares.len() as f64)
+}
+
+/// The kernel took CPUs away in the middle of blocks.
+fn preempted(record: &Record) -> Option<Finding> {
+    /// Fewer than this, per block of a thread, happen on any machine that runs a few daemons.
+    const PER_BLOCK_MIN: f64 = 0.05;
+    // One quantity of each area: all of them share the disturbance of their threads.
+    let threads = measured(record).filter(|s| s.quantity == "cycles_per_op");
+    let (mut switches, mut blocks) = (0, 0);
+    for series in threads {
+        switches += series.disturbance.involuntary_switches;
+        blocks += series.summary().map_or(0, |summary| summary.blocks);
+    }
+    if (switches as f64) < PER_BLOCK_MIN * blocks.max(1) as f64 {
+        return None;
+    }
+    let plan = &record.run.plan;
+    let text = format!(
+        "the kernel took CPUs away {switches} times within {blocks} blocks; {} of {} sweeps were \
+         done: other work runs on these CPUs",
+        plan.blocks_done, plan.blocks_planned
+    );
+    let remedy = "stop it, or measure other CPUs: --cpus LIST";
+    Some(finding("run.preempted", Severity::Warning, text, Some(remedy)))
 }
 
 fn migrated(record: &Record) -> Option<Finding> {
