@@ -1,6 +1,6 @@
 //! Streams as loads: the one place where kernels meet the rig.
 
-use kernels::{Data, StreamRow, ruler};
+use kernels::{Data, Kind, StreamRow, ruler};
 use machine::Machine;
 use model::{Obstacle, Unavailable};
 
@@ -27,7 +27,8 @@ pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Lo
         }
         None => Body::Kernel(row.runnable()?, data.operands()),
     };
-    Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, body })
+    let saturates = row.kind == Kind::Throughput;
+    Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, saturates, body })
 }
 
 /// Lets a load's kernel prove its answer; a simulated load has none.

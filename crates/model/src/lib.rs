@@ -5,6 +5,8 @@
 //! produces and the [`page`] that views render. It is pure: no I/O, no clock, no environment, so that
 //! whatever is computed here can be computed again on another machine, a year later.
 
+#![forbid(unsafe_code)]
+
 pub mod cpus;
 pub mod finding;
 pub mod isa;

@@ -11,6 +11,8 @@ pub struct Load {
     pub id: &'static str,
     /// Ops in one iteration.
     pub ops_per_iteration: u64,
+    /// Whether it saturates execution units, so that an SMT sibling takes half of them.
+    pub saturates: bool,
     /// How it is executed.
     pub body: Body,
 }

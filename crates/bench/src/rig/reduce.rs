@@ -22,7 +22,7 @@ pub struct Reduced {
     pub cpu: Option<CpuId>,
     /// Hertz of the core while the payload runs, one for each sandwich.
     pub clock: Vec<f64>,
-    /// Hertz of the core with nothing but the ruler, before and after the payload.
+    /// Hertz of the core with nothing but the ruler, before the payload.
     pub quiet_clock: Vec<f64>,
     /// Cycles that repetitions of the payload took.
     pub cycles: PerOp,
@@ -79,9 +79,9 @@ pub fn fixed_cost(blocks: &[&PerOp]) -> Option<f64> {
 }
 
 impl Reduced {
-    /// Whether the witness agreed with the ruler.
+    /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
-        self.witness_deviation.is_none_or(|deviation| deviation.abs() > WITNESS_TOLERANCE)
+        self.witness_deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE)
     }
 }
 
@@ -227,7 +227,7 @@ pub fn reduce(
     let fixed = ruler.map(Ruler::fixed).unwrap_or_default();
     let ruler_cycles = ruler
         .map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
-    for (phase, raw) in std::iter::zip(&job.phases, &raw.phases) {
+    for (index, (phase, raw)) in std::iter::zip(&job.phases, &raw.phases).enumerate() {
         let net = Net {
             fixed,
             settled: settled(phase, raw, hertz),
@@ -236,9 +236,9 @@ pub fn reduce(
             null: null.unwrap_or(0.0),
         };
         match phase.purpose {
-            Purpose::Quiet => {
-                reduced.quiet_clock.extend(clock_samples(&net, ruler_cycles, hertz));
-            }
+            // After a payload its licence may still hold the clock down.
+            Purpose::Quiet if index > 0 => {}
+            Purpose::Quiet => reduced.quiet_clock = clock_samples(&net, ruler_cycles, hertz),
             Purpose::Sandwich => reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz)),
             Purpose::Ratio => ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz),
             Purpose::Dense => {

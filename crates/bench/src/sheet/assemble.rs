@@ -6,8 +6,8 @@ use machine::Machine;
 use machine::conditions;
 use machine::instruments::clock::StampClock;
 use model::record::{
-    Conditions, Disturbance, Fact, Instrument, Outcome, Plan, Record, Run, SCHEMA, Samples, Series,
-    Tool,
+    Conditions, Disturbance, Fact, Instrument, Outcome, Plan, PlannedWorkload, Record, Run, SCHEMA,
+    Samples, Series, Tool,
 };
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
@@ -49,6 +49,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
     ));
+    findings.extend(findings::of_placement(run.placement_changes, plan.blocks_done));
     findings.extend(machine::disturbances::findings(
         &parts.disturbed,
         parts.seconds.0,
@@ -102,11 +103,21 @@ fn plan(parts: &Parts<'_>) -> Plan {
         budget_seconds: parts.request.budget.0,
         cpus: parts.placement.cpus.iter().copied().collect(),
         placement: parts.placement.reason.clone(),
-        workloads: parts.rows.iter().map(|row| row.id.to_owned()).collect(),
+        workloads: parts.rows.iter().map(|row| workload(row)).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
         blocks_done: parts.run.sweeps_done,
         seed: parts.run.seed,
+    }
+}
+
+fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
+    PlannedWorkload {
+        id: row.id.to_owned(),
+        title: row.title.to_owned(),
+        kind: row.kind.word().to_owned(),
+        width_bits: row.width_bits,
+        ops_per_iteration: row.ops_per_iteration,
     }
 }
 

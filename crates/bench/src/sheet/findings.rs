@@ -6,6 +6,20 @@ use model::{Finding, Severity};
 
 use super::Rulers;
 
+/// The host moved the CPUs between the probes before and after some sweeps.
+pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
+    (changed > 0).then(|| Finding {
+        id: "placement.changed".to_owned(),
+        severity: Severity::Note,
+        about: "placement".to_owned(),
+        text: format!(
+            "in {changed} of {sweeps} sweeps CPUs lay otherwise to each other after it than before: \
+             those blocks stand apart as class `changed`"
+        ),
+        remedy: None,
+    })
+}
+
 /// Rulers that were hard to calibrate, or could not be.
 pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
     let failed: Vec<String> =
@@ -84,6 +98,11 @@ fn measured(record: &Record) -> impl Iterator<Item = &Series> {
     record.series.iter().filter(|series| series.area != "rig")
 }
 
+/// One series for each thread of a cell: its quantities share the disturbance.
+fn threads(record: &Record) -> impl Iterator<Item = &Series> {
+    measured(record).filter(|series| series.quantity == "cycles_per_op")
+}
+
 fn contended(record: &Record) -> Option<Finding> {
     /// Fewer contended blocks than this are everyday noise, and named in the series alone.
     const SHARE_MIN: f64 = 0.05;
@@ -128,10 +147,8 @@ pub(super) fn lost_share(record: &Record) -> Option<f64> {
 fn preempted(record: &Record) -> Option<Finding> {
     /// Fewer than this, per block of a thread, happen on any machine that runs a few daemons.
     const PER_BLOCK_MIN: f64 = 0.05;
-    // One quantity of each area: all of them share the disturbance of their threads.
-    let threads = measured(record).filter(|s| s.quantity == "cycles_per_op");
     let (mut switches, mut blocks) = (0, 0);
-    for series in threads {
+    for series in threads(record) {
         switches += series.disturbance.involuntary_switches;
         blocks += series.summary().map_or(0, |summary| summary.blocks);
     }
@@ -149,7 +166,7 @@ fn preempted(record: &Record) -> Option<Finding> {
 }
 
 fn migrated(record: &Record) -> Option<Finding> {
-    let migrations: u64 = measured(record).map(|s| s.disturbance.migrations).sum();
+    let migrations: u64 = threads(record).map(|s| s.disturbance.migrations).sum();
     let text = format!("threads were found on other CPUs than their own {migrations} times");
     let remedy = "let nobody change the affinity of cpudyno's threads meanwhile";
     (migrations > 0).then(|| finding("run.migrated", Severity::Serious, text, Some(remedy)))

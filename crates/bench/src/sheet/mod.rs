@@ -173,6 +173,9 @@ struct Program {
 impl Program {
     fn new(planning: &Planning<'_>, budget: Seconds) -> Result<Program, SheetError> {
         let tools = streams::tools(planning.machine)?;
+        for tool in [tools.ruler, tools.witness, tools.null, tools.contention] {
+            streams::verify(&tool).map_err(RunError::from)?;
+        }
         let mut program =
             Program { tools, cells: Vec::new(), left_out: Vec::new(), absent: Vec::new() };
         let mut wishes: Vec<_> = AREAS.iter().map(|area| area.wishes(planning)).collect();

@@ -122,9 +122,9 @@ fn trust(record: &Record) -> Text {
 /// Half the spread between blocks of the serial streams' cycles per op, the median over streams.
 fn noise(record: &Record) -> Option<f64> {
     let serial = |series: &&Series| {
-        let latency = |row: &kernels::StreamRow| row.kind == kernels::Kind::Latency;
-        series.quantity == "cycles_per_op"
-            && kernels::streams::find(&series.workload).is_some_and(latency)
+        let planned = record.run.plan.workload(&series.workload);
+        let latency = planned.is_some_and(|planned| planned.kind == "latency");
+        series.quantity == "cycles_per_op" && latency
     };
     let spreads: Vec<f64> = record
         .series

@@ -25,6 +25,8 @@ pub(super) struct Swept {
     pub(super) own: BTreeMap<CpuId, Own>,
     /// What the probes of each pair saw.
     pub(super) probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
+    /// Sweeps in which a class changed.
+    pub(super) placement_changes: u64,
     pub(super) sweeps_planned: u64,
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
@@ -73,6 +75,7 @@ pub(super) fn run(
         rulers: Rulers::new(),
         own: BTreeMap::new(),
         probes: BTreeMap::new(),
+        placement_changes: 0,
         sweeps_planned: if program.cells.is_empty() { 0 } else { planned },
         sweeps_done: 0,
         seed,
@@ -139,10 +142,13 @@ impl Sweeper<'_> {
             blocks.push((planned, self.block(planned, swept)?));
         }
         let after = self.probes(swept)?;
+        let mut changed = false;
         for (planned, (key, pieces)) in blocks {
             let class = class_of(planned, &before, &after);
+            changed |= class.as_deref() == Some(CHANGED);
             add(swept, planned, &key, class.as_deref(), pieces);
         }
+        swept.placement_changes += u64::from(changed);
         Ok(())
     }
 
@@ -212,6 +218,9 @@ impl Sweeper<'_> {
     }
 }
 
+/// The class of blocks whose CPUs lay otherwise after them than before.
+const CHANGED: &str = "changed";
+
 type Pieces = Vec<(crate::rig::job::RawMember, reduce::Reduced)>;
 
 fn add(swept: &mut Swept, planned: &Planned, key: &Key, class: Option<&str>, pieces: Pieces) {
@@ -235,5 +244,5 @@ fn class_of(
         placement::class_word(&probes)
     };
     let (before, after) = (of(before), of(after));
-    if before == after { before } else { Some("changed".to_owned()) }
+    if before == after { before } else { Some(CHANGED.to_owned()) }
 }

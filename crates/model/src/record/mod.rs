@@ -89,7 +89,7 @@ pub struct Plan {
     /// Why these CPUs.
     pub placement: String,
     /// The streams that were asked for.
-    pub workloads: Vec<String>,
+    pub workloads: Vec<PlannedWorkload>,
     /// Numbers of cores active at once.
     pub active_cores: Vec<u32>,
     /// Sweeps over all cells that were planned.
@@ -98,6 +98,29 @@ pub struct Plan {
     pub blocks_done: u64,
     /// Seed of the order in which cells were measured.
     pub seed: u64,
+}
+
+impl Plan {
+    /// The workload of that id.
+    pub fn workload(&self, id: &str) -> Option<&PlannedWorkload> {
+        self.workloads.iter().find(|workload| workload.id == id)
+    }
+}
+
+/// A workload, as the version that measured it described it: views need no table of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlannedWorkload {
+    /// Its id, such as `avx256_fma`.
+    pub id: String,
+    /// What it executes.
+    pub title: String,
+    /// What its number is: `latency`, `throughput` or `spin`.
+    pub kind: String,
+    /// Width of its vectors, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width_bits: Option<u32>,
+    /// Ops in one iteration, as a decoder proves from the assembled bytes.
+    pub ops_per_iteration: u64,
 }
 
 /// How text is laid out.

@@ -2,7 +2,7 @@
 
 use model::Unavailable;
 use model::record::{Outcome, Record, Series};
-use model::stats::Summary;
+use model::stats::{Summary, median};
 
 use super::super::series_of;
 use super::AREA;
@@ -63,21 +63,27 @@ pub(super) fn pooled(
         of_class.filter_map(|series| Some(series.summary()?.count)).sum()
     };
     let class = &cell.iter().max_by_key(|series| count(&series.placement_class))?.placement_class;
-    let mut samples = Vec::new();
-    let mut medians = Vec::new();
-    for series in cell.iter().filter(|series| series.placement_class == *class) {
-        if let Some(of_cpu) = series.samples() {
-            samples.extend(of_cpu.all());
-            medians.extend(of_cpu.block_medians());
-        }
-    }
-    match Summary::of(&samples, &medians) {
+    let of_class = cell.iter().filter(|series| series.placement_class == *class);
+    let of_cpus: Vec<_> = of_class.filter_map(|series| series.samples()).collect();
+    let samples: Vec<f64> = of_cpus.iter().flat_map(|samples| samples.all()).collect();
+    let medians: Vec<Vec<f64>> = of_cpus.iter().map(|samples| samples.block_medians()).collect();
+    match Summary::of(&samples, &together(&medians)) {
         Some(summary) => Some(Pooled::Measured { summary, class: class.clone() }),
         None => cell.iter().find_map(|series| match &series.outcome {
             Outcome::Unavailable { unavailable } => Some(Pooled::Absent(unavailable.clone())),
             Outcome::Measured { .. } => None,
         }),
     }
+}
+
+/// CPUs that were measured together are no independent blocks: of each block the median over CPUs.
+fn together(medians: &[Vec<f64>]) -> Vec<f64> {
+    let blocks = medians.iter().map(Vec::len).max().unwrap_or(0);
+    let of_block = |block: usize| {
+        let over_cpus: Vec<f64> = medians.iter().filter_map(|m| m.get(block)).copied().collect();
+        median(&over_cpus)
+    };
+    (0..blocks).filter_map(of_block).collect()
 }
 
 /// The summary of a cell, where it has one.

@@ -127,7 +127,7 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
     let rows = workloads
         .iter()
         .map(|workload| {
-            let kind = kernels::streams::find(workload).map_or("", |row| row.kind.word());
+            let kind = record.run.plan.workload(workload).map_or("", |row| &row.kind);
             let cells = ends.iter().map(|&count| cell(workload, count));
             [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
         })
@@ -200,7 +200,7 @@ fn heaviest(record: &Record, most: usize) -> Option<Text> {
         .into_iter()
         .find(|id| summary(record, "clock", id, most).is_some())?;
     let clock = summary(record, "clock", heavy, most)?.median;
-    let width = kernels::streams::find(heavy)?.width_bits?;
+    let width = record.run.plan.workload(heavy)?.width_bits?;
     let with = if most == 1 { "one core".to_owned() } else { format!("{most} cores") };
     let change = (clock / scalar - 1.0) * 100.0;
     let per_cycle = summary(record, "cycles_per_op", heavy, most).map_or(String::new(), |s| {

@@ -197,13 +197,11 @@ impl<'a> Core<'a> {
     fn cycles(&self, load: Load, iterations: u64) -> f64 {
         let model = self.line.model;
         let per_op = model.cycles_per_op(load.id).unwrap_or(0.0);
-        // A busy sibling takes half of every execution unit that a throughput stream saturates (their
-        // ids end in `_t`), and slows a chain of adds by a little.
-        let saturates = load.id.ends_with("_t") || load.id == self.tools.contention.id;
-        let adds = load.id == self.tools.witness.id || load.id == "scalar_iadd";
         let slowdown = match self.sibling_busy {
-            true if saturates => 2.0,
-            true if adds => 1.0 + model.noise.sibling_busy_witness_slowdown,
+            true if load.saturates => 2.0,
+            true if load.id == self.tools.witness.id => {
+                1.0 + model.noise.sibling_busy_witness_slowdown
+            }
             _ => 1.0,
         };
         per_op * slowdown * (load.ops_per_iteration * iterations) as f64

@@ -225,8 +225,7 @@ impl<'a, P: Probe> Worker<'a, P> {
                 settled = self.warm_up();
                 warm = true;
             }
-            let iterations: Vec<u64> =
-                phase.steps.iter().map(|step| self.iterations_for(step)).collect();
+            let iterations = self.iterations_for(&phase.steps);
             self.meeting.wait()?;
             let stamps = self.measure(phase, &iterations);
             self.finish(phase, &iterations)?;
@@ -310,14 +309,25 @@ impl<'a, P: Probe> Worker<'a, P> {
         Interval { start: Ticks::new(last), end: Ticks::new(last) }
     }
 
-    /// The iterations that take about as long as the step asks for.
-    fn iterations_for(&self, step: &Step) -> u64 {
-        match step.what {
-            What::Null | What::Watch => 1,
-            What::Payload | What::Ruler | What::Witness => {
-                self.sized(self.call_of(step.what), self.ticks(step.target)) * step.multiple
+    /// The iterations that take about as long as the steps ask for. Steps of one kind and target are
+    /// sized once: n against 2n means exactly twice.
+    fn iterations_for(&self, steps: &[Step]) -> Vec<u64> {
+        let mut known: Vec<(What, u64, u64)> = Vec::new();
+        let mut single = |step: &Step| {
+            let target = self.ticks(step.target);
+            if matches!(step.what, What::Null | What::Watch) {
+                return 1;
             }
-        }
+            if let Some(known) =
+                known.iter().find(|known| (known.0, known.1) == (step.what, target))
+            {
+                return known.2;
+            }
+            let iterations = self.sized(self.call_of(step.what), target);
+            known.push((step.what, target, iterations));
+            iterations
+        };
+        steps.iter().map(|step| single(step) * step.multiple).collect()
     }
 
     fn sized(&self, call: Call, target: u64) -> u64 {
