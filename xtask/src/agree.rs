@@ -19,10 +19,8 @@ use crate::{EXIT_CANNOT, EXIT_NO, cargo, table};
 const AREA: &str = "turbo";
 /// Two runs agree on cycles per op when they differ by no more than this.
 const TOLERANCE: f64 = 0.005;
-/// Work in pauses, whose length depends on what the sibling does.
-const PAUSE: &str = "pause_only";
-/// Throughput streams end in this; a busy sibling changes their numbers, so they are not judged.
-const THROUGHPUT_SUFFIX: &str = "_t";
+/// The kind of workload whose cycles per op are judged: a busy sibling changes those of the others.
+const JUDGED: &str = "latency";
 
 /// Measures twice and compares.
 pub(crate) fn run(budget: &str) -> anyhow::Result<ExitCode> {
@@ -30,7 +28,7 @@ pub(crate) fn run(budget: &str) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let a = measure(&binary, budget, &folder.path().join("a.json"))?;
     let b = measure(&binary, budget, &folder.path().join("b.json"))?;
-    let comparison = compare(&a.series, &b.series);
+    let comparison = compare(&judged(&a), &judged(&b));
     println!("{}", describe(&comparison));
     Ok(match comparison.verdict() {
         Verdict::Agree => ExitCode::SUCCESS,
@@ -67,6 +65,14 @@ enum Quantity {
     Clock,
 }
 
+/// The series of a record without those that a busy sibling changes.
+fn judged(record: &Record) -> Vec<Series> {
+    let plan = &record.run.plan;
+    let kind = |series: &Series| plan.workload(&series.workload).map(|planned| &*planned.kind);
+    let of = |series: &&Series| series.unit != Unit::CyclePerOp || kind(series) == Some(JUDGED);
+    record.series.iter().filter(of).cloned().collect()
+}
+
 /// What two series must share to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -81,10 +87,8 @@ struct Key {
 impl Key {
     /// The key of a series; none where it is not one of those that are compared.
     fn of(series: &Series) -> Option<Key> {
-        let stream = &series.workload;
-        let judged = !stream.ends_with(THROUGHPUT_SUFFIX) && stream != PAUSE;
         let quantity = match (series.quantity.as_str(), series.unit) {
-            ("cycles_per_op", Unit::CyclePerOp) if judged => Quantity::Cycles,
+            ("cycles_per_op", Unit::CyclePerOp) => Quantity::Cycles,
             ("clock", Unit::Hertz) => Quantity::Clock,
             _ => return None,
         };
@@ -366,16 +370,6 @@ mod tests {
         let text = describe(&comparison);
         assert!(text.contains("-5.00 %"), "{text}");
         assert!(text.contains("drifted by up to 5.00 % between"), "{text}");
-    }
-
-    #[test]
-    fn throughput_and_pauses_are_not_judged() {
-        let a = [cycles("fma_t", 0.5), cycles(PAUSE, 60.0)];
-        let b = [cycles("fma_t", 0.9), cycles(PAUSE, 90.0)];
-        let comparison = compare(&a, &b);
-        assert_eq!(comparison.verdict(), Verdict::NothingCompared);
-        assert!(comparison.not_compared.is_empty());
-        assert!(describe(&comparison).contains("nothing could be compared"));
     }
 
     #[test]
