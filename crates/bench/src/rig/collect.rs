@@ -6,7 +6,7 @@ use model::record::{Disturbance, Outcome, Samples, Series};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
-use super::reduce::{self, PerOp, Reduced};
+use super::reduce::{PerOp, Reduced};
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
 pub struct Quantity {
@@ -33,7 +33,7 @@ pub struct Quantity {
 pub enum Take {
     /// As they are.
     Samples(fn(&Reduced) -> Vec<f64>),
-    /// Per op, less what is fixed over all blocks.
+    /// Per op, less what is fixed.
     PerOp(fn(&Reduced) -> &PerOp),
 }
 
@@ -41,15 +41,6 @@ pub enum Take {
 enum Block {
     Samples(Vec<f64>),
     PerOp(PerOp),
-}
-
-impl Block {
-    fn per_op(&self) -> Option<&PerOp> {
-        match self {
-            Block::PerOp(per_op) => Some(per_op),
-            Block::Samples(_) => None,
-        }
-    }
 }
 
 impl Take {
@@ -66,18 +57,21 @@ impl Take {
     }
 }
 
-/// What is fixed over all blocks, where that is known.
+/// What of a repetition is fixed, where that is known: the median over blocks.
 fn fixed_cost(blocks: &[Block]) -> Option<f64> {
-    let blocks: Vec<&PerOp> = blocks.iter().filter_map(Block::per_op).collect();
-    reduce::fixed_cost(&blocks).map(rounded)
+    let of_block = |block: &Block| match block {
+        Block::PerOp(per_op) => per_op.fixed_cost(),
+        Block::Samples(_) => None,
+    };
+    let fixed: Vec<f64> = blocks.iter().filter_map(of_block).collect();
+    model::stats::median(&fixed).map(rounded)
 }
 
-/// The samples of all blocks, with what is fixed over all of them subtracted.
+/// The samples of all blocks.
 fn samples(blocks: &[Block]) -> Vec<Vec<f64>> {
-    let fixed = fixed_cost(blocks).unwrap_or(0.0);
     let of_block = |block: &Block| match block {
         Block::Samples(samples) => samples.clone(),
-        Block::PerOp(per_op) => per_op.samples(fixed),
+        Block::PerOp(per_op) => per_op.samples(),
     };
     blocks.iter().map(|block| of_block(block).into_iter().map(rounded).collect()).collect()
 }

@@ -3,8 +3,8 @@
 //! Every length has the cost of an empty repetition subtracted. What is left of fixed cost (pipeline
 //! fill, the loop's last branch, what of the empty repetition overlaps with the kernel) is found by n
 //! against 2n as a difference of medians: with `n` iterations taking `f + n c`, it is
-//! `f = 2 T(n) - T(2n)`. It belongs to the kernel, so that it is found once, from the repetitions of
-//! all blocks (see [`fixed_cost`]): a block's own would add its noise to each of its samples.
+//! `f = 2 T(n) - T(2n)`. Each block finds its own, so that what is uncertain about it shows as spread
+//! between blocks (METHODOLOGY.md tells what pooling it would hide).
 
 use model::ticks::Stamp;
 use model::{CpuId, Rate, stats};
@@ -53,29 +53,25 @@ pub struct Repetition {
 }
 
 impl PerOp {
-    /// What an op took, one sample for each repetition, where `fixed` does not grow with the ops.
-    pub fn samples(&self, fixed: f64) -> Vec<f64> {
-        self.repetitions
-            .iter()
-            .map(|repetition| (repetition.cost - fixed) / repetition.ops)
-            .collect()
+    /// What of a repetition does not grow with its ops: what an op takes is greater with n than with
+    /// 2n by `f (1/n - 1/2n)`.
+    pub fn fixed_cost(&self) -> Option<f64> {
+        let median = |twice, of: fn(&Repetition) -> f64| {
+            let values: Vec<f64> =
+                self.repetitions.iter().filter(|r| r.twice == twice).map(of).collect();
+            stats::median(&values)
+        };
+        let [once, twice] = [false, true].map(|twice| median(twice, |r| r.cost / r.ops));
+        let [per_once, per_twice] = [false, true].map(|twice| median(twice, |r| 1.0 / r.ops));
+        let fixed = (once? - twice?) / (per_once? - per_twice?);
+        fixed.is_finite().then_some(fixed)
     }
-}
 
-/// What of a repetition does not grow with its ops, from the repetitions of all blocks.
-///
-/// Blocks differ in their n, so that costs are compared per op: what is fixed raises that of n above
-/// that of 2n by `f (1/n - 1/2n)`.
-pub fn fixed_cost(blocks: &[&PerOp]) -> Option<f64> {
-    let median = |twice, of: fn(&Repetition) -> f64| {
-        let repetitions = blocks.iter().flat_map(|block| &block.repetitions);
-        let values: Vec<f64> = repetitions.filter(|r| r.twice == twice).map(of).collect();
-        stats::median(&values)
-    };
-    let [once, twice] = [false, true].map(|twice| median(twice, |r| r.cost / r.ops));
-    let [per_once, per_twice] = [false, true].map(|twice| median(twice, |r| 1.0 / r.ops));
-    let fixed = (once? - twice?) / (per_once? - per_twice?);
-    fixed.is_finite().then_some(fixed)
+    /// What an op took, one sample for each repetition, less what is fixed; none where that is unknown.
+    pub fn samples(&self) -> Vec<f64> {
+        let Some(fixed) = self.fixed_cost() else { return Vec::new() };
+        self.repetitions.iter().map(|r| (r.cost - fixed) / r.ops).collect()
+    }
 }
 
 impl Reduced {

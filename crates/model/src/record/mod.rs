@@ -301,7 +301,7 @@ pub struct Series {
     #[serde(flatten)]
     pub outcome: Outcome,
     /// What of each repetition does not grow with its ops, in the unit of one op times ops: found by
-    /// n against 2n over all blocks, and subtracted from every sample.
+    /// n against 2n in each block and subtracted there; the median over blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_cost: Option<f64>,
     /// What disturbed it.
