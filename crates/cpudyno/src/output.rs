@@ -51,10 +51,10 @@ fn one_line(text: &str) -> String {
 /// A bar on standard error when that is a terminal, nothing otherwise. It is drawn between jobs, by
 /// the thread that waits for them, never while something is measured.
 pub(crate) fn progress_bar() -> ProgressBar {
+    const STYLE: &str = "{bar:30} {percent:>3} %  {wide_msg}";
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    const STYLE: &str = "{bar:30} {percent:>3} %  {wide_msg}";
     let style = ProgressStyle::with_template(STYLE).expect("BUG: the template is a constant");
     let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
     bar.with_style(style)

@@ -26,13 +26,12 @@ use crate::output;
 /// is changed. Start with `cpudyno sheet`.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
-#[command(subcommand_required = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Use this machine instead of the one that it runs on: `sim:2s-56c`, `sim:vm-2c`, `sim:1c`.
+    /// Use this machine instead of the one that it runs on, such as `sim:2s-56c`.
     ///
     /// A simulated machine is a description that answers like a machine would; everything printed
     /// or recorded says SIMULATED.
@@ -71,8 +70,10 @@ fn refused(error: &clap::Error) -> Failure {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::data(&rendered.to_string()).err().unwrap_or_else(|| Failure::new(0, ""))
         }
-        ErrorKind::MissingSubcommand => Failure::usage("no command was given")
-            .hint("`cpudyno sheet` measures this machine; `cpudyno --help` lists the commands"),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Failure::usage("no command was given")
+                .hint("`cpudyno sheet` measures this machine; `cpudyno --help` lists the commands")
+        }
         _ => {
             let text = rendered.to_string();
             // What follows the first empty line repeats the suggestion and the usage.

@@ -57,11 +57,13 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
 fn command() -> Vec<String> {
     let mut words = vec!["cpudyno".to_owned()];
     let mut path_follows = false;
-    for argument in std::env::args().skip(1) {
+    // A file's name may be no UTF-8, and is left out anyway.
+    for argument in std::env::args_os().skip(1) {
+        let argument = argument.to_string_lossy();
         let word = match argument.split_once('=') {
             _ if path_follows => "FILE".to_owned(),
             Some((option @ "--json", _)) => format!("{option}=FILE"),
-            _ => argument.clone(),
+            _ => argument.clone().into_owned(),
         };
         path_follows = argument == "--json";
         words.push(word);

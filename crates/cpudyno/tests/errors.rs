@@ -1,0 +1,233 @@
+//! Whatever is wrong with the arguments or the files: one line that says what, one line that helps,
+//! the exit code of the help, nothing on standard output, no file left behind.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{cpudyno, finish};
+
+/// What is done wrong, and what is said about it.
+struct Case {
+    /// The arguments, separated by blanks; `''` is an empty one.
+    args: &'static str,
+    /// The exit code.
+    code: i32,
+    /// How the error begins.
+    error: &'static str,
+    /// What the hint has in it.
+    hint: &'static str,
+}
+
+const fn case(args: &'static str, code: i32, error: &'static str, hint: &'static str) -> Case {
+    Case { args, code, error, hint }
+}
+
+const USAGE: i32 = 2;
+const REFUSED: i32 = 4;
+
+#[rustfmt::skip] // One case, two lines: arguments and code, error and hint.
+const ARGUMENTS: &[Case] = &[
+    case("", USAGE,
+        "no command was given", "`cpudyno sheet` measures"),
+    case("--machine sim:1c", USAGE,
+        "no command was given", "`cpudyno --help`"),
+    case("shet", USAGE,
+        "unrecognized subcommand 'shet'", "did you mean `sheet`?"),
+    case("help shet", USAGE,
+        "unrecognized subcommand 'shet'", "`cpudyno --help`"),
+    case("--nope", USAGE,
+        "unexpected argument '--nope' found", "`cpudyno --help`"),
+    case("sheet extra", USAGE,
+        "unexpected argument 'extra' found", "`cpudyno --help`"),
+    case("sheet --bugdet 3s", USAGE,
+        "unexpected argument '--bugdet' found", "did you mean `--budget`?"),
+    case("sheet --budget 0s", USAGE,
+        "invalid value '0s' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget 30", USAGE,
+        "invalid value '30' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget soon", USAGE,
+        "invalid value 'soon' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget 2h", USAGE,
+        "invalid value '2h' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget ''", USAGE,
+        "invalid value '' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget", USAGE,
+        "a value is required for '--budget <TIME>'", "`cpudyno --help`"),
+    case("sheet --budget 1s --budget 2s", USAGE,
+        "the argument '--budget <TIME>' cannot be used multiple times", "`cpudyno --help`"),
+    case("sheet --streams avx256_fmaa", USAGE,
+        "invalid value 'avx256_fmaa' for '--streams <IDS>': no such stream",
+        "did you mean `avx256_fma`?"),
+    case("sheet --streams scalar_iadd,avx256_fmaa", USAGE,
+        "invalid value 'avx256_fmaa' for '--streams <IDS>': no such stream",
+        "did you mean `avx256_fma`?"),
+    case("sheet --streams zzz", USAGE,
+        "invalid value 'zzz' for '--streams <IDS>': no such stream", "`cpudyno streams`"),
+    case("sheet --streams ''", USAGE,
+        "invalid value '' for '--streams <IDS>': no such stream", "`cpudyno streams`"),
+    case("sheet --cpus 9999", USAGE,
+        "cannot use CPU 9999: this process may use ", "choose among --cpus "),
+    case("sheet --machine sim:1c --cpus 7", USAGE,
+        "cannot use CPU 7: this process may use 0", "choose among --cpus 0"),
+    case("sheet --cpus 3-1", USAGE,
+        "invalid value '3-1' for '--cpus <LIST>': cannot read `3-1` in CPU list `3-1`: the range",
+        "looks like 0-3,8"),
+    case("sheet --cpus a", USAGE,
+        "invalid value 'a' for '--cpus <LIST>': cannot read `a`", "looks like 0-3,8"),
+    case("sheet --cpus 0,,1", USAGE,
+        "invalid value '0,,1' for '--cpus <LIST>': cannot read ``", "looks like 0-3,8"),
+    case("sheet --cpus 0-4294967295", USAGE,
+        "invalid value '0-4294967295' for '--cpus <LIST>': cannot read", "looks like 0-3,8"),
+    case("sheet --cpus ''", USAGE,
+        "invalid value '' for '--cpus <LIST>': the list names no CPU", "looks like 0-3,8"),
+    case("sheet --json no-such-folder/r.json", USAGE,
+        "cannot write `no-such-folder/r.json`: No such file or directory",
+        "name a file in a folder that you may write to"),
+    case("sheet --json record.json/r.json", USAGE,
+        "cannot write `record.json/r.json`: ", "name a file in a folder"),
+    case("sheet --json folder", USAGE,
+        "cannot write `folder`: is a directory", "name a file in a folder"),
+    case("sheet --json ''", USAGE,
+        "a value is required for '--json <FILE>'", "`cpudyno --help`"),
+    // Not even root may make files there.
+    case("sheet --json /sys/r.json", REFUSED,
+        "cannot write `/sys/r.json`: ", "name a file in a folder that you may write to"),
+    case("sheet --machine sim:nope", USAGE,
+        "cannot find simulated machine `nope`", "machines: sim:1c, "),
+    case("sheet --machine sim:vm2c", USAGE,
+        "cannot find simulated machine `vm2c`", "did you mean `sim:vm-2c`?"),
+    case("sheet --machine FILE", USAGE,
+        "cannot read machine `FILE`: ", "machines: sim:1c, "),
+    case("sheet --width 10", USAGE,
+        "invalid value '10' for '--width <COLUMNS>': 10 is not in 40..=400", "`cpudyno --help`"),
+    case("sheet --width wide", USAGE,
+        "invalid value 'wide' for '--width <COLUMNS>'", "`cpudyno --help`"),
+    case("sheet --format yaml", USAGE,
+        "invalid value 'yaml' for '--format <FORMAT>' [possible values: text, json, csv, markdown]",
+        "`cpudyno --help`"),
+    case("sheet --format jsn", USAGE,
+        "invalid value 'jsn' for '--format <FORMAT>'", "did you mean `json`?"),
+    case("sheet --color sometimes", USAGE,
+        "invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]",
+        "`cpudyno --help`"),
+    case("streams --format json", USAGE,
+        "the list of streams is no record", "--format markdown"),
+];
+
+#[rustfmt::skip] // As above.
+const FILES: &[Case] = &[
+    case("show", USAGE,
+        "the following required arguments were not provided: <FILE>", "`cpudyno --help`"),
+    case("show missing.json", USAGE,
+        "cannot read `missing.json`: No such file or directory", "`cpudyno sheet --json FILE`"),
+    case("show folder", USAGE,
+        "cannot read `folder`: Is a directory", "`cpudyno sheet --json FILE`"),
+    case("show binary", USAGE,
+        "cannot read `binary`: stream did not contain valid UTF-8", "`cpudyno sheet --json FILE`"),
+    case("show empty.json", USAGE,
+        "cannot show `empty.json`: not a record: EOF", "may be cut off"),
+    case("show -", USAGE,
+        "cannot show `-`: not a record: EOF", "may be cut off"),
+    case("show cut.json", USAGE,
+        "cannot show `cut.json`: not a record: EOF", "may be cut off"),
+    case("show other.json", USAGE,
+        "cannot show `other.json`: not a record: it has no `schema`", "`cpudyno sheet --json"),
+    case("show array.json", USAGE,
+        "cannot show `array.json`: not a record: it has no `schema`", "`cpudyno sheet --json"),
+    case("show foreign.json", USAGE,
+        "cannot show `foreign.json`: not a record: its schema is `foreign/1`, expected `cpudyno.",
+        "`cpudyno sheet --json FILE`"),
+    case("show newer.json", USAGE,
+        "cannot show `newer.json`: its schema is `cpudyno.record/2`, and this version reads `",
+        "another version of cpudyno wrote it"),
+    case("show incomplete.json", USAGE,
+        "cannot show `incomplete.json`: the record breaks its schema: missing field `series`",
+        "write it again"),
+    case("show wrong.json", USAGE,
+        "cannot show `wrong.json`: the record breaks its schema: ", "write it again"),
+];
+
+#[test]
+fn wrong_arguments_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    for case in ARGUMENTS {
+        check(case, folder.path());
+    }
+}
+
+#[test]
+fn files_that_are_no_records_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    for case in FILES {
+        check(case, folder.path());
+    }
+}
+
+#[test]
+fn names_with_line_breaks_stay_on_one_line() {
+    let finished = finish(cpudyno(&["show", "two\nlines\u{1b}[31m"]));
+    assert_eq!(finished.code, Some(USAGE));
+    let first = finished.stderr.lines().next().unwrap();
+    assert!(first.starts_with(r"error: cannot read `two\nlines\u{1b}[31m`: "), "{first}");
+    assert_eq!(finished.stderr.lines().count(), 2, "{}", finished.stderr);
+}
+
+#[test]
+fn help_and_version_are_data() {
+    let help = finish(cpudyno(&["--help"])).success();
+    assert!(help.contains("Exit codes:"), "{help}");
+    let version = finish(cpudyno(&["--version"])).success();
+    assert_eq!(version, format!("cpudyno {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Files of every kind that is no record.
+fn prepare(folder: &Path) {
+    let record =
+        finish(cpudyno(&["sheet", "--machine", "sim:1c", "--budget", "1s", "--json", "-"]));
+    let record = record.success();
+    let mut incomplete: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let mut wrong = incomplete.clone();
+    incomplete.as_object_mut().unwrap().remove("series");
+    wrong["run"]["seconds"] = "many".into();
+    fs::create_dir(folder.join("folder")).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
+    write("record.json", record.as_bytes());
+    write("empty.json", b"");
+    write("cut.json", &record.as_bytes()[..record.len() / 2]);
+    write("other.json", b"{\"answer\": 42}\n");
+    write("array.json", b"[1, 2]\n");
+    write("foreign.json", b"{\"schema\": \"foreign/1\"}\n");
+    write("newer.json", record.replacen("cpudyno.record/1", "cpudyno.record/2", 1).as_bytes());
+    write("incomplete.json", incomplete.to_string().as_bytes());
+    write("wrong.json", wrong.to_string().as_bytes());
+    write("binary", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
+}
+
+fn check(case: &Case, folder: &Path) {
+    let Case { args, code, error, hint } = case;
+    let words: Vec<&str> =
+        args.split_whitespace().map(|word| if word == "''" { "" } else { word }).collect();
+    let before = files(folder);
+    let mut command = cpudyno(&words);
+    command.current_dir(folder);
+    let finished = finish(command);
+    let context = format!("cpudyno {args}\n{finished:#?}");
+    assert_eq!(finished.code, Some(*code), "{context}");
+    assert_eq!(finished.stdout, "", "{context}");
+    let lines: Vec<&str> = finished.stderr.lines().collect();
+    let [first, second] = lines[..] else { panic!("not two lines: {context}") };
+    let first = first.strip_prefix("error: ").expect(&context);
+    assert!(first.starts_with(error), "expected: {error}\n{context}");
+    let second = second.strip_prefix("hint: ").expect(&context);
+    assert!(second.contains(hint), "expected: {hint}\n{context}");
+    assert_eq!(files(folder), before, "{context}");
+}
+
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
