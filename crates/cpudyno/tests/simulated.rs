@@ -66,7 +66,7 @@ fn records_keep_their_schema_and_say_simulated() {
 #[test]
 fn everything_that_is_printed_says_simulated() {
     for machine in MACHINES {
-        for format in ["text", "json", "markdown"] {
+        for format in ["text", "json", "markdown", "csv"] {
             let printed = sheet(machine, &["--budget", "1s", "--format", format]);
             assert!(printed.contains("SIMULATED"), "{machine} as {format}");
         }

@@ -2,7 +2,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No simulated machine has that name.
-    #[error("cannot find simulated machine `{name}`{}; known: {known}", hint(*.suggestion))]
+    #[error("cannot find simulated machine `{name}`")]
     UnknownSimulation {
         /// What was asked for, without `sim:`.
         name: String,
@@ -28,8 +28,4 @@ pub enum Error {
         /// The key, and what is wrong with it.
         why: String,
     },
-}
-
-fn hint(suggestion: Option<&'static str>) -> String {
-    suggestion.map(|name| format!(", did you mean `sim:{name}`?")).unwrap_or_default()
 }

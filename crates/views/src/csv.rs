@@ -4,7 +4,7 @@ use model::record::{Outcome, Record, Samples, Series};
 
 use crate::{Error, visible};
 
-const HEADER: [&str; 12] = [
+const HEADER: [&str; 13] = [
     "area",
     "workload",
     "quantity",
@@ -17,11 +17,13 @@ const HEADER: [&str; 12] = [
     "sample",
     "value",
     "unavailable",
+    "simulated",
 ];
 
 /// The samples of a record, one line each; blocks and samples count from 0. Packed samples are
 /// rounded and in ascending order, and their block is empty: packing does not keep it. A series
-/// without numbers gives one line with the reason in the last column.
+/// without numbers gives one line with the reason. The last column names the simulated machine, and is
+/// empty where something was measured.
 pub fn render(record: &Record) -> Result<String, Error> {
     let bytes = write(record).map_err(Error::Csv)?;
     Ok(String::from_utf8(bytes).expect("BUG: CSV written from strings is not UTF-8"))
@@ -30,10 +32,14 @@ pub fn render(record: &Record) -> Result<String, Error> {
 fn write(record: &Record) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;
+    let machine = record.run.simulated.as_ref().map(|name| format!("SIMULATED {name}"));
+    let simulated = visible::text(machine.as_deref().unwrap_or_default());
     for series in &record.series {
         let head = head(series);
-        let mut line =
-            |tail: [&str; 4]| writer.write_record(head.iter().map(String::as_str).chain(tail));
+        let mut line = |tail: [&str; 4]| {
+            let head = head.iter().map(String::as_str);
+            writer.write_record(head.chain(tail).chain([&*simulated]))
+        };
         match &series.outcome {
             Outcome::Unavailable { unavailable } => {
                 let why = visible::text(&format!("{}: {}", unavailable.what, unavailable.why));

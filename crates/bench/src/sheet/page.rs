@@ -92,7 +92,8 @@ fn top_box(record: &Record) -> Block {
         (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
     });
     let plan = &record.run.plan;
-    let measured = format!("CPUs {}: {}", plan.cpus, plan.placement);
+    let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let measured = format!("{word} {}: {}", plan.cpus, plan.placement);
     Block::Box(lines.chain([("Measured".to_owned(), measured.into())]).collect())
 }
 

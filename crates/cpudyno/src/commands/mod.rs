@@ -19,6 +19,10 @@ use crate::failure::{Failure, code};
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Sheet(args) => sheet::run(&machine(cli.machine.as_deref())?, args),
+        Command::Show(_) | Command::Streams(_) if cli.machine.is_some() => {
+            Err(Failure::usage("this command reads no machine")
+                .hint("`cpudyno sheet --machine NAME` does"))
+        }
         Command::Show(args) => show::run(&args),
         Command::Streams(args) => streams::run(&args),
     }
