@@ -40,7 +40,7 @@ fn text(file: &Path) -> Result<String, Failure> {
 fn refused(file: &Path, error: &ReadError) -> Failure {
     let hint = match error {
         ReadError::OtherMajor(_) => "another version of cpudyno wrote it; read it with that one",
-        ReadError::Json(_) | ReadError::Broken(_) => {
+        ReadError::Json(_) | ReadError::Broken(_) | ReadError::Contradiction(_) => {
             "the file may be cut off; write it again: `cpudyno sheet --json FILE`"
         }
         ReadError::NoSchema | ReadError::Foreign(_) => {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Record, SCHEMA};
+use super::{Outcome, Record, SCHEMA, Samples, Series};
 
 /// Why a text is no record that this version can read.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,9 @@ pub enum ReadError {
     /// It claims the schema, but does not keep it.
     #[error("the record breaks its schema: {0}")]
     Broken(serde_json::Error),
+    /// It keeps the schema, but says what no run can have measured.
+    #[error("the record contradicts itself: {0}")]
+    Contradiction(String),
 }
 
 /// Reads a record of the same major schema; fields that this version does not know are ignored.
@@ -40,5 +43,57 @@ pub fn read(text: &str) -> Result<Record, ReadError> {
         Some(_) if major(&schema) != SCHEMA => return Err(ReadError::OtherMajor(schema)),
         Some(_) => {}
     }
-    serde_json::from_value(value).map_err(ReadError::Broken)
+    let record: Record = serde_json::from_value(value).map_err(ReadError::Broken)?;
+    record.series.iter().try_for_each(check)?;
+    Ok(record)
+}
+
+/// What views rely on: packed samples are as many as the summary says, and not more than memory holds.
+fn check(series: &Series) -> Result<(), ReadError> {
+    const SAMPLES_MAX: u64 = 100_000_000;
+    let Outcome::Measured { samples: Samples::Packed { step, packed, .. }, summary } =
+        &series.outcome
+    else {
+        return Ok(());
+    };
+    let count = packed.iter().try_fold(0u64, |sum, (_, count)| sum.checked_add(*count));
+    let count = count.filter(|count| *count == summary.count && *count <= SAMPLES_MAX);
+    if count.is_some() && step.is_finite() && *step > 0.0 {
+        return Ok(());
+    }
+    let Series { workload, quantity, cpu, .. } = series;
+    let text = format!("packed samples of {quantity} of `{workload}` on CPU {cpu}");
+    Err(ReadError::Contradiction(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(step: f64, count: u64) -> Series {
+        let packed = Samples::Packed { step, packed: vec![(7, count)], block_medians: vec![7] };
+        let summary = crate::stats::Summary::of(&[7.0], &[7.0]).unwrap();
+        Series {
+            area: "turbo".to_owned(),
+            workload: "scalar_iadd".to_owned(),
+            quantity: "clock".to_owned(),
+            unit: crate::Unit::Hertz,
+            parameters: std::collections::BTreeMap::new(),
+            cpu: crate::CpuId(0),
+            active: crate::CpuSet::default(),
+            placement_class: None,
+            outcome: Outcome::Measured { samples: packed, summary },
+            fixed_cost: None,
+            disturbance: super::super::Disturbance::default(),
+        }
+    }
+
+    #[test]
+    fn packed_samples_that_nobody_can_have_measured_are_refused() {
+        assert!(check(&series(1.0, 1)).is_ok());
+        for (step, count) in [(1.0, 2), (1.0, u64::MAX), (0.0, 1), (-1.0, 1), (f64::NAN, 1)] {
+            let error = check(&series(step, count)).unwrap_err().to_string();
+            assert!(error.contains("scalar_iadd"), "{error}");
+        }
+    }
 }
