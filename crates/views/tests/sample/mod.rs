@@ -3,8 +3,8 @@
 use model::page::{Align, Bar, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
 use model::record::{
     CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
-    InstrumentState, Machine, Outcome, Plan, Presentation, RateSource, Record, Run, SCHEMA,
-    Samples, Series, Tool, Topology,
+    InstrumentState, Machine, Outcome, Plan, PlannedWorkload, Presentation, RateSource, Record,
+    Run, SCHEMA, Samples, Series, Tool, Topology,
 };
 use model::{CpuId, CpuSet, Finding, Hertz, Known, Obstacle, Severity, Unavailable, Unit};
 
@@ -233,7 +233,7 @@ fn run() -> Run {
             budget_seconds: 30.0,
             cpus: cpus("0-3"),
             placement: "one CPU per core".into(),
-            workloads: vec!["scalar".into(), "avx256_fma".into()],
+            workloads: vec![workload("scalar", None), workload("avx256_fma", Some(256))],
             active_cores: vec![1, 2, 4],
             blocks_planned: 12,
             blocks_done: 12,
@@ -287,4 +287,14 @@ fn instruments() -> Vec<Instrument> {
             }),
         },
     }]
+}
+
+fn workload(id: &str, width_bits: Option<u32>) -> PlannedWorkload {
+    PlannedWorkload {
+        id: id.to_owned(),
+        title: format!("sample of {id}"),
+        kind: "latency".to_owned(),
+        width_bits,
+        ops_per_iteration: 100,
+    }
 }

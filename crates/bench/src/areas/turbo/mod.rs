@@ -9,7 +9,7 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Severity, Unit};
 
-use super::{Area, Cell, Planning, Wishes, stream_parameters};
+use super::{Area, Cell, Planning, Wishes, series_of, stream_parameters};
 use crate::rig::collect::{Quantity, Take};
 use crate::rig::job::Phase;
 use crate::rig::protocol;
@@ -96,26 +96,7 @@ impl Area for Turbo {
     }
 
     fn findings(&self, record: &Record) -> Vec<Finding> {
-        /// Less than this is what clocks do anyway between one minute and the next.
-        const DRIFT_MIN: f64 = 0.02;
-        let Some([low, high]) = read::quiet_drift(record) else { return Vec::new() };
-        let drift = high / low - 1.0;
-        if drift < DRIFT_MIN {
-            return Vec::new();
-        }
-        vec![Finding {
-            id: "turbo.clock-drifts".to_owned(),
-            severity: Severity::Note,
-            about: "core clock".to_owned(),
-            text: format!(
-                "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
-                 ({:.1} %): compare runs by cycles per op, not by MHz",
-                low / 1e6,
-                high / 1e6,
-                drift * 100.0
-            ),
-            remedy: None,
-        }]
+        drifting(record).into_iter().chain(slow_looks(record)).collect()
     }
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
@@ -125,4 +106,53 @@ impl Area for Turbo {
     fn section(&self, record: &Record) -> Vec<Block> {
         section::section(record)
     }
+}
+
+/// The clock moved while nothing but the ruler ran.
+fn drifting(record: &Record) -> Option<Finding> {
+    /// Less than this is what clocks do anyway between one minute and the next.
+    const DRIFT_MIN: f64 = 0.02;
+    let [low, high] = read::quiet_drift(record)?;
+    let drift = high / low - 1.0;
+    (drift >= DRIFT_MIN).then(|| Finding {
+        id: "turbo.clock-drifts".to_owned(),
+        severity: Severity::Note,
+        about: "core clock".to_owned(),
+        text: format!(
+            "without any payload the clock moved between {:.0} and {:.0} MHz during the run \
+                 ({:.1} %): compare runs by cycles per op, not by MHz",
+            low / 1e6,
+            high / 1e6,
+            drift * 100.0
+        ),
+        remedy: None,
+    })
+}
+
+/// One look at the clock in twenty, or more, found much less than the others: what the chain counts as
+/// lost cycles may be a halt or throttled dispatch rather than a lower frequency.
+fn slow_looks(record: &Record) -> Option<Finding> {
+    /// Between this and the median, clocks drift.
+    const RATIO_MAX: f64 = 0.9;
+    let mut cells: Vec<String> = Vec::new();
+    for series in series_of(record, AREA, "clock") {
+        let Some(clock) = series.summary().filter(|c| c.p5 < RATIO_MAX * c.median) else {
+            continue;
+        };
+        let cell = format!("{} with {} active", series.workload, series.active.len());
+        if !cells.iter().any(|known| known.starts_with(&cell)) {
+            cells.push(format!("{cell} ({:.0} of {:.0} MHz)", clock.p5 / 1e6, clock.median / 1e6));
+        }
+    }
+    (!cells.is_empty()).then(|| Finding {
+        id: "turbo.slow-looks".to_owned(),
+        severity: Severity::Note,
+        about: "core clock".to_owned(),
+        text: format!(
+            "one look in twenty found far less than the median under {}: the core halted, was throttled \
+             or was taken away, which the chain counts as lost cycles",
+            cells.join(", ")
+        ),
+        remedy: None,
+    })
 }
