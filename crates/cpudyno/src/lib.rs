@@ -1,6 +1,6 @@
 //! A dynamometer for CPUs, as a library.
 //!
-//! The command `cpudyno` is a thin face of the same crates: [`machine`] reads the machine, [`bench`]
+//! The command `cpudyno` is a thin face of the same crates: [`machine`] reads the machine, [`mod@bench`]
 //! measures it, the answer is a [`model::record::Record`], and [`views`] turn records into text.
 //!
 //! ```no_run

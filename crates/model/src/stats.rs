@@ -108,10 +108,11 @@ impl Summary {
         })
     }
 
-    /// Half the interval's width, relative to the median: the `± x %` of a number.
+    /// The farther end of the interval from the median, relative to it: the `± x %` of a number.
     pub fn relative_uncertainty(&self) -> Option<f64> {
         let [low, high] = self.between_blocks?;
-        (self.median > 0.0).then(|| (high - low) / 2.0 / self.median)
+        let farther = (high - self.median).max(self.median - low).max(0.0);
+        (self.median > 0.0).then(|| farther / self.median)
     }
 }
 

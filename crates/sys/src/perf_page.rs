@@ -119,7 +119,8 @@ impl Page {
         const ATTEMPTS: usize = 1000;
         let lock: &AtomicU32 = self.field(8);
         for _ in 0..ATTEMPTS {
-            let before = lock.load(Ordering::Acquire);
+            let before = lock.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
             let capabilities = self.field::<AtomicU64>(40).load(Ordering::Relaxed);
             let shift = self.field::<AtomicU16>(50).load(Ordering::Relaxed);
             let mult = self.field::<AtomicU32>(52).load(Ordering::Relaxed);

@@ -6,6 +6,7 @@ use model::record::{Disturbance, Outcome, Samples, Series};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
+use super::placement;
 use super::reduce::{PerOp, Reduced};
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
@@ -58,20 +59,21 @@ impl Take {
 }
 
 /// What of a repetition is fixed, where that is known: the median over blocks.
-fn fixed_cost(blocks: &[Block]) -> Option<f64> {
+fn fixed_cost(blocks: &[Option<Block>]) -> Option<f64> {
     let of_block = |block: &Block| match block {
         Block::PerOp(per_op) => per_op.fixed_cost(),
         Block::Samples(_) => None,
     };
-    let fixed: Vec<f64> = blocks.iter().filter_map(of_block).collect();
+    let fixed: Vec<f64> = blocks.iter().flatten().filter_map(of_block).collect();
     model::stats::median(&fixed).map(rounded)
 }
 
 /// The samples of all blocks.
-fn samples(blocks: &[Block]) -> Vec<Vec<f64>> {
-    let of_block = |block: &Block| match block {
-        Block::Samples(samples) => samples.clone(),
-        Block::PerOp(per_op) => per_op.samples(),
+fn samples(blocks: &[Option<Block>]) -> Vec<Vec<f64>> {
+    let of_block = |block: &Option<Block>| match block {
+        Some(Block::Samples(samples)) => samples.clone(),
+        Some(Block::PerOp(per_op)) => per_op.samples(),
+        None => Vec::new(),
     };
     blocks.iter().map(|block| of_block(block).into_iter().map(rounded).collect()).collect()
 }
@@ -107,7 +109,7 @@ pub struct Key {
 struct Entry {
     quantities: &'static [Quantity],
     /// By quantity.
-    blocks: Vec<Vec<Block>>,
+    blocks: Vec<Vec<Option<Block>>>,
     /// By quantity: how many blocks were held back.
     contended: Vec<u64>,
     deviations: Vec<f64>,
@@ -115,6 +117,9 @@ struct Entry {
     polled_ticks: u64,
     lost_ticks: u64,
 }
+
+/// The class of CPUs that share a core.
+const SAME_CORE: &str = placement::Class::SameCore.word();
 
 /// Gathers samples.
 #[derive(Default)]
@@ -145,12 +150,11 @@ impl Collector {
         });
         entry.deviations.extend(reduced.witness_deviation);
         for (index, quantity) in quantities.iter().enumerate() {
-            let Some(block) = quantity.take.block(reduced) else { continue };
-            if quantity.guarded && reduced.contended() {
-                entry.contended[index] += 1;
-            } else {
-                entry.blocks[index].push(block);
-            }
+            let block = quantity.take.block(reduced);
+            let rejected = quantity.guarded && reduced.contended();
+            entry.contended[index] += u64::from(block.is_some() && rejected);
+            // A block that is held back keeps its place, so that CPUs can be compared block by block.
+            entry.blocks[index].push(block.filter(|_| !rejected));
         }
         entry.note(raw, reduced.contended());
     }
@@ -163,6 +167,8 @@ impl Collector {
             for (index, quantity) in entry.quantities.iter().enumerate() {
                 let outcome = entry.outcome(index, &key, no_ruler.get(&key.cpu), many);
                 let mut disturbance = entry.disturbance;
+                disturbance.witness_deviation =
+                    model::stats::median(&entry.deviations).map(rounded);
                 if !quantity.guarded {
                     disturbance.contended_blocks = 0;
                 }
@@ -189,7 +195,7 @@ impl Collector {
             Block::Samples(samples) => samples.len(),
             Block::PerOp(per_op) => per_op.repetitions.len(),
         };
-        self.entries.values().flat_map(|entry| &entry.blocks).flatten().map(size).sum()
+        self.entries.values().flat_map(|entry| &entry.blocks).flatten().flatten().map(size).sum()
     }
 }
 
@@ -233,12 +239,15 @@ impl Entry {
         let quantity = &self.quantities[index];
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
         let contended = self.contended[index];
+        let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));
+        if contended > 0 && shared {
+            let why = "contended: some of these CPUs share a core, as the placement probe says";
+            return Unavailable::new(Obstacle::Measurement, what, why)
+                .with_remedy("measure one CPU of each core: --cpus LIST");
+        }
         if contended > 0 {
-            let deviation = model::stats::median(&self.deviations).unwrap_or(0.0) * 100.0;
-            let why = format!(
-                "contended: beside the payload the add chain reads {deviation:+.2} % against the \
-                 multiply chain in all {contended} blocks, so something else uses the core"
-            );
+            let why = "contended: in all blocks the add chain beside the payload disagreed with the \
+                       multiply chain by more than 0.25 %, so something else uses the core";
             return Unavailable::new(Obstacle::Measurement, what, why)
                 .with_remedy("run again when the machine, or its SMT sibling, is idle");
         }

@@ -69,7 +69,7 @@ pub enum Class {
 
 impl Class {
     /// The word in records.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Class::SameCore => "same-core",
             Class::SameCache => "same-cache",

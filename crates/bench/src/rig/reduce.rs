@@ -127,7 +127,7 @@ impl Net<'_> {
             What::Witness => self.fixed.witness,
             What::Payload | What::Null | What::Watch => 0.0,
         };
-        (self.length(stamp) - fixed) / self.iterations(stamp) as f64
+        self.length(stamp) / (self.iterations(stamp) as f64 + fixed)
     }
 
     /// Ticks per iteration of the rulers right before and right after.
@@ -197,7 +197,7 @@ pub fn fixed(raw: &RawMember, job: &Repeat) -> Option<Fixed> {
             .filter_map(|(phase, raw)| {
                 let net = Net { phase, raw, null, fixed: Fixed::default(), settled: 0 };
                 let [once, twice] = [median_length(&net, what, 1)?, median_length(&net, what, 2)?];
-                Some(2.0 * once - twice)
+                Some((2.0 * once - twice) / slope(&net, what).filter(|ticks| *ticks > 0.0)?)
             })
             .collect();
         stats::median(&fixed)
@@ -252,7 +252,7 @@ fn clock_samples(net: &Net<'_>, ruler_cycles: Option<f64>, hertz: f64) -> Vec<f6
     let Some(cycles) = ruler_cycles else { return Vec::new() };
     net.stamps(What::Ruler)
         .map(|stamp| cycles / net.per_iteration(stamp) * hertz)
-        .filter(|clock| clock.is_finite())
+        .filter(|clock| clock.is_finite() && *clock > 0.0)
         .collect()
 }
 

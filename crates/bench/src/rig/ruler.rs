@@ -13,7 +13,8 @@ use super::executor::{Executor, RunError};
 use super::job::{Member, Repeat, Tools};
 use super::{protocol, reduce};
 
-/// Ticks of a repetition that do not grow with its ops, beyond those of the empty one.
+/// What of a repetition does not grow with its iterations, beyond the empty one; counted in iterations,
+/// because it takes longer where the clock is lower.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Fixed {
     /// Of the multiply chain.
@@ -90,11 +91,11 @@ fn calibrate_one(
     }
     let median = model::stats::median(&seen);
     let why = match median {
-        Some(median) => format!(
-            "on CPU {cpu} a multiply takes {median:.3} add cycles, no whole number within 0.5 % in \
-             {ATTEMPTS_MAX} attempts: something else uses the core"
+        Some(_) => format!(
+            "a multiply takes no whole number of add cycles within 0.5 % in {ATTEMPTS_MAX} attempts: \
+             something else uses the core"
         ),
-        None => format!("on CPU {cpu} the rulers took no time that the clock can see"),
+        None => "the rulers took no time that the clock can see".to_owned(),
     };
     Ok(Err(Unavailable::new(Obstacle::Measurement, "core clock", why)
         .with_remedy("run again when the machine, or its SMT sibling, is idle")))

@@ -9,12 +9,14 @@ use model::record::{
     Conditions, Disturbance, Fact, Instrument, Outcome, Plan, PlannedWorkload, Record, Run, SCHEMA,
     Samples, Series, Tool,
 };
+use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::sweep::{Own, Swept};
 use super::{Program, Request, findings};
 use crate::areas::{AREAS, Cell};
 use crate::rig::placement::{self, Placement};
+use crate::rig::protocol;
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -56,7 +58,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler);
-    series.extend(absent_series(program, &plan));
+    series.extend(absent_series(program, &plan, &series));
     series.extend(own_series(run.own, run.probes));
     let mut record = Record {
         schema: SCHEMA.to_owned(),
@@ -136,7 +138,11 @@ fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
         ([], _) | (_, None) => InstrumentState::Unavailable {
             unavailable: parts.run.rulers.values().find_map(|r| r.clone().err()).unwrap_or_else(
                 || {
-                    let why = "the run ended before it was calibrated";
+                    let why = if parts.program.cells.is_empty() {
+                        "none of the streams could be run"
+                    } else {
+                        "the run ended before it was calibrated"
+                    };
                     Unavailable::new(Obstacle::Measurement, "core clock", why)
                 },
             ),
@@ -171,26 +177,55 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 }
 
 /// A series without numbers for everything that was not measured at all.
-fn absent_series(program: &Program, plan: &Plan) -> Vec<Series> {
+fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
     let alone: Vec<CpuId> = vec![first];
     let cannot = program
         .absent
         .iter()
         .flat_map(|(area, workload, reason)| series_without(*area, workload, &alone, reason));
+    let remedy = more_time(program, plan);
     let no_time = program.left_out.iter().flat_map(|planned| {
         let Cell { load, cpus, .. } = &planned.cell;
-        let count = cpus.len();
-        let needed = plan.budget_seconds * 2.0;
         let reason = Unavailable::new(
             Obstacle::Measurement,
-            format!("{} with {count} active", load.id),
+            format!("{} with {} active", load.id, cpus.len()),
             format!("five blocks of it did not fit into half of {} s", plan.budget_seconds),
         )
-        .with_remedy(format!("give it more time: --budget {needed}s"));
+        .with_remedy(remedy.as_str());
         series_without(planned.area, load.id, cpus, &reason)
     });
-    cannot.chain(no_time).collect()
+    let stopped = program.cells.iter().filter(|planned| {
+        let active: CpuSet = planned.cell.cpus.iter().copied().collect();
+        let of_cell = |series: &Series| {
+            series.area == AREAS[planned.area].id()
+                && series.workload == planned.cell.load.id
+                && series.active == active
+        };
+        !measured.iter().any(of_cell)
+    });
+    let stopped = stopped.flat_map(|planned| {
+        let Cell { load, cpus, .. } = &planned.cell;
+        let what = format!("{} with {} active", load.id, cpus.len());
+        let why = "the run was stopped before";
+        let reason = Unavailable::new(Obstacle::Measurement, what, why);
+        series_without(planned.area, load.id, cpus, &reason)
+    });
+    cannot.chain(no_time).chain(stopped).collect()
+}
+
+/// The budget that everything would fit into.
+fn more_time(program: &Program, plan: &Plan) -> String {
+    /// As long as `--budget` may be.
+    const BUDGET_MAX: f64 = 3600.0;
+    let all = program.cells.iter().chain(&program.left_out);
+    let block = all.map(|planned| protocol::duration(&planned.cell.phases).0).sum::<f64>();
+    // Five blocks within half of it, and a tenth for probes and calibration.
+    let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(plan.budget_seconds).ceil();
+    if needed > BUDGET_MAX {
+        return "measure fewer at once: --cpus LIST or --streams IDS".to_owned();
+    }
+    format!("give it more time: --budget {needed:.0}s")
 }
 
 fn series_without(

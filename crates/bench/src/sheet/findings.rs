@@ -80,17 +80,15 @@ fn interrupted(record: &Record) -> Option<Finding> {
 }
 
 fn few_blocks(record: &Record) -> Option<Finding> {
-    let done = record.run.plan.blocks_done;
-    if done >= BLOCKS_FOR_INTERVAL as u64 {
+    let plan = &record.run.plan;
+    let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
+    if enough || plan.blocks_planned == 0 || record.run.interrupted.is_some() {
         return None;
     }
+    let done = plan.blocks_done;
     let text = format!("only {done} blocks were completed: numbers have no interval");
-    Some(finding(
-        "run.few-blocks",
-        Severity::Warning,
-        text,
-        Some("give it more time: --budget 30s"),
-    ))
+    let remedy = format!("give it more time: --budget {:.0}s", plan.budget_seconds * 2.0);
+    Some(finding("run.few-blocks", Severity::Warning, text, Some(&remedy)))
 }
 
 /// Series of areas; the rig's own are not disturbed by what they measure.
@@ -106,10 +104,12 @@ fn threads(record: &Record) -> impl Iterator<Item = &Series> {
 fn contended(record: &Record) -> Option<Finding> {
     /// Fewer contended blocks than this are everyday noise, and named in the series alone.
     const SHARE_MIN: f64 = 0.05;
-    let guarded: Vec<&Series> = measured(record).filter(|s| s.quantity == "clock").collect();
-    let blocks = record.run.plan.blocks_done * guarded.len() as u64;
-    let contended: u64 = guarded.iter().map(|s| s.disturbance.contended_blocks).sum();
-    let share = contended as f64 / blocks.max(1) as f64;
+    let (mut contended, mut blocks) = (0, 0);
+    for series in measured(record).filter(|series| series.quantity == "clock") {
+        contended += series.disturbance.contended_blocks;
+        blocks += series.summary().map_or(0, |summary| summary.blocks);
+    }
+    let share = contended as f64 / (contended + blocks).max(1) as f64;
     if share < SHARE_MIN {
         return None;
     }
@@ -178,7 +178,8 @@ fn left_out(record: &Record) -> Option<Finding> {
         model::record::Outcome::Unavailable { unavailable } => unavailable.remedy.as_deref(),
         model::record::Outcome::Measured { .. } => None,
     });
-    let remedy = left.into_iter().find(|remedy| remedy.starts_with("give it more time"))?;
+    let mut left = left.into_iter();
+    let remedy = left.find(|remedy| remedy.starts_with("give it more time"))?;
     let text = "some cells did not fit into the budget; each says so".to_owned();
     Some(finding("run.left-out", Severity::Note, text, Some(remedy)))
 }

@@ -105,35 +105,31 @@ fn trust(record: &Record) -> Text {
         Some(Severity::Warning) => ("usable with care", Tone::Warning),
         Some(Severity::Note) | None => ("quiet", Tone::Good),
     };
+    let measured = |series: &Series| series.area != "rig" && series.summary().is_some();
+    if !record.series.iter().any(measured) {
+        return Text::toned("Trust: nothing was measured.", Tone::Serious);
+    }
     let mut parts = Vec::new();
-    if let Some(noise) = noise(record) {
-        parts.push(format!("cycles per op repeat within {:.2} %", noise * 100.0));
+    if let Some((typical, worst)) = noise(record) {
+        let (typical, worst) = (typical * 100.0, worst * 100.0);
+        parts
+            .push(format!("cycles per op known to {typical:.2} %, of the worst cell {worst:.2} %"));
     }
     if let Some(lost) = lost_share(record) {
         parts.push(format!("{:.2} % of time lost in gaps", lost * 100.0));
     }
     parts.extend(disturbed(record, "disturbance.steal", "steal"));
     parts.extend(disturbed(record, "disturbance.thermal_core", "thermal throttles"));
-    if parts.is_empty() {
-        parts.push("nothing was measured".to_owned());
-    }
     Text::toned(format!("Trust: {word} ({}).", parts.join(", ")), tone)
 }
 
-/// Half the spread between blocks of the serial streams' cycles per op, the median over streams.
-fn noise(record: &Record) -> Option<f64> {
-    let serial = |series: &&Series| {
-        let planned = record.run.plan.workload(&series.workload);
-        let latency = planned.is_some_and(|planned| planned.kind == "latency");
-        series.quantity == "cycles_per_op" && latency
-    };
-    let spreads: Vec<f64> = record
-        .series
-        .iter()
-        .filter(serial)
-        .filter_map(|series| series.summary()?.relative_uncertainty())
-        .collect();
-    model::stats::median(&spreads)
+/// The `±` of cycles per op, of the middle and of the worst cell.
+fn noise(record: &Record) -> Option<(f64, f64)> {
+    let cycles = record.series.iter().filter(|series| series.quantity == "cycles_per_op");
+    let spreads: Vec<f64> =
+        cycles.filter_map(|series| series.summary()?.relative_uncertainty()).collect();
+    let worst = spreads.iter().copied().fold(0.0, f64::max);
+    Some((model::stats::median(&spreads)?, worst))
 }
 
 fn disturbed(record: &Record, id: &str, name: &str) -> Option<String> {
@@ -224,12 +220,13 @@ fn instruments(record: &Record) -> Block {
         ]),
     };
     Block::Table(Table {
-        caption: "instruments: smallest step and cost of one reading, as measured in this run"
+        caption: "instruments: smallest difference seen between two readings (the step is no \
+                  greater), and the cost of one"
             .to_owned(),
         columns: vec![
             ("instrument".to_owned(), Align::Left),
             ("measures".to_owned(), Align::Left),
-            ("step".to_owned(), Align::Right),
+            ("difference".to_owned(), Align::Right),
             ("own cost".to_owned(), Align::Right),
             ("rate".to_owned(), Align::Right),
         ],

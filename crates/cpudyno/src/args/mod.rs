@@ -6,7 +6,7 @@ mod show;
 mod streams;
 
 pub(crate) use common::{Colour, Format, Look};
-pub(crate) use sheet::SheetArgs;
+pub(crate) use sheet::{SheetArgs, Stream};
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 

@@ -8,7 +8,7 @@ use bench::sheet::{Progress, Request, SheetError};
 use machine::Machine;
 
 use super::{presentation, render};
-use crate::args::{Format, SheetArgs};
+use crate::args::{Format, SheetArgs, Stream};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
@@ -25,7 +25,7 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     let request = Request {
         budget,
         cpus,
-        streams: streams.map(|streams| streams.into_iter().map(|stream| stream.0).collect()),
+        streams: streams.map(once_each),
         command: command(),
         presentation: presentation(&look),
     };
@@ -51,6 +51,17 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     output::data(&render(&record, look.format, request.presentation)?)?;
     written?;
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+}
+
+/// Streams that were asked for twice, or by id and alias, are measured once.
+fn once_each(asked: Vec<Stream>) -> Vec<&'static kernels::StreamRow> {
+    let mut rows: Vec<&'static kernels::StreamRow> = Vec::new();
+    for Stream(row) in asked {
+        if !rows.iter().any(|known| known.id == row.id) {
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).

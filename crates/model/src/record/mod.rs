@@ -363,6 +363,9 @@ pub struct Disturbance {
     /// Time lost in gaps, as a share of the time polled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_share: Option<f64>,
+    /// How far the add chain was from one cycle per add beside the payload, the median over blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness_deviation: Option<f64>,
     /// Blocks whose warm-up ended by its time limit, not because timings agreed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsettled_blocks: u64,

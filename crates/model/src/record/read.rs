@@ -71,7 +71,8 @@ mod tests {
     use super::*;
 
     fn series(step: f64, count: u64) -> Series {
-        let packed = Samples::Packed { step, packed: vec![(7, count)], block_medians: vec![7] };
+        let packed =
+            Samples::Packed { step, packed: vec![(7, count)], block_medians: vec![(0, 7.0)] };
         let summary = crate::stats::Summary::of(&[7.0], &[7.0]).unwrap();
         Series {
             area: "turbo".to_owned(),

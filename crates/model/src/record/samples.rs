@@ -9,7 +9,7 @@ use crate::stats::{Summary, median};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Samples {
-    /// Every sample as it was, block by block.
+    /// Every sample as it was, block by block; blocks that were held back are empty.
     Plain(Vec<Vec<f64>>),
     /// Counts of rounded samples.
     Packed {
@@ -17,8 +17,8 @@ pub enum Samples {
         step: f64,
         /// Bin number (sample / step, rounded) and how many samples fell into it, ascending.
         packed: Vec<(i64, u64)>,
-        /// The bin number of each block's median.
-        block_medians: Vec<i64>,
+        /// The number of each block that has samples, and its median, not rounded.
+        block_medians: Vec<(u64, f64)>,
     },
 }
 
@@ -34,14 +34,21 @@ impl Samples {
         }
     }
 
+    /// The number of each block that has samples, and its median, in the order of measuring.
+    pub fn numbered_medians(&self) -> Vec<(u64, f64)> {
+        match self {
+            Samples::Plain(blocks) => {
+                let numbered =
+                    |(number, block): (usize, &Vec<f64>)| Some((number as u64, median(block)?));
+                blocks.iter().enumerate().filter_map(numbered).collect()
+            }
+            Samples::Packed { block_medians, .. } => block_medians.clone(),
+        }
+    }
+
     /// The median of each block that has samples, in the order of measuring.
     pub fn block_medians(&self) -> Vec<f64> {
-        match self {
-            Samples::Plain(blocks) => blocks.iter().filter_map(|b| median(b)).collect(),
-            Samples::Packed { step, block_medians, .. } => {
-                block_medians.iter().map(|&bin| bin as f64 * step).collect()
-            }
-        }
+        self.numbered_medians().into_iter().map(|(_, median)| median).collect()
     }
 
     /// The same samples rounded to `step` and counted.
@@ -54,7 +61,7 @@ impl Samples {
         Samples::Packed {
             step,
             packed: bins.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect(),
-            block_medians: self.block_medians().into_iter().map(bin).collect(),
+            block_medians: self.numbered_medians(),
         }
     }
 
@@ -73,8 +80,16 @@ mod tests {
         let plain = Samples::Plain(vec![vec![1.002, 0.999, 1.31], vec![2.0]]);
         let packed = plain.packed(0.01);
         assert_eq!(packed.all(), vec![1.0, 1.0, 1.31, 2.0]);
-        assert_eq!(packed.block_medians(), vec![1.0, 2.0]);
+        assert_eq!(packed.block_medians(), vec![1.002, 2.0]);
         assert_eq!(packed.summary().unwrap().count, 4);
+    }
+
+    #[test]
+    fn blocks_keep_their_numbers_when_one_is_empty() {
+        let plain = Samples::Plain(vec![vec![1.0], vec![], vec![3.0]]);
+        assert_eq!(plain.numbered_medians(), [(0, 1.0), (2, 3.0)]);
+        assert_eq!(plain.packed(0.5).numbered_medians(), [(0, 1.0), (2, 3.0)]);
+        assert_eq!(plain.summary().unwrap().blocks, 2);
     }
 
     #[test]

@@ -133,20 +133,17 @@ fn times(record: &Record) -> impl Iterator<Item = &Series> {
 /// Above this many CPUs the table shows the extremes and the middle; the record has all.
 const CPUS_SHOWN_MAX: usize = 8;
 
-/// All rows, or those with the least, the middle and the greatest time.
+/// All rows with a number, or those with the least, the middle and the greatest time.
 fn shown<'a, 'b>(
     rows: &'b [(&'a Series, Option<&'a Series>)],
 ) -> Vec<&'b (&'a Series, Option<&'a Series>)> {
-    if rows.len() <= CPUS_SHOWN_MAX {
-        return rows.iter().collect();
-    }
     let median = |row: &(&Series, Option<&Series>)| row.0.summary().map(|s| s.median);
     let mut known: Vec<_> = rows.iter().filter(|row| median(row).is_some()).collect();
-    known.sort_by(|a, b| median(a).partial_cmp(&median(b)).unwrap_or(std::cmp::Ordering::Equal));
-    match known.as_slice() {
-        [least, .., greatest] => vec![*least, known[known.len() / 2], *greatest],
-        few => few.to_vec(),
+    if known.len() <= CPUS_SHOWN_MAX {
+        return known;
     }
+    known.sort_by(|a, b| median(a).partial_cmp(&median(b)).unwrap_or(std::cmp::Ordering::Equal));
+    vec![known[0], known[known.len() / 2], known[known.len() - 1]]
 }
 
 fn table(rows: &[(&Series, Option<&Series>)]) -> Block {
@@ -169,11 +166,14 @@ fn table(rows: &[(&Series, Option<&Series>)]) -> Block {
         ]
     };
     let shown = shown(rows);
-    let notes = if shown.len() < rows.len() {
-        vec![format!("least, middle and greatest of {} CPUs; the record has all", rows.len())]
-    } else {
-        Vec::new()
-    };
+    let known = rows.iter().filter(|row| row.0.summary().is_some()).count();
+    let mut notes = Vec::new();
+    if shown.len() < known {
+        notes.push(format!("least, middle and greatest of {known} CPUs; the record has all"));
+    }
+    if known < rows.len() {
+        notes.push(format!("{known} of {} CPUs were measured", rows.len()));
+    }
     Block::Table(Table {
         caption: "PAUSE, each CPU alone; counted as executed".to_owned(),
         columns: vec![

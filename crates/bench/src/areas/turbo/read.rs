@@ -1,5 +1,7 @@
 //! Reading the area's series back out of a record.
 
+use std::collections::BTreeMap;
+
 use model::Unavailable;
 use model::record::{Outcome, Record, Series};
 use model::stats::{Summary, median};
@@ -25,15 +27,13 @@ pub(super) fn workloads(record: &Record) -> Vec<&str> {
     in_order(series_of(record, AREA, "clock").map(|series| series.workload.as_str()))
 }
 
-/// The numbers of active cores, ascending.
+/// The numbers of active cores that were planned, ascending.
 pub(super) fn active_counts(record: &Record) -> Vec<usize> {
-    let mut counts: Vec<usize> = series_of(record, AREA, "clock")
-        .filter(|series| series.summary().is_some())
-        .map(|series| series.active.len())
-        .collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts
+    let planned = record.run.plan.active_cores.iter().map(|count| *count as usize);
+    let has_series = |count: &usize| {
+        series_of(record, AREA, "clock").any(|series| series.active.len() == *count)
+    };
+    planned.filter(has_series).collect()
 }
 
 /// Distinct values in the order of their first appearance.
@@ -66,8 +66,8 @@ pub(super) fn pooled(
     let of_class = cell.iter().filter(|series| series.placement_class == *class);
     let of_cpus: Vec<_> = of_class.filter_map(|series| series.samples()).collect();
     let samples: Vec<f64> = of_cpus.iter().flat_map(|samples| samples.all()).collect();
-    let medians: Vec<Vec<f64>> = of_cpus.iter().map(|samples| samples.block_medians()).collect();
-    match Summary::of(&samples, &together(&medians)) {
+    let medians = of_cpus.iter().flat_map(|samples| samples.numbered_medians());
+    match Summary::of(&samples, &together(medians)) {
         Some(summary) => Some(Pooled::Measured { summary, class: class.clone() }),
         None => cell.iter().find_map(|series| match &series.outcome {
             Outcome::Unavailable { unavailable } => Some(Pooled::Absent(unavailable.clone())),
@@ -77,16 +77,15 @@ pub(super) fn pooled(
 }
 
 /// CPUs that were measured together are no independent blocks: of each block the median over CPUs.
-fn together(medians: &[Vec<f64>]) -> Vec<f64> {
-    let blocks = medians.iter().map(Vec::len).max().unwrap_or(0);
-    let of_block = |block: usize| {
-        let over_cpus: Vec<f64> = medians.iter().filter_map(|m| m.get(block)).copied().collect();
-        median(&over_cpus)
-    };
-    (0..blocks).filter_map(of_block).collect()
+fn together(medians: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
+    let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (block, of_cpu) in medians {
+        blocks.entry(block).or_default().push(of_cpu);
+    }
+    blocks.values().filter_map(|over_cpus| median(over_cpus)).collect()
 }
 
-/// The summary of a cell, where it has one.
+/// The summary of a cell, where it has one to calculate with: clocks and cycles are positive.
 pub(super) fn summary(
     record: &Record,
     quantity: &str,
@@ -94,7 +93,7 @@ pub(super) fn summary(
     active: usize,
 ) -> Option<Summary> {
     match pooled(record, quantity, workload, active)? {
-        Pooled::Measured { summary, .. } => Some(summary),
+        Pooled::Measured { summary, .. } => Some(summary).filter(|summary| summary.median > 0.0),
         Pooled::Absent(_) => None,
     }
 }

@@ -135,7 +135,7 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
     let mut columns = header("stream", &ends);
     columns.insert(1, ("kind".to_owned(), Align::Left));
     Block::Table(Table {
-        caption: "core cycles per op, median ± half the spread between blocks (lower is better)"
+        caption: "core cycles per op, median ± its 95 % interval between blocks (lower is better)"
             .to_owned(),
         columns,
         rows,
@@ -162,7 +162,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
             let change = (together.median / alone.median - 1.0) * 100.0;
             sentences.push(
                 format!(
-                    "All {most} cores together run it at {} MHz: {change:+.1} %.",
+                    "{most} cores together run it at {} MHz: {change:+.1} %.",
                     mhz(together.median)
                 )
                 .into(),

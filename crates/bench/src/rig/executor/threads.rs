@@ -46,14 +46,12 @@ impl<P: Probe> Threads<P> {
             for (index, &cpu) in cpus.iter().enumerate() {
                 let thread = std::thread::Builder::new().name(format!("cpu {cpu}"));
                 let begun = thread.spawn_scoped(scope, move || {
-                    let pinned =
-                        sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source });
-                    let result = pinned.and_then(|()| {
-                        meeting.wait()?;
-                        body(index, meeting)
-                    });
-                    // Whoever fails must not leave the others waiting for it.
-                    result.inspect_err(|_| meeting.abandon())
+                    let attendance = Attendance(meeting);
+                    sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
+                    meeting.wait()?;
+                    let result = body(index, meeting)?;
+                    attendance.kept();
+                    Ok(result)
                 });
                 match begun {
                     Ok(thread) => threads.push(thread),
@@ -124,6 +122,22 @@ struct Meeting<'a> {
     arrived: AtomicU64,
     abandoned: AtomicBool,
     stop: &'a Stop,
+}
+
+/// Whoever leaves early, by an error or by a panic, must not leave the others waiting for it.
+struct Attendance<'a>(&'a Meeting<'a>);
+
+impl Attendance<'_> {
+    /// Nobody waits for this thread any more.
+    fn kept(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
 }
 
 impl<'a> Meeting<'a> {
@@ -296,7 +310,7 @@ impl<'a, P: Probe> Worker<'a, P> {
     fn watch(&mut self, ticks: u64) -> Interval {
         let begun = self.probe.stamp();
         let mut last = begun;
-        while last - begun < ticks {
+        while last.saturating_sub(begun) < ticks && !self.meeting.given_up() {
             let now = self.probe.stamp();
             let step = now.saturating_sub(last);
             if step > self.gap_short {
@@ -305,7 +319,7 @@ impl<'a, P: Probe> Worker<'a, P> {
             }
             last = now;
         }
-        self.gaps.polled += last - begun;
+        self.gaps.polled += last.saturating_sub(begun);
         Interval { start: Ticks::new(last), end: Ticks::new(last) }
     }
 
@@ -333,6 +347,8 @@ impl<'a, P: Probe> Worker<'a, P> {
     fn sized(&self, call: Call, target: u64) -> u64 {
         /// The least of a few is the one that nothing interrupted.
         const TRIES: usize = 4;
+        /// A clock that stands still must not keep us: no kernel does more in a tenth of a second.
+        const ITERATIONS_MAX: u64 = 1 << 24;
         let fastest = |iterations| {
             let lengths = (0..TRIES).map(|_| self.repetition(call, iterations).length().count());
             lengths.min().unwrap_or(1).max(1)
@@ -341,8 +357,8 @@ impl<'a, P: Probe> Worker<'a, P> {
         loop {
             let length = fastest(iterations);
             // Half of the target is enough to extrapolate from: stamps cost a few per cent of it.
-            if length * 2 >= target {
-                return (iterations * target / length).max(1);
+            if length * 2 >= target || iterations >= ITERATIONS_MAX || self.meeting.given_up() {
+                return (iterations * target / length).clamp(1, ITERATIONS_MAX);
             }
             iterations *= 2;
         }
@@ -369,7 +385,7 @@ impl<'a, P: Probe> Worker<'a, P> {
             if agreeing >= AGREEING {
                 return true;
             }
-            if interval.end.count() - begun > limit || self.meeting.given_up() {
+            if interval.end.count().saturating_sub(begun) > limit || self.meeting.given_up() {
                 return false;
             }
         }
