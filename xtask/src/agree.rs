@@ -144,8 +144,14 @@ enum Verdict {
 }
 
 impl Comparison {
+    /// Latency cells that have a number in one run only, or in none.
+    fn cycles_missing(&self) -> usize {
+        self.not_compared.iter().filter(|(key, _)| key.quantity == Quantity::Cycles).count()
+    }
+
     fn verdict(&self) -> Verdict {
-        if self.cycles.is_empty() {
+        // A few cells that agree say nothing of many that could not be compared.
+        if self.cycles.is_empty() || self.cycles.len() < self.cycles_missing() {
             Verdict::NothingCompared
         } else if self.cycles.iter().all(Pair::agrees) {
             Verdict::Agree
@@ -281,9 +287,13 @@ fn conclusion(comparison: &Comparison) -> String {
     let drift = drift.map_or_else(String::new, |drift| {
         format!("; the clock drifted by up to {} between the runs", percent(drift))
     });
+    let missing = match comparison.cycles_missing() {
+        0 => String::new(),
+        missing => format!("; {missing} more could not be compared"),
+    };
     format!(
         "{agreeing} of {} latency cells agree within {}; the largest difference is {} \
-         ({}, {} active, cpu {}){drift}",
+         ({}, {} active, cpu {}){missing}{drift}",
         comparison.cycles.len(),
         percent(TOLERANCE),
         percent(size(&worst)),

@@ -24,6 +24,8 @@ pub struct Reduced {
     pub clock: Vec<f64>,
     /// Hertz of the core with nothing but the ruler, before the payload.
     pub quiet_clock: Vec<f64>,
+    /// The same right after the payload, whose licence may still hold the clock down.
+    pub clock_after: Vec<f64>,
     /// Cycles that repetitions of the payload took.
     pub cycles: PerOp,
     /// Seconds that repetitions of the payload took.
@@ -232,8 +234,9 @@ pub fn reduce(
             null: null.unwrap_or(0.0),
         };
         match phase.purpose {
-            // After a payload its licence may still hold the clock down.
-            Purpose::Quiet if index > 0 => {}
+            Purpose::Quiet if index > 0 => {
+                reduced.clock_after = clock_samples(&net, ruler_cycles, hertz);
+            }
             Purpose::Quiet => reduced.quiet_clock = clock_samples(&net, ruler_cycles, hertz),
             Purpose::Sandwich => reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz)),
             Purpose::Ratio => ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz),

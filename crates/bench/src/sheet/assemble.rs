@@ -277,6 +277,7 @@ fn own_series(
     for (cpu, own) in own {
         all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], own.repetition));
         all.extend(series("ruler", "quiet_clock", Unit::Hertz, &[cpu], own.quiet_clock));
+        all.extend(series("ruler", "clock_after", Unit::Hertz, &[cpu], own.clock_after));
     }
     for (pair, probes) in probes {
         let blocks =

@@ -40,12 +40,15 @@ pub(super) struct Own {
     pub(super) repetition: Vec<Vec<f64>>,
     /// Hertz with nothing but the ruler, while no other core is active.
     pub(super) quiet_clock: Vec<Vec<f64>>,
+    /// The same right after a payload.
+    pub(super) clock_after: Vec<Vec<f64>>,
 }
 
 impl Own {
     fn begin_block(&mut self) {
         self.repetition.push(Vec::new());
         self.quiet_clock.push(Vec::new());
+        self.clock_after.push(Vec::new());
     }
 
     fn note(&mut self, reduced: &reduce::Reduced, alone: bool) {
@@ -55,8 +58,9 @@ impl Own {
         let last = self.repetition.len() - 1;
         self.repetition[last].extend(reduced.null_seconds.map(rounded));
         // With other cores active the clock is another one: those samples say nothing of drift.
-        let clock = model::stats::median(&reduced.quiet_clock).filter(|_| alone);
-        self.quiet_clock[last].extend(clock.map(rounded));
+        let median = |clock| model::stats::median(clock).filter(|_| alone).map(rounded);
+        self.quiet_clock[last].extend(median(&reduced.quiet_clock));
+        self.clock_after[last].extend(median(&reduced.clock_after));
     }
 }
 

@@ -132,6 +132,11 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
             [Text::from(*workload), Text::from(kind)].into_iter().chain(cells).collect()
         })
         .collect();
+    let between = counts.len().saturating_sub(ends.len());
+    let notes = match between {
+        0 => Vec::new(),
+        _ => vec![format!("{between} numbers of active cores between are in the record")],
+    };
     let mut columns = header("stream", &ends);
     columns.insert(1, ("kind".to_owned(), Align::Left));
     Block::Table(Table {
@@ -139,7 +144,7 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
             .to_owned(),
         columns,
         rows,
-        notes: Vec::new(),
+        notes,
     })
 }
 
