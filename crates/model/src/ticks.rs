@@ -2,17 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Add, Sub};
 
 use crate::quantity::{Hertz, Seconds};
 
 /// The clock domain of stamps: TSC, generic timer or `CLOCK_MONOTONIC_RAW`, whichever the run chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {}
-
-/// The clock domain of a core's own cycles, which change with its frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Core {}
 
 /// A number of ticks of clock `C`.
 pub struct Ticks<C> {
@@ -74,21 +69,6 @@ impl<C> Ord for Ticks<C> {
 impl<C> fmt::Debug for Ticks<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ticks", self.count)
-    }
-}
-
-impl<C> Add for Ticks<C> {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Ticks::new(self.count + other.count)
-    }
-}
-
-impl<C> Sub for Ticks<C> {
-    type Output = Self;
-    /// See [`Ticks::since`].
-    fn sub(self, other: Self) -> Self {
-        self.since(other)
     }
 }
 

@@ -7,7 +7,7 @@
 //! between blocks (METHODOLOGY.md tells what pooling it would hide).
 
 use model::ticks::Stamp;
-use model::{CpuId, Rate, stats};
+use model::{Rate, stats};
 
 use super::job::{Interval, Load, Phase, Purpose, RawMember, RawPhase, Repeat, What};
 use super::ruler::{Fixed, Ruler};
@@ -18,8 +18,6 @@ pub const WITNESS_TOLERANCE: f64 = 0.0025;
 /// The samples of one member of one job.
 #[derive(Debug, Clone, Default)]
 pub struct Reduced {
-    /// The CPU.
-    pub cpu: Option<CpuId>,
     /// Hertz of the core while the payload runs, one for each sandwich.
     pub clock: Vec<f64>,
     /// Hertz of the core with nothing but the ruler, before the payload.
@@ -144,21 +142,44 @@ impl Net<'_> {
     }
 }
 
-/// Median ticks of the repetitions of `what` with that multiple of iterations.
-fn median_length(net: &Net<'_>, what: What, multiple: u64) -> Option<f64> {
-    let lengths: Vec<f64> = net
-        .stamps(what)
-        .filter(|&stamp| net.multiple(stamp) == multiple)
-        .map(|stamp| net.length(stamp))
-        .collect();
-    stats::median(&lengths)
+/// What repetitions of a chain take, by n against 2n.
+struct Line {
+    /// Ticks per iteration.
+    per_iteration: f64,
+    /// Ticks that do not grow with the iterations.
+    fixed: f64,
 }
 
-/// Median ticks per iteration of `what`, by n against 2n.
-fn slope(net: &Net<'_>, what: What) -> Option<f64> {
+/// The line through the medians of n and 2n; none where the clock saw no difference between them.
+fn line(net: &Net<'_>, what: What) -> Option<Line> {
+    let median_length = |multiple| {
+        let lengths: Vec<f64> = net
+            .stamps(what)
+            .filter(|&stamp| net.multiple(stamp) == multiple)
+            .map(|stamp| net.length(stamp))
+            .collect();
+        stats::median(&lengths)
+    };
     let iterations = net.stamps(what).find(|&s| net.multiple(s) == 1).map(|s| net.iterations(s))?;
-    let [once, twice] = [median_length(net, what, 1)?, median_length(net, what, 2)?];
-    Some((twice - once) / iterations as f64)
+    let [once, twice] = [median_length(1)?, median_length(2)?];
+    let per_iteration = (twice - once) / iterations as f64;
+    (per_iteration > 0.0).then_some(Line { per_iteration, fixed: 2.0 * once - twice })
+}
+
+/// The median over the quiet phases of what their ruler and witness say, where they do.
+fn over_quiet_phases(
+    raw: &RawMember,
+    job: &Repeat,
+    of: impl Fn(&Net<'_>) -> Option<f64>,
+) -> Option<f64> {
+    let null = null_ticks(raw, job)?;
+    let values: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
+        .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
+        .filter_map(|(phase, raw)| {
+            of(&Net { phase, raw, null, fixed: Fixed::default(), settled: 0 })
+        })
+        .collect();
+    stats::median(&values)
 }
 
 fn null_ticks(raw: &RawMember, job: &Repeat) -> Option<f64> {
@@ -173,38 +194,19 @@ fn null_ticks(raw: &RawMember, job: &Repeat) -> Option<f64> {
 
 /// The latency of the ruler's multiply in cycles of the witness, from the quiet phases.
 pub fn ruler_latency(raw: &RawMember, job: &Repeat) -> Option<f64> {
-    let null = null_ticks(raw, job)?;
-    let latencies: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
-        .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
-        .filter_map(|(phase, raw)| {
-            let net = Net { phase, raw, null, fixed: Fixed::default(), settled: 0 };
-            let per_op = |what, load: Load| {
-                slope(&net, what)
-                    .map(|ticks| ticks / load.ops_per_iteration as f64)
-                    .filter(|ticks| *ticks > 0.0)
-            };
-            let witness = per_op(What::Witness, job.tools.witness)?;
-            Some(per_op(What::Ruler, job.tools.ruler)? / witness)
-        })
-        .collect();
-    stats::median(&latencies)
+    over_quiet_phases(raw, job, |net| {
+        let per_op =
+            |what, load: Load| Some(line(net, what)?.per_iteration / load.ops_per_iteration as f64);
+        Some(per_op(What::Ruler, job.tools.ruler)? / per_op(What::Witness, job.tools.witness)?)
+    })
 }
 
-/// What of the rulers' repetitions is fixed, by n against 2n, from the quiet phases of one job.
+/// What of the rulers' repetitions is fixed, from the quiet phases of one job.
 pub fn fixed(raw: &RawMember, job: &Repeat) -> Option<Fixed> {
-    let null = null_ticks(raw, job)?;
-    let median_of = |what| {
-        let fixed: Vec<f64> = std::iter::zip(&job.phases, &raw.phases)
-            .filter(|(phase, _)| phase.purpose == Purpose::Quiet)
-            .filter_map(|(phase, raw)| {
-                let net = Net { phase, raw, null, fixed: Fixed::default(), settled: 0 };
-                let [once, twice] = [median_length(&net, what, 1)?, median_length(&net, what, 2)?];
-                Some((2.0 * once - twice) / slope(&net, what).filter(|ticks| *ticks > 0.0)?)
-            })
-            .collect();
-        stats::median(&fixed)
+    let iterations = |what| {
+        over_quiet_phases(raw, job, |net| line(net, what).map(|l| l.fixed / l.per_iteration))
     };
-    Some(Fixed { ruler: median_of(What::Ruler)?, witness: median_of(What::Witness)? })
+    Some(Fixed { ruler: iterations(What::Ruler)?, witness: iterations(What::Witness)? })
 }
 
 /// The samples of one member, by its CPU's ruler; without a ruler only times are known.
@@ -217,11 +219,8 @@ pub fn reduce(
 ) -> Reduced {
     let hertz = rate.hertz().0;
     let null = null_ticks(raw, job);
-    let mut reduced = Reduced {
-        cpu: Some(raw.cpu),
-        null_seconds: null.map(|ticks| ticks / hertz),
-        ..Reduced::default()
-    };
+    let mut reduced =
+        Reduced { null_seconds: null.map(|ticks| ticks / hertz), ..Reduced::default() };
     let fixed = ruler.map(Ruler::fixed).unwrap_or_default();
     let ruler_cycles = ruler
         .map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
