@@ -226,7 +226,10 @@ impl Entry {
         let quantity = &self.quantities[index];
         let plain = Samples::Plain(samples(&self.blocks[index]));
         let samples = match plain.summary() {
-            Some(summary) if many => plain.packed(rounded(summary.median.abs() * quantity.packing)),
+            // Bins are relative to the median: there are none about zero.
+            Some(summary) if many && summary.median.abs() > 0.0 => {
+                plain.packed(rounded(summary.median.abs() * quantity.packing))
+            }
             _ => plain,
         };
         match samples.summary() {
