@@ -14,7 +14,12 @@ fn request(budget: f64) -> Request {
         cpus: None,
         streams: None,
         command: vec!["test".to_owned()],
-        presentation: Presentation { width: 100, colour: false, verbosity: 0 },
+        presentation: Presentation {
+            width: 100,
+            colour: false,
+            verbosity: 0,
+            page: model::record::PageKind::Sheet,
+        },
     }
 }
 

@@ -12,7 +12,7 @@
 //!     cpus: None,
 //!     streams: None,
 //!     command: vec!["my-program".to_owned()],
-//!     presentation: model::record::Presentation { width: 100, colour: false, verbosity: 0 },
+//!     presentation: model::record::Presentation { width: 100, colour: false, verbosity: 0, page: model::record::PageKind::Sheet },
 //! };
 //! let stop = bench::rig::executor::Stop::default();
 //! let record = bench::sheet::measure(&machine, &request, &stop, &mut |_| {})?;

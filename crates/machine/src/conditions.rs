@@ -8,6 +8,7 @@ use crate::facts::frequency::{cpufreq, no_cpufreq};
 use crate::facts::{folded_over_cpus, is_guest, online};
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
+use crate::survey::Survey;
 use crate::text::first_number;
 
 /// In reading order.
@@ -35,7 +36,7 @@ pub(crate) const CLOCKSOURCE: &str =
 
 /// Reads every condition. It never fails: what cannot be read says why.
 pub fn read(machine: &Machine) -> Vec<Fact> {
-    rows::read(TABLE, machine)
+    rows::read(TABLE, &Survey::new(machine))
 }
 
 /// A reading whose absence people understand better in other words; refusals keep theirs.
@@ -46,11 +47,11 @@ fn or_words(reading: Reading<String>, why: &str) -> Reading<String> {
     })
 }
 
-fn of_all_cpus(machine: &Machine, file: &str) -> Reading<FactValue> {
+fn of_all_cpus(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     folded_over_cpus(machine, |cpu| cpufreq(machine, cpu, file)).map(text)
 }
 
-fn boost(machine: &Machine) -> Reading<FactValue> {
+fn boost(machine: &Survey<'_>) -> Reading<FactValue> {
     let read = |file: &str| machine.tree.read(&format!("/sys/devices/system/cpu/{file}"));
     let on = match (read("intel_pstate/no_turbo"), read("cpufreq/boost")) {
         (Ok(no_turbo), _) => no_turbo == "0",
@@ -71,7 +72,7 @@ fn no_boost_switch(machine: &Machine) -> Unavailable {
     }
 }
 
-fn limits(machine: &Machine) -> Reading<FactValue> {
+fn limits(machine: &Survey<'_>) -> Reading<FactValue> {
     let gigahertz = |cpu, file: &str| {
         let kilohertz = first_number(file, &cpufreq(machine, cpu, file)?)?;
         Ok::<_, Unavailable>((kilohertz / 1e4).round() / 100.0)
@@ -83,31 +84,31 @@ fn limits(machine: &Machine) -> Reading<FactValue> {
     folded_over_cpus(machine, range).map(text)
 }
 
-fn power_profile(machine: &Machine) -> Reading<FactValue> {
+fn power_profile(machine: &Survey<'_>) -> Reading<FactValue> {
     let profile = machine.tree.read("/sys/firmware/acpi/platform_profile");
     or_words(profile, "the firmware offers no power profiles").map(text)
 }
 
-fn smt(machine: &Machine) -> Reading<FactValue> {
+fn smt(machine: &Survey<'_>) -> Reading<FactValue> {
     let control = machine.tree.read("/sys/devices/system/cpu/smt/control");
     or_words(control, "the kernel offers no SMT control").map(text)
 }
 
 /// The kernel marks the chosen one: `always [madvise] never`.
-fn huge_pages(machine: &Machine) -> Reading<FactValue> {
+fn huge_pages(machine: &Survey<'_>) -> Reading<FactValue> {
     let modes = machine.tree.read("/sys/kernel/mm/transparent_hugepage/enabled");
     let modes = or_words(modes, "the kernel was built without transparent huge pages")?;
     let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
 }
 
-fn load(machine: &Machine) -> Reading<FactValue> {
+fn load(machine: &Survey<'_>) -> Reading<FactValue> {
     let averages = machine.tree.read("/proc/loadavg")?;
     Ok(text(format!("{:.2}", first_number("/proc/loadavg", &averages)?)))
 }
 
 /// The hottest sensor of the CPU; of everything where no sensor says that it is the CPU's.
-fn temperature(machine: &Machine) -> Reading<FactValue> {
+fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
     let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
     let degrees = hottest.ok_or_else(|| {
@@ -147,13 +148,13 @@ fn cpu_sensors(machine: &Machine) -> Vec<f64> {
     degrees
 }
 
-fn usable(machine: &Machine) -> Reading<FactValue> {
+fn usable(machine: &Survey<'_>) -> Reading<FactValue> {
     let affinity = machine.host.affinity()?;
     let online = online(machine);
     Ok(text(format!("{} of {}", affinity.intersection(&online).len(), online.len())))
 }
 
-fn quota(machine: &Machine) -> Reading<FactValue> {
+fn quota(machine: &Survey<'_>) -> Reading<FactValue> {
     let quota = cgroup::quota(machine)?;
     Ok(text(quota.map_or("none".into(), |cpus| format!("{} CPUs", (cpus * 100.0).round() / 100.0))))
 }

@@ -13,17 +13,26 @@
 
 mod cgroup;
 pub mod conditions;
+mod describe;
 pub mod disturbances;
+pub mod doctor;
 mod error;
 pub mod facts;
+mod files;
 pub mod instruments;
+pub mod pages;
+pub mod permits;
 pub mod ports;
 mod real;
+mod recorded;
 mod rows;
 pub mod simulated;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use describe::describe;
 pub use error::Error;
+pub use files::Files;
 pub use ports::{Cpuid, Host, Machine, Msr, Reading, Tree};

@@ -1,9 +1,12 @@
 //! The narrow traits through which the machine is read, and a machine as a set of them.
 
+use std::path::Path;
+
 use model::{CpuId, CpuSet, Unavailable};
 
 use crate::error::Error;
-use crate::{real, simulated};
+use crate::permits::Permits;
+use crate::{real, recorded, simulated};
 
 /// A value, or the reason why it cannot be read.
 pub type Reading<T> = Result<T, Unavailable>;
@@ -18,14 +21,22 @@ pub trait Tree {
 
 /// The CPUID instruction.
 pub trait Cpuid {
-    /// A leaf, where the CPU announces it.
+    /// A leaf of the CPU that answers first, where it announces it.
     fn leaf(&self, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf>;
+    /// A leaf of one CPU: cores of a hybrid differ, and every thread has numbers of its own.
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf>;
+    /// XCR0: the register files that the operating system saves, and so allows.
+    fn xcr0(&self) -> Option<u64>;
 }
 
 /// Model-specific registers, read only.
 pub trait Msr {
     /// The register of one CPU.
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64>;
+    /// Several registers of one CPU, each with its own reason.
+    fn read_many(&self, cpu: CpuId, registers: &[u32]) -> Vec<Reading<u64>> {
+        registers.iter().map(|&register| self.read(cpu, register)).collect()
+    }
 }
 
 /// What differs between two runs on one machine: time of day, randomness, who asks (invariant I11).
@@ -50,8 +61,13 @@ pub struct Machine {
     pub cpuid: Box<dyn Cpuid>,
     /// Its registers.
     pub msr: Box<dyn Msr>,
+    /// What the kernel lets this process open.
+    pub permits: Box<dyn Permits>,
     /// Its surroundings.
     pub host: Box<dyn Host>,
+    /// Where the answers come from, in words, where it is not the machine that this process runs
+    /// on: nothing can be measured there.
+    pub elsewhere: Option<String>,
     /// The model that stands behind the ports, where the machine is simulated.
     pub simulated: Option<simulated::Model>,
 }
@@ -62,11 +78,17 @@ impl Machine {
         real::machine()
     }
 
-    /// The machine of that name, such as `sim:2s-56c`.
+    /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.
+    pub fn rooted(folder: &Path) -> Result<Machine, Error> {
+        real::rooted(folder)
+    }
+
+    /// The machine of that name: `sim:2s-56c` is simulated, everything else is the file of a
+    /// capture.
     pub fn named(name: &str) -> Result<Machine, Error> {
         match name.strip_prefix("sim:") {
             Some(name) => simulated::Model::named(name).map(simulated::machine),
-            None => Err(Error::Capture { name: name.into() }),
+            None => recorded::open(Path::new(name)),
         }
     }
 }

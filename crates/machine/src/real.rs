@@ -4,24 +4,34 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use crate::error::Error;
+use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
 
 pub(crate) fn machine() -> Machine {
     Machine {
-        tree: Box::new(Files),
+        tree: Box::new(Root),
         cpuid: Box::new(Instruction),
         msr: Box::new(MsrDevice),
+        permits: Box::new(Attempts),
         host: Box::new(Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }),
+        elsewhere: None,
         simulated: None,
     }
 }
 
-struct Files;
+/// The machine whose files lie below a folder.
+pub(crate) fn rooted(folder: &Path) -> Result<Machine, Error> {
+    Err(Error::Capture { name: folder.display().to_string() })
+}
 
-impl Tree for Files {
+struct Root;
+
+impl Tree for Root {
     fn read(&self, path: &str) -> Reading<String> {
         let bytes = fs::read(path).map_err(|error| refusal(path, &error))?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').into())
@@ -58,6 +68,24 @@ struct Instruction;
 impl Cpuid for Instruction {
     fn leaf(&self, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf> {
         sys::cpuid::leaf(leaf, subleaf)
+    }
+
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf> {
+        let _ = (cpu, leaf, subleaf);
+        None
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+struct Attempts;
+
+impl Permits for Attempts {
+    fn ask(&self, question: Question) -> Reading<String> {
+        let why = "this version does not try yet";
+        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), why))
     }
 }
 

@@ -3,27 +3,28 @@
 use model::record::{Fact, FactValue};
 use model::{Known, Unit};
 
-use crate::ports::{Machine, Reading};
+use crate::ports::Reading;
+use crate::survey::Survey;
 
 /// One fact: its id, what people call it, how it is read.
 pub(crate) struct Row {
     pub(crate) id: &'static str,
     pub(crate) label: &'static str,
-    pub(crate) read: fn(&Machine) -> Reading<FactValue>,
+    pub(crate) read: fn(&Survey<'_>) -> Reading<FactValue>,
 }
 
 /// A row, short enough for a table.
 pub(crate) const fn row(
     id: &'static str,
     label: &'static str,
-    read: fn(&Machine) -> Reading<FactValue>,
+    read: fn(&Survey<'_>) -> Reading<FactValue>,
 ) -> Row {
     Row { id, label, read }
 }
 
 /// Reads every row. An absence is called by its label, whatever the port called it.
-pub(crate) fn read(table: &[Row], machine: &Machine) -> Vec<Fact> {
-    table.iter().map(|row| fact(row.id, row.label, (row.read)(machine))).collect()
+pub(crate) fn read(table: &[Row], survey: &Survey<'_>) -> Vec<Fact> {
+    table.iter().map(|row| fact(row.id, row.label, (row.read)(survey))).collect()
 }
 
 pub(crate) fn fact(id: &str, label: &str, reading: Reading<FactValue>) -> Fact {

@@ -19,7 +19,7 @@ pub struct Placement {
 impl Placement {
     /// One CPU per core, package by package.
     pub fn one_per_core(topology: &Topology) -> Placement {
-        let mut places: Vec<&CpuPlace> = topology.cpus.iter().collect();
+        let mut places: Vec<&CpuPlace> = topology.usable_places().collect();
         places.sort_by_key(|place| (place.package, place.core, place.cpu));
         places.dedup_by_key(|place| (place.package, place.core));
         let cpus: Vec<CpuId> = places.iter().map(|place| place.cpu).collect();
@@ -35,7 +35,7 @@ impl Placement {
     /// Exactly these, package by package.
     pub fn chosen(topology: &Topology, cpus: &CpuSet) -> Placement {
         let mut places: Vec<&CpuPlace> =
-            topology.cpus.iter().filter(|place| cpus.contains(place.cpu)).collect();
+            topology.usable_places().filter(|place| cpus.contains(place.cpu)).collect();
         places.sort_by_key(|place| (place.package, place.core, place.cpu));
         let cpus = places.iter().map(|place| place.cpu).collect();
         Placement { cpus, reason: "as asked for".to_owned() }
@@ -44,8 +44,7 @@ impl Placement {
     /// Numbers of active cores to measure: powers of two within the first package, all of that
     /// package (turbo bins are per package), and all.
     pub fn active_counts(&self, topology: &Topology) -> Vec<usize> {
-        let package_of =
-            |cpu| topology.cpus.iter().find(|p| p.cpu == cpu).map(|place| place.package);
+        let package_of = |cpu| topology.place(cpu).map(|place| place.package);
         let first = self.cpus.first().and_then(|&cpu| package_of(cpu));
         let in_first = self.cpus.iter().take_while(|&&cpu| package_of(cpu) == first).count();
         let doubled = std::iter::successors(Some(1), |n| Some(n * 2));
@@ -151,7 +150,7 @@ pub fn probe(
     };
     let share_together = per_iteration(&pair[..1])? / per_iteration(&pair)?;
     let round_trip = Seconds(stats::median(&trips).unwrap_or(f64::INFINITY));
-    let first = topology.cpus.iter().find(|place| place.cpu == pair[0]);
+    let first = topology.place(pair[0]);
     let claimed_same_cache = first.is_some_and(|place| place.last_level_cache.contains(pair[1]));
     Ok(Probe { pair, round_trip, share_together, claimed_same_cache })
 }
@@ -188,7 +187,7 @@ pub fn typical(probes: &[Probe]) -> Option<Probe> {
 
 /// What contradicts the kernel's picture of the machine.
 pub fn contradictions(probes: impl Iterator<Item = Probe>, topology: &Topology) -> Vec<Finding> {
-    let place = |cpu| topology.cpus.iter().find(|place| place.cpu == cpu);
+    let place = |cpu| topology.place(cpu);
     probes.filter_map(|probe| contradiction(&probe, place(probe.pair[0])?)).collect()
 }
 

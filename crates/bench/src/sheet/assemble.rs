@@ -62,13 +62,14 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     series.extend(own_series(run.own, run.probes));
     let mut record = Record {
         schema: SCHEMA.to_owned(),
-        tool: tool(),
+        tool: Tool::this(),
         run: Run {
             id: machine.host.run_id(),
             started: parts.started,
             seconds: parts.seconds.0,
             command: request.command.clone(),
             simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
+            elsewhere: machine.elsewhere.clone(),
             interrupted: run.interrupted.then(|| "stopped by a signal".to_owned()),
             plan,
             presentation: request.presentation,
@@ -86,14 +87,6 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         .extend(AREAS.iter().flat_map(|area| area.findings(&record)).collect::<Vec<_>>());
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record
-}
-
-fn tool() -> Tool {
-    Tool {
-        name: "cpudyno".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-    }
 }
 
 fn plan(parts: &Parts<'_>) -> Plan {

@@ -1,17 +1,24 @@
 //! Arguments: what was typed, checked alone. Parsing opens no file and reads no machine.
 
+mod capture;
 mod common;
+mod doctor;
+mod info;
 mod sheet;
 mod show;
 mod streams;
 
+pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Look};
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use info::InfoArgs;
 pub(crate) use sheet::{SheetArgs, Stream};
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -31,17 +38,22 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Use this machine instead of the one that it runs on, such as `sim:2s-56c`.
+    /// Use this machine instead of the one that it runs on: the file of a capture, or `sim:2s-56c`.
     ///
     /// A simulated machine is a description that answers like a machine would; everything printed
     /// or recorded says SIMULATED.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
+
+    /// Read files below this folder instead of `/`: the root of another system.
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "machine")]
+    pub(crate) root: Option<PathBuf>,
 }
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
+  1    the answer is no (doctor --require)
   2    wrong arguments, or a file that is no record
   3    cannot be measured here
   4    refused: missing rights
@@ -53,6 +65,9 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Sheet(SheetArgs),
+    Info(InfoArgs),
+    Doctor(DoctorArgs),
+    Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
 }

@@ -1,15 +1,19 @@
 //! Commands: each in its own file, each a short way from arguments to text.
 
+mod capture;
+mod doctor;
+mod info;
 mod sheet;
 mod show;
 mod streams;
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use machine::Machine;
 use model::page::Page;
-use model::record::{Presentation, Record};
+use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
 use crate::args::{Cli, Colour, Command, Format, Look};
@@ -18,19 +22,26 @@ use crate::failure::{Failure, code};
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        Command::Sheet(args) => sheet::run(&machine(cli.machine.as_deref())?, args),
-        Command::Show(_) | Command::Streams(_) if cli.machine.is_some() => {
+        Command::Show(_) | Command::Streams(_) if cli.machine.is_some() || cli.root.is_some() => {
             Err(Failure::usage("this command reads no machine")
-                .hint("`cpudyno sheet --machine NAME` does"))
+                .hint("`cpudyno info --machine NAME` does"))
         }
+        Command::Sheet(args) => sheet::run(&machine(&cli.machine, &cli.root)?, args),
+        Command::Info(args) => info::run(&machine(&cli.machine, &cli.root)?, &args),
+        Command::Doctor(args) => doctor::run(&machine(&cli.machine, &cli.root)?, &args),
+        Command::Capture(args) => capture::run(&machine(&cli.machine, &cli.root)?, &args),
         Command::Show(args) => show::run(&args),
         Command::Streams(args) => streams::run(&args),
     }
 }
 
-fn machine(name: Option<&str>) -> Result<Machine, Failure> {
-    let Some(name) = name else { return Ok(Machine::real()) };
-    Machine::named(name).map_err(|error| {
+fn machine(name: &Option<String>, root: &Option<PathBuf>) -> Result<Machine, Failure> {
+    let machine = match (name, root) {
+        (Some(name), _) => Machine::named(name),
+        (None, Some(folder)) => Machine::rooted(folder),
+        (None, None) => Ok(Machine::real()),
+    };
+    machine.map_err(|error| {
         let known: Vec<String> =
             machine::simulated::names().map(|name| format!("sim:{name}")).collect();
         let hint = match &error {
@@ -43,16 +54,41 @@ fn machine(name: Option<&str>) -> Result<Machine, Failure> {
     })
 }
 
+/// Options that take a path.
+const PATHS: &[&str] = &["--json", "--machine", "--root"];
+
+/// The command as the record keeps it: without paths, which may name people (invariant I10).
+fn command() -> Vec<String> {
+    let mut words = vec!["cpudyno".to_owned()];
+    let mut path_follows = false;
+    let names_nobody = |value: &str| value.starts_with("sim:");
+    // A file's name may be no UTF-8, and is left out anyway.
+    for argument in std::env::args_os().skip(1) {
+        let argument = argument.to_string_lossy();
+        let word = match argument.split_once('=') {
+            _ if path_follows && !names_nobody(&argument) => "FILE".to_owned(),
+            Some((option, value)) if PATHS.contains(&option) && !names_nobody(value) => {
+                format!("{option}=FILE")
+            }
+            _ => argument.clone().into_owned(),
+        };
+        path_follows = PATHS.contains(&argument.as_ref());
+        words.push(word);
+    }
+    words
+}
+
 /// Columns where there is neither a terminal nor a wish.
 const WIDTH: u16 = 100;
 
 /// How live text is laid out.
-fn presentation(look: &Look) -> Presentation {
+fn presentation(look: &Look, page: PageKind) -> Presentation {
     let width = look.width.or_else(sys::host::terminal_columns).unwrap_or(WIDTH);
     Presentation {
         width: width.clamp(40, 400),
         colour: colour(look),
         verbosity: u8::from(look.verbose),
+        page,
     }
 }
 
@@ -69,7 +105,11 @@ fn colour(look: &Look) -> bool {
 
 /// A record in the format that was asked for.
 fn render(record: &Record, format: Format, presentation: Presentation) -> Result<String, Failure> {
-    let page = || bench::sheet::page(record, presentation.verbosity);
+    let page = || match presentation.page {
+        PageKind::Sheet => bench::sheet::page(record, presentation.verbosity),
+        PageKind::Info => machine::pages::info(record, presentation.verbosity),
+        PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
+    };
     let broken = |error: views::Error| Failure::new(code::BUG, error.to_string());
     match format {
         Format::Text => Ok(text(&page(), presentation)),

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use bench::rig::executor::RunError;
 use bench::sheet::{Progress, Request, SheetError};
 use machine::Machine;
+use model::record::PageKind;
 
-use super::{presentation, render};
+use super::{command, presentation, render};
 use crate::args::{Format, SheetArgs, Stream};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -27,7 +28,7 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
         cpus,
         streams: streams.map(once_each),
         command: command(),
-        presentation: presentation(&look),
+        presentation: presentation(&look, PageKind::Sheet),
     };
 
     let bar = output::progress_bar();
@@ -62,24 +63,6 @@ fn once_each(asked: Vec<Stream>) -> Vec<&'static kernels::StreamRow> {
         }
     }
     rows
-}
-
-/// The command as the record keeps it: without paths, which may name people (invariant I10).
-fn command() -> Vec<String> {
-    let mut words = vec!["cpudyno".to_owned()];
-    let mut path_follows = false;
-    // A file's name may be no UTF-8, and is left out anyway.
-    for argument in std::env::args_os().skip(1) {
-        let argument = argument.to_string_lossy();
-        let word = match argument.split_once('=') {
-            _ if path_follows => "FILE".to_owned(),
-            Some((option @ "--json", _)) => format!("{option}=FILE"),
-            _ => argument.clone().into_owned(),
-        };
-        path_follows = argument == "--json";
-        words.push(word);
-    }
-    words
 }
 
 fn refused(error: SheetError) -> Failure {

@@ -19,6 +19,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
         width: args.look.width.unwrap_or(stored.width),
         colour: colour(&args.look),
         verbosity: stored.verbosity.max(u8::from(args.look.verbose)),
+        page: stored.page,
     };
     output::data(&render(&record, args.look.format, presentation)?)?;
     Ok(ExitCode::SUCCESS)

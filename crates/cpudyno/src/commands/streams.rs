@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use kernels::{StreamRow, streams};
 use model::page::{Align, Block, Page, Table, Text};
+use model::record::PageKind;
 
 use super::{presentation, text};
 use crate::args::{Format, StreamsArgs};
@@ -13,7 +14,7 @@ use crate::output;
 pub(super) fn run(args: &StreamsArgs) -> Result<ExitCode, Failure> {
     let page = page();
     let printed = match args.look.format {
-        Format::Text => text(&page, presentation(&args.look)),
+        Format::Text => text(&page, presentation(&args.look, PageKind::Sheet)),
         Format::Markdown => views::markdown::render(&page),
         Format::Json | Format::Csv => {
             return Err(Failure::usage("the list of streams is no record")

@@ -7,6 +7,19 @@ use model::{Isa, Obstacle, Unavailable};
 use super::microarchitecture;
 use super::platform::not_offered;
 use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cpu.brand", "CPU", |s| brand(s).map(text)),
+    row("cpu.vendor", "Vendor", |s| vendor(s).map(text)),
+    row("cpu.family_model_stepping", "Family/model/stepping",
+        |s| signature(s).map(|signature| text(signature.to_string()))),
+    row("cpu.microcode", "Microcode", |s| cpuinfo(s, "microcode").map(text)),
+    row("cpu.microarchitecture", "Microarchitecture", |s| microarchitecture(s).map(text)),
+    row("cpu.isa", "Instruction sets", |s| Ok(text(isa_names(&isa_of(s)?)))),
+];
 
 const CPUINFO: &str = "/proc/cpuinfo";
 
@@ -25,8 +38,8 @@ impl fmt::Display for Signature {
 }
 
 /// A line of the first CPU in `/proc/cpuinfo`.
-fn cpuinfo(machine: &Machine, key: &str) -> Reading<String> {
-    let text = machine.tree.read(CPUINFO)?;
+fn cpuinfo(survey: &Survey<'_>, key: &str) -> Reading<String> {
+    let text = survey.cpuinfo()?;
     let first = text.split("\n\n").next().unwrap_or_default();
     // Keys may begin alike (`model`, `model name`): only white space may stand before the colon.
     let value = first.lines().find_map(|line| {
@@ -38,16 +51,16 @@ fn cpuinfo(machine: &Machine, key: &str) -> Reading<String> {
         .ok_or_else(|| not_offered(&format!("`{CPUINFO}` has no line `{key}` here"), CPUINFO))
 }
 
-pub(super) fn brand(machine: &Machine) -> Reading<String> {
-    cpuinfo(machine, "model name").or_else(|reason| brand_by_cpuid(machine).ok_or(reason))
+fn brand(survey: &Survey<'_>) -> Reading<String> {
+    cpuinfo(survey, "model name").or_else(|reason| brand_by_cpuid(survey).ok_or(reason))
 }
 
 /// # Source
 /// Intel SDM volume 2A, CPUID: leaves 8000_0002h to 8000_0004h hold 48 letters, zero-terminated.
-fn brand_by_cpuid(machine: &Machine) -> Option<String> {
+fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     let mut letters = Vec::new();
     for leaf in 0x8000_0002..=0x8000_0004 {
-        let leaf = machine.cpuid.leaf(leaf, 0)?;
+        let leaf = survey.cpuid.leaf(leaf, 0)?;
         for register in [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx] {
             letters.extend(register.to_le_bytes());
         }
@@ -57,10 +70,10 @@ fn brand_by_cpuid(machine: &Machine) -> Option<String> {
     (!brand.is_empty()).then(|| brand.into())
 }
 
-pub(super) fn vendor(machine: &Machine) -> Reading<String> {
-    cpuinfo(machine, "vendor_id").or_else(|reason| {
+fn vendor(survey: &Survey<'_>) -> Reading<String> {
+    cpuinfo(survey, "vendor_id").or_else(|reason| {
         // Arm numbers its implementers (Arm ARM, MIDR_EL1); the most frequent ones by name.
-        let name = match cpuinfo(machine, "CPU implementer")?.as_str() {
+        let name = match cpuinfo(survey, "CPU implementer")?.as_str() {
             "0x41" => "Arm",
             "0x48" => "HiSilicon",
             "0x61" => "Apple",
@@ -71,9 +84,9 @@ pub(super) fn vendor(machine: &Machine) -> Reading<String> {
     })
 }
 
-pub(super) fn signature(machine: &Machine) -> Reading<Signature> {
+fn signature(survey: &Survey<'_>) -> Reading<Signature> {
     let number = |key| {
-        let text = cpuinfo(machine, key)?;
+        let text = cpuinfo(survey, key)?;
         text.parse().map_err(|_| {
             let why = format!("`{CPUINFO}` says `{key} : {text}`, which is no number");
             Unavailable::new(Obstacle::Cpudyno, key, why)
@@ -86,17 +99,12 @@ pub(super) fn signature(machine: &Machine) -> Reading<Signature> {
     })
 }
 
-/// Kept as it is: guests often show a made-up one.
-pub(super) fn microcode(machine: &Machine) -> Reading<String> {
-    cpuinfo(machine, "microcode")
-}
-
-pub(super) fn microarchitecture(machine: &Machine) -> Reading<String> {
-    if let Some(simulated) = &machine.simulated {
+fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
+    if let Some(simulated) = &survey.simulated {
         return Ok(simulated.identity.microarchitecture.clone());
     }
-    let signature = signature(machine)?;
-    let name = microarchitecture::name(&vendor(machine)?, signature);
+    let signature = signature(survey)?;
+    let name = microarchitecture::name(&vendor(survey)?, signature);
     name.map(String::from).ok_or_else(|| {
         let Signature { family, model, .. } = signature;
         let why = format!("this version has no name for family {family} model {model}");
@@ -109,9 +117,18 @@ pub(super) fn microarchitecture(machine: &Machine) -> Reading<String> {
 /// # Source
 /// The flags in `/proc/cpuinfo`: the kernel leaves out what it does not enable.
 pub fn isa(machine: &Machine) -> Reading<Vec<Isa>> {
-    let flags = cpuinfo(machine, "flags").or_else(|reason| {
+    isa_of(&Survey::new(machine))
+}
+
+fn isa_names(isa: &[Isa]) -> String {
+    let names: Vec<&str> = isa.iter().map(|isa| isa.name()).collect();
+    if names.is_empty() { "none beyond the base".into() } else { names.join(" ") }
+}
+
+fn isa_of(survey: &Survey<'_>) -> Reading<Vec<Isa>> {
+    let flags = cpuinfo(survey, "flags").or_else(|reason| {
         // Arm's list of features: none of ours is among them, which is an answer, too.
-        cpuinfo(machine, "Features").map_err(|_| reason)
+        cpuinfo(survey, "Features").map_err(|_| reason)
     })?;
     let has = |isa: &Isa| flags.split_whitespace().any(|flag| flag == isa.name());
     Ok(Isa::ALL.iter().copied().filter(has).collect())

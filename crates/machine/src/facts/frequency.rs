@@ -1,11 +1,18 @@
 //! Frequencies as the machine claims them; measuring them is elsewhere.
 
-use model::{Obstacle, Unavailable};
+use model::{Obstacle, Unavailable, Unit};
 
 use super::platform::{is_guest, not_offered};
 use super::topology::first_cpu;
 use crate::ports::{Machine, Reading};
+use crate::rows::{Row, number, row};
 use crate::text::first_number;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cpu.base_frequency", "Base frequency, as claimed", |s| Ok(number(base(s)?, Unit::Hertz))),
+    row("cpu.max_frequency", "Highest frequency, as claimed", |s| Ok(number(max(s)?, Unit::Hertz))),
+];
 
 /// Claimed by cpufreq, else by CPUID 16h.
 ///
@@ -14,7 +21,7 @@ use crate::text::first_number;
 ///
 /// # Source
 /// `base_frequency` of intel_pstate; Intel SDM volume 2A, CPUID 16h EAX: whole megahertz.
-pub(super) fn base(machine: &Machine) -> Reading<f64> {
+fn base(machine: &Machine) -> Reading<f64> {
     claimed(machine, "base_frequency", |leaf| leaf.eax)
 }
 
@@ -25,7 +32,7 @@ pub(super) fn base(machine: &Machine) -> Reading<f64> {
 ///
 /// # Source
 /// `cpuinfo_max_freq` of cpufreq; Intel SDM volume 2A, CPUID 16h EBX: whole megahertz.
-pub(super) fn max(machine: &Machine) -> Reading<f64> {
+fn max(machine: &Machine) -> Reading<f64> {
     claimed(machine, "cpuinfo_max_freq", |leaf| leaf.ebx)
 }
 

@@ -1,24 +1,35 @@
 //! What surrounds the CPU: memory, hypervisor, container, firmware, the kernel's mitigations.
 
-use model::{CpuSet, Obstacle, Unavailable};
+use model::{CpuSet, Obstacle, Unavailable, Unit};
 
 use crate::ports::{Machine, Reading};
+use crate::rows::{Row, number, row, text};
 use crate::text::{first_number, value_of};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("memory.total", "Memory", |s| Ok(number(memory_bytes(s)?, Unit::Byte))),
+    row("memory.nodes", "NUMA nodes", |s| Ok(number(nodes(s)?, Unit::Count))),
+    row("platform.virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
+    row("platform.firmware", "Firmware", |s| firmware(s).map(text)),
+    row("kernel.release", "Kernel", |s| s.tree.read("/proc/sys/kernel/osrelease").map(text)),
+    row("kernel.mitigations", "Vulnerabilities", |s| mitigations(s).map(text)),
+];
 
 /// An absence because hardware or kernel do not offer it.
 pub(super) fn not_offered(why: &str, path: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
 }
 
-pub(super) fn memory_bytes(machine: &Machine) -> Reading<f64> {
+fn memory_bytes(machine: &Machine) -> Reading<f64> {
     let path = "/proc/meminfo";
-    let text = machine.tree.read(path)?;
-    let total = value_of(&text, "MemTotal")
+    let meminfo = machine.tree.read(path)?;
+    let total = value_of(&meminfo, "MemTotal")
         .ok_or_else(|| not_offered("`/proc/meminfo` has no line `MemTotal`", path))?;
     Ok(first_number(path, total)? * 1024.0)
 }
 
-pub(super) fn nodes(machine: &Machine) -> Reading<f64> {
+fn nodes(machine: &Machine) -> Reading<f64> {
     let path = "/sys/devices/system/node/online";
     let list = machine.tree.read(path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
@@ -80,7 +91,7 @@ fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
     known.map_or_else(|| format!("hypervisor `{letters}`"), |(_, name)| (*name).into())
 }
 
-pub(super) fn virtualisation(machine: &Machine) -> Reading<String> {
+fn virtualisation(machine: &Machine) -> Reading<String> {
     let below = hypervisor(machine)?.unwrap_or_else(|| "none (bare metal)".into());
     let container = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"]
         .iter()
@@ -88,7 +99,7 @@ pub(super) fn virtualisation(machine: &Machine) -> Reading<String> {
     Ok(if container { format!("{below}, in a container") } else { below })
 }
 
-pub(super) fn firmware(machine: &Machine) -> Reading<String> {
+fn firmware(machine: &Machine) -> Reading<String> {
     let read = |file| machine.tree.read(&format!("/sys/class/dmi/id/{file}"));
     let version = read("bios_version").map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
@@ -98,7 +109,7 @@ pub(super) fn firmware(machine: &Machine) -> Reading<String> {
     Ok(format!("{vendor} {version}").trim().into())
 }
 
-pub(super) fn mitigations(machine: &Machine) -> Reading<String> {
+fn mitigations(machine: &Machine) -> Reading<String> {
     let folder = "/sys/devices/system/cpu/vulnerabilities";
     let names = machine.tree.list(folder)?;
     let states: Vec<String> = names

@@ -12,8 +12,6 @@ pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, Identity, Layout, Licence, Model, Noise,
 };
 pub(crate) use self::ports::machine;
-#[cfg(test)]
-pub(crate) use self::tree::Files;
 
 use ::model::name::did_you_mean;
 

@@ -5,6 +5,7 @@ use sys::cpuid::Leaf;
 
 use super::model::{Fault, Model};
 use super::tree::SimulatedTree;
+use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
 
 /// The ports of a simulated machine.
@@ -13,7 +14,9 @@ pub(crate) fn machine(model: Model) -> Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Box::new(SimulatedMsr { missing: model.has(Fault::NoMsr) }),
+        permits: Box::new(SimulatedPermits),
         host: Box::new(SimulatedHost(model.clone())),
+        elsewhere: None,
         simulated: Some(model),
     }
 }
@@ -44,6 +47,23 @@ impl Cpuid for SimulatedCpuid {
             }
             _ => None,
         }
+    }
+
+    fn leaf_of(&self, _cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        self.leaf(leaf, subleaf)
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+struct SimulatedPermits;
+
+impl Permits for SimulatedPermits {
+    fn ask(&self, question: Question) -> Reading<String> {
+        let why = "this version simulates no devices";
+        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), why))
     }
 }
 

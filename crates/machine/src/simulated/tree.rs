@@ -1,47 +1,14 @@
 //! The files of a simulated machine.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet};
 
 use super::model::{Fault, Model};
+use crate::files::Files;
 use crate::ports::{Reading, Tree};
 
 const CPU: &str = "/sys/devices/system/cpu";
-
-/// Files by path, held in memory.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Files(BTreeMap<String, String>);
-
-impl Files {
-    pub(crate) fn put(&mut self, path: impl Into<String>, text: &(impl ToString + ?Sized)) {
-        self.0.insert(path.into(), text.to_string());
-    }
-}
-
-impl Tree for Files {
-    fn read(&self, path: &str) -> Reading<String> {
-        self.0.get(path).cloned().ok_or_else(|| missing(path))
-    }
-
-    fn list(&self, path: &str) -> Reading<Vec<String>> {
-        let folder = format!("{}/", path.trim_end_matches('/'));
-        let below =
-            self.0.range(folder.clone()..).map_while(|(path, _)| path.strip_prefix(&folder));
-        let names: BTreeSet<&str> =
-            below.map(|rest| rest.split_once('/').map_or(rest, |(name, _)| name)).collect();
-        if names.is_empty() {
-            return Err(missing(path));
-        }
-        Ok(names.into_iter().map(String::from).collect())
-    }
-}
-
-fn missing(path: &str) -> Unavailable {
-    let why = format!("there is no `{path}` here");
-    Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
-}
 
 /// The files of a simulated machine: most never change, counters grow with the time that passes.
 pub(super) struct SimulatedTree {

@@ -3,8 +3,9 @@ use model::{CpuSet, Seconds};
 
 use super::{check_absences, machine_of, said, simulated};
 use crate::disturbances::{findings, read};
+use crate::files::Files;
 use crate::ports::Machine;
-use crate::simulated::{Fault, Files, Model, machine};
+use crate::simulated::{Fault, Model, machine};
 
 /// The difference after `seconds` on a machine.
 fn difference(machine: &Machine, cpus: &CpuSet, seconds: f64) -> Vec<Fact> {

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
 use super::{check_absences, machine_of, said, say, simulated};
+use crate::files::Files;
 use crate::ports::Machine;
 use crate::rows::Row;
-use crate::simulated::Files;
 use crate::{conditions, facts};
 
 #[test]
@@ -85,7 +85,7 @@ fn a_machine_that_says_nothing_is_no_reason_to_panic() {
 
 #[test]
 fn rows_have_unique_ids_and_labels() {
-    for table in [facts::TABLE, conditions::TABLE] {
+    for table in facts::TABLES.iter().chain(&[conditions::TABLE]) {
         let unique = |key: fn(&Row) -> &'static str| table.iter().map(key).collect::<BTreeSet<_>>();
         assert_eq!(unique(|row| row.id).len(), table.len());
         assert_eq!(unique(|row| row.label).len(), table.len());

@@ -10,8 +10,9 @@ use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
+use crate::files::Files;
+use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
-use crate::simulated::Files;
 
 /// A machine of these files and CPUs, without CPUID and registers.
 fn machine_of(files: Files, cpus: &str) -> Machine {
@@ -19,7 +20,9 @@ fn machine_of(files: Files, cpus: &str) -> Machine {
         tree: Box::new(files),
         cpuid: Box::new(Nothing),
         msr: Box::new(Nothing),
+        permits: Box::new(Nothing),
         host: Box::new(Somebody(cpus.parse().unwrap())),
+        elsewhere: None,
         simulated: None,
     }
 }
@@ -30,11 +33,25 @@ impl Cpuid for Nothing {
     fn leaf(&self, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
         None
     }
+
+    fn leaf_of(&self, _cpu: CpuId, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        None
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Msr for Nothing {
     fn read(&self, _cpu: CpuId, register: u32) -> Reading<u64> {
         Err(Unavailable::new(Obstacle::Hardware, format!("register {register:#x}"), "no registers"))
+    }
+}
+
+impl Permits for Nothing {
+    fn ask(&self, question: Question) -> Reading<String> {
+        Err(Unavailable::new(Obstacle::Hardware, question.name(), "nothing can be opened"))
     }
 }
 

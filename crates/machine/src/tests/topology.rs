@@ -2,7 +2,7 @@ use model::CpuId;
 
 use super::{machine_of, simulated};
 use crate::facts;
-use crate::simulated::Files;
+use crate::files::Files;
 
 const CPU: &str = "/sys/devices/system/cpu";
 

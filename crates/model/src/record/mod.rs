@@ -6,9 +6,11 @@
 
 mod read;
 mod samples;
+mod topology;
 
 pub use read::{ReadError, read};
 pub use samples::Samples;
+pub use topology::{Cache, CacheKind, CpuPlace, Node, Topology};
 
 use std::collections::BTreeMap;
 
@@ -56,6 +58,17 @@ pub struct Tool {
     pub target: String,
 }
 
+impl Tool {
+    /// This version.
+    pub fn this() -> Tool {
+        Tool {
+            name: "cpudyno".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        }
+    }
+}
+
 /// When, how long, and what was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Run {
@@ -70,6 +83,10 @@ pub struct Run {
     /// The name of the simulated machine, where nothing was measured at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<String>,
+    /// Where the machine's answers come from, where it is not the one that the program ran on: a
+    /// capture, a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// The signal that ended the run early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<String>,
@@ -101,6 +118,20 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan of a run that reads the machine and measures nothing.
+    pub fn nothing() -> Plan {
+        Plan {
+            budget_seconds: 0.0,
+            cpus: CpuSet::default(),
+            placement: "nothing was measured".into(),
+            workloads: Vec::new(),
+            active_cores: Vec::new(),
+            blocks_planned: 0,
+            blocks_done: 0,
+            seed: 0,
+        }
+    }
+
     /// The workload of that id.
     pub fn workload(&self, id: &str) -> Option<&PlannedWorkload> {
         self.workloads.iter().find(|workload| workload.id == id)
@@ -130,8 +161,26 @@ pub struct Presentation {
     pub width: u16,
     /// Whether colours were used.
     pub colour: bool,
-    /// 0: the sheet; 1: with every instrument, condition and finding.
+    /// 0: the page; 1: with every fact, instrument, condition and finding.
     pub verbosity: u8,
+    /// Which page the live run printed.
+    #[serde(default)]
+    pub page: PageKind,
+}
+
+/// The pages that a record can be printed as.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PageKind {
+    /// The data sheet: everything that was measured.
+    #[default]
+    Sheet,
+    /// What the machine says of itself.
+    Info,
+    /// What can be measured here, and what not.
+    Doctor,
 }
 
 /// A value that people read, or that is compared.
@@ -165,6 +214,9 @@ pub struct Fact {
 pub struct Machine {
     /// Facts that do not change while it runs, in reading order.
     pub facts: Vec<Fact>,
+    /// What can be read and used here, or why not, and what helps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<Fact>,
     /// Who sits where.
     pub topology: Topology,
 }
@@ -174,35 +226,6 @@ impl Machine {
     pub fn fact(&self, id: &str) -> Option<&Fact> {
         self.facts.iter().find(|fact| fact.id == id)
     }
-}
-
-/// Who sits where, as far as the kernel says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Topology {
-    /// CPUs that are online.
-    pub online: CpuSet,
-    /// CPUs that this process may use.
-    pub usable: CpuSet,
-    /// Where each usable CPU sits.
-    pub cpus: Vec<CpuPlace>,
-}
-
-/// Where a CPU sits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct CpuPlace {
-    /// The CPU.
-    pub cpu: CpuId,
-    /// Its package (socket).
-    pub package: u32,
-    /// Its core; unique within a package.
-    pub core: u32,
-    /// CPUs of the same core, itself among them.
-    pub siblings: CpuSet,
-    /// CPUs that share its last-level cache; empty where the kernel does not say.
-    pub last_level_cache: CpuSet,
-    /// Its NUMA node, where the kernel says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<u32>,
 }
 
 /// What could change between two runs, before and after this one.

@@ -228,6 +228,7 @@ fn run() -> Run {
         seconds: 30.25,
         command: vec!["sheet".into(), "--budget".into(), "30".into()],
         simulated: Some("guide".into()),
+        elsewhere: None,
         interrupted: None,
         plan: Plan {
             budget_seconds: 30.0,
@@ -239,7 +240,12 @@ fn run() -> Run {
             blocks_done: 12,
             seed: u64::MAX,
         },
-        presentation: Presentation { width: 80, colour: false, verbosity: 0 },
+        presentation: Presentation {
+            width: 80,
+            colour: false,
+            verbosity: 0,
+            page: model::record::PageKind::Sheet,
+        },
     }
 }
 
@@ -251,6 +257,7 @@ fn machine() -> Machine {
             fact("memory.size", Known::Yes(FactValue::Number { value: 1e11, unit: Unit::Byte })),
             fact("cpu.microcode", Known::No { unavailable: denied() }),
         ],
+        capabilities: Vec::new(),
         topology: Topology {
             online: cpus("0-3"),
             usable: cpus("0-3"),
@@ -261,7 +268,11 @@ fn machine() -> Machine {
                 siblings: cpus("0"),
                 last_level_cache: cpus("0-3"),
                 node: None,
+                die: None,
+                module: None,
+                kind: None,
             }],
+            ..Topology::default()
         },
     }
 }

@@ -2,24 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use model::record::{CpuPlace, Topology};
+use model::record::{CpuPlace, FactValue, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::platform;
 use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+use crate::text::{bytes, sysfs_bytes, tally};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cpu.cores", "Cores", cores),
+    row("cpu.caches", "Caches of one CPU", caches),
+];
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// The topology as far as the kernel says. It never fails: a CPU of which nothing is known is a
 /// core of its own in package 0.
-pub fn topology(machine: &Machine) -> Topology {
+pub(super) fn topology(survey: &Survey<'_>) -> Topology {
+    let machine: &Machine = survey;
     let online = online(machine);
     let usable = match machine.host.affinity() {
         Ok(affinity) => affinity.intersection(&online),
         Err(_) => online.clone(),
     };
-    let cpus = places(machine, &usable);
-    Topology { online, usable, cpus }
+    let cpus = places(machine, &online);
+    Topology { online, usable, cpus, ..Topology::default() }
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say.
@@ -56,6 +67,9 @@ fn place(machine: &Machine, cpu: CpuId, node: Option<u32>) -> CpuPlace {
         siblings,
         last_level_cache: last_level_cache(machine, cpu).unwrap_or_default(),
         node,
+        die: None,
+        module: None,
+        kind: None,
     }
 }
 
@@ -101,4 +115,46 @@ pub(crate) fn first_cpu(machine: &Machine) -> Reading<CpuId> {
 pub(crate) fn nothing_known() -> Unavailable {
     let why = "neither `/sys/devices/system/cpu/online` nor the affinity says which CPUs there are";
     Unavailable::new(Obstacle::Permission, "CPUs", why)
+}
+
+fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
+    let online = online(survey);
+    if online.is_empty() {
+        return Err(nothing_known());
+    }
+    let places = places(survey, &online);
+    let count = |mut keys: Vec<(u32, u32)>| {
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len()
+    };
+    let packages = count(places.iter().map(|place| (place.package, 0)).collect());
+    let cores = count(places.iter().map(|place| (place.package, place.core)).collect());
+    let threads = places.iter().map(|place| place.siblings.len()).max().unwrap_or(1);
+    let smt = if threads > 1 { format!("SMT {threads}") } else { "no SMT".into() };
+    Ok(text(format!(
+        "{}, {}, {} ({smt})",
+        tally(packages, "package"),
+        tally(cores, "core"),
+        tally(online.len(), "CPU")
+    )))
+}
+
+fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
+    let folder = format!("/sys/devices/system/cpu/cpu{}/cache", first_cpu(survey)?);
+    let describe = |index: &String| {
+        let read = |file: &str| survey.tree.read(&format!("{folder}/{index}/{file}")).ok();
+        let suffix = match read("type")?.as_str() {
+            "Data" => "d",
+            "Instruction" => return None,
+            _ => "",
+        };
+        Some(format!("L{}{suffix} {}", read("level")?, bytes(sysfs_bytes(&read("size")?)?)))
+    };
+    let indices = survey.tree.list(&folder)?;
+    let caches: Vec<String> = indices.iter().filter_map(describe).collect();
+    if caches.is_empty() {
+        return Err(platform::not_offered("the kernel describes no caches here", &folder));
+    }
+    Ok(text(caches.join(", ")))
 }

@@ -1,0 +1,41 @@
+//! A record of what the machine says of itself; nothing is measured.
+
+use model::record::Tool;
+use model::record::{Conditions, Machine as Description, Plan, Presentation, Record, Run, SCHEMA};
+
+use crate::ports::Machine;
+use crate::{conditions, doctor, facts};
+
+/// Facts, capabilities and conditions as a record without series.
+pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
+    let started = machine.host.now_utc();
+    let begin = sys::clock::monotonic_raw();
+    let description =
+        Description { capabilities: doctor::capabilities(machine), ..facts::machine(machine) };
+    let before = conditions::read(machine);
+    // A simulated machine answers in no time; its records are the same bit by bit (invariant I11).
+    let seconds = match machine.simulated {
+        Some(_) => 0.0,
+        None => sys::clock::monotonic_raw().saturating_sub(begin).as_secs_f64(),
+    };
+    Record {
+        schema: SCHEMA.to_owned(),
+        tool: Tool::this(),
+        run: Run {
+            id: machine.host.run_id(),
+            started,
+            seconds,
+            command,
+            simulated: machine.simulated.as_ref().map(|model| model.name.clone()),
+            elsewhere: machine.elsewhere.clone(),
+            interrupted: None,
+            plan: Plan::nothing(),
+            presentation,
+        },
+        machine: description,
+        conditions: Conditions { before, after: Vec::new() },
+        instruments: Vec::new(),
+        series: Vec::new(),
+        findings: Vec::new(),
+    }
+}
