@@ -1,6 +1,6 @@
 //! The control groups that limit this process.
 
-use model::{Obstacle, Unavailable};
+use model::{CpuSet, Obstacle, Unavailable};
 
 use crate::ports::{Machine, Reading};
 use crate::text::{first_number, value_of};
@@ -11,42 +11,140 @@ pub(crate) struct Throttles {
     pub(crate) seconds: f64,
 }
 
+/// A mounted hierarchy of groups.
+struct Mount {
+    /// Where it is mounted.
+    point: String,
+    /// The group that is seen there; in a container it may be an inner one.
+    root: String,
+    /// `cgroup2`, `cgroup` (version 1), or `cpuset` of the time before groups.
+    kind: String,
+    /// Its options; those of version 1 name its controllers.
+    options: String,
+}
+
+impl Mount {
+    /// A line of `/proc/self/mountinfo`.
+    ///
+    /// # Source
+    /// proc_pid_mountinfo(5): optional fields end with a lone `-`.
+    fn of_mountinfo(line: &str) -> Option<Mount> {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        let (root, point) = (place.next()?, place.next()?);
+        let mut kind = kind.split(' ');
+        Mount::new(point, root, kind.next()?, kind.nth(1)?)
+    }
+
+    /// A line of `/proc/mounts`, which does not say what is seen at the mount point.
+    fn of_mounts(line: &str) -> Option<Mount> {
+        let mut words = line.split(' ').skip(1);
+        Mount::new(words.next()?, "/", words.next()?, words.next()?)
+    }
+
+    fn new(point: &str, root: &str, kind: &str, options: &str) -> Option<Mount> {
+        let groups = ["cgroup2", "cgroup", "cpuset"].contains(&kind);
+        let [point, root, kind, options] = [point, root, kind, options].map(String::from);
+        groups.then_some(Mount { point, root, kind, options })
+    }
+
+    fn is_of(&self, controller: &str) -> bool {
+        match self.kind.as_str() {
+            "cgroup" => self.options.split(',').any(|option| option == controller),
+            kind => kind == controller,
+        }
+    }
+}
+
+/// The mounted hierarchies; where the kernel does not list them, those of every distribution.
+fn mounts(machine: &Machine, controller: &str) -> Vec<Mount> {
+    let read = |path, line: fn(&str) -> Option<Mount>| -> Option<Vec<Mount>> {
+        Some(machine.tree.read(path).ok()?.lines().filter_map(line).collect())
+    };
+    let listed = read("/proc/self/mountinfo", Mount::of_mountinfo)
+        .or_else(|| read("/proc/mounts", Mount::of_mounts))
+        .filter(|mounts| !mounts.is_empty());
+    listed.unwrap_or_else(|| {
+        let v1 = Mount::new(&format!("/sys/fs/cgroup/{controller}"), "/", "cgroup", controller);
+        v1.into_iter().chain(Mount::new("/sys/fs/cgroup", "/", "cgroup2", "")).collect()
+    })
+}
+
+/// The group of this process for a controller, and where its hierarchy is mounted.
+fn group(machine: &Machine, controller: &str) -> Reading<(Mount, String)> {
+    let mut mounts = mounts(machine, controller);
+    let mut mount = |of: &dyn Fn(&Mount) -> bool| {
+        mounts.iter().position(of).map(|index| mounts.swap_remove(index))
+    };
+    let groups = machine.tree.read("/proc/self/cgroup");
+    let Ok(groups) = groups.as_deref() else {
+        // Cpusets are older than groups, and have a file of their own.
+        let path = machine.tree.read("/proc/self/cpuset").ok().filter(|_| controller == "cpuset");
+        let mount = mount(&|m| m.is_of(controller)).or_else(|| mount(&|m| m.kind == "cgroup2"));
+        return mount.zip(path).ok_or_else(|| no_group(controller));
+    };
+    let path_of = |wanted: &dyn Fn(&str) -> bool| {
+        groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            wanted(parts.next()?).then(|| parts.next().map(String::from))?
+        })
+    };
+    // Version 1 wins where both are mounted: a controller lives in one of them only.
+    path_of(&|controllers| controllers.split(',').any(|name| name == controller))
+        .and_then(|path| Some((mount(&|m| m.is_of(controller))?, path)))
+        .or_else(|| Some((mount(&|m| m.kind == "cgroup2")?, path_of(&str::is_empty)?)))
+        .ok_or_else(|| no_group(controller))
+}
+
+fn no_group(controller: &str) -> Unavailable {
+    let why = format!("`/proc/self/cgroup` names no group with a controller `{controller}`");
+    Unavailable::new(Obstacle::Permission, "cgroup", why)
+}
+
+/// Longer paths are none of the kernel's (`PATH_MAX`).
+const PATH_BYTES_MAX: usize = 4096;
+
 /// The folders of the group that this process is in and of the groups above it, innermost first.
 ///
 /// In a container the path may lie outside of what is mounted: folders that are not there are left
 /// out by whoever reads in them, and the root of the mount is always among them.
-fn folders(machine: &Machine) -> Reading<Vec<String>> {
-    let groups = machine.tree.read("/proc/self/cgroup")?;
-    let path_of = |wanted: &dyn Fn(&str) -> bool| {
-        groups.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            wanted(parts.next()?).then(|| parts.next())?
-        })
-    };
-    // Version 1 wins where both are mounted: a controller lives in one of them only.
-    let v1 = path_of(&|controllers| controllers.split(',').any(|name| name == "cpu"));
-    let (mount, path) = match (v1, path_of(&str::is_empty)) {
-        (Some(path), _) => ("/sys/fs/cgroup/cpu", path),
-        (None, Some(path)) => ("/sys/fs/cgroup", path),
-        (None, None) => {
-            let why = "`/proc/self/cgroup` names no group with a CPU controller";
-            return Err(Unavailable::new(Obstacle::Permission, "cgroup", why));
-        }
-    };
-    machine.tree.list(mount)?;
-    let mut folder = format!("{mount}{}", path.trim_end_matches('/'));
+fn folders(machine: &Machine, controller: &str) -> Reading<Vec<String>> {
+    let (mount, path) = group(machine, controller)?;
+    let point = mount.point.trim_end_matches('/');
+    machine.tree.list(&mount.point)?;
+    let path = path.trim().strip_prefix(mount.root.trim_end_matches('/')).unwrap_or_default();
+    let strange = path.len() > PATH_BYTES_MAX || path.split('/').any(|part| part == "..");
+    let path = if strange { "" } else { path.trim_end_matches('/') };
+    let mut folder = format!("{point}{path}");
     let mut folders = vec![folder.clone()];
-    while folder.len() > mount.len() {
-        folder.truncate(folder.rfind('/').unwrap_or(0));
+    while folder.len() > point.len() {
+        folder.truncate(folder.rfind('/').unwrap_or(0).max(point.len()));
         folders.push(folder.clone());
     }
     Ok(folders)
 }
 
+/// The CPUs that control groups leave to this process; `None`: nobody says that they limit them.
+///
+/// # Source
+/// cpuset(7) and the kernel's `cgroup-v2.rst`: a group without the controller has the CPUs of the
+/// group above it.
+pub(crate) fn cpuset(machine: &Machine) -> Option<CpuSet> {
+    const FILES: [&str; 4] =
+        ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
+    let folders = folders(machine, "cpuset").ok()?;
+    let mut paths =
+        folders.iter().flat_map(|f| FILES.iter().map(move |file| format!("{f}/{file}")));
+    paths.find_map(|path| {
+        let cpus: CpuSet = machine.tree.read(&path).ok()?.parse().ok()?;
+        (!cpus.is_empty()).then_some(cpus)
+    })
+}
+
 /// The tightest quota, in CPUs; `None`: there is none.
 pub(crate) fn quota(machine: &Machine) -> Reading<Option<f64>> {
-    let quotas = folders(machine)?.into_iter().filter_map(|folder| quota_in(machine, &folder));
-    Ok(quotas.reduce(f64::min))
+    let folders = folders(machine, "cpu")?;
+    Ok(folders.into_iter().filter_map(|folder| quota_in(machine, &folder)).reduce(f64::min))
 }
 
 fn quota_in(machine: &Machine, folder: &str) -> Option<f64> {
@@ -63,12 +161,12 @@ fn quota_in(machine: &Machine, folder: &str) -> Option<f64> {
         Err(_) => (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?),
     };
     // Version 1 writes -1 for no quota.
-    (quota > 0.0 && period > 0.0).then_some(quota / period)
+    (quota > 0.0 && period > 0.0).then_some(quota / period).filter(|cpus: &f64| cpus.is_finite())
 }
 
 /// Throttles of this group and those above it, summed.
 pub(crate) fn throttles(machine: &Machine) -> Reading<Throttles> {
-    let folders = folders(machine)?;
+    let folders = folders(machine, "cpu")?;
     let stats = folders.iter().filter_map(|folder| throttles_in(machine, folder));
     stats
         .reduce(|a, b| Throttles { count: a.count + b.count, seconds: a.seconds + b.seconds })

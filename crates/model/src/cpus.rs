@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +33,29 @@ impl fmt::Display for CpuId {
 /// and without one `0-4294967295` would eat all memory.
 const CPU_NUMBER_MAX: u32 = 65_535;
 
-/// A set of CPUs, ordered by number. Serialised as its list form.
+/// A set of CPUs, ordered by number. Serialised as its list form. A clone shares its numbers: every
+/// CPU of a large machine names those that share its last-level cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
-    ids: Vec<CpuId>,
+    ids: Arc<[CpuId]>,
 }
 
 impl CpuSet {
+    /// Reads a mask as the kernel writes it: hexadecimal, groups of 32 CPUs between commas, the
+    /// lowest CPU last.
+    pub fn from_mask(mask: &str) -> Option<CpuSet> {
+        let mut ids = Vec::new();
+        for (group, digits) in mask.trim().rsplit(',').enumerate() {
+            let bits = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+            let first = u32::try_from(group).ok()?.checked_mul(32)?;
+            ids.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| CpuId(first + bit)));
+            if ids.last().is_some_and(|last| last.0 > CPU_NUMBER_MAX) {
+                return None;
+            }
+        }
+        Some(CpuSet { ids: ids.into() })
+    }
+
     /// Number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.ids.len()
@@ -82,7 +99,7 @@ impl FromIterator<CpuId> for CpuSet {
         let mut ids: Vec<CpuId> = ids.into_iter().collect();
         ids.sort_unstable();
         ids.dedup();
-        CpuSet { ids }
+        CpuSet { ids: ids.into() }
     }
 }
 
@@ -200,6 +217,19 @@ mod tests {
             let error = bad.parse::<CpuSet>().unwrap_err().to_string();
             assert!(error.starts_with("cannot read `"), "{error}");
         }
+    }
+
+    #[test]
+    fn masks_have_the_lowest_cpu_last() {
+        let list = |mask| CpuSet::from_mask(mask).map(|set| set.to_string());
+        assert_eq!(list("00000000,00001c07\n").as_deref(), Some("0-2,10-12"));
+        assert_eq!(list("3,80000000").as_deref(), Some("31-33"));
+        assert_eq!(list("ff").as_deref(), Some("0-7"));
+        assert_eq!(list("0").as_deref(), Some(""));
+        for bad in ["", "x", "1,", "+1", "123456789", "-1"] {
+            assert_eq!(list(bad), None, "{bad}");
+        }
+        assert_eq!(list(&format!("1{}", ",00000000".repeat(4000))), None);
     }
 
     proptest! {

@@ -14,6 +14,7 @@ use model::record::Topology;
 pub use self::cpu::isa;
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
+use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
 use crate::survey::Survey;
@@ -39,6 +40,11 @@ pub fn topology(machine: &Machine) -> Topology {
 
 pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {
     topology::topology(survey)
+}
+
+/// How much CPU time control groups leave to this process, in CPUs; `None`: they do not limit it.
+pub fn cpu_quota(machine: &Machine) -> Reading<Option<f64>> {
+    cgroup::quota(machine)
 }
 
 /// Equal answers of the online CPUs folded; the reason of the first one where none answers.

@@ -1,6 +1,6 @@
 //! What surrounds the CPU: memory, hypervisor, container, firmware, the kernel's mitigations.
 
-use model::{CpuSet, Obstacle, Unavailable, Unit};
+use model::{Obstacle, Unavailable, Unit};
 
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, number, row, text};
@@ -9,7 +9,6 @@ use crate::text::{first_number, value_of};
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row("memory.total", "Memory", |s| Ok(number(memory_bytes(s)?, Unit::Byte))),
-    row("memory.nodes", "NUMA nodes", |s| Ok(number(nodes(s)?, Unit::Count))),
     row("platform.virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
     row("platform.firmware", "Firmware", |s| firmware(s).map(text)),
     row("kernel.release", "Kernel", |s| s.tree.read("/proc/sys/kernel/osrelease").map(text)),
@@ -27,18 +26,6 @@ fn memory_bytes(machine: &Machine) -> Reading<f64> {
     let total = value_of(&meminfo, "MemTotal")
         .ok_or_else(|| not_offered("`/proc/meminfo` has no line `MemTotal`", path))?;
     Ok(first_number(path, total)? * 1024.0)
-}
-
-fn nodes(machine: &Machine) -> Reading<f64> {
-    let path = "/sys/devices/system/node/online";
-    let list = machine.tree.read(path).map_err(|error| match error.obstacle {
-        Obstacle::Permission => error,
-        _ => not_offered("the kernel was built without NUMA, or hides its nodes", path),
-    })?;
-    let nodes: CpuSet = list.parse().map_err(|error| {
-        Unavailable::new(Obstacle::Cpudyno, "NUMA nodes", format!("`{path}`: {error}"))
-    })?;
-    Ok(nodes.len() as f64)
 }
 
 /// Signatures of hypervisors in CPUID 4000_0000h.

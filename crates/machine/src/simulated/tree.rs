@@ -124,15 +124,18 @@ fn put_caches(files: &mut Files, model: &Model) {
         .map(|package| model.cpus().filter(|&cpu| model.package_of(cpu) == package).collect())
         .collect();
     for cpu in model.cpus() {
+        let core = files.read(&format!("{CPU}/cpu{cpu}/topology/core_cpus_list"));
+        let core = core.unwrap_or_default();
         for (index, (level, kind, bytes)) in caches.iter().enumerate() {
             let cache = format!("{CPU}/cpu{cpu}/cache/index{index}");
             files.put(format!("{cache}/level"), &level);
             files.put(format!("{cache}/type"), &kind);
             files.put(format!("{cache}/size"), &format!("{}K", bytes / 1024));
-            if *level == 3 {
-                let shared = &packages[model.package_of(cpu) as usize];
-                files.put(format!("{cache}/shared_cpu_list"), shared);
-            }
+            let shared = match level {
+                3 => packages[model.package_of(cpu) as usize].to_string(),
+                _ => core.clone(),
+            };
+            files.put(format!("{cache}/shared_cpu_list"), &shared);
         }
     }
 }

@@ -1,110 +1,114 @@
 //! Who sits where.
+//!
+//! Each file reads one thing: [`sysfs`] CPUs and how they are nested, [`caches`], [`nodes`],
+//! [`kinds`] of cores, [`dies`] that sysfs does not show. All of them read a list that several CPUs
+//! share once, by the first of these CPUs, and make disjoint [`groups`] of it, so that lists that
+//! contradict each other still give every CPU one place.
+
+mod caches;
+mod cpuinfo;
+mod dies;
+mod groups;
+mod kinds;
+mod nodes;
+mod rows;
+mod sysfs;
 
 use std::collections::BTreeMap;
 
-use model::record::{CpuPlace, FactValue, Topology};
+use model::record::{CpuPlace, Node, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::platform;
+use self::caches::Caches;
+use self::cpuinfo::Cpuinfo;
+pub(super) use self::rows::ROWS;
+use self::sysfs::Nesting;
+use crate::cgroup;
 use crate::ports::{Machine, Reading};
-use crate::rows::{Row, row, text};
 use crate::survey::Survey;
-use crate::text::{bytes, sysfs_bytes, tally};
-
-#[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
-    row("cpu.cores", "Cores", cores),
-    row("cpu.caches", "Caches of one CPU", caches),
-];
-
-const CPU: &str = "/sys/devices/system/cpu";
-const NODE: &str = "/sys/devices/system/node";
 
 /// The topology as far as the kernel says. It never fails: a CPU of which nothing is known is a
 /// core of its own in package 0.
 pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let machine: &Machine = survey;
+    let cpuinfo = cpuinfo(survey);
     let online = online(machine);
-    let usable = match machine.host.affinity() {
-        Ok(affinity) => affinity.intersection(&online),
-        Err(_) => online.clone(),
-    };
-    let cpus = places(machine, &online);
-    Topology { online, usable, cpus, ..Topology::default() }
+    let nesting = sysfs::nesting(machine, &online, &cpuinfo);
+    let caches = Caches::read(machine, &online);
+    let nodes = nodes::read(machine, &online);
+    let mut cpus = places(&online, &nesting, &caches, &nodes);
+    let kinds = kinds::read(machine, &online, &nesting.cores, &cpuinfo);
+    for place in &mut cpus {
+        place.kind = kinds.get(&place.cpu).cloned();
+    }
+    if dies::are_by_register(&cpuinfo) {
+        let dies = dies::by_register(machine, &nesting.cores);
+        for place in &mut cpus {
+            place.die = dies.get(&place.cpu).copied();
+        }
+    }
+    Topology {
+        usable: usable(machine, &online),
+        present: sysfs::present(machine),
+        isolated: sysfs::isolated(machine).unwrap_or_default(),
+        online,
+        cpus,
+        caches: caches.rows,
+        nodes,
+    }
+}
+
+fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
+    survey.cpuinfo().map(Cpuinfo::parse).unwrap_or_default()
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say.
 pub(crate) fn online(machine: &Machine) -> CpuSet {
-    let listed = cpu_list(machine, &format!("{CPU}/online")).filter(|list| !list.is_empty());
-    listed.or_else(|| machine.host.affinity().ok()).unwrap_or_default()
+    let online = sysfs::online(machine);
+    if online.is_empty() { machine.host.affinity().unwrap_or_default() } else { online }
 }
 
-fn cpu_list(machine: &Machine, path: &str) -> Option<CpuSet> {
-    machine.tree.read(path).ok()?.parse().ok()
-}
-
-/// Where each of these CPUs sits.
-pub(crate) fn places(machine: &Machine, cpus: &CpuSet) -> Vec<CpuPlace> {
-    let nodes = nodes(machine);
-    let place = |cpu| place(machine, cpu, nodes.get(&cpu).copied());
-    let mut places: Vec<CpuPlace> = cpus.iter().map(place).collect();
-    make_cores_unique(&mut places);
-    places
-}
-
-fn place(machine: &Machine, cpu: CpuId, node: Option<u32>) -> CpuPlace {
-    let topology = |file: &str| format!("{CPU}/cpu{cpu}/topology/{file}");
-    let number = |file: &str| machine.tree.read(&topology(file)).ok()?.parse().ok();
-    let siblings = cpu_list(machine, &topology("core_cpus_list"))
-        .or_else(|| cpu_list(machine, &topology("thread_siblings_list")))
-        .filter(|siblings| siblings.contains(cpu))
-        .unwrap_or_else(|| std::iter::once(cpu).collect());
-    CpuPlace {
-        cpu,
-        // Some Arm machines answer -1: one package, then.
-        package: number("physical_package_id").unwrap_or(0),
-        core: number("core_id").unwrap_or(cpu.0),
-        siblings,
-        last_level_cache: last_level_cache(machine, cpu).unwrap_or_default(),
-        node,
-        die: None,
-        module: None,
-        kind: None,
-    }
-}
-
-fn last_level_cache(machine: &Machine, cpu: CpuId) -> Option<CpuSet> {
-    let caches = format!("{CPU}/cpu{cpu}/cache");
-    let indices = machine.tree.list(&caches).ok()?;
-    let level = |index: &String| -> Option<u32> {
-        machine.tree.read(&format!("{caches}/{index}/level")).ok()?.parse().ok()
+/// Online, in the affinity of this process where it is known, and in its cpuset.
+fn usable(machine: &Machine, online: &CpuSet) -> CpuSet {
+    let usable = match machine.host.affinity() {
+        Ok(affinity) => affinity.intersection(online),
+        Err(_) => online.clone(),
     };
-    let (_, last) = indices.iter().filter_map(|i| Some((level(i)?, i))).max_by_key(|(l, _)| *l)?;
-    cpu_list(machine, &format!("{caches}/{last}/shared_cpu_list"))
+    // A cpuset without any of these CPUs is that of somebody else.
+    let limited = cgroup::cpuset(machine).map(|cpuset| usable.intersection(&cpuset));
+    limited.filter(|limited| !limited.is_empty()).unwrap_or(usable)
 }
 
-fn nodes(machine: &Machine) -> BTreeMap<CpuId, u32> {
-    let names = machine.tree.list(NODE).unwrap_or_default();
-    let numbers = names.iter().filter_map(|name| name.strip_prefix("node")?.parse::<u32>().ok());
-    let members = |node| {
-        let cpus = cpu_list(machine, &format!("{NODE}/node{node}/cpulist")).unwrap_or_default();
-        cpus.as_slice().iter().map(|&cpu| (cpu, node)).collect::<Vec<_>>()
+/// Where each CPU sits; its kind is added by who knows it.
+fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches, nodes: &[Node]) -> Vec<CpuPlace> {
+    let last_level = caches.last_level();
+    let node_of: BTreeMap<CpuId, u32> =
+        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
+    let number = |numbers: &[Option<u32>], index: Option<usize>| *numbers.get(index?)?;
+    let package = |cpu| {
+        let index = nesting.packages.index(cpu);
+        index.and_then(|index| nesting.package_numbers.get(index).copied()).unwrap_or_default()
     };
-    numbers.flat_map(members).collect()
-}
-
-/// Core numbers may repeat within a package that has several dies. Where they do, every core gets
-/// the number of its first CPU instead.
-fn make_cores_unique(places: &mut [CpuPlace]) {
-    let mut owners: BTreeMap<(u32, u32), &CpuSet> = BTreeMap::new();
-    let ambiguous = places.iter().any(|place| {
-        *owners.entry((place.package, place.core)).or_insert(&place.siblings) != &place.siblings
-    });
-    if ambiguous {
-        for place in places {
-            place.core = place.siblings.iter().next().map_or(place.cpu.0, |first| first.0);
+    let by_caches;
+    let (modules, module_numbers) = match &nesting.modules {
+        Some(modules) => (modules, &nesting.module_numbers),
+        None => {
+            by_caches = caches.modules(online, package);
+            (&by_caches.0, &by_caches.1)
         }
-    }
+    };
+    let place = |cpu: CpuId| CpuPlace {
+        cpu,
+        package: package(cpu),
+        die: number(&nesting.die_numbers, nesting.dies.index(cpu)),
+        module: number(module_numbers, modules.index(cpu)),
+        core: number(&nesting.core_numbers, nesting.cores.index(cpu)).unwrap_or(cpu.0),
+        siblings: nesting.cores.of(cpu).cloned().unwrap_or_default(),
+        last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
+        node: node_of.get(&cpu).copied(),
+        kind: None,
+    };
+    online.iter().map(place).collect()
 }
 
 /// The lowest CPU that is online: CPU 0 may be absent.
@@ -115,46 +119,4 @@ pub(crate) fn first_cpu(machine: &Machine) -> Reading<CpuId> {
 pub(crate) fn nothing_known() -> Unavailable {
     let why = "neither `/sys/devices/system/cpu/online` nor the affinity says which CPUs there are";
     Unavailable::new(Obstacle::Permission, "CPUs", why)
-}
-
-fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
-    let online = online(survey);
-    if online.is_empty() {
-        return Err(nothing_known());
-    }
-    let places = places(survey, &online);
-    let count = |mut keys: Vec<(u32, u32)>| {
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len()
-    };
-    let packages = count(places.iter().map(|place| (place.package, 0)).collect());
-    let cores = count(places.iter().map(|place| (place.package, place.core)).collect());
-    let threads = places.iter().map(|place| place.siblings.len()).max().unwrap_or(1);
-    let smt = if threads > 1 { format!("SMT {threads}") } else { "no SMT".into() };
-    Ok(text(format!(
-        "{}, {}, {} ({smt})",
-        tally(packages, "package"),
-        tally(cores, "core"),
-        tally(online.len(), "CPU")
-    )))
-}
-
-fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
-    let folder = format!("/sys/devices/system/cpu/cpu{}/cache", first_cpu(survey)?);
-    let describe = |index: &String| {
-        let read = |file: &str| survey.tree.read(&format!("{folder}/{index}/{file}")).ok();
-        let suffix = match read("type")?.as_str() {
-            "Data" => "d",
-            "Instruction" => return None,
-            _ => "",
-        };
-        Some(format!("L{}{suffix} {}", read("level")?, bytes(sysfs_bytes(&read("size")?)?)))
-    };
-    let indices = survey.tree.list(&folder)?;
-    let caches: Vec<String> = indices.iter().filter_map(describe).collect();
-    if caches.is_empty() {
-        return Err(platform::not_offered("the kernel describes no caches here", &folder));
-    }
-    Ok(text(caches.join(", ")))
 }

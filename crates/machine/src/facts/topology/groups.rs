@@ -1,0 +1,94 @@
+//! Disjoint groups of CPUs: cores, modules, dies, packages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{CpuId, CpuSet};
+
+/// A partition of CPUs. Lists that contradict each other cannot break it: a CPU belongs to the
+/// first group that claims it.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    /// Ascending by their first CPU.
+    groups: Vec<CpuSet>,
+    of: BTreeMap<CpuId, usize>,
+}
+
+impl Groups {
+    /// Groups as the kernel lists them: the first CPU of a group is asked for all of its CPUs. A
+    /// CPU without a list is a group of its own.
+    pub(super) fn listed(cpus: &CpuSet, list: impl Fn(CpuId) -> Option<CpuSet>) -> Groups {
+        let mut groups = Groups::default();
+        for cpu in cpus.iter() {
+            if !groups.of.contains_key(&cpu) {
+                let listed = list(cpu).filter(|list| list.contains(cpu));
+                let free = |other: &CpuId| cpus.contains(*other) && !groups.of.contains_key(other);
+                let group: CpuSet = match listed {
+                    Some(listed) => listed.iter().filter(free).collect(),
+                    None => std::iter::once(cpu).collect(),
+                };
+                groups.push(group);
+            }
+        }
+        groups
+    }
+
+    /// CPUs with equal keys are a group.
+    pub(super) fn keyed<K: Ord>(cpus: &CpuSet, key: impl Fn(CpuId) -> K) -> Groups {
+        let mut members: BTreeMap<K, Vec<CpuId>> = BTreeMap::new();
+        for cpu in cpus.iter() {
+            members.entry(key(cpu)).or_default().push(cpu);
+        }
+        let mut groups = Groups::default();
+        let mut members: Vec<CpuSet> =
+            members.into_values().map(|cpus| cpus.into_iter().collect()).collect();
+        members.sort_unstable_by_key(|group| group.iter().next());
+        members.into_iter().for_each(|group| groups.push(group));
+        groups
+    }
+
+    fn push(&mut self, group: CpuSet) {
+        self.of.extend(group.iter().map(|cpu| (cpu, self.groups.len())));
+        self.groups.push(group);
+    }
+
+    /// The groups, ascending by their first CPU.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CpuSet> {
+        self.groups.iter()
+    }
+
+    /// The index of the group of a CPU.
+    pub(super) fn index(&self, cpu: CpuId) -> Option<usize> {
+        self.of.get(&cpu).copied()
+    }
+
+    /// The group of a CPU.
+    pub(super) fn of(&self, cpu: CpuId) -> Option<&CpuSet> {
+        self.groups.get(self.index(cpu)?)
+    }
+
+    /// A number for each group, unique within a package: as the kernel numbers them, or by their
+    /// first CPU where its numbers repeat (s390 has one number for the cores of a chip, and cores
+    /// of two dies may have equal ones). `None` where the kernel has no number.
+    pub(super) fn numbered(
+        &self,
+        package: impl Fn(CpuId) -> u32,
+        number: impl Fn(CpuId) -> Option<u32>,
+    ) -> Vec<Option<u32>> {
+        let first = |group: &CpuSet| group.iter().next();
+        let numbers: Vec<Option<u32>> =
+            self.iter().map(|group| first(group).and_then(&number)).collect();
+        let mut seen = BTreeSet::new();
+        let unique =
+            self.iter().zip(&numbers).all(|(group, number)| match (first(group), number) {
+                (Some(cpu), Some(number)) => seen.insert((package(cpu), *number)),
+                _ => true,
+            });
+        if unique {
+            return numbers;
+        }
+        let by_first_cpu = |(group, number): (&CpuSet, Option<u32>)| {
+            number.and(first(group)).map(|CpuId(cpu)| cpu)
+        };
+        self.iter().zip(numbers).map(by_first_cpu).collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! Memory nodes, also those without CPUs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::record::Node;
+use model::{CpuId, CpuSet};
+
+use super::sysfs::{list, members, text};
+use crate::ports::Machine;
+use crate::text::first_number;
+
+const NODE: &str = "/sys/devices/system/node";
+
+/// The kernel has at most 1,024 nodes (`CONFIG_NODES_SHIFT`).
+const NODE_NUMBER_MAX: u32 = 1023;
+
+/// The memory nodes, ascending; empty where the kernel knows none.
+///
+/// # Source
+/// The kernel's `stable/sysfs-devices-node`.
+pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
+    let numbers = numbers(machine);
+    let mut claimed = BTreeSet::new();
+    let node = |&id: &u32| {
+        let folder = format!("{NODE}/node{id}");
+        let listed = members(machine, &folder, "cpulist", "cpumap").unwrap_or_default();
+        let free = |cpu: &CpuId| online.contains(*cpu) && claimed.insert(*cpu);
+        Node {
+            id,
+            cpus: listed.iter().filter(free).collect(),
+            memory_bytes: memory_bytes(machine, id),
+            distances: distances(machine, id, &numbers),
+        }
+    };
+    numbers.iter().map(node).collect()
+}
+
+/// The numbers of the nodes that are online; numbers have holes.
+fn numbers(machine: &Machine) -> BTreeSet<u32> {
+    let names = machine.tree.list(NODE).unwrap_or_default();
+    let of = |name: &String| name.strip_prefix("node")?.parse().ok();
+    let folders = names.iter().filter_map(of).filter(|&number| number <= NODE_NUMBER_MAX);
+    // Node lists are written like CPU lists.
+    let online = list(machine, NODE, &["online"]).filter(|online| !online.is_empty());
+    let is_online = |number: &u32| online.as_ref().is_none_or(|o| o.contains(CpuId(*number)));
+    folders.filter(is_online).collect()
+}
+
+/// `Node 0 MemTotal:  8386704 kB`
+fn memory_bytes(machine: &Machine, id: u32) -> Option<u64> {
+    let path = format!("{NODE}/node{id}/meminfo");
+    let meminfo = text(machine, &path)?;
+    let total = meminfo.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
+    Some((first_number(&path, total).ok()? * 1024.0) as u64)
+}
+
+/// One number per node that is online; other counts cannot be told apart and are left out.
+fn distances(machine: &Machine, id: u32, numbers: &BTreeSet<u32>) -> BTreeMap<u32, u32> {
+    let text = text(machine, &format!("{NODE}/node{id}/distance")).unwrap_or_default();
+    let distances: Option<Vec<u32>> =
+        text.split_whitespace().map(|number| number.parse().ok()).collect();
+    let distances = distances.filter(|distances| distances.len() == numbers.len());
+    numbers.iter().copied().zip(distances.unwrap_or_default()).collect()
+}

@@ -1,0 +1,233 @@
+//! The topology in words: one row per fact.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::super::platform::not_offered;
+use super::{cpuinfo, dies, kinds, nothing_known, sysfs};
+use crate::ports::Reading;
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+use crate::text::{bytes, sysfs_bytes, tally};
+
+#[rustfmt::skip]
+pub(in crate::facts) const ROWS: &[Row] = &[
+    row("cpu.cores", "Cores", cores),
+    row("cpu.kinds", "Kinds of cores", kinds),
+    row("cpu.dies", "Dies", dies),
+    row("cpu.caches", "Caches of one CPU", caches),
+    row("cpu.offline", "CPUs that are off", offline),
+    row("cpu.isolated", "Isolated CPUs", isolated),
+    row("memory.nodes", "NUMA nodes", nodes),
+];
+
+/// The topology, where there are CPUs.
+fn known<'a>(survey: &'a Survey<'_>) -> Reading<&'a Topology> {
+    let topology = survey.topology();
+    if topology.online.is_empty() { Err(nothing_known()) } else { Ok(topology) }
+}
+
+fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    let packages: BTreeSet<u32> = topology.cpus.iter().map(|place| place.package).collect();
+    let packages = tally(packages.len(), "package");
+    let cores = tally(cores_among(topology.cpus.iter()), "core");
+    let cpus = tally(topology.online.len(), "CPU");
+    let kinds: Vec<String> = places_by_kind(topology)
+        .iter()
+        .map(|(kind, places)| format!("{} {kind}", cores_among(places.iter().copied())))
+        .collect();
+    if !kinds.is_empty() {
+        return Ok(text(format!("{packages}, {cores}: {}; {cpus}", kinds.join(", "))));
+    }
+    let threads = topology.cpus.iter().map(|place| place.siblings.len()).max().unwrap_or(1);
+    let smt = if threads > 1 { format!("SMT {threads}") } else { "no SMT".into() };
+    Ok(text(format!("{packages}, {cores}, {cpus} ({smt})")))
+}
+
+fn cores_among<'a>(places: impl Iterator<Item = &'a CpuPlace>) -> usize {
+    places.map(|place| (place.package, place.core)).collect::<BTreeSet<_>>().len()
+}
+
+/// The CPUs of each kind, the kind of the lowest CPU first; empty where there is one kind.
+fn places_by_kind(topology: &Topology) -> Vec<(&str, Vec<&CpuPlace>)> {
+    let mut kinds: Vec<(&str, Vec<&CpuPlace>)> = Vec::new();
+    for place in &topology.cpus {
+        let Some(kind) = place.kind.as_deref() else { continue };
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, places)) => places.push(place),
+            None => kinds.push((kind, vec![place])),
+        }
+    }
+    kinds
+}
+
+fn kinds(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    let kinds: Vec<String> = places_by_kind(topology)
+        .iter()
+        .map(|(kind, places)| {
+            let cpus: CpuSet = places.iter().map(|place| place.cpu).collect();
+            format!("{kind} {cpus}")
+        })
+        .collect();
+    if !kinds.is_empty() {
+        return Ok(text(kinds.join("; ")));
+    }
+    if kinds::is_hybrid(survey) == Some(false) || caches_are_alike(topology) {
+        return Ok(text("one kind"));
+    }
+    let why = "neither `/sys/devices/cpu_core`, CPUID nor `/proc/cpuinfo` tells kinds of cores \
+               here, and their caches are unknown or differ";
+    Err(Unavailable::new(Obstacle::Hardware, "kinds of cores", why))
+}
+
+/// Kinds of cores differ in their caches: where every CPU has the same ones, there is one kind.
+fn caches_are_alike(topology: &Topology) -> bool {
+    let levels: BTreeSet<_> = topology.caches.iter().map(|c| (c.level, c.kind)).collect();
+    let cpus = topology.online.len();
+    let all = |cache: &Cache| cache.instances.iter().map(CpuSet::len).sum::<usize>() == cpus;
+    let sized = |cache: &Cache| cache.bytes.is_some() && all(cache);
+    levels.len() == topology.caches.len() && topology.caches.iter().all(sized) && !levels.is_empty()
+}
+
+/// Counts per package: compute dies, and dies for input and output where they are told apart.
+fn dies(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    let compute: Option<BTreeSet<(u32, u32)>> =
+        topology.cpus.iter().map(|place| Some((place.package, place.die?))).collect();
+    let compute = compute.ok_or_else(|| no_dies(survey, topology))?;
+    let io = dies::io_dies(survey, &compute);
+    let mut packages: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    for (package, _) in &compute {
+        packages.entry(*package).or_default().0 += 1;
+    }
+    for (package, dies) in io {
+        packages.entry(package).or_default().1 += dies.len();
+    }
+    let describe = |(compute, io): &(usize, usize)| match io {
+        0 => compute.to_string(),
+        io => format!("{compute} compute and {io} I/O"),
+    };
+    let counts: BTreeSet<&(usize, usize)> = packages.values().collect();
+    Ok(text(match counts.first() {
+        Some(same) if counts.len() == 1 => format!("{} per package", describe(same)),
+        _ => {
+            let each =
+                packages.iter().map(|(p, counts)| format!("package {p}: {}", describe(counts)));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    }))
+}
+
+fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
+    let unknown = topology.cpus.iter().find(|place| place.die.is_none()).map(|place| place.cpu);
+    if let Some(cpu) = unknown.filter(|_| dies::are_by_register(&cpuinfo(survey))) {
+        return match dies::of_cpu(survey, cpu) {
+            Err(mut reason) => {
+                let register = dies::PM_LOGICAL_ID;
+                reason.why = format!(
+                    "sysfs hides the dies of this CPU, and register {register:#x}: {}",
+                    reason.why
+                );
+                reason
+            }
+            Ok(_) => {
+                let why = "not every CPU answered when its die was read";
+                Unavailable::new(Obstacle::Permission, "dies", why)
+            }
+        };
+    }
+    let why = "the kernel shows no `topology/die_id` here: it does on x86 since Linux 5.2";
+    not_offered(why, sysfs::CPU)
+}
+
+fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    if topology.caches.is_empty() {
+        return cache_size(survey);
+    }
+    let kinds = places_by_kind(topology);
+    let firsts = kinds.iter().filter_map(|(kind, places)| Some((*kind, places.first()?.cpu)));
+    let described: Vec<(&str, String)> =
+        firsts.map(|(kind, cpu)| (kind, caches_of(topology, cpu))).collect();
+    let texts: BTreeSet<&String> = described.iter().map(|(_, text)| text).collect();
+    if texts.len() > 1 {
+        let parts = described.iter().map(|(kind, caches)| format!("{kind}: {caches}"));
+        return Ok(text(parts.collect::<Vec<_>>().join("; ")));
+    }
+    let first = topology.online.iter().next().ok_or_else(nothing_known)?;
+    Ok(text(caches_of(topology, first)))
+}
+
+/// `L1d 48 KiB, L2 2 MiB, L3 105 MiB shared by 56 cores`
+fn caches_of(topology: &Topology, cpu: CpuId) -> String {
+    let describe = |cache: &Cache| {
+        let instance = cache.instances.iter().find(|instance| instance.contains(cpu))?;
+        let suffix = match cache.kind {
+            CacheKind::Data => "d",
+            CacheKind::Unified => "",
+            CacheKind::Instruction => return None,
+        };
+        let size = cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64));
+        let cores = cores_among(instance.iter().filter_map(|cpu| topology.place(cpu)));
+        let shared = if cores > 1 { format!(" shared by {cores} cores") } else { String::new() };
+        Some(format!("L{}{suffix} {size}{shared}", cache.level))
+    };
+    let caches: Vec<String> = topology.caches.iter().filter_map(describe).collect();
+    caches.join(", ")
+}
+
+/// Old kernels tell one size, in `/proc/cpuinfo`.
+fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
+    let size = cpuinfo(survey).cache_size;
+    let size = size.and_then(|size| sysfs_bytes(&size.replace(" KB", "K"))).map(bytes);
+    let size = size.ok_or_else(|| {
+        let folder = format!("{}/cpu*/cache", sysfs::CPU);
+        not_offered("the kernel describes no caches here", &folder)
+    })?;
+    Ok(text(format!("{size} (last level, as `/proc/cpuinfo` says)")))
+}
+
+fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
+    let topology = known(survey)?;
+    if topology.present.is_empty() {
+        let why = "the kernel does not say which CPUs are plugged in";
+        return Err(not_offered(why, "/sys/devices/system/cpu/present"));
+    }
+    Ok(text(none_or_list(&topology.offline())))
+}
+
+fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
+    let why = "the kernel does not list isolated CPUs: it does since Linux 4.2";
+    let isolated = sysfs::isolated(survey);
+    let isolated = isolated.ok_or_else(|| not_offered(why, "/sys/devices/system/cpu/isolated"))?;
+    Ok(text(none_or_list(&isolated)))
+}
+
+fn none_or_list(cpus: &CpuSet) -> String {
+    if cpus.is_empty() { "none".into() } else { cpus.to_string() }
+}
+
+/// `4 nodes, 2 of them without CPUs; distances 10 to 28`
+fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
+    let nodes = &survey.topology().nodes;
+    if nodes.is_empty() {
+        let why = "the kernel was built without NUMA, or hides its nodes";
+        return Err(not_offered(why, "/sys/devices/system/node"));
+    }
+    let mut words = tally(nodes.len(), "node");
+    let without = nodes.iter().filter(|node| node.cpus.is_empty()).count();
+    if without > 0 {
+        words.push_str(&format!(", {without} of them without CPUs"));
+    }
+    let distances = || nodes.iter().flat_map(|node| node.distances.values());
+    if let (Some(least), Some(most)) = (distances().min(), distances().max())
+        && nodes.len() > 1
+    {
+        words.push_str(&format!("; distances {least} to {most}"));
+    }
+    Ok(text(words))
+}
