@@ -1,10 +1,17 @@
-use model::CpuId;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{machine_of, simulated};
+use model::record::{CacheKind, Topology};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use proptest::prelude::*;
+use sys::cpuid::Leaf;
+
+use super::{machine_of, said, simulated};
 use crate::facts;
 use crate::files::Files;
+use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
 
 const CPU: &str = "/sys/devices/system/cpu";
+const NODE: &str = "/sys/devices/system/node";
 
 #[test]
 fn a_simulated_server_is_laid_out_as_linux_does() {
@@ -61,4 +68,429 @@ fn core_numbers_that_repeat_on_two_dies_become_unique() {
     }
     let topology = facts::topology(&machine_of(files, "0-1"));
     assert_eq!(topology.cpus.iter().map(|place| place.core).collect::<Vec<_>>(), [0, 1]);
+}
+
+fn topology_of(files: &Files, cpus: &str) -> Topology {
+    facts::topology(&machine_of(files.clone(), cpus))
+}
+
+fn files_of(list: &[(&str, &str)]) -> Files {
+    let mut files = Files::default();
+    for (path, text) in list {
+        files.put(*path, *text);
+    }
+    files
+}
+
+fn row(files: &Files, id: &str) -> String {
+    said(&facts::machine(&machine_of(files.clone(), "0-7")).facts, id)
+}
+
+#[test]
+fn kernels_without_lists_have_folders_and_masks() {
+    let mut files = files_of(&[
+        ("/sys/devices/system/cpu/cpu1/online", "1"),
+        ("/sys/devices/system/cpu/cpu2/online", "0"),
+        ("/sys/devices/system/cpu/cpufreq/boost", "1"),
+    ]);
+    for cpu in [0, 1, 33] {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "0");
+        files.put(format!("{topology}/core_siblings"), "00000002,00000003");
+        let threads = if cpu == 1 { "00000000,00000002" } else { "00000002,00000001" };
+        files.put(format!("{topology}/thread_siblings"), threads);
+        files.put(format!("{topology}/core_id"), if cpu == 1 { "1" } else { "0" });
+    }
+    let topology = topology_of(&files, "0-63");
+    assert_eq!(topology.online.to_string(), "0-1,33");
+    assert_eq!(topology.present.to_string(), "0-2,33");
+    assert_eq!(topology.offline().to_string(), "2");
+    assert_eq!(topology.cpus[2].siblings.to_string(), "0,33");
+    assert_eq!(row(&files, "cpu.offline"), "2");
+    assert_eq!(row(&files, "cpu.cores"), "1 package, 2 cores, 3 CPUs (SMT 2)");
+}
+
+#[test]
+fn without_sysfs_cpuinfo_says_who_sits_where() {
+    let cpuinfo = "processor : 0\nphysical id : 1\ncore id : 0\n\nprocessor : 4\nphysical id : 1\n\
+                   core id : 0\n\nprocessor : 5\nphysical id : 2\ncore id : 7\ncache size : 512 KB\n";
+    let files = files_of(&[("/proc/cpuinfo", cpuinfo)]);
+    let topology = topology_of(&files, "0-63");
+    assert_eq!(topology.online.to_string(), "0,4-5");
+    assert_eq!(topology.cpus[1].siblings.to_string(), "0,4");
+    assert_eq!((topology.cpus[2].package, topology.cpus[2].core), (2, 7));
+    assert_eq!(row(&files, "cpu.caches"), "512 KiB (last level, as `/proc/cpuinfo` says)");
+}
+
+#[test]
+fn packages_without_numbers_are_counted() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-3")]);
+    for cpu in 0..4 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "-1");
+        files.put(format!("{topology}/core_id"), "9");
+        files.put(format!("{topology}/thread_siblings_list"), &cpu);
+        files.put(format!("{topology}/core_siblings_list"), if cpu < 2 { "0-1" } else { "2-3" });
+    }
+    let topology = topology_of(&files, "0-3");
+    let places: Vec<_> = topology.cpus.iter().map(|place| (place.package, place.core)).collect();
+    assert_eq!(places, [(0, 0), (0, 1), (1, 2), (1, 3)]);
+}
+
+fn put_cache(files: &mut Files, cpu: u32, index: u32, texts: [&str; 4]) {
+    let folder = format!("{CPU}/cpu{cpu}/cache/index{index}");
+    for (file, text) in ["level", "type", "size", "shared_cpu_list"].iter().zip(texts) {
+        files.put(format!("{folder}/{file}"), text);
+    }
+}
+
+/// One core with two threads, four without, and two beyond the third-level cache.
+fn hybrid() -> Files {
+    let mut files = files_of(&[
+        ("/sys/devices/system/cpu/online", "0-7"),
+        ("/sys/devices/cpu_core/cpus", "0-1"),
+        ("/sys/devices/cpu_atom/cpus", "2-7"),
+    ]);
+    for cpu in 0..8 {
+        let core = if cpu < 2 { "0-1".to_owned() } else { cpu.to_string() };
+        files.put(format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &core);
+        let (size, module) = match cpu {
+            0..2 => ("48K", "0-1"),
+            2..6 => ("32K", "2-5"),
+            _ => ("32K", "6-7"),
+        };
+        put_cache(&mut files, cpu, 0, ["1", "Data", size, &core]);
+        put_cache(&mut files, cpu, 1, ["2", "Unified", "2048K", module]);
+        if cpu < 6 {
+            put_cache(&mut files, cpu, 2, ["3", "Unified", "24M", "0-5"]);
+        }
+    }
+    files
+}
+
+#[test]
+fn kinds_of_a_hybrid_are_counted_and_their_caches_shown() {
+    let files = hybrid();
+    let cores = "1 package, 7 cores: 1 P, 4 E, 2 LP-E; 8 CPUs";
+    assert_eq!(row(&files, "cpu.cores"), cores);
+    assert_eq!(row(&files, "cpu.kinds"), "P 0-1; E 2-5; LP-E 6-7");
+    assert_eq!(
+        row(&files, "cpu.caches"),
+        "P: L1d 48 KiB, L2 2 MiB, L3 24 MiB shared by 5 cores; \
+         E: L1d 32 KiB, L2 2 MiB shared by 4 cores, L3 24 MiB shared by 5 cores; \
+         LP-E: L1d 32 KiB, L2 2 MiB shared by 2 cores"
+    );
+    let topology = topology_of(&files, "0-7");
+    let modules: Vec<Option<u32>> = topology.cpus.iter().map(|place| place.module).collect();
+    assert_eq!(modules, [0, 0, 2, 2, 2, 2, 6, 6].map(Some));
+    assert_eq!(topology.cpus[6].last_level_cache.to_string(), "6-7");
+}
+
+/// CPUID of a hybrid whose CPUs from 2 on are Atoms.
+struct Hybrid;
+
+impl Cpuid for Hybrid {
+    fn leaf(&self, leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        let edx = if leaf == 7 { 1 << 15 } else { 0 };
+        Some(Leaf { eax: 0x20, ebx: 0, ecx: 0, edx })
+    }
+
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        let kind = if cpu.0 < 2 { 0x40 } else { 0x20 };
+        (leaf == 0x1a).then_some(Leaf { eax: kind << 24 | 1, ebx: 0, ecx: 0, edx: 0 })
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn where_sysfs_names_no_kinds_cpuid_does() {
+    let mut files = hybrid();
+    files.put("/sys/devices/cpu_core/cpus", "");
+    files.put("/sys/devices/cpu_atom/cpus", "");
+    assert_eq!(row(&files, "cpu.kinds"), "unavailable");
+    let machine = Machine { cpuid: Box::new(Hybrid), ..machine_of(files, "0-7") };
+    let kinds = said(&facts::machine(&machine).facts, "cpu.kinds");
+    assert_eq!(kinds, "P 0-1; E 2-5; LP-E 6-7");
+}
+
+#[test]
+fn arm_cores_have_names_and_strangers_numbers() {
+    let core = |cpu: u32, part: &str| {
+        format!("processor : {cpu}\nCPU implementer : 0x41\nCPU part : {part}\n\n")
+    };
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-1")]);
+    files.put("/proc/cpuinfo", &(core(0, "0xd46") + &core(1, "0xfff")));
+    assert_eq!(row(&files, "cpu.kinds"), "Cortex-A510 0; implementer 0x41 part 0xfff 1");
+    files.put("/proc/cpuinfo", &(core(0, "0xd0c") + &core(1, "0xd0c")));
+    assert!(topology_of(&files, "0-1").cpus.iter().all(|place| place.kind.is_none()));
+    files.put("/proc/cpuinfo", "");
+    files.put(format!("{CPU}/cpu0/cpu_capacity"), "400");
+    files.put(format!("{CPU}/cpu1/cpu_capacity"), "1024");
+    assert_eq!(row(&files, "cpu.kinds"), "capacity 400 0; capacity 1024 1");
+}
+
+/// Registers that say on which die a CPU is: two per die.
+struct LogicalIds;
+
+impl Msr for LogicalIds {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        assert_eq!(register, 0x54);
+        Ok(u64::from(cpu.0 / 2) << 11 | 5 << 3 | 1)
+    }
+}
+
+#[test]
+fn dies_that_sysfs_hides_are_in_a_register() {
+    let mut files = files_of(&[
+        ("/sys/devices/system/cpu/online", "0-3"),
+        ("/proc/cpuinfo", "processor : 0\ncpu family : 6\nmodel : 173\n"),
+    ]);
+    let uncore = format!("{CPU}/intel_uncore_frequency");
+    for (number, die, agents) in [(0, 0, "core cache"), (1, 1, "core cache"), (2, 3, "io")] {
+        files.put(format!("{uncore}/uncore0{number}/domain_id"), &die);
+        files.put(format!("{uncore}/uncore0{number}/package_id"), "0");
+        files.put(format!("{uncore}/uncore0{number}/agent_types"), agents);
+    }
+    for cpu in 0..4 {
+        files.put(format!("{CPU}/cpu{cpu}/topology/die_id"), "0");
+    }
+    let refused = machine_of(files.clone(), "0-3");
+    let machine = facts::machine(&refused);
+    assert!(machine.topology.cpus.iter().all(|place| place.die.is_none()));
+    let dies = machine.facts.iter().find(|fact| fact.id == "cpu.dies");
+    assert!(format!("{dies:?}").contains("no registers"), "{dies:?}");
+    let machine = facts::machine(&Machine { msr: Box::new(LogicalIds), ..refused });
+    let dies: Vec<Option<u32>> = machine.topology.cpus.iter().map(|place| place.die).collect();
+    assert_eq!(dies, [0, 0, 1, 1].map(Some));
+    assert_eq!(said(&machine.facts, "cpu.dies"), "2 compute and 1 I/O per package");
+}
+
+#[test]
+fn nodes_have_holes_memory_and_distances_also_without_cpus() {
+    let mut files = files_of(&[
+        ("/sys/devices/system/cpu/online", "0-1"),
+        ("/sys/devices/system/node/online", "0,33"),
+        ("/sys/devices/system/node/node0/cpulist", "0-1"),
+        ("/sys/devices/system/node/node0/distance", "10 28"),
+        ("/sys/devices/system/node/node33/cpumap", "0"),
+        ("/sys/devices/system/node/node33/distance", "28 10 5"),
+        ("/sys/devices/system/node/node33/meminfo", "\nNode 33 MemTotal:   2 kB\n"),
+        ("/sys/devices/system/node/node7/cpulist", ""),
+    ]);
+    let nodes = topology_of(&files, "0-1").nodes;
+    let ids: Vec<u32> = nodes.iter().map(|node| node.id).collect();
+    assert_eq!(ids, [0, 33]);
+    assert_eq!(nodes[0].distances, BTreeMap::from([(0, 10), (33, 28)]));
+    assert!(nodes[1].distances.is_empty());
+    assert_eq!((nodes[0].memory_bytes, nodes[1].memory_bytes), (None, Some(2048)));
+    let words = "2 nodes, 1 of them without CPUs; distances 10 to 28";
+    assert_eq!(row(&files, "memory.nodes"), words);
+    files.put(format!("{NODE}/online"), "nonsense");
+    assert_eq!(topology_of(&files, "0-1").nodes.len(), 3);
+}
+
+/// Nobody knows the affinity of a foreign machine.
+struct Foreign;
+
+impl Host for Foreign {
+    fn now_utc(&self) -> String {
+        String::new()
+    }
+
+    fn run_id(&self) -> String {
+        String::new()
+    }
+
+    fn seed(&self) -> u64 {
+        0
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        Err(Unavailable::new(Obstacle::Cpudyno, "affinity", "it is another machine"))
+    }
+
+    fn is_root(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn cpusets_of_both_versions_limit_what_is_usable() {
+    let usable = |files: &[(&str, &str)], affinity: Option<&str>| {
+        let mut files = files_of(files);
+        files.put(format!("{CPU}/online"), "0-7");
+        let machine = match affinity {
+            Some(cpus) => machine_of(files, cpus),
+            None => Machine { host: Box::new(Foreign), ..machine_of(files, "") },
+        };
+        facts::topology(&machine).usable.to_string()
+    };
+    let v2 = [("/proc/self/cgroup", "0::/a/b"), ("/sys/fs/cgroup/a/cpuset.cpus.effective", "2-5")];
+    assert_eq!(usable(&v2, None), "2-5");
+    assert_eq!(usable(&v2, Some("0-3,9")), "2-3");
+    let v1 = [
+        ("/proc/self/cgroup", "3:cpuset:/docker/x\n0::/"),
+        (
+            "/proc/self/mountinfo",
+            "9 8 0:5 /docker/x /mnt/cpuset ro - cgroup cgroup rw,cpuset\n\
+             8 7 0:6 / /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw",
+        ),
+        ("/mnt/cpuset/cpuset.cpus", "1,6"),
+    ];
+    assert_eq!(usable(&v1, None), "1,6");
+    let before_groups = [
+        ("/proc/self/cpuset", "/batch"),
+        ("/proc/mounts", "none /dev/cpuset cpuset rw 0 0"),
+        ("/dev/cpuset/batch/cpus", "4"),
+    ];
+    assert_eq!(usable(&before_groups, None), "4");
+    // A group of other CPUs is none of ours, and `..` leads nowhere.
+    let strange = [("/proc/self/cgroup", "0::/../.."), ("/sys/fs/cgroup/cpuset.cpus", "9")];
+    assert_eq!(usable(&strange, None), "0-7");
+    assert_eq!(usable(&[], None), "0-7");
+}
+
+#[test]
+fn isolated_cpus_are_listed_and_an_old_kernel_says_nothing() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-7")]);
+    assert_eq!(row(&files, "cpu.isolated"), "unavailable");
+    files.put(format!("{CPU}/isolated"), "");
+    assert_eq!(row(&files, "cpu.isolated"), "none");
+    files.put(format!("{CPU}/isolated"), "4-7");
+    assert_eq!(row(&files, "cpu.isolated"), "4-7");
+    assert_eq!(topology_of(&files, "0-7").isolated.to_string(), "4-7");
+}
+
+#[test]
+fn numbers_that_no_kernel_writes_are_ignored() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-4294967295")]);
+    for cpu in 0..2 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "4294967295");
+        files.put(format!("{topology}/core_id"), "99999999999999999999");
+        files.put(format!("{topology}/die_id"), "");
+        files.put(format!("{topology}/core_cpus_list"), "0-4294967295");
+        put_cache(&mut files, cpu, 0, ["300", "Data", "48K", "0"]);
+        put_cache(&mut files, cpu, 1, ["2", "Unified", "999999999999999999999K", "0-1"]);
+        put_cache(&mut files, cpu, 2, ["3", "Trace", "1K", "0-1"]);
+    }
+    files.put(format!("{NODE}/node4000000000/cpulist"), "0-1");
+    files.put(format!("{NODE}/node1/cpulist"), "0-1");
+    files.put(format!("{NODE}/node2/cpulist"), "1");
+    let topology = topology_of(&files, "0-1");
+    assert_eq!(topology.online.to_string(), "0-1");
+    let places: Vec<_> = topology.cpus.iter().map(|p| (p.package, p.core, p.die, p.node)).collect();
+    assert_eq!(places, [(0, 0, None, Some(1)), (0, 1, None, Some(1))]);
+    assert_eq!(topology.caches.len(), 1);
+    assert_eq!((topology.caches[0].level, topology.caches[0].bytes), (2, None));
+    check(&topology);
+}
+
+/// What holds whatever the kernel shows.
+fn check(topology: &Topology) {
+    let cpus: Vec<CpuId> = topology.cpus.iter().map(|place| place.cpu).collect();
+    assert_eq!(cpus, topology.online.as_slice(), "every online CPU has one place");
+    assert!(topology.usable.difference(&topology.online).is_empty());
+    let mut cores: BTreeMap<(u32, u32), &CpuSet> = BTreeMap::new();
+    for place in &topology.cpus {
+        assert!(place.siblings.contains(place.cpu));
+        for sibling in place.siblings.iter() {
+            let other = topology.place(sibling).expect("siblings are online");
+            assert_eq!(other.siblings, place.siblings, "siblings are symmetric");
+        }
+        let core = cores.entry((place.package, place.core)).or_insert(&place.siblings);
+        assert_eq!(*core, &place.siblings, "cores are unique within a package");
+    }
+    let mut seen: BTreeSet<(u8, CacheKind, CpuId)> = BTreeSet::new();
+    for cache in &topology.caches {
+        for cpu in cache.instances.iter().flat_map(CpuSet::iter) {
+            assert!(topology.online.contains(cpu));
+            assert!(seen.insert((cache.level, cache.kind, cpu)), "caches are disjoint");
+        }
+    }
+    let mut nodes = BTreeSet::new();
+    for cpu in topology.nodes.iter().flat_map(|node| node.cpus.iter()) {
+        assert!(nodes.insert(cpu), "a CPU is in one node");
+    }
+}
+
+/// Texts that no kernel writes, or not where they stand.
+const HOSTILE: &[&str] = &[
+    "",
+    "-1",
+    "0-4294967295",
+    "4294967295",
+    "x",
+    "ffffffff,0",
+    "65535",
+    "3-1",
+    "\0",
+    "Data",
+    "Unified",
+    "32K",
+];
+
+/// Texts as kernels write them, and as nobody does.
+fn texts() -> impl Strategy<Value = String> {
+    let list = proptest::collection::vec((0u32..12, 0u32..4), 0..3).prop_map(|ranges| {
+        let ranges = ranges.iter().map(|(first, more)| format!("{first}-{}", first + more));
+        ranges.collect::<Vec<_>>().join(",")
+    });
+    prop_oneof![
+        6 => list,
+        6 => (0u32..4).prop_map(|number| number.to_string()),
+        2 => proptest::sample::select(HOSTILE).prop_map(str::to_owned),
+    ]
+}
+
+/// Paths that the topology is read from.
+fn paths() -> impl Strategy<Value = String> {
+    let topology = [
+        "physical_package_id",
+        "core_id",
+        "die_id",
+        "cluster_id",
+        "core_cpus_list",
+        "thread_siblings",
+        "package_cpus_list",
+        "die_cpus_list",
+        "cluster_cpus_list",
+    ];
+    let cache = ["level", "type", "size", "id", "shared_cpu_list", "shared_cpu_map"];
+    let whole = [
+        "/sys/devices/system/cpu/online",
+        "/sys/devices/system/cpu/present",
+        "/sys/devices/system/cpu/isolated",
+        "/sys/devices/system/node/online",
+        "/sys/devices/cpu_core/cpus",
+        "/sys/devices/cpu_atom/cpus",
+    ];
+    let select = |names: &[&'static str]| proptest::sample::select(names.to_vec());
+    prop_oneof![
+        8 => (0u32..8, select(&topology))
+            .prop_map(|(cpu, file)| format!("{CPU}/cpu{cpu}/topology/{file}")),
+        8 => (0u32..8, 0u32..3, select(&cache))
+            .prop_map(|(cpu, index, file)| format!("{CPU}/cpu{cpu}/cache/index{index}/{file}")),
+        2 => (0u32..4, select(&["cpulist", "cpumap", "distance", "meminfo"]))
+            .prop_map(|(node, file)| format!("{NODE}/node{node}/{file}")),
+        2 => select(&whole).prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_tree_gives_every_cpu_one_place(
+        tree in proptest::collection::vec((paths(), texts()), 0..120),
+    ) {
+        let mut files = Files::default();
+        for (path, text) in &tree {
+            files.put(path.clone(), text);
+        }
+        let machine = facts::machine(&machine_of(files, "0-7"));
+        check(&machine.topology);
+        super::check_absences(&machine.facts);
+    }
 }

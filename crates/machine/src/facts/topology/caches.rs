@@ -124,8 +124,25 @@ fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
     let size = text(machine, &format!("{folder}/size")).and_then(|size| sysfs_bytes(&size));
     let bytes = size.map(|bytes| bytes as u64).filter(|&bytes| bytes > 0);
     let line_bytes = positive("coherency_line_size");
-    let key = (level, kind, bytes, line_bytes, positive("ways_of_associativity"));
+    let ways = positive("ways_of_associativity");
+    let ways = ways.filter(|&ways| match (bytes, line_bytes, positive("number_of_sets")) {
+        (Some(bytes), Some(line), Some(sets)) => {
+            // A tag may stand for two lines, each of this size: L2 of NetBurst.
+            let partitions = positive("physical_line_partition").unwrap_or(1);
+            is_product(bytes, [line, partitions, sets, ways])
+        }
+        _ => true,
+    });
+    let key = (level, kind, bytes, line_bytes, ways);
     Some(Instance { key, id: number(machine, &format!("{folder}/id")), cpus })
+}
+
+/// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is wrong, and the
+/// ways are it most often: ACPI tables and registers of some Arm machines have no room for them.
+fn is_product(bytes: u64, factors: [u32; 4]) -> bool {
+    let product = factors.into_iter().map(u64::from).try_fold(1, u64::checked_mul);
+    // The kernel writes sizes in KiB, rounded down.
+    product.is_some_and(|product| product / 1024 == bytes / 1024)
 }
 
 /// Of each level and kind, a CPU has one cache: the first that claims it.

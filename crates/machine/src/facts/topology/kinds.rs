@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet};
 
+use super::caches::Caches;
 use super::cpuinfo::{Cpuinfo, Processor};
 use super::groups::Groups;
 use super::sysfs::{CPU, list, number};
@@ -14,12 +15,14 @@ pub(super) fn read(
     machine: &Machine,
     online: &CpuSet,
     cores: &Groups,
+    caches: &Caches,
     cpuinfo: &Cpuinfo,
 ) -> BTreeMap<CpuId, String> {
     let mut kinds = by_pmu(machine, online);
     if kinds.is_empty() {
         kinds = by_cpuid(machine, cores);
     }
+    mark_low_power(&mut kinds, caches);
     if kinds.is_empty() {
         kinds = by_part(online, cpuinfo);
     }
@@ -62,6 +65,27 @@ fn by_cpuid(machine: &Machine, cores: &Groups) -> BTreeMap<CpuId, String> {
         kinds.extend(core.iter().map(|cpu| (cpu, kind.to_owned())));
     }
     kinds
+}
+
+/// Efficient cores beyond the third-level cache of the performance cores are low-power ones; the
+/// kernel tells them apart only where there are efficient cores of both sorts.
+///
+/// # Source
+/// Intel's product pages: the cores outside of the ring, of Meteor Lake, Arrow Lake-H and Lunar
+/// Lake, are their Low Power Efficient-cores.
+fn mark_low_power(kinds: &mut BTreeMap<CpuId, String>, caches: &Caches) {
+    let within = |level: u8| -> BTreeSet<CpuId> {
+        let rows = caches.rows.iter().filter(|row| row.level == level);
+        rows.flat_map(|row| &row.instances).flat_map(CpuSet::iter).collect()
+    };
+    let (second, third) = (within(2), within(3));
+    if kinds.iter().any(|(cpu, kind)| kind == "P" && third.contains(cpu)) {
+        for (cpu, kind) in kinds.iter_mut() {
+            if kind == "E" && second.contains(cpu) && !third.contains(cpu) {
+                "LP-E".clone_into(kind);
+            }
+        }
+    }
 }
 
 /// Whether CPUID says that cores differ; `None` where it says nothing.

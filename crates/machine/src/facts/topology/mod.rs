@@ -37,7 +37,7 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let caches = Caches::read(machine, &online);
     let nodes = nodes::read(machine, &online);
     let mut cpus = places(&online, &nesting, &caches, &nodes);
-    let kinds = kinds::read(machine, &online, &nesting.cores, &cpuinfo);
+    let kinds = kinds::read(machine, &online, &nesting.cores, &caches, &cpuinfo);
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
