@@ -1,5 +1,7 @@
 //! Who sits where.
 
+pub(super) mod by_cpuid;
+
 use std::collections::BTreeMap;
 
 use model::record::{CpuPlace, FactValue, Topology};
