@@ -3,6 +3,7 @@
 use std::fmt;
 
 use model::{CpuId, Obstacle, Unavailable};
+use sys::cpuid::Leaf;
 
 use super::microarchitecture;
 use super::platform::not_offered;
@@ -198,7 +199,8 @@ fn midrs(survey: &Survey<'_>) -> Vec<Midr> {
         let text = survey.tree.read(&path).ok()?;
         u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok().map(Midr)
     };
-    topology::online(survey).iter().filter_map(read).collect()
+    // Where the first CPU has no such file, none has.
+    topology::online(survey).iter().map_while(read).collect()
 }
 
 /// One CPU of `/proc/cpuinfo`, put together again.
@@ -254,28 +256,47 @@ fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
 }
 
 /// The types of cores and how many CPUs there are of each.
-///
-/// # Source
-/// Intel SDM volume 2A, CPUID 1Ah: EAX\[31:24\] type of the core, EAX\[23:0\] its model.
 fn core_types(survey: &Survey<'_>) -> Reading<String> {
-    const HYBRID: u32 = 0x1a;
     if let Some(cores) = arm_cores(survey) {
         return cores;
     }
-    let none = || {
+    let generation = microarchitecture(survey).unwrap_or_default();
+    let here = core_type(&generation, |leaf| survey.cpuid.leaf(leaf, 0)).ok_or_else(|| {
         let why = "neither CPUID nor `/proc/cpuinfo` names types of cores: all CPUs are alike";
         Unavailable::new(Obstacle::Hardware, "core types", why)
-    };
-    survey.cpuid.leaf(HYBRID, 0).filter(|leaf| leaf.eax != 0).ok_or_else(none)?;
-    let generation = microarchitecture(survey).unwrap_or_default();
-    let name = |cpu: CpuId| {
-        let leaf = survey.cpuid.leaf_of(cpu, HYBRID, 0)?;
-        let name = microarchitecture::core_type(&generation, leaf.eax);
-        Some(name.map_or_else(|| format!("unnamed ({:#010x})", leaf.eax), String::from))
-    };
-    let names: Vec<String> = topology::online(survey).iter().filter_map(name).collect();
-    if names.is_empty() {
-        return Err(none());
+    })?;
+    if !are_mixed(|leaf| survey.cpuid.leaf(leaf, 0)) {
+        return Ok(here);
     }
-    Ok(folded(names.iter().map(String::as_str)))
+    let of = |cpu| core_type(&generation, |leaf| survey.cpuid.leaf_of(cpu, leaf, 0));
+    let names: Vec<String> = topology::online(survey).iter().filter_map(of).collect();
+    Ok(if names.is_empty() { here } else { folded(names.iter().map(String::as_str)) })
+}
+
+const CORE_TYPE: u32 = 0x1a;
+const AMD_TOPOLOGY: u32 = 0x8000_0026;
+
+/// # Source
+/// Intel SDM volume 2A, CPUID: 7 EDX\[15\]; AMD APM volume 3, appendix E: 8000_0026h EAX\[30\].
+fn are_mixed(ask: impl Fn(u32) -> Option<Leaf>) -> bool {
+    ask(7).is_some_and(|leaf| leaf.edx >> 15 & 1 == 1)
+        || ask(AMD_TOPOLOGY).is_some_and(|leaf| leaf.eax >> 30 & 1 == 1)
+}
+
+/// The type of one CPU's core.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID 1Ah: EAX\[31:24\] is the type, EAX\[23:0\] its model; AMD APM
+/// volume 3, appendix E: 8000_0026h EBX\[31:28\] is the type where cores differ.
+fn core_type(generation: &str, ask: impl Fn(u32) -> Option<Leaf>) -> Option<String> {
+    if let Some(leaf) = ask(CORE_TYPE).filter(|leaf| leaf.eax != 0) {
+        let name = microarchitecture::core_type(generation, leaf.eax);
+        return Some(name.map_or_else(|| format!("unnamed {:#010x}", leaf.eax), String::from));
+    }
+    let leaf = ask(AMD_TOPOLOGY).filter(|leaf| leaf.eax >> 30 & 1 == 1)?;
+    Some(match leaf.ebx >> 28 {
+        0 => "performance".into(),
+        1 => "efficiency".into(),
+        other => format!("unnamed {other}"),
+    })
 }

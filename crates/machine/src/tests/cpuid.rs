@@ -115,6 +115,57 @@ fn hybrids_allow_what_all_their_cpus_have() {
     assert_eq!(said(&facts, "cpu.vendor"), "GenuineIntel");
 }
 
+#[test]
+fn mixed_cores_of_amd_are_told_apart() {
+    let mut leaves = Leaves::default();
+    let text = |word: &[u8; 4]| u32::from_le_bytes(*word);
+    for cpu in 0..2 {
+        let vendor = [0x10, text(b"Auth"), text(b"cAMD"), text(b"enti")];
+        leaves.of.insert((cpu, 0, 0), vendor);
+        leaves.of.insert((cpu, 1, 0), [0x00b2_0f40, cpu << 24, 0, SSE2]);
+        // One thread a core, one core a complex, dies and a package of two.
+        for (subleaf, (level, shift)) in [(1, 0), (2, 0), (3, 0), (4, 1)].into_iter().enumerate() {
+            let subleaf = u32::try_from(subleaf).unwrap();
+            let registers = [1 << 30 | shift, cpu << 28 | 1, level << 8 | subleaf, cpu];
+            leaves.of.insert((cpu, 0x8000_0026, subleaf), registers);
+        }
+    }
+    let machine = machine_with(leaves, None);
+    let facts = facts::machine(&machine).facts;
+    assert_eq!(said(&facts, "cpu.core_types"), "performance (1), efficiency (1)");
+    assert_eq!(said(&facts, "cpu.vendor"), "AuthenticAMD");
+    assert_eq!(said(&facts, "cpu.microarchitecture"), "Zen 5");
+    let topology = facts::topology_by_cpuid(&machine, &"0-1".parse().unwrap()).unwrap();
+    let kinds: Vec<&str> = topology.cpus.iter().filter_map(|place| place.kind.as_deref()).collect();
+    assert_eq!(kinds, ["P", "E"]);
+}
+
+#[test]
+fn amd_before_its_leaf_of_caches_says_them_in_codes() {
+    let mut leaves = Leaves::default();
+    let text = |word: &[u8; 4]| u32::from_le_bytes(*word);
+    for cpu in 0..4 {
+        leaves.of.insert((cpu, 0, 0), [5, text(b"Auth"), text(b"cAMD"), text(b"enti")]);
+        leaves.of.insert((cpu, 1, 0), [0x0010_0f42, cpu << 24, 0, SSE2]);
+        leaves.of.insert((cpu, 0x8000_0005, 0), [0, 0, 0x4002_0140, 0x40ff_0140]);
+        leaves.of.insert((cpu, 0x8000_0006, 0), [0, 0, 0x0200_8140, 0x0030_b140]);
+        leaves.of.insert((cpu, 0x8000_0008, 0), [0, 0, 0x2003, 0]);
+    }
+    let machine = machine_with(leaves, None);
+    let topology = facts::topology_by_cpuid(&machine, &"0-3".parse().unwrap()).unwrap();
+    let caches: Vec<String> = topology
+        .caches
+        .iter()
+        .map(|cache| {
+            let (bytes, ways) = (cache.bytes.unwrap(), cache.ways.unwrap());
+            format!("L{} {} {ways} {}", cache.level, bytes >> 10, cache.instances.len())
+        })
+        .collect();
+    assert_eq!(caches, ["L1 64 2 4", "L1 64 1024 4", "L2 512 16 4", "L3 6144 48 1"]);
+    assert_eq!(topology.cpus.iter().map(|place| place.core).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(said(&facts::machine(&machine).facts, "cpu.microarchitecture"), "K10");
+}
+
 fn of_cpuinfo(cpuinfo: &str) -> impl Fn(&str) -> String + use<> {
     let mut files = Files::default();
     files.put("/proc/cpuinfo", cpuinfo);
