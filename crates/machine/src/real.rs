@@ -71,12 +71,11 @@ impl Cpuid for Instruction {
     }
 
     fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<sys::cpuid::Leaf> {
-        let _ = (cpu, leaf, subleaf);
-        None
+        sys::cpuid::leaf_on(cpu, leaf, subleaf)
     }
 
     fn xcr0(&self) -> Option<u64> {
-        None
+        sys::cpuid::xcr0()
     }
 }
 

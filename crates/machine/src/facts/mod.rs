@@ -5,13 +5,15 @@
 
 mod cpu;
 pub(crate) mod frequency;
+mod isa;
 mod microarchitecture;
 mod platform;
 mod topology;
 
+use model::CpuSet;
 use model::record::Topology;
 
-pub use self::cpu::isa;
+pub use self::isa::isa;
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
 use crate::cgroup;
@@ -21,7 +23,8 @@ use crate::survey::Survey;
 use crate::text::folded;
 
 /// In reading order.
-pub(crate) const TABLES: &[&[Row]] = &[cpu::ROWS, topology::ROWS, frequency::ROWS, platform::ROWS];
+pub(crate) const TABLES: &[&[Row]] =
+    &[cpu::ROWS, isa::ROWS, topology::ROWS, frequency::ROWS, platform::ROWS];
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.
 pub fn machine(machine: &Machine) -> model::record::Machine {
@@ -36,6 +39,12 @@ pub fn machine(machine: &Machine) -> model::record::Machine {
 /// Who sits where. It never fails: a CPU of which nothing is known is a core of its own.
 pub fn topology(machine: &Machine) -> Topology {
     topology_of(&Survey::new(machine))
+}
+
+/// Who sits where by CPUID alone, for these CPUs: for machines without sysfs, and to compare with
+/// it. `None` where CPUID does not say it of every one of them.
+pub fn topology_by_cpuid(machine: &Machine, cpus: &CpuSet) -> Option<Topology> {
+    topology::by_cpuid::topology(machine.cpuid.as_ref(), cpus)
 }
 
 pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {

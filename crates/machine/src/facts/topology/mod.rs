@@ -14,6 +14,8 @@ mod nodes;
 mod rows;
 mod sysfs;
 
+pub(super) mod by_cpuid;
+
 use std::collections::BTreeMap;
 
 use model::record::{CpuPlace, Node, Topology};

@@ -1,0 +1,494 @@
+//! Who sits where, by CPUID alone.
+//!
+//! Every CPU has a number of its own, the x2APIC ID. Its bits are fields: thread, core, perhaps
+//! module and die, package, from low to high; CPUID says where each field begins, and how many low
+//! bits differ among the CPUs that share a cache.
+//!
+//! # Source
+//! Intel SDM volume 3A, chapter "Multiple-Processor Management", section "Detecting Hardware
+//! Multi-Threading Support and Topology", and volume 2A, CPUID leaves 1, 4, 0Bh, 1Ah, 1Fh; AMD APM
+//! volume 3, appendix E: 8000_0005h, 8000_0006h, 8000_0008h, 8000_001Dh, 8000_001Eh, 8000_0026h.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::record::{Cache, CacheKind, CpuPlace, Topology};
+use model::{CpuId, CpuSet};
+use sys::cpuid::Leaf;
+
+use crate::ports::Cpuid;
+
+/// No CPU has nearly as many levels or caches; a lying one shall not keep us.
+const SUBLEAVES_MAX: u32 = 16;
+
+/// Who sits where, of exactly these CPUs. `None` where CPUID does not say it of each of them, or
+/// where two of them claim one place.
+pub(in crate::facts) fn topology(cpuid: &dyn Cpuid, cpus: &CpuSet) -> Option<Topology> {
+    let seats: Option<Vec<Seat>> = cpus.iter().map(|cpu| Seat::of(cpuid, cpu)).collect();
+    let seats = seats.filter(|seats| !seats.is_empty())?;
+    let numbers: BTreeSet<u32> = seats.iter().map(|seat| seat.apic).collect();
+    if numbers.len() < seats.len() {
+        return None;
+    }
+    let caches = caches(&seats);
+    let places = places(&seats, &caches);
+    Some(Topology {
+        online: cpus.clone(),
+        usable: cpus.clone(),
+        cpus: places,
+        caches,
+        ..Topology::default()
+    })
+}
+
+/// Where a CPU sits, as its own CPUID says.
+struct Seat {
+    cpu: CpuId,
+    /// Its x2APIC ID.
+    apic: u32,
+    package: u32,
+    die: Option<u32>,
+    module: Option<u32>,
+    core: u32,
+    kind: Option<Kind>,
+    caches: Vec<Share>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Performance,
+    Efficiency,
+}
+
+/// The lowest bit of each field of an x2APIC ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fields {
+    core: u32,
+    module: Option<u32>,
+    die: Option<u32>,
+    package: u32,
+}
+
+/// A CPU that can be asked.
+struct Asked<'a> {
+    cpuid: &'a dyn Cpuid,
+    cpu: CpuId,
+}
+
+impl Asked<'_> {
+    fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        self.cpuid.leaf_of(self.cpu, leaf, subleaf)
+    }
+
+    /// The sub-leaves of a leaf, up to the first that does not hold.
+    fn subleaves(&self, leaf: u32, holds: impl Fn(&Leaf) -> bool) -> Vec<Leaf> {
+        (0..SUBLEAVES_MAX).map_while(|subleaf| self.leaf(leaf, subleaf).filter(&holds)).collect()
+    }
+
+    /// Hygon's CPUs are AMD's.
+    fn is_amd(&self) -> bool {
+        const AUTH: u32 = u32::from_le_bytes(*b"Auth");
+        const HYGO: u32 = u32::from_le_bytes(*b"Hygo");
+        self.leaf(0, 0).is_some_and(|leaf| matches!(leaf.ebx, AUTH | HYGO))
+    }
+
+    /// Display family: bits 11:8, and 27:20 on top where they are all set.
+    fn family(&self) -> u32 {
+        let eax = self.leaf(1, 0).map_or(0, |leaf| leaf.eax);
+        let base = eax >> 8 & 0xf;
+        if base == 0xf { base + (eax >> 20 & 0xff) } else { base }
+    }
+
+    /// AMD's leaf of nodes and compute units, where 8000_0001h ECX\[22\] announces it.
+    fn amd_node(&self) -> Option<AmdNode> {
+        let extended = self.leaf(0x8000_0001, 0).filter(|leaf| leaf.ecx >> 22 & 1 == 1);
+        let leaf = extended.and_then(|_| self.leaf(0x8000_001e, 0)).filter(|_| self.is_amd())?;
+        Some(AmdNode {
+            apic: leaf.eax,
+            unit: leaf.ebx & 0xff,
+            per_unit: (leaf.ebx >> 8 & 0xff) + 1,
+            // Below family 17h a unit is a module of two cores, from there on a core of threads.
+            is_module: self.family() < 0x17,
+            node: leaf.ecx & 0xff,
+            nodes_per_package: (leaf.ecx >> 8 & 7) + 1,
+        })
+    }
+}
+
+/// What AMD says in 8000_001Eh.
+struct AmdNode {
+    apic: u32,
+    unit: u32,
+    per_unit: u32,
+    is_module: bool,
+    node: u32,
+    nodes_per_package: u32,
+}
+
+impl Seat {
+    fn of(cpuid: &dyn Cpuid, cpu: CpuId) -> Option<Seat> {
+        let asked = Asked { cpuid, cpu };
+        let node = asked.amd_node();
+        let (apic, fields) = levels(&asked, 0x1f)
+            .or_else(|| amd_levels(&asked))
+            .or_else(|| levels(&asked, 0xb))
+            .or_else(|| amd_fields(&asked, node.as_ref()))
+            .or_else(|| legacy_fields(&asked))?;
+        let inside = apic & !high_bits(fields.package);
+        let part = |low: u32| inside.checked_shr(low).unwrap_or(0);
+        let module = node.as_ref().filter(|node| node.is_module && node.per_unit > 1);
+        let die = node.as_ref().filter(|node| node.nodes_per_package > 1);
+        let caches = shares(&asked, apic, fields, node.as_ref());
+        Some(Seat {
+            cpu,
+            apic,
+            package: apic.checked_shr(fields.package).unwrap_or(0),
+            die: fields.die.map(part).or(die.map(|node| node.node)),
+            module: fields.module.map(part).or(module.map(|node| node.unit)),
+            core: part(fields.core),
+            kind: kind(&asked),
+            caches,
+        })
+    }
+
+    fn reaches_third(&self) -> bool {
+        self.caches.iter().any(|share| share.shape.level == 3)
+    }
+
+    /// Efficient cores without a third-level cache, where others have one, are those of low power.
+    fn kind_name(&self, others_have_third: bool) -> Option<&'static str> {
+        Some(match self.kind? {
+            Kind::Performance => "P",
+            Kind::Efficiency if self.reaches_third() || !others_have_third => "E",
+            Kind::Efficiency => "LP-E",
+        })
+    }
+}
+
+/// The bits from `low` up.
+fn high_bits(low: u32) -> u32 {
+    u32::MAX.checked_shl(low).unwrap_or(0)
+}
+
+/// How many bits numbers below `count` need.
+fn bits_for(count: u32) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
+}
+
+/// Leaves 1Fh and 0Bh: each sub-leaf names a level and how many bits lie below the next one. 0Bh
+/// knows threads and cores only.
+fn levels(asked: &Asked<'_>, leaf: u32) -> Option<(u32, Fields)> {
+    const THREAD: u32 = 1;
+    const CORE: u32 = 2;
+    const MODULE: u32 = 3;
+    const DIE: u32 = 5;
+    let subleaves = asked.subleaves(leaf, |leaf| leaf.ecx >> 8 & 0xff != 0);
+    let apic = subleaves.first()?.edx;
+    let mut begins = BTreeMap::new();
+    let mut low = 0;
+    for level in &subleaves {
+        begins.entry(level.ecx >> 8 & 0xff).or_insert(low);
+        low = level.eax & 0x1f;
+    }
+    let begin = |level: u32| begins.get(&level).copied();
+    let threads = begin(THREAD).and(subleaves.first()).map_or(0, |first| first.eax & 0x1f);
+    let core = begin(CORE).unwrap_or(threads);
+    Some((apic, Fields { core, module: begin(MODULE), die: begin(DIE), package: low }))
+}
+
+/// AMD's 8000_0026h: each sub-leaf names a level and where its own number begins.
+fn amd_levels(asked: &Asked<'_>) -> Option<(u32, Fields)> {
+    const CORE: u32 = 1;
+    const DIE: u32 = 3;
+    const PACKAGE: u32 = 4;
+    let subleaves = asked.subleaves(0x8000_0026, |leaf| leaf.ecx >> 8 & 0xff != 0);
+    let apic = subleaves.first().filter(|_| asked.is_amd())?.edx;
+    let begin = |level: u32| {
+        let subleaf = subleaves.iter().find(|leaf| leaf.ecx >> 8 & 0xff == level)?;
+        Some(subleaf.eax & 0x1f)
+    };
+    let package = begin(PACKAGE)?;
+    Some((apic, Fields { core: begin(CORE)?, module: None, die: begin(DIE), package }))
+}
+
+/// AMD before 0Bh: 8000_001Eh has the number, 8000_0008h ECX\[15:12\] how many bits of it are inside
+/// a package.
+fn amd_fields(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<(u32, Fields)> {
+    if !asked.is_amd() {
+        return None;
+    }
+    let size = asked.leaf(0x8000_0008, 0)?.ecx;
+    let inside = match size >> 12 & 0xf {
+        0 => bits_for((size & 0xff) + 1),
+        bits => bits,
+    };
+    let threads = match node {
+        Some(node) if !node.is_module => bits_for(node.per_unit),
+        _ => 0,
+    };
+    let apic = match node {
+        Some(node) => node.apic,
+        None => asked.leaf(1, 0)?.ebx >> 24,
+    };
+    Some((apic, Fields { core: threads, module: None, die: None, package: inside }))
+}
+
+/// Before 0Bh: leaf 1 has a number of eight bits, and how many CPUs a package has room for; leaf 4
+/// how many cores.
+fn legacy_fields(asked: &Asked<'_>) -> Option<(u32, Fields)> {
+    const HAS_SEVERAL: u32 = 1 << 28;
+    let leaf = asked.leaf(1, 0)?;
+    let several = leaf.edx & HAS_SEVERAL != 0;
+    let inside = if several { bits_for(leaf.ebx >> 16 & 0xff) } else { 0 };
+    let cores = asked.leaf(4, 0).map_or(0, |leaf| bits_for((leaf.eax >> 26) + 1));
+    let core = inside.saturating_sub(cores);
+    Some((leaf.ebx >> 24, Fields { core, module: None, die: None, package: inside }))
+}
+
+/// Intel's 1Ah; AMD's 8000_0026h, where EAX\[30\] says that cores differ.
+fn kind(asked: &Asked<'_>) -> Option<Kind> {
+    if asked.is_amd() {
+        let leaf = asked.leaf(0x8000_0026, 0).filter(|leaf| leaf.eax >> 30 & 1 == 1)?;
+        return match leaf.ebx >> 28 {
+            0 => Some(Kind::Performance),
+            1 => Some(Kind::Efficiency),
+            _ => None,
+        };
+    }
+    match asked.leaf(0x1a, 0)?.eax >> 24 {
+        0x40 => Some(Kind::Performance),
+        0x20 => Some(Kind::Efficiency),
+        _ => None,
+    }
+}
+
+/// What a cache is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    level: u8,
+    kind: CacheKind,
+    bytes: Option<u64>,
+    line_bytes: Option<u32>,
+    ways: Option<u32>,
+}
+
+/// A cache that a CPU uses: CPUs with the same shape and group use one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Share {
+    shape: Shape,
+    group: u32,
+}
+
+fn shares(asked: &Asked<'_>, apic: u32, fields: Fields, node: Option<&AmdNode>) -> Vec<Share> {
+    let leaf = match (asked.is_amd(), node) {
+        (false, _) => 4,
+        (true, Some(_)) => 0x8000_001d,
+        (true, None) => return amd_legacy_shares(asked, apic, fields),
+    };
+    let described = asked.subleaves(leaf, |leaf| leaf.eax & 0x1f != 0);
+    let share = |leaf: &Leaf| {
+        let shape = shape(leaf)?;
+        let sharing = bits_for((leaf.eax >> 14 & 0xfff) + 1).min(fields.package);
+        let group = match node {
+            // These number the cores of the second node without a gap after the first, so that
+            // no bit of the number tells them apart.
+            Some(node) if node.is_module && shape.level == 3 => node.node,
+            _ => apic.checked_shr(sharing).unwrap_or(0),
+        };
+        Some(Share { shape, group })
+    };
+    described.iter().filter_map(share).collect()
+}
+
+/// Leaves 4 and 8000_001Dh have one form.
+fn shape(leaf: &Leaf) -> Option<Shape> {
+    let kind = match leaf.eax & 0x1f {
+        1 => CacheKind::Data,
+        2 => CacheKind::Instruction,
+        3 => CacheKind::Unified,
+        _ => return None,
+    };
+    let level = u8::try_from(leaf.eax >> 5 & 7).ok().filter(|&level| level > 0)?;
+    let line_bytes = (leaf.ebx & 0xfff) + 1;
+    let partitions = (leaf.ebx >> 12 & 0x3ff) + 1;
+    let ways = (leaf.ebx >> 22) + 1;
+    let sets = u64::from(leaf.ecx) + 1;
+    let way = u64::from(line_bytes) * u64::from(partitions) * u64::from(ways);
+    let bytes = sets.checked_mul(way);
+    Some(Shape { level, kind, bytes, line_bytes: Some(line_bytes), ways: Some(ways) })
+}
+
+/// AMD before 8000_001Dh: 8000_0005h ECX and EDX are the first level, 8000_0006h ECX and EDX the
+/// second and third.
+fn amd_legacy_shares(asked: &Asked<'_>, apic: u32, fields: Fields) -> Vec<Share> {
+    let at = |low: u32| apic.checked_shr(low).unwrap_or(0);
+    let first = |word: u32, kind| {
+        let bytes = u64::from(word >> 24) << 10;
+        let line = word & 0xff;
+        let ways = match word >> 16 & 0xff {
+            0xff => lines(bytes, line),
+            0 => None,
+            ways => Some(ways),
+        };
+        legacy_share(1, kind, bytes, line, ways, at(fields.core))
+    };
+    let outer = |level, word: u32, bytes: u64, group| {
+        let line = word & 0xff;
+        let ways = match word >> 12 & 0xf {
+            0xf => lines(bytes, line),
+            code => outer_ways(code),
+        };
+        legacy_share(level, CacheKind::Unified, bytes, line, ways, group)
+    };
+    let inner = asked.leaf(0x8000_0005, 0).into_iter().flat_map(|leaf| {
+        [first(leaf.ecx, CacheKind::Data), first(leaf.edx, CacheKind::Instruction)]
+    });
+    let others = asked.leaf(0x8000_0006, 0).into_iter().flat_map(|leaf| {
+        let second = outer(2, leaf.ecx, u64::from(leaf.ecx >> 16) << 10, at(fields.core));
+        let third = outer(3, leaf.edx, u64::from(leaf.edx >> 18) << 19, at(fields.package));
+        [second, third]
+    });
+    inner.chain(others).flatten().collect()
+}
+
+fn legacy_share(
+    level: u8,
+    kind: CacheKind,
+    bytes: u64,
+    line: u32,
+    ways: Option<u32>,
+    group: u32,
+) -> Option<Share> {
+    let shape = Shape { level, kind, bytes: Some(bytes), line_bytes: Some(line), ways };
+    (bytes > 0 && line > 0).then_some(Share { shape, group })
+}
+
+/// A fully associative cache has as many ways as lines.
+fn lines(bytes: u64, line: u32) -> Option<u32> {
+    u32::try_from(bytes.checked_div(line.into())?).ok()
+}
+
+/// AMD's codes of associativity; 9 refers to another leaf.
+fn outer_ways(code: u32) -> Option<u32> {
+    const WAYS: [u32; 15] = [0, 1, 2, 3, 4, 6, 8, 0, 16, 0, 32, 48, 64, 96, 128];
+    WAYS.get(code as usize).copied().filter(|&ways| ways > 0)
+}
+
+/// Equal caches in one row, each with who shares it.
+fn caches(seats: &[Seat]) -> Vec<Cache> {
+    let mut members: BTreeMap<Share, Vec<CpuId>> = BTreeMap::new();
+    for seat in seats {
+        for share in &seat.caches {
+            members.entry(*share).or_default().push(seat.cpu);
+        }
+    }
+    let mut rows: BTreeMap<Shape, Vec<CpuSet>> = BTreeMap::new();
+    for (share, cpus) in members {
+        rows.entry(share.shape).or_default().push(cpus.into_iter().collect());
+    }
+    let row = |(shape, mut instances): (Shape, Vec<CpuSet>)| {
+        instances.sort_unstable_by_key(|cpus| cpus.iter().next());
+        let Shape { level, kind, bytes, line_bytes, ways } = shape;
+        Cache { level, kind, bytes, line_bytes, ways, instances }
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn places(seats: &[Seat], caches: &[Cache]) -> Vec<CpuPlace> {
+    let mut cores: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
+    for seat in seats {
+        cores.entry((seat.package, seat.core)).or_default().push(seat.cpu);
+    }
+    let cores: BTreeMap<(u32, u32), CpuSet> =
+        cores.into_iter().map(|(core, cpus)| (core, cpus.into_iter().collect())).collect();
+    // The rows ascend by level: of several caches of a CPU, the last one stays.
+    let mut last: BTreeMap<CpuId, &CpuSet> = BTreeMap::new();
+    for instance in caches.iter().flat_map(|cache| &cache.instances) {
+        last.extend(instance.iter().map(|cpu| (cpu, instance)));
+    }
+    let has_third = seats.iter().any(Seat::reaches_third);
+    let kind = |seat: &Seat| seat.kind_name(has_third);
+    let kinds: BTreeSet<&str> = seats.iter().filter_map(kind).collect();
+    let place = |seat: &Seat| CpuPlace {
+        cpu: seat.cpu,
+        package: seat.package,
+        die: seat.die,
+        module: seat.module,
+        core: seat.core,
+        siblings: cores.get(&(seat.package, seat.core)).cloned().unwrap_or_default(),
+        last_level_cache: last.get(&seat.cpu).copied().cloned().unwrap_or_default(),
+        node: None,
+        kind: kind(seat).filter(|_| kinds.len() > 1).map(String::from),
+    };
+    seats.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Answers whatever it is given, to every CPU another number.
+    #[derive(Debug)]
+    struct Liar {
+        words: Vec<u32>,
+        amd: bool,
+    }
+
+    impl Cpuid for Liar {
+        fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
+            self.leaf_of(CpuId(0), leaf, subleaf)
+        }
+
+        fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+            let start = (leaf ^ leaf >> 24).wrapping_mul(7).wrapping_add(subleaf.wrapping_mul(5));
+            let word = |i: u32| {
+                let index = start.wrapping_add(i) as usize % self.words.len();
+                self.words[index]
+            };
+            let ebx = match (leaf, self.amd) {
+                (0, true) => u32::from_le_bytes(*b"Auth"),
+                _ => word(1),
+            };
+            let edx = if matches!(leaf, 0xb | 0x1f) { cpu.0 } else { word(3) };
+            Some(Leaf { eax: word(0), ebx, ecx: word(2), edx })
+        }
+
+        fn xcr0(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lies_neither_panic_nor_loop_nor_lose_a_cpu(
+            words in proptest::collection::vec(
+                prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), 0u32..0x300], 1..64),
+            amd in any::<bool>(),
+        ) {
+            let cpus: CpuSet = "0-5,9,4000".parse().unwrap();
+            if let Some(topology) = topology(&Liar { words, amd }, &cpus) {
+                prop_assert_eq!(topology.cpus.len(), cpus.len());
+                for place in &topology.cpus {
+                    prop_assert!(place.siblings.contains(place.cpu));
+                }
+                for instance in topology.caches.iter().flat_map(|cache| &cache.instances) {
+                    prop_assert!(!instance.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_codes_of_fully_associative_caches_are_all_their_lines() {
+        assert_eq!(lines(64 << 10, 64), Some(1024));
+        assert_eq!(lines(64, 0), None);
+        assert_eq!([outer_ways(6), outer_ways(9), outer_ways(0xb)], [Some(8), None, Some(48)]);
+    }
+
+    #[test]
+    fn bits_for_counts() {
+        assert_eq!([0, 1, 2, 3, 8, 9].map(bits_for), [0, 0, 1, 2, 3, 4]);
+        assert_eq!(high_bits(32), 0);
+    }
+}
