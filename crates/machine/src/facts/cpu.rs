@@ -70,7 +70,7 @@ fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     (!brand.is_empty()).then(|| brand.into())
 }
 
-fn vendor(survey: &Survey<'_>) -> Reading<String> {
+pub(super) fn vendor(survey: &Survey<'_>) -> Reading<String> {
     cpuinfo(survey, "vendor_id").or_else(|reason| {
         // Arm numbers its implementers (Arm ARM, MIDR_EL1); the most frequent ones by name.
         let name = match cpuinfo(survey, "CPU implementer")?.as_str() {
@@ -84,7 +84,7 @@ fn vendor(survey: &Survey<'_>) -> Reading<String> {
     })
 }
 
-fn signature(survey: &Survey<'_>) -> Reading<Signature> {
+pub(super) fn signature(survey: &Survey<'_>) -> Reading<Signature> {
     let number = |key| {
         let text = cpuinfo(survey, key)?;
         text.parse().map_err(|_| {
