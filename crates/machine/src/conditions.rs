@@ -1,11 +1,11 @@
 //! What could change between two runs on one machine: one row per condition.
 
 use model::record::{Fact, FactValue};
-use model::{CpuId, Obstacle, Unavailable};
+use model::{Obstacle, Unavailable};
 
 use crate::cgroup;
-use crate::facts::frequency::{cpufreq, no_cpufreq};
-use crate::facts::{folded_over_cpus, is_guest, online};
+use crate::facts::frequency::{folded_over_policies, gigahertz, no_cpufreq};
+use crate::facts::{flag, folded_over_cpus, idle, is_guest, online, register_of_all};
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
@@ -14,11 +14,14 @@ use crate::text::first_number;
 /// In reading order.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Row] = &[
-    row("cpufreq.driver", "Frequency driver", |m| of_all_cpus(m, "scaling_driver")),
-    row("cpufreq.governor", "Governor", |m| of_all_cpus(m, "scaling_governor")),
-    row("cpufreq.epp", "Energy preference", |m| of_all_cpus(m, "energy_performance_preference")),
+    row("cpufreq.driver", "Frequency driver", |m| of_policies(m, "scaling_driver")),
+    row("cpufreq.mode", "Frequency driver's mode", mode),
+    row("cpufreq.governor", "Governor", |m| of_policies(m, "scaling_governor")),
+    row("cpufreq.epp", "Energy preference", |m| of_policies(m, "energy_performance_preference")),
+    row("cpufreq.epb", "Energy bias", energy_bias),
     row("cpufreq.boost", "Boost", boost),
     row("cpufreq.limits", "Frequency limits", limits),
+    row("idle.disabled", "Idle states switched off", |m| idle::disabled(m).map(text)),
     row("power.profile", "Power profile", power_profile),
     row("smt.control", "SMT", smt),
     row("thp.enabled", "Transparent huge pages", huge_pages),
@@ -47,41 +50,78 @@ fn or_words(reading: Reading<String>, why: &str) -> Reading<String> {
     })
 }
 
-fn of_all_cpus(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
-    folded_over_cpus(machine, |cpu| cpufreq(machine, cpu, file)).map(text)
+fn of_policies(survey: &Survey<'_>, file: &str) -> Reading<FactValue> {
+    folded_over_policies(survey, |policy| policy.read(survey, file)).map(text)
 }
 
-fn boost(machine: &Survey<'_>) -> Reading<FactValue> {
-    let read = |file: &str| machine.tree.read(&format!("/sys/devices/system/cpu/{file}"));
-    let on = match (read("intel_pstate/no_turbo"), read("cpufreq/boost")) {
-        (Ok(no_turbo), _) => no_turbo == "0",
-        (_, Ok(boost)) => boost == "1",
-        _ => return Err(no_boost_switch(machine)),
-    };
-    Ok(text(if on { "on" } else { "off" }))
+/// A file below `/sys/devices/system/cpu`.
+fn of_cpus(machine: &Machine, file: &str) -> Reading<String> {
+    machine.tree.read(&format!("/sys/devices/system/cpu/{file}"))
 }
 
-fn no_boost_switch(machine: &Machine) -> Unavailable {
-    let first = online(machine).iter().next().unwrap_or(CpuId(0));
-    match cpufreq(machine, first, "scaling_driver") {
-        Ok(driver) => {
-            let why = format!("the driver `{driver}` has no switch for boost");
-            Unavailable::new(Obstacle::Permission, "boost", why)
+/// Drivers that have modes: active, where the CPU chooses, and passive, where the governor does.
+fn mode(survey: &Survey<'_>) -> Reading<FactValue> {
+    let status = of_cpus(survey, "intel_pstate/status")
+        .or_else(|_| of_cpus(survey, "amd_pstate/status"))
+        .ok()
+        .filter(|status| status != "off");
+    status.map(text).ok_or_else(|| no_such_setting(survey, "mode"))
+}
+
+/// Per CPU, 0 (performance) to 15 (power saving); from sysfs, else from the register.
+///
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/intel_epb.rst`; Intel SDM volume 4,
+/// `IA32_ENERGY_PERF_BIAS`: bits 3:0.
+fn energy_bias(survey: &Survey<'_>) -> Reading<FactValue> {
+    const ENERGY_PERF_BIAS: u32 = 0x1b0;
+    let read = |cpu| of_cpus(survey, &format!("cpu{cpu}/power/energy_perf_bias"));
+    let by_kernel = folded_over_cpus(survey, read);
+    by_kernel.map(text).or_else(|reason| {
+        if reason.obstacle == Obstacle::Permission {
+            return Err(reason);
         }
-        Err(_) => no_cpufreq(machine),
+        if flag(survey, "epb") == Some(false) {
+            let why = "this CPU has no energy bias, or the kernel does not use it (flag `epb`)";
+            return Err(Unavailable::new(Obstacle::Hardware, reason.what, why));
+        }
+        register_of_all(survey, ENERGY_PERF_BIAS, |value| (value & 0xf).to_string()).map(text)
+    })
+}
+
+/// One switch for all CPUs, or one per policy.
+fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
+    let on_off = |on: bool| if on { "on" } else { "off" };
+    if let Ok(no_turbo) = of_cpus(survey, "intel_pstate/no_turbo") {
+        return Ok(text(on_off(no_turbo == "0")));
+    }
+    let per_policy = folded_over_policies(survey, |policy| {
+        Ok(on_off(policy.read(survey, "boost")? == "1").to_owned())
+    });
+    match (of_cpus(survey, "cpufreq/boost"), per_policy) {
+        (Ok(boost), _) if boost != "1" => Ok(text("off")),
+        (_, Ok(boost)) => Ok(text(boost)),
+        (Ok(_), Err(_)) => Ok(text("on")),
+        (Err(_), Err(_)) => Err(no_such_setting(survey, "switch for boost")),
     }
 }
 
-fn limits(machine: &Survey<'_>) -> Reading<FactValue> {
-    let gigahertz = |cpu, file: &str| {
-        let kilohertz = first_number(file, &cpufreq(machine, cpu, file)?)?;
-        Ok::<_, Unavailable>((kilohertz / 1e4).round() / 100.0)
-    };
-    let range = |cpu| {
-        let (min, max) = (gigahertz(cpu, "scaling_min_freq")?, gigahertz(cpu, "scaling_max_freq")?);
-        Ok(format!("{min} to {max} GHz"))
-    };
-    folded_over_cpus(machine, range).map(text)
+fn no_such_setting(survey: &Survey<'_>, setting: &str) -> Unavailable {
+    match folded_over_policies(survey, |policy| policy.read(survey, "scaling_driver")) {
+        Ok(driver) => {
+            let why = format!("the driver `{driver}` has no {setting}");
+            Unavailable::new(Obstacle::Permission, setting, why)
+        }
+        Err(_) => no_cpufreq(survey),
+    }
+}
+
+fn limits(survey: &Survey<'_>) -> Reading<FactValue> {
+    let range = folded_over_policies(survey, |policy| {
+        let limit = |file: &str| policy.hertz(survey, file).map(gigahertz);
+        Ok(format!("{} to {} GHz", limit("scaling_min_freq")?, limit("scaling_max_freq")?))
+    });
+    range.map(text)
 }
 
 fn power_profile(machine: &Survey<'_>) -> Reading<FactValue> {

@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use model::record::Topology;
 
-use crate::facts;
+use crate::facts::{self, Policy};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -15,11 +15,17 @@ pub(crate) struct Survey<'a> {
     machine: &'a Machine,
     cpuinfo: OnceCell<Reading<String>>,
     topology: OnceCell<Topology>,
+    policies: OnceCell<Vec<Policy>>,
 }
 
 impl<'a> Survey<'a> {
     pub(crate) fn new(machine: &'a Machine) -> Survey<'a> {
-        Survey { machine, cpuinfo: OnceCell::new(), topology: OnceCell::new() }
+        Survey {
+            machine,
+            cpuinfo: OnceCell::new(),
+            topology: OnceCell::new(),
+            policies: OnceCell::new(),
+        }
     }
 
     /// `/proc/cpuinfo`: some kernels interrupt every CPU to make it.
@@ -31,6 +37,11 @@ impl<'a> Survey<'a> {
     /// Who sits where.
     pub(crate) fn topology(&self) -> &Topology {
         self.topology.get_or_init(|| facts::topology_of(self))
+    }
+
+    /// The kernel's frequency policies, ascending by their first CPU.
+    pub(crate) fn policies(&self) -> &[Policy] {
+        self.policies.get_or_init(|| facts::policies(self))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reading the kernel's small texts.
 
+use std::collections::HashMap;
+
 use model::{Obstacle, Unavailable};
 
 use crate::ports::Reading;
@@ -50,23 +52,29 @@ pub(crate) fn sysfs_bytes(size: &str) -> Option<f64> {
 }
 
 /// Equal values folded: `performance`, or `powersave (56), performance (8)`, the most frequent
-/// first.
+/// first; of many, the rest together.
 pub(crate) fn folded<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 16;
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for value in values {
-        match counts.iter_mut().find(|(known, _)| *known == value) {
+        let place = *places.entry(value).or_insert(counts.len());
+        match counts.get_mut(place) {
             Some((_, count)) => *count += 1,
             None => counts.push((value, 1)),
         }
     }
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    match counts.as_slice() {
-        [(only, _)] => (*only).into(),
-        several => {
-            let parts: Vec<String> = several.iter().map(|(v, n)| format!("{v} ({n})")).collect();
-            parts.join(", ")
-        }
+    if let [(only, _)] = counts.as_slice() {
+        return (*only).into();
     }
+    let (shown, rest) = counts.split_at(counts.len().min(SHOWN));
+    let rest: usize = rest.iter().map(|(_, count)| count).sum();
+    let mut parts: Vec<String> = shown.iter().map(|(v, n)| format!("{v} ({n})")).collect();
+    if rest > 0 {
+        parts.push(format!("others ({rest})"));
+    }
+    parts.join(", ")
 }
 
 #[cfg(test)]

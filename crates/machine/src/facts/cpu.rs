@@ -90,7 +90,7 @@ fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     (!brand.is_empty()).then(|| brand.into())
 }
 
-fn vendor(survey: &Survey<'_>) -> Reading<String> {
+pub(super) fn vendor(survey: &Survey<'_>) -> Reading<String> {
     cpuinfo(survey, "vendor_id").or_else(|reason| {
         let of_arm = || microarchitecture::implementer(midrs(survey).first()?.implementer());
         vendor_by_cpuid(survey).or_else(|| of_arm().map(String::from)).ok_or(reason)
@@ -108,7 +108,7 @@ fn vendor_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     (!letters.is_empty()).then(|| letters.into())
 }
 
-fn signature(survey: &Survey<'_>) -> Reading<Signature> {
+pub(super) fn signature(survey: &Survey<'_>) -> Reading<Signature> {
     let number = |key| {
         let text = cpuinfo(survey, key)?;
         text.parse().map_err(|_| {

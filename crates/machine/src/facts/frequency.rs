@@ -1,64 +1,301 @@
 //! Frequencies as the machine claims them; measuring them is elsewhere.
 
-use model::{Obstacle, Unavailable, Unit};
+use std::collections::BTreeSet;
 
+use model::record::FactValue;
+use model::{CpuId, Obstacle, Unavailable, Unit};
+
+use super::groups::{Maker, bits, identity, register};
 use super::platform::{is_guest, not_offered};
-use super::topology::first_cpu;
+use super::topology::{first_cpu, online};
+use super::{cppc, turbo_ratio};
 use crate::ports::{Machine, Reading};
-use crate::rows::{Row, number, row};
-use crate::text::first_number;
+use crate::rows::{Row, number, row, text};
+use crate::survey::Survey;
+use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("cpu.base_frequency", "Base frequency, as claimed", |s| Ok(number(base(s)?, Unit::Hertz))),
-    row("cpu.max_frequency", "Highest frequency, as claimed", |s| Ok(number(max(s)?, Unit::Hertz))),
+    row("cpu.base_frequency", "Base frequency, as claimed", base),
+    row("cpu.max_frequency", "Highest frequency, as claimed", max),
+    row("cpu.min_frequency", "Lowest frequency, as claimed", min),
 ];
 
-/// Claimed by cpufreq, else by CPUID 16h.
-///
-/// # Unit
-/// Hertz.
-///
-/// # Source
-/// `base_frequency` of intel_pstate; Intel SDM volume 2A, CPUID 16h EAX: whole megahertz.
-fn base(machine: &Machine) -> Reading<f64> {
-    claimed(machine, "base_frequency", |leaf| leaf.eax)
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Below and above, a number is no frequency of a CPU.
+const PLAUSIBLE_HERTZ: std::ops::RangeInclusive<f64> = 1e6..=20e9;
+
+/// CPUs whose frequency the kernel sets together, and the folder that says how.
+pub(crate) struct Policy {
+    folder: String,
+    /// How many CPUs they are that are online.
+    cpus: usize,
 }
 
-/// Claimed by cpufreq, else by CPUID 16h.
+/// Every policy, by number; a folder per CPU where there is none for policies.
 ///
-/// # Unit
-/// Hertz.
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `policyX`, `affected_cpus`.
+pub(crate) fn policies(machine: &Machine) -> Vec<Policy> {
+    let online = online(machine);
+    let folder = format!("{CPU}/cpufreq");
+    let names = machine.tree.list(&folder).unwrap_or_default();
+    let mut numbers: Vec<u32> =
+        names.iter().filter_map(|name| name.strip_prefix("policy")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    let mut seen = BTreeSet::new();
+    let mut policies = Vec::new();
+    for number in numbers {
+        let folder = format!("{folder}/policy{number}");
+        let members = machine.tree.read(&format!("{folder}/affected_cpus"));
+        let members: Vec<CpuId> = members.map_or_else(
+            |_| vec![CpuId(number)],
+            |list| list.split_whitespace().filter_map(|w| w.parse().ok().map(CpuId)).collect(),
+        );
+        let new = members.into_iter().filter(|&cpu| online.contains(cpu) && seen.insert(cpu));
+        let cpus = new.count();
+        if cpus > 0 {
+            policies.push(Policy { folder, cpus });
+        }
+    }
+    if policies.is_empty() {
+        let folders = online.iter().map(|cpu| format!("{CPU}/cpu{cpu}/cpufreq"));
+        let there = folders.filter(|folder| machine.tree.list(folder).is_ok());
+        policies.extend(there.map(|folder| Policy { folder, cpus: 1 }));
+    }
+    policies
+}
+
+impl Policy {
+    /// A file of its folder.
+    pub(crate) fn read(&self, machine: &Machine, file: &str) -> Reading<String> {
+        machine.tree.read(&format!("{}/{file}", self.folder)).map_err(|error| {
+            if error.obstacle == Obstacle::Permission {
+                return error;
+            }
+            let why = format!("the cpufreq driver here has no `{file}`");
+            not_offered(&why, &self.folder)
+        })
+    }
+
+    /// A frequency of its folder, in hertz.
+    pub(crate) fn hertz(&self, machine: &Machine, file: &str) -> Reading<f64> {
+        let path = format!("{}/{file}", self.folder);
+        plausible(&path, first_number(&path, &self.read(machine, file)?)? * 1e3)
+    }
+}
+
+fn plausible(what: &str, hertz: f64) -> Reading<f64> {
+    if PLAUSIBLE_HERTZ.contains(&hertz) {
+        return Ok(hertz);
+    }
+    let why = format!("`{what}` says {hertz} Hz, which is no frequency of a CPU");
+    Err(Unavailable::new(Obstacle::Cpudyno, "frequency", why))
+}
+
+/// What the policies say, and for how many CPUs each.
+fn over_policies<T>(
+    survey: &Survey<'_>,
+    read: impl Fn(&Policy) -> Reading<T>,
+) -> Reading<Vec<(Reading<T>, usize)>> {
+    let policies = survey.policies();
+    let mut answers: Vec<(Reading<T>, usize)> =
+        policies.iter().map(|policy| (read(policy), policy.cpus)).collect();
+    if !answers.iter().any(|(answer, _)| answer.is_ok()) {
+        let reason = answers.into_iter().find_map(|(answer, _)| answer.err());
+        return Err(reason.unwrap_or_else(|| no_cpufreq(survey)));
+    }
+    let covered = policies.iter().map(|policy| policy.cpus).sum();
+    let left = online(survey).len().saturating_sub(covered);
+    if left > 0 {
+        answers.push((Err(no_cpufreq(survey)), left));
+    }
+    Ok(answers)
+}
+
+/// Equal answers of the policies folded, each as often as it has CPUs.
+pub(crate) fn folded_over_policies(
+    survey: &Survey<'_>,
+    read: impl Fn(&Policy) -> Reading<String>,
+) -> Reading<String> {
+    let answers = over_policies(survey, read)?;
+    let words = answers.iter().flat_map(|(answer, cpus)| {
+        std::iter::repeat_n(answer.as_deref().unwrap_or("unreadable"), *cpus)
+    });
+    Ok(folded(words))
+}
+
+/// One frequency for all CPUs is a number, several are folded: cores of a hybrid differ.
+fn claimed(survey: &Survey<'_>, read: impl Fn(&Policy) -> Reading<f64>) -> Reading<FactValue> {
+    let answers = over_policies(survey, read)?;
+    let mut known = answers.iter().filter_map(|(answer, _)| answer.as_ref().ok());
+    if let Some(&first) = known.next()
+        && answers.iter().all(|(answer, _)| answer.as_ref() == Ok(&first))
+    {
+        return Ok(number(first, Unit::Hertz));
+    }
+    let words: Vec<(String, usize)> = answers
+        .iter()
+        .map(|(answer, cpus)| {
+            let word = answer.as_ref().map(|&hertz| format!("{} GHz", gigahertz(hertz)));
+            (word.unwrap_or_else(|_| "unreadable".to_owned()), *cpus)
+        })
+        .collect();
+    let repeated = words.iter().flat_map(|(word, cpus)| std::iter::repeat_n(word.as_str(), *cpus));
+    Ok(text(folded(repeated)))
+}
+
+/// Gigahertz with two decimals at most.
+pub(crate) fn gigahertz(hertz: f64) -> f64 {
+    (hertz / 1e7).round() / 100.0
+}
+
+/// The first answer of several sources; the reason of the first where none answers.
+fn first_known(
+    survey: &Survey<'_>,
+    first: Reading<FactValue>,
+    others: &[fn(&Survey<'_>) -> Reading<f64>],
+) -> Reading<FactValue> {
+    first.or_else(|reason| {
+        let mut known = others.iter().filter_map(|read| {
+            let hertz = read(survey).ok()?;
+            plausible("the machine", hertz).ok()
+        });
+        known.next().map(|hertz| number(hertz, Unit::Hertz)).ok_or(reason)
+    })
+}
+
+/// Claimed by cpufreq, else by CPUID 16h, registers, ACPI.
+///
+/// # Source
+/// `base_frequency` of `intel_pstate`; Intel SDM volume 2A, CPUID 16h EAX: whole megahertz.
+fn base(survey: &Survey<'_>) -> Reading<FactValue> {
+    let claimed = claimed(survey, |policy| policy.hertz(survey, "base_frequency"));
+    first_known(
+        survey,
+        claimed,
+        &[
+            |s| by_cpuid(s, |leaf| leaf.eax),
+            |s| turbo_ratio::platform_info(s).map(|(base, _)| base),
+            highest_pstate,
+            |s| s.policies().first().ok_or_else(|| no_cpufreq(s))?.highest_table_entry(s),
+            cppc::nominal_frequency,
+        ],
+    )
+}
+
+/// Claimed by cpufreq, else by CPUID 16h, else the first of the turbo limits.
 ///
 /// # Source
 /// `cpuinfo_max_freq` of cpufreq; Intel SDM volume 2A, CPUID 16h EBX: whole megahertz.
-fn max(machine: &Machine) -> Reading<f64> {
-    claimed(machine, "cpuinfo_max_freq", |leaf| leaf.ebx)
+fn max(survey: &Survey<'_>) -> Reading<FactValue> {
+    let claimed = claimed(survey, |policy| {
+        let hertz = policy.hertz(survey, "cpuinfo_max_freq")?;
+        match policy.highest_table_entry(survey) {
+            Ok(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
+            _ => Ok(hertz),
+        }
+    });
+    first_known(
+        survey,
+        claimed,
+        &[
+            |s| by_cpuid(s, |leaf| leaf.ebx),
+            |s| {
+                let limits = turbo_ratio::limits(s)?;
+                let all = limits.iter().flat_map(|limit| &limit.steps).map(|step| step.hertz);
+                all.reduce(f64::max).ok_or_else(|| no_cpufreq(s))
+            },
+        ],
+    )
 }
 
-fn claimed(machine: &Machine, file: &str, register: fn(sys::cpuid::Leaf) -> u32) -> Reading<f64> {
-    let kilohertz =
-        cpufreq(machine, first_cpu(machine)?, file).and_then(|text| first_number(file, &text));
-    kilohertz.map(|kilohertz| kilohertz * 1e3).or_else(|reason| {
-        // The upper halves are reserved.
-        let megahertz = machine.cpuid.leaf(0x16, 0).map_or(0, |leaf| register(leaf) & 0xffff);
-        if megahertz == 0 { Err(reason) } else { Ok(f64::from(megahertz) * 1e6) }
-    })
+/// Claimed by cpufreq, else by the register of Intel CPUs.
+fn min(survey: &Survey<'_>) -> Reading<FactValue> {
+    let claimed = claimed(survey, |policy| policy.hertz(survey, "cpuinfo_min_freq"));
+    first_known(survey, claimed, &[|s| turbo_ratio::platform_info(s).map(|(_, lowest)| lowest)])
 }
 
-/// A file of one CPU's cpufreq folder.
-pub(crate) fn cpufreq(machine: &Machine, cpu: model::CpuId, file: &str) -> Reading<String> {
-    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq");
-    machine.tree.read(&format!("{folder}/{file}")).map_err(|error| {
-        if error.obstacle == Obstacle::Permission {
-            return error;
+/// ACPI has no way to say how high turbo goes: firmware lists it as one megahertz above base.
+///
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/intel_pstate.rst`, section on ACPI `_PSS`.
+fn stands_for_turbo(hertz: f64, base: f64) -> bool {
+    (hertz - base - 1e6).abs() < 1.0
+}
+
+fn turbo_without_number(hertz: f64) -> Unavailable {
+    let why = format!(
+        "the firmware lists {} MHz, one above the highest of its table: that stands for turbo, \
+         whatever it reaches",
+        hertz / 1e6
+    );
+    Unavailable::new(Obstacle::Permission, "highest frequency", why)
+}
+
+impl Policy {
+    /// The highest frequency of the firmware's table that is one, in hertz: base.
+    fn highest_table_entry(&self, machine: &Machine) -> Reading<f64> {
+        let file = "scaling_available_frequencies";
+        let list = self.read(machine, file)?;
+        let mut hertz: Vec<f64> = list
+            .split_whitespace()
+            .filter_map(|word| plausible(file, word.parse::<f64>().ok()? * 1e3).ok())
+            .collect();
+        hertz.sort_by(|a, b| b.total_cmp(a));
+        match hertz.as_slice() {
+            [turbo, base, ..] if stands_for_turbo(*turbo, *base) => Ok(*base),
+            [base, ..] => Ok(*base),
+            [] => Err(not_offered("the cpufreq driver here lists no frequencies", &self.folder)),
         }
-        if machine.tree.list(&folder).is_ok() {
-            let why = format!("the cpufreq driver here has no `{file}`");
-            return not_offered(&why, &folder);
+    }
+}
+
+fn by_cpuid(machine: &Survey<'_>, register: fn(sys::cpuid::Leaf) -> u32) -> Reading<f64> {
+    // The upper halves are reserved.
+    let megahertz = machine.cpuid.leaf(0x16, 0).map_or(0, |leaf| register(leaf) & 0xffff);
+    if megahertz == 0 {
+        return Err(not_offered("CPUID 16h says nothing", "CPUID 16h"));
+    }
+    Ok(f64::from(megahertz) * 1e6)
+}
+
+/// The first P-state register of AMD CPUs.
+const PSTATE_0: u32 = 0xc001_0064;
+
+fn highest_pstate(survey: &Survey<'_>) -> Reading<f64> {
+    let unknown = |why| Unavailable::new(Obstacle::Hardware, "P-state 0", why);
+    let (maker, signature) = identity(survey)?;
+    if maker != Maker::Amd {
+        return Err(unknown("only CPUs of AMD have the register C0010064h"));
+    }
+    let value = register(survey, first_cpu(survey)?, PSTATE_0)?;
+    pstate_hertz(signature.family, value).ok_or_else(|| unknown("it is not in use"))
+}
+
+/// The frequency of a P-state; P0 is base.
+///
+/// # Unit
+/// Hertz.
+///
+/// # Source
+/// AMD processor programming references, `Core::X86::Msr::PStateDef`: families 17h and 19h
+/// 200 MHz x `CpuFid[7:0]` / `CpuDfsId[5:0]`, family 1Ah 5 MHz x `CpuFid[11:0]`; bit 63 in use.
+fn pstate_hertz(family: u32, value: u64) -> Option<f64> {
+    if bits(value, 63, 1) == 0 {
+        return None;
+    }
+    let hertz = match family {
+        0x17..=0x19 => {
+            let divisor = bits(value, 8, 6);
+            // Below 8 is off, or reserved.
+            (divisor >= 8).then(|| bits(value, 0, 8) as f64 * 200e6 / divisor as f64)
         }
-        no_cpufreq(machine)
-    })
+        0x1a => Some(bits(value, 0, 12) as f64 * 5e6),
+        _ => None,
+    };
+    hertz.map(f64::round).filter(|hertz| PLAUSIBLE_HERTZ.contains(hertz))
 }
 
 pub(crate) fn no_cpufreq(machine: &Machine) -> Unavailable {
@@ -70,5 +307,40 @@ pub(crate) fn no_cpufreq(machine: &Machine) -> Unavailable {
         let why = "the kernel offers no cpufreq here: no driver is loaded";
         Unavailable::new(Obstacle::Permission, "cpufreq", why)
             .with_remedy("load the driver of this CPU, such as `modprobe acpi-cpufreq` as root")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn base_frequencies_of_amd_by_family() {
+        for (family, value, megahertz) in [
+            (0x17, 0x8000_0000_4517_8a64, 2000.0),
+            (0x17, 0x8000_0000_4592_085a, 2250.0),
+            (0x19, 0x8000_0000_4620_c860, 2400.0),
+            (0x1a, 0x8000_0000_4ab2_435c, 4300.0),
+        ] {
+            assert_eq!(pstate_hertz(family, value), Some(megahertz * 1e6));
+        }
+        assert_eq!(pstate_hertz(0x19, 0x0000_0000_4620_c860), None);
+        assert_eq!(pstate_hertz(0x15, u64::MAX), None);
+    }
+
+    #[test]
+    fn one_megahertz_above_base_stands_for_turbo() {
+        assert!(stands_for_turbo(2.101e9, 2.1e9));
+        assert!(!stands_for_turbo(3_800_241e3, 3.25e9));
+    }
+
+    proptest! {
+        #[test]
+        fn any_register_is_a_frequency_or_none(family in 0u32..64, value: u64) {
+            if let Some(hertz) = pstate_hertz(family, value) {
+                prop_assert!(PLAUSIBLE_HERTZ.contains(&hertz));
+            }
+        }
     }
 }

@@ -3,17 +3,25 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
+mod cppc;
 mod cpu;
 pub(crate) mod frequency;
+mod groups;
+mod hwp;
+pub(crate) mod idle;
 mod isa;
 mod microarchitecture;
 mod platform;
 mod topology;
+mod turbo_ratio;
+mod uncore;
 
 use model::CpuSet;
 use model::record::Topology;
 
 pub use self::isa::isa;
+pub(crate) use self::frequency::{Policy, policies};
+pub(crate) use self::groups::{flag, register_of_all};
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
 use crate::cgroup;
@@ -23,8 +31,18 @@ use crate::survey::Survey;
 use crate::text::folded;
 
 /// In reading order.
-pub(crate) const TABLES: &[&[Row]] =
-    &[cpu::ROWS, isa::ROWS, topology::ROWS, frequency::ROWS, platform::ROWS];
+pub(crate) const TABLES: &[&[Row]] = &[
+    cpu::ROWS,
+    isa::ROWS,
+    topology::ROWS,
+    frequency::ROWS,
+    turbo_ratio::ROWS,
+    hwp::ROWS,
+    cppc::ROWS,
+    uncore::ROWS,
+    idle::ROWS,
+    platform::ROWS,
+];
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.
 pub fn machine(machine: &Machine) -> model::record::Machine {
@@ -33,6 +51,8 @@ pub fn machine(machine: &Machine) -> model::record::Machine {
         facts: TABLES.iter().flat_map(|rows| rows::read(rows, &survey)).collect(),
         capabilities: Vec::new(),
         topology: survey.topology().clone(),
+        turbo_limits: turbo_ratio::limits(&survey).unwrap_or_default(),
+        idle_states: idle::states(&survey).unwrap_or_default(),
     }
 }
 

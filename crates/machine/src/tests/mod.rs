@@ -4,6 +4,7 @@ mod cpuid;
 mod disturbances;
 mod facts;
 mod instruments;
+mod power;
 mod simulated;
 mod topology;
 
@@ -16,7 +17,7 @@ use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
 
 /// A machine of these files and CPUs, without CPUID and registers.
-fn machine_of(files: Files, cpus: &str) -> Machine {
+pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
     Machine {
         tree: Box::new(files),
         cpuid: Box::new(Nothing),

@@ -4,10 +4,12 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod power;
 mod read;
 mod samples;
 mod topology;
 
+pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
 pub use samples::Samples;
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Topology};
@@ -219,6 +221,12 @@ pub struct Machine {
     pub capabilities: Vec<Fact>,
     /// Who sits where.
     pub topology: Topology,
+    /// The highest frequencies by number of active cores, where the CPU states them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turbo_limits: Vec<TurboLimit>,
+    /// Idle states, the shallowest first, where the kernel shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
 }
 
 impl Machine {

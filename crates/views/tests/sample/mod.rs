@@ -258,6 +258,8 @@ fn machine() -> Machine {
             fact("cpu.microcode", Known::No { unavailable: denied() }),
         ],
         capabilities: Vec::new(),
+        turbo_limits: Vec::new(),
+        idle_states: Vec::new(),
         topology: Topology {
             online: cpus("0-3"),
             usable: cpus("0-3"),

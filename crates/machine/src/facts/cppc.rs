@@ -1,0 +1,159 @@
+//! Collaborative performance control: levels that firmware states per CPU.
+//!
+//! # Source
+//! ACPI specification, section on `_CPC`; Linux, `Documentation/admin-guide/acpi/cppc_sysfs.rst`;
+//! AMD processor programming references, `Core::X86::Msr::CppcCapability1`.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::frequency::gigahertz;
+use super::groups::{Maker, bits, by_kind, groups, identity, register};
+use super::platform::{is_guest, not_offered};
+use super::topology::first_cpu;
+use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+use crate::text::first_number;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cppc.performance", "Performance levels", |s| performance(s).map(text)),
+    row("cppc.favoured_cores", "Favoured cores", |s| favoured(s).map(text)),
+];
+
+/// Capabilities of AMD CPUs whose firmware leaves them to registers.
+const CPPC_CAPABILITY_1: u32 = 0xc001_02b0;
+
+/// Levels are 8 bits wide, or 32 in ACPI; larger numbers are garbage.
+const LEVEL_MAX: f64 = 65_535.0;
+
+fn level(machine: &Machine, cpu: CpuId, file: &str) -> Reading<u32> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/acpi_cppc/{file}");
+    let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
+        Obstacle::Permission => error,
+        _ if is_guest(machine) => {
+            let why = "the firmware states no performance levels; hypervisors hide them";
+            Unavailable::new(Obstacle::Permission, "performance levels", why)
+                .with_remedy("read it on the host")
+        }
+        _ => not_offered("the firmware states no performance levels (ACPI `_CPC`)", &path),
+    })?;
+    let level = first_number(&path, &answer)?;
+    if (0.0..=LEVEL_MAX).contains(&level) {
+        return Ok(level as u32);
+    }
+    let why = format!("`{path}` says {level}, which is no level");
+    Err(Unavailable::new(Obstacle::Cpudyno, "performance levels", why))
+}
+
+/// Frequencies in megahertz; firmware that does not state one says 0.
+fn megahertz(machine: &Machine, cpu: CpuId, file: &str) -> Option<f64> {
+    level(machine, cpu, file).ok().filter(|&megahertz| megahertz > 0).map(f64::from)
+}
+
+/// What the firmware calls nominal: the frequency without turbo, in hertz.
+pub(super) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
+    let megahertz = megahertz(survey, first_cpu(survey)?, "nominal_freq");
+    megahertz.map(|megahertz| megahertz * 1e6).ok_or_else(|| {
+        not_offered("the firmware states no nominal frequency (ACPI `_CPC`)", "nominal_freq")
+    })
+}
+
+/// Online CPUs by kind and highest level: only this one differs within a kind.
+type ByHighest<'a> = BTreeMap<(Option<&'a str>, u32), Vec<CpuId>>;
+
+fn by_highest<'a>(survey: &'a Survey<'_>) -> Reading<ByHighest<'a>> {
+    let mut cpus = ByHighest::new();
+    for place in &survey.topology().cpus {
+        let highest = level(survey, place.cpu, "highest_perf")?;
+        cpus.entry((place.kind.as_deref(), highest)).or_default().push(place.cpu);
+    }
+    if cpus.is_empty() { Err(super::topology::nothing_known()) } else { Ok(cpus) }
+}
+
+/// Kinds apart: the first CPU of each answers for all, except for the highest level.
+fn performance(survey: &Survey<'_>) -> Reading<String> {
+    let levels = match by_highest(survey) {
+        Ok(levels) => levels,
+        Err(reason) => return by_registers(survey).map_err(|_| reason),
+    };
+    let mut kinds: BTreeMap<Option<&str>, (u32, u32, CpuId)> = BTreeMap::new();
+    for (&(kind, highest), cpus) in &levels {
+        let first = cpus.first().copied().unwrap_or(CpuId(0));
+        let known = kinds.entry(kind).or_insert((highest, highest, first));
+        *known = (known.0.min(highest), known.1.max(highest), known.2.min(first));
+    }
+    let mut parts: Vec<(CpuId, String)> = kinds
+        .into_iter()
+        .map(|(kind, (low, high, first))| {
+            let highest = if low == high { low.to_string() } else { format!("{low} to {high}") };
+            let kind = kind.map_or_else(String::new, |kind| format!("{kind}: "));
+            (first, format!("{kind}highest {highest}{}", other_levels(survey, first)))
+        })
+        .collect();
+    parts.sort();
+    Ok(parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join("; "))
+}
+
+fn other_levels(machine: &Machine, cpu: CpuId) -> String {
+    let levels = [
+        ("nominal", "nominal_perf", Some("nominal_freq")),
+        ("lowest nonlinear", "lowest_nonlinear_perf", None),
+        ("lowest", "lowest_perf", Some("lowest_freq")),
+    ];
+    let say = |(name, file, frequency): (&str, &str, Option<&str>)| {
+        let level = level(machine, cpu, file).ok()?;
+        let megahertz = frequency.and_then(|file| megahertz(machine, cpu, file));
+        let frequency = megahertz.map(|mhz| format!(" ({} GHz)", gigahertz(mhz * 1e6)));
+        Some(format!(", {name} {level}{}", frequency.unwrap_or_default()))
+    };
+    levels.into_iter().filter_map(say).collect()
+}
+
+fn by_registers(survey: &Survey<'_>) -> Reading<String> {
+    if identity(survey)?.0 != Maker::Amd {
+        let why = "only CPUs of AMD have the register C00102B0h";
+        return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
+    }
+    by_kind(&groups(survey), |group| {
+        register(survey, group.first(), CPPC_CAPABILITY_1).map(capabilities)
+    })
+}
+
+fn capabilities(value: u64) -> String {
+    let [lowest, nonlinear, nominal, highest] = [0, 8, 16, 24].map(|low| bits(value, low, 8));
+    format!("highest {highest}, nominal {nominal}, lowest nonlinear {nonlinear}, lowest {lowest}")
+}
+
+/// The CPUs of the highest level, where others of their kind have a lower one.
+fn favoured(survey: &Survey<'_>) -> Reading<String> {
+    let groups = by_highest(survey)?;
+    let top = groups.iter().max_by_key(|((_, level), _)| *level);
+    let Some((&(kind, highest), cpus)) = top else { return Err(super::topology::nothing_known()) };
+    let others: Vec<u32> = groups
+        .keys()
+        .filter(|&&(other, level)| other == kind && level != highest)
+        .map(|&(_, level)| level)
+        .collect();
+    Ok(match (others.iter().min(), others.iter().max()) {
+        (Some(low), Some(high)) => {
+            let cpus: CpuSet = cpus.iter().copied().collect();
+            let range = if low == high { low.to_string() } else { format!("{low} to {high}") };
+            format!("CPUs {cpus} ({highest}, others {range})")
+        }
+        _ => format!("none: all have {highest}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_in_the_register_of_amd() {
+        let expected = "highest 166, nominal 144, lowest nonlinear 60, lowest 14";
+        assert_eq!(capabilities(0xa690_3c0e), expected);
+    }
+}

@@ -1,0 +1,172 @@
+//! CPUs that are alike, so that one of them can answer for all: those of one kind in one package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::cpu::{self, Signature};
+use crate::ports::Reading;
+use crate::survey::Survey;
+use crate::text::folded;
+
+/// The online CPUs of one kind in one package.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// Their kind, where the machine has several.
+    pub(super) kind: Option<String>,
+    /// They themselves.
+    pub(super) cpus: CpuSet,
+    /// How many cores they are.
+    pub(super) cores: u32,
+}
+
+impl Group {
+    /// The one that answers for all.
+    pub(super) fn first(&self) -> CpuId {
+        self.cpus.as_slice().first().copied().unwrap_or(CpuId(0))
+    }
+}
+
+/// All groups, ascending by package and kind.
+pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
+    type Members = (Vec<CpuId>, BTreeSet<u32>);
+    let mut members: BTreeMap<(u32, Option<&str>), Members> = BTreeMap::new();
+    for place in &survey.topology().cpus {
+        let (cpus, cores) = members.entry((place.package, place.kind.as_deref())).or_default();
+        cpus.push(place.cpu);
+        cores.insert(place.core);
+    }
+    let group = |((_, kind), (cpus, cores)): ((u32, Option<&str>), Members)| Group {
+        kind: kind.map(String::from),
+        cpus: cpus.into_iter().collect(),
+        cores: u32::try_from(cores.len()).unwrap_or(u32::MAX),
+    };
+    let mut groups: Vec<Group> = members.into_iter().map(group).collect();
+    groups.sort_by_key(Group::first);
+    groups
+}
+
+/// What every group says, kinds apart: `P: 5.2 GHz; E: 3.9 GHz`. The first reason where none says
+/// anything.
+pub(super) fn by_kind(
+    groups: &[Group],
+    read: impl Fn(&Group) -> Reading<String>,
+) -> Reading<String> {
+    let answers: Vec<(&Group, Reading<String>)> = groups.iter().map(|g| (g, read(g))).collect();
+    if answers.iter().all(|(_, answer)| answer.is_err()) {
+        let reason = answers.into_iter().find_map(|(_, answer)| answer.err());
+        return Err(reason.unwrap_or_else(super::topology::nothing_known));
+    }
+    let mut kinds: Vec<(Option<&str>, Vec<String>)> = Vec::new();
+    for (group, answer) in answers {
+        let answer = answer.unwrap_or_else(|_| "unreadable".to_owned());
+        let kind = group.kind.as_deref();
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, answers)) => answers.push(answer),
+            None => kinds.push((kind, vec![answer])),
+        }
+    }
+    let say = |(kind, answers): &(Option<&str>, Vec<String>)| {
+        let answers = folded(answers.iter().map(String::as_str));
+        kind.map_or_else(|| answers.clone(), |kind| format!("{kind}: {answers}"))
+    };
+    Ok(kinds.iter().map(say).collect::<Vec<_>>().join("; "))
+}
+
+/// Whether `/proc/cpuinfo` lists a flag of the first CPU; `None` where it lists none at all.
+pub(crate) fn flag(survey: &Survey<'_>, name: &str) -> Option<bool> {
+    let text = survey.cpuinfo().ok()?;
+    let flags = text.lines().find(|line| line.starts_with("flags"))?;
+    Some(flags.split_whitespace().any(|flag| flag == name))
+}
+
+/// Who made the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Maker {
+    Intel,
+    /// AMD and Hygon: the same registers.
+    Amd,
+}
+
+/// Maker and model, which say where registers lie and what they mean.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID: leaf 0 holds the vendor, leaf 1 the signature.
+pub(super) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
+    let leaf = |number| survey.cpuid.leaf(number, 0);
+    let vendor = cpu::vendor(survey).or_else(|reason| {
+        let leaf = leaf(0).ok_or(reason)?;
+        let letters = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat();
+        Ok(String::from_utf8_lossy(&letters).into_owned())
+    })?;
+    let maker = match vendor.as_str() {
+        "GenuineIntel" => Maker::Intel,
+        "AuthenticAMD" | "HygonGenuine" => Maker::Amd,
+        _ => {
+            let why = format!("CPUs of `{vendor}` have no such registers");
+            return Err(Unavailable::new(Obstacle::Hardware, "registers", why));
+        }
+    };
+    let signature = cpu::signature(survey)
+        .or_else(|reason| leaf(1).map(|leaf| signature_of(leaf.eax)).ok_or(reason))?;
+    Ok((maker, signature))
+}
+
+/// Family and model with their extensions added.
+fn signature_of(eax: u32) -> Signature {
+    let bits = |low: u32, width: u32| (eax >> low) & ((1 << width) - 1);
+    let family = bits(8, 4);
+    let extended = if matches!(family, 6 | 15) { bits(16, 4) << 4 } else { 0 };
+    Signature {
+        family: if family == 15 { 15 + bits(20, 8) } else { family },
+        model: extended + bits(4, 4),
+        stepping: bits(0, 4),
+    }
+}
+
+/// A register of one CPU.
+pub(super) fn register(survey: &Survey<'_>, cpu: CpuId, address: u32) -> Reading<u64> {
+    survey.msr.read(cpu, address)
+}
+
+/// A register as every group has it, in words.
+pub(crate) fn register_of_all(
+    survey: &Survey<'_>,
+    address: u32,
+    say: fn(u64) -> String,
+) -> Reading<String> {
+    by_kind(&groups(survey), |group| register(survey, group.first(), address).map(say))
+}
+
+/// A field of a register.
+pub(super) fn bits(value: u64, low: u32, width: u32) -> u64 {
+    (value >> low) & ((1 << width) - 1)
+}
+
+/// Byte number `index` of a register.
+pub(super) fn byte(value: u64, index: usize) -> u32 {
+    value.to_le_bytes().get(index).copied().map_or(0, u32::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_have_their_extensions_added() {
+        let of = |eax| {
+            let Signature { family, model, stepping } = signature_of(eax);
+            (family, model, stepping)
+        };
+        assert_eq!(of(0x0005_0654), (6, 0x55, 4));
+        assert_eq!(of(0x00b4_0f40), (0x1a, 0x44, 0));
+        assert_eq!(of(u32::MAX), (15 + 255, 255, 15));
+    }
+
+    #[test]
+    fn fields_and_bytes() {
+        assert_eq!(bits(0x0804_0838_f181_2000, 8, 8), 0x20);
+        assert_eq!(bits(u64::MAX, 63, 1), 1);
+        assert_eq!((byte(0x1122, 0), byte(0x1122, 1), byte(0x1122, 9)), (0x22, 0x11, 0));
+    }
+}

@@ -1,0 +1,218 @@
+//! Idle states, as the kernel's driver states them.
+//!
+//! # Source
+//! Linux, `Documentation/admin-guide/pm/cpuidle.rst`.
+
+use model::record::IdleState;
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::groups::{Group, groups};
+use super::platform::is_guest;
+use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+use crate::text::first_number;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("idle.driver", "Idle driver", |s| driver(s).map(text)),
+    row("idle.states", "Idle states, exit latency/residency",
+        |s| Ok(text(in_words(&states(s)?)))),
+];
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// The kernel has at most 10 (`CPUIDLE_STATE_MAX`).
+const STATES_MAX: usize = 16;
+
+/// No state takes longer to leave, or is worth more waiting.
+const SECONDS_MAX: f64 = 1000.0;
+
+fn no_idle(machine: &Machine) -> Unavailable {
+    let what = "idle states";
+    if is_guest(machine) {
+        let why = "the kernel shows no idle states here: the hypervisor chooses them";
+        return Unavailable::new(Obstacle::Permission, what, why)
+            .with_remedy("read it on the host");
+    }
+    let why = "the kernel shows no idle states here: it has no driver for this CPU, or was booted \
+               without (`idle=poll`, `cpuidle.off=1`)";
+    Unavailable::new(Obstacle::Permission, what, why)
+        .with_remedy("boot without these parameters; `cat /proc/cmdline` shows them")
+}
+
+fn driver(survey: &Survey<'_>) -> Reading<String> {
+    let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
+    let driver = read("current_driver").map_err(|error| match error.obstacle {
+        Obstacle::Permission => error,
+        _ => no_idle(survey),
+    })?;
+    if driver.is_empty() || driver == "none" {
+        return Err(no_idle(survey));
+    }
+    let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
+    Ok(governor.map_or_else(|_| driver.clone(), |name| format!("{driver}, governor {name}")))
+}
+
+/// The states of all CPUs, the shallowest first; kinds of CPUs may have states of their own.
+pub(super) fn states(survey: &Survey<'_>) -> Reading<Vec<IdleState>> {
+    let mut states: Vec<IdleState> = Vec::new();
+    let mut reason = None;
+    for group in groups(survey) {
+        match of_group(survey, &group) {
+            Ok(more) => more.into_iter().for_each(|state| merge(&mut states, state)),
+            Err(error) => reason = reason.or(Some(error)),
+        }
+    }
+    if states.is_empty() {
+        return Err(reason.unwrap_or_else(|| no_idle(survey)));
+    }
+    Ok(states)
+}
+
+fn merge(states: &mut Vec<IdleState>, state: IdleState) {
+    let union = |a: &CpuSet, b: &CpuSet| a.iter().chain(b.iter()).collect();
+    let same = |known: &&mut IdleState| {
+        (&known.name, &known.description) == (&state.name, &state.description)
+            && known.latency_seconds.to_bits() == state.latency_seconds.to_bits()
+            && known.residency_seconds.to_bits() == state.residency_seconds.to_bits()
+    };
+    match states.iter_mut().find(same) {
+        Some(known) => {
+            known.cpus = union(&known.cpus, &state.cpus);
+            known.disabled_on = union(&known.disabled_on, &state.disabled_on);
+        }
+        None => states.push(state),
+    }
+}
+
+/// The states of the first CPU of a group, which are those of all; who switched them off differs.
+fn of_group(machine: &Machine, group: &Group) -> Reading<Vec<IdleState>> {
+    let folder = folder(group.first());
+    let numbers = numbers(machine, &folder)?;
+    numbers
+        .into_iter()
+        .map(|number| {
+            let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
+            let off = |cpu: &CpuId| is_off(machine, *cpu, number);
+            Ok(IdleState {
+                name: read("name")?,
+                description: read("desc").unwrap_or_default(),
+                latency_seconds: seconds(&folder, &read("latency")?)?,
+                residency_seconds: seconds(&folder, &read("residency")?)?,
+                cpus: group.cpus.clone(),
+                disabled_on: group.cpus.iter().filter(off).collect(),
+            })
+        })
+        .collect()
+}
+
+fn folder(cpu: CpuId) -> String {
+    format!("{CPU}/cpu{cpu}/cpuidle")
+}
+
+/// The numbers of a CPU's states, ascending: `state0` is the shallowest.
+fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
+    let names = machine.tree.list(folder).map_err(|error| match error.obstacle {
+        Obstacle::Permission => error,
+        _ => no_idle(machine),
+    })?;
+    let mut numbers: Vec<u32> =
+        names.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers.truncate(STATES_MAX);
+    if numbers.is_empty() { Err(no_idle(machine)) } else { Ok(numbers) }
+}
+
+fn seconds(folder: &str, microseconds: &str) -> Reading<f64> {
+    let seconds = first_number(folder, microseconds)? / 1e6;
+    if (0.0..=SECONDS_MAX).contains(&seconds) {
+        return Ok(seconds);
+    }
+    let why = format!("a state in `{folder}` takes {seconds} s, which no state does");
+    Err(Unavailable::new(Obstacle::Cpudyno, "idle states", why))
+}
+
+fn is_off(machine: &Machine, cpu: CpuId, state: u32) -> bool {
+    let disable = machine.tree.read(&format!("{}/state{state}/disable", folder(cpu)));
+    disable.is_ok_and(|text| text.trim() != "0")
+}
+
+/// Which states are switched off, and where: `C6`, `C6 (CPUs 0-3)`.
+pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
+    let states = states(survey)?;
+    let off: Vec<String> = states
+        .iter()
+        .filter(|state| !state.disabled_on.is_empty())
+        .map(|state| {
+            let all = state.disabled_on == state.cpus;
+            let name = &state.name;
+            if all { name.clone() } else { format!("{name} (CPUs {})", state.disabled_on) }
+        })
+        .collect();
+    Ok(if off.is_empty() { "none".to_owned() } else { off.join(", ") })
+}
+
+/// `POLL, C1 1/1 us, C6 133/400 us`; states that only some CPUs have say which.
+fn in_words(states: &[IdleState]) -> String {
+    let everyone = states.iter().map(|state| state.cpus.len()).max().unwrap_or(0);
+    let micro = |seconds: f64| (seconds * 1e6).round();
+    let say = |state: &IdleState| {
+        let (latency, residency) = (micro(state.latency_seconds), micro(state.residency_seconds));
+        let times = if latency + residency > 0.0 {
+            format!(" {latency}/{residency} us")
+        } else {
+            String::new()
+        };
+        let some = state.cpus.len() < everyone || states_of_others(states, state);
+        let whose = if some { format!(" (CPUs {})", state.cpus) } else { String::new() };
+        format!("{}{times}{whose}", state.name)
+    };
+    states.iter().map(say).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether another state of that name stands for other CPUs.
+fn states_of_others(states: &[IdleState], state: &IdleState) -> bool {
+    states.iter().any(|other| other.cpus != state.cpus && other.name == state.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Files;
+    use crate::tests::machine_of;
+
+    fn files(states: &[(&str, &str, &str, &str)]) -> Files {
+        let mut files = Files::default();
+        files.put("/sys/devices/system/cpu/online", "0-1");
+        for cpu in 0..2 {
+            for (number, (name, latency, residency, disable)) in states.iter().enumerate() {
+                let state = format!("{CPU}/cpu{cpu}/cpuidle/state{number}");
+                files.put(format!("{state}/name"), name);
+                files.put(format!("{state}/latency"), latency);
+                files.put(format!("{state}/residency"), residency);
+                files.put(format!("{state}/disable"), disable);
+            }
+        }
+        files
+    }
+
+    #[test]
+    fn states_with_their_times_and_who_switched_them_off() {
+        let mut files =
+            files(&[("POLL", "0", "0", "0"), ("C1", "1", "1", "0"), ("C6", "133", "400", "1")]);
+        files.put(format!("{CPU}/cpu1/cpuidle/state1/disable"), "1");
+        let machine = machine_of(files, "0-1");
+        let survey = Survey::new(&machine);
+        assert_eq!(in_words(&states(&survey).unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
+        assert_eq!(disabled(&survey).unwrap(), "C1 (CPUs 1), C6");
+    }
+
+    #[test]
+    fn absurd_times_are_a_reason() {
+        for times in ["-1", "99999999999999999999", "soon", ""] {
+            let machine = machine_of(files(&[("C1", times, "1", "0")]), "0-1");
+            assert!(states(&Survey::new(&machine)).is_err(), "{times}");
+        }
+    }
+}
