@@ -5,6 +5,8 @@
 
 mod cpu;
 pub(crate) mod frequency;
+mod kernel;
+mod memory;
 mod microarchitecture;
 mod platform;
 mod topology;
@@ -20,7 +22,8 @@ use crate::survey::Survey;
 use crate::text::folded;
 
 /// In reading order.
-pub(crate) const TABLES: &[&[Row]] = &[cpu::ROWS, topology::ROWS, frequency::ROWS, platform::ROWS];
+pub(crate) const TABLES: &[&[Row]] =
+    &[cpu::ROWS, topology::ROWS, frequency::ROWS, memory::ROWS, platform::ROWS, kernel::ROWS];
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.
 pub fn machine(machine: &Machine) -> model::record::Machine {

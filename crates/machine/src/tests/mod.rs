@@ -2,8 +2,10 @@
 
 mod disturbances;
 mod facts;
+mod info;
 mod instruments;
 mod simulated;
+mod surroundings;
 mod topology;
 
 use model::record::{Fact, FactValue};
