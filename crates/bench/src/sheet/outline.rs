@@ -162,3 +162,60 @@ fn not_planned(program: &Program, budget: Seconds) -> Vec<Block> {
     }
     vec![Block::Heading("Not measured".to_owned()), Block::Remarks(remarks)]
 }
+
+#[cfg(test)]
+mod tests {
+    use model::record::{PageKind, Presentation};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+
+    /// A machine that is not here, with the files of a simulated one: it has no AVX-512.
+    fn elsewhere() -> Machine {
+        let simulated = Machine::named("sim:1c").unwrap();
+        Machine { simulated: None, elsewhere: Some("a capture".to_owned()), ..simulated }
+    }
+
+    fn request() -> Request {
+        let presentation =
+            Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let budget = Seconds(30.0);
+        Request { budget, cpus: None, streams: None, command: Vec::new(), presentation }
+    }
+
+    #[test]
+    fn elsewhere_is_planned_by_its_own_instruction_sets() {
+        let page = outline(&elsewhere(), &request()).unwrap();
+        let Some(Block::Table(table)) = page.blocks.iter().find(|b| matches!(b, Block::Table(_)))
+        else {
+            panic!("no cells: {page:?}");
+        };
+        let planned: Vec<&str> = table.rows.iter().map(|row| row[1].text.as_str()).collect();
+        assert!(planned.contains(&"scalar_iadd"), "{planned:?}");
+        assert!(!planned.iter().any(|id| id.starts_with("avx512")), "{planned:?}");
+        #[cfg(target_arch = "x86_64")]
+        {
+            let Some(Block::Remarks(remarks)) = page.blocks.last() else { panic!("{page:?}") };
+            assert!(remarks.iter().any(|remark| remark.text.contains("lacks avx512f")));
+            assert!(planned.contains(&"avx256_fma"), "{planned:?}");
+        }
+    }
+
+    #[test]
+    fn elsewhere_is_not_measured() {
+        let never = |_: super::super::Progress<'_>| panic!("nothing may be read before");
+        let refused =
+            super::super::measure(&elsewhere(), &request(), &Stop::default(), &mut { never });
+        let Err(SheetError::Unavailable(reason)) = refused else { panic!("it was measured") };
+        assert!(reason.why.contains("a capture"), "{reason:?}");
+        assert!(reason.remedy.unwrap().contains("--dry-run"));
+    }
+
+    #[test]
+    fn equal_counts_are_folded() {
+        let cell = |count| (count, Seconds(1.0));
+        assert_eq!(counts(&[cell(4), cell(1), cell(2)]), "1, 2, 4");
+        assert_eq!(counts(&[cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
+        assert_eq!(counts(&[]), "");
+    }
+}

@@ -106,12 +106,12 @@ fn colour(look: &Look) -> bool {
 
 /// The file that `--json` names, opened before anything is read; `-` is standard output, in place of
 /// the page.
-fn sink(json: Option<PathBuf>, look: &mut Look) -> Result<Option<Sink>, Failure> {
-    if json.as_deref() == Some(Path::new("-")) {
+fn sink(json: Option<&Path>, look: &mut Look) -> Result<Option<Sink>, Failure> {
+    if json == Some(Path::new("-")) {
         look.format = Format::Json;
         return Ok(None);
     }
-    json.as_deref().map(Sink::open).transpose()
+    json.map(Sink::open).transpose()
 }
 
 /// A record in the format that was asked for.

@@ -15,7 +15,7 @@ use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
     let SheetArgs { budget, cpus, streams, dry_run, json, mut look } = args;
-    let sink = sink(json, &mut look)?;
+    let sink = sink(json.as_deref(), &mut look)?;
     let request = Request {
         budget,
         cpus,

@@ -5,6 +5,7 @@ use model::{Obstacle, Unavailable};
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
+use crate::text::value_of;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -57,23 +58,35 @@ const VIRTUAL_MODELS: &[(&str, &str)] = &[
     ("innotek GmbH VirtualBox", "VirtualBox"),
 ];
 
-/// Whether a hypervisor is known to be below; an absence of signs is no proof.
-pub(crate) fn is_guest(machine: &Machine) -> bool {
-    by_cpuid(machine).unwrap_or_else(|| by_files(machine)).is_some()
+/// What is below the kernel.
+enum Below {
+    /// Nothing: bare metal.
+    Hardware,
+    /// A hypervisor of that name.
+    Hypervisor(String),
 }
 
-/// The hypervisor; `None` on bare metal.
-fn hypervisor(survey: &Survey<'_>) -> Reading<Option<String>> {
-    if let Some(answer) = by_cpuid(survey) {
-        return Ok(answer);
+const NAMELESS: &str = "hypervisor without a name";
+
+/// Whether a hypervisor is known to be below; an absence of signs is no proof.
+pub(crate) fn is_guest(machine: &Machine) -> bool {
+    match by_cpuid(machine) {
+        Some(below) => matches!(below, Below::Hypervisor(_)),
+        None => by_files(machine).is_some(),
+    }
+}
+
+fn below(survey: &Survey<'_>) -> Reading<Below> {
+    if let Some(below) = by_cpuid(survey) {
+        return Ok(below);
     }
     if let Some(name) = by_files(survey) {
-        return Ok(Some(name));
+        return Ok(Below::Hypervisor(name));
     }
     // Only x86 has flags, and there the kernel copies the bit of CPUID.
     match survey.cpuinfo().ok().and_then(has_hypervisor_flag) {
-        Some(true) => Ok(Some("hypervisor without a name".into())),
-        Some(false) => Ok(None),
+        Some(true) => Ok(Below::Hypervisor(NAMELESS.into())),
+        Some(false) => Ok(Below::Hardware),
         None => {
             let why = "nothing here names a hypervisor, and without CPUID that proves nothing";
             Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
@@ -89,20 +102,21 @@ fn has_hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// `None`: this CPU has no CPUID. `Some(None)`: bare metal.
+/// Nothing where the CPU has no CPUID.
 ///
 /// # Source
 /// Intel SDM volume 2A, CPUID 1: ECX\[31\] is always 0; hypervisors set it for their guests.
-fn by_cpuid(machine: &Machine) -> Option<Option<String>> {
+fn by_cpuid(machine: &Machine) -> Option<Below> {
     if machine.cpuid.leaf(1, 0)?.ecx >> 31 == 0 {
-        return Some(None);
+        return Some(Below::Hardware);
     }
     let name = |leaf| machine.cpuid.leaf(leaf, 0).map(hypervisor_name);
     let first = name(0x4000_0000);
     // Others offer the interface of Hyper-V to Windows first, and their own right behind it.
     let own = (first.as_deref() == Some("Hyper-V")).then(|| name(0x4000_0100)).flatten();
     let known = |own: &String| HYPERVISORS.iter().any(|(_, name)| name == own);
-    Some(own.filter(known).or(first).or_else(|| Some("hypervisor without a name".into())))
+    let name = own.filter(known).or(first);
+    Some(Below::Hypervisor(name.unwrap_or_else(|| NAMELESS.into())))
 }
 
 fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
@@ -118,7 +132,7 @@ fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
 ///
 /// # Source
 /// `Documentation/ABI/stable/sysfs-hypervisor-xen`; the bindings `arm,xen` and `linux,kvm` of the
-/// device tree's node `hypervisor`.
+/// device tree's node `hypervisor`; `arch/s390/kernel/sysinfo.c`.
 fn by_files(machine: &Machine) -> Option<String> {
     let read = |path: &str| machine.tree.read(path).ok();
     if let Some(kind) = read("/sys/hypervisor/type") {
@@ -131,6 +145,13 @@ fn by_files(machine: &Machine) -> Option<String> {
         let known = known.iter().find(|(of, _)| *of == first).map(|(_, name)| (*name).into());
         return Some(known.unwrap_or_else(|| format!("hypervisor `{first}`")));
     }
+    // The name of the guest is in the same file: only the program's own is taken.
+    if let Some(sysinfo) = read("/proc/sysinfo")
+        && let Some(program) = value_of(&sysinfo, "VM00 Control Program")
+    {
+        let name = program.split(' ').next().unwrap_or_default();
+        return Some(name.strip_suffix("/Linux").unwrap_or(name).into());
+    }
     let model = model(machine).ok()?;
     // Rented machines without a hypervisor have the same vendor.
     let whole = model.contains(".metal");
@@ -142,7 +163,10 @@ fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     if let Some(kernel) = replaced_kernel(survey) {
         return Ok(kernel.into());
     }
-    let below = hypervisor(survey)?.unwrap_or_else(|| "none (bare metal)".into());
+    let below = match below(survey)? {
+        Below::Hardware => "none (bare metal)".into(),
+        Below::Hypervisor(name) => name,
+    };
     let controls = survey.tree.read("/proc/xen/capabilities");
     let control = controls.is_ok_and(|text| text.contains("control_d"));
     let control = if control { ", its control domain" } else { "" };
@@ -227,20 +251,26 @@ fn is_placeholder(answer: &str) -> bool {
     PLACEHOLDERS.contains(&answer)
 }
 
-/// Vendor and product; on Arm and RISC-V boards the model of the device tree.
+/// Vendor and product; where the maker left them unfilled, those of the board; without a table the
+/// model of the device tree.
 fn model(machine: &Machine) -> Reading<String> {
-    let product = dmi(machine, "product_name");
-    let vendor = dmi(machine, "sys_vendor");
-    match (vendor, product) {
-        (Ok(vendor), Ok(product)) if product.starts_with(&vendor) => Ok(product),
-        (Ok(vendor), Ok(product)) => Ok(format!("{vendor} {product}")),
-        (Ok(either), Err(_)) | (Err(_), Ok(either)) => Ok(either),
-        (Err(_), Err(reason)) => {
-            let board = machine.tree.read("/proc/device-tree/model");
-            let board = board.map(|board| board.trim_matches(['\0', ' ', '\n']).to_owned());
-            board.ok().filter(|board| !board.is_empty()).ok_or(reason)
-        }
-    }
+    let pair = |vendor, product| {
+        let product = dmi(machine, product)?;
+        Ok(match dmi(machine, vendor) {
+            Ok(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
+            _ => product,
+        })
+    };
+    pair("sys_vendor", "product_name").or_else(|reason: Unavailable| {
+        let board = pair("board_vendor", "board_name").or_else(|_| dmi(machine, "sys_vendor"));
+        board.or_else(|_| device_tree_model(machine).ok_or(reason))
+    })
+}
+
+fn device_tree_model(machine: &Machine) -> Option<String> {
+    let model = machine.tree.read("/proc/device-tree/model").ok()?;
+    let model = model.trim_matches(['\0', ' ', '\n']);
+    (!model.is_empty()).then(|| model.into())
 }
 
 /// Vendor, version and date.

@@ -4,6 +4,7 @@ mod disturbances;
 mod facts;
 mod info;
 mod instruments;
+mod large;
 mod simulated;
 mod surroundings;
 mod topology;

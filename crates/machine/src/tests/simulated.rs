@@ -111,9 +111,9 @@ fn registers_hold_what_licences_and_description_say() {
     let read = |register| machine.msr.read(CpuId(0), register).unwrap();
     assert_eq!(read(0x1ad).to_le_bytes(), [38, 37, 35, 33, 31, 30, 0, 0]);
     assert_eq!(read(0x1ae).to_le_bytes(), [2, 8, 16, 32, 48, 56, 0, 0]);
-    assert_eq!(read(0xce), 20 << 8 | 8 << 40);
+    assert_eq!(read(0xce).to_le_bytes(), [0, 20, 0, 0, 0, 8, 0, 0]);
     assert_eq!(read(0x771).to_le_bytes(), [38, 20, 11, 8, 0, 0, 0, 0]);
-    assert_eq!(read(0x620), 25 | 8 << 8);
+    assert_eq!(read(0x620).to_le_bytes(), [25, 8, 0, 0, 0, 0, 0, 0]);
     assert!(machine.msr.read(CpuId(0), 0x10).is_err());
     assert!(machine.msr.read(CpuId(224), 0xce).is_err());
     let guest = Machine::named("sim:vm-2c").unwrap();
