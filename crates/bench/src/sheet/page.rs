@@ -249,7 +249,7 @@ fn details(record: &Record) -> Vec<Block> {
     };
     vec![
         Block::Heading("Machine".to_owned()),
-        fact_table(record),
+        fact_table(record.machine.facts.iter()),
         Block::Heading("Conditions".to_owned()),
         Block::Table(conditions),
     ]

@@ -225,9 +225,13 @@ fn container(machine: &Machine) -> Option<String> {
 /// A text of the firmware's DMI table. Serial numbers and asset tags are in other files of the same
 /// folder, and are not read (invariant I10).
 fn dmi(machine: &Machine, file: &str) -> Reading<String> {
-    let path = format!("/sys/class/dmi/id/{file}");
+    let folder = "/sys/class/dmi/id";
+    let path = format!("{folder}/{file}");
     let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
+        _ if machine.tree.list(folder).is_ok() => {
+            not_offered("the firmware's DMI table does not say", &path)
+        }
         _ => not_offered("the firmware passes no DMI table on; usual in small guests", &path),
     })?;
     let answer = answer.trim();

@@ -269,7 +269,9 @@ fn instruction_sets(record: &Record) -> Vec<(String, Text)> {
 /// Everything, for those who ask for more.
 fn details(record: &Record) -> Vec<Block> {
     let topology = &record.machine.topology;
-    let mut blocks = vec![Block::Heading("Facts".to_owned()), parts::fact_table(record)];
+    // These have a table of their own.
+    let facts = record.machine.facts.iter().filter(|fact| fact.id != EACH_MITIGATION);
+    let mut blocks = vec![Block::Heading("Facts".to_owned()), parts::fact_table(facts)];
     let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
     let table = |caption: &str, names: &[&str], rows| {
         Block::Table(Table {
@@ -308,9 +310,11 @@ fn without_empty_tables(blocks: Vec<Block>) -> Vec<Block> {
     kept
 }
 
-/// `kernel.mitigations.each` holds them with a bar between.
+/// The fact that holds all mitigations, with a bar between them.
+const EACH_MITIGATION: &str = "kernel.mitigations.each";
+
 fn mitigations(record: &Record) -> Vec<Vec<Text>> {
-    let each = fact(record, "kernel.mitigations.each").and_then(|fact| fact.value.value());
+    let each = fact(record, EACH_MITIGATION).and_then(|fact| fact.value.value());
     let Some(FactValue::Text(each)) = each else { return Vec::new() };
     let row = |part: &str| {
         let (name, state) = part.split_once(": ").unwrap_or((part, ""));

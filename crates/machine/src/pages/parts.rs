@@ -30,13 +30,13 @@ pub fn columns(names: &[&str]) -> Vec<(String, Align)> {
     names.iter().map(|name| ((*name).to_owned(), Align::Left)).collect()
 }
 
-/// Every fact with its value or reason.
-pub fn fact_table(record: &Record) -> Block {
+/// Facts with their values or reasons.
+pub fn fact_table<'a>(facts: impl Iterator<Item = &'a Fact>) -> Block {
     let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
     Block::Table(Table {
         caption: "the machine, as it describes itself".to_owned(),
         columns: columns(&["fact", "value"]),
-        rows: record.machine.facts.iter().map(row).collect(),
+        rows: facts.map(row).collect(),
         notes: Vec::new(),
     })
 }
