@@ -132,7 +132,8 @@ fn large_s(binary: &Path) -> anyhow::Result<f64> {
     // so that a run that saw nothing proves nothing.
     let file = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
     let path = file.path().to_str().context("the temporary file has no name in UTF-8")?;
-    timed(binary, &["info", "--root", root, "--json", path])?;
+    let calls = read_calls(binary, &["info", "--root", root, "--json", path])?;
+    println!("  it takes {calls} calls of `read`, one or two for each file");
     let text = std::fs::read_to_string(path).context("cannot read the record")?;
     let record = model::record::read(&text).context("cannot use the record")?;
     let online = record.machine.topology.online.len();
@@ -150,6 +151,26 @@ fn size_mb(binary: &Path) -> anyhow::Result<f64> {
     let metadata = std::fs::metadata(binary)
         .with_context(|| format!("cannot read the size of `{}`", binary.display()))?;
     Ok(metadata.len() as f64 / 1e6)
+}
+
+/// How often the command calls `read`, as the kernel counts: until it is waited for, it can be asked
+/// about.
+fn read_calls(binary: &Path, arguments: &[&str]) -> anyhow::Result<u64> {
+    let line = format!("cpudyno {}", arguments.join(" "));
+    let mut command = Command::new(binary);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot run `{line}`"))?;
+    if let Some(mut stdout) = child.stdout.take() {
+        std::io::copy(&mut stdout, &mut std::io::sink()).context("cannot read its output")?;
+    }
+    let counts = std::fs::read_to_string(format!("/proc/{}/io", child.id()));
+    let status = child.wait().with_context(|| format!("cannot wait for `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    let counts = counts.context("cannot read what the kernel counted")?;
+    let calls = counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok());
+    calls.context("the kernel does not count calls of `read`")
 }
 
 /// How long the command takes, from start to end, with its output thrown away.

@@ -107,7 +107,10 @@ pub fn info(record: &Record, verbosity: u8) -> Page {
     }
     let mut absences = Absences::default();
     absences.note_facts(record, |_| true);
-    let unknown = absences.remarks_with_root_apart();
+    let unknown = absences.remarks_with_root_apart(match record.run.elsewhere {
+        None => "`sudo cpudyno info`",
+        Some(_) => "`sudo cpudyno capture FILE` over there",
+    });
     if !unknown.is_empty() {
         blocks.push(Block::Heading("Unknown".to_owned()));
         blocks.push(Block::Remarks(unknown));

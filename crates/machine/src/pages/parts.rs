@@ -72,8 +72,9 @@ impl<'a> Absences<'a> {
         self.0.into_iter().map(remark).collect()
     }
 
-    /// The same for `info`: what root would read is one remark, whatever refused it.
-    pub fn remarks_with_root_apart(self) -> Vec<Remark> {
+    /// The same, with one remark for all that root would read, whatever refused it; `remedy` is the
+    /// command that helps.
+    pub fn remarks_with_root_apart(self, remedy: &str) -> Vec<Remark> {
         let by_root = |reason: &Unavailable| {
             reason.remedy.as_ref().is_some_and(|remedy| remedy.starts_with("run as root"))
         };
@@ -82,8 +83,8 @@ impl<'a> Absences<'a> {
         let names: Vec<String> = root.into_iter().flat_map(|(_, names)| names).collect();
         let mut remarks = Vec::new();
         if !names.is_empty() {
-            let remedy = Some("sudo cpudyno info".to_owned());
-            remarks.push(absent("needs root", &names, "this user may not read it", remedy));
+            let why = "this user may not read it";
+            remarks.push(absent("needs root", &names, why, Some(remedy.to_owned())));
         }
         remarks.extend(Absences(others).remarks());
         remarks

@@ -106,9 +106,15 @@ fn what_needs_root_is_one_remark() {
         let reason = model::Unavailable::new(model::Obstacle::Permission, id, why);
         fact.value = Err(reason.with_remedy("run as root")).into();
     }
-    let lines = lines(&info(&record, 0));
-    let expected = "needs root|microcode, model|this user may not read it|sudo cpudyno info";
-    assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
+    let here = lines(&info(&record, 0));
+    let expected = "needs root|microcode, model|this user may not read it|`sudo cpudyno info`";
+    assert!(here.iter().any(|line| line == expected), "{here:#?}");
+    record.run.simulated = None;
+    record.run.elsewhere = Some("the capture of somebody".into());
+    let there = lines(&info(&record, 0));
+    assert!(there.iter().any(|line| line.contains("sudo cpudyno capture")), "{there:#?}");
+    assert_eq!(there[0], "A machine elsewhere, as recorded");
+    assert!(there[1].contains("the capture of somebody"), "{there:#?}");
 }
 
 #[test]
