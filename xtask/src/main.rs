@@ -14,6 +14,7 @@
 mod agree;
 mod cargo;
 mod check;
+mod large;
 mod needs;
 mod speed;
 mod table;

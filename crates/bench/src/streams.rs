@@ -25,10 +25,21 @@ pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Lo
             let why = format!("the simulated machine `{}` has no cost for it", model.name);
             return Err(Unavailable::new(Obstacle::Hardware, row.id, why));
         }
+        None if machine.elsewhere.is_some() => allowed_elsewhere(machine, row)?,
         None => Body::Kernel(row.runnable()?, data.operands()),
     };
     let saturates = row.kind == Kind::Throughput;
     Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, saturates, body })
+}
+
+/// On a machine that is not here a stream can be planned, by what that machine says of itself, and
+/// not run.
+fn allowed_elsewhere(machine: &Machine, row: &StreamRow) -> Result<Body, Unavailable> {
+    if row.needs.is_empty() {
+        return Ok(Body::Simulated);
+    }
+    let offered = machine::facts::isa(machine)?;
+    row.lacking(|isa| offered.contains(&isa)).map_or(Ok(Body::Simulated), Err)
 }
 
 /// Lets a load's kernel prove its answer; a simulated load has none.

@@ -208,7 +208,7 @@ impl StreamRow {
     }
 
     /// What is missing, if anything, where `offered` tells what there is.
-    pub(crate) fn lacking(&self, offered: impl Fn(Isa) -> bool) -> Option<Unavailable> {
+    pub fn lacking(&self, offered: impl Fn(Isa) -> bool) -> Option<Unavailable> {
         let missing: Vec<_> =
             self.needs.iter().filter(|&&isa| !offered(isa)).map(|isa| isa.name()).collect();
         if missing.is_empty() {

@@ -164,6 +164,48 @@ fn quota_in(machine: &Machine, folder: &str) -> Option<f64> {
     (quota > 0.0 && period > 0.0).then_some(quota / period).filter(|cpus: &f64| cpus.is_finite())
 }
 
+/// The tightest limit of memory, in bytes; `None`: there is none.
+///
+/// # Source
+/// The kernel's `Documentation/admin-guide/cgroup-v2.rst` (`memory.max`) and
+/// `cgroup-v1/memory.rst` (`memory.limit_in_bytes`).
+pub(crate) fn memory_limit(machine: &Machine) -> Reading<Option<f64>> {
+    let folders = folders(machine, "memory")?.into_iter();
+    let limits = folders.filter_map(|folder| memory_limit_in(machine, &folder));
+    Ok(limits.reduce(f64::min))
+}
+
+fn memory_limit_in(machine: &Machine, folder: &str) -> Option<f64> {
+    /// Version 1 writes the largest whole number of pages for no limit.
+    const NO_LIMIT: u64 = 1 << 62;
+    let read = |file: &str| machine.tree.read(&format!("{folder}/{file}"));
+    // `max` is no number: no limit.
+    let limit = read("memory.max").or_else(|_| read("memory.limit_in_bytes")).ok()?;
+    let bytes = limit.trim().parse::<u64>().ok()?;
+    (bytes < NO_LIMIT).then_some(bytes as f64)
+}
+
+/// Which versions of control groups have controllers or groups here.
+///
+/// # Source
+/// cgroups(7): version 2 is hierarchy 0 and names no controllers.
+pub(crate) fn version(machine: &Machine) -> Reading<String> {
+    let groups = machine.tree.read("/proc/self/cgroup")?;
+    let controllers = groups.lines().filter_map(|line| line.split(':').nth(1));
+    let (second, first): (Vec<&str>, Vec<&str>) = controllers.partition(|names| names.is_empty());
+    // systemd names a hierarchy of its own, which controls nothing.
+    let first = first.iter().any(|names| !names.starts_with("name="));
+    match (first, !second.is_empty()) {
+        (true, true) => Ok("version 1, version 2 beside it".into()),
+        (true, false) => Ok("version 1".into()),
+        (false, true) => Ok("version 2".into()),
+        (false, false) => {
+            let why = "`/proc/self/cgroup` names no group";
+            Err(Unavailable::new(Obstacle::Permission, "cgroup", why))
+        }
+    }
+}
+
 /// Throttles of this group and those above it, summed.
 pub(crate) fn throttles(machine: &Machine) -> Reading<Throttles> {
     let folders = folders(machine, "cpu")?;

@@ -177,7 +177,7 @@ fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Ser
         .absent
         .iter()
         .flat_map(|(area, workload, reason)| series_without(*area, workload, &alone, reason));
-    let remedy = more_time(program, plan);
+    let remedy = more_time(program, plan.budget_seconds);
     let no_time = program.left_out.iter().flat_map(|planned| {
         let Cell { load, cpus, .. } = &planned.cell;
         let reason = Unavailable::new(
@@ -208,13 +208,13 @@ fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Ser
 }
 
 /// The budget that everything would fit into.
-fn more_time(program: &Program, plan: &Plan) -> String {
+pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
     /// As long as `--budget` may be.
     const BUDGET_MAX: f64 = 3600.0;
     let all = program.cells.iter().chain(&program.left_out);
     let block = all.map(|planned| protocol::duration(&planned.cell.phases).0).sum::<f64>();
     // Five blocks within half of it, and a tenth for probes and calibration.
-    let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(plan.budget_seconds).ceil();
+    let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(budget_seconds).ceil();
     if needed > BUDGET_MAX {
         return "measure fewer at once: --cpus LIST or --streams IDS".to_owned();
     }

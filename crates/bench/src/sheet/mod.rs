@@ -2,9 +2,11 @@
 
 mod assemble;
 mod findings;
+mod outline;
 mod page;
 mod sweep;
 
+pub use outline::outline;
 pub use page::page;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,6 +82,7 @@ pub fn measure(
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Record, SheetError> {
+    refuse_elsewhere(machine)?;
     progress(Progress { share: 0.0, doing: "reading the machine" });
     let started = machine.host.now_utc();
     let description = facts::machine(machine);
@@ -115,6 +118,18 @@ pub fn measure(
         run,
         seconds,
     }))
+}
+
+/// Only the machine that this process runs on can be measured.
+fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
+    match &machine.elsewhere {
+        None => Ok(()),
+        Some(elsewhere) => {
+            let why = format!("its answers come from {elsewhere}, and nothing runs there");
+            let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
+            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there"))
+        }
+    }
 }
 
 fn place(topology: &Topology, asked: Option<&CpuSet>) -> Result<Placement, SheetError> {

@@ -1,8 +1,9 @@
 //! The sheet as a page: a pure function of the record (invariant I2).
 
+use machine::pages::parts::{Absences, columns, fact, fact_table, value_text};
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, InstrumentState, Outcome, Record, Series};
-use model::{Known, Severity, Unavailable, Unit};
+use model::{Known, Severity, Unit};
 
 use super::findings::lost_share;
 use crate::areas::AREAS;
@@ -52,34 +53,20 @@ fn title(record: &Record) -> Block {
     Block::Title { text, subtitle }
 }
 
-/// The value as people read it; the reason where there is none.
-fn value_text(value: &Known<FactValue>) -> Text {
-    match value {
-        Known::Yes(FactValue::Text(text)) => Text::from(text.as_str()),
-        Known::Yes(FactValue::Number { value, unit }) => si::format(*value, *unit).into(),
-        Known::No { unavailable } => {
-            Text::toned(format!("unavailable: {}", unavailable.why), Tone::Faint)
-        }
-    }
-}
+/// What a colleague would ask first.
+const IN_BRIEF: &[(&str, &[&str])] = &[
+    ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
+    ("Cores", &["cpu.cores"]),
+    ("Caches", &["cpu.caches"]),
+    ("Memory", &["memory.total"]),
+    ("Runs on", &["platform.virtualisation", "kernel.release"]),
+    ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+    ("Microcode", &["cpu.microcode"]),
+    ("Security", &["kernel.mitigations"]),
+];
 
-fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
-    record.machine.facts.iter().chain(&record.conditions.before).find(|fact| fact.id == id)
-}
-
-/// The machine in brief: what a colleague would ask first. Lines without an answer are left out;
-/// each is among the details.
+/// The machine in brief. Lines without an answer are left out; each is among the details.
 fn top_box(record: &Record) -> Block {
-    const LINES: [(&str, &[&str]); 8] = [
-        ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
-        ("Cores", &["cpu.cores"]),
-        ("Caches", &["cpu.caches"]),
-        ("Memory", &["memory.total"]),
-        ("Runs on", &["platform.virtualisation", "kernel.release"]),
-        ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
-        ("Microcode", &["cpu.microcode"]),
-        ("Security", &["kernel.mitigations"]),
-    ];
     let known = |id: &&str| {
         let fact = fact(record, id)?;
         let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
@@ -87,7 +74,7 @@ fn top_box(record: &Record) -> Block {
         let bare = id.starts_with("cpufreq.") || *id == "kernel.release";
         Some(if bare { format!("{} {value}", fact.label.to_lowercase()) } else { value })
     };
-    let lines = LINES.iter().filter_map(|(label, ids)| {
+    let lines = IN_BRIEF.iter().filter_map(|(label, ids)| {
         let parts: Vec<String> = ids.iter().filter_map(known).collect();
         (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
     });
@@ -160,48 +147,24 @@ fn findings(record: &Record) -> Block {
     Block::Remarks(record.findings.iter().map(remark).collect())
 }
 
-/// Everything that has a reason instead of a number; one remark per reason.
-fn not_measured<'a>(record: &'a Record) -> Vec<Remark> {
-    let mut groups: Vec<(&'a Unavailable, Vec<String>)> = Vec::new();
-    let mut note = |reason: &'a Unavailable, name: String| match groups
-        .iter_mut()
-        .find(|(known, _)| known.why == reason.why)
-    {
-        Some((_, names)) if names.contains(&name) => {}
-        Some((_, names)) => names.push(name),
-        None => groups.push((reason, vec![name])),
-    };
+/// Everything that has a reason instead of a number; one remark per reason. Of facts only those that
+/// the sheet would show: `cpudyno info` has all of them.
+fn not_measured(record: &Record) -> Vec<Remark> {
+    let mut absences = Absences::default();
     for instrument in &record.instruments {
         if let InstrumentState::Unavailable { unavailable } = &instrument.state {
-            note(unavailable, format!("{} ({})", instrument.measures, instrument.id));
+            absences.note(unavailable, format!("{} ({})", instrument.measures, instrument.id));
         }
     }
     for series in &record.series {
         if let Outcome::Unavailable { unavailable } = &series.outcome {
             let count = series.active.len();
-            note(unavailable, format!("{} with {count} active", series.workload));
+            absences.note(unavailable, format!("{} with {count} active", series.workload));
         }
     }
-    for fact in record.machine.facts.iter().chain(&record.conditions.before) {
-        if let Known::No { unavailable } = &fact.value {
-            note(unavailable, fact.label.to_lowercase());
-        }
-    }
-    groups.into_iter().map(|(reason, names)| absence(reason, &names)).collect()
-}
-
-fn absence(reason: &Unavailable, names: &[String]) -> Remark {
-    /// More names than this are counted.
-    const NAMES_MAX: usize = 6;
-    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
-    let more = names.len().saturating_sub(NAMES_MAX);
-    let about = if more > 0 { format!("{shown} and {more} more") } else { shown };
-    Remark {
-        mark: Text::toned("unavailable", Tone::Faint),
-        about,
-        text: reason.why.clone(),
-        remedy: reason.remedy.clone(),
-    }
+    let shown = |fact: &Fact| IN_BRIEF.iter().any(|(_, ids)| ids.contains(&fact.id.as_str()));
+    absences.note_facts(record, shown);
+    absences.remarks()
 }
 
 fn instruments(record: &Record) -> Block {
@@ -273,15 +236,6 @@ fn rate_sources(record: &Record) -> Block {
 
 /// Every fact and condition, for those who ask for more.
 fn details(record: &Record) -> Vec<Block> {
-    let columns =
-        |columns: &[&str]| columns.iter().map(|c| ((*c).to_owned(), Align::Left)).collect();
-    let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
-    let facts = Table {
-        caption: "the machine, as it describes itself".to_owned(),
-        columns: columns(&["fact", "value"]),
-        rows: record.machine.facts.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
     let before_and_after = |after: &Fact| {
         let before = record.conditions.before.iter().find(|before| before.id == after.id);
         let before = before.map_or_else(Text::default, |before| value_text(&before.value));
@@ -295,7 +249,7 @@ fn details(record: &Record) -> Vec<Block> {
     };
     vec![
         Block::Heading("Machine".to_owned()),
-        Block::Table(facts),
+        fact_table(record.machine.facts.iter()),
         Block::Heading("Conditions".to_owned()),
         Block::Table(conditions),
     ]

@@ -64,6 +64,14 @@ impl Own {
     }
 }
 
+/// Sweeps that the budget allows, by the planned cost of one.
+pub(super) fn planned(program: &Program, budget: Seconds) -> u64 {
+    if program.cells.is_empty() {
+        return 0;
+    }
+    ((budget / program.sweep_cost()) as u64).clamp(1, SWEEPS_MAX)
+}
+
 pub(super) fn run(
     executor: &mut dyn Executor,
     machine: &Machine,
@@ -73,14 +81,13 @@ pub(super) fn run(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
     let seed = machine.host.seed();
-    let planned = ((budget / program.sweep_cost()) as u64).clamp(1, SWEEPS_MAX);
     let mut swept = Swept {
         collector: Collector::default(),
         rulers: Rulers::new(),
         own: BTreeMap::new(),
         probes: BTreeMap::new(),
         placement_changes: 0,
-        sweeps_planned: if program.cells.is_empty() { 0 } else { planned },
+        sweeps_planned: planned(program, budget),
         sweeps_done: 0,
         seed,
         interrupted: false,

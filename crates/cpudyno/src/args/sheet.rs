@@ -33,6 +33,10 @@ pub(crate) struct SheetArgs {
     #[arg(long, value_delimiter = ',', value_parser = stream, value_name = "IDS")]
     pub(crate) streams: Option<Vec<Stream>>,
 
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+
     /// Also write the record to this file, as JSON; `-` prints it instead of the sheet.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -46,6 +50,7 @@ Examples:
   cpudyno sheet                          everything, in half a minute
   cpudyno sheet --budget 5s --json r.json    a quick look, and the record of it
   cpudyno show r.json                    the same text again, on any machine
+  cpudyno sheet --dry-run                what it would measure, and how long that takes
   cpudyno sheet --machine sim:2s-56c     what it looks like on a large server (SIMULATED)";
 
 /// A stream that was asked for.

@@ -5,14 +5,21 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::PageKind;
 
-use super::{command, presentation, render};
-use crate::args::InfoArgs;
+use super::{command, presentation, render, sink};
+use crate::args::{Format, InfoArgs};
 use crate::failure::Failure;
 use crate::output;
 
-pub(super) fn run(machine: &Machine, args: &InfoArgs) -> Result<ExitCode, Failure> {
-    let presentation = presentation(&args.look, PageKind::Info);
+pub(super) fn run(machine: &Machine, args: InfoArgs) -> Result<ExitCode, Failure> {
+    let InfoArgs { json, mut look } = args;
+    let sink = sink(json.as_deref(), &mut look)?;
+    let presentation = presentation(&look, PageKind::Info);
     let record = machine::describe(machine, command(), presentation);
-    output::data(&render(&record, args.look.format, presentation)?)?;
+    let written = match sink {
+        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
+        None => Ok(()),
+    };
+    output::data(&render(&record, look.format, presentation)?)?;
+    written?;
     Ok(ExitCode::SUCCESS)
 }

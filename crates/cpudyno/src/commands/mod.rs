@@ -8,7 +8,7 @@ mod show;
 mod streams;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use machine::Machine;
@@ -18,6 +18,7 @@ use views::text::Layout;
 
 use crate::args::{Cli, Colour, Command, Format, Look};
 use crate::failure::{Failure, code};
+use crate::output::Sink;
 
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -27,7 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
                 .hint("`cpudyno info --machine NAME` does"))
         }
         Command::Sheet(args) => sheet::run(&machine(&cli.machine, &cli.root)?, args),
-        Command::Info(args) => info::run(&machine(&cli.machine, &cli.root)?, &args),
+        Command::Info(args) => info::run(&machine(&cli.machine, &cli.root)?, args),
         Command::Doctor(args) => doctor::run(&machine(&cli.machine, &cli.root)?, &args),
         Command::Capture(args) => capture::run(&machine(&cli.machine, &cli.root)?, &args),
         Command::Show(args) => show::run(&args),
@@ -103,6 +104,16 @@ fn colour(look: &Look) -> bool {
     }
 }
 
+/// The file that `--json` names, opened before anything is read; `-` is standard output, in place of
+/// the page.
+fn sink(json: Option<&Path>, look: &mut Look) -> Result<Option<Sink>, Failure> {
+    if json == Some(Path::new("-")) {
+        look.format = Format::Json;
+        return Ok(None);
+    }
+    json.map(Sink::open).transpose()
+}
+
 /// A record in the format that was asked for.
 fn render(record: &Record, format: Format, presentation: Presentation) -> Result<String, Failure> {
     let page = || match presentation.page {
@@ -115,6 +126,10 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         Format::Text => Ok(text(&page(), presentation)),
         Format::Markdown => Ok(views::markdown::render(&page())),
         Format::Json => views::json::render(record).map_err(broken),
+        Format::Csv if presentation.page != PageKind::Sheet => {
+            Err(Failure::usage("a record without measurements has no samples for a table")
+                .hint("print it as text, markdown or json: --format json"))
+        }
         Format::Csv => views::csv::render(record).map_err(broken),
     }
 }

@@ -1,6 +1,5 @@
 //! `cpudyno sheet`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use bench::rig::executor::RunError;
@@ -8,21 +7,15 @@ use bench::sheet::{Progress, Request, SheetError};
 use machine::Machine;
 use model::record::PageKind;
 
-use super::{command, presentation, render};
+use super::{command, presentation, render, sink, text};
 use crate::args::{Format, SheetArgs, Stream};
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
-    let SheetArgs { budget, cpus, streams, json, mut look } = args;
-    let to_stdout = json.as_deref() == Some(Path::new("-"));
-    if to_stdout {
-        look.format = Format::Json;
-    }
-    let path = json.filter(|_| !to_stdout);
-    let sink = path.as_deref().map(Sink::open).transpose()?;
-    let signals = Signals::listen()?;
+    let SheetArgs { budget, cpus, streams, dry_run, json, mut look } = args;
+    let sink = sink(json.as_deref(), &mut look)?;
     let request = Request {
         budget,
         cpus,
@@ -30,7 +23,11 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
         command: command(),
         presentation: presentation(&look, PageKind::Sheet),
     };
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
 
+    let signals = Signals::listen()?;
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
@@ -52,6 +49,21 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     output::data(&render(&record, look.format, request.presentation)?)?;
     written?;
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+}
+
+/// What would be measured.
+fn outline(machine: &Machine, request: &Request, format: Format) -> Result<ExitCode, Failure> {
+    let page = bench::sheet::outline(machine, request).map_err(refused)?;
+    let printed = match format {
+        Format::Text => text(&page, request.presentation),
+        Format::Markdown => views::markdown::render(&page),
+        Format::Json | Format::Csv => {
+            return Err(Failure::usage("what --dry-run prints is no record")
+                .hint("print it as text or markdown: --format markdown"));
+        }
+    };
+    output::data(&printed)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Streams that were asked for twice, or by id and alias, are measured once.

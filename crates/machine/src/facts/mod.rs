@@ -10,6 +10,8 @@ mod groups;
 mod hwp;
 pub(crate) mod idle;
 mod isa;
+mod kernel;
+mod memory;
 mod microarchitecture;
 mod platform;
 mod topology;
@@ -19,9 +21,9 @@ mod uncore;
 use model::CpuSet;
 use model::record::Topology;
 
-pub use self::isa::isa;
 pub(crate) use self::frequency::{Policy, policies};
 pub(crate) use self::groups::{flag, register_of_all};
+pub use self::isa::isa;
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
 use crate::cgroup;
@@ -41,7 +43,9 @@ pub(crate) const TABLES: &[&[Row]] = &[
     cppc::ROWS,
     uncore::ROWS,
     idle::ROWS,
+    memory::ROWS,
     platform::ROWS,
+    kernel::ROWS,
 ];
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.

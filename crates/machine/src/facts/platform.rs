@@ -1,31 +1,22 @@
-//! What surrounds the CPU: memory, hypervisor, container, firmware, the kernel's mitigations.
+//! What surrounds CPU and kernel: hypervisor, container, model, firmware.
 
-use model::{Obstacle, Unavailable, Unit};
+use model::{Obstacle, Unavailable};
 
 use crate::ports::{Machine, Reading};
-use crate::rows::{Row, number, row, text};
-use crate::text::{first_number, value_of};
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+use crate::text::value_of;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("memory.total", "Memory", |s| Ok(number(memory_bytes(s)?, Unit::Byte))),
     row("platform.virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
+    row("platform.model", "Model", |s| model(s).map(text)),
     row("platform.firmware", "Firmware", |s| firmware(s).map(text)),
-    row("kernel.release", "Kernel", |s| s.tree.read("/proc/sys/kernel/osrelease").map(text)),
-    row("kernel.mitigations", "Vulnerabilities", |s| mitigations(s).map(text)),
 ];
 
 /// An absence because hardware or kernel do not offer it.
 pub(super) fn not_offered(why: &str, path: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
-}
-
-fn memory_bytes(machine: &Machine) -> Reading<f64> {
-    let path = "/proc/meminfo";
-    let meminfo = machine.tree.read(path)?;
-    let total = value_of(&meminfo, "MemTotal")
-        .ok_or_else(|| not_offered("`/proc/meminfo` has no line `MemTotal`", path))?;
-    Ok(first_number(path, total)? * 1024.0)
 }
 
 /// Signatures of hypervisors in CPUID 4000_0000h.
@@ -46,27 +37,86 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("QNXQVMBSQG", "QNX"),
 ];
 
-/// Whether a hypervisor is known to be below; an absence of signs is no proof.
-pub(crate) fn is_guest(machine: &Machine) -> bool {
-    hypervisor(machine).is_ok_and(|name| name.is_some())
+/// How vendor and product of virtual machines begin in the DMI table.
+///
+/// # Source
+/// What each of them writes there by default.
+const VIRTUAL_MODELS: &[(&str, &str)] = &[
+    ("Alibaba Cloud", "KVM"),
+    ("Amazon EC2", "KVM"),
+    ("Apple Inc. Apple Virtualization", "Apple Virtualization"),
+    ("BHYVE", "bhyve"),
+    ("Google Google Compute Engine", "KVM"),
+    ("KubeVirt", "KVM"),
+    ("Microsoft Corporation Virtual Machine", "Hyper-V"),
+    ("OpenStack Foundation", "KVM"),
+    ("Parallels", "Parallels"),
+    ("QEMU", "QEMU or KVM"),
+    ("Red Hat KVM", "KVM"),
+    ("VMware", "VMware"),
+    ("Xen", "Xen"),
+    ("innotek GmbH VirtualBox", "VirtualBox"),
+];
+
+/// What is below the kernel.
+enum Below {
+    /// Nothing: bare metal.
+    Hardware,
+    /// A hypervisor of that name.
+    Hypervisor(String),
 }
 
-/// The hypervisor; `None` on bare metal.
-fn hypervisor(machine: &Machine) -> Reading<Option<String>> {
-    // CPUID 1 ECX[31] is set by hypervisors only.
-    match machine.cpuid.leaf(1, 0) {
-        Some(leaf) if leaf.ecx >> 31 == 0 => return Ok(None),
-        Some(_) => {
-            let name = machine.cpuid.leaf(0x4000_0000, 0).map(hypervisor_name);
-            return Ok(Some(name.unwrap_or_else(|| "hypervisor without a name".into())));
-        }
-        None => {}
+const NAMELESS: &str = "hypervisor without a name";
+
+/// Whether a hypervisor is known to be below; an absence of signs is no proof.
+pub(crate) fn is_guest(machine: &Machine) -> bool {
+    match by_cpuid(machine) {
+        Some(below) => matches!(below, Below::Hypervisor(_)),
+        None => by_files(machine).is_some(),
     }
-    machine.tree.read("/sys/hypervisor/type").map(|name| Some(name.trim().into())).map_err(|_| {
-        let why = "this CPU has no CPUID, and `/sys/hypervisor/type` is not there; this version \
-                   knows no other sign";
-        Unavailable::new(Obstacle::Cpudyno, "virtualisation", why)
-    })
+}
+
+fn below(survey: &Survey<'_>) -> Reading<Below> {
+    if let Some(below) = by_cpuid(survey) {
+        return Ok(below);
+    }
+    if let Some(name) = by_files(survey) {
+        return Ok(Below::Hypervisor(name));
+    }
+    // Only x86 has flags, and there the kernel copies the bit of CPUID.
+    match survey.cpuinfo().ok().and_then(has_hypervisor_flag) {
+        Some(true) => Ok(Below::Hypervisor(NAMELESS.into())),
+        Some(false) => Ok(Below::Hardware),
+        None => {
+            let why = "nothing here names a hypervisor, and without CPUID that proves nothing";
+            Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
+        }
+    }
+}
+
+fn has_hypervisor_flag(cpuinfo: &str) -> Option<bool> {
+    let flags = cpuinfo.lines().find_map(|line| {
+        let (key, flags) = line.split_once(':')?;
+        (key.trim() == "flags").then_some(flags)
+    })?;
+    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// Nothing where the CPU has no CPUID.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID 1: ECX\[31\] is always 0; hypervisors set it for their guests.
+fn by_cpuid(machine: &Machine) -> Option<Below> {
+    if machine.cpuid.leaf(1, 0)?.ecx >> 31 == 0 {
+        return Some(Below::Hardware);
+    }
+    let name = |leaf| machine.cpuid.leaf(leaf, 0).map(hypervisor_name);
+    let first = name(0x4000_0000);
+    // Others offer the interface of Hyper-V to Windows first, and their own right behind it.
+    let own = (first.as_deref() == Some("Hyper-V")).then(|| name(0x4000_0100)).flatten();
+    let known = |own: &String| HYPERVISORS.iter().any(|(_, name)| name == own);
+    let name = own.filter(known).or(first);
+    Some(Below::Hypervisor(name.unwrap_or_else(|| NAMELESS.into())))
 }
 
 fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
@@ -78,36 +128,159 @@ fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
     known.map_or_else(|| format!("hypervisor `{letters}`"), |(_, name)| (*name).into())
 }
 
-fn virtualisation(machine: &Machine) -> Reading<String> {
-    let below = hypervisor(machine)?.unwrap_or_else(|| "none (bare metal)".into());
-    let container = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"]
-        .iter()
-        .any(|path| machine.tree.read(path).is_ok());
-    Ok(if container { format!("{below}, in a container") } else { below })
+/// What the kernel, the device tree or the firmware's tables say of a hypervisor.
+///
+/// # Source
+/// `Documentation/ABI/stable/sysfs-hypervisor-xen`; the bindings `arm,xen` and `linux,kvm` of the
+/// device tree's node `hypervisor`; `arch/s390/kernel/sysinfo.c`.
+fn by_files(machine: &Machine) -> Option<String> {
+    let read = |path: &str| machine.tree.read(path).ok();
+    if let Some(kind) = read("/sys/hypervisor/type") {
+        let kind = kind.trim();
+        return Some(if kind == "xen" { "Xen".into() } else { kind.into() });
+    }
+    if let Some(compatible) = read("/proc/device-tree/hypervisor/compatible") {
+        let first = compatible.split('\0').next().unwrap_or_default();
+        let known = [("linux,kvm", "KVM"), ("xen,xen", "Xen")];
+        let known = known.iter().find(|(of, _)| *of == first).map(|(_, name)| (*name).into());
+        return Some(known.unwrap_or_else(|| format!("hypervisor `{first}`")));
+    }
+    // The name of the guest is in the same file: only the program's own is taken.
+    if let Some(sysinfo) = read("/proc/sysinfo")
+        && let Some(program) = value_of(&sysinfo, "VM00 Control Program")
+    {
+        let name = program.split(' ').next().unwrap_or_default();
+        return Some(name.strip_suffix("/Linux").unwrap_or(name).into());
+    }
+    let model = model(machine).ok()?;
+    // Rented machines without a hypervisor have the same vendor.
+    let whole = model.contains(".metal");
+    let fits = |(start, _): &&(&str, &str)| model.starts_with(start) && !whole;
+    VIRTUAL_MODELS.iter().find(fits).map(|(_, name)| (*name).into())
 }
 
-fn firmware(machine: &Machine) -> Reading<String> {
-    let read = |file| machine.tree.read(&format!("/sys/class/dmi/id/{file}"));
-    let version = read("bios_version").map_err(|error| match error.obstacle {
+fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
+    if let Some(kernel) = replaced_kernel(survey) {
+        return Ok(kernel.into());
+    }
+    let below = match below(survey)? {
+        Below::Hardware => "none (bare metal)".into(),
+        Below::Hypervisor(name) => name,
+    };
+    let controls = survey.tree.read("/proc/xen/capabilities");
+    let control = controls.is_ok_and(|text| text.contains("control_d"));
+    let control = if control { ", its control domain" } else { "" };
+    let container = container(survey).map(|kind| format!(", in {kind}")).unwrap_or_default();
+    Ok(format!("{below}{control}{container}"))
+}
+
+/// Something else than Linux that answers as Linux, or a Linux that belongs to another system.
+///
+/// # Source
+/// gVisor, `pkg/sentry/kernel`: the constant version that it reports; Microsoft's kernels for WSL
+/// carry it in their release.
+fn replaced_kernel(machine: &Machine) -> Option<&'static str> {
+    const GVISOR: &str = "#1 SMP Sun Jan 10 15:06:54 PST 2016";
+    let of_kernel = |file| machine.tree.read(&format!("/proc/sys/kernel/{file}"));
+    let release = of_kernel("osrelease").unwrap_or_default().to_ascii_lowercase();
+    if release.contains("microsoft") {
+        let second = release.contains("wsl2") || release.contains("microsoft-standard");
+        return Some(if second { "Hyper-V, WSL 2" } else { "WSL 1 (no Linux kernel)" });
+    }
+    let version = of_kernel("version").unwrap_or_default();
+    (version.trim() == GVISOR).then_some("gVisor (a kernel in user space)")
+}
+
+/// Files that container engines leave, and what they stand for.
+const CONTAINER_FILES: &[(&str, &str)] = &[
+    ("/run/.containerenv", "a Podman container"),
+    ("/.dockerenv", "a Docker container"),
+    ("/var/run/secrets/kubernetes.io/serviceaccount/namespace", "a Kubernetes pod"),
+    ("/proc/vz/version", "an OpenVZ container"),
+];
+
+/// Parts of the paths of control groups, and what they stand for.
+const CONTAINER_GROUPS: &[(&str, &str)] = &[
+    ("kubepods", "a Kubernetes pod"),
+    ("libpod", "a Podman container"),
+    ("/docker", "a Docker container"),
+    ("/lxc", "an LXC container"),
+    ("containerd", "a container"),
+];
+
+fn container(machine: &Machine) -> Option<String> {
+    // systemd writes what it found itself in: `docker`, `lxc`, `systemd-nspawn`.
+    if let Ok(kind) = machine.tree.read("/run/systemd/container") {
+        let kind = kind.trim();
+        let word = |c: char| c.is_ascii_lowercase() || c == '-';
+        let known = (1..=20).contains(&kind.len()) && kind.chars().all(word);
+        return Some(if known { format!("a container ({kind})") } else { "a container".into() });
+    }
+    let file = CONTAINER_FILES.iter().find(|(path, _)| machine.tree.read(path).is_ok());
+    let groups = machine.tree.read("/proc/self/cgroup").unwrap_or_default();
+    let group = || CONTAINER_GROUPS.iter().find(|(part, _)| groups.contains(part));
+    file.or_else(group).map(|(_, kind)| (*kind).into())
+}
+
+/// A text of the firmware's DMI table. Serial numbers and asset tags are in other files of the same
+/// folder, and are not read (invariant I10).
+fn dmi(machine: &Machine, file: &str) -> Reading<String> {
+    let folder = "/sys/class/dmi/id";
+    let path = format!("{folder}/{file}");
+    let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ => not_offered("the firmware passes no DMI table on; usual in small guests", "dmi"),
+        _ if machine.tree.list(folder).is_ok() => {
+            not_offered("the firmware's DMI table does not say", &path)
+        }
+        _ => not_offered("the firmware passes no DMI table on; usual in small guests", &path),
     })?;
-    let vendor = read("bios_vendor").unwrap_or_default();
-    Ok(format!("{vendor} {version}").trim().into())
+    let answer = answer.trim();
+    if answer.is_empty() || is_placeholder(answer) {
+        return Err(not_offered("the maker left the firmware's table unfilled", &path));
+    }
+    Ok(answer.into())
 }
 
-fn mitigations(machine: &Machine) -> Reading<String> {
-    let folder = "/sys/devices/system/cpu/vulnerabilities";
-    let names = machine.tree.list(folder)?;
-    let states: Vec<String> = names
-        .iter()
-        .filter_map(|name| machine.tree.read(&format!("{folder}/{name}")).ok())
-        .collect();
-    let count = |start: &str| states.iter().filter(|state| state.starts_with(start)).count();
-    let (mitigated, vulnerable) = (count("Mitigation"), count("Vulnerable"));
-    let unclear = states.len() - mitigated - vulnerable - count("Not affected");
-    let parts = [(mitigated, "mitigated"), (vulnerable, "vulnerable"), (unclear, "unclear")];
-    let parts: Vec<String> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, state)| format!("{n} {state}")).collect();
-    Ok(if parts.is_empty() { "none that the kernel knows".into() } else { parts.join(", ") })
+/// What makers leave in the table when they do not fill it.
+fn is_placeholder(answer: &str) -> bool {
+    const PLACEHOLDERS: &[&str] = &[
+        "Default string",
+        "Not Applicable",
+        "Not Specified",
+        "System Product Name",
+        "System manufacturer",
+        "To Be Filled By O.E.M.",
+        "To be filled by O.E.M.",
+    ];
+    PLACEHOLDERS.contains(&answer)
+}
+
+/// Vendor and product; where the maker left them unfilled, those of the board; without a table the
+/// model of the device tree.
+fn model(machine: &Machine) -> Reading<String> {
+    let pair = |vendor, product| {
+        let product = dmi(machine, product)?;
+        Ok(match dmi(machine, vendor) {
+            Ok(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
+            _ => product,
+        })
+    };
+    pair("sys_vendor", "product_name").or_else(|reason: Unavailable| {
+        let board = pair("board_vendor", "board_name").or_else(|_| dmi(machine, "sys_vendor"));
+        board.or_else(|_| device_tree_model(machine).ok_or(reason))
+    })
+}
+
+fn device_tree_model(machine: &Machine) -> Option<String> {
+    let model = machine.tree.read("/proc/device-tree/model").ok()?;
+    let model = model.trim_matches(['\0', ' ', '\n']);
+    (!model.is_empty()).then(|| model.into())
+}
+
+/// Vendor, version and date.
+fn firmware(machine: &Machine) -> Reading<String> {
+    let version = dmi(machine, "bios_version")?;
+    let vendor = dmi(machine, "bios_vendor").map(|vendor| vendor + " ").unwrap_or_default();
+    let date = dmi(machine, "bios_date").map(|date| format!(" ({date})")).unwrap_or_default();
+    Ok(format!("{vendor}{version}{date}"))
 }

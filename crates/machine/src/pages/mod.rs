@@ -2,6 +2,7 @@
 
 mod doctor;
 mod info;
+pub mod parts;
 
 pub use doctor::doctor;
 pub use info::info;

@@ -6,10 +6,12 @@
 
 mod model;
 mod ports;
+mod registers;
 mod tree;
 
 pub use self::model::{
-    Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, Identity, Layout, Licence, Model, Noise,
+    Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
+    Licence, Model, Noise, Registers,
 };
 pub(crate) use self::ports::machine;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{CpuId, Isa, Seconds};
+use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -36,6 +36,17 @@ pub struct Model {
     pub topology: Layout,
     /// Its caches.
     pub caches: Cache,
+    /// Its pools of huge pages; none: it is not said whether there are any.
+    #[serde(default)]
+    pub huge_pages: Vec<HugePages>,
+    /// Its idle states, shallowest first; none: the kernel manages none.
+    #[serde(default)]
+    pub idle: Vec<IdleState>,
+    /// Its registers; absent: it has none that can be read.
+    pub registers: Option<Registers>,
+    /// What the kernel says of each vulnerability; absent: it knows one, and that is no concern.
+    #[serde(default)]
+    pub vulnerabilities: BTreeMap<String, String>,
     /// Its stamp clock.
     pub clock: Clock,
     /// Its frequency licences, lightest first.
@@ -75,6 +86,14 @@ pub struct Identity {
     pub isa: Vec<Isa>,
     /// Twelve letters of the hypervisor, where there is one.
     pub hypervisor: Option<String>,
+    /// What the firmware calls the machine, where it has a table; must contain SIMULATED.
+    pub product: Option<String>,
+    /// Date of the firmware.
+    pub firmware_date: Option<String>,
+    /// Version of the kernel, as `uname -v` prints it.
+    pub kernel_version: Option<String>,
+    /// What the kernel was started with.
+    pub command_line: Option<String>,
 }
 
 /// How its CPUs are laid out. They are numbered as Linux does: the first threads of all cores of
@@ -90,6 +109,16 @@ pub struct Layout {
     pub threads_per_core: u32,
     /// NUMA nodes in each package.
     pub nodes_per_package: u32,
+    /// So many of the last cores of each package are efficient ones, the others fast.
+    pub efficient_cores_per_package: Option<u32>,
+    /// CPUs that are switched off.
+    #[serde(default)]
+    pub offline: CpuSet,
+    /// CPUs that the scheduler leaves alone.
+    #[serde(default)]
+    pub isolated: CpuSet,
+    /// How far another node is, where one's own is 10.
+    pub remote_node_distance: Option<u32>,
     /// CPUs 2k and 2k+1 share a core, although the kernel says that they do not.
     #[serde(default)]
     pub secretly_shared_cores: bool,
@@ -105,8 +134,62 @@ pub struct Cache {
     pub l2_bytes: u64,
     /// Last-level cache of a package.
     pub l3_bytes: u64,
-    /// Memory of the machine.
+    /// Memory of the machine, in equal parts in its nodes.
     pub memory_bytes: u64,
+    /// First-level instruction cache of a core.
+    pub l1i_bytes: Option<u64>,
+    /// Size of a line.
+    pub line_bytes: Option<u32>,
+    /// Ways of the first-level data cache.
+    pub l1d_ways: Option<u32>,
+    /// Ways of the first-level instruction cache.
+    pub l1i_ways: Option<u32>,
+    /// Ways of the second-level cache.
+    pub l2_ways: Option<u32>,
+    /// Ways of the last-level cache.
+    pub l3_ways: Option<u32>,
+    /// Cores that share a second-level cache; absent: none do.
+    pub cores_per_l2: Option<u32>,
+}
+
+/// A pool of huge pages.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HugePages {
+    /// Size of a page.
+    pub page_bytes: u64,
+    /// Pages that are set aside.
+    pub reserved: u64,
+    /// How many of them nobody uses.
+    pub free: u64,
+}
+
+/// An idle state.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleState {
+    /// Its name, such as `C1`.
+    pub name: String,
+    /// How long it takes to leave it, in seconds.
+    pub exit_latency_seconds: f64,
+    /// How long a CPU should stay in it, in seconds.
+    pub target_residency_seconds: f64,
+}
+
+/// What registers say beyond frequency licences; frequencies in hertz.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registers {
+    /// Hint between performance (0) and energy (15).
+    pub energy_perf_bias: u8,
+    /// The lowest frequency of the cores.
+    pub lowest_hz: f64,
+    /// The most efficient one.
+    pub efficient_hz: f64,
+    /// The lowest frequency of the uncore.
+    pub uncore_min_hz: f64,
+    /// The highest one.
+    pub uncore_max_hz: f64,
 }
 
 /// Its stamp clock.
@@ -244,6 +327,12 @@ impl Model {
             ("topology.cores_per_package", "must be 1..=1024", self.has_cores()),
             ("topology.threads_per_core", "must be 1..=8", self.has_threads()),
             ("topology.nodes_per_package", "must divide the cores", self.nodes_divide_cores()),
+            ("topology.offline", "must leave CPU 0", self.offline_is_ours()),
+            ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
+            ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
+            ("identity.product", "must say SIMULATED", self.product_says_so()),
+            ("idle", "must have latencies that are not negative", self.idle_is_sound()),
+            ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
             ("clock.tsc_step_ticks", "must be positive", self.clock.tsc_step_ticks > 0),
             ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
@@ -279,6 +368,46 @@ impl Model {
     fn nodes_divide_cores(&self) -> bool {
         let nodes = self.topology.nodes_per_package;
         nodes > 0 && self.topology.cores_per_package.is_multiple_of(nodes)
+    }
+
+    fn offline_is_ours(&self) -> bool {
+        let all: CpuSet = self.cpus().collect();
+        let Layout { offline, isolated, .. } = &self.topology;
+        !offline.contains(CpuId(0))
+            && offline.difference(&all).is_empty()
+            && isolated.difference(&all).is_empty()
+    }
+
+    fn hybrid_fits(&self) -> bool {
+        let layout = &self.topology;
+        layout.efficient_cores_per_package.is_none_or(|efficient| {
+            (1..layout.cores_per_package).contains(&efficient) && layout.threads_per_core == 1
+        })
+    }
+
+    fn l2_divides_cores(&self) -> bool {
+        let divides = |n: u32| n > 0 && self.topology.cores_per_package.is_multiple_of(n);
+        self.caches.cores_per_l2.is_none_or(divides)
+    }
+
+    fn product_says_so(&self) -> bool {
+        self.identity.product.as_ref().is_none_or(|product| product.contains("SIMULATED"))
+    }
+
+    fn idle_is_sound(&self) -> bool {
+        self.idle.iter().all(|state| {
+            not_negative(state.exit_latency_seconds) && not_negative(state.target_residency_seconds)
+        })
+    }
+
+    /// Ratios to 100 MHz have seven bits.
+    fn registers_fit(&self) -> bool {
+        let fits = |hertz: f64| (0.1e9..=12.7e9).contains(&hertz);
+        self.registers.is_none_or(|registers| {
+            let Registers { lowest_hz, efficient_hz, uncore_min_hz, uncore_max_hz, .. } = registers;
+            [lowest_hz, efficient_hz, uncore_min_hz, uncore_max_hz].into_iter().all(fits)
+                && registers.energy_perf_bias < 16
+        })
     }
 
     fn check_cost(&self, id: &str, cost: &Cost) -> Result<(), String> {
@@ -319,6 +448,18 @@ impl Model {
     /// All CPUs, in order of their number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cores() * self.topology.threads_per_core).map(CpuId)
+    }
+
+    /// The CPUs that are switched on.
+    pub fn online(&self) -> CpuSet {
+        self.cpus().filter(|cpu| !self.topology.offline.contains(*cpu)).collect()
+    }
+
+    /// Whether a CPU is in an efficient core; `None` where all cores are of one kind.
+    pub fn is_efficient(&self, cpu: CpuId) -> Option<bool> {
+        let efficient = self.topology.efficient_cores_per_package?;
+        let first = self.topology.cores_per_package - efficient;
+        Some(self.claimed_core_of(cpu) >= first)
     }
 
     /// Number of cores of the machine, as it says.
@@ -377,6 +518,8 @@ impl Licence {
         Ok(())
     }
 }
+
+const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
 
 fn positive(number: f64) -> bool {
     number.is_finite() && number > 0.0

@@ -3,17 +3,18 @@
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
-use super::model::{Fault, Model};
+use super::model::{Identity, Model};
+use super::registers::SimulatedMsr;
 use super::tree::SimulatedTree;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
+use crate::ports::{Cpuid, Host, Machine, Reading};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {
     Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
-        msr: Box::new(SimulatedMsr { missing: model.has(Fault::NoMsr) }),
+        msr: Box::new(SimulatedMsr(model.clone())),
         permits: Box::new(SimulatedPermits),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
@@ -33,7 +34,12 @@ impl Cpuid for SimulatedCpuid {
                 let [ebx, edx, ecx] = words(&identity.vendor);
                 Some(Leaf { eax: 0x16, ebx, ecx, edx })
             }
-            1 => Some(registers([0, 0, u32::from(hypervisor.is_some()) << 31, 0])),
+            1 => {
+                let guest = u32::from(hypervisor.is_some()) << 31;
+                Some(registers([signature(identity), 0, guest, 0]))
+            }
+            // Turbo, HWP and its energy preference; the bias between performance and energy.
+            6 => self.0.registers.map(|_| registers([1 << 1 | 1 << 7 | 1 << 10, 0, 1 << 3, 0])),
             // A crystal of 1 MHz, and a ratio in thousandths.
             0x15 => claims.cpuid15_hz.map(|hz| registers([1000, (hz / 1e3) as u32, 1_000_000, 0])),
             0x16 => claims.cpuid16_hz.map(|hz| registers([(hz / 1e6) as u32, 0, 0, 0])),
@@ -49,13 +55,32 @@ impl Cpuid for SimulatedCpuid {
         }
     }
 
-    fn leaf_of(&self, _cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
-        self.leaf(leaf, subleaf)
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        match (leaf, self.0.is_efficient(cpu)) {
+            // The kind of core: Atom, Core.
+            (0x1a, Some(efficient)) => {
+                Some(registers([if efficient { 0x20 } else { 0x40 } << 24, 0, 0, 0]))
+            }
+            // A hybrid says so.
+            (7, Some(_)) if subleaf == 0 => Some(registers([0, 0, 0, 1 << 15])),
+            _ => self.leaf(leaf, subleaf),
+        }
     }
 
     fn xcr0(&self) -> Option<u64> {
         None
     }
+}
+
+/// Family, model and stepping as CPUID 1 packs them.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID, figure of the version information in EAX.
+fn signature(identity: &Identity) -> u32 {
+    let family = identity.family.min(15);
+    let beyond = identity.family - family;
+    let (model, model_beyond) = (identity.model & 0xf, identity.model >> 4 & 0xf);
+    beyond << 20 | model_beyond << 16 | family << 8 | model << 4 | identity.stepping & 0xf
 }
 
 struct SimulatedPermits;
@@ -81,23 +106,6 @@ fn words(text: &str) -> [u32; 3] {
     })
 }
 
-struct SimulatedMsr {
-    missing: bool,
-}
-
-impl Msr for SimulatedMsr {
-    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
-        let what = format!("register {register:#x}");
-        if self.missing {
-            let why = format!("there is no `/dev/cpu/{cpu}/msr`; guests often have none");
-            let missing = Unavailable::new(Obstacle::Permission, what, why);
-            return Err(missing.with_remedy("run `modprobe msr` as root"));
-        }
-        let why = "this version simulates no registers";
-        Err(Unavailable::new(Obstacle::Cpudyno, what, why))
-    }
-}
-
 struct SimulatedHost(Model);
 
 impl Host for SimulatedHost {
@@ -114,7 +122,7 @@ impl Host for SimulatedHost {
     }
 
     fn affinity(&self) -> Reading<CpuSet> {
-        Ok(self.0.cpus().collect())
+        Ok(self.0.online())
     }
 
     fn is_root(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The files of a simulated machine.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use model::{CpuId, CpuSet};
@@ -9,6 +10,7 @@ use crate::files::Files;
 use crate::ports::{Reading, Tree};
 
 const CPU: &str = "/sys/devices/system/cpu";
+const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a simulated machine: most never change, counters grow with the time that passes.
 pub(super) struct SimulatedTree {
@@ -20,17 +22,21 @@ impl SimulatedTree {
     pub(super) fn new(model: &Model) -> SimulatedTree {
         let mut files = Files::default();
         put_topology(&mut files, model);
+        put_nodes(&mut files, model);
         put_caches(&mut files, model);
+        put_idle(&mut files, model);
+        put_registers(&mut files, model);
         if !model.has(Fault::NoCpufreq) {
             put_cpufreq(&mut files, model);
         }
         put_platform(&mut files, model);
+        put_kernel(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }
         // Guests see neither sensors nor throttling.
         let bare = model.identity.hypervisor.is_none();
-        for cpu in model.cpus().filter(|_| bare) {
+        for cpu in model.online().iter().filter(|_| bare) {
             for scope in ["core", "package"] {
                 files.put(throttle_count(cpu, scope), "0");
             }
@@ -67,9 +73,9 @@ fn stat(model: &Model) -> String {
     let elapsed = model.elapsed.seconds().0 * 100.0;
     let steal = (elapsed * model.noise.steal_share) as u64;
     let user = elapsed as u64 - steal;
-    let cpus = model.cpus().count() as u64;
+    let cpus = model.online().len() as u64;
     let mut text = format!("cpu  {} 0 0 0 0 0 0 {} 0 0\n", user * cpus, steal * cpus);
-    for cpu in model.cpus() {
+    for cpu in model.online().iter() {
         let _ = writeln!(text, "cpu{cpu} {user} 0 0 0 0 0 0 {steal} 0 0");
     }
     text + "btime 1767225600"
@@ -79,7 +85,7 @@ fn interrupts(model: &Model) -> String {
     let count = (model.elapsed.seconds().0 * model.noise.interrupts_per_second) as u64;
     let mut header = String::new();
     let mut timer = String::from("LOC:");
-    for cpu in model.cpus() {
+    for cpu in model.online().iter() {
         let _ = write!(header, " CPU{cpu}");
         let _ = write!(timer, " {count}");
     }
@@ -87,13 +93,17 @@ fn interrupts(model: &Model) -> String {
 }
 
 fn put_topology(files: &mut Files, model: &Model) {
-    let cpus: CpuSet = model.cpus().collect();
-    for list in ["online", "possible", "present"] {
-        files.put(format!("{CPU}/{list}"), &cpus);
+    let all: CpuSet = model.cpus().collect();
+    let online = model.online();
+    for list in ["possible", "present"] {
+        files.put(format!("{CPU}/{list}"), &all);
     }
-    for cpu in cpus.iter() {
+    files.put(format!("{CPU}/online"), &online);
+    files.put(format!("{CPU}/offline"), &all.difference(&online));
+    files.put(format!("{CPU}/isolated"), &model.topology.isolated);
+    for cpu in online.iter() {
         let (package, core) = (model.package_of(cpu), model.claimed_core_of(cpu));
-        let siblings: CpuSet = cpus
+        let siblings: CpuSet = online
             .iter()
             .filter(|&c| model.package_of(c) == package && model.claimed_core_of(c) == core)
             .collect();
@@ -102,56 +112,131 @@ fn put_topology(files: &mut Files, model: &Model) {
         files.put(format!("{topology}/core_id"), &core);
         files.put(format!("{topology}/core_cpus_list"), &siblings);
     }
-    let nodes = model.topology.packages * model.topology.nodes_per_package;
-    for node in 0..nodes {
-        let members: CpuSet = cpus.iter().filter(|&cpu| model.node_of(cpu) == node).collect();
-        files.put(format!("/sys/devices/system/node/node{node}/cpulist"), &members);
+    // What each kind's events can be counted on tells the kinds apart.
+    for (unit, efficient) in [("cpu_core", false), ("cpu_atom", true)] {
+        let members: CpuSet =
+            online.iter().filter(|&cpu| model.is_efficient(cpu) == Some(efficient)).collect();
+        if !members.is_empty() {
+            files.put(format!("/sys/devices/{unit}/cpus"), &members);
+        }
     }
-    let online: CpuSet = (0..nodes).map(CpuId).collect();
-    files.put("/sys/devices/system/node/online", &online);
     let smt = if model.topology.threads_per_core > 1 { "on" } else { "notsupported" };
     files.put(format!("{CPU}/smt/control"), &smt);
 }
 
-fn put_caches(files: &mut Files, model: &Model) {
-    let sizes = &model.caches;
-    let caches = [
-        (1, "Data", sizes.l1d_bytes),
-        (2, "Unified", sizes.l2_bytes),
-        (3, "Unified", sizes.l3_bytes),
-    ];
-    let packages: Vec<CpuSet> = (0..model.topology.packages)
-        .map(|package| model.cpus().filter(|&cpu| model.package_of(cpu) == package).collect())
-        .collect();
-    for cpu in model.cpus() {
-        let core = files.read(&format!("{CPU}/cpu{cpu}/topology/core_cpus_list"));
-        let core = core.unwrap_or_default();
-        for (index, (level, kind, bytes)) in caches.iter().enumerate() {
-            let cache = format!("{CPU}/cpu{cpu}/cache/index{index}");
-            files.put(format!("{cache}/level"), &level);
-            files.put(format!("{cache}/type"), &kind);
-            files.put(format!("{cache}/size"), &format!("{}K", bytes / 1024));
-            let shared = match level {
-                3 => packages[model.package_of(cpu) as usize].to_string(),
-                _ => core.clone(),
-            };
-            files.put(format!("{cache}/shared_cpu_list"), &shared);
+fn put_nodes(files: &mut Files, model: &Model) {
+    let nodes = model.topology.packages * model.topology.nodes_per_package;
+    let online: CpuSet = (0..nodes).map(CpuId).collect();
+    files.put(format!("{NODE}/online"), &online);
+    let kibibytes = model.caches.memory_bytes / 1024 / u64::from(nodes);
+    for node in 0..nodes {
+        let members: CpuSet =
+            model.online().iter().filter(|&cpu| model.node_of(cpu) == node).collect();
+        let folder = format!("{NODE}/node{node}");
+        files.put(format!("{folder}/cpulist"), &members);
+        files.put(
+            format!("{folder}/meminfo"),
+            &format!("Node {node} MemTotal:       {kibibytes} kB"),
+        );
+        if let Some(remote) = model.topology.remote_node_distance {
+            let distance = |to| if to == node { 10 } else { remote }.to_string();
+            let distances: Vec<String> = (0..nodes).map(distance).collect();
+            files.put(format!("{folder}/distance"), &distances.join(" "));
         }
     }
 }
 
+fn put_caches(files: &mut Files, model: &Model) {
+    let of = &model.caches;
+    let (core, package) = (1, model.topology.cores_per_package);
+    // Level, type, bytes, ways, and how many cores share one.
+    let caches = [
+        (1, "Data", Some(of.l1d_bytes), of.l1d_ways, core),
+        (1, "Instruction", of.l1i_bytes, of.l1i_ways, core),
+        (2, "Unified", Some(of.l2_bytes), of.l2_ways, of.cores_per_l2.unwrap_or(core)),
+        (3, "Unified", Some(of.l3_bytes), of.l3_ways, package),
+    ];
+    let present = caches.iter().filter_map(|(level, kind, bytes, ways, cores)| {
+        Some((level, kind, (*bytes)?, ways, cores))
+    });
+    for (index, (level, kind, bytes, ways, cores)) in present.enumerate() {
+        let mut sharers: BTreeMap<(u32, u32), Vec<CpuId>> = BTreeMap::new();
+        let instance = |cpu| (model.package_of(cpu), model.claimed_core_of(cpu) / cores);
+        for cpu in model.online().iter() {
+            sharers.entry(instance(cpu)).or_default().push(cpu);
+        }
+        for cpus in sharers.into_values() {
+            let shared: CpuSet = cpus.iter().copied().collect();
+            for cpu in cpus {
+                let cache = format!("{CPU}/cpu{cpu}/cache/index{index}");
+                files.put(format!("{cache}/level"), level);
+                files.put(format!("{cache}/type"), kind);
+                files.put(format!("{cache}/size"), &format!("{}K", bytes / 1024));
+                files.put(format!("{cache}/shared_cpu_list"), &shared);
+                if let Some(line) = of.line_bytes {
+                    files.put(format!("{cache}/coherency_line_size"), &line);
+                }
+                if let Some(ways) = ways {
+                    files.put(format!("{cache}/ways_of_associativity"), ways);
+                }
+            }
+        }
+    }
+}
+
+fn put_idle(files: &mut Files, model: &Model) {
+    if model.idle.is_empty() {
+        return;
+    }
+    files.put(format!("{CPU}/cpuidle/current_driver"), "intel_idle");
+    files.put(format!("{CPU}/cpuidle/current_governor"), "menu");
+    let microseconds = |seconds: f64| (seconds * 1e6).round() as u64;
+    for cpu in model.online().iter() {
+        for (index, state) in model.idle.iter().enumerate() {
+            let folder = format!("{CPU}/cpu{cpu}/cpuidle/state{index}");
+            files.put(format!("{folder}/name"), &state.name);
+            files.put(format!("{folder}/desc"), &format!("SIMULATED {}", state.name));
+            files.put(format!("{folder}/latency"), &microseconds(state.exit_latency_seconds));
+            files.put(format!("{folder}/residency"), &microseconds(state.target_residency_seconds));
+            files.put(format!("{folder}/disable"), "0");
+        }
+    }
+}
+
+/// Files that the kernel makes of registers.
+fn put_registers(files: &mut Files, model: &Model) {
+    let Some(registers) = model.registers else { return };
+    for cpu in model.online().iter() {
+        let path = format!("{CPU}/cpu{cpu}/power/energy_perf_bias");
+        files.put(path, &registers.energy_perf_bias);
+    }
+    for package in 0..model.topology.packages {
+        let folder = format!("{CPU}/intel_uncore_frequency/package_{package:02}_die_00");
+        let (min, max) = (registers.uncore_min_hz, registers.uncore_max_hz);
+        for (file, hertz) in
+            [("min", min), ("max", max), ("initial_min", min), ("initial_max", max)]
+        {
+            files.put(format!("{folder}/{file}_freq_khz"), &kilohertz(hertz));
+        }
+    }
+}
+
+fn kilohertz(hertz: f64) -> String {
+    ((hertz / 1e3).round() as u64).to_string()
+}
+
 fn put_cpufreq(files: &mut Files, model: &Model) {
-    let kilohertz = |hertz: f64| ((hertz / 1e3).round() as u64).to_string();
     let max = model.licence.iter().map(|l| l.bins[0].1).fold(0.0, f64::max);
     let base = model.clock.tsc_hz;
-    for cpu in model.cpus() {
+    let lowest = model.registers.map_or(max / 4.0, |registers| registers.lowest_hz);
+    for cpu in model.online().iter() {
         let values = [
             ("scaling_driver", "intel_pstate".to_string()),
             ("scaling_governor", "performance".to_string()),
             ("energy_performance_preference", "performance".to_string()),
             ("base_frequency", kilohertz(base)),
             ("cpuinfo_max_freq", kilohertz(max)),
-            ("scaling_min_freq", kilohertz(max / 4.0)),
+            ("scaling_min_freq", kilohertz(lowest)),
             ("scaling_max_freq", kilohertz(max)),
         ];
         for (name, value) in values {
@@ -165,27 +250,55 @@ fn put_platform(files: &mut Files, model: &Model) {
     let identity = &model.identity;
     files.put("/proc/cpuinfo", &cpuinfo(model));
     files.put("/proc/meminfo", &format!("MemTotal: {} kB", model.caches.memory_bytes / 1024));
-    files.put("/proc/sys/kernel/osrelease", &identity.kernel);
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
     files.put("/sys/fs/cgroup/cpu.max", "max 100000");
     files.put("/sys/fs/cgroup/cpu.stat", "nr_throttled 0\nthrottled_usec 0");
     files.put("/sys/class/dmi/id/bios_vendor", "SIMULATED firmware");
     files.put("/sys/class/dmi/id/bios_version", "1");
+    for (file, text) in
+        [("bios_date", &identity.firmware_date), ("product_name", &identity.product)]
+    {
+        if let Some(text) = text {
+            files.put(format!("/sys/class/dmi/id/{file}"), text);
+        }
+    }
+    for pool in &model.huge_pages {
+        let folder = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", pool.page_bytes / 1024);
+        files.put(format!("{folder}/nr_hugepages"), &pool.reserved);
+        files.put(format!("{folder}/free_hugepages"), &pool.free);
+    }
     files.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
     let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     files.put(clock, "tsc");
     if identity.hypervisor.is_none() {
         files.put("/sys/class/thermal/thermal_zone0/temp", "45000");
     }
-    files.put(format!("{CPU}/vulnerabilities/simulated"), "Not affected");
+}
+
+fn put_kernel(files: &mut Files, model: &Model) {
+    let identity = &model.identity;
+    files.put("/proc/sys/kernel/osrelease", &identity.kernel);
+    if let Some(version) = &identity.kernel_version {
+        files.put("/proc/sys/kernel/version", version);
+    }
+    if let Some(line) = &identity.command_line {
+        files.put("/proc/cmdline", line);
+    }
+    let folder = format!("{CPU}/vulnerabilities");
+    if model.vulnerabilities.is_empty() {
+        files.put(format!("{folder}/simulated"), "Not affected");
+    }
+    for (name, answer) in &model.vulnerabilities {
+        files.put(format!("{folder}/{name}"), answer);
+    }
 }
 
 fn cpuinfo(model: &Model) -> String {
     let identity = &model.identity;
     let isa: Vec<&str> = identity.isa.iter().map(|isa| isa.name()).collect();
     let guest = if identity.hypervisor.is_some() { " hypervisor" } else { "" };
-    model.cpus().fold(String::new(), |mut text, cpu| {
+    model.online().iter().fold(String::new(), |mut text, cpu| {
         let _ = writeln!(text, "processor\t: {cpu}\nvendor_id\t: {}", identity.vendor);
         let _ = writeln!(text, "cpu family\t: {}\nmodel\t\t: {}", identity.family, identity.model);
         let _ =

@@ -40,10 +40,21 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "idle.driver: unavailable",
             "idle.states: unavailable",
             "memory.total: 549755813888 B",
+            "memory.limit: none",
+            "memory.huge_pages: 1024 x 2 MiB (1000 free)",
             "platform.virtualisation: none (bare metal)",
-            "platform.firmware: SIMULATED firmware 1",
+            "platform.model: SIMULATED server",
+            "platform.firmware: SIMULATED firmware 1 (01/01/2026)",
             "kernel.release: 6.1.0-simulated",
-            "kernel.mitigations: none that the kernel knows",
+            "kernel.preemption: none",
+            "kernel.timer: unavailable",
+            "kernel.command_line: mitigations=auto preempt=none nmi_watchdog=0 (3 others not shown)",
+            "cgroup.version: version 2",
+            "kernel.mitigations: 3 mitigated",
+            "kernel.mitigations.each: spec_store_bypass: Mitigation: Speculative Store Bypass \
+             disabled via prctl | spectre_v1: Mitigation: usercopy/swapgs barriers and __user \
+             pointer sanitization | spectre_v2: Mitigation: Enhanced / Automatic IBRS; IBPB: \
+             conditional; RSB filling | not affected: gather_data_sampling, l1tf, meltdown",
         ]
     );
 }
@@ -64,7 +75,7 @@ fn conditions_of_a_server_and_of_a_guest() {
         ("cpufreq.driver", "intel_pstate"),
         ("cpufreq.governor", "performance"),
         ("cpufreq.boost", "on"),
-        ("cpufreq.limits", "0.95 to 3.8 GHz"),
+        ("cpufreq.limits", "0.8 to 3.8 GHz"),
         ("smt.control", "on"),
         ("thp.enabled", "madvise"),
         ("clocksource", "tsc"),

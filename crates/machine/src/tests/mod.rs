@@ -3,9 +3,12 @@
 mod cpuid;
 mod disturbances;
 mod facts;
+mod info;
 mod instruments;
+mod large;
 mod power;
 mod simulated;
+mod surroundings;
 mod topology;
 
 use model::record::{Fact, FactValue};

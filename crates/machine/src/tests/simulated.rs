@@ -2,7 +2,7 @@ use model::{CpuId, Seconds};
 
 use crate::error::Error;
 use crate::ports::Machine;
-use crate::simulated::{Model, names};
+use crate::simulated::{self, Model, names};
 
 #[test]
 fn every_simulated_machine_can_be_had_by_its_name() {
@@ -71,8 +71,52 @@ fn broken_descriptions_name_file_and_key() {
         ("steal_share = 0.0", "steal_share = 1.5", "noise.steal_share"),
         ("faults = []", "faults = [\"no-luck\"]", "no-luck"),
         ("started = \"2026", "started = \"soon", "started"),
+        ("packages = 1", "packages = 1\noffline = \"0\"", "topology.offline"),
+        ("packages = 1", "packages = 1\noffline = \"1\"", "topology.offline"),
+        ("packages = 1", "packages = 1\nefficient_cores_per_package = 1", "efficient_cores"),
+        ("l2_bytes", "cores_per_l2 = 3\nl2_bytes", "caches.cores_per_l2"),
+        ("isa = [", "product = \"Server\"\nisa = [", "identity.product"),
     ] {
         let error = error(from, to);
         assert!(error.contains("`x.toml`") && error.contains(key), "{error}");
     }
+}
+
+#[test]
+fn what_is_new_in_a_description_is_answered() {
+    let text = include_str!("../simulated/machines/1c.toml")
+        .replace("cores_per_package = 1", "cores_per_package = 4\nefficient_cores_per_package = 2")
+        .replace("packages = 1", "packages = 1\noffline = \"3\"\nisolated = \"2\"")
+        .replace("l2_bytes", "cores_per_l2 = 2\nline_bytes = 64\nl2_bytes");
+    let machine = simulated::machine(Model::parse("x.toml", &text).unwrap());
+    let cpu = "/sys/devices/system/cpu";
+    let read = |path: &str| machine.tree.read(path).unwrap();
+    assert_eq!(read(&format!("{cpu}/online")), "0-2");
+    assert_eq!(read(&format!("{cpu}/present")), "0-3");
+    assert_eq!(read(&format!("{cpu}/isolated")), "2");
+    assert_eq!(read("/sys/devices/cpu_core/cpus"), "0-1");
+    assert_eq!(read("/sys/devices/cpu_atom/cpus"), "2");
+    assert_eq!(read(&format!("{cpu}/cpu1/cache/index1/shared_cpu_list")), "0-1");
+    assert_eq!(read(&format!("{cpu}/cpu2/cache/index1/shared_cpu_list")), "2");
+    assert_eq!(read(&format!("{cpu}/cpu2/cache/index1/coherency_line_size")), "64");
+    let kind = |cpu| machine.cpuid.leaf_of(CpuId(cpu), 0x1a, 0).unwrap().eax >> 24;
+    assert_eq!([kind(0), kind(2)], [0x40, 0x20]);
+    assert_eq!(machine.cpuid.leaf(1, 0).unwrap().eax, 0x621);
+    assert!(machine.msr.read(CpuId(0), 0xce).is_err());
+}
+
+#[test]
+fn registers_hold_what_licences_and_description_say() {
+    let machine = Machine::named("sim:2s-56c").unwrap();
+    let read = |register| machine.msr.read(CpuId(0), register).unwrap();
+    assert_eq!(read(0x1ad).to_le_bytes(), [38, 37, 35, 33, 31, 30, 0, 0]);
+    assert_eq!(read(0x1ae).to_le_bytes(), [2, 8, 16, 32, 48, 56, 0, 0]);
+    assert_eq!(read(0xce).to_le_bytes(), [0, 20, 0, 0, 0, 8, 0, 0]);
+    assert_eq!(read(0x771).to_le_bytes(), [38, 20, 11, 8, 0, 0, 0, 0]);
+    assert_eq!(read(0x620).to_le_bytes(), [25, 8, 0, 0, 0, 0, 0, 0]);
+    assert!(machine.msr.read(CpuId(0), 0x10).is_err());
+    assert!(machine.msr.read(CpuId(224), 0xce).is_err());
+    let guest = Machine::named("sim:vm-2c").unwrap();
+    let reason = guest.msr.read(CpuId(0), 0xce).unwrap_err();
+    assert!(reason.remedy.unwrap().contains("modprobe"));
 }

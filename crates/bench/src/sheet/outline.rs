@@ -1,0 +1,221 @@
+//! What a run would measure, before anything is measured.
+
+use machine::{Machine, facts};
+use model::page::{Align, Block, Page, Table, Text, Tone, si};
+use model::record::Tool;
+use model::{Seconds, Unavailable, Unit};
+
+use super::{Planned, Program, Request, SheetError, assemble, place, sweep};
+use crate::areas::{AREAS, Planning};
+use crate::rig::placement::Placement;
+use crate::rig::protocol;
+
+/// What a run of this request would measure on this machine, what not, and why. It works for
+/// machines that are not here, too.
+pub fn outline(machine: &Machine, request: &Request) -> Result<Page, SheetError> {
+    let topology = facts::topology(machine);
+    let placement = place(&topology, request.cpus.as_ref())?;
+    let all = kernels::streams::TABLE;
+    let rows = request.streams.clone().unwrap_or_else(|| all.to_vec());
+    let planning = Planning { machine, topology: &topology, placement: &placement, streams: &rows };
+    let program = Program::new(&planning, request.budget)?;
+    let usable = format!("{} of {} online", topology.usable.len(), topology.online.len());
+    let mut blocks = vec![
+        title(machine),
+        in_brief(&program, request.budget, &placement, usable),
+        Block::Heading("Cells".to_owned()),
+        cells(&program),
+    ];
+    if program.cells.is_empty() && program.left_out.is_empty() {
+        blocks.truncate(2);
+    }
+    blocks.extend(not_planned(&program, request.budget));
+    Ok(Page { blocks })
+}
+
+fn title(machine: &Machine) -> Block {
+    let text = match (&machine.simulated, &machine.elsewhere) {
+        (Some(model), _) => format!("SIMULATED plan of a data sheet: machine sim:{}", model.name),
+        (None, Some(_)) => "Plan of a data sheet for a machine elsewhere".to_owned(),
+        (None, None) => "Plan of a data sheet".to_owned(),
+    };
+    let tool = Tool::this();
+    let from = machine.elsewhere.as_ref().map_or(String::new(), |from| format!(", {from}"));
+    let subtitle = format!("{} {}{from}, nothing was measured", tool.name, tool.version);
+    Block::Title { text, subtitle }
+}
+
+fn in_brief(program: &Program, budget: Seconds, placement: &Placement, usable: String) -> Block {
+    let cpus: model::CpuSet = placement.cpus.iter().copied().collect();
+    let sweep = program.sweep_cost();
+    let sweeps = sweep::planned(program, budget);
+    let takes = Seconds(sweep.0 * sweeps as f64);
+    let total = program.cells.len() + program.left_out.len();
+    let mut lines = vec![
+        ("CPUs", format!("{cpus}: {}", placement.reason)),
+        ("Usable", usable),
+        ("Active at once", active(&program.cells)),
+        ("Cells", format!("{} of {total} fit into the budget", program.cells.len())),
+        (
+            "Sweeps",
+            format!(
+                "{sweeps}, each one block of every cell: {}",
+                si::format(sweep.0, Unit::Second)
+            ),
+        ),
+        (
+            "Time",
+            format!(
+                "about {} of {}, calibration and probes not counted",
+                si::format(takes.0, Unit::Second),
+                si::format(budget.0, Unit::Second)
+            ),
+        ),
+    ];
+    if program.cells.is_empty() {
+        lines.retain(|(label, _)| ["CPUs", "Usable", "Cells"].contains(label));
+    }
+    Block::Box(lines.into_iter().map(|(label, text)| (label.to_owned(), text.into())).collect())
+}
+
+/// The numbers of active cores, ascending.
+fn active(cells: &[Planned]) -> String {
+    let mut counts: Vec<usize> = cells.iter().map(|planned| planned.cell.cpus.len()).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// One row for each workload: with how many cores it is measured, and with how many it is not.
+fn cells(program: &Program) -> Block {
+    let all = program.cells.iter().chain(&program.left_out);
+    let mut workloads: Vec<(usize, usize, &str)> =
+        all.map(|planned| (planned.area, planned.cell.order, planned.cell.load.id)).collect();
+    workloads.sort_unstable();
+    workloads.dedup();
+    let mut columns = vec![
+        ("area", Align::Left),
+        ("workload", Align::Left),
+        ("active cores", Align::Left),
+        ("per sweep", Align::Right),
+    ];
+    if !program.left_out.is_empty() {
+        columns.push(("does not fit with", Align::Left));
+    }
+    let row = |&(area, _, id): &(usize, usize, &str)| {
+        let of = |cells: &'_ [Planned]| -> Vec<(usize, Seconds)> {
+            let mine = cells.iter().filter(|p| p.area == area && p.cell.load.id == id);
+            mine.map(|p| (p.cell.cpus.len(), protocol::duration(&p.cell.phases))).collect()
+        };
+        let planned = of(&program.cells);
+        let sweep = planned.iter().fold(Seconds(0.0), |sum, (_, cost)| sum + *cost);
+        let mut cells = vec![
+            Text::from(AREAS[area].id()),
+            Text::from(id),
+            Text::from(counts(&planned)),
+            Text::from(si::format(sweep.0, Unit::Second)),
+        ];
+        if !program.left_out.is_empty() {
+            cells.push(Text::toned(counts(&of(&program.left_out)), Tone::Faint));
+        }
+        cells
+    };
+    Block::Table(Table {
+        caption: "cells: a workload on so many cores at once".to_owned(),
+        columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
+        rows: workloads.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other.
+fn counts(cells: &[(usize, Seconds)]) -> String {
+    let mut counts: Vec<usize> = cells.iter().map(|(count, _)| *count).collect();
+    counts.sort_unstable();
+    let word = |equal: &[usize]| match equal {
+        [1, _, ..] => format!("1 (on {} CPUs)", equal.len()),
+        [count, _, ..] => format!("{count} ({} times)", equal.len()),
+        _ => equal.iter().map(usize::to_string).collect(),
+    };
+    counts.chunk_by(usize::eq).map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// What is left out, by reason.
+fn not_planned(program: &Program, budget: Seconds) -> Vec<Block> {
+    let mut absences = machine::pages::parts::Absences::default();
+    for (_, id, reason) in &program.absent {
+        absences.note(reason, (*id).to_owned());
+    }
+    let count = program.left_out.len();
+    let reason = Unavailable::new(
+        model::Obstacle::Measurement,
+        "cells",
+        format!("five blocks of each do not fit into half of {} s", budget.0),
+    )
+    .with_remedy(assemble::more_time(program, budget.0));
+    if count > 0 {
+        absences.note(&reason, format!("{count} cell{}", if count == 1 { "" } else { "s" }));
+    }
+    let remarks = absences.remarks();
+    if remarks.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading("Not measured".to_owned()), Block::Remarks(remarks)]
+}
+
+#[cfg(test)]
+mod tests {
+    use model::record::{PageKind, Presentation};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+
+    /// A machine that is not here, with the files of a simulated one: it has no AVX-512.
+    fn elsewhere() -> Machine {
+        let simulated = Machine::named("sim:1c").unwrap();
+        Machine { simulated: None, elsewhere: Some("a capture".to_owned()), ..simulated }
+    }
+
+    fn request() -> Request {
+        let presentation =
+            Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let budget = Seconds(30.0);
+        Request { budget, cpus: None, streams: None, command: Vec::new(), presentation }
+    }
+
+    #[test]
+    fn elsewhere_is_planned_by_its_own_instruction_sets() {
+        let page = outline(&elsewhere(), &request()).unwrap();
+        let Some(Block::Table(table)) = page.blocks.iter().find(|b| matches!(b, Block::Table(_)))
+        else {
+            panic!("no cells: {page:?}");
+        };
+        let planned: Vec<&str> = table.rows.iter().map(|row| row[1].text.as_str()).collect();
+        assert!(planned.contains(&"scalar_iadd"), "{planned:?}");
+        assert!(!planned.iter().any(|id| id.starts_with("avx512")), "{planned:?}");
+        #[cfg(target_arch = "x86_64")]
+        {
+            let Some(Block::Remarks(remarks)) = page.blocks.last() else { panic!("{page:?}") };
+            assert!(remarks.iter().any(|remark| remark.text.contains("lacks avx512f")));
+            assert!(planned.contains(&"avx256_fma"), "{planned:?}");
+        }
+    }
+
+    #[test]
+    fn elsewhere_is_not_measured() {
+        let never = |_: super::super::Progress<'_>| panic!("nothing may be read before");
+        let refused =
+            super::super::measure(&elsewhere(), &request(), &Stop::default(), &mut { never });
+        let Err(SheetError::Unavailable(reason)) = refused else { panic!("it was measured") };
+        assert!(reason.why.contains("a capture"), "{reason:?}");
+        assert!(reason.remedy.unwrap().contains("--dry-run"));
+    }
+
+    #[test]
+    fn equal_counts_are_folded() {
+        let cell = |count| (count, Seconds(1.0));
+        assert_eq!(counts(&[cell(4), cell(1), cell(2)]), "1, 2, 4");
+        assert_eq!(counts(&[cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
+        assert_eq!(counts(&[]), "");
+    }
+}

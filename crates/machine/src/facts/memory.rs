@@ -1,0 +1,97 @@
+//! How much memory there is, and what is set aside or withheld.
+
+use model::{Obstacle, Unit};
+
+use super::platform::not_offered;
+use crate::cgroup;
+use crate::ports::{Machine, Reading};
+use crate::rows::{Row, number, row, text};
+use crate::text::{bytes, first_number, value_of};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("memory.total", "Memory", |s| Ok(number(total(s)?, Unit::Byte))),
+    row("memory.limit", "Memory limit", |s| limit(s).map(text)),
+    row("memory.huge_pages", "Huge pages", |s| huge_pages(s).map(text)),
+];
+
+const MEMINFO: &str = "/proc/meminfo";
+const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
+
+/// A line of `/proc/meminfo`, in bytes.
+fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
+    let why = || not_offered(&format!("`{MEMINFO}` has no line `{key}`"), MEMINFO);
+    let kibibytes = value_of(meminfo, key).ok_or_else(why)?;
+    Ok(first_number(MEMINFO, kibibytes)? * 1024.0)
+}
+
+fn total(machine: &Machine) -> Reading<f64> {
+    meminfo_bytes(&machine.tree.read(MEMINFO)?, "MemTotal")
+}
+
+/// What the control groups leave to this process.
+fn limit(machine: &Machine) -> Reading<String> {
+    Ok(cgroup::memory_limit(machine)?.map_or_else(|| "none".into(), bytes))
+}
+
+/// A pool of pages of one size.
+struct Pool {
+    page_bytes: f64,
+    pages: f64,
+    free: f64,
+}
+
+impl Pool {
+    fn describe(&self) -> String {
+        format!("{} x {} ({} free)", self.pages, bytes(self.page_bytes), self.free)
+    }
+}
+
+/// Pages that are set aside, by size.
+///
+/// # Source
+/// The kernel's `Documentation/admin-guide/mm/hugetlbpage.rst`: one folder per size, and the
+/// default size in `/proc/meminfo`, where there are no folders.
+fn huge_pages(machine: &Machine) -> Reading<String> {
+    let mut pools = match machine.tree.list(HUGE_PAGES) {
+        Ok(folders) => folders.iter().filter_map(|folder| pool(machine, folder)).collect(),
+        Err(refused) if refused.obstacle == Obstacle::Permission => return Err(refused),
+        Err(_) => Vec::from_iter(default_pool(machine)),
+    };
+    if pools.is_empty() {
+        let why = "the kernel was built without huge pages, or hides them";
+        return Err(not_offered(why, HUGE_PAGES));
+    }
+    pools.sort_by(|a, b| a.page_bytes.total_cmp(&b.page_bytes));
+    let reserved: Vec<String> =
+        pools.iter().filter(|pool| pool.pages > 0.0).map(Pool::describe).collect();
+    if reserved.is_empty() {
+        let sizes: Vec<String> = pools.iter().map(|pool| bytes(pool.page_bytes)).collect();
+        return Ok(format!("none reserved of {}", sizes.join(", ")));
+    }
+    Ok(reserved.join(", "))
+}
+
+/// `hugepages-2048kB`.
+fn pool(machine: &Machine, folder: &str) -> Option<Pool> {
+    let kibibytes = folder.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
+    let pages = |file: &str| -> Option<f64> {
+        let path = format!("{HUGE_PAGES}/{folder}/{file}");
+        Some(machine.tree.read(&path).ok()?.trim().parse::<u64>().ok()? as f64)
+    };
+    Some(Pool {
+        page_bytes: kibibytes as f64 * 1024.0,
+        pages: pages("nr_hugepages")?,
+        free: pages("free_hugepages")?,
+    })
+}
+
+fn default_pool(machine: &Machine) -> Option<Pool> {
+    let meminfo = machine.tree.read(MEMINFO).ok()?;
+    let pages = |key| value_of(&meminfo, key)?.parse::<u64>().ok().map(|pages| pages as f64);
+    Some(Pool {
+        page_bytes: meminfo_bytes(&meminfo, "Hugepagesize").ok()?,
+        pages: pages("HugePages_Total")?,
+        free: pages("HugePages_Free")?,
+    })
+}

@@ -1,0 +1,101 @@
+//! Pieces that several pages are made of.
+
+use model::page::{Align, Block, Remark, Table, Text, Tone, si};
+use model::record::{Fact, FactValue, Record};
+use model::{Known, Unavailable};
+
+/// The value as people read it; the reason where there is none.
+pub fn value_text(value: &Known<FactValue>) -> Text {
+    match value {
+        Known::Yes(FactValue::Text(text)) => Text::from(text.as_str()),
+        Known::Yes(FactValue::Number { value, unit }) => si::format(*value, *unit).into(),
+        Known::No { unavailable } => {
+            Text::toned(format!("unavailable: {}", unavailable.why), Tone::Faint)
+        }
+    }
+}
+
+/// The fact or condition of that id.
+pub fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
+    facts(record).find(|fact| fact.id == id)
+}
+
+/// Facts, then conditions as they were first.
+pub fn facts(record: &Record) -> impl Iterator<Item = &Fact> {
+    record.machine.facts.iter().chain(&record.conditions.before)
+}
+
+/// Columns of words.
+pub fn columns(names: &[&str]) -> Vec<(String, Align)> {
+    names.iter().map(|name| ((*name).to_owned(), Align::Left)).collect()
+}
+
+/// Facts with their values or reasons.
+pub fn fact_table<'a>(facts: impl Iterator<Item = &'a Fact>) -> Block {
+    let row = |fact: &Fact| vec![Text::from(fact.label.as_str()), value_text(&fact.value)];
+    Block::Table(Table {
+        caption: "the machine, as it describes itself".to_owned(),
+        columns: columns(&["fact", "value"]),
+        rows: facts.map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// What is missing, by reason: one remark per reason.
+#[derive(Debug, Default)]
+pub struct Absences<'a>(Vec<(&'a Unavailable, Vec<String>)>);
+
+impl<'a> Absences<'a> {
+    /// Adds what is missing; one that is there already for that reason is left out.
+    pub fn note(&mut self, reason: &'a Unavailable, name: String) {
+        match self.0.iter_mut().find(|(known, _)| known.why == reason.why) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => self.0.push((reason, vec![name])),
+        }
+    }
+
+    /// Adds the facts and conditions of these that have no value.
+    pub fn note_facts(&mut self, record: &'a Record, of: impl Fn(&Fact) -> bool) {
+        for fact in facts(record).filter(|fact| of(fact)) {
+            if let Known::No { unavailable } = &fact.value {
+                self.note(unavailable, fact.label.to_lowercase());
+            }
+        }
+    }
+
+    /// One remark per reason.
+    pub fn remarks(self) -> Vec<Remark> {
+        let remark = |(reason, names): (&Unavailable, Vec<String>)| {
+            absent("unavailable", &names, &reason.why, reason.remedy.clone())
+        };
+        self.0.into_iter().map(remark).collect()
+    }
+
+    /// The same, with one remark for all that root would read, whatever refused it; `remedy` is the
+    /// command that helps.
+    pub fn remarks_with_root_apart(self, remedy: &str) -> Vec<Remark> {
+        let by_root = |reason: &Unavailable| {
+            reason.remedy.as_ref().is_some_and(|remedy| remedy.starts_with("run as root"))
+        };
+        let (root, others): (Vec<_>, Vec<_>) =
+            self.0.into_iter().partition(|(reason, _)| by_root(reason));
+        let names: Vec<String> = root.into_iter().flat_map(|(_, names)| names).collect();
+        let mut remarks = Vec::new();
+        if !names.is_empty() {
+            let why = "this user may not read it";
+            remarks.push(absent("needs root", &names, why, Some(remedy.to_owned())));
+        }
+        remarks.extend(Absences(others).remarks());
+        remarks
+    }
+}
+
+fn absent(mark: &str, names: &[String], why: &str, remedy: Option<String>) -> Remark {
+    /// More names than this are counted.
+    const NAMES_MAX: usize = 6;
+    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let about = if more > 0 { format!("{shown} and {more} more") } else { shown };
+    Remark { mark: Text::toned(mark, Tone::Faint), about, text: why.to_owned(), remedy }
+}

@@ -1,0 +1,62 @@
+//! Registers of a simulated machine.
+
+use model::{CpuId, Obstacle, Unavailable};
+
+use super::model::{Fault, Model, Registers};
+use crate::ports::{Msr, Reading};
+
+/// Registers as Skylake servers and their successors lay them out; frequencies are multiples of
+/// 100 MHz.
+///
+/// # Source
+/// Intel SDM volume 4, the tables of these generations: `MSR_PLATFORM_INFO`,
+/// `MSR_TURBO_RATIO_LIMIT`, `MSR_TURBO_RATIO_LIMIT_CORES`, `IA32_ENERGY_PERF_BIAS`,
+/// `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`, `IA32_HWP_REQUEST`, `MSR_UNCORE_RATIO_LIMIT`.
+pub(super) struct SimulatedMsr(pub(super) Model);
+
+impl Msr for SimulatedMsr {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        let what = format!("register {register:#x}");
+        if self.0.has(Fault::NoMsr) {
+            let why = format!("there is no `/dev/cpu/{cpu}/msr`; guests often have none");
+            let missing = Unavailable::new(Obstacle::Permission, what, why);
+            return Err(missing.with_remedy("run `modprobe msr` as root"));
+        }
+        let Some(registers) = self.0.registers.filter(|_| self.0.online().contains(cpu)) else {
+            let why = "this simulated machine has no registers that can be read";
+            return Err(Unavailable::new(Obstacle::Hardware, what, why));
+        };
+        value(&self.0, registers, register).ok_or_else(|| {
+            let why = format!("this simulated machine has no register {register:#x}");
+            Unavailable::new(Obstacle::Hardware, what, why)
+        })
+    }
+}
+
+fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {
+    let lowest = ratio(registers.lowest_hz);
+    let highest = ratio(model.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max));
+    let base = ratio(model.clock.tsc_hz);
+    let bins = || model.licence.iter().take(1).flat_map(|licence| licence.bins.iter().take(8));
+    Some(match register {
+        0xce => base << 8 | lowest << 40,
+        0x1ad => bytes(bins().map(|&(_, hertz)| ratio(hertz))),
+        0x1ae => bytes(bins().map(|&(cores, _)| u64::from(cores))),
+        0x1b0 => u64::from(registers.energy_perf_bias),
+        0x620 => ratio(registers.uncore_max_hz) | ratio(registers.uncore_min_hz) << 8,
+        0x770 => 1,
+        0x771 => bytes([highest, base, ratio(registers.efficient_hz), lowest].into_iter()),
+        0x774 => bytes([lowest, highest].into_iter()),
+        _ => return None,
+    })
+}
+
+/// Multiples of 100 MHz.
+fn ratio(hertz: f64) -> u64 {
+    (hertz / 1e8).round() as u64 & 0xff
+}
+
+/// At most eight, the first one lowest.
+fn bytes(values: impl Iterator<Item = u64>) -> u64 {
+    values.take(8).enumerate().fold(0, |all, (place, value)| all | (value & 0xff) << (8 * place))
+}

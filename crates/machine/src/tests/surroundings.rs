@@ -1,0 +1,142 @@
+//! Memory, hypervisors, containers, kernels: files in, facts out.
+
+use super::{machine_of, said};
+use crate::facts;
+use crate::files::Files;
+
+/// The fact of a machine of these files alone.
+fn fact(id: &str, texts: &[(&str, &str)]) -> String {
+    let mut files = Files::default();
+    for (path, text) in texts {
+        files.put(*path, *text);
+    }
+    said(&facts::machine(&machine_of(files, "0")).facts, id)
+}
+
+#[test]
+fn hypervisors_without_cpuid() {
+    let of = |texts: &[(&str, &str)]| fact("platform.virtualisation", texts);
+    let dmi = |vendor, product| {
+        of(&[("/sys/class/dmi/id/sys_vendor", vendor), ("/sys/class/dmi/id/product_name", product)])
+    };
+    assert_eq!(dmi("Amazon EC2", "c7g.large"), "KVM");
+    assert_eq!(dmi("Amazon EC2", "c7g.metal"), "unavailable", "no sign is no proof");
+    assert_eq!(dmi("QEMU", "KVM Virtual Machine"), "QEMU or KVM");
+    assert_eq!(dmi("Microsoft Corporation", "Virtual Machine"), "Hyper-V");
+    assert_eq!(dmi("Microsoft Corporation", "Surface Laptop"), "unavailable");
+    assert_eq!(of(&[("/sys/hypervisor/type", "xen")]), "Xen");
+    let control = [("/sys/hypervisor/type", "xen"), ("/proc/xen/capabilities", "control_d")];
+    assert_eq!(of(&control), "Xen, its control domain");
+    assert_eq!(of(&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")]), "KVM");
+    let sysinfo = "VM00 Name:            GUEST\nVM00 Control Program: z/VM    6.4.0";
+    assert_eq!(of(&[("/proc/sysinfo", sysinfo)]), "z");
+    let flags = "processor\t: 0\nflags\t\t: fpu tsc hypervisor";
+    assert_eq!(of(&[("/proc/cpuinfo", flags)]), "hypervisor without a name");
+    assert_eq!(of(&[("/proc/cpuinfo", "flags\t: fpu tsc")]), "none (bare metal)");
+    assert_eq!(of(&[("/proc/cpuinfo", "Features\t: fp asimd")]), "unavailable");
+}
+
+#[test]
+fn containers_and_kernels_that_are_none() {
+    let of = |path, text| {
+        fact("platform.virtualisation", &[("/sys/hypervisor/type", "xen"), (path, text)])
+    };
+    assert_eq!(of("/.dockerenv", ""), "Xen, in a Docker container");
+    assert_eq!(of("/run/.containerenv", ""), "Xen, in a Podman container");
+    assert_eq!(of("/run/systemd/container", "lxc\n"), "Xen, in a container (lxc)");
+    assert_eq!(of("/run/systemd/container", "host.example"), "Xen, in a container");
+    let pod = "0::/kubepods.slice/pod0f/cri-containerd-99.scope";
+    assert_eq!(of("/proc/self/cgroup", pod), "Xen, in a Kubernetes pod");
+    let release = "/proc/sys/kernel/osrelease";
+    assert_eq!(of(release, "5.15.90.1-microsoft-standard-WSL2"), "Hyper-V, WSL 2");
+    assert_eq!(of(release, "4.4.0-19041-Microsoft"), "WSL 1 (no Linux kernel)");
+    let version = "#1 SMP Sun Jan 10 15:06:54 PST 2016";
+    assert_eq!(of("/proc/sys/kernel/version", version), "gVisor (a kernel in user space)");
+}
+
+#[test]
+fn models_without_what_makers_leave_unfilled() {
+    let of = |vendor, product| {
+        let folder = "/sys/class/dmi/id";
+        let (vendor_file, product_file) =
+            (format!("{folder}/sys_vendor"), format!("{folder}/product_name"));
+        fact("platform.model", &[(&vendor_file, vendor), (&product_file, product)])
+    };
+    assert_eq!(of("Dell Inc.", "PowerEdge R750"), "Dell Inc. PowerEdge R750");
+    assert_eq!(of("HP", "HP EliteBook"), "HP EliteBook");
+    assert_eq!(of("ASUS", "System Product Name"), "ASUS");
+    assert_eq!(of("To Be Filled By O.E.M.", "Default string"), "unavailable");
+    assert_eq!(fact("platform.model", &[("/proc/device-tree/model", "Board 5\0")]), "Board 5");
+}
+
+#[test]
+fn memory_limits_of_both_versions() {
+    let of = |membership, path: &str, text| {
+        fact("memory.limit", &[("/proc/self/cgroup", membership), (path, text)])
+    };
+    assert_eq!(of("0::/a/b", "/sys/fs/cgroup/a/memory.max", "1073741824"), "1 GiB");
+    assert_eq!(of("0::/a/b", "/sys/fs/cgroup/a/memory.max", "max"), "none");
+    let v1 = "/sys/fs/cgroup/memory/x/memory.limit_in_bytes";
+    assert_eq!(of("9:memory:/x", v1, "536870912"), "512 MiB");
+    assert_eq!(of("9:memory:/x", v1, "9223372036854771712"), "none");
+    assert_eq!(of("9:memory:/x", v1, "-5"), "none");
+    assert_eq!(of("9:cpu:/x", v1, "5"), "unavailable");
+    let version = |groups| fact("cgroup.version", &[("/proc/self/cgroup", groups)]);
+    assert_eq!(version("0::/"), "version 2");
+    assert_eq!(version("1:name=systemd:/\n0::/"), "version 2");
+    assert_eq!(version("4:cpu,cpuacct:/x\n0::/"), "version 1, version 2 beside it");
+    assert_eq!(version("4:cpu,cpuacct:/x"), "version 1");
+    assert_eq!(version(""), "unavailable");
+}
+
+#[test]
+fn huge_pages_by_size_and_by_default() {
+    let folder = "/sys/kernel/mm/hugepages";
+    let of = |texts: &[(&str, &str)]| fact("memory.huge_pages", texts);
+    let (total, free) = (
+        format!("{folder}/hugepages-2048kB/nr_hugepages"),
+        format!("{folder}/hugepages-2048kB/free_hugepages"),
+    );
+    assert_eq!(of(&[(&total, "512"), (&free, "12")]), "512 x 2 MiB (12 free)");
+    assert_eq!(of(&[(&total, "0"), (&free, "0")]), "none reserved of 2 MiB");
+    assert_eq!(of(&[(&total, "many"), (&free, "0")]), "unavailable");
+    let meminfo = "HugePages_Total:      4\nHugePages_Free:       1\nHugepagesize:    2048 kB";
+    assert_eq!(of(&[("/proc/meminfo", meminfo)]), "4 x 2 MiB (1 free)");
+}
+
+#[test]
+fn command_lines_show_what_changes_performance_and_count_the_rest() {
+    let of = |line| fact("kernel.command_line", &[("/proc/cmdline", line)]);
+    assert_eq!(of("root=UUID=1f nosmt quiet"), "nosmt (2 others not shown)");
+    assert_eq!(of("quiet"), "none for performance (1 other not shown)");
+    assert_eq!(of("nosmt -- --addr 10.0.0.1 isolcpus=1"), "nosmt");
+    assert_eq!(of(""), "none for performance");
+    let hostile = "isolcpus=".to_owned() + &"1,".repeat(100_000);
+    assert!(of(&hostile).len() < 200);
+    let many = "nosmt ".repeat(100_000);
+    assert!(of(&many).ends_with("(99960 others not shown)"));
+}
+
+#[test]
+fn preemption_is_what_the_kernel_says_or_what_it_was_built_with() {
+    let version = "/proc/sys/kernel/version";
+    let of = |texts: &[(&str, &str)]| fact("kernel.preemption", texts);
+    let debug = ("/sys/kernel/debug/sched/preempt", "none voluntary (full) lazy");
+    assert_eq!(of(&[debug, (version, "#1 SMP PREEMPT_DYNAMIC x")]), "full");
+    assert_eq!(of(&[(version, "#1 SMP PREEMPT_RT x")]), "real-time");
+    assert_eq!(of(&[(version, "#1 SMP PREEMPT x")]), "full");
+    assert_eq!(of(&[(version, "#1 SMP x")]), "none or voluntary");
+    assert_eq!(of(&[(version, "#1 SMP PREEMPT_DYNAMIC x")]), "chosen at boot or later");
+    let line = ("/proc/cmdline", "quiet preempt=voluntary");
+    assert_eq!(of(&[(version, "#1 SMP PREEMPT_DYNAMIC x"), line]), "voluntary");
+    assert_eq!(of(&[(version, "unknown")]), "unavailable");
+}
+
+#[test]
+fn the_timer_is_read_from_the_kernels_configuration() {
+    let release = ("/proc/sys/kernel/osrelease", "6.1.0");
+    let of = |release, text| fact("kernel.timer", &[release, ("/boot/config-6.1.0", text)]);
+    assert_eq!(of(release, "CONFIG_HZ_250=y\nCONFIG_HZ=250"), "250 Hz");
+    assert_eq!(of(release, "CONFIG_HZ=0"), "unavailable");
+    assert_eq!(of(("/proc/sys/kernel/osrelease", "../boot/config-6.1.0"), "x"), "unavailable");
+}
