@@ -76,12 +76,11 @@ pub fn xcr0() -> Option<u64> {
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn every_cpu_that_may_be_used_answers_and_absent_ones_do_not() {
         for cpu in affinity::current().unwrap().iter() {
             let here = leaf(0, 0).unwrap();
@@ -92,7 +91,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn xcr0_agrees_with_what_the_compiler_detects() {
         const AVX: u64 = 0b110;
         let enabled = xcr0().unwrap_or_default();

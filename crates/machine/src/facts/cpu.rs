@@ -86,7 +86,7 @@ fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
         }
     }
     let brand = String::from_utf8_lossy(&letters);
-    let brand = brand.trim_matches(['\0', ' ']);
+    let brand = brand.split('\0').next().unwrap_or_default().trim();
     (!brand.is_empty()).then(|| brand.into())
 }
 

@@ -210,8 +210,8 @@ fn amd_levels(asked: &Asked<'_>) -> Option<(u32, Fields)> {
     Some((apic, Fields { core: begin(CORE)?, module: None, die: begin(DIE), package }))
 }
 
-/// AMD before 0Bh: 8000_001Eh has the number, 8000_0008h ECX\[15:12\] how many bits of it are inside
-/// a package.
+/// AMD before 0Bh: 8000_001Eh has the number, 8000_0008h ECX\[15:12\] how many of its bits lie
+/// inside a package.
 fn amd_fields(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<(u32, Fields)> {
     if !asked.is_amd() {
         return None;
