@@ -5,9 +5,10 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use model::record::Topology;
+use model::CpuId;
+use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, Policy};
+use crate::facts::{self, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -15,7 +16,10 @@ pub(crate) struct Survey<'a> {
     machine: &'a Machine,
     cpuinfo: OnceCell<Reading<String>>,
     topology: OnceCell<Topology>,
-    policies: OnceCell<Vec<Policy>>,
+    policies: OnceCell<Policies>,
+    turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
+    idle_states: OnceCell<Reading<Vec<IdleState>>>,
+    highest_levels: OnceCell<Reading<Vec<(CpuId, u32)>>>,
 }
 
 impl<'a> Survey<'a> {
@@ -25,6 +29,9 @@ impl<'a> Survey<'a> {
             cpuinfo: OnceCell::new(),
             topology: OnceCell::new(),
             policies: OnceCell::new(),
+            turbo_limits: OnceCell::new(),
+            idle_states: OnceCell::new(),
+            highest_levels: OnceCell::new(),
         }
     }
 
@@ -39,9 +46,27 @@ impl<'a> Survey<'a> {
         self.topology.get_or_init(|| facts::topology_of(self))
     }
 
-    /// The kernel's frequency policies, ascending by their first CPU.
-    pub(crate) fn policies(&self) -> &[Policy] {
+    /// The kernel's frequency policies.
+    pub(crate) fn policies(&self) -> &Policies {
         self.policies.get_or_init(|| facts::policies(self))
+    }
+
+    /// The highest frequencies by number of active cores.
+    pub(crate) fn turbo_limits(&self) -> Reading<&[TurboLimit]> {
+        let limits = self.turbo_limits.get_or_init(|| facts::turbo_limits(self));
+        limits.as_deref().map_err(Clone::clone)
+    }
+
+    /// The idle states of all CPUs, the shallowest first.
+    pub(crate) fn idle_states(&self) -> Reading<&[IdleState]> {
+        let states = self.idle_states.get_or_init(|| facts::idle_states(self));
+        states.as_deref().map_err(Clone::clone)
+    }
+
+    /// The highest performance level of every online CPU, as firmware states it.
+    pub(crate) fn highest_levels(&self) -> Reading<&[(CpuId, u32)]> {
+        let levels = self.highest_levels.get_or_init(|| facts::highest_levels(self));
+        levels.as_deref().map_err(Clone::clone)
     }
 }
 

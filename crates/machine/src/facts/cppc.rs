@@ -65,12 +65,21 @@ pub(super) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
 type ByHighest<'a> = BTreeMap<(Option<&'a str>, u32), Vec<CpuId>>;
 
 fn by_highest<'a>(survey: &'a Survey<'_>) -> Reading<ByHighest<'a>> {
+    let levels = survey.highest_levels()?;
     let mut cpus = ByHighest::new();
-    for place in &survey.topology().cpus {
-        let highest = level(survey, place.cpu, "highest_perf")?;
-        cpus.entry((place.kind.as_deref(), highest)).or_default().push(place.cpu);
+    for (place, &(cpu, highest)) in survey.topology().cpus.iter().zip(levels) {
+        cpus.entry((place.kind.as_deref(), highest)).or_default().push(cpu);
     }
-    if cpus.is_empty() { Err(super::topology::nothing_known()) } else { Ok(cpus) }
+    Ok(cpus)
+}
+
+/// The highest level of every online CPU, in the order of the topology.
+pub(crate) fn highest_levels(survey: &Survey<'_>) -> Reading<Vec<(CpuId, u32)>> {
+    let places = &survey.topology().cpus;
+    if places.is_empty() {
+        return Err(super::topology::nothing_known());
+    }
+    places.iter().map(|place| Ok((place.cpu, level(survey, place.cpu, "highest_perf")?))).collect()
 }
 
 /// Kinds apart: the first CPU of each answers for all, except for the highest level.

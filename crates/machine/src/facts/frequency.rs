@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::record::FactValue;
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
-use super::groups::{Maker, bits, identity, register};
+use super::groups::{Maker, bits, by_kind, groups, identity, register};
 use super::platform::{is_guest, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
@@ -33,11 +33,19 @@ pub(crate) struct Policy {
     cpus: usize,
 }
 
-/// Every policy, by number; a folder per CPU where there is none for policies.
+/// The policies of the online CPUs, by number.
+#[derive(Default)]
+pub(crate) struct Policies {
+    all: Vec<Policy>,
+    /// How many online CPUs have none.
+    without: usize,
+}
+
+/// Every policy; a folder per CPU where there is none for policies.
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`: `policyX`, `affected_cpus`.
-pub(crate) fn policies(machine: &Machine) -> Vec<Policy> {
+pub(crate) fn policies(machine: &Machine) -> Policies {
     let online = online(machine);
     let folder = format!("{CPU}/cpufreq");
     let names = machine.tree.list(&folder).unwrap_or_default();
@@ -64,7 +72,8 @@ pub(crate) fn policies(machine: &Machine) -> Vec<Policy> {
         let there = folders.filter(|folder| machine.tree.list(folder).is_ok());
         policies.extend(there.map(|folder| Policy { folder, cpus: 1 }));
     }
-    policies
+    let covered = policies.iter().map(|policy| policy.cpus).sum();
+    Policies { all: policies, without: online.len().saturating_sub(covered) }
 }
 
 impl Policy {
@@ -101,15 +110,13 @@ fn over_policies<T>(
 ) -> Reading<Vec<(Reading<T>, usize)>> {
     let policies = survey.policies();
     let mut answers: Vec<(Reading<T>, usize)> =
-        policies.iter().map(|policy| (read(policy), policy.cpus)).collect();
+        policies.all.iter().map(|policy| (read(policy), policy.cpus)).collect();
     if !answers.iter().any(|(answer, _)| answer.is_ok()) {
         let reason = answers.into_iter().find_map(|(answer, _)| answer.err());
         return Err(reason.unwrap_or_else(|| no_cpufreq(survey)));
     }
-    let covered = policies.iter().map(|policy| policy.cpus).sum();
-    let left = online(survey).len().saturating_sub(covered);
-    if left > 0 {
-        answers.push((Err(no_cpufreq(survey)), left));
+    if policies.without > 0 {
+        answers.push((Err(no_cpufreq(survey)), policies.without));
     }
     Ok(answers)
 }
@@ -151,36 +158,44 @@ pub(crate) fn gigahertz(hertz: f64) -> f64 {
     (hertz / 1e7).round() / 100.0
 }
 
+/// Where a frequency is claimed.
+type Source = fn(&Survey<'_>) -> Reading<FactValue>;
+
 /// The first answer of several sources; the reason of the first where none answers.
 fn first_known(
     survey: &Survey<'_>,
     first: Reading<FactValue>,
-    others: &[fn(&Survey<'_>) -> Reading<f64>],
+    others: &[Source],
 ) -> Reading<FactValue> {
-    first.or_else(|reason| {
-        let mut known = others.iter().filter_map(|read| {
-            let hertz = read(survey).ok()?;
-            plausible("the machine", hertz).ok()
-        });
-        known.next().map(|hertz| number(hertz, Unit::Hertz)).ok_or(reason)
+    first.or_else(|reason| others.iter().find_map(|read| read(survey).ok()).ok_or(reason))
+}
+
+/// A frequency of the first CPU: of its kind only, where there are several.
+fn of_first_cpu(survey: &Survey<'_>, hertz: f64) -> Reading<FactValue> {
+    let hertz = plausible("the first CPU", hertz)?;
+    let kind = survey.topology().cpus.first().and_then(|place| place.kind.as_deref());
+    Ok(match kind {
+        Some(kind) => text(format!("{kind}: {} GHz", gigahertz(hertz))),
+        None => number(hertz, Unit::Hertz),
     })
 }
 
 /// Claimed by cpufreq, else by CPUID 16h, registers, ACPI.
 ///
 /// # Source
-/// `base_frequency` of `intel_pstate`; Intel SDM volume 2A, CPUID 16h EAX: whole megahertz.
+/// `base_frequency` of `intel_pstate`; Intel SDM volume 2A, CPUID 16h EAX: whole megahertz. On
+/// hybrids every core answers with the base of the performance cores.
 fn base(survey: &Survey<'_>) -> Reading<FactValue> {
     let claimed = claimed(survey, |policy| policy.hertz(survey, "base_frequency"));
     first_known(
         survey,
         claimed,
         &[
-            |s| by_cpuid(s, |leaf| leaf.eax),
-            |s| turbo_ratio::platform_info(s).map(|(base, _)| base),
-            highest_pstate,
-            |s| s.policies().first().ok_or_else(|| no_cpufreq(s))?.highest_table_entry(s),
-            cppc::nominal_frequency,
+            |s| of_first_cpu(s, by_cpuid(s, first_cpu(s)?, |leaf| leaf.eax)?),
+            |s| of_first_cpu(s, turbo_ratio::platform_info(s)?.0),
+            |s| of_first_cpu(s, highest_pstate(s)?),
+            |s| of_first_cpu(s, highest_table_entry(s)?),
+            |s| of_first_cpu(s, cppc::nominal_frequency(s)?),
         ],
     )
 }
@@ -190,31 +205,38 @@ fn base(survey: &Survey<'_>) -> Reading<FactValue> {
 /// # Source
 /// `cpuinfo_max_freq` of cpufreq; Intel SDM volume 2A, CPUID 16h EBX: whole megahertz.
 fn max(survey: &Survey<'_>) -> Reading<FactValue> {
+    let base = highest_table_entry(survey).ok();
     let claimed = claimed(survey, |policy| {
         let hertz = policy.hertz(survey, "cpuinfo_max_freq")?;
-        match policy.highest_table_entry(survey) {
-            Ok(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
+        match base {
+            Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
             _ => Ok(hertz),
         }
     });
     first_known(
         survey,
         claimed,
-        &[
-            |s| by_cpuid(s, |leaf| leaf.ebx),
-            |s| {
-                let limits = turbo_ratio::limits(s)?;
-                let all = limits.iter().flat_map(|limit| &limit.steps).map(|step| step.hertz);
-                all.reduce(f64::max).ok_or_else(|| no_cpufreq(s))
-            },
-        ],
+        &[max_by_cpuid, |s| {
+            let limits = s.turbo_limits()?;
+            let all = limits.iter().flat_map(|limit| &limit.steps).map(|step| step.hertz);
+            of_first_cpu(s, all.reduce(f64::max).ok_or_else(|| no_cpufreq(s))?)
+        }],
     )
+}
+
+fn max_by_cpuid(survey: &Survey<'_>) -> Reading<FactValue> {
+    let max = |cpu| by_cpuid(survey, cpu, |leaf| leaf.ebx);
+    let groups = groups(survey);
+    if groups.iter().all(|group| group.kind.is_none()) {
+        return of_first_cpu(survey, max(first_cpu(survey)?)?);
+    }
+    by_kind(&groups, |group| Ok(format!("{} GHz", gigahertz(max(group.first())?)))).map(text)
 }
 
 /// Claimed by cpufreq, else by the register of Intel CPUs.
 fn min(survey: &Survey<'_>) -> Reading<FactValue> {
     let claimed = claimed(survey, |policy| policy.hertz(survey, "cpuinfo_min_freq"));
-    first_known(survey, claimed, &[|s| turbo_ratio::platform_info(s).map(|(_, lowest)| lowest)])
+    first_known(survey, claimed, &[|s| of_first_cpu(s, turbo_ratio::platform_info(s)?.1)])
 }
 
 /// ACPI has no way to say how high turbo goes: firmware lists it as one megahertz above base.
@@ -232,29 +254,34 @@ fn turbo_without_number(hertz: f64) -> Unavailable {
         hertz / 1e6
     );
     Unavailable::new(Obstacle::Permission, "highest frequency", why)
+        .with_remedy("run as root with the module `msr` loaded: registers may say it")
 }
 
-impl Policy {
-    /// The highest frequency of the firmware's table that is one, in hertz: base.
-    fn highest_table_entry(&self, machine: &Machine) -> Reading<f64> {
-        let file = "scaling_available_frequencies";
-        let list = self.read(machine, file)?;
-        let mut hertz: Vec<f64> = list
-            .split_whitespace()
-            .filter_map(|word| plausible(file, word.parse::<f64>().ok()? * 1e3).ok())
-            .collect();
-        hertz.sort_by(|a, b| b.total_cmp(a));
-        match hertz.as_slice() {
-            [turbo, base, ..] if stands_for_turbo(*turbo, *base) => Ok(*base),
-            [base, ..] => Ok(*base),
-            [] => Err(not_offered("the cpufreq driver here lists no frequencies", &self.folder)),
-        }
+/// The highest frequency of the firmware's table that is one, in hertz: base.
+fn highest_table_entry(survey: &Survey<'_>) -> Reading<f64> {
+    let file = "scaling_available_frequencies";
+    let policy = survey.policies().all.first().ok_or_else(|| no_cpufreq(survey))?;
+    let list = policy.read(survey, file)?;
+    let mut hertz: Vec<f64> = list
+        .split_whitespace()
+        .filter_map(|word| plausible(file, word.parse::<f64>().ok()? * 1e3).ok())
+        .collect();
+    hertz.sort_by(|a, b| b.total_cmp(a));
+    match hertz.as_slice() {
+        [turbo, base, ..] if stands_for_turbo(*turbo, *base) => Ok(*base),
+        [base, ..] => Ok(*base),
+        [] => Err(not_offered("the cpufreq driver here lists no frequencies", &policy.folder)),
     }
 }
 
-fn by_cpuid(machine: &Survey<'_>, register: fn(sys::cpuid::Leaf) -> u32) -> Reading<f64> {
+fn by_cpuid(
+    machine: &Survey<'_>,
+    cpu: CpuId,
+    register: fn(sys::cpuid::Leaf) -> u32,
+) -> Reading<f64> {
+    let leaf = machine.cpuid.leaf_of(cpu, 0x16, 0).or_else(|| machine.cpuid.leaf(0x16, 0));
     // The upper halves are reserved.
-    let megahertz = machine.cpuid.leaf(0x16, 0).map_or(0, |leaf| register(leaf) & 0xffff);
+    let megahertz = leaf.map_or(0, |leaf| register(leaf) & 0xffff);
     if megahertz == 0 {
         return Err(not_offered("CPUID 16h says nothing", "CPUID 16h"));
     }

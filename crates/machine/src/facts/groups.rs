@@ -46,8 +46,8 @@ pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
     groups
 }
 
-/// What every group says, kinds apart: `P: 5.2 GHz; E: 3.9 GHz`. The first reason where none says
-/// anything.
+/// What every group says, kinds apart where they differ: `P: 5.2 GHz; E: 3.9 GHz`. The first
+/// reason where none says anything.
 pub(super) fn by_kind(
     groups: &[Group],
     read: impl Fn(&Group) -> Reading<String>,
@@ -66,11 +66,17 @@ pub(super) fn by_kind(
             None => kinds.push((kind, vec![answer])),
         }
     }
-    let say = |(kind, answers): &(Option<&str>, Vec<String>)| {
-        let answers = folded(answers.iter().map(String::as_str));
-        kind.map_or_else(|| answers.clone(), |kind| format!("{kind}: {answers}"))
+    let mut said: Vec<(Option<&str>, String)> = kinds
+        .into_iter()
+        .map(|(kind, answers)| (kind, folded(answers.iter().map(String::as_str))))
+        .collect();
+    if said.iter().all(|(_, answer)| said.first().is_some_and(|(_, first)| first == answer)) {
+        return Ok(said.swap_remove(0).1);
+    }
+    let say = |(kind, answer): &(Option<&str>, String)| {
+        kind.map_or_else(|| answer.clone(), |kind| format!("{kind}: {answer}"))
     };
-    Ok(kinds.iter().map(say).collect::<Vec<_>>().join("; "))
+    Ok(said.iter().map(say).collect::<Vec<_>>().join("; "))
 }
 
 /// Whether `/proc/cpuinfo` lists a flag of the first CPU; `None` where it lists none at all.

@@ -3,11 +3,14 @@
 //! # Source
 //! Linux, `Documentation/admin-guide/pm/cpuidle.rst`.
 
+use std::collections::BTreeMap;
+
 use model::record::IdleState;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::groups::{Group, groups};
 use super::platform::is_guest;
+use super::topology::online;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -17,13 +20,16 @@ use crate::text::first_number;
 pub(super) const ROWS: &[Row] = &[
     row("idle.driver", "Idle driver", |s| driver(s).map(text)),
     row("idle.states", "Idle states, exit latency/residency",
-        |s| Ok(text(in_words(&states(s)?)))),
+        |s| Ok(text(in_words(s.idle_states()?)))),
 ];
 
 const CPU: &str = "/sys/devices/system/cpu";
 
 /// The kernel has at most 10 (`CPUIDLE_STATE_MAX`).
-const STATES_MAX: usize = 16;
+const STATES_MAX: u32 = 16;
+
+/// Names of states are few; a tree may be made up.
+const WORDS_MAX: usize = 32;
 
 /// No state takes longer to leave, or is worth more waiting.
 const SECONDS_MAX: f64 = 1000.0;
@@ -55,7 +61,7 @@ fn driver(survey: &Survey<'_>) -> Reading<String> {
 }
 
 /// The states of all CPUs, the shallowest first; kinds of CPUs may have states of their own.
-pub(super) fn states(survey: &Survey<'_>) -> Reading<Vec<IdleState>> {
+pub(crate) fn idle_states(survey: &Survey<'_>) -> Reading<Vec<IdleState>> {
     let mut states: Vec<IdleState> = Vec::new();
     let mut reason = None;
     for group in groups(survey) {
@@ -120,7 +126,7 @@ fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
     let mut numbers: Vec<u32> =
         names.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
     numbers.sort_unstable();
-    numbers.truncate(STATES_MAX);
+    numbers.truncate(STATES_MAX as usize);
     if numbers.is_empty() { Err(no_idle(machine)) } else { Ok(numbers) }
 }
 
@@ -134,23 +140,39 @@ fn seconds(folder: &str, microseconds: &str) -> Reading<f64> {
 }
 
 fn is_off(machine: &Machine, cpu: CpuId, state: u32) -> bool {
-    let disable = machine.tree.read(&format!("{}/state{state}/disable", folder(cpu)));
-    disable.is_ok_and(|text| text.trim() != "0")
+    disable(machine, cpu, state).is_ok_and(|text| text.trim() != "0")
 }
 
-/// Which states are switched off, and where: `C6`, `C6 (CPUs 0-3)`.
-pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
-    let states = states(survey)?;
-    let off: Vec<String> = states
-        .iter()
-        .filter(|state| !state.disabled_on.is_empty())
-        .map(|state| {
-            let all = state.disabled_on == state.cpus;
-            let name = &state.name;
-            if all { name.clone() } else { format!("{name} (CPUs {})", state.disabled_on) }
-        })
-        .collect();
-    Ok(if off.is_empty() { "none".to_owned() } else { off.join(", ") })
+fn disable(machine: &Machine, cpu: CpuId, state: u32) -> Reading<String> {
+    machine.tree.read(&format!("{}/state{state}/disable", folder(cpu)))
+}
+
+/// Which states are switched off, and where: `C6`, `C1 (CPUs 0-3)`. It reads one small file for
+/// each state and CPU, and asks nobody who sits where.
+pub(crate) fn disabled(machine: &Machine) -> Reading<String> {
+    let online = online(machine);
+    let mut off: BTreeMap<u32, BTreeMap<String, Vec<CpuId>>> = BTreeMap::new();
+    let mut any = false;
+    for cpu in online.iter() {
+        for state in 0..=STATES_MAX {
+            let Ok(text) = disable(machine, cpu, state) else { break };
+            any = true;
+            if text.trim() != "0" {
+                let name = machine.tree.read(&format!("{}/state{state}/name", folder(cpu)));
+                let name = name.unwrap_or_else(|_| format!("state{state}"));
+                off.entry(state).or_default().entry(name).or_default().push(cpu);
+            }
+        }
+    }
+    if !any {
+        return Err(no_idle(machine));
+    }
+    let words = off.into_values().flatten().map(|(name, cpus)| {
+        let cpus: CpuSet = cpus.into_iter().collect();
+        if cpus == online { name } else { format!("{name} (CPUs {cpus})") }
+    });
+    let words: Vec<String> = words.take(WORDS_MAX).collect();
+    Ok(if words.is_empty() { "none".to_owned() } else { words.join(", ") })
 }
 
 /// `POLL, C1 1/1 us, C6 133/400 us`; states that only some CPUs have say which.
@@ -204,15 +226,15 @@ mod tests {
         files.put(format!("{CPU}/cpu1/cpuidle/state1/disable"), "1");
         let machine = machine_of(files, "0-1");
         let survey = Survey::new(&machine);
-        assert_eq!(in_words(&states(&survey).unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
-        assert_eq!(disabled(&survey).unwrap(), "C1 (CPUs 1), C6");
+        assert_eq!(in_words(survey.idle_states().unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
+        assert_eq!(disabled(&machine).unwrap(), "C1 (CPUs 1), C6");
     }
 
     #[test]
     fn absurd_times_are_a_reason() {
         for times in ["-1", "99999999999999999999", "soon", ""] {
             let machine = machine_of(files(&[("C1", times, "1", "0")]), "0-1");
-            assert!(states(&Survey::new(&machine)).is_err(), "{times}");
+            assert!(idle_states(&Survey::new(&machine)).is_err(), "{times}");
         }
     }
 }

@@ -21,11 +21,14 @@ mod uncore;
 use model::CpuSet;
 use model::record::Topology;
 
-pub(crate) use self::frequency::{Policy, policies};
+pub(crate) use self::cppc::highest_levels;
+pub(crate) use self::frequency::{Policies, policies};
 pub(crate) use self::groups::{flag, register_of_all};
+pub(crate) use self::idle::idle_states;
 pub use self::isa::isa;
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
+pub(crate) use self::turbo_ratio::turbo_limits;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
@@ -55,8 +58,8 @@ pub fn machine(machine: &Machine) -> model::record::Machine {
         facts: TABLES.iter().flat_map(|rows| rows::read(rows, &survey)).collect(),
         capabilities: Vec::new(),
         topology: survey.topology().clone(),
-        turbo_limits: turbo_ratio::limits(&survey).unwrap_or_default(),
-        idle_states: idle::states(&survey).unwrap_or_default(),
+        turbo_limits: survey.turbo_limits().map(<[_]>::to_vec).unwrap_or_default(),
+        idle_states: survey.idle_states().map(<[_]>::to_vec).unwrap_or_default(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("turbo.ratio_limits", "Turbo limits", |s| limits(s).map(|limits| text(in_words(&limits)))),
+    row("turbo.ratio_limits", "Turbo limits", |s| Ok(text(in_words(s.turbo_limits()?)))),
 ];
 
 /// Ratios of performance cores; on all other CPUs the only ones.
@@ -106,7 +106,7 @@ pub(super) fn platform_info(survey: &Survey<'_>) -> Reading<(f64, f64)> {
 }
 
 /// Limits in the order of CPUs; equal packages are one.
-pub(super) fn limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
+pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
     let (maker, signature) = identity(survey)?;
     let layout = match maker {
         Maker::Intel if signature.family == 6 => layout(signature.model),
@@ -150,8 +150,12 @@ fn no_limits(why: &str) -> Unavailable {
 }
 
 fn limit(survey: &Survey<'_>, layout: Layout, bus: f64, group: &Group) -> Reading<TurboLimit> {
-    // Kinds of hybrids begin with what they are: `E`, `LP-E`.
-    let efficient = group.kind.as_deref().is_some_and(|kind| kind.ends_with('E'));
+    let kind = group.kind.as_deref();
+    if layout == Layout::Hybrid && kind.is_some_and(|kind| !["P", "E"].contains(&kind)) {
+        // Low-power cores read the register of efficient ones, and run at less.
+        return Err(no_limits("no register states the limits of low-power cores"));
+    }
+    let efficient = kind == Some("E");
     let addresses: &[u32] = match layout {
         Layout::Hybrid if efficient => {
             &[SECONDARY_TURBO_RATIO_LIMIT, SECONDARY_TURBO_RATIO_LIMIT_CORES]
@@ -377,7 +381,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_register_is_decoded_or_refused(
-            model in 0u32..256, ratios: u64, second: u64, third: u64, fails: bool, cores in 0u32..300,
+            model in 0u32..256,
+            ratios: u64,
+            second: u64,
+            third: u64,
+            fails: bool,
+            cores in 0u32..300,
         ) {
             let rest = if fails { vec![failed(), Ok(third)] } else { vec![Ok(second), Ok(third)] };
             if let Some(layout) = layout(model)
