@@ -494,3 +494,18 @@ proptest! {
         super::check_absences(&machine.facts);
     }
 }
+
+#[test]
+fn a_core_whose_cpus_are_listed_in_two_packages_is_in_one() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-2")]);
+    for (cpu, package, core) in [(0, "0", "0,1"), (1, "1", "0,1"), (2, "1", "2")] {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), package);
+        files.put(format!("{topology}/core_id"), "5");
+        files.put(format!("{topology}/core_cpus_list"), core);
+    }
+    let topology = topology_of(&files, "0-2");
+    let packages: Vec<u32> = topology.cpus.iter().map(|place| place.package).collect();
+    assert_eq!(packages, [0, 0, 1]);
+    check(&topology);
+}

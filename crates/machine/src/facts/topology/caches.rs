@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
-use super::groups::Groups;
+use super::groups::{Groups, Numbered};
 use super::sysfs::{CPU, members, number, text};
 use crate::ports::Machine;
 use crate::text::sysfs_bytes;
@@ -61,24 +61,19 @@ impl Caches {
     }
 
     /// Modules, as far as second-level caches show them, with the numbers of these caches.
-    pub(super) fn modules(
-        &self,
-        online: &CpuSet,
-        package: impl Fn(CpuId) -> u32,
-    ) -> (Groups, Vec<Option<u32>>) {
-        let second = self
+    pub(super) fn modules(&self, online: &CpuSet, packages: &Numbered) -> Numbered {
+        let is_second = |cache: &&Cache| cache.level == 2 && cache.kind != CacheKind::Instruction;
+        let shared: BTreeMap<CpuId, &CpuSet> = self
             .rows
             .iter()
-            .filter(|cache| cache.level == 2 && cache.kind != CacheKind::Instruction);
-        let shared: BTreeMap<CpuId, &CpuSet> = second
+            .filter(is_second)
             .flat_map(|cache| &cache.instances)
             .flat_map(|instance| instance.iter().map(move |cpu| (cpu, instance)))
             .collect();
         let groups = Groups::listed(online, |cpu| shared.get(&cpu).map(|&set| set.clone()));
-        let known = |cpu: CpuId| shared.contains_key(&cpu);
-        let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0)).filter(|_| known(cpu));
-        let numbers = groups.numbered(package, id);
-        (groups, numbers)
+        let known = |cpu: &u32| shared.contains_key(&CpuId(*cpu));
+        let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0).filter(known));
+        groups.with_unique(packages, id)
     }
 }
 

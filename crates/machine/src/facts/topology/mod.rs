@@ -37,12 +37,12 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let caches = Caches::read(machine, &online);
     let nodes = nodes::read(machine, &online);
     let mut cpus = places(&online, &nesting, &caches, &nodes);
-    let kinds = kinds::read(machine, &online, &nesting.cores, &caches, &cpuinfo);
+    let kinds = kinds::read(machine, &online, &nesting.cores.groups, &caches, &cpuinfo);
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
     if dies::are_by_register(&cpuinfo) {
-        let dies = dies::by_register(machine, &nesting.cores);
+        let dies = dies::by_register(machine, &nesting.cores.groups);
         for place in &mut cpus {
             place.die = dies.get(&place.cpu).copied();
         }
@@ -84,29 +84,28 @@ fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches, nodes: &[Node]) -
     let last_level = caches.last_level();
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
-    let number = |numbers: &[Option<u32>], index: Option<usize>| *numbers.get(index?)?;
-    let package = |cpu| {
-        let index = nesting.packages.index(cpu);
-        index.and_then(|index| nesting.package_numbers.get(index).copied()).unwrap_or_default()
-    };
     let by_caches;
-    let (modules, module_numbers) = match &nesting.modules {
-        Some(modules) => (modules, &nesting.module_numbers),
-        None => {
-            by_caches = caches.modules(online, package);
-            (&by_caches.0, &by_caches.1)
-        }
+    let modules = if let Some(modules) = &nesting.modules {
+        modules
+    } else {
+        by_caches = caches.modules(online, &nesting.packages);
+        &by_caches
     };
-    let place = |cpu: CpuId| CpuPlace {
-        cpu,
-        package: package(cpu),
-        die: number(&nesting.die_numbers, nesting.dies.index(cpu)),
-        module: number(module_numbers, modules.index(cpu)),
-        core: number(&nesting.core_numbers, nesting.cores.index(cpu)).unwrap_or(cpu.0),
-        siblings: nesting.cores.of(cpu).cloned().unwrap_or_default(),
-        last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
-        node: node_of.get(&cpu).copied(),
-        kind: None,
+    let place = |cpu: CpuId| {
+        let siblings = nesting.cores.groups.of(cpu).cloned().unwrap_or_default();
+        // A core is in one place, even where lists put its CPUs into different ones.
+        let first = siblings.iter().next().unwrap_or(cpu);
+        CpuPlace {
+            cpu,
+            package: nesting.packages.number(first).unwrap_or_default(),
+            die: nesting.dies.number(first),
+            module: modules.number(first),
+            core: nesting.cores.number(cpu).unwrap_or(cpu.0),
+            siblings,
+            last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
+            node: node_of.get(&cpu).copied(),
+            kind: None,
+        }
     };
     online.iter().map(place).collect()
 }
