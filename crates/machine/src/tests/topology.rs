@@ -509,3 +509,16 @@ fn a_core_whose_cpus_are_listed_in_two_packages_is_in_one() {
     assert_eq!(packages, [0, 0, 1]);
     check(&topology);
 }
+
+#[test]
+fn lists_that_all_name_thousands_give_every_cpu_one_place() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-2999")]);
+    for cpu in 0..3000 {
+        let list = format!("0-{cpu}");
+        files.put(format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &list);
+        put_cache(&mut files, cpu, 0, ["3", "Unified", "48K", &list]);
+    }
+    let topology = topology_of(&files, "0-2999");
+    assert_eq!(topology.cpus.len(), 3000);
+    check(&topology);
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
-use super::groups::{Groups, Numbered};
+use super::groups::{Groups, Numbered, listed_at_most};
 use super::sysfs::{CPU, members, number, text};
 use crate::ports::Machine;
 use crate::text::sysfs_bytes;
@@ -86,6 +86,7 @@ const INDICES_MAX: usize = 16;
 
 fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
     let mut instances = Vec::new();
+    let mut left = INDICES_MAX * listed_at_most(online);
     let mut known: BTreeMap<String, BTreeSet<CpuId>> = BTreeMap::new();
     for cpu in online.iter() {
         let folder = format!("{CPU}/cpu{cpu}/cache");
@@ -94,7 +95,11 @@ fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
             if known.get(&index).is_some_and(|cpus| cpus.contains(&cpu)) {
                 continue;
             }
+            if left == 0 {
+                return instances;
+            }
             let instance = instance(machine, &format!("{folder}/{index}"));
+            left = left.saturating_sub(instance.as_ref().map_or(0, |i| i.cpus.len()));
             if let Some(instance) = instance.filter(|instance| instance.cpus.contains(cpu)) {
                 known.entry(index).or_default().extend(instance.cpus.iter());
                 instances.push(instance);

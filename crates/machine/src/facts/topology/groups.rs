@@ -18,9 +18,12 @@ impl Groups {
     /// CPU without a list is a group of its own.
     pub(super) fn listed(cpus: &CpuSet, list: impl Fn(CpuId) -> Option<CpuSet>) -> Groups {
         let mut groups = Groups::default();
+        let mut left = listed_at_most(cpus);
         for cpu in cpus.iter() {
             if !groups.of.contains_key(&cpu) {
-                let listed = list(cpu).filter(|list| list.contains(cpu));
+                let listed = if left > 0 { list(cpu) } else { None };
+                left = left.saturating_sub(listed.as_ref().map_or(0, CpuSet::len));
+                let listed = listed.filter(|list| list.contains(cpu));
                 let free = |other: &CpuId| cpus.contains(*other) && !groups.of.contains_key(other);
                 let group: CpuSet = match listed {
                     Some(listed) => listed.iter().filter(free).collect(),
@@ -94,6 +97,12 @@ impl Groups {
         }
         numbered
     }
+}
+
+/// How many CPUs the lists of all groups name at most, where they make sense: each CPU once, and
+/// CPUs that are offline. Lists that all name thousands are not worth the time.
+pub(super) fn listed_at_most(cpus: &CpuSet) -> usize {
+    4 * cpus.len() + 65_536
 }
 
 fn first(group: &CpuSet) -> Option<CpuId> {
