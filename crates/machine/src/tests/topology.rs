@@ -113,7 +113,8 @@ fn kernels_without_lists_have_folders_and_masks() {
 #[test]
 fn without_sysfs_cpuinfo_says_who_sits_where() {
     let cpuinfo = "processor : 0\nphysical id : 1\ncore id : 0\n\nprocessor : 4\nphysical id : 1\n\
-                   core id : 0\n\nprocessor : 5\nphysical id : 2\ncore id : 7\ncache size : 512 KB\n";
+                   core id : 0\n\nprocessor : 5\nphysical id : 2\ncore id : 7\n\
+                   cache size : 512 KB\n";
     let files = files_of(&[("/proc/cpuinfo", cpuinfo)]);
     let topology = topology_of(&files, "0-63");
     assert_eq!(topology.online.to_string(), "0,4-5");

@@ -137,8 +137,8 @@ fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
     Some(Instance { key, id: number(machine, &format!("{folder}/id")), cpus })
 }
 
-/// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is wrong, and the
-/// ways are it most often: ACPI tables and registers of some Arm machines have no room for them.
+/// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is
+/// wrong, and the ways are it most often: the tables of some Arm machines have no room for them.
 fn is_product(bytes: u64, factors: [u32; 4]) -> bool {
     let product = factors.into_iter().map(u64::from).try_fold(1, u64::checked_mul);
     // The kernel writes sizes in KiB, rounded down.

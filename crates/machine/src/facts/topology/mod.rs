@@ -16,7 +16,7 @@ mod sysfs;
 
 use std::collections::BTreeMap;
 
-use model::record::{CpuPlace, Node, Topology};
+use model::record::{Cache, CpuPlace, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use self::caches::Caches;
@@ -33,19 +33,12 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let machine: &Machine = survey;
     let cpuinfo = cpuinfo(survey);
     let online = online(machine);
-    let nesting = sysfs::nesting(machine, &online, &cpuinfo);
-    let caches = Caches::read(machine, &online);
     let nodes = nodes::read(machine, &online);
-    let mut cpus = places(&online, &nesting, &caches, &nodes);
-    let kinds = kinds::read(machine, &online, &nesting.cores.groups, &caches, &cpuinfo);
+    let (mut cpus, caches) = as_the_kernel_shows(machine, &online, &cpuinfo);
+    let node_of: BTreeMap<CpuId, u32> =
+        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
-        place.kind = kinds.get(&place.cpu).cloned();
-    }
-    if dies::are_by_register(&cpuinfo) {
-        let dies = dies::by_register(machine, &nesting.cores.groups);
-        for place in &mut cpus {
-            place.die = dies.get(&place.cpu).copied();
-        }
+        place.node = node_of.get(&place.cpu).copied();
     }
     Topology {
         usable: usable(machine, &online),
@@ -53,9 +46,32 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
         isolated: sysfs::isolated(machine).unwrap_or_default(),
         online,
         cpus,
-        caches: caches.rows,
+        caches,
         nodes,
     }
+}
+
+/// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
+fn as_the_kernel_shows(
+    machine: &Machine,
+    online: &CpuSet,
+    cpuinfo: &Cpuinfo,
+) -> (Vec<CpuPlace>, Vec<Cache>) {
+    let nesting = sysfs::nesting(machine, online, cpuinfo);
+    let caches = Caches::read(machine, online);
+    let mut cpus = places(online, &nesting, &caches);
+    let cores = &nesting.cores.groups;
+    let kinds = kinds::read(machine, online, cores, &caches, cpuinfo);
+    for place in &mut cpus {
+        place.kind = kinds.get(&place.cpu).cloned();
+    }
+    if dies::are_by_register(cpuinfo) {
+        let dies = dies::by_register(machine, cores);
+        for place in &mut cpus {
+            place.die = dies.get(&place.cpu).copied();
+        }
+    }
+    (cpus, caches.rows)
 }
 
 fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
@@ -79,11 +95,9 @@ fn usable(machine: &Machine, online: &CpuSet) -> CpuSet {
     limited.filter(|limited| !limited.is_empty()).unwrap_or(usable)
 }
 
-/// Where each CPU sits; its kind is added by who knows it.
-fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches, nodes: &[Node]) -> Vec<CpuPlace> {
+/// Where each CPU sits; kind and node are added by who knows them.
+fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches) -> Vec<CpuPlace> {
     let last_level = caches.last_level();
-    let node_of: BTreeMap<CpuId, u32> =
-        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     let by_caches;
     let modules = if let Some(modules) = &nesting.modules {
         modules
@@ -103,7 +117,7 @@ fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches, nodes: &[Node]) -
             core: nesting.cores.number(cpu).unwrap_or(cpu.0),
             siblings,
             last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
-            node: node_of.get(&cpu).copied(),
+            node: None,
             kind: None,
         }
     };
