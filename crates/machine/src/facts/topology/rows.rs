@@ -139,7 +139,7 @@ fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
             reason
         });
     }
-    let why = "the kernel shows no `topology/die_id` here: it does on x86 since Linux 5.2";
+    let why = "the kernel shows no `topology/die_id` here: newer ones do on x86";
     not_offered(why, sysfs::CPU)
 }
 
@@ -200,7 +200,7 @@ fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
 }
 
 fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
-    let why = "the kernel does not list isolated CPUs: it does since Linux 4.2";
+    let why = "this kernel does not list isolated CPUs; newer ones do";
     let isolated = sysfs::isolated(survey);
     let isolated = isolated.ok_or_else(|| not_offered(why, "/sys/devices/system/cpu/isolated"))?;
     Ok(text(none_or_list(&isolated)))

@@ -47,7 +47,7 @@ fn first(cpus: &CpuSet) -> Option<CpuId> {
     cpus.iter().next()
 }
 
-/// The CPUs that are online. Kernels before 2.6.26 have no list: then those whose folder says so,
+/// The CPUs that are online. Old kernels have no list: then those whose folder says so,
 /// or which have a topology; then those of `/proc/cpuinfo`.
 pub(super) fn online(machine: &Machine) -> CpuSet {
     let is_online = |&cpu: &CpuId| match text(machine, &format!("{CPU}/cpu{cpu}/online")) {
