@@ -113,7 +113,8 @@ fn kernels_without_lists_have_folders_and_masks() {
 #[test]
 fn without_sysfs_cpuinfo_says_who_sits_where() {
     let cpuinfo = "processor : 0\nphysical id : 1\ncore id : 0\n\nprocessor : 4\nphysical id : 1\n\
-                   core id : 0\n\nprocessor : 5\nphysical id : 2\ncore id : 7\ncache size : 512 KB\n";
+                   core id : 0\n\nprocessor : 5\nphysical id : 2\ncore id : 7\n\
+                   cache size : 512 KB\n";
     let files = files_of(&[("/proc/cpuinfo", cpuinfo)]);
     let topology = topology_of(&files, "0-63");
     assert_eq!(topology.online.to_string(), "0,4-5");
@@ -493,4 +494,32 @@ proptest! {
         check(&machine.topology);
         super::check_absences(&machine.facts);
     }
+}
+
+#[test]
+fn a_core_whose_cpus_are_listed_in_two_packages_is_in_one() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-2")]);
+    for (cpu, package, core) in [(0, "0", "0,1"), (1, "1", "0,1"), (2, "1", "2")] {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), package);
+        files.put(format!("{topology}/core_id"), "5");
+        files.put(format!("{topology}/core_cpus_list"), core);
+    }
+    let topology = topology_of(&files, "0-2");
+    let packages: Vec<u32> = topology.cpus.iter().map(|place| place.package).collect();
+    assert_eq!(packages, [0, 0, 1]);
+    check(&topology);
+}
+
+#[test]
+fn lists_that_all_name_thousands_give_every_cpu_one_place() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-2999")]);
+    for cpu in 0..3000 {
+        let list = format!("0-{cpu}");
+        files.put(format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &list);
+        put_cache(&mut files, cpu, 0, ["3", "Unified", "48K", &list]);
+    }
+    let topology = topology_of(&files, "0-2999");
+    assert_eq!(topology.cpus.len(), 3000);
+    check(&topology);
 }

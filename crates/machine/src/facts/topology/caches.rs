@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
-use super::groups::Groups;
+use super::groups::{Groups, Numbered, listed_at_most};
 use super::sysfs::{CPU, members, number, text};
 use crate::ports::Machine;
 use crate::text::sysfs_bytes;
@@ -61,24 +61,19 @@ impl Caches {
     }
 
     /// Modules, as far as second-level caches show them, with the numbers of these caches.
-    pub(super) fn modules(
-        &self,
-        online: &CpuSet,
-        package: impl Fn(CpuId) -> u32,
-    ) -> (Groups, Vec<Option<u32>>) {
-        let second = self
+    pub(super) fn modules(&self, online: &CpuSet, packages: &Numbered) -> Numbered {
+        let is_second = |cache: &&Cache| cache.level == 2 && cache.kind != CacheKind::Instruction;
+        let shared: BTreeMap<CpuId, &CpuSet> = self
             .rows
             .iter()
-            .filter(|cache| cache.level == 2 && cache.kind != CacheKind::Instruction);
-        let shared: BTreeMap<CpuId, &CpuSet> = second
+            .filter(is_second)
             .flat_map(|cache| &cache.instances)
             .flat_map(|instance| instance.iter().map(move |cpu| (cpu, instance)))
             .collect();
         let groups = Groups::listed(online, |cpu| shared.get(&cpu).map(|&set| set.clone()));
-        let known = |cpu: CpuId| shared.contains_key(&cpu);
-        let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0)).filter(|_| known(cpu));
-        let numbers = groups.numbered(package, id);
-        (groups, numbers)
+        let known = |cpu: &u32| shared.contains_key(&CpuId(*cpu));
+        let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0).filter(known));
+        groups.with_unique(packages, id)
     }
 }
 
@@ -91,6 +86,7 @@ const INDICES_MAX: usize = 16;
 
 fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
     let mut instances = Vec::new();
+    let mut left = INDICES_MAX * listed_at_most(online);
     let mut known: BTreeMap<String, BTreeSet<CpuId>> = BTreeMap::new();
     for cpu in online.iter() {
         let folder = format!("{CPU}/cpu{cpu}/cache");
@@ -99,7 +95,11 @@ fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
             if known.get(&index).is_some_and(|cpus| cpus.contains(&cpu)) {
                 continue;
             }
+            if left == 0 {
+                return instances;
+            }
             let instance = instance(machine, &format!("{folder}/{index}"));
+            left = left.saturating_sub(instance.as_ref().map_or(0, |i| i.cpus.len()));
             if let Some(instance) = instance.filter(|instance| instance.cpus.contains(cpu)) {
                 known.entry(index).or_default().extend(instance.cpus.iter());
                 instances.push(instance);
@@ -137,8 +137,8 @@ fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
     Some(Instance { key, id: number(machine, &format!("{folder}/id")), cpus })
 }
 
-/// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is wrong, and the
-/// ways are it most often: ACPI tables and registers of some Arm machines have no room for them.
+/// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is
+/// wrong, and the ways are it most often: the tables of some Arm machines have no room for them.
 fn is_product(bytes: u64, factors: [u32; 4]) -> bool {
     let product = factors.into_iter().map(u64::from).try_fold(1, u64::checked_mul);
     // The kernel writes sizes in KiB, rounded down.

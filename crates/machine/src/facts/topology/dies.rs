@@ -46,7 +46,7 @@ pub(super) fn of_cpu(machine: &Machine, cpu: CpuId) -> Reading<u32> {
 ///
 /// # Source
 /// The kernel's `Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst`: `domain_id`,
-/// `package_id`, and since 6.12 `agent_types`.
+/// `package_id`, and on newer kernels `agent_types`.
 pub(super) fn io_dies(
     machine: &Machine,
     compute: &BTreeSet<(u32, u32)>,

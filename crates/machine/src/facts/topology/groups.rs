@@ -18,9 +18,12 @@ impl Groups {
     /// CPU without a list is a group of its own.
     pub(super) fn listed(cpus: &CpuSet, list: impl Fn(CpuId) -> Option<CpuSet>) -> Groups {
         let mut groups = Groups::default();
+        let mut left = listed_at_most(cpus);
         for cpu in cpus.iter() {
             if !groups.of.contains_key(&cpu) {
-                let listed = list(cpu).filter(|list| list.contains(cpu));
+                let listed = if left > 0 { list(cpu) } else { None };
+                left = left.saturating_sub(listed.as_ref().map_or(0, CpuSet::len));
+                let listed = listed.filter(|list| list.contains(cpu));
                 let free = |other: &CpuId| cpus.contains(*other) && !groups.of.contains_key(other);
                 let group: CpuSet = match listed {
                     Some(listed) => listed.iter().filter(free).collect(),
@@ -42,7 +45,9 @@ impl Groups {
         let mut members: Vec<CpuSet> =
             members.into_values().map(|cpus| cpus.into_iter().collect()).collect();
         members.sort_unstable_by_key(|group| group.iter().next());
-        members.into_iter().for_each(|group| groups.push(group));
+        for group in members {
+            groups.push(group);
+        }
         groups
     }
 
@@ -66,29 +71,54 @@ impl Groups {
         self.groups.get(self.index(cpu)?)
     }
 
-    /// A number for each group, unique within a package: as the kernel numbers them, or by their
-    /// first CPU where its numbers repeat (s390 has one number for the cores of a chip, and cores
-    /// of two dies may have equal ones). `None` where the kernel has no number.
-    pub(super) fn numbered(
-        &self,
-        package: impl Fn(CpuId) -> u32,
-        number: impl Fn(CpuId) -> Option<u32>,
-    ) -> Vec<Option<u32>> {
-        let first = |group: &CpuSet| group.iter().next();
-        let numbers: Vec<Option<u32>> =
-            self.iter().map(|group| first(group).and_then(&number)).collect();
+    /// With the number of each group, from its first CPU.
+    pub(super) fn with(self, mut number: impl FnMut(CpuId) -> Option<u32>) -> Numbered {
+        let numbers = self.iter().map(first).map(|cpu| cpu.and_then(&mut number)).collect();
+        Numbered { groups: self, numbers }
+    }
+
+    /// With the kernel's numbers made unique within a package: by their first CPU where they repeat
+    /// (s390 has one number for the cores of a chip, and cores of two dies may have equal ones).
+    pub(super) fn with_unique(
+        self,
+        packages: &Numbered,
+        number: impl FnMut(CpuId) -> Option<u32>,
+    ) -> Numbered {
+        let mut numbered = self.with(number);
         let mut seen = BTreeSet::new();
-        let unique =
-            self.iter().zip(&numbers).all(|(group, number)| match (first(group), number) {
-                (Some(cpu), Some(number)) => seen.insert((package(cpu), *number)),
-                _ => true,
-            });
-        if unique {
-            return numbers;
+        let unique = numbered.groups.iter().zip(&numbered.numbers).all(|(group, number)| {
+            let package = first(group).and_then(|cpu| packages.number(cpu));
+            number.is_none_or(|number| seen.insert((package, number)))
+        });
+        if !unique {
+            for (group, number) in numbered.groups.groups.iter().zip(&mut numbered.numbers) {
+                *number = number.and(first(group)).map(|CpuId(cpu)| cpu);
+            }
         }
-        let by_first_cpu = |(group, number): (&CpuSet, Option<u32>)| {
-            number.and(first(group)).map(|CpuId(cpu)| cpu)
-        };
-        self.iter().zip(numbers).map(by_first_cpu).collect()
+        numbered
+    }
+}
+
+/// How many CPUs the lists of all groups name at most, where they make sense: each CPU once, and
+/// CPUs that are offline. Lists that all name thousands are not worth the time.
+pub(super) fn listed_at_most(cpus: &CpuSet) -> usize {
+    4 * cpus.len() + 65_536
+}
+
+fn first(group: &CpuSet) -> Option<CpuId> {
+    group.iter().next()
+}
+
+/// Groups, and the number of each; `None` where it has none.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    pub(super) groups: Groups,
+    numbers: Vec<Option<u32>>,
+}
+
+impl Numbered {
+    /// The number of the group of a CPU.
+    pub(super) fn number(&self, cpu: CpuId) -> Option<u32> {
+        *self.numbers.get(self.groups.index(cpu)?)?
     }
 }

@@ -18,7 +18,7 @@ pub(super) mod by_cpuid;
 
 use std::collections::BTreeMap;
 
-use model::record::{CpuPlace, Node, Topology};
+use model::record::{Cache, CpuPlace, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use self::caches::Caches;
@@ -35,19 +35,12 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let machine: &Machine = survey;
     let cpuinfo = cpuinfo(survey);
     let online = online(machine);
-    let nesting = sysfs::nesting(machine, &online, &cpuinfo);
-    let caches = Caches::read(machine, &online);
     let nodes = nodes::read(machine, &online);
-    let mut cpus = places(&online, &nesting, &caches, &nodes);
-    let kinds = kinds::read(machine, &online, &nesting.cores, &caches, &cpuinfo);
+    let (mut cpus, caches) = as_the_kernel_shows(machine, &online, &cpuinfo);
+    let node_of: BTreeMap<CpuId, u32> =
+        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
-        place.kind = kinds.get(&place.cpu).cloned();
-    }
-    if dies::are_by_register(&cpuinfo) {
-        let dies = dies::by_register(machine, &nesting.cores);
-        for place in &mut cpus {
-            place.die = dies.get(&place.cpu).copied();
-        }
+        place.node = node_of.get(&place.cpu).copied();
     }
     Topology {
         usable: usable(machine, &online),
@@ -55,9 +48,32 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
         isolated: sysfs::isolated(machine).unwrap_or_default(),
         online,
         cpus,
-        caches: caches.rows,
+        caches,
         nodes,
     }
+}
+
+/// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
+fn as_the_kernel_shows(
+    machine: &Machine,
+    online: &CpuSet,
+    cpuinfo: &Cpuinfo,
+) -> (Vec<CpuPlace>, Vec<Cache>) {
+    let nesting = sysfs::nesting(machine, online, cpuinfo);
+    let caches = Caches::read(machine, online);
+    let mut cpus = places(online, &nesting, &caches);
+    let cores = &nesting.cores.groups;
+    let kinds = kinds::read(machine, online, cores, &caches, cpuinfo);
+    for place in &mut cpus {
+        place.kind = kinds.get(&place.cpu).cloned();
+    }
+    if dies::are_by_register(cpuinfo) {
+        let dies = dies::by_register(machine, cores);
+        for place in &mut cpus {
+            place.die = dies.get(&place.cpu).copied();
+        }
+    }
+    (cpus, caches.rows)
 }
 
 fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
@@ -81,34 +97,31 @@ fn usable(machine: &Machine, online: &CpuSet) -> CpuSet {
     limited.filter(|limited| !limited.is_empty()).unwrap_or(usable)
 }
 
-/// Where each CPU sits; its kind is added by who knows it.
-fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches, nodes: &[Node]) -> Vec<CpuPlace> {
+/// Where each CPU sits; kind and node are added by who knows them.
+fn places(online: &CpuSet, nesting: &Nesting, caches: &Caches) -> Vec<CpuPlace> {
     let last_level = caches.last_level();
-    let node_of: BTreeMap<CpuId, u32> =
-        nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
-    let number = |numbers: &[Option<u32>], index: Option<usize>| *numbers.get(index?)?;
-    let package = |cpu| {
-        let index = nesting.packages.index(cpu);
-        index.and_then(|index| nesting.package_numbers.get(index).copied()).unwrap_or_default()
-    };
     let by_caches;
-    let (modules, module_numbers) = match &nesting.modules {
-        Some(modules) => (modules, &nesting.module_numbers),
-        None => {
-            by_caches = caches.modules(online, package);
-            (&by_caches.0, &by_caches.1)
-        }
+    let modules = if let Some(modules) = &nesting.modules {
+        modules
+    } else {
+        by_caches = caches.modules(online, &nesting.packages);
+        &by_caches
     };
-    let place = |cpu: CpuId| CpuPlace {
-        cpu,
-        package: package(cpu),
-        die: number(&nesting.die_numbers, nesting.dies.index(cpu)),
-        module: number(module_numbers, modules.index(cpu)),
-        core: number(&nesting.core_numbers, nesting.cores.index(cpu)).unwrap_or(cpu.0),
-        siblings: nesting.cores.of(cpu).cloned().unwrap_or_default(),
-        last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
-        node: node_of.get(&cpu).copied(),
-        kind: None,
+    let place = |cpu: CpuId| {
+        let siblings = nesting.cores.groups.of(cpu).cloned().unwrap_or_default();
+        // A core is in one place, even where lists put its CPUs into different ones.
+        let first = siblings.iter().next().unwrap_or(cpu);
+        CpuPlace {
+            cpu,
+            package: nesting.packages.number(first).unwrap_or_default(),
+            die: nesting.dies.number(first),
+            module: modules.number(first),
+            core: nesting.cores.number(cpu).unwrap_or(cpu.0),
+            siblings,
+            last_level_cache: last_level.get(&cpu).cloned().unwrap_or_default(),
+            node: None,
+            kind: None,
+        }
     };
     online.iter().map(place).collect()
 }

@@ -1,6 +1,7 @@
 //! The topology in words: one row per fact.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
@@ -123,24 +124,22 @@ fn dies(survey: &Survey<'_>) -> Reading<FactValue> {
 }
 
 fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
+    let some_only = || {
+        let why = "not every CPU answered when its die was read";
+        Unavailable::new(Obstacle::Permission, "dies", why)
+    };
     let unknown = topology.cpus.iter().find(|place| place.die.is_none()).map(|place| place.cpu);
     if let Some(cpu) = unknown.filter(|_| dies::are_by_register(&cpuinfo(survey))) {
-        return match dies::of_cpu(survey, cpu) {
-            Err(mut reason) => {
-                let register = dies::PM_LOGICAL_ID;
-                reason.why = format!(
-                    "sysfs hides the dies of this CPU, and register {register:#x}: {}",
-                    reason.why
-                );
-                reason
-            }
-            Ok(_) => {
-                let why = "not every CPU answered when its die was read";
-                Unavailable::new(Obstacle::Permission, "dies", why)
-            }
-        };
+        return dies::of_cpu(survey, cpu).err().map_or_else(some_only, |mut reason| {
+            let register = dies::PM_LOGICAL_ID;
+            reason.why = format!(
+                "sysfs hides the dies of this CPU, and register {register:#x}: {}",
+                reason.why
+            );
+            reason
+        });
     }
-    let why = "the kernel shows no `topology/die_id` here: it does on x86 since Linux 5.2";
+    let why = "the kernel shows no `topology/die_id` here: newer ones do on x86";
     not_offered(why, sysfs::CPU)
 }
 
@@ -201,7 +200,7 @@ fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
 }
 
 fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
-    let why = "the kernel does not list isolated CPUs: it does since Linux 4.2";
+    let why = "this kernel does not list isolated CPUs; newer ones do";
     let isolated = sysfs::isolated(survey);
     let isolated = isolated.ok_or_else(|| not_offered(why, "/sys/devices/system/cpu/isolated"))?;
     Ok(text(none_or_list(&isolated)))
@@ -221,13 +220,13 @@ fn nodes(survey: &Survey<'_>) -> Reading<FactValue> {
     let mut words = tally(nodes.len(), "node");
     let without = nodes.iter().filter(|node| node.cpus.is_empty()).count();
     if without > 0 {
-        words.push_str(&format!(", {without} of them without CPUs"));
+        let _ = write!(words, ", {without} of them without CPUs");
     }
     let distances = || nodes.iter().flat_map(|node| node.distances.values());
     if let (Some(least), Some(most)) = (distances().min(), distances().max())
         && nodes.len() > 1
     {
-        words.push_str(&format!("; distances {least} to {most}"));
+        let _ = write!(words, "; distances {least} to {most}");
     }
     Ok(text(words))
 }

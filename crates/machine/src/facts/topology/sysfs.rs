@@ -3,7 +3,7 @@
 use model::{CpuId, CpuSet};
 
 use super::cpuinfo::Cpuinfo;
-use super::groups::Groups;
+use super::groups::{Groups, Numbered};
 use crate::ports::Machine;
 
 pub(super) const CPU: &str = "/sys/devices/system/cpu";
@@ -35,14 +35,19 @@ pub(super) fn members(machine: &Machine, folder: &str, list: &str, mask: &str) -
 fn folders(machine: &Machine) -> CpuSet {
     let names = machine.tree.list(CPU).unwrap_or_default();
     let number = |name: &String| -> Option<CpuSet> { name.strip_prefix("cpu")?.parse().ok() };
-    names.iter().filter_map(number).filter(|cpus| cpus.len() == 1).flat_map(|c| first(&c)).collect()
+    names
+        .iter()
+        .filter_map(number)
+        .filter(|cpus| cpus.len() == 1)
+        .filter_map(|c| first(&c))
+        .collect()
 }
 
 fn first(cpus: &CpuSet) -> Option<CpuId> {
     cpus.iter().next()
 }
 
-/// The CPUs that are online. Kernels before 2.6.26 have no list: then those whose folder says so,
+/// The CPUs that are online. Old kernels have no list: then those whose folder says so,
 /// or which have a topology; then those of `/proc/cpuinfo`.
 pub(super) fn online(machine: &Machine) -> CpuSet {
     let is_online = |&cpu: &CpuId| match text(machine, &format!("{CPU}/cpu{cpu}/online")) {
@@ -67,16 +72,12 @@ pub(super) fn isolated(machine: &Machine) -> Option<CpuSet> {
     list(machine, CPU, &["isolated"])
 }
 
-/// How CPUs are nested, and their numbers.
+/// How CPUs are nested.
 pub(super) struct Nesting {
-    pub(super) packages: Groups,
-    pub(super) package_numbers: Vec<u32>,
-    pub(super) dies: Groups,
-    pub(super) die_numbers: Vec<Option<u32>>,
-    pub(super) modules: Option<Groups>,
-    pub(super) module_numbers: Vec<Option<u32>>,
-    pub(super) cores: Groups,
-    pub(super) core_numbers: Vec<Option<u32>>,
+    pub(super) packages: Numbered,
+    pub(super) dies: Numbered,
+    pub(super) modules: Option<Numbered>,
+    pub(super) cores: Numbered,
 }
 
 /// Reads lists where the kernel has them, each by the first CPU that it names; else numbers.
@@ -93,47 +94,31 @@ pub(super) fn nesting(machine: &Machine, cpus: &CpuSet, cpuinfo: &Cpuinfo) -> Ne
     };
 
     let package_id = |cpu| file(cpu, "physical_package_id").or_else(|| cpuinfo.of(cpu).package);
+    // Some Arm, s390 and POWER machines answer -1: their packages are counted.
+    let mut unnamed = 0..;
     let packages = groups(&["package_cpus", "core_siblings"])
-        .unwrap_or_else(|| Groups::keyed(cpus, package_id));
-    let package_numbers = package_numbers(&packages, package_id);
-    let package = |cpu| packages.index(cpu).and_then(|i| package_numbers.get(i).copied());
-    let package = |cpu| package(cpu).unwrap_or_default();
+        .unwrap_or_else(|| Groups::keyed(cpus, package_id))
+        .with(|cpu| package_id(cpu).or_else(|| unnamed.next()));
 
     let die_id = |cpu| file(cpu, "die_id");
     let dies = groups(&["die_cpus"])
-        .unwrap_or_else(|| Groups::keyed(cpus, |cpu| (package(cpu), die_id(cpu))));
-    let die_numbers = dies.numbered(package, die_id);
+        .unwrap_or_else(|| Groups::keyed(cpus, |cpu| (packages.number(cpu), die_id(cpu))))
+        .with_unique(&packages, die_id);
 
     // 65535 is what x86 shows where it knows no second-level cache.
     let cluster_id = |cpu| file(cpu, "cluster_id").filter(|&id| id != 65_535);
-    let modules = first(cpus).and_then(cluster_id).and_then(|_| groups(&["cluster_cpus"]));
-    let module_numbers =
-        modules.as_ref().map(|modules| modules.numbered(package, cluster_id)).unwrap_or_default();
+    let modules = first(cpus)
+        .and_then(cluster_id)
+        .and_then(|_| groups(&["cluster_cpus"]))
+        .map(|modules| modules.with_unique(&packages, cluster_id));
 
     let core_id = |cpu| file(cpu, "core_id").or_else(|| cpuinfo.of(cpu).core);
-    let cores = groups(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| {
-        let die = |cpu| dies.index(cpu);
-        Groups::keyed(cpus, |cpu| match core_id(cpu) {
-            Some(core) => Ok((package(cpu), die(cpu), core)),
-            None => Err(cpu),
-        })
-    });
-    let core_numbers = cores.numbered(package, |cpu| core_id(cpu).or(Some(cpu.0)));
-    Nesting {
-        package_numbers,
-        packages,
-        dies,
-        die_numbers,
-        modules,
-        module_numbers,
-        cores,
-        core_numbers,
-    }
-}
-
-/// The kernel's numbers; some Arm, s390 and POWER machines answer -1: those packages are counted.
-fn package_numbers(packages: &Groups, id: impl Fn(CpuId) -> Option<u32>) -> Vec<u32> {
-    let mut unnamed = 0..;
-    let number = |group: &CpuSet| first(group).and_then(&id).or_else(|| unnamed.next());
-    packages.iter().map(number).map(Option::unwrap_or_default).collect()
+    let by_number = |cpu| match core_id(cpu) {
+        Some(core) => Ok((packages.number(cpu), dies.groups.index(cpu), core)),
+        None => Err(cpu),
+    };
+    let cores = groups(&["core_cpus", "thread_siblings"])
+        .unwrap_or_else(|| Groups::keyed(cpus, by_number))
+        .with_unique(&packages, |cpu| core_id(cpu).or(Some(cpu.0)));
+    Nesting { packages, dies, modules, cores }
 }
