@@ -1,6 +1,6 @@
 //! How much memory there is, and what is set aside or withheld.
 
-use model::{CpuSet, Obstacle, Unavailable, Unit};
+use model::{Obstacle, Unit};
 
 use super::platform::not_offered;
 use crate::cgroup;
@@ -12,7 +12,6 @@ use crate::text::{bytes, first_number, value_of};
 pub(super) const ROWS: &[Row] = &[
     row("memory.total", "Memory", |s| Ok(number(total(s)?, Unit::Byte))),
     row("memory.limit", "Memory limit", |s| limit(s).map(text)),
-    row("memory.nodes", "NUMA nodes", |s| Ok(number(nodes(s)?, Unit::Count))),
     row("memory.huge_pages", "Huge pages", |s| huge_pages(s).map(text)),
 ];
 
@@ -33,18 +32,6 @@ fn total(machine: &Machine) -> Reading<f64> {
 /// What the control groups leave to this process.
 fn limit(machine: &Machine) -> Reading<String> {
     Ok(cgroup::memory_limit(machine)?.map_or_else(|| "none".into(), bytes))
-}
-
-fn nodes(machine: &Machine) -> Reading<f64> {
-    let path = "/sys/devices/system/node/online";
-    let list = machine.tree.read(path).map_err(|error| match error.obstacle {
-        Obstacle::Permission => error,
-        _ => not_offered("the kernel was built without NUMA, or hides its nodes", path),
-    })?;
-    let nodes: CpuSet = list.parse().map_err(|error| {
-        Unavailable::new(Obstacle::Cpudyno, "NUMA nodes", format!("`{path}`: {error}"))
-    })?;
-    Ok(nodes.len() as f64)
 }
 
 /// A pool of pages of one size.

@@ -26,7 +26,6 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.max_frequency: 3800000000 Hz",
             "memory.total: 549755813888 B",
             "memory.limit: none",
-            "memory.nodes: 2 count",
             "memory.huge_pages: 1024 x 2 MiB (1000 free)",
             "platform.virtualisation: none (bare metal)",
             "platform.model: SIMULATED server",
