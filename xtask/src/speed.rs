@@ -219,10 +219,14 @@ mod tests {
 
     #[test]
     fn every_finding_is_shown_with_its_unit() {
-        let findings =
-            [Finding::Holds(2.5), Finding::Fails(40.0), Finding::NotMeasured("no file".to_owned())];
+        let findings = [
+            Finding::Holds(2.5),
+            Finding::Fails(40.0),
+            Finding::Holds(0.5),
+            Finding::NotMeasured("no file".to_owned()),
+        ];
         let text = describe(&findings);
-        for part in ["2.50 ms", "40.00 s", "FAILS", "not measured: no file", "12 MB"] {
+        for part in ["2.50 ms", "40.00 s", "FAILS", "0.50 s", "not measured: no file", "12 MB"] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }

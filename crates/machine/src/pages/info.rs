@@ -54,6 +54,7 @@ const GROUPS: &[Group] = &[
         title: "Frequency",
         ids: &[
             "cpufreq.driver",
+            "cpufreq.mode",
             "cpufreq.governor",
             "cpufreq.epp",
             "cpufreq.epb",

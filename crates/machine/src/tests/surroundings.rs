@@ -29,7 +29,8 @@ fn hypervisors_without_cpuid() {
     assert_eq!(of(&control), "Xen, its control domain");
     assert_eq!(of(&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")]), "KVM");
     let sysinfo = "VM00 Name:            GUEST\nVM00 Control Program: z/VM    6.4.0";
-    assert_eq!(of(&[("/proc/sysinfo", sysinfo)]), "z");
+    assert_eq!(of(&[("/proc/sysinfo", sysinfo)]), "z/VM");
+    assert_eq!(of(&[("/proc/sysinfo", "VM00 Control Program: KVM/Linux")]), "KVM");
     let flags = "processor\t: 0\nflags\t\t: fpu tsc hypervisor";
     assert_eq!(of(&[("/proc/cpuinfo", flags)]), "hypervisor without a name");
     assert_eq!(of(&[("/proc/cpuinfo", "flags\t: fpu tsc")]), "none (bare metal)");
