@@ -8,7 +8,7 @@ use std::io;
 use model::{CpuId, CpuSet};
 use sys::perf_open::{self, Event, Scope};
 
-pub(crate) use self::refusal::{Surroundings, refusal};
+pub(crate) use self::refusal::{PARANOID, Surroundings, no_msr_device, refusal, setcap};
 use crate::permits::{Permits, Question};
 use crate::ports::{Reading, Tree};
 use crate::text::first_number;

@@ -2,9 +2,11 @@
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
+use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
 use super::model::{Fault, Model};
 use super::tree::SimulatedTree;
+use crate::attempts::{Surroundings, refusal};
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
 
@@ -14,7 +16,7 @@ pub(crate) fn machine(model: Model) -> Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Box::new(SimulatedMsr { missing: model.has(Fault::NoMsr) }),
-        permits: Box::new(SimulatedPermits),
+        permits: Box::new(SimulatedPermits::new(&model)),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
         simulated: Some(model),
@@ -58,12 +60,42 @@ impl Cpuid for SimulatedCpuid {
     }
 }
 
-struct SimulatedPermits;
+/// A plain user on a kernel of default settings.
+struct SimulatedPermits {
+    tree: SimulatedTree,
+    guest: bool,
+    msr: bool,
+}
+
+impl SimulatedPermits {
+    fn new(model: &Model) -> SimulatedPermits {
+        let guest = model.identity.hypervisor.is_some();
+        let msr = !model.has(Fault::NoMsr);
+        SimulatedPermits { tree: SimulatedTree::new(model), guest, msr }
+    }
+}
 
 impl Permits for SimulatedPermits {
     fn ask(&self, question: Question) -> Reading<String> {
-        let why = "this version simulates no devices";
-        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), why))
+        let pmu = if self.guest { Err(ENOENT) } else { Ok("counters of the cores") };
+        let answer = match question {
+            Question::PerfUser => Ok("counts user mode of own threads"),
+            Question::PerfCyclesUser | Question::Rdpmc => pmu,
+            Question::MemoryLock => Ok("a page was locked"),
+            Question::Affinity => Ok("threads can be pinned"),
+            Question::MsrDevice if !self.msr => Err(ENOENT),
+            Question::IsstInterface | Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
+            Question::HugePage => Err(ENOMEM),
+            Question::RealTime => Err(EPERM),
+            Question::CpuDmaLatency
+            | Question::MsrDevice
+            | Question::PerfKernel
+            | Question::PerfSystemWide => Err(EACCES),
+        };
+        answer.map(String::from).map_err(|code| {
+            let here = Surroundings { tree: &self.tree, guest: self.guest };
+            refusal(question, &std::io::Error::from_raw_os_error(code), &here)
+        })
     }
 }
 
