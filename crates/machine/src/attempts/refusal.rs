@@ -269,11 +269,8 @@ fn perf(question: Question, answer: &str, code: i32, here: &Surroundings<'_>) ->
 }
 
 fn too_paranoid(level: f64, allowed: i32, answer: &str, here: &Surroundings<'_>) -> Unavailable {
-    let lets = match level {
-        level if level >= 3.0 => "nothing",
-        level if level >= 2.0 => "only user mode of own threads",
-        _ => "only own threads",
-    };
+    // Debian and Ubuntu know levels above 2, which let plain users count nothing.
+    let lets = if level >= 2.0 { "at most user mode of own threads" } else { "only own threads" };
     let mut why = format!(
         "`perf_event_open` answered {answer}: `kernel.perf_event_paranoid` is {level}, which \
          lets plain users count {lets}"
@@ -349,7 +346,8 @@ fn uncore(
     if absent {
         let why = format!("the kernel found no {subject}");
         let remedy = if energy {
-            "`sudo modprobe rapl`; where that answers `No such device`, this CPU has none"
+            "`sudo modprobe -a rapl intel_rapl_msr`; where both answer `No such device`, this CPU has \
+             none"
         } else {
             "`sudo modprobe intel_uncore` or `sudo modprobe amd_uncore`; where that answers `No \
              such device`, this CPU has none"

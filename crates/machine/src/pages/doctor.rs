@@ -133,7 +133,7 @@ fn remark(fact: &Fact, reason: &Unavailable, group: &Group) -> Remark {
         .map_or_else(String::new, |about| format!(" Without it: {}.", about.without));
     Remark {
         mark: Text::toned(group.mark, group.tone),
-        about: format!("{} ({})", fact.label, fact.id),
+        about: format!("{}, `{}`", fact.label, fact.id),
         text: format!("{}.{without}", reason.why.trim_end_matches('.')),
         remedy: reason.remedy.clone(),
     }

@@ -169,6 +169,9 @@ fn put_platform(files: &mut Files, model: &Model) {
     files.put("/proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0");
     files.put("/proc/self/uid_map", "0 0 4294967295");
     files.put("/proc/modules", "");
+    if !model.has(Fault::NoMsr) {
+        files.put("/sys/module/msr/initstate", "live");
+    }
     files.put("/proc/sys/kernel/perf_event_paranoid", "2");
     files.put("/proc/sys/vm/nr_hugepages", "0");
     let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB";
