@@ -426,3 +426,66 @@ fn real_time(answer: &str, here: &Surroundings<'_>) -> Unavailable {
         format!("run as root, or {}", setcap("cap_sys_nice")),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Files;
+
+    fn explain(question: Question, code: i32, guest: bool, files: &[(&str, &str)]) -> Unavailable {
+        let mut tree = Files::default();
+        for (path, text) in files {
+            tree.put(*path, text);
+        }
+        let error = io::Error::from_raw_os_error(code);
+        refusal(question, &error, &Surroundings { tree: &tree, guest })
+    }
+
+    #[test]
+    fn one_answer_has_several_reasons() {
+        const X86: (&str, &str) = ("/proc/cpuinfo", "flags : fpu msr");
+        const MODULES: (&str, &str) = ("/proc/modules", "");
+        const FILTER: (&str, &str) = ("/proc/self/status", "Seccomp:\t2");
+        const RELEASE: (&str, &str) = ("/proc/sys/kernel/osrelease", "6.8");
+        const DRIVER: (&str, &str) = ("/lib/modules/6.8/kernel/arch/x86/kernel/msr.ko.zst", "");
+        const CONTAINER: (&str, &str) = ("/.dockerenv", "");
+        let (msr, perf) = (Question::MsrDevice, Question::PerfUser);
+        for (question, code, guest, files, why, remedy) in [
+            (msr, ENOENT, false, &[X86, MODULES, RELEASE, DRIVER][..], "not loaded", "modprobe"),
+            (msr, ENOENT, false, &[X86], "loads no modules", "CONFIG_X86_MSR"),
+            (msr, ENOENT, false, &[X86, MODULES, CONTAINER], "container", "on the host"),
+            (msr, EPERM, false, &[X86], "CAP_SYS_RAWIO is missing", "setcap cap_sys_rawio"),
+            (msr, EACCES, false, &[X86], "it is root's", "sudo cpudyno"),
+            (perf, ENOSYS, false, &[RELEASE], "without perf", "CONFIG_PERF_EVENTS"),
+            (perf, ENOSYS, false, &[(PARANOID, "2"), FILTER], "seccomp filter", "unconfined"),
+            (perf, EPERM, false, &[(PARANOID, "-1"), FILTER], "seccomp filter", "unconfined"),
+            (perf, EACCES, false, &[(PARANOID, "4")], "paranoid` is 4", "perf_event_paranoid=2"),
+            (perf, EACCES, false, &[(PARANOID, "3"), CONTAINER], "is 3", "--cap-add PERFMON"),
+            (perf, EACCES, false, &[(PARANOID, "-1")], "a security module", "ausearch"),
+            (Question::PerfSystemWide, EACCES, false, &[(PARANOID, "1")], "own threads", "oid=0"),
+            (Question::PerfCyclesUser, ENOENT, true, &[], "hypervisor", "pmu=on"),
+            (Question::HugePage, ENOMEM, false, &[("/proc/sys/vm/nr_hugepages", "8")], "8", "72"),
+        ] {
+            let reason = explain(question, code, guest, files);
+            assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
+            assert!(reason.why.contains(why), "{why}: {reason:?}");
+            assert!(reason.remedy.as_deref().is_some_and(|r| r.contains(remedy)), "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_hardware_lacks_is_not_blamed_on_the_kernel() {
+        let xeon = ("/proc/cpuinfo", "model name : Intel(R) Xeon(R)");
+        let arm = ("/proc/cpuinfo", "Features : fp asimd");
+        for (question, files) in [
+            (Question::PerfCyclesUser, xeon),
+            (Question::MsrDevice, arm),
+            (Question::IsstInterface, arm),
+        ] {
+            let reason = explain(question, ENOENT, false, &[files]);
+            assert_eq!(reason.obstacle, Obstacle::Hardware, "{reason:?}");
+        }
+        let reason = explain(Question::IsstInterface, ENOENT, false, &[xeon]);
+        assert_eq!(reason.obstacle, Obstacle::Permission, "{reason:?}");
+    }
+}
