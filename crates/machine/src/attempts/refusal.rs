@@ -346,8 +346,8 @@ fn uncore(
     if absent {
         let why = format!("the kernel found no {subject}");
         let remedy = if energy {
-            "`sudo modprobe -a rapl intel_rapl_msr`; where both answer `No such device`, this CPU has \
-             none"
+            "`sudo modprobe -a rapl intel_rapl_msr`; where both answer `No such device`, this CPU \
+             has none"
         } else {
             "`sudo modprobe intel_uncore` or `sudo modprobe amd_uncore`; where that answers `No \
              such device`, this CPU has none"

@@ -10,7 +10,8 @@ use crate::rows::{Row, row, text};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("cpufreq", "Frequency control (cpufreq)", |s| said_elsewhere(s, "cpufreq.driver").map(text)),
+    row("cpufreq", "Frequency control (cpufreq)",
+        |s| said_elsewhere(s, "cpufreq.driver").map(text)),
     row("cpuidle", "Idle states (cpuidle)", |s| cpuidle(s).map(text)),
     row("cpu_dma_latency", "Bound on wake-up latency",
         |s| s.permits.ask(Question::CpuDmaLatency).map(text)),

@@ -32,7 +32,8 @@ fn module(survey: &Survey<'_>) -> Reading<String> {
 }
 
 /// # Source
-/// Intel SDM volume 2A, CPUID 6 ECX\[0\]: the pair is there; volume 4, table 2-2: IA32_APERF is E8h.
+/// Intel SDM volume 2A, CPUID 6 ECX\[0\]: the pair is there; volume 4, table 2-2: IA32_APERF is
+/// E8h.
 fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
     const APERF: u32 = 0xe8;
     if survey.cpuid.leaf(6, 0).is_some_and(|leaf| leaf.ecx & 1 == 0) {
