@@ -2,6 +2,8 @@
 
 /// Exit codes, as documented in `cpudyno --help`.
 pub(crate) mod code {
+    /// Done, and the answer is no.
+    pub(crate) const NO: u8 = 1;
     /// Wrong arguments.
     pub(crate) const USAGE: u8 = 2;
     /// Cannot be measured or decided here.

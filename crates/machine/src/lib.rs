@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attempts;
 mod cgroup;
 pub mod conditions;
 mod describe;

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use crate::attempts::Attempts;
 use crate::error::Error;
-use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
 
 pub(crate) fn machine() -> Machine {
@@ -17,7 +17,7 @@ pub(crate) fn machine() -> Machine {
         tree: Box::new(Root),
         cpuid: Box::new(Instruction),
         msr: Box::new(MsrDevice),
-        permits: Box::new(Attempts),
+        permits: Box::new(Attempts::new(Box::new(Root))),
         host: Box::new(Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }),
         elsewhere: None,
         simulated: None,
@@ -76,15 +76,6 @@ impl Cpuid for Instruction {
 
     fn xcr0(&self) -> Option<u64> {
         sys::cpuid::xcr0()
-    }
-}
-
-struct Attempts;
-
-impl Permits for Attempts {
-    fn ask(&self, question: Question) -> Reading<String> {
-        let why = "this version does not try yet";
-        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), why))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
+use crate::perf_open::{Event, Scope, open};
+
 /// `time_mult` and `time_shift` of the page: nanoseconds = (ticks * mult) >> shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeConversion {
@@ -25,63 +27,19 @@ impl TimeConversion {
 /// `include/uapi/linux/perf_event.h`, `struct perf_event_mmap_page`: offsets of `lock` 8,
 /// `capabilities` 40 (bit 3: `cap_user_time`), `time_shift` 50, `time_mult` 52 hold since Linux 3.12.
 pub fn time_conversion() -> io::Result<Option<TimeConversion>> {
-    let event = open_dummy_event()?;
-    let page = Page::map(event)?;
+    let page = Page::map(open(Event::DUMMY, Scope::ThisThread)?)?;
     Ok(page.conversion())
 }
 
-/// `perf_event_attr` up to `config`, in its first published size (`PERF_ATTR_SIZE_VER0`).
-#[repr(C)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    unused: [u64; 6],
-}
-
-fn open_dummy_event() -> io::Result<std::os::fd::OwnedFd> {
-    use std::os::fd::FromRawFd;
-    const PERF_TYPE_SOFTWARE: u32 = 1;
-    const PERF_COUNT_SW_DUMMY: u64 = 9;
-    /// Bits 5 and 6 of the flags after `read_format`: exclude kernel and hypervisor, so that a plain
-    /// user may open it.
-    const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 0b110_0000;
-    const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
-    let mut attributes = EventAttributes {
-        kind: PERF_TYPE_SOFTWARE,
-        size: size_of::<EventAttributes>() as u32,
-        config: PERF_COUNT_SW_DUMMY,
-        unused: [0; 6],
-    };
-    // Words after `config`: sample_period, sample_type, read_format, flags, ...
-    attributes.unused[3] = EXCLUDE_KERNEL_AND_HYPERVISOR;
-    // SAFETY: the kernel reads `size` bytes of the attributes, which live on this stack.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            0,
-            -1,
-            -1,
-            PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
-    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd as i32) })
-}
-
 /// One read-only page shared with the kernel; keeps its event open.
-struct Page {
+pub(crate) struct Page {
     address: *mut libc::c_void,
     size: usize,
     _event: std::os::fd::OwnedFd,
 }
 
 impl Page {
-    fn map(event: std::os::fd::OwnedFd) -> io::Result<Page> {
+    pub(crate) fn map(event: std::os::fd::OwnedFd) -> io::Result<Page> {
         use std::os::fd::AsRawFd;
         // SAFETY: takes no pointer.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -103,7 +61,7 @@ impl Page {
     }
 
     /// The field at `offset`, as an atomic because the kernel writes it at any time.
-    fn field<T>(&self, offset: usize) -> &T {
+    pub(crate) fn field<T>(&self, offset: usize) -> &T {
         assert!(offset + size_of::<T>() <= self.size, "BUG: field beyond the perf page");
         assert!(offset.is_multiple_of(align_of::<T>()), "BUG: unaligned field of the perf page");
         // SAFETY: inside the mapping by the assertion above.

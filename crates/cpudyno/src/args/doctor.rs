@@ -1,19 +1,32 @@
 //! Arguments of `cpudyno doctor`.
 
 use clap::Args;
+use model::name::did_you_mean;
 
-use super::Look;
+use super::{BadValue, Look};
 
 /// Say what can be measured here, what not, why, and what helps.
 ///
 /// Three answers are kept apart: the hardware cannot, the kernel or hypervisor does not allow,
-/// cpudyno does not know how.
+/// cpudyno does not know how. Everything is tried, and nothing is changed.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// End with exit code 1 unless these capabilities are there, such as msr,perf.
-    #[arg(long, value_delimiter = ',', value_name = "IDS")]
-    pub(crate) require: Vec<String>,
+    #[arg(long, value_parser = capability, value_delimiter = ',', value_name = "IDS")]
+    pub(crate) require: Vec<&'static str>,
 
     #[command(flatten)]
     pub(crate) look: Look,
+}
+
+fn capability(typed: &str) -> Result<&'static str, BadValue> {
+    machine::doctor::ids().find(|id| *id == typed).ok_or_else(|| {
+        let known: Vec<&str> = machine::doctor::ids().collect();
+        let list = format!("capabilities: {}", known.join(", "));
+        let hint = match did_you_mean(typed, known) {
+            Some(near) => format!("did you mean `{near}`? {list}"),
+            None => list,
+        };
+        BadValue::new("no such capability", hint)
+    })
 }

@@ -2,10 +2,12 @@
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
+use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
-use super::model::{Identity, Model};
+use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
 use super::tree::SimulatedTree;
+use crate::attempts::{Surroundings, refusal};
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Reading};
 
@@ -15,7 +17,7 @@ pub(crate) fn machine(model: Model) -> Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Box::new(SimulatedMsr(model.clone())),
-        permits: Box::new(SimulatedPermits),
+        permits: Box::new(SimulatedPermits::new(&model)),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
         simulated: Some(model),
@@ -83,12 +85,42 @@ fn signature(identity: &Identity) -> u32 {
     beyond << 20 | model_beyond << 16 | family << 8 | model << 4 | identity.stepping & 0xf
 }
 
-struct SimulatedPermits;
+/// A plain user on a kernel of default settings.
+struct SimulatedPermits {
+    tree: SimulatedTree,
+    guest: bool,
+    msr: bool,
+}
+
+impl SimulatedPermits {
+    fn new(model: &Model) -> SimulatedPermits {
+        let guest = model.identity.hypervisor.is_some();
+        let msr = !model.has(Fault::NoMsr);
+        SimulatedPermits { tree: SimulatedTree::new(model), guest, msr }
+    }
+}
 
 impl Permits for SimulatedPermits {
     fn ask(&self, question: Question) -> Reading<String> {
-        let why = "this version simulates no devices";
-        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), why))
+        let pmu = if self.guest { Err(ENOENT) } else { Ok("counters of the cores") };
+        let answer = match question {
+            Question::PerfUser => Ok("counts user mode of own threads"),
+            Question::PerfCyclesUser | Question::Rdpmc => pmu,
+            Question::MemoryLock => Ok("a page was locked"),
+            Question::Affinity => Ok("threads can be pinned"),
+            Question::MsrDevice if !self.msr => Err(ENOENT),
+            Question::IsstInterface | Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
+            Question::HugePage => Err(ENOMEM),
+            Question::RealTime => Err(EPERM),
+            Question::CpuDmaLatency
+            | Question::MsrDevice
+            | Question::PerfKernel
+            | Question::PerfSystemWide => Err(EACCES),
+        };
+        answer.map(String::from).map_err(|code| {
+            let here = Surroundings { tree: &self.tree, guest: self.guest };
+            refusal(question, &std::io::Error::from_raw_os_error(code), &here)
+        })
     }
 }
 

@@ -253,6 +253,18 @@ fn put_platform(files: &mut Files, model: &Model) {
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
     files.put("/sys/fs/cgroup/cpu.max", "max 100000");
+    files.put("/proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0");
+    files.put("/proc/self/uid_map", "0 0 4294967295");
+    files.put("/proc/modules", "");
+    if !model.has(Fault::NoMsr) {
+        files.put("/sys/module/msr/initstate", "live");
+    }
+    files.put("/proc/sys/kernel/perf_event_paranoid", "2");
+    files.put("/proc/sys/vm/nr_hugepages", "0");
+    let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB";
+    for file in ["nr_hugepages", "free_hugepages"] {
+        files.put(format!("{huge}/{file}"), "0");
+    }
     files.put("/sys/fs/cgroup/cpu.stat", "nr_throttled 0\nthrottled_usec 0");
     files.put("/sys/class/dmi/id/bios_vendor", "SIMULATED firmware");
     files.put("/sys/class/dmi/id/bios_version", "1");

@@ -1,0 +1,128 @@
+//! The answers of the kernel that this process runs on: each question is tried.
+
+mod refusal;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+
+use model::{CpuId, CpuSet};
+use sys::perf_open::{self, Event, Scope};
+
+pub(crate) use self::refusal::{PARANOID, Surroundings, no_msr_device, refusal, setcap};
+use crate::permits::{Permits, Question};
+use crate::ports::{Reading, Tree};
+use crate::text::first_number;
+
+/// Where the kernel describes the PMUs that it knows.
+pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";
+
+/// Tries on this machine; the files tell why the kernel refused.
+pub(crate) struct Attempts {
+    tree: Box<dyn Tree>,
+    guest: bool,
+}
+
+impl Attempts {
+    pub(crate) fn new(tree: Box<dyn Tree>) -> Attempts {
+        Attempts { tree, guest: sys::cpuid::leaf(0x4000_0000, 0).is_some() }
+    }
+
+    fn attempt(&self, question: Question) -> io::Result<String> {
+        match question {
+            Question::CpuDmaLatency => {
+                let device = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
+                device.map(|_| "opens for writing".into())
+            }
+            Question::IsstInterface => File::open("/dev/isst_interface").map(|_| "opens".into()),
+            Question::MsrDevice => {
+                let path = format!("/dev/cpu/{}/msr", first_usable()?);
+                File::open(&path).map(|_| format!("`{path}` opens for reading"))
+            }
+            Question::PerfUser => {
+                perf(Event::CPU_CLOCK.user_only(), Scope::ThisThread, "user mode of own threads")
+            }
+            Question::PerfKernel => {
+                perf(Event::CPU_CLOCK, Scope::ThisThread, "the kernel's work for own threads")
+            }
+            Question::PerfSystemWide => {
+                let scope = Scope::Everybody(first_usable()?);
+                perf(Event::CPU_CLOCK, scope, "every process on a CPU")
+            }
+            Question::PerfCyclesUser => perf(Event::CYCLES_USER, Scope::ThisThread, "cycles"),
+            Question::PerfUncore => self.uncore(),
+            Question::PerfEnergy => self.energy(),
+            Question::Rdpmc => rdpmc(),
+            Question::HugePage => sys::memory::try_huge_page().map(|()| "2 MiB mapped".into()),
+            Question::MemoryLock => sys::memory::try_lock().map(|()| "a page was locked".into()),
+            Question::Affinity => {
+                let usable = sys::affinity::current()?;
+                sys::affinity::restrict(&usable)?;
+                Ok("threads can be pinned".into())
+            }
+            Question::RealTime => sys::scheduler::try_realtime().map(|()| "SCHED_FIFO".into()),
+        }
+    }
+
+    fn uncore(&self) -> io::Result<String> {
+        /// How the PMUs of memory controllers, caches and meshes are called.
+        const NAMES: &[&str] = &["uncore_", "amd_df", "amd_l3", "amd_umc", "arm_cmn", "arm_dsu"];
+        let names = self.tree.list(PMUS).unwrap_or_default();
+        let found: Vec<&String> =
+            names.iter().filter(|name| NAMES.iter().any(|start| name.starts_with(start))).collect();
+        let first = found.first().ok_or(io::ErrorKind::NotFound)?;
+        let (kind, cpu) = self.described(first).ok_or(io::ErrorKind::InvalidData)?;
+        let event = Event { kind, config: 0, kernel: true };
+        perf_open::open(event, Scope::Everybody(cpu))?;
+        Ok(format!("{} PMUs, such as `{first}`", found.len()))
+    }
+
+    fn energy(&self) -> io::Result<String> {
+        let path = format!("{PMUS}/power/events/energy-pkg");
+        let event = self.tree.read(&path).map_err(|_| io::ErrorKind::NotFound)?;
+        let config = event.trim().strip_prefix("event=0x");
+        let config = config.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let config = config.ok_or(io::ErrorKind::InvalidData)?;
+        let (kind, cpu) = self.described("power").ok_or(io::ErrorKind::InvalidData)?;
+        perf_open::open(Event { kind, config, kernel: true }, Scope::Everybody(cpu))?;
+        Ok("package, by `perf_event_open`".into())
+    }
+
+    /// The number of a PMU, and a CPU that reads it for all.
+    fn described(&self, pmu: &str) -> Option<(u32, CpuId)> {
+        let read = |file: &str| {
+            let path = format!("{PMUS}/{pmu}/{file}");
+            Some((self.tree.read(&path).ok()?, path))
+        };
+        let (kind, path) = read("type")?;
+        let kind = first_number(&path, &kind).ok()?;
+        let (cpus, _) = read("cpumask")?;
+        let cpu = cpus.trim().parse::<CpuSet>().ok()?.iter().next()?;
+        Some((kind as u32, cpu))
+    }
+}
+
+impl Permits for Attempts {
+    fn ask(&self, question: Question) -> Reading<String> {
+        self.attempt(question).map_err(|error| {
+            let surroundings = Surroundings { tree: &*self.tree, guest: self.guest };
+            refusal(question, &error, &surroundings)
+        })
+    }
+}
+
+fn first_usable() -> io::Result<CpuId> {
+    sys::affinity::current()?.iter().next().ok_or(io::ErrorKind::NotFound.into())
+}
+
+fn perf(event: Event, scope: Scope, what: &str) -> io::Result<String> {
+    perf_open::open(event, scope).map(|_| format!("counts {what}"))
+}
+
+fn rdpmc() -> io::Result<String> {
+    let read = perf_open::user_read()?;
+    if !read.allowed {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let now = if read.on_hardware { "" } else { "; no counter was free at that moment" };
+    Ok(format!("allowed by the event's page{now}"))
+}

@@ -1,0 +1,80 @@
+//! Pages: huge ones, transparent ones, locked ones.
+
+use model::{Obstacle, Unavailable};
+
+use super::{Survey, not_permitted, said_elsewhere};
+use crate::permits::Question;
+use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+use crate::text::first_number;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("huge_pages", "Huge pages of 2 MiB", |s| huge_pages(s).map(text)),
+    row("huge_pages.1gib", "Huge pages of 1 GiB", |s| gigantic_pages(s).map(text)),
+    row("thp", "Transparent huge pages", |s| transparent(s).map(text)),
+    row("memory_lock", "Locked memory", |s| s.permits.ask(Question::MemoryLock).map(text)),
+];
+
+/// # Source
+/// `Documentation/admin-guide/mm/hugetlbpage.rst`: one folder for each size.
+fn pool(kilobytes: u32) -> String {
+    format!("/sys/kernel/mm/hugepages/hugepages-{kilobytes}kB")
+}
+
+/// Free and reserved pages of a size.
+fn free_of(machine: &Machine, kilobytes: u32) -> Reading<(f64, f64)> {
+    let number = |file| {
+        let path = format!("{}/{file}", pool(kilobytes));
+        first_number(&path, &machine.tree.read(&path)?)
+    };
+    Ok((number("free_hugepages")?, number("nr_hugepages")?))
+}
+
+fn huge_pages(survey: &Survey<'_>) -> Reading<String> {
+    let answer = survey.permits.ask(Question::HugePage)?;
+    Ok(match free_of(survey, 2048) {
+        Ok((free, reserved)) => format!("{free} of {reserved} free"),
+        Err(_) => answer,
+    })
+}
+
+fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
+    const KILOBYTES: u32 = 1 << 20;
+    let pool = pool(KILOBYTES);
+    let Ok((free, reserved)) = free_of(survey, KILOBYTES) else {
+        let why = format!("there is no `{pool}`: neither CPU and kernel together have this size");
+        return Err(Unavailable::new(Obstacle::Hardware, "", why));
+    };
+    if free > 0.0 {
+        return Ok(format!("{free} of {reserved} free"));
+    }
+    let why = if reserved > 0.0 {
+        format!("all {reserved} are in use")
+    } else {
+        "none is reserved".into()
+    };
+    let remedy = format!(
+        "`echo {} | sudo tee {pool}/nr_hugepages`; where memory is too scattered, boot with \
+         `hugepagesz=1G hugepages=1`",
+        reserved + 1.0
+    );
+    Err(not_permitted(why, remedy))
+}
+
+fn transparent(survey: &Survey<'_>) -> Reading<String> {
+    let mode = said_elsewhere(survey, "thp.enabled").map_err(|reason| match reason.obstacle {
+        Obstacle::Hardware => not_permitted(
+            "the kernel was built without transparent huge pages",
+            "boot a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
+        ),
+        _ => reason,
+    })?;
+    if mode == "never" {
+        return Err(not_permitted(
+            "the kernel is set to `never`",
+            "`echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`",
+        ));
+    }
+    Ok(mode)
+}

@@ -1,0 +1,84 @@
+//! Frequency, idle states, energy and temperature.
+
+use model::{Obstacle, Unavailable};
+
+use super::{Survey, not_permitted, said_elsewhere};
+use crate::facts::{first_cpu, is_guest};
+use crate::permits::Question;
+use crate::ports::{Machine, Reading};
+use crate::rows::{Row, row, text};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cpufreq", "Frequency control (cpufreq)",
+        |s| said_elsewhere(s, "cpufreq.driver").map(text)),
+    row("cpuidle", "Idle states (cpuidle)", |s| cpuidle(s).map(text)),
+    row("cpu_dma_latency", "Bound on wake-up latency",
+        |s| s.permits.ask(Question::CpuDmaLatency).map(text)),
+    row("isst", "Speed Select (ISST)", |s| s.permits.ask(Question::IsstInterface).map(text)),
+    row("rapl", "Energy (RAPL)", |s| energy(s).map(text)),
+    row("thermal", "Temperature sensors", |s| thermal(s).map(text)),
+];
+
+fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
+    let folder = format!("/sys/devices/system/cpu/cpu{}/cpuidle", first_cpu(survey)?);
+    let states = survey.tree.list(&folder).unwrap_or_default();
+    let name = |state: &String| survey.tree.read(&format!("{folder}/{state}/name")).ok();
+    let names: Vec<String> =
+        states.iter().filter(|state| state.starts_with("state")).filter_map(name).collect();
+    if !names.is_empty() {
+        return Ok(names.join(", "));
+    }
+    let driver = survey.tree.read("/sys/devices/system/cpu/cpuidle/current_driver");
+    let driver = driver.unwrap_or_else(|_| "none".into());
+    let why = format!("the kernel shows no idle states (driver: {driver})");
+    Err(if is_guest(survey) {
+        let why = format!("{why}: the hypervisor decides how deep this guest's CPUs sleep");
+        not_permitted(why, "read them on the host, or measure on bare metal")
+    } else {
+        not_permitted(why, "boot without `cpuidle.off=1`, `idle=poll` and `nohlt`")
+    })
+}
+
+/// By powercap, else by perf.
+///
+/// # Source
+/// `Documentation/power/powercap/powercap.rst`: a zone has `name` and `energy_uj`; since Linux 5.10
+/// only root may read the latter.
+fn energy(survey: &Survey<'_>) -> Reading<String> {
+    const FOLDER: &str = "/sys/class/powercap";
+    let entries = survey.tree.list(FOLDER).unwrap_or_default();
+    let zones: Vec<&String> =
+        entries.iter().filter(|name| name.starts_with("intel-rapl:")).collect();
+    let read = |zone: &String| {
+        survey.tree.read(&format!("{FOLDER}/{zone}/energy_uj"))?;
+        survey.tree.read(&format!("{FOLDER}/{zone}/name"))
+    };
+    let answers: Vec<Reading<String>> = zones.iter().map(|zone| read(zone)).collect();
+    let names: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
+    if !names.is_empty() {
+        return Ok(format!("powercap: {}", names.join(", ")));
+    }
+    survey.permits.ask(Question::PerfEnergy).map_err(|reason| match answers.first() {
+        Some(Err(refused)) if refused.obstacle == Obstacle::Permission => not_permitted(
+            refused.why.clone(),
+            format!("run as root, or `sudo chmod a+r {FOLDER}/intel-rapl:*/energy_uj`"),
+        ),
+        _ => reason,
+    })
+}
+
+fn thermal(survey: &Survey<'_>) -> Reading<String> {
+    said_elsewhere(survey, "temperature").map_err(|reason| {
+        if reason.obstacle == Obstacle::Hardware { no_sensor(survey) } else { reason }
+    })
+}
+
+fn no_sensor(machine: &Machine) -> Unavailable {
+    if is_guest(machine) {
+        let why = "the hypervisor shows this guest no temperature sensor";
+        return not_permitted(why, "read it on the host, or measure on bare metal");
+    }
+    Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor")
+        .with_remedy("`sudo modprobe coretemp` (Intel) or `sudo modprobe k10temp` (AMD)")
+}

@@ -1,0 +1,51 @@
+//! Model-specific registers.
+
+use model::{Obstacle, Unavailable};
+
+use super::{not_permitted, surroundings};
+use crate::attempts::no_msr_device;
+use crate::facts::{first_cpu, is_guest};
+use crate::permits::Question;
+use crate::ports::Reading;
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("msr", "Registers (MSR)", |s| s.permits.ask(Question::MsrDevice).map(text)),
+    row("msr.module", "Driver of registers", |s| module(s).map(text)),
+    row("aperf_mperf", "Clock by APERF/MPERF", |s| aperf_mperf(s).map(text)),
+];
+
+/// The driver is there where its devices are, or where sysfs names it.
+fn module(survey: &Survey<'_>) -> Reading<String> {
+    let here = surroundings(survey);
+    if here.there("/sys/module/msr") {
+        return Ok("loaded, or part of the kernel".into());
+    }
+    let cpu = first_cpu(survey)?;
+    let devices = survey.tree.list(&format!("/dev/cpu/{cpu}")).unwrap_or_default();
+    if devices.iter().any(|name| name == "msr") {
+        return Ok("part of the kernel".into());
+    }
+    Err(no_msr_device(&here))
+}
+
+/// # Source
+/// Intel SDM volume 2A, CPUID 6 ECX\[0\]: the pair is there; volume 4, table 2-2: IA32_APERF is
+/// E8h.
+fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
+    const APERF: u32 = 0xe8;
+    if survey.cpuid.leaf(6, 0).is_some_and(|leaf| leaf.ecx & 1 == 0) {
+        let why = "CPUID 6 announces no APERF/MPERF";
+        return Err(if is_guest(survey) {
+            let why = format!("{why}: the hypervisor hides the pair");
+            not_permitted(why, "measure on bare metal")
+        } else {
+            Unavailable::new(Obstacle::Hardware, "", why)
+        });
+    }
+    survey.permits.ask(Question::MsrDevice)?;
+    survey.msr.read(first_cpu(survey)?, APERF)?;
+    Ok("both can be read".into())
+}
