@@ -367,6 +367,7 @@ fn nobody_is_named() {
         "SN-12345",
         "133E1B",
         "7f3a9c",
+        "1234567",
     ];
     let mut files = Files::default();
     for (path, text) in [
@@ -392,6 +393,11 @@ fn nobody_is_named() {
         ("/sys/class/dmi/id/bios_vendor", "Vendor"),
         ("/sys/devices/system/cpu/cpu0/topology/ppin", "0xdeadbeefcafe"),
         ("/etc/machine-id", "deadbeefcafe"),
+        ("/proc/mounts", "alice@whirlwind:/home /home/alice fuse rw 0 0"),
+        ("/proc/self/mountinfo", "1 0 8:1 / /home/alice rw - ext4 /dev/alice rw"),
+        ("/proc/self/cpuset", "/user.slice/user-alice.slice"),
+        ("/proc/self/uid_map", "0 1234567 65536"),
+        ("/proc/sysinfo", "LPAR Name: whirlwind\nVM00 Control Program: KVM/Linux"),
         ("/etc/hostname", "whirlwind"),
         ("/boot/config-6.8.0", "CONFIG_DEFAULT_HOSTNAME=\"whirlwind\"\nCONFIG_HZ=1000"),
         ("/run/.containerenv", "name=\"alice\""),

@@ -187,12 +187,92 @@ pub(super) fn hierarchies(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// `/proc/self/cgroup` with plain names.
-pub(super) fn groups(text: &str) -> String {
-    let mut names = GroupNames::default();
+pub(super) fn groups(text: &str, names: &mut GroupNames) -> String {
     let lines = text.lines().filter_map(hierarchy);
     let lines =
         lines.map(|(n, controllers, path)| format!("{n}:{controllers}:{}", names.plain(path)));
     lines.collect::<Vec<String>>().join("\n")
+}
+
+/// `/proc/self/cpuset` with plain names.
+pub(super) fn group(text: &str, names: &mut GroupNames) -> String {
+    names.plain(text)
+}
+
+/// Where a hierarchy of control groups is mounted.
+pub(super) struct Mount<'a> {
+    /// What precedes the root in its line.
+    before: String,
+    /// The group that is seen at the mount point.
+    pub(super) root: &'a str,
+    pub(super) point: &'a str,
+    pub(super) kind: &'a str,
+    /// Those of version 1 name the controllers.
+    pub(super) options: &'a str,
+}
+
+/// The mounted hierarchies in `/proc/self/mountinfo`; those in unusual places are left out, with
+/// all other mounts: their paths name people and hosts.
+///
+/// # Source
+/// proc_pid_mountinfo(5).
+pub(super) fn group_mounts(text: &str) -> impl Iterator<Item = Mount<'_>> {
+    text.lines().filter_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let words: Vec<&str> = place.split(' ').collect();
+        let &[id, parent, device, root, point, ..] = words.as_slice() else { return None };
+        let mut kind = kind.split(' ');
+        let (kind, options) = (kind.next()?, kind.nth(1)?);
+        let before = format!("{id} {parent} {device}");
+        is_of_groups(kind, point).then_some(Mount { before, root, point, kind, options })
+    })
+}
+
+fn is_of_groups(kind: &str, point: &str) -> bool {
+    matches!(kind, "cgroup" | "cgroup2" | "cpuset")
+        && (point == "/sys/fs/cgroup" || point.starts_with("/sys/fs/cgroup/"))
+}
+
+pub(super) fn mountinfo(text: &str, names: &mut GroupNames) -> String {
+    let line = |mount: Mount<'_>| {
+        let Mount { before, root, point, kind, options } = mount;
+        format!("{before} {} {point} - {kind} none {options}", names.plain(root))
+    };
+    group_mounts(text).map(line).collect::<Vec<String>>().join("\n")
+}
+
+/// `/proc/mounts` says the same, and not which group is seen.
+pub(super) fn mounts(text: &str, _names: &mut GroupNames) -> String {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let &[_, point, kind, options, ..] = words.as_slice() else { return None };
+        is_of_groups(kind, point).then(|| format!("none {point} {kind} {options} 0 0"))
+    };
+    text.lines().filter_map(line).collect::<Vec<String>>().join("\n")
+}
+
+/// Whether users are others outside, not which ones.
+pub(super) fn uid_map(text: &str) -> String {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [inside, outside, count] if inside != outside => {
+                format!("{inside} {LEFT_OUT} {count}")
+            }
+            _ => line.to_owned(),
+        }
+    };
+    text.lines().map(line).collect::<Vec<String>>().join("\n")
+}
+
+pub(super) fn filesystems(text: &str) -> String {
+    const WANTED: &[&str] = &["securityfs", "cgroup", "cgroup2", "cpuset", "hugetlbfs", "resctrl"];
+    lines(text, |line| line.split_whitespace().last().is_some_and(|name| WANTED.contains(&name)))
+}
+
+/// Which hypervisor is below; the rest of the file names machine and guest.
+pub(super) fn sysinfo(text: &str) -> String {
+    lines(text, |line| line.starts_with("VM00 Control Program"))
 }
 
 /// A line of `/proc/cpuinfo`: Arm boards state their serial number there, s390 that of each CPU.
@@ -234,10 +314,16 @@ mod tests {
     fn groups_get_plain_names_in_the_order_of_the_file() {
         let text = "12:cpu,cpuacct:/user.slice/user-1000.slice\n1:name=systemd:/user.slice/x\n0::/";
         let kept = "12:cpu,cpuacct:/group1/group2\n1:name=systemd:/group1/group3\n0::/";
+        let groups = |text: &str| super::groups(text, &mut GroupNames::default());
         assert_eq!(groups(text), kept);
         assert_eq!(groups(kept), kept);
-        assert_eq!(GroupNames::of(text).plain("/user.slice/x"), "/group1/group3");
+        let mut names = GroupNames::of(text);
+        assert_eq!(names.plain("/user.slice/x"), "/group1/group3");
         assert_eq!(groups("0::/../../a\nnonsense"), "0::/../../group1");
+        let mounts = "24 1 8:2 / / rw - ext4 /dev/alice rw\n\
+                      36 32 0:31 /user.slice /sys/fs/cgroup/cpu rw shared:9 - cgroup host:/x rw,cpu";
+        let kept = "36 32 0:31 /group1 /sys/fs/cgroup/cpu - cgroup none rw,cpu";
+        assert_eq!(mountinfo(mounts, &mut names), kept);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(super) struct Row {
 pub(super) enum Keep {
     /// Its text, or what is left of it.
     Text(fn(&str) -> String),
+    /// The same, where names of control groups are in it.
+    Named(fn(&str, &mut scrub::GroupNames) -> String),
     /// Only that it is there.
     Name,
     /// As `Text`, in the folders of our own control groups, which have other names in captures.
@@ -31,6 +33,10 @@ const fn whole(pattern: &'static str) -> Row {
 
 const fn part(pattern: &'static str, what: fn(&str) -> String) -> Row {
     Row { pattern, keep: Keep::Text(what) }
+}
+
+const fn named(pattern: &'static str, what: fn(&str, &mut scrub::GroupNames) -> String) -> Row {
+    Row { pattern, keep: Keep::Named(what) }
 }
 
 const fn name(pattern: &'static str) -> Row {
@@ -106,14 +112,23 @@ pub(super) const TABLE: &[Row] = &[
     whole("/proc/sys/vm/{nr_hugepages,nr_overcommit_hugepages,swappiness,overcommit_memory,\
         zone_reclaim_mode}"),
     part("/proc/modules", scrub::modules),
-    part("/proc/self/cgroup", scrub::groups),
+    named("/proc/self/cgroup", scrub::groups),
+    named("/proc/self/cpuset", scrub::group),
+    named("/proc/self/mountinfo", scrub::mountinfo),
+    named("/proc/mounts", scrub::mounts),
+    part("/proc/self/uid_map", scrub::uid_map),
+    part("/proc/filesystems", scrub::filesystems),
+    part("/proc/sysinfo", scrub::sysinfo),
     part("/proc/self/status", scrub::status),
     whole("/proc/xen/capabilities"),
     whole("/proc/vz/version"),
     part("/boot/config-*", scrub::configuration),
+    whole("/sys/module/{msr,cpuid}/initstate"),
     whole("/sys/module/{intel_idle,processor,cpuidle,msr,kvm,kvm_intel,kvm_amd}/parameters/*"),
     whole("/sys/kernel/debug/sched/preempt"),
     whole("/sys/kernel/security/lockdown"),
+    name("/sys/kernel/security/*"),
+    whole("/sys/firmware/efi/efivars/SecureBoot-*"),
     whole("/sys/devices/system/clocksource/clocksource#/{current,available}_clocksource"),
     group("/sys/fs/cgroup/**/{cpu.max,cpu.stat,cpu.weight,cpu.shares,cpu.cfs_quota_us,\
         cpu.cfs_period_us,cpuset.cpus,cpuset.cpus.effective,cpuset.effective_cpus,cpuset.mems,\
@@ -122,6 +137,7 @@ pub(super) const TABLE: &[Row] = &[
     part("/.dockerenv", scrub::nothing),
     part("/run/.containerenv", scrub::nothing),
     whole("/run/systemd/container"),
+    part("/var/run/secrets/kubernetes.io/serviceaccount/namespace", scrub::nothing),
     // Firmware and hypervisor.
     whole("/sys/class/dmi/id/{bios_vendor,bios_version,bios_date,bios_release,sys_vendor,\
         product_name,product_family,product_version,board_vendor,board_name,board_version,\

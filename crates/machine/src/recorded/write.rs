@@ -111,6 +111,7 @@ const FILE_BYTES_MAX: usize = 64 << 10;
 /// What was found by path; folders end in a slash.
 struct Walk<'a> {
     tree: &'a dyn Tree,
+    names: GroupNames,
     answers: BTreeMap<String, Answer>,
     /// The names in folders that can be listed.
     lists: HashMap<String, Option<Vec<String>>>,
@@ -118,10 +119,12 @@ struct Walk<'a> {
 
 fn walk(machine: &Machine) -> BTreeMap<String, Answer> {
     let tree = machine.tree.as_ref();
-    let mut walk = Walk { tree, answers: BTreeMap::new(), lists: HashMap::new() };
+    let groups = tree.read("/proc/self/cgroup").unwrap_or_default();
+    let names = GroupNames::of(&groups);
+    let mut walk = Walk { tree, names, answers: BTreeMap::new(), lists: HashMap::new() };
     for row in walked::TABLE {
         match row.keep {
-            Keep::Group => walk.groups(row.pattern),
+            Keep::Group => walk.groups(row.pattern, &groups),
             keep => {
                 let pattern = Pattern::parse(row.pattern).expect("BUG: a test reads the table");
                 let components: Vec<Vec<String>> = pattern.components().collect();
@@ -152,9 +155,10 @@ impl Walk<'_> {
             return self.below(&path, rest, keep);
         }
         match keep {
-            Keep::Text(scrub) => self.file(path.clone(), &path, scrub),
+            Keep::Text(scrub) => self.file(path.clone(), &path, |text, _| scrub(text)),
+            Keep::Named(scrub) => self.file(path.clone(), &path, scrub),
             Keep::Name | Keep::Group => {
-                self.answers.insert(path, Answer::Noted);
+                self.answers.entry(path).or_insert(Answer::Noted);
             }
         }
     }
@@ -177,7 +181,7 @@ impl Walk<'_> {
     }
 
     /// A file, under the path that it has in captures.
-    fn file(&mut self, shown: String, path: &str, scrub: fn(&str) -> String) {
+    fn file(&mut self, shown: String, path: &str, scrub: impl Fn(&str, &mut GroupNames) -> String) {
         if path == CPUINFO || self.answers.contains_key(&shown) {
             return;
         }
@@ -185,7 +189,7 @@ impl Walk<'_> {
             Err(reason) if reason == missing(path) => return,
             Err(reason) => Answer::Refused(Reason::of(&reason, path)),
             Ok(text) => {
-                let text = scrub(&text);
+                let text = scrub(&text, &mut self.names);
                 if text.len() > FILE_BYTES_MAX {
                     let why = "it is longer than the 64 KiB that captures take over";
                     let long = Unavailable::new(Obstacle::Cpudyno, "", why);
@@ -198,46 +202,49 @@ impl Walk<'_> {
         self.answers.insert(shown, answer);
     }
 
-    /// Files of the groups that limit this process: its own, and those above it.
-    fn groups(&mut self, pattern: &str) {
+    /// Files of the groups that limit this process: its own, and those above it, wherever their
+    /// hierarchies are mounted.
+    fn groups(&mut self, pattern: &str, groups: &str) {
         const MOUNT: &str = "/sys/fs/cgroup";
-        let Ok(text) = self.tree.read("/proc/self/cgroup") else { return };
         let Some(files) = pattern.strip_prefix("/sys/fs/cgroup/**/").and_then(Pattern::of_names)
         else {
             return;
         };
-        let mut names = GroupNames::of(&text);
-        for (controllers, path) in scrub::hierarchies(&text) {
-            let own = controllers.split(',').chain([controllers]);
-            let mut mounts: Vec<String> =
-                own.filter(|name| !name.is_empty()).map(|name| format!("{MOUNT}/{name}")).collect();
-            if controllers.is_empty() {
-                mounts = vec![MOUNT.to_owned(), format!("{MOUNT}/unified")];
+        let mountinfo = self.tree.read("/proc/self/mountinfo").unwrap_or_default();
+        for (controllers, path) in scrub::hierarchies(groups) {
+            let of = |name: &str| controllers.split(',').any(|of| !of.is_empty() && of == name);
+            for mount in scrub::group_mounts(&mountinfo) {
+                let fits = match mount.kind {
+                    "cgroup2" => controllers.is_empty(),
+                    "cpuset" => of("cpuset"),
+                    _ => mount.options.split(',').any(of),
+                };
+                let path = path.strip_prefix(mount.root.trim_end_matches('/'));
+                if fits {
+                    self.group_and_above(mount.point, path.unwrap_or_default(), &files);
+                }
             }
-            for mount in mounts {
-                self.group_and_above(&mount, path, &mut names, &files);
+            // Where every distribution mounts them; a folder may have the names of all controllers.
+            let names = controllers.split(',').chain([controllers]);
+            for name in names.filter(|name| !name.is_empty()) {
+                self.group_and_above(&format!("{MOUNT}/{name}"), path, &files);
+            }
+            if controllers.is_empty() {
+                self.group_and_above(MOUNT, path, &files);
             }
         }
     }
 
-    fn group_and_above(
-        &mut self,
-        mount: &str,
-        path: &str,
-        names: &mut GroupNames,
-        files: &[String],
-    ) {
-        if let Ok(found) = self.tree.list(mount) {
-            self.lists.insert(mount.to_owned(), Some(found));
-        } else {
-            return;
-        }
-        let mut group = path.trim_end_matches('/');
+    fn group_and_above(&mut self, mount: &str, path: &str, files: &[String]) {
+        let Ok(found) = self.tree.list(mount) else { return };
+        self.lists.insert(mount.to_owned(), Some(found));
+        let outside = path.split('/').any(|name| name == "..");
+        let mut group = if outside { "" } else { path.trim_end_matches('/') };
         loop {
-            let shown = names.plain(group);
+            let shown = self.names.plain(group);
             for file in files {
                 let path = format!("{mount}{group}/{file}");
-                self.file(format!("{mount}{shown}/{file}"), &path, str::to_owned);
+                self.file(format!("{mount}{shown}/{file}"), &path, |text, _| text.to_owned());
             }
             match group.rfind('/') {
                 Some(end) => group = &group[..end],
