@@ -11,14 +11,33 @@ pub enum Error {
         /// All known names.
         known: String,
     },
-    /// It does not begin with `sim:`, so it would be a capture.
-    #[error(
-        "cannot read machine `{name}`: captures are not readable by this version yet; \
-         simulated machines are called `sim:NAME`"
-    )]
+    /// It does not begin with `sim:`, so it is the file of a capture.
+    #[error("cannot read machine `{name}`: {why}")]
     Capture {
-        /// What was asked for.
+        /// The file.
         name: String,
+        /// What came of opening it.
+        why: String,
+        /// The simulated machine whose name is most like it.
+        suggestion: Option<&'static str>,
+    },
+    /// The text is no capture, or a broken one.
+    #[error("cannot use capture `{name}`, line {line}: {why}")]
+    BrokenCapture {
+        /// The file.
+        name: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What was expected, and what was found.
+        why: String,
+    },
+    /// The folder does not hold the files of a machine.
+    #[error("cannot use folder `{name}`: {why}")]
+    Folder {
+        /// The folder.
+        name: String,
+        /// What came of opening it.
+        why: String,
     },
     /// The description of a simulated machine is wrong.
     #[error("cannot use simulated machine `{file}`: {why}")]

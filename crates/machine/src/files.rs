@@ -35,7 +35,8 @@ impl Tree for Files {
     }
 }
 
-fn missing(path: &str) -> Unavailable {
+/// What is said of a file or folder that is not there.
+pub(crate) fn missing(path: &str) -> Unavailable {
     let why = format!("there is no `{path}` here");
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
 }

@@ -1,7 +1,8 @@
 //! Everything that is read from the machine, through ports.
 //!
 //! [`ports`] are the narrow traits through which files, registers and the surroundings are read; a
-//! [`Machine`] is a set of them: the real one, or a [`simulated`] one made from a text description.
+//! [`Machine`] is a set of them: the real one, a [`simulated`] one made from a text description, a
+//! [`recorded`] one from a capture, or the files below a folder.
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
 //! [`disturbances`] are counters that only grow; [`instruments`] says what is read during a run and
 //! how well it reads.
@@ -20,12 +21,15 @@ pub mod doctor;
 mod error;
 pub mod facts;
 mod files;
+mod files_only;
+mod folder;
 pub mod instruments;
 pub mod pages;
 pub mod permits;
 pub mod ports;
 mod real;
-mod recorded;
+pub mod recorded;
+mod registers;
 mod rows;
 pub mod simulated;
 mod survey;
@@ -37,3 +41,4 @@ pub use describe::describe;
 pub use error::Error;
 pub use files::Files;
 pub use ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
+pub use registers::MsrFolder;

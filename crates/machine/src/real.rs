@@ -1,24 +1,24 @@
 //! The ports of the machine that this process runs on.
 
-use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use crate::attempts::Attempts;
 use crate::error::Error;
-use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
+use crate::files_only;
+use crate::folder::Folder;
+use crate::ports::{Cpuid, Host, Machine, Reading};
+use crate::registers::MsrFolder;
 
 pub(crate) fn machine() -> Machine {
     Machine {
-        tree: Box::new(Root),
+        tree: Box::new(Folder::real()),
         cpuid: Box::new(Instruction),
-        msr: Box::new(MsrDevice),
-        permits: Box::new(Attempts::new(Box::new(Root))),
-        host: Box::new(Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }),
+        msr: Box::new(MsrFolder::real()),
+        permits: Box::new(Attempts::new(Box::new(Folder::real()))),
+        host: Box::new(Surroundings::drawn()),
         elsewhere: None,
         simulated: None,
     }
@@ -26,41 +26,7 @@ pub(crate) fn machine() -> Machine {
 
 /// The machine whose files lie below a folder.
 pub(crate) fn rooted(folder: &Path) -> Result<Machine, Error> {
-    Err(Error::Capture { name: folder.display().to_string() })
-}
-
-struct Root;
-
-impl Tree for Root {
-    fn read(&self, path: &str) -> Reading<String> {
-        let bytes = fs::read(path).map_err(|error| refusal(path, &error))?;
-        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').into())
-    }
-
-    fn list(&self, path: &str) -> Reading<Vec<String>> {
-        let entries = fs::read_dir(path).map_err(|error| refusal(path, &error))?;
-        let mut names: Vec<String> =
-            entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-        names.sort_unstable();
-        Ok(names)
-    }
-}
-
-fn refusal(path: &str, error: &io::Error) -> Unavailable {
-    let what = format!("`{path}`");
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Unavailable::new(Obstacle::Hardware, what, format!("there is no `{path}` here"))
-        }
-        io::ErrorKind::PermissionDenied => {
-            let why = format!("this user may not read `{path}`");
-            Unavailable::new(Obstacle::Permission, what, why).with_remedy("run as root")
-        }
-        _ => {
-            let why = format!("reading `{path}` failed: {error}");
-            Unavailable::new(Obstacle::Hardware, what, why)
-        }
-    }
+    files_only::machine(folder, Surroundings::drawn())
 }
 
 struct Instruction;
@@ -79,50 +45,16 @@ impl Cpuid for Instruction {
     }
 }
 
-struct MsrDevice;
-
-impl Msr for MsrDevice {
-    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
-        let path = format!("/dev/cpu/{cpu}/msr");
-        let mut value = [0; 8];
-        File::open(&path)
-            .and_then(|device| device.read_exact_at(&mut value, u64::from(register)))
-            .map_err(|error| msr_refusal(&path, register, &error))?;
-        Ok(u64::from_le_bytes(value))
-    }
-}
-
-fn msr_refusal(path: &str, register: u32, error: &io::Error) -> Unavailable {
-    let what = format!("register {register:#x}");
-    let guest = sys::cpuid::leaf(0x4000_0000, 0).is_some();
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            let hidden = if guest { "; guests often have none" } else { "" };
-            let why = format!("there is no `{path}`{hidden}");
-            Unavailable::new(Obstacle::Permission, what, why)
-                .with_remedy("run `modprobe msr` as root")
-        }
-        io::ErrorKind::PermissionDenied => {
-            let why = format!("this user may not read `{path}`");
-            Unavailable::new(Obstacle::Permission, what, why)
-                .with_remedy("run as root (kernel lockdown refuses root, too)")
-        }
-        // EIO: the read faulted inside the CPU (msr(4)).
-        _ if guest => {
-            let why = format!("`{path}` answered `{error}`: the hypervisor hides the register");
-            Unavailable::new(Obstacle::Permission, what, why)
-        }
-        _ => {
-            let why = format!("`{path}` answered `{error}`: this CPU has no such register");
-            Unavailable::new(Obstacle::Hardware, what, why)
-        }
-    }
-}
-
 /// Drawn once, so that a machine gives the same answer whenever it is asked.
-struct Surroundings {
+pub(crate) struct Surroundings {
     run: u64,
     seed: u64,
+}
+
+impl Surroundings {
+    fn drawn() -> Surroundings {
+        Surroundings { run: random(), seed: random() & JSON_INTEGER_MAX }
+    }
 }
 
 /// Readers of JSON keep whole numbers exactly up to here; the seed stands in the record.

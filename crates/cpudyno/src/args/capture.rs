@@ -6,11 +6,19 @@ use clap::Args;
 
 /// Write what this machine answers to a text file, so that it can be looked at elsewhere.
 ///
-/// Host names, serial numbers, user names and addresses are left out; the file is text, so look at
-/// it before you pass it on. `--machine FILE` replays it in `info` and `doctor`.
+/// The file holds what `info` and `doctor` read: files of the kernel, CPUID, registers, what may be
+/// opened. As root it holds more. Host names, serial numbers, user names and addresses are left
+/// out; it is a text, so look at it before you pass it on.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct CaptureArgs {
     /// The file to write; `-` prints it.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno capture here.capture             what this machine answers
+  cpudyno info --machine here.capture      what `info` says of it, on any machine
+  cpudyno doctor --machine here.capture    what could be measured there, and what not";

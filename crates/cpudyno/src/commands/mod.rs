@@ -42,17 +42,33 @@ fn machine(name: &Option<String>, root: &Option<PathBuf>) -> Result<Machine, Fai
         (None, Some(folder)) => Machine::rooted(folder),
         (None, None) => Ok(Machine::real()),
     };
-    machine.map_err(|error| {
-        let known: Vec<String> =
-            machine::simulated::names().map(|name| format!("sim:{name}")).collect();
-        let hint = match &error {
-            machine::Error::UnknownSimulation { suggestion: Some(near), .. } => {
-                format!("did you mean `sim:{near}`?")
-            }
-            _ => format!("machines: {}", known.join(", ")),
-        };
-        Failure::usage(error.to_string()).hint(hint)
-    })
+    machine.map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
+}
+
+/// What helps when there is no machine of that name.
+fn machine_hint(error: &machine::Error) -> String {
+    use machine::Error::{BrokenCapture, Capture, Folder, UnknownSimulation};
+    const WRITE: &str = "`cpudyno capture FILE` writes one";
+    match error {
+        UnknownSimulation { suggestion: Some(near), .. }
+        | Capture { suggestion: Some(near), .. } => format!("did you mean `sim:{near}`?"),
+        Capture { name, .. } if Path::new(name).is_dir() => {
+            format!("the files below a folder are a machine with --root {name}")
+        }
+        Capture { name, .. } if Path::new(name).exists() => {
+            format!("a machine is the file of a capture; {WRITE}")
+        }
+        BrokenCapture { name, line: 1, .. } if name.ends_with(".json") => {
+            format!("a record is no machine; `cpudyno show {name}` prints it")
+        }
+        BrokenCapture { .. } => format!("the file is no capture, or was changed; {WRITE}"),
+        Folder { .. } => "name the folder that holds proc and sys: --root DIR".to_owned(),
+        _ => {
+            let known: Vec<String> =
+                machine::simulated::names().map(|name| format!("sim:{name}")).collect();
+            format!("machines: {}, or the file of a capture", known.join(", "))
+        }
+    }
 }
 
 /// Options that take a path.

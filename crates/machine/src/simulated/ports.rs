@@ -1,6 +1,6 @@
 //! CPUID, registers and surroundings of a simulated machine.
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 

@@ -26,7 +26,8 @@ fn strangers_are_told_what_is_known() {
     };
     assert_eq!(suggestion, Some("2s-56c"));
     assert_eq!(known, "sim:1c, sim:2s-56c, sim:vm-2c");
-    assert!(error("spr.capture").contains("captures are not readable by this version yet"));
+    let missing = error("spr.capture");
+    assert!(missing.starts_with("cannot read machine `spr.capture`: No such file"), "{missing}");
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! A machine of which only files are there: a mounted disk, an unpacked archive.
+
+use std::fs;
+use std::path::Path;
+
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use sys::cpuid::Leaf;
+
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::permits::{Permits, Question};
+use crate::ports::{Cpuid, Host, Machine, Reading};
+use crate::registers::MsrFolder;
+
+/// The machine whose files lie below `folder`; the time and chance of its runs are `here`.
+pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machine, Error> {
+    let refused = |why: String| Error::Folder { name: folder.display().to_string(), why };
+    let found = fs::metadata(folder).map_err(|error| refused(error.to_string()))?;
+    if !found.is_dir() {
+        return Err(refused("it is no folder".to_owned()));
+    }
+    fs::read_dir(folder).map_err(|error| refused(error.to_string()))?;
+    Ok(Machine {
+        tree: Box::new(Folder::below(folder.to_owned())),
+        cpuid: Box::new(FilesOnly),
+        msr: Box::new(MsrFolder::below(folder)),
+        permits: Box::new(FilesOnly),
+        host: Box::new(Visitor(here)),
+        // Not its path: that may name people (invariant I10).
+        elsewhere: Some("files below a folder".to_owned()),
+        simulated: None,
+    })
+}
+
+/// What is said of everything that is not in files.
+fn not_in_files<T>(what: &str) -> Reading<T> {
+    let why = "only files are known of this machine, and they do not say";
+    Err(Unavailable::new(Obstacle::Cpudyno, what, why)
+        .with_remedy("run `cpudyno capture FILE` on the machine itself"))
+}
+
+struct FilesOnly;
+
+impl Cpuid for FilesOnly {
+    fn leaf(&self, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        None
+    }
+
+    fn leaf_of(&self, _cpu: CpuId, _leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        None
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Permits for FilesOnly {
+    fn ask(&self, question: Question) -> Reading<String> {
+        not_in_files(question.name())
+    }
+}
+
+/// Who looks at the files now: the time is ours, the place on CPUs is not.
+struct Visitor<H>(H);
+
+impl<H: Host> Host for Visitor<H> {
+    fn now_utc(&self) -> String {
+        self.0.now_utc()
+    }
+
+    fn run_id(&self) -> String {
+        self.0.run_id()
+    }
+
+    fn seed(&self) -> u64 {
+        self.0.seed()
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        not_in_files("CPU affinity")
+    }
+
+    fn is_root(&self) -> bool {
+        self.0.is_root()
+    }
+}

@@ -1,0 +1,169 @@
+//! Machines that answer anything, and everything that reads a machine. The targets in `fuzz/` share
+//! it.
+
+use machine::permits::{Permits, Question};
+use machine::{Cpuid, Files, Host, Machine, Msr, Reading};
+use model::record::{Fact, FactValue, PageKind, Presentation};
+use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
+use sys::cpuid::Leaf;
+
+/// Everything that reads a machine, and the pages of it.
+pub fn survey(machine: &Machine) {
+    let presentation =
+        Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+    let record = machine::describe(machine, Vec::new(), presentation);
+    for facts in [&record.machine.facts, &record.machine.capabilities, &record.conditions.before] {
+        check(facts);
+    }
+    for verbosity in 0..2 {
+        machine::pages::info(&record, verbosity);
+        machine::pages::doctor(&record, verbosity);
+    }
+}
+
+/// Every absence has a reason, every number is one.
+fn check(facts: &[Fact]) {
+    for fact in facts {
+        match &fact.value {
+            Known::No { unavailable } => assert!(!unavailable.why.is_empty(), "{fact:?}"),
+            Known::Yes(FactValue::Number { value, .. }) => {
+                assert!(value.is_finite(), "{fact:?}");
+            }
+            Known::Yes(FactValue::Text(_)) => {}
+        }
+    }
+}
+
+/// A machine of these files whose registers answer with what they are given.
+pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
+    Machine {
+        tree: Box::new(files),
+        cpuid: Box::new(Words(words.clone())),
+        msr: Box::new(Words(words.clone())),
+        permits: Box::new(Words(words)),
+        host: Box::new(Somebody),
+        elsewhere: Some("files of a test".to_owned()),
+        simulated: None,
+    }
+}
+
+/// Registers that hold whatever comes.
+struct Words(Vec<u32>);
+
+impl Words {
+    fn word(&self, place: u32) -> u32 {
+        let count = self.0.len().max(1);
+        self.0.get(place as usize % count).copied().unwrap_or(0)
+    }
+}
+
+impl Cpuid for Words {
+    fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        let word = |n: u32| self.word(leaf.wrapping_mul(7).wrapping_add(subleaf * 4 + n));
+        (!self.0.is_empty()).then(|| Leaf {
+            eax: word(0),
+            ebx: word(1),
+            ecx: word(2),
+            edx: word(3),
+        })
+    }
+
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        self.leaf(leaf.wrapping_add(cpu.0), subleaf)
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        self.0.first().map(|word| u64::from(*word))
+    }
+}
+
+impl Msr for Words {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        if self.0.is_empty() {
+            return Err(Unavailable::new(Obstacle::Hardware, "register", "no registers"));
+        }
+        let place = register.wrapping_add(cpu.0);
+        Ok(u64::from(self.word(place)) << 32 | u64::from(self.word(place.wrapping_add(1))))
+    }
+}
+
+impl Permits for Words {
+    fn ask(&self, question: Question) -> Reading<String> {
+        Err(Unavailable::new(Obstacle::Cpudyno, question.name(), "it is a test"))
+    }
+}
+
+struct Somebody;
+
+impl Host for Somebody {
+    fn now_utc(&self) -> String {
+        "2026-01-01T00:00:00Z".into()
+    }
+
+    fn run_id(&self) -> String {
+        "0123456789ab".into()
+    }
+
+    fn seed(&self) -> u64 {
+        1
+    }
+
+    fn affinity(&self) -> Reading<CpuSet> {
+        Err(Unavailable::new(Obstacle::Cpudyno, "affinity", "it is a test"))
+    }
+
+    fn is_root(&self) -> bool {
+        false
+    }
+}
+
+/// Files whose texts are worth spoiling.
+pub const PATHS: &[&str] = &[
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/possible",
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/smt/control",
+    "/sys/devices/system/cpu/cpu0/topology/core_id",
+    "/sys/devices/system/cpu/cpu0/topology/physical_package_id",
+    "/sys/devices/system/cpu/cpu0/topology/die_id",
+    "/sys/devices/system/cpu/cpu0/topology/core_cpus_list",
+    "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+    "/sys/devices/system/cpu/cpu1/topology/core_cpus_list",
+    "/sys/devices/system/cpu/cpu0/cache/index0/level",
+    "/sys/devices/system/cpu/cpu0/cache/index0/type",
+    "/sys/devices/system/cpu/cpu0/cache/index0/size",
+    "/sys/devices/system/cpu/cpu0/cache/index0/ways_of_associativity",
+    "/sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list",
+    "/sys/devices/system/cpu/cpu0/cache/index3/level",
+    "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list",
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq",
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+    "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency",
+    "/sys/devices/system/cpu/cpu0/cpuidle/state0/name",
+    "/sys/devices/system/cpu/cpu0/cpuidle/state0/latency",
+    "/sys/devices/system/cpu/cpu0/cpuidle/state0/residency",
+    "/sys/devices/system/cpu/cpu0/acpi_cppc/highest_perf",
+    "/sys/devices/system/cpu/cpu0/acpi_cppc/nominal_perf",
+    "/sys/devices/system/cpu/vulnerabilities/meltdown",
+    "/sys/devices/system/node/online",
+    "/sys/devices/system/node/node0/cpulist",
+    "/sys/devices/system/node/node0/distance",
+    "/sys/devices/system/node/node0/meminfo",
+    "/sys/devices/cpu_core/cpus",
+    "/sys/devices/cpu_atom/cpus",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/class/hwmon/hwmon0/name",
+    "/sys/class/hwmon/hwmon0/temp1_input",
+    "/sys/class/thermal/thermal_zone0/temp",
+    "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw",
+    "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/memory.max",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/cmdline",
+    "/proc/loadavg",
+    "/proc/self/cgroup",
+    "/proc/self/status",
+    "/proc/sys/kernel/osrelease",
+];
