@@ -230,9 +230,9 @@ fn cpuinfo() -> String {
         3dnowprefetch cpuid_fault epb cat_l3 cat_l2 cdp_l3 ssbd mba ibrs ibpb stibp ibrs_enhanced \
         tpr_shadow flexpriority ept vpid fsgsbase tsc_adjust bmi1 avx2 smep bmi2 erms invpcid \
         cqm rdt_a avx512f avx512dq rdseed adx smap avx512ifma clflushopt clwb intel_pt avx512cd \
-        sha_ni avx512bw avx512vl xsaveopt xsavec xgetbv1 xsaves cqm_llc cqm_occup_llc cqm_mbm_total \
+        avx512bw avx512vl xsaveopt xsavec xgetbv1 xsaves cqm_llc cqm_occup_llc cqm_mbm_total \
         cqm_mbm_local split_lock_detect avx_vnni avx512_bf16 wbnoinvd dtherm ida arat pln pts hwp \
-        hwp_act_window hwp_epp hwp_pkg_req avx512vbmi umip pku ospke waitpkg avx512_vbmi2 gfni vaes \
+        hwp_act_window hwp_epp avx512vbmi umip pku ospke waitpkg avx512_vbmi2 gfni vaes \
         vpclmulqdq avx512_vnni avx512_bitalg tme avx512_vpopcntdq la57 rdpid bus_lock_detect \
         cldemote movdiri movdir64b enqcmd fsrm md_clear serialize tsxldtrk pconfig arch_lbr ibt \
         amx_bf16 avx512_fp16 amx_tile amx_int8 flush_l1d arch_capabilities";
