@@ -8,7 +8,7 @@ mod show;
 mod streams;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use machine::Machine;
@@ -22,21 +22,22 @@ use crate::output::Sink;
 
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let (name, root) = (cli.machine.as_deref(), cli.root.as_deref());
     match cli.command {
-        Command::Show(_) | Command::Streams(_) if cli.machine.is_some() || cli.root.is_some() => {
+        Command::Show(_) | Command::Streams(_) if name.is_some() || root.is_some() => {
             Err(Failure::usage("this command reads no machine")
                 .hint("`cpudyno info --machine NAME` does"))
         }
-        Command::Sheet(args) => sheet::run(&machine(&cli.machine, &cli.root)?, args),
-        Command::Info(args) => info::run(&machine(&cli.machine, &cli.root)?, args),
-        Command::Doctor(args) => doctor::run(&machine(&cli.machine, &cli.root)?, &args),
-        Command::Capture(args) => capture::run(&machine(&cli.machine, &cli.root)?, &args),
+        Command::Sheet(args) => sheet::run(&machine(name, root)?, args),
+        Command::Info(args) => info::run(&machine(name, root)?, args),
+        Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
+        Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(&args),
         Command::Streams(args) => streams::run(&args),
     }
 }
 
-fn machine(name: &Option<String>, root: &Option<PathBuf>) -> Result<Machine, Failure> {
+fn machine(name: Option<&str>, root: Option<&Path>) -> Result<Machine, Failure> {
     let machine = match (name, root) {
         (Some(name), _) => Machine::named(name),
         (None, Some(folder)) => Machine::rooted(folder),

@@ -36,7 +36,8 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let cpuinfo = cpuinfo(survey);
     let online = online(machine);
     let nodes = nodes::read(machine, &online);
-    let (mut cpus, caches) = as_the_kernel_shows(machine, &online, &cpuinfo);
+    let (mut cpus, caches) = by_cpuid_alone(machine, &online)
+        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
@@ -51,6 +52,17 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
         caches,
         nodes,
     }
+}
+
+/// Places and caches by CPUID, where the kernel describes no CPU at all: a container may hide sysfs.
+fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<(Vec<CpuPlace>, Vec<Cache>)> {
+    let first = online.iter().next()?;
+    let described = machine.tree.list(&format!("/sys/devices/system/cpu/cpu{first}/topology"));
+    if described.is_ok() {
+        return None;
+    }
+    let topology = by_cpuid::topology(machine.cpuid.as_ref(), online)?;
+    Some((topology.cpus, topology.caches))
 }
 
 /// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
