@@ -109,6 +109,7 @@ fn put_topology(files: &mut Files, model: &Model) {
             .collect();
         let topology = format!("{CPU}/cpu{cpu}/topology");
         files.put(format!("{topology}/physical_package_id"), &package);
+        files.put(format!("{topology}/die_id"), "0");
         files.put(format!("{topology}/core_id"), &core);
         files.put(format!("{topology}/core_cpus_list"), &siblings);
     }
@@ -236,6 +237,7 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
             ("energy_performance_preference", "performance".to_string()),
             ("base_frequency", kilohertz(base)),
             ("cpuinfo_max_freq", kilohertz(max)),
+            ("cpuinfo_min_freq", kilohertz(lowest)),
             ("scaling_min_freq", kilohertz(lowest)),
             ("scaling_max_freq", kilohertz(max)),
         ];
@@ -243,6 +245,7 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
             files.put(format!("{CPU}/cpu{cpu}/cpufreq/{name}"), &value);
         }
     }
+    files.put(format!("{CPU}/intel_pstate/status"), "active");
     files.put(format!("{CPU}/intel_pstate/no_turbo"), "0");
 }
 
