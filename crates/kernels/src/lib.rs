@@ -40,6 +40,7 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
 mod x86_64;
+mod arithmetic;
 #[macro_use]
 mod stream;
 
@@ -48,4 +49,5 @@ mod listing;
 pub mod ruler;
 pub mod streams;
 
-pub use stream::{Data, Kind, Operands, Runnable, StreamRow, WrongAnswer};
+pub use arithmetic::Operands;
+pub use stream::{Beside, Data, Kind, Runnable, StreamRow, WrongAnswer};
