@@ -65,8 +65,7 @@ macro_rules! operands {
     };
 }
 
-/// The letter in front of what adds and moves numbers for the answer: `f` where they count in
-/// floating point.
+/// The letter in front of what adds numbers for the answer: `f` where they count in floating point.
 macro_rules! float {
     (Sum) => {
         ""

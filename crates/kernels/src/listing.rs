@@ -122,7 +122,8 @@ fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     let (beside, ops): (Vec<_>, Vec<_>) = ops.iter().partition(is_beside);
     check_beside(&beside, claim)?;
     check_ops(&ops, claim, jump.ip())?;
-    check_chains(&ops, claim)
+    check_chains(&ops, claim)?;
+    check_width(listing, claim)
 }
 
 fn name(instruction: &Instruction) -> String {
@@ -134,8 +135,11 @@ fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     let needs = |isa: Isa| claim.needs.contains(&isa);
     let has_avx = claim.needs.iter().any(|&isa| isa != Isa::Sse2);
     let is_allowed = |feature: &CpuidFeature| match feature {
-        CpuidFeature::INTEL8086 | CpuidFeature::INTEL386 | CpuidFeature::X64 => true,
-        CpuidFeature::PAUSE | CpuidFeature::MULTIBYTENOP => true,
+        CpuidFeature::INTEL8086
+        | CpuidFeature::INTEL386
+        | CpuidFeature::X64
+        | CpuidFeature::PAUSE
+        | CpuidFeature::MULTIBYTENOP => true,
         CpuidFeature::SSE | CpuidFeature::SSE2 => !claim.needs.is_empty(),
         CpuidFeature::AVX => has_avx,
         CpuidFeature::AVX2 => needs(Isa::Avx2) || needs(Isa::Avx512f),
@@ -178,12 +182,25 @@ fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> 
         .filter(|&register| register.is_vector_register() && !reached(register))
         .map(Register::full_register)
         .collect();
-    let zeroed = zeroing.op0_register();
+    let zeroed = zeroing.op0_register().full_register();
     let is_zeroing = zeroing.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(zeroing);
     if beyond.iter().all(|&register| is_zeroing && register == zeroed) {
         Ok(())
     } else {
         Err(format!("a register beyond 15 is left as it is, claimed {:?}", claim.first_register))
+    }
+}
+
+/// That nothing around the loop is wider than what is in it: one wide instruction is enough for a
+/// CPU to lower its clock. Dirty upper halves are made on purpose.
+fn check_width(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+    let widest = claim.register_bits.max(claim.beside_bits.unwrap_or(0)).max(128);
+    let is_wide = |register: Register| (register.size() * 8) as u32 > widest;
+    match listing.iter().find(|one| registers(one).any(is_wide)) {
+        Some(one) if claim.followers.is_empty() => {
+            Err(format!("{} is wider than {widest} bits", name(one)))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -439,11 +456,14 @@ fn chains_that_mix_are_refused() {
 
 #[test]
 fn more_than_a_zero_idiom_is_refused() {
-    // vpxor xmm0, xmm0, and a source of its own, in a loop.
-    let kernel = |source: u8| {
+    const XOR_WIDE: [u8; 4] = [0xC5, 0xFD, 0xEF, 0xC0]; // vpxor ymm0, ymm0, ymm0
+    // vpxor xmm0, xmm0, and a source of its own, in a loop; something behind it; vzeroupper; ret.
+    let kernel = |source: u8, behind: &[u8]| {
         let bytes = [
-            [0xC5, 0xF9, 0xEF, 0xC0 | source].to_vec(),
-            vec![0x48, 0xFF, 0xCF, 0x75, 0xF7, 0xC5, 0xF8, 0x77, 0xC3],
+            &[0xC5, 0xF9, 0xEF, 0xC0 | source],
+            [0x48, 0xFF, 0xCF, 0x75, 0xF7].as_slice(),
+            behind,
+            &[0xC5, 0xF8, 0x77, 0xC3],
         ];
         decode(&bytes.concat(), 0).expect("there is a return")
     };
@@ -456,9 +476,12 @@ fn more_than_a_zero_idiom_is_refused() {
         needs: &[Isa::Avx],
         ..ADDS
     };
-    assert_eq!(check(&kernel(0), &claim), Ok(()));
-    let toggling = check(&kernel(1), &claim);
+    assert_eq!(check(&kernel(0, &[]), &claim), Ok(()));
+    let toggling = check(&kernel(1, &[]), &claim);
     assert_eq!(toggling.unwrap_err(), "op 0 does not continue its own chain alone");
+    let claim = Claim { needs: &[Isa::Avx2], ..claim };
+    let wide = check(&kernel(0, &XOR_WIDE), &claim);
+    assert_eq!(wide.unwrap_err(), "vpxor is wider than 128 bits");
 }
 
 #[test]

@@ -161,13 +161,14 @@ macro_rules! fold_lanes {
     };
 }
 
-/// What cleans the registers that `vzeroupper` leaves alone.
+/// What cleans the registers that `vzeroupper` leaves alone. No wider than the ops, whose licence
+/// must not depend on it; it clears the whole register all the same.
 macro_rules! clean_registers {
     ($chains:tt) => {
         ""
     };
     ($chains:tt from 16) => {
-        "vpxord zmm16, zmm16, zmm16"
+        "vpxord \\v\\()16, \\v\\()16, \\v\\()16"
     };
 }
 

@@ -15,7 +15,8 @@ macro_rules! instruction_sets {
             /// All of them: of x86-64 and then of AArch64, families in order of their appearance.
             pub const ALL: &[Isa] = &[$(Isa::$variant),+];
 
-            /// The name as the Linux kernel writes it among the flags (`avx512f`).
+            /// The name as the Linux kernel writes it among the flags (`avx512f`), but `sse3`; in
+            /// the same style where the kernel has no word.
             pub fn name(self) -> &'static str {
                 match self { $(Isa::$variant => $name),+ }
             }
