@@ -19,7 +19,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.family_model_stepping: 6/1/1",
             "cpu.microcode: 0x1",
             "cpu.microarchitecture: SIMULATED wide core",
-            "cpu.isa: avx fma avx2 avx512f",
+            "cpu.isa: avx fma avx2 avx512f avx512cd avx512bw avx512vl",
             "cpu.cores: 2 packages, 112 cores, 224 CPUs (SMT 2)",
             "cpu.caches: L1d 48 KiB, L2 2 MiB, L3 105 MiB",
             "cpu.base_frequency: 2000000000 Hz",
