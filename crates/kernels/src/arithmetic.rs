@@ -36,8 +36,8 @@ pub struct Operands {
     pub(crate) moved: Constants,
 }
 
-/// Which part of a lane goes where in a permutation: 16-bit parts 1, 3, 0 and 2 take the places of 0
-/// to 3. Read as indices of 32-bit parts, the same bits exchange the two.
+/// Which part of a lane goes where in a permutation: 16-bit parts 1, 3, 0 and 2 take the places of
+/// 0 to 3. Read as indices of 32-bit parts, the same bits exchange the two.
 const INDICES: u64 = 0x0002_0000_0003_0001;
 
 /// The permutations above turn it into its complement, and back.
@@ -129,7 +129,8 @@ pub(crate) enum Arithmetic {
     /// 32-bit integers: plus the four products of unsigned bytes of the addend and signed bytes of
     /// the factor.
     DotBytes,
-    /// 64-bit integers: plus the low 52 bits of the product of the low 52 bits of factor and addend.
+    /// 64-bit integers: plus the low 52 bits of the product of the low 52 bits of factor and
+    /// addend.
     SumOfProducts52,
     /// 64-bit integers: times factor.
     Product,

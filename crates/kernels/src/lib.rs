@@ -15,13 +15,13 @@
 //!
 //! - *The answer.* Kernels take their constants from [`Operands`] instead of containing them. With
 //!   [`Operands::COUNTING`] the result of a stream is the number of its ops, or depends on each of
-//!   them; [`Runnable::verify`] compares. Ops that forget their numbers, such as moves, cannot tell:
-//!   there the answer has the trips of the loop, and the listing says what is in a trip. With
+//!   them; [`Runnable::verify`] compares. Ops that forget their numbers, such as moves, cannot
+//!   tell: there the answer has the trips of the loop, and the listing says what is in a trip. With
 //!   [`Operands::QUIET`] and [`Operands::TOGGLING`] the same code runs on data that changes no bit,
 //!   or as many as the op can change: power follows data, and so may the clock.
 //! - *The listing.* The tests of this crate disassemble each kernel and count: mnemonic, register
-//!   width, dependencies from op to op, instruction sets, alignment, and that nothing else is in the
-//!   loop.
+//!   width, dependencies from op to op, instruction sets, alignment, and that nothing else is in
+//!   the loop.
 //!
 //! # What is not here
 //!

@@ -382,9 +382,9 @@ macro_rules! first_register {
 /// The doc comment is the help of every row. `chains` are in the registers from 0 on, or `from`
 /// another one. `op` is an [`Arithmetic`] and the mnemonic that performs it, followed by the one of
 /// AArch64 where that differs; with `beside`, the ops are scalar and one vector instruction stands
-/// in each iteration beside them. A row is a class of registers, the name of the static, the id, and
-/// what it needs. Classes are `none`, `gpr`, and `clean` and `dirty` for scalar floating point with
-/// such upper halves; `sse`, `xmm`, `ymm` and `zmm` on x86-64; `neon` and `sve` on AArch64.
+/// in each iteration beside them. A row is a class of registers, the name of the static, the id,
+/// and what it needs. Classes are `none`, `gpr`, and `clean` and `dirty` for scalar floating point
+/// with such upper halves; `sse`, `xmm`, `ymm` and `zmm` on x86-64; `neon` and `sve` on AArch64.
 macro_rules! stream {
     (
         $(#[doc = $doc:literal])+

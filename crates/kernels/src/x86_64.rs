@@ -6,8 +6,8 @@
 //! the answer is then made of the start values; and an epilogue that folds every chain, and every
 //! lane of a vector, into `rax`. Only registers that a callee may overwrite are used.
 //!
-//! Within the text for the assembler, `\v` is the name of the vector registers, `\c` the number of a
-//! chain's register, and `\r` the name of a general purpose register.
+//! Within the text for the assembler, `\v` is the name of the vector registers, `\c` the number of
+//! a chain's register, and `\r` the name of a general purpose register.
 
 /// The mnemonic to use on this architecture: the first one.
 macro_rules! native {

@@ -91,8 +91,8 @@ stream! {
 
 // Twelve chains, for two a cycle at a latency of six cycles.
 stream! {
-    /// Independent dot products of bfloat16, added up in 32-bit floating point (`vdpbf16ps`): twelve
-    /// chains keep all multipliers busy.
+    /// Independent dot products of bfloat16, added up in 32-bit floating point (`vdpbf16ps`):
+    /// twelve chains keep all multipliers busy.
     title: "bfloat16 dot products, parallel",
     kind: Throughput, chains: 12, ops: 96,
     op: DotBrain "vdpbf16ps",
@@ -104,8 +104,8 @@ stream! {
 }
 
 stream! {
-    /// Dependent fused multiply-adds of 16-bit floating-point numbers (`vfmadd132ph`): each waits for
-    /// the one before it.
+    /// Dependent fused multiply-adds of 16-bit floating-point numbers (`vfmadd132ph`): each waits
+    /// for the one before it.
     title: "16-bit fused multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: FusedHalf "vfmadd132ph",

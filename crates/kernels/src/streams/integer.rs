@@ -105,8 +105,8 @@ stream! {
 
 // Ten chains cover two multiplies a cycle at a latency of five cycles.
 stream! {
-    /// Independent multiplications of signed 32-bit integers to 64 bits (`vpmuldq`): ten chains keep
-    /// all multipliers busy. A heavy load at its width, without floating point.
+    /// Independent multiplications of signed 32-bit integers to 64 bits (`vpmuldq`): ten chains
+    /// keep all multipliers busy. A heavy load at its width, without floating point.
     title: "integer multiplies, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: Product32 "vpmuldq",

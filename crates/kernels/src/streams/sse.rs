@@ -28,8 +28,8 @@ stream! {
 }
 
 stream! {
-    /// Independent additions of vectors of 64-bit floating-point numbers in the encoding of SSE: ten
-    /// chains keep all adders busy. The heaviest load without AVX in this table.
+    /// Independent additions of vectors of 64-bit floating-point numbers in the encoding of SSE:
+    /// ten chains keep all adders busy. The heaviest load without AVX in this table.
     title: "SSE2 floating-point adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: RealSum "addpd",
