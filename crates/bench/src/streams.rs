@@ -28,7 +28,7 @@ pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Lo
         None if machine.elsewhere.is_some() => allowed_elsewhere(machine, row)?,
         None => Body::Kernel(row.runnable()?, data.operands()),
     };
-    let saturates = row.kind == Kind::Throughput;
+    let saturates = matches!(row.kind, Kind::Throughput | Kind::Rename);
     Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, saturates, body })
 }
 

@@ -1,8 +1,9 @@
 //! The instruction streams: what a CPU is made to execute while somebody else looks at a clock.
 //!
 //! A stream is one loop of straight-line code. Its body repeats a single instruction a fixed number
-//! of times, and nothing but `dec` and a conditional jump surrounds it, so that the number of ops
-//! in an iteration is a fact of the machine code and not of a compiler's mood. Each stream is one
+//! of times (a few rows repeat three that belong together, or have one more beside them), and
+//! nothing but `dec` and a conditional jump surrounds it, so that the number of ops in an iteration
+//! is a fact of the machine code and not of a compiler's mood. Each stream is one
 //! [`StreamRow`], and [`streams::TABLE`] lists those that a user may ask for. The four of [`ruler`]
 //! are what the rig needs for itself: a clock, a witness for the clock, an empty call and a probe
 //! for shared cores.
@@ -13,12 +14,14 @@
 //! (invariant I9), and both look at the same bytes that are timed later:
 //!
 //! - *The answer.* Kernels take their constants from [`Operands`] instead of containing them. With
-//!   [`Operands::COUNTING`] the result of a stream is the number of its ops, or a power whose
-//!   exponent is that number; [`Runnable::verify`] compares. With [`Operands::QUIET`] and
-//!   [`Operands::TOGGLING`] the same code runs on data that changes no bit, or nearly all bits,
-//!   with every op: power follows data, and so may the clock.
+//!   [`Operands::COUNTING`] the result of a stream is the number of its ops, or depends on each of
+//!   them; [`Runnable::verify`] compares. Ops that forget their numbers, such as moves, cannot
+//!   tell: there the answer has the trips of the loop, and the listing says what is in a trip. With
+//!   [`Operands::QUIET`] and [`Operands::TOGGLING`] the same code runs on data that changes no bit,
+//!   or as many as the op can change: power follows data, and so may the clock.
 //! - *The listing.* The tests of this crate disassemble each kernel and count: mnemonic, register
-//!   width, dependencies from op to op, alignment, and that nothing else is in the loop.
+//!   width, dependencies from op to op, instruction sets, alignment, and that nothing else is in
+//!   the loop.
 //!
 //! # What is not here
 //!
@@ -29,7 +32,8 @@
 //!
 //! # Adding a stream
 //!
-//! One `stream!` in the family's file below `streams/`, and one line in [`streams::TABLE`].
+//! One `stream!` in the family's file below `streams/`, and one line in [`streams::TABLE`]. What a
+//! new kind of op computes is said in `arithmetic.rs`, once.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("cpudyno has instruction streams for x86-64 and AArch64 only");
@@ -40,6 +44,7 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
 mod x86_64;
+mod arithmetic;
 #[macro_use]
 mod stream;
 
@@ -48,4 +53,5 @@ mod listing;
 pub mod ruler;
 pub mod streams;
 
-pub use stream::{Data, Kind, Operands, Runnable, StreamRow, WrongAnswer};
+pub use arithmetic::Operands;
+pub use stream::{Beside, Data, Kind, Runnable, StreamRow, WrongAnswer};

@@ -3,11 +3,15 @@
 //! The bytes that are decoded here are the ones that are timed elsewhere, after assembler and
 //! linker, so what passes is a fact about the program and not about its source.
 
-use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register,
-};
+use std::iter;
 
+use iced_x86::{
+    CpuidFeature, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction,
+    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use model::Isa;
+
+use crate::arithmetic::Arithmetic;
 use crate::ruler::every_row;
 use crate::stream::KernelFn;
 use crate::{Kind, StreamRow, streams};
@@ -15,22 +19,42 @@ use crate::{Kind, StreamRow, streams};
 const CACHE_LINE: usize = 64;
 
 /// What a row says about its listing.
+#[derive(Clone)]
 struct Claim {
     mnemonic: &'static str,
+    followers: &'static [&'static str],
+    beside: Option<&'static str>,
+    masked: bool,
     kind: Kind,
     chains: usize,
     ops: usize,
-    width_bits: Option<u32>,
+    /// Of the registers that ops work on.
+    register_bits: u32,
+    /// Of the register that the instruction beside the ops works on.
+    beside_bits: Option<u32>,
+    /// The number of the first chain's register, where it is one of the numbered ones.
+    first_register: Option<u32>,
+    needs: &'static [Isa],
 }
 
 impl From<&StreamRow> for Claim {
     fn from(row: &StreamRow) -> Self {
+        let scalar_bits = if row.followers.is_empty() { 64 } else { 128 };
+        let op_bits = row.width_bits.filter(|_| row.beside.is_none());
+        let numbered = op_bits.is_some() || !row.followers.is_empty();
+        let vector_op = row.beside.map_or(row.arithmetic, |beside| beside.arithmetic);
         Claim {
             mnemonic: row.mnemonic,
+            followers: row.followers,
+            beside: row.beside.map(|beside| beside.mnemonic),
+            masked: vector_op == Arithmetic::Merge,
             kind: row.kind,
             chains: row.chains as usize,
             ops: row.ops_per_iteration as usize,
-            width_bits: row.width_bits,
+            register_bits: op_bits.unwrap_or(scalar_bits),
+            beside_bits: row.width_bits.filter(|_| row.beside.is_some()),
+            first_register: numbered.then_some(row.first_register),
+            needs: row.needs,
         }
     }
 }
@@ -92,66 +116,202 @@ fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     if !is_counter || jump.mnemonic() != Mnemonic::Jne {
         return Err("a loop that does not end with dec rdi and jnz".to_owned());
     }
-    if claim.width_bits.is_some() && !leaves_clean_registers(listing) {
-        return Err("no vzeroupper before the return".to_owned());
-    }
-    check_ops(ops, claim)?;
-    check_chains(ops, claim)
+    check_rights(listing, claim)?;
+    check_cleaning(listing, claim)?;
+    let is_beside = |one: &&Instruction| claim.beside == Some(&*name(one));
+    let (beside, ops): (Vec<_>, Vec<_>) = ops.iter().partition(is_beside);
+    check_beside(&beside, claim)?;
+    check_ops(&ops, claim, jump.ip())?;
+    check_chains(&ops, claim)?;
+    check_width(listing, claim)
 }
 
-fn leaves_clean_registers(listing: &[Instruction]) -> bool {
-    let before_return = listing.iter().nth_back(1);
-    before_return.is_some_and(|one| one.mnemonic() == Mnemonic::Vzeroupper)
+fn name(instruction: &Instruction) -> String {
+    format!("{:?}", instruction.mnemonic()).to_lowercase()
+}
+
+/// That all instructions belong to the sets which the row needs, or to those of every CPU.
+fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+    let needs = |isa: Isa| claim.needs.contains(&isa);
+    let has_avx = claim.needs.iter().any(|&isa| isa != Isa::Sse2);
+    let is_allowed = |feature: &CpuidFeature| match feature {
+        CpuidFeature::INTEL8086
+        | CpuidFeature::INTEL386
+        | CpuidFeature::X64
+        | CpuidFeature::PAUSE
+        | CpuidFeature::MULTIBYTENOP => true,
+        CpuidFeature::SSE | CpuidFeature::SSE2 => !claim.needs.is_empty(),
+        CpuidFeature::AVX => has_avx,
+        CpuidFeature::AVX2 => needs(Isa::Avx2) || needs(Isa::Avx512f),
+        CpuidFeature::FMA => needs(Isa::Fma),
+        CpuidFeature::AVX512F => needs(Isa::Avx512f),
+        CpuidFeature::AVX512CD => needs(Isa::Avx512cd),
+        CpuidFeature::AVX512BW => needs(Isa::Avx512bw),
+        CpuidFeature::AVX512VL => needs(Isa::Avx512vl),
+        CpuidFeature::AVX512_IFMA => needs(Isa::Avx512ifma),
+        CpuidFeature::AVX512_VNNI => needs(Isa::Avx512Vnni),
+        CpuidFeature::AVX512_BF16 => needs(Isa::Avx512Bf16),
+        CpuidFeature::AVX512_FP16 => needs(Isa::Avx512Fp16),
+        CpuidFeature::AVX_VNNI => needs(Isa::AvxVnni),
+        _ => false,
+    };
+    for one in listing {
+        if let Some(feature) = one.cpuid_features().iter().find(|feature| !is_allowed(feature)) {
+            return Err(format!("{} needs {feature:?}", name(one)));
+        }
+    }
+    Ok(())
+}
+
+/// That upper halves of registers are zero at the return, where something may have changed them.
+fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+    let is_legacy = |one: &Instruction| one.code().encoding() == EncodingKind::Legacy;
+    if listing.iter().all(is_legacy) {
+        return Ok(());
+    }
+    let [.., zeroing, vzeroupper, _] = listing else {
+        return Err("a kernel of less than three instructions".to_owned());
+    };
+    if vzeroupper.mnemonic() != Mnemonic::Vzeroupper {
+        return Err("no vzeroupper before the return".to_owned());
+    }
+    let reached = |register: Register| register.is_vector_register() && register.number() < 16;
+    let beyond: Vec<_> = listing
+        .iter()
+        .map(Instruction::op0_register)
+        .filter(|&register| register.is_vector_register() && !reached(register))
+        .map(Register::full_register)
+        .collect();
+    let zeroed = zeroing.op0_register().full_register();
+    let is_zeroing = zeroing.mnemonic() == Mnemonic::Vpxord && is_zero_idiom(zeroing);
+    if beyond.iter().all(|&register| is_zeroing && register == zeroed) {
+        Ok(())
+    } else {
+        Err(format!("a register beyond 15 is left as it is, claimed {:?}", claim.first_register))
+    }
+}
+
+/// That nothing around the loop is wider than what is in it: one wide instruction is enough for a
+/// CPU to lower its clock. Dirty upper halves are made on purpose.
+fn check_width(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
+    let widest = claim.register_bits.max(claim.beside_bits.unwrap_or(0)).max(128);
+    let is_wide = |register: Register| (register.size() * 8) as u32 > widest;
+    match listing.iter().find(|one| registers(one).any(is_wide)) {
+        Some(one) if claim.followers.is_empty() => {
+            Err(format!("{} is wider than {widest} bits", name(one)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn registers(instruction: &Instruction) -> impl Iterator<Item = Register> {
+    (0..instruction.op_count()).map(|number| instruction.op_register(number))
+}
+
+/// Whether all operands are one register.
+fn is_zero_idiom(instruction: &Instruction) -> bool {
+    registers(instruction).all(|register| register == instruction.op0_register())
+}
+
+/// That operands are registers of so many bits.
+fn check_registers(instruction: &Instruction, bits: u32) -> Result<(), String> {
+    for number in 0..instruction.op_count() {
+        if instruction.op_kind(number) != OpKind::Register {
+            return Err("an operand that is no register".to_owned());
+        }
+    }
+    for register in registers(instruction) {
+        let found = (register.size() * 8) as u32;
+        if found != bits {
+            return Err(format!("registers of {found} bits"));
+        }
+    }
+    Ok(())
+}
+
+/// The instruction beside the ops: one where it is claimed.
+fn check_beside(beside: &[&Instruction], claim: &Claim) -> Result<(), String> {
+    match (claim.beside, beside) {
+        (None, _) => Ok(()),
+        (Some(_), [one]) => {
+            check_registers(one, claim.beside_bits.unwrap_or(0))?;
+            check_mask(one, claim.masked)
+        }
+        (Some(mnemonic), several) => Err(format!("{} {mnemonic}, not one", several.len())),
+    }
+}
+
+fn check_mask(instruction: &Instruction, masked: bool) -> Result<(), String> {
+    if instruction.has_op_mask() == masked {
+        return Ok(());
+    }
+    Err(format!("{} {} a mask", name(instruction), if masked { "without" } else { "with" }))
 }
 
 /// The number of ops, that there is nothing else, and the registers that they work on.
-fn check_ops(ops: &[Instruction], claim: &Claim) -> Result<(), String> {
-    for op in ops {
-        let mnemonic = format!("{:?}", op.mnemonic()).to_lowercase();
-        if mnemonic != claim.mnemonic {
-            return Err(format!("{mnemonic} in the loop of {}", claim.mnemonic));
+fn check_ops(ops: &[&Instruction], claim: &Claim, end: u64) -> Result<(), String> {
+    let of_one_op = iter::once(&claim.mnemonic).chain(claim.followers);
+    for (one, &expected) in ops.iter().zip(of_one_op.cycle()) {
+        if name(one) != expected {
+            return Err(format!("{} in the loop of {}", name(one), claim.mnemonic));
         }
-        for number in 0..op.op_count() {
-            if op.op_kind(number) != OpKind::Register {
-                return Err("an operand that is no register".to_owned());
+        if one.flow_control() == FlowControl::ConditionalBranch {
+            if one.near_branch_target() <= end {
+                return Err("a branch that stays in the loop".to_owned());
             }
-            let bits = (op.op_register(number).size() * 8) as u32;
-            if bits != claim.width_bits.unwrap_or(64) {
-                return Err(format!("registers of {bits} bits"));
-            }
+            continue;
         }
+        check_registers(one, claim.register_bits)?;
+        check_mask(one, claim.masked && claim.beside.is_none())?;
     }
-    if ops.len() == claim.ops {
+    let per_op = 1 + claim.followers.len();
+    if ops.len() == claim.ops * per_op {
         Ok(())
-    } else {
+    } else if per_op == 1 {
         Err(format!("{} ops in the loop, {} claimed", ops.len(), claim.ops))
+    } else {
+        Err(format!("{} instructions, {} ops of {per_op} claimed", ops.len(), claim.ops))
     }
 }
 
-/// The number of chains, and that each op waits for the former one of its chain and for no other.
-fn check_chains(ops: &[Instruction], claim: &Claim) -> Result<(), String> {
+/// The number of chains, and that each op waits for the former one of its chain and for no other;
+/// or for none at all, where it is done when it is renamed.
+fn check_chains(instructions: &[&Instruction], claim: &Claim) -> Result<(), String> {
     if claim.kind == Kind::Spin {
         return Ok(());
     }
+    let ops: Vec<_> = instructions.chunks(1 + claim.followers.len()).collect();
     let mut factory = InstructionInfoFactory::new();
-    let mut destinations: Vec<_> = ops.iter().map(Instruction::op0_register).collect();
+    let mut destinations: Vec<_> = ops.iter().map(|op| op[0].op0_register()).collect();
     destinations.sort();
     destinations.dedup();
     if destinations.len() != claim.chains {
         return Err(format!("{} chains, {} claimed", destinations.len(), claim.chains));
     }
-    for (number, op) in ops.iter().enumerate() {
+    if let Some(first) = claim.first_register
+        && !destinations.iter().zip(first..).all(|(one, number)| one.number() == number as usize)
+    {
+        return Err(format!("chains that are not in the registers from {first} on"));
+    }
+    for (number, &op) in ops.iter().enumerate() {
+        let (op, followers) = (op[0], &op[1..]);
+        let own = op.op0_register();
+        if claim.kind == Kind::Rename && is_zero_idiom(op) {
+            continue;
+        }
         let info = factory.info(op);
         let is_read = |access| matches!(access, OpAccess::Read | OpAccess::ReadWrite);
         let operands = (0..op.op_count()).filter(|&number| is_read(info.op_access(number)));
         let read: Vec<_> = operands.map(|number| op.op_register(number)).collect();
         let waits_for: Vec<_> = destinations.iter().filter(|one| read.contains(one)).collect();
-        if waits_for != [&op.op0_register()] {
+        if waits_for != [&own] || claim.kind == Kind::Rename {
             return Err(format!("op {number} does not continue its own chain alone"));
         }
+        if followers.first().is_some_and(|one| one.op0_register() != own) {
+            return Err(format!("what follows op {number} does not look at it"));
+        }
         // Chains take turns: no two ops of one chain are closer than the number of chains.
-        if number >= claim.chains && ops[number - claim.chains].op0_register() != op.op0_register()
-        {
+        if number >= claim.chains && ops[number - claim.chains][0].op0_register() != own {
             return Err(format!("op {number} is out of turn"));
         }
     }
@@ -178,18 +338,65 @@ fn a_wrong_row_does_not_pass() {
     let fma = &streams::fma::AVX512_FMA_T;
     assert_eq!(wrong(fma, |claim| claim.ops = 99), "100 ops in the loop, 99 claimed");
     assert_eq!(wrong(fma, |claim| claim.chains = 1), "10 chains, 1 claimed");
-    assert_eq!(wrong(fma, |claim| claim.width_bits = Some(256)), "registers of 512 bits");
+    assert_eq!(wrong(fma, |claim| claim.register_bits = 256), "registers of 512 bits");
+    assert_eq!(wrong(fma, |claim| claim.needs = &[Isa::Avx]), "vbroadcastsd needs AVX512F");
     let serial = &streams::fma::AVX512_FMA;
     assert_eq!(wrong(serial, |claim| claim.chains = 10), "1 chains, 10 claimed");
     let mnemonic = wrong(serial, |claim| claim.mnemonic = "vmulpd");
     assert_eq!(mnemonic, "vfmadd132pd in the loop of vmulpd");
     let null = wrong(serial, |claim| claim.kind = Kind::Null);
     assert_eq!(null, "a null kernel that does something");
+    let vex = &streams::dot::AVX128_VNNI_VEX;
+    assert_eq!(wrong(vex, |claim| claim.needs = &[Isa::Avx512f]), "vpdpbusd needs AVX_VNNI");
+    let sixteen = &streams::integer::AVX128_IADD16;
+    let register = wrong(sixteen, |claim| claim.first_register = Some(0));
+    assert_eq!(register, "chains that are not in the registers from 0 on");
+    let zero = &streams::moves::AVX256_XOR_ZERO;
+    assert_eq!(wrong(zero, |claim| claim.chains = 10), "1 chains, 10 claimed");
+    let rename = wrong(serial, |claim| claim.kind = Kind::Rename);
+    assert_eq!(rename, "op 0 does not continue its own chain alone");
 }
+
+#[test]
+fn a_wrong_row_of_scalar_ops_does_not_pass() {
+    let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
+        let mut claim = Claim::from(row);
+        change(&mut claim);
+        check(&disassemble(row.entry), &claim).unwrap_err()
+    };
+    let merge = &streams::sparse::AVX256_MERGE_SPARSE;
+    assert_eq!(wrong(merge, |claim| claim.ops = 99), "100 ops in the loop, 99 claimed");
+    assert_eq!(wrong(merge, |claim| claim.masked = false), "vmovdqa32 with a mask");
+    assert_eq!(wrong(merge, |claim| claim.beside_bits = Some(512)), "registers of 256 bits");
+    assert_eq!(wrong(merge, |claim| claim.beside = Some("vmovdqa")), "0 vmovdqa, not one");
+    assert_eq!(wrong(merge, |claim| claim.beside = None), "vmovdqa32 in the loop of add");
+    let moved = &streams::sparse::AVX256_MOV_SPARSE;
+    assert_eq!(wrong(moved, |claim| claim.masked = true), "vmovdqa without a mask");
+    let dirty = &streams::float::UCOMIS_DIRTY;
+    assert_eq!(wrong(dirty, |claim| claim.ops = 99), "300 instructions, 99 ops of 3 claimed");
+    assert_eq!(wrong(dirty, |claim| claim.followers = &[]), "ucomisd in the loop of addsd");
+    let branch = wrong(dirty, |claim| claim.followers = &["ucomisd", "ja"]);
+    assert_eq!(branch, "jp in the loop of addsd");
+}
+
+/// A claim of scalar adds in one chain.
+const ADDS: Claim = Claim {
+    mnemonic: "add",
+    followers: &[],
+    beside: None,
+    masked: false,
+    kind: Kind::Latency,
+    chains: 1,
+    ops: 3,
+    register_bits: 64,
+    beside_bits: None,
+    first_register: None,
+    needs: &[],
+};
 
 /// Three additions of r11 to rax in a loop, assembled by hand, held against a claim of such adds.
 fn check_by_hand(bytes: &[u8], address: u64, ops: usize) -> Result<(), String> {
-    let claim = Claim { mnemonic: "add", kind: Kind::Latency, chains: 1, ops, width_bits: None };
+    let claim = Claim { ops, ..ADDS };
     check(&decode(bytes, address).ok_or("no return")?, &claim)
 }
 
@@ -239,8 +446,67 @@ fn chains_that_mix_are_refused() {
         kind: Kind::Throughput,
         chains: 2,
         ops: 2,
-        width_bits: Some(128),
+        register_bits: 128,
+        needs: &[Isa::Fma],
+        ..ADDS
     };
     let mixed = check(&listing, &claim);
     assert_eq!(mixed.unwrap_err(), "op 0 does not continue its own chain alone");
+}
+
+#[test]
+fn more_than_a_zero_idiom_is_refused() {
+    const XOR_WIDE: [u8; 4] = [0xC5, 0xFD, 0xEF, 0xC0]; // vpxor ymm0, ymm0, ymm0
+    // vpxor xmm0, xmm0, and a source of its own, in a loop; something behind it; vzeroupper; ret.
+    let kernel = |source: u8, behind: &[u8]| {
+        let bytes = [
+            &[0xC5, 0xF9, 0xEF, 0xC0 | source],
+            [0x48, 0xFF, 0xCF, 0x75, 0xF7].as_slice(),
+            behind,
+            &[0xC5, 0xF8, 0x77, 0xC3],
+        ];
+        decode(&bytes.concat(), 0).expect("there is a return")
+    };
+    let claim = Claim {
+        mnemonic: "vpxor",
+        kind: Kind::Rename,
+        ops: 1,
+        register_bits: 128,
+        first_register: Some(0),
+        needs: &[Isa::Avx],
+        ..ADDS
+    };
+    assert_eq!(check(&kernel(0, &[]), &claim), Ok(()));
+    let toggling = check(&kernel(1, &[]), &claim);
+    assert_eq!(toggling.unwrap_err(), "op 0 does not continue its own chain alone");
+    let claim = Claim { needs: &[Isa::Avx2], ..claim };
+    let wide = check(&kernel(0, &XOR_WIDE), &claim);
+    assert_eq!(wide.unwrap_err(), "vpxor is wider than 128 bits");
+}
+
+#[test]
+fn triples_that_are_none_are_refused() {
+    const ADD: [u8; 4] = [0xF2, 0x0F, 0x58, 0xC1]; // addsd xmm0, xmm1
+    const COMPARE: [u8; 4] = [0x66, 0x0F, 0x2E, 0xC1]; // ucomisd xmm0, xmm1
+    const COMPARE_OTHER: [u8; 4] = [0x66, 0x0F, 0x2E, 0xCA]; // ucomisd xmm1, xmm2
+    const OUT: [u8; 2] = [0x7A, 0x05]; // jp behind the loop
+    const ON: [u8; 2] = [0x7A, 0x00]; // jp to the next instruction
+    let checked = |compare: [u8; 4], branch: [u8; 2]| {
+        let end = [0x48, 0xFF, 0xCF, 0x75, 0xF1, 0xC3]; // dec rdi; jnz to the first byte; ret
+        let bytes = [ADD.as_slice(), &compare, &branch, &end].concat();
+        let claim = Claim {
+            mnemonic: "addsd",
+            followers: &["ucomisd", "jp"],
+            ops: 1,
+            register_bits: 128,
+            first_register: Some(0),
+            needs: &[Isa::Sse2],
+            ..ADDS
+        };
+        check(&decode(&bytes, 0).expect("there is a return"), &claim)
+    };
+    assert_eq!(checked(COMPARE, OUT), Ok(()));
+    assert_eq!(checked(COMPARE, ON).unwrap_err(), "a branch that stays in the loop");
+    let unrelated = checked(COMPARE_OTHER, OUT).unwrap_err();
+    assert_eq!(unrelated, "what follows op 0 does not look at it");
 }

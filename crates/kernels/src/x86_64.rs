@@ -5,6 +5,9 @@
 //! and start values loaded before the loop; a test that skips the loop for zero iterations, so that
 //! the answer is then made of the start values; and an epilogue that folds every chain, and every
 //! lane of a vector, into `rax`. Only registers that a callee may overwrite are used.
+//!
+//! Within the text for the assembler, `\v` is the name of the vector registers, `\c` the number of
+//! a chain's register, and `\r` the name of a general purpose register.
 
 /// The mnemonic to use on this architecture: the first one.
 macro_rules! native {
@@ -27,108 +30,245 @@ macro_rules! chain_list {
     (vector 1) => {
         "0"
     };
+    (vector 1 from 16) => {
+        "16"
+    };
     (vector 10) => {
         "0,1,2,3,4,5,6,7,8,9"
     };
-}
-
-/// What copies one 64-bit constant to all lanes; plain AVX for `xmm` and `ymm`.
-macro_rules! broadcast {
-    (xmm $number:literal $field:literal) => {
-        concat!("vmovddup xmm", $number, ", qword ptr [rsi + {", $field, "}]")
-    };
-    (ymm $number:literal $field:literal) => {
-        concat!("vbroadcastsd ymm", $number, ", qword ptr [rsi + {", $field, "}]")
-    };
-    (zmm $number:literal $field:literal) => {
-        concat!("vbroadcastsd zmm", $number, ", qword ptr [rsi + {", $field, "}]")
+    (vector 12) => {
+        "0,1,2,3,4,5,6,7,8,9,10,11"
     };
 }
 
-/// The operands of one op on chain `\c`, with the addend in 15 and the factor in 14.
-macro_rules! vector_op {
-    // 132 is the form that multiplies the destination and adds the middle operand: the product
-    // carries the chain, so the whole latency of the instruction is in its way.
-    (Real $mnemonic:tt $class:ident) => {
-        concat!(
-            $mnemonic,
-            " ",
-            stringify!($class),
-            "\\c, ",
-            vector_op!($class),
-            "15, ",
-            vector_op!($class),
-            "14"
-        )
-    };
-    (Sum $mnemonic:tt $class:ident) => {
-        concat!(
-            $mnemonic,
-            " ",
-            stringify!($class),
-            "\\c, ",
-            vector_op!($class),
-            "\\c, ",
-            vector_op!($class),
-            "15"
-        )
-    };
-    ($class:ident) => {
-        stringify!($class)
-    };
-}
-
-/// Adds two vectors of the arithmetic's kind.
-macro_rules! vector_add {
-    (Real) => {
-        "vaddpd "
-    };
+/// The operands of one op on chain `\c`, with the factor in 14 and the addend in 15.
+macro_rules! operands {
     (Sum) => {
-        "vpaddq "
+        "\\v\\c, \\v\\c, \\v\\()15"
+    };
+    (Shift32) => {
+        "\\v\\c, \\v\\c, \\v\\()15"
+    };
+    (Product32) => {
+        "\\v\\c, \\v\\c, \\v\\()14"
+    };
+    // The indices come first; the data carries the chain.
+    (Permutation32) => {
+        "\\v\\c, \\v\\()14, \\v\\c"
+    };
+    (Permutation16) => {
+        "\\v\\c, \\v\\()14, \\v\\c"
+    };
+    (LeadingZeros32) => {
+        "\\v\\c, \\v\\c"
+    };
+    (Zero) => {
+        "\\v\\c, \\v\\c, \\v\\c"
+    };
+    (Move) => {
+        "\\v\\c, \\v\\()15"
+    };
+    (Merge) => {
+        "\\v\\c {{k1}}, \\v\\()15"
+    };
+    // What multiplies and adds at once. Of the fused forms, 132 is the one that multiplies the
+    // destination and adds the middle operand: the product carries the chain, so the whole latency
+    // of the instruction is in its way.
+    ($other:ident) => {
+        "\\v\\c, \\v\\()15, \\v\\()14"
+    };
+}
+
+/// The operands of one op in the SSE encoding, whose destination is also the first source.
+macro_rules! sse_operands {
+    (ProductUnsigned32) => {
+        "xmm\\c, xmm14"
+    };
+    ($other:ident) => {
+        "xmm\\c, xmm15"
+    };
+}
+
+/// What an arithmetic needs beside its constants before the loop.
+macro_rules! prepare {
+    // Parts with an even number.
+    (Merge) => {
+        "mov eax, 0x5555\nkmovw k1, eax"
+    };
+    ($other:ident) => {
+        ""
+    };
+}
+
+/// What copies a 64-bit constant to all lanes; plain AVX for `xmm` and `ymm`.
+macro_rules! broadcast {
+    (xmm) => {
+        "vmovddup"
+    };
+    ($wider:ident) => {
+        "vbroadcastsd"
+    };
+}
+
+/// What adds two vectors for the answer: floating-point numbers where they count, else bits.
+macro_rules! add {
+    (Fused) => {
+        "addpd"
+    };
+    (RealSum) => {
+        "addpd"
+    };
+    ($other:ident) => {
+        "paddq"
+    };
+}
+
+/// What brings the last lane to `rax` as an integer.
+macro_rules! take {
+    (Fused) => {
+        "cvttsd2si"
+    };
+    (RealSum) => {
+        "cvttsd2si"
+    };
+    ($other:ident) => {
+        "movq"
     };
 }
 
 /// Adds the lanes of register 13 until one is left, in `xmm13`. Register 12 is scratch.
 macro_rules! fold_lanes {
-    (xmm $arithmetic:ident) => {
-        concat!(
-            "vunpckhpd xmm12, xmm13, xmm13\n",
-            vector_add!($arithmetic),
-            "xmm13, xmm13, xmm12"
-        )
+    (xmm $add:expr) => {
+        concat!("vunpckhpd xmm12, xmm13, xmm13\n", "v", $add, " xmm13, xmm13, xmm12")
     };
-    (ymm $arithmetic:ident) => {
+    (ymm $add:expr) => {
         concat!(
             "vextractf128 xmm12, ymm13, 1\n",
-            vector_add!($arithmetic),
-            "xmm13, xmm13, xmm12\n",
-            fold_lanes!(xmm $arithmetic)
+            "v",
+            $add,
+            " xmm13, xmm13, xmm12\n",
+            fold_lanes!(xmm $add)
         )
     };
-    (zmm $arithmetic:ident) => {
+    (zmm $add:expr) => {
         concat!(
             "vextractf64x4 ymm12, zmm13, 1\n",
-            vector_add!($arithmetic),
-            "ymm13, ymm13, ymm12\n",
-            fold_lanes!(ymm $arithmetic)
+            "v",
+            $add,
+            " ymm13, ymm13, ymm12\n",
+            fold_lanes!(ymm $add)
         )
     };
 }
 
-/// Brings the last lane to `rax` as an integer.
-macro_rules! take_lane {
-    (Real) => {
-        "vcvttsd2si rax, xmm13"
+/// What cleans the registers that `vzeroupper` leaves alone. No wider than the ops, whose licence
+/// must not depend on it; it clears the whole register all the same.
+macro_rules! clean_registers {
+    ($chains:tt) => {
+        ""
     };
-    (Sum) => {
-        "vmovq rax, xmm13"
+    ($chains:tt from 16) => {
+        "vpxord \\v\\()16, \\v\\()16, \\v\\()16"
+    };
+}
+
+/// The frame of kernels with vector chains, around a loop of `$per_trip` vector ops. Its answer is
+/// in `rax` when `$after` has its turn.
+macro_rules! vector_kernel {
+    (
+        $class:ident $arithmetic:ident chains ($($chains:tt)+), ops $per_trip:tt,
+        before { $($before:expr),* } body { $($body:expr),+ } after { $($after:expr),* }
+        $($constant:ident = $value:expr),+
+    ) => {
+        #[unsafe(naked)]
+        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+            core::arch::naked_asm!(
+                ".p2align 6",
+                concat!(".irp v,", stringify!($class)),
+                concat!(broadcast!($class), " \\v\\()14, qword ptr [rsi + {factor}]"),
+                concat!(broadcast!($class), " \\v\\()15, qword ptr [rsi + {addend}]"),
+                concat!(".irp c,", chain_list!(vector $($chains)+)),
+                concat!(broadcast!($class), " \\v\\c, qword ptr [rsi + {start}]"),
+                ".endr",
+                prepare!($arithmetic),
+                $($before,)*
+                "mov rdx, rdi",
+                "test rdi, rdi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                $($body,)+
+                "dec rdi",
+                "jnz 2b",
+                "3:",
+                "vxorpd xmm13, xmm13, xmm13",
+                concat!(".irp c,", chain_list!(vector $($chains)+)),
+                concat!("v", add!($arithmetic), " \\v\\()13, \\v\\()13, \\v\\c"),
+                ".endr",
+                fold_lanes!($class add!($arithmetic)),
+                concat!("v", take!($arithmetic), " rax, xmm13"),
+                // All lanes hold the same number, so their sum over their count is that number.
+                "sar rax, {shift}",
+                // The trips, times the ops in each that the numbers do not tell.
+                "sub rdx, rdi",
+                "imul rdx, rdx, {untold}",
+                "add rax, rdx",
+                $($after,)*
+                clean_registers!($($chains)+),
+                // Without it, SSE code in the caller may pay for the dirty upper halves.
+                "vzeroupper",
+                "ret",
+                ".endr",
+                factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
+                addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
+                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+                untold = const $crate::arithmetic::Arithmetic::$arithmetic.untold($per_trip),
+                shift = const width_bits!($class).unwrap().trailing_zeros() - 6,
+                $($constant = const $value),+
+            )
+        }
+    };
+}
+
+/// The frame of kernels that add, compare and branch on scalar floating-point numbers. Their
+/// encoding keeps the upper halves of registers as it finds them: clean or dirty.
+macro_rules! compare_kernel {
+    ($ops:tt, $upper_halves:expr) => {
+        #[unsafe(naked)]
+        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+            core::arch::naked_asm!(
+                ".p2align 6",
+                $upper_halves,
+                "movsd xmm15, qword ptr [rsi + {addend}]",
+                "movsd xmm0, qword ptr [rsi + {start}]",
+                "test rdi, rdi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept {ops}",
+                "addsd xmm0, xmm15",
+                "ucomisd xmm0, xmm15",
+                // Taken where one of the two is no number: never.
+                "jp 3f",
+                ".endr",
+                "dec rdi",
+                "jnz 2b",
+                "3:",
+                "cvttsd2si rax, xmm0",
+                "vzeroupper",
+                "ret",
+                addend = const $crate::arithmetic::Arithmetic::RealSum.addend_offset(),
+                start = const $crate::arithmetic::Arithmetic::RealSum.start_offset(),
+                ops = const $ops,
+            )
+        }
     };
 }
 
 /// One naked function called `kernel`.
 macro_rules! kernel {
     // The call alone.
-    (none Nothing $mnemonic:tt, chains $chains:tt, ops $ops:tt) => {
+    (none Nothing $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
         #[unsafe(naked)]
         unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
             core::arch::naked_asm!(".p2align 6", "xor eax, eax", "ret")
@@ -137,7 +277,7 @@ macro_rules! kernel {
 
     // An instruction without operands and without a result. The answer comes from the loop counter:
     // it proves the trips; that each trip holds `ops` instructions is what the listing proves.
-    (none Count $mnemonic:tt, chains $chains:tt, ops $ops:tt) => {
+    (none Count $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
         #[unsafe(naked)]
         unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
             core::arch::naked_asm!(
@@ -163,7 +303,7 @@ macro_rules! kernel {
 
     // General purpose registers. The second operand is a register, never an immediate: Golden Cove
     // executes additions of small constants at rename, where they take no cycle of the chain.
-    (gpr $arithmetic:ident $mnemonic:tt, chains $chains:tt, ops $ops:tt) => {
+    (gpr $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
         #[unsafe(naked)]
         unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
             core::arch::naked_asm!(
@@ -171,8 +311,6 @@ macro_rules! kernel {
                 "mov r11, [rsi + {operand}]",
                 concat!(".irp r,", chain_list!(gpr $chains)),
                 "mov \\r, [rsi + {start}]",
-                // A product must not begin with zero; a sum may.
-                "or \\r, {neutral}",
                 ".endr",
                 "test rdi, rdi",
                 "jz 3f",
@@ -193,25 +331,35 @@ macro_rules! kernel {
                 ".endr",
                 "mov rax, rsi",
                 "ret",
-                operand = const $crate::stream::Arithmetic::$arithmetic.operand_offset(),
-                start = const core::mem::offset_of!($crate::Operands, whole.start),
-                neutral = const $crate::stream::Arithmetic::$arithmetic.neutral(),
+                operand = const $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
+                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+                neutral = const $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
                 rounds = const $crate::stream::rounds($ops, $chains),
             )
         }
     };
 
-    // Vectors of 64-bit lanes. The sum of floating point and of integers share one frame, so both
-    // load a factor; integers have no use for it.
-    ($class:ident $arithmetic:ident $mnemonic:tt, chains $chains:tt, ops $ops:tt) => {
+    (clean RealSum $mnemonic:tt, chains (1), ops $ops:tt, []) => {
+        compare_kernel!($ops, "vzeroupper");
+    };
+    (dirty RealSum $mnemonic:tt, chains (1), ops $ops:tt, []) => {
+        compare_kernel!($ops, "vcmptrueps ymm0, ymm0, ymm0\nvcmptrueps ymm15, ymm15, ymm15");
+    };
+
+    // Vectors of 64-bit lanes in the SSE encoding.
+    (sse $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
         #[unsafe(naked)]
         unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
             core::arch::naked_asm!(
                 ".p2align 6",
-                broadcast!($class "14" "factor"),
-                broadcast!($class "15" "addend"),
+                "movsd xmm14, qword ptr [rsi + {factor}]",
+                "movsd xmm15, qword ptr [rsi + {addend}]",
+                "movsd xmm0, qword ptr [rsi + {start}]",
+                ".irp c,14,15,0",
+                "unpcklpd xmm\\c, xmm\\c",
+                ".endr",
                 concat!(".irp c,", chain_list!(vector $chains)),
-                broadcast!($class "\\c" "start"),
+                "movapd xmm\\c, xmm0",
                 ".endr",
                 "test rdi, rdi",
                 "jz 3f",
@@ -219,35 +367,70 @@ macro_rules! kernel {
                 "2:",
                 ".rept {rounds}",
                 concat!(".irp c,", chain_list!(vector $chains)),
-                vector_op!($arithmetic $mnemonic $class),
+                concat!($mnemonic, " ", sse_operands!($arithmetic)),
                 ".endr",
                 ".endr",
                 "dec rdi",
                 "jnz 2b",
                 "3:",
-                "vxorpd xmm13, xmm13, xmm13",
+                "xorpd xmm13, xmm13",
                 concat!(".irp c,", chain_list!(vector $chains)),
-                concat!(
-                    vector_add!($arithmetic), stringify!($class), "13, ",
-                    stringify!($class), "13, ", stringify!($class), "\\c"
-                ),
+                concat!(add!($arithmetic), " xmm13, xmm\\c"),
                 ".endr",
-                fold_lanes!($class $arithmetic),
-                take_lane!($arithmetic),
-                // All lanes hold the same number, so their sum over their count is that number.
-                "sar rax, {shift}",
-                // Without it, SSE code in the caller may pay for the dirty upper halves.
-                "vzeroupper",
+                "movapd xmm12, xmm13",
+                "unpckhpd xmm12, xmm12",
+                concat!(add!($arithmetic), " xmm13, xmm12"),
+                concat!(take!($arithmetic), " rax, xmm13"),
+                // Both lanes hold the same number, so half their sum is that number.
+                "sar rax, 1",
                 "ret",
-                factor = const $crate::stream::Arithmetic::$arithmetic.constants_offset()
-                    + core::mem::offset_of!($crate::stream::Constants<u64>, factor),
-                addend = const $crate::stream::Arithmetic::$arithmetic.constants_offset()
-                    + core::mem::offset_of!($crate::stream::Constants<u64>, addend),
-                start = const $crate::stream::Arithmetic::$arithmetic.constants_offset()
-                    + core::mem::offset_of!($crate::stream::Constants<u64>, start),
+                factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
+                addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
+                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
                 rounds = const $crate::stream::rounds($ops, $chains),
-                shift = const width_bits!($class).unwrap().trailing_zeros() - 6,
             )
+        }
+    };
+
+    // Vectors of 64-bit lanes.
+    (
+        $class:ident $arithmetic:ident $mnemonic:tt,
+        chains ($chains:tt $($from:tt)*), ops $ops:tt, []
+    ) => {
+        vector_kernel! {
+            $class $arithmetic chains ($chains $($from)*), ops $ops,
+            before {}
+            body {
+                ".rept {rounds}",
+                concat!(".irp c,", chain_list!(vector $chains $($from)*)),
+                concat!($mnemonic, " ", operands!($arithmetic)),
+                ".endr",
+                ".endr"
+            }
+            after {}
+            rounds = $crate::stream::rounds($ops, $chains)
+        }
+    };
+
+    // Scalar ops, and one vector instruction beside them in each iteration.
+    (
+        $class:ident Sum $mnemonic:tt, chains (1), ops $ops:tt, [$arithmetic:ident $simd:literal]
+    ) => {
+        vector_kernel! {
+            $class $arithmetic chains (1), ops 1,
+            before { "mov r11, [rsi + {operand}]", "mov r8, [rsi + {first}]" }
+            body {
+                ".irp c,0",
+                concat!($simd, " ", operands!($arithmetic)),
+                ".endr",
+                ".rept {ops}",
+                concat!($mnemonic, " r8, r11"),
+                ".endr"
+            }
+            after { "add rax, r8" }
+            operand = $crate::arithmetic::Arithmetic::Sum.operand_offset(),
+            first = $crate::arithmetic::Arithmetic::Sum.start_offset(),
+            ops = $ops
         }
     };
 }

@@ -95,7 +95,7 @@ pub fn measure(
     let stamp_clock = clock::calibrate(machine)?;
     let mut executor = executor(machine, &stamp_clock, stop)?;
 
-    let all = kernels::streams::TABLE;
+    let all = kernels::streams::SHEET;
     let rows = request.streams.clone().unwrap_or_else(|| all.to_vec());
     let planning = Planning { machine, topology: &topology, placement: &placement, streams: &rows };
     let program = Program::new(&planning, request.budget)?;

@@ -5,7 +5,7 @@ stream! {
     /// but most of the time they wait: a medium load at its width.
     title: "fused multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
-    op: Real "vfmadd132pd",
+    op: Fused "vfmadd132pd",
     rows: {
         xmm AVX128_FMA = "avx128_fma" needs [Fma],
         ymm AVX256_FMA = "avx256_fma" needs [Fma],
@@ -20,7 +20,7 @@ stream! {
     /// heaviest load at its width, and the one for which CPUs lower their clock the most.
     title: "fused multiply-adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
-    op: Real "vfmadd132pd",
+    op: Fused "vfmadd132pd",
     rows: {
         xmm AVX128_FMA_T = "avx128_fma_t" needs [Fma],
         ymm AVX256_FMA_T = "avx256_fma_t" needs [Fma],

@@ -49,7 +49,7 @@ const NOT_HERE: &str = "pause_only";
 
 fn phases(row: &StreamRow) -> Vec<Phase> {
     match row.kind {
-        Kind::Throughput => protocol::saturating(),
+        Kind::Throughput | Kind::Rename => protocol::saturating(),
         Kind::Latency | Kind::Spin | Kind::Null => protocol::serial(),
     }
 }

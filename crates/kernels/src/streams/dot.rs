@@ -1,0 +1,130 @@
+//! Vector streams for the numbers of neural networks and of cryptography: dot products of bytes and
+//! of bfloat16, 16-bit floating point, products of 52-bit integers.
+
+stream! {
+    /// Dependent dot products of bytes, added up in 32 bits (`vpdpbusd`): each waits for the sum of
+    /// the one before it.
+    title: "byte dot products, serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotBytes "vpdpbusd",
+    rows: {
+        xmm AVX128_VNNI = "avx128_vnni" needs [Avx512f, Avx512vl, Avx512Vnni],
+        ymm AVX256_VNNI = "avx256_vnni" needs [Avx512f, Avx512vl, Avx512Vnni],
+        zmm AVX512_VNNI = "avx512_vnni" needs [Avx512f, Avx512Vnni],
+    }
+}
+
+stream! {
+    /// Independent dot products of bytes, added up in 32 bits (`vpdpbusd`): ten chains keep all
+    /// multipliers busy.
+    title: "byte dot products, parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotBytes "vpdpbusd",
+    rows: {
+        xmm AVX128_VNNI_T = "avx128_vnni_t" needs [Avx512f, Avx512vl, Avx512Vnni],
+        ymm AVX256_VNNI_T = "avx256_vnni_t" needs [Avx512f, Avx512vl, Avx512Vnni],
+        zmm AVX512_VNNI_T = "avx512_vnni_t" needs [Avx512f, Avx512Vnni],
+    }
+}
+
+stream! {
+    /// Dependent dot products of bytes in the encoding of AVX-VNNI, for CPUs without AVX-512.
+    title: "byte dot products (AVX-VNNI), serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotBytes "{{vex}} vpdpbusd",
+    rows: {
+        xmm AVX128_VNNI_VEX = "avx128_vnni_vex" needs [Avx2, AvxVnni],
+        ymm AVX256_VNNI_VEX = "avx256_vnni_vex" needs [Avx2, AvxVnni],
+    }
+}
+
+stream! {
+    /// Independent dot products of bytes in the encoding of AVX-VNNI, for CPUs without AVX-512: ten
+    /// chains.
+    title: "byte dot products (AVX-VNNI), parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: DotBytes "{{vex}} vpdpbusd",
+    rows: {
+        xmm AVX128_VNNI_VEX_T = "avx128_vnni_vex_t" needs [Avx2, AvxVnni],
+        ymm AVX256_VNNI_VEX_T = "avx256_vnni_vex_t" needs [Avx2, AvxVnni],
+    }
+}
+
+stream! {
+    /// Dependent products of 52-bit integers, their low halves added up (`vpmadd52luq`): each waits
+    /// for the sum of the one before it.
+    title: "52-bit multiply-adds, serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: SumOfProducts52 "vpmadd52luq",
+    rows: {
+        xmm AVX128_IFMA = "avx128_ifma" needs [Avx512f, Avx512vl, Avx512ifma],
+        ymm AVX256_IFMA = "avx256_ifma" needs [Avx512f, Avx512vl, Avx512ifma],
+        zmm AVX512_IFMA = "avx512_ifma" needs [Avx512f, Avx512ifma],
+    }
+}
+
+stream! {
+    /// Independent products of 52-bit integers, their low halves added up (`vpmadd52luq`): ten
+    /// chains keep all multipliers busy.
+    title: "52-bit multiply-adds, parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: SumOfProducts52 "vpmadd52luq",
+    rows: {
+        xmm AVX128_IFMA_T = "avx128_ifma_t" needs [Avx512f, Avx512vl, Avx512ifma],
+        ymm AVX256_IFMA_T = "avx256_ifma_t" needs [Avx512f, Avx512vl, Avx512ifma],
+        zmm AVX512_IFMA_T = "avx512_ifma_t" needs [Avx512f, Avx512ifma],
+    }
+}
+
+stream! {
+    /// Dependent dot products of bfloat16, added up in 32-bit floating point (`vdpbf16ps`): each
+    /// waits for the sum of the one before it.
+    title: "bfloat16 dot products, serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: DotBrain "vdpbf16ps",
+    rows: {
+        xmm AVX128_BF16 = "avx128_bf16" needs [Avx512f, Avx512vl, Avx512Bf16],
+        ymm AVX256_BF16 = "avx256_bf16" needs [Avx512f, Avx512vl, Avx512Bf16],
+        zmm AVX512_BF16 = "avx512_bf16" needs [Avx512f, Avx512Bf16],
+    }
+}
+
+// Twelve chains, for two a cycle at a latency of six cycles.
+stream! {
+    /// Independent dot products of bfloat16, added up in 32-bit floating point (`vdpbf16ps`):
+    /// twelve chains keep all multipliers busy.
+    title: "bfloat16 dot products, parallel",
+    kind: Throughput, chains: 12, ops: 96,
+    op: DotBrain "vdpbf16ps",
+    rows: {
+        xmm AVX128_BF16_T = "avx128_bf16_t" needs [Avx512f, Avx512vl, Avx512Bf16],
+        ymm AVX256_BF16_T = "avx256_bf16_t" needs [Avx512f, Avx512vl, Avx512Bf16],
+        zmm AVX512_BF16_T = "avx512_bf16_t" needs [Avx512f, Avx512Bf16],
+    }
+}
+
+stream! {
+    /// Dependent fused multiply-adds of 16-bit floating-point numbers (`vfmadd132ph`): each waits
+    /// for the one before it.
+    title: "16-bit fused multiply-adds, serial",
+    kind: Latency, chains: 1, ops: 100,
+    op: FusedHalf "vfmadd132ph",
+    rows: {
+        xmm AVX128_FP16 = "avx128_fp16" needs [Avx512f, Avx512vl, Avx512Fp16],
+        ymm AVX256_FP16 = "avx256_fp16" needs [Avx512f, Avx512vl, Avx512Fp16],
+        zmm AVX512_FP16 = "avx512_fp16" needs [Avx512f, Avx512Fp16],
+    }
+}
+
+stream! {
+    /// Independent fused multiply-adds of 16-bit floating-point numbers (`vfmadd132ph`): ten chains
+    /// keep all multipliers busy.
+    title: "16-bit fused multiply-adds, parallel",
+    kind: Throughput, chains: 10, ops: 100,
+    op: FusedHalf "vfmadd132ph",
+    rows: {
+        xmm AVX128_FP16_T = "avx128_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],
+        ymm AVX256_FP16_T = "avx256_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],
+        zmm AVX512_FP16_T = "avx512_fp16_t" needs [Avx512f, Avx512Fp16],
+    }
+}
