@@ -59,7 +59,9 @@ fn machine_hint(error: &machine::Error) -> String {
         Capture { name, .. } if Path::new(name).exists() => {
             format!("a machine is the file of a capture; {WRITE}")
         }
-        BrokenCapture { name, line: 1, .. } if name.ends_with(".json") => {
+        BrokenCapture { name, line: 1, .. }
+            if Path::new(name).extension().is_some_and(|extension| extension == "json") =>
+        {
             format!("a record is no machine; `cpudyno show {name}` prints it")
         }
         BrokenCapture { .. } => format!("the file is no capture, or was changed; {WRITE}"),
