@@ -2,7 +2,6 @@
 
 use model::{Obstacle, Unavailable, Unit};
 
-use super::platform::not_offered;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, number, row, text};
@@ -47,7 +46,7 @@ fn preemption(machine: &Machine) -> Reading<String> {
             let value = parameters(&line).find_map(|word| word.strip_prefix("preempt="));
             value.map(shortened)
         });
-        return Ok(chosen.unwrap_or_else(|| "chosen at boot or later".into()));
+        return Ok(chosen.unwrap_or_else(|| "dynamic".into()));
     }
     if !version.starts_with('#') {
         let why = format!("`{path}` is no version as Linux writes it");
@@ -69,7 +68,10 @@ fn timer_hz(machine: &Machine) -> Reading<f64> {
     let path = format!("/boot/config-{release}");
     let configuration = machine.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ => not_offered(&format!("the kernel's configuration is not at `{path}`"), &path),
+        _ => {
+            let why = format!("the kernel's configuration is not at `{path}`");
+            Unavailable::new(Obstacle::Cpudyno, "timer", why)
+        }
     })?;
     let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let hertz = hertz.and_then(|text| text.trim().parse::<u32>().ok()).filter(|hertz| *hertz > 0);
