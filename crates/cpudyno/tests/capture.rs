@@ -79,10 +79,10 @@ fn what_is_no_machine_is_explained() {
         (
             "--machine",
             "missing",
-            "cannot read machine `missing`: No such file",
+            "cannot read machine `missing`: there is no such file",
             "machines: sim:1c, ",
         ),
-        ("--machine", "folder", "cannot read machine `folder`: is a directory", "--root folder"),
+        ("--machine", "folder", "cannot read machine `folder`: it is a folder", "--root folder"),
         (
             "--machine",
             "/dev/null",
@@ -92,7 +92,7 @@ fn what_is_no_machine_is_explained() {
         (
             "--machine",
             "vm-2c",
-            "cannot read machine `vm-2c`: No such file",
+            "cannot read machine `vm-2c`: there is no such file",
             "did you mean `sim:vm-2c`?",
         ),
         (
@@ -131,7 +131,7 @@ fn what_is_no_machine_is_explained() {
             "cannot use capture `empty`, line 1: expected `cpudyno-",
             "capture FILE",
         ),
-        ("--root", "missing", "cannot use folder `missing`: No such file", "--root DIR"),
+        ("--root", "missing", "cannot use folder `missing`: there is no such file", "--root DIR"),
         ("--root", "empty", "cannot use folder `empty`: it is no folder", "--root DIR"),
     ] {
         let finished = in_folder(folder.path(), &["info", option, name]);

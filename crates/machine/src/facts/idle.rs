@@ -19,7 +19,7 @@ use crate::text::first_number;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row("idle.driver", "Idle driver", |s| driver(s).map(text)),
-    row("idle.states", "Idle states, exit latency/residency",
+    row("idle.states", "Idle states (exit latency/residency)",
         |s| Ok(text(in_words(s.idle_states()?)))),
 ];
 

@@ -26,6 +26,7 @@ pub(crate) use self::frequency::{Policies, policies};
 pub(crate) use self::groups::{flag, register_of_all};
 pub(crate) use self::idle::idle_states;
 pub use self::isa::isa;
+pub(crate) use self::kernel::concerns_performance;
 pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::turbo_limits;

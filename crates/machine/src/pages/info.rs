@@ -2,7 +2,7 @@
 
 use model::page::{Block, Page, Table, Text, si};
 use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
-use model::{CpuSet, Unit};
+use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
 use crate::text::tally;
@@ -41,7 +41,7 @@ const NONE: &[&str] = &["none"];
 const GROUPS: &[&[Line]] = &[
     &[
         Of("CPU", &[piece("cpu.brand", "{}")]),
-        Of("Model", &[
+        Of("Type", &[
             piece("cpu.microarchitecture", "{}"),
             piece("cpu.family_model_stepping", "family/model/stepping {}"),
             piece("cpu.microcode", "microcode {}"),
@@ -67,8 +67,8 @@ const GROUPS: &[&[Line]] = &[
         ]),
         By(nodes),
         Of("Huge pages", &[
-            piece("memory.huge_pages", "{}"),
             piece("thp.enabled", "transparent: {}"),
+            piece("memory.huge_pages", "{}"),
         ]),
     ],
     &[
@@ -166,12 +166,19 @@ impl Piece {
     }
 }
 
-fn is_on_the_page(id: &str) -> bool {
-    let of = |line: &Line| match line {
-        Of(_, pieces) => pieces.iter().any(|piece| piece.id == id),
-        By(_) => false,
-    };
-    GROUPS.iter().copied().flatten().any(of)
+/// What the page misses: whole lines by their label, else the pieces by that of their fact.
+fn note_missing<'a>(absences: &mut Absences<'a>, record: &'a Record) {
+    for line in GROUPS.iter().copied().flatten() {
+        let Of(label, pieces) = line else { continue };
+        let facts: Vec<&Fact> = pieces.iter().filter_map(|piece| fact(record, piece.id)).collect();
+        let all = facts.iter().all(|fact| fact.value.value().is_none());
+        for fact in facts {
+            if let Known::No { unavailable } = &fact.value {
+                let name = if all { label } else { fact.label.as_str() };
+                absences.note(unavailable, name.to_lowercase());
+            }
+        }
+    }
 }
 
 /// What is missing on the page and can be helped, by what helps; all that is missing, by reason,
@@ -182,7 +189,7 @@ fn unknown(record: &Record, verbosity: u8) -> Vec<Block> {
         absences.note_facts(record, |_| true);
         absences.remarks()
     } else {
-        absences.note_facts(record, |fact| is_on_the_page(&fact.id));
+        note_missing(&mut absences, record);
         absences.remarks_by_remedy(match record.run.elsewhere {
             None => "`sudo cpudyno info`",
             Some(_) => "`sudo cpudyno capture FILE` over there",
@@ -276,7 +283,8 @@ fn cache_words(cache: &Cache) -> String {
 /// A family of instruction sets.
 struct Family {
     name: &'static str,
-    /// How the names of its members begin; the first family that fits has them.
+    /// How the names of its members begin; of several families that fit, the longest beginning
+    /// has them.
     starts: &'static [&'static str],
     /// What the name of the family says already.
     prefix: &'static str,
@@ -292,11 +300,11 @@ const fn family(
 
 const FAMILIES: &[Family] = &[
     family("SSE", "", &["mmx", "sse", "ssse"]),
+    family("AVX", "", &["avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"]),
     family("AVX-512", "avx512", &["avx512"]),
     family("AMX", "amx_", &["amx"]),
-    family("AVX", "", &["avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"]),
-    family("SVE and SME", "", &["sve", "sme"]),
     family("Neon", "", &["asimd", "neon", "fp16", "bf16", "i8mm"]),
+    family("SVE and SME", "", &["sve", "sme"]),
     family("Other sets", "", &[""]),
 ];
 
@@ -304,7 +312,11 @@ fn instruction_sets(record: &Record) -> Vec<(String, Text)> {
     let known = fact(record, "cpu.isa").filter(|fact| fact.value.value().is_some());
     let names = known.map_or(String::new(), |fact| value_text(&fact.value).text);
     let home = |name: &str| {
-        FAMILIES.iter().position(|family| family.starts.iter().any(|s| name.starts_with(s)))
+        let fit = |family: &Family| {
+            family.starts.iter().filter(|s| name.starts_with(**s)).map(|s| s.len()).max()
+        };
+        let fits = FAMILIES.iter().enumerate().filter_map(|(i, family)| Some((fit(family)?, i)));
+        fits.max().map(|(_, index)| index)
     };
     let line = |(index, family): (usize, &Family)| {
         let members: Vec<&str> = names
@@ -346,7 +358,7 @@ fn details(record: &Record) -> Vec<Block> {
     let names = ["node", "CPUs", "memory", "distances"];
     blocks.push(table("memory nodes; distances as the firmware states them", &names, nodes));
     blocks.push(Block::Heading("CPUs".to_owned()));
-    let names = ["CPUs", "package", "die", "module", "cores", "node", "kind", "last-level cache"];
+    let names = ["CPUs", "package", "die", "modules", "cores", "node", "kind", "last-level cache"];
     blocks.push(table("where each CPU sits, neighbours folded", &names, places(&topology.cpus)));
     without_empty_tables(blocks)
 }
@@ -413,10 +425,10 @@ fn node_row(node: &Node) -> Vec<Text> {
         .to_vec()
 }
 
-/// One row for CPUs that follow each other and differ in nothing but their core.
+/// One row for CPUs that follow each other and differ in nothing but their core and module.
 fn places(cpus: &[CpuPlace]) -> Vec<Vec<Text>> {
     let alike = |a: &CpuPlace, b: &CpuPlace| {
-        let key = |place: &CpuPlace| (place.package, place.die, place.module, place.node);
+        let key = |place: &CpuPlace| (place.package, place.die, place.node);
         key(a) == key(b)
             && a.kind == b.kind
             && a.last_level_cache == b.last_level_cache
@@ -429,17 +441,15 @@ fn place_row(places: &[CpuPlace]) -> Option<Vec<Text>> {
     let (first, last) = (places.first()?, places.last()?);
     let members: CpuSet = places.iter().map(|place| place.cpu).collect();
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
-    let cores = if first.core == last.core {
-        first.core.to_string()
-    } else {
-        format!("{}-{}", first.core, last.core)
+    let range = |first: String, last: String| {
+        if first == last { first } else { format!("{first}-{last}") }
     };
     let cells = [
         members.to_string(),
         first.package.to_string(),
         number(first.die),
-        number(first.module),
-        cores,
+        range(number(first.module), number(last.module)),
+        range(first.core.to_string(), last.core.to_string()),
         number(first.node),
         first.kind.clone().unwrap_or_else(|| "?".to_owned()),
         tally(first.last_level_cache.len(), "CPU"),
