@@ -66,12 +66,12 @@ fn timer_hz(machine: &Machine) -> Reading<f64> {
         return Err(Unavailable::new(Obstacle::Cpudyno, "timer", why));
     }
     let path = format!("/boot/config-{release}");
-    let configuration = machine.tree.read(&path).map_err(|error| match error.obstacle {
-        Obstacle::Permission => error,
-        _ => {
-            let why = format!("the kernel's configuration is not at `{path}`");
-            Unavailable::new(Obstacle::Cpudyno, "timer", why)
+    let configuration = machine.tree.read(&path).map_err(|error| {
+        if error.obstacle == Obstacle::Permission {
+            return error;
         }
+        let why = format!("the kernel's configuration is not at `{path}`");
+        Unavailable::new(Obstacle::Cpudyno, "timer", why)
     })?;
     let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let hertz = hertz.and_then(|text| text.trim().parse::<u32>().ok()).filter(|hertz| *hertz > 0);

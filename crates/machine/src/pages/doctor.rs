@@ -144,7 +144,7 @@ fn remark(facts: &[&Fact], reason: &Unavailable, group: &Group) -> Remark {
     for fact in facts {
         let Some(about) = about(&fact.id) else { continue };
         let it = if facts.len() == 1 { "it".to_owned() } else { format!("`{}`", fact.id) };
-        text += &format!(" Without {it}: {}.", about.without);
+        text.extend([" Without ", &it, ": ", about.without, "."]);
     }
     let names: Vec<String> =
         facts.iter().map(|fact| format!("{}, `{}`", fact.label, fact.id)).collect();
