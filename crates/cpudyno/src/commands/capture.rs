@@ -13,15 +13,12 @@ pub(super) fn run(machine: &Machine, args: &CaptureArgs) -> Result<ExitCode, Fai
     let to_stdout = args.file == Path::new("-");
     let sink = if to_stdout { None } else { Some(Sink::open(&args.file)?) };
     let text = recorded::capture(machine);
-    let place = match sink {
-        Some(sink) => {
-            sink.write(&text)?;
-            format!("`{}`", args.file.display())
-        }
-        None => {
-            output::data(&text)?;
-            "the capture".to_owned()
-        }
+    let place = if let Some(sink) = sink {
+        sink.write(&text)?;
+        format!("`{}`", args.file.display())
+    } else {
+        output::data(&text)?;
+        "the capture".to_owned()
     };
     let (bytes, lines) = (text.len(), text.lines().count());
     let simulated = if machine.simulated.is_some() { " of a SIMULATED machine" } else { "" };
