@@ -63,6 +63,52 @@ fn folders_are_machines_whose_files_are_known() {
     assert!(text.contains("\n/proc/sys/kernel/osrelease = 6.8.0-elsewhere\n"), "{text}");
 }
 
+/// Option and name, what the error begins with, what the hint has in it.
+const NO_MACHINES: &[(&str, &str, &str, &str)] = &[
+    (
+        "--machine",
+        "missing",
+        "cannot read machine `missing`: there is no such file",
+        "machines: sim:1c, ",
+    ),
+    ("--machine", "folder", "cannot read machine `folder`: it is a folder", "--root folder"),
+    ("--machine", "/dev/null", "cannot read machine `/dev/null`: it is no regular", "capture FILE"),
+    (
+        "--machine",
+        "vm-2c",
+        "cannot read machine `vm-2c`: there is no such file",
+        "did you mean `sim:vm-2c`?",
+    ),
+    ("--machine", "sim:vm2c", "cannot find simulated machine `vm2c`", "did you mean `sim:vm-2c`?"),
+    ("--machine", "cut", "cannot use capture `cut`, line ", "`cpudyno capture FILE` writes one"),
+    (
+        "--machine",
+        "newer",
+        "cannot use capture `newer`, line 1: this version reads",
+        "capture FILE",
+    ),
+    (
+        "--machine",
+        "record.json",
+        "cannot use capture `record.json`, line 1: expected `cpudyno-",
+        "`cpudyno show record.json`",
+    ),
+    (
+        "--machine",
+        "binary",
+        "cannot use capture `binary`, line 1: expected `cpudyno-",
+        "capture FILE",
+    ),
+    (
+        "--machine",
+        "empty",
+        "cannot use capture `empty`, line 1: expected `cpudyno-",
+        "capture FILE",
+    ),
+    ("--root", "missing", "cannot use folder `missing`: there is no such file", "--root DIR"),
+    ("--root", "empty", "cannot use folder `empty`: it is no folder", "--root DIR"),
+];
+
 #[test]
 fn what_is_no_machine_is_explained() {
     const USAGE: i32 = 2;
@@ -75,65 +121,7 @@ fn what_is_no_machine_is_explained() {
     write("binary", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
     write("empty", b"");
     fs::create_dir(folder.path().join("folder")).unwrap();
-    for (option, name, error, hint) in [
-        (
-            "--machine",
-            "missing",
-            "cannot read machine `missing`: there is no such file",
-            "machines: sim:1c, ",
-        ),
-        ("--machine", "folder", "cannot read machine `folder`: it is a folder", "--root folder"),
-        (
-            "--machine",
-            "/dev/null",
-            "cannot read machine `/dev/null`: it is no regular",
-            "capture FILE",
-        ),
-        (
-            "--machine",
-            "vm-2c",
-            "cannot read machine `vm-2c`: there is no such file",
-            "did you mean `sim:vm-2c`?",
-        ),
-        (
-            "--machine",
-            "sim:vm2c",
-            "cannot find simulated machine `vm2c`",
-            "did you mean `sim:vm-2c`?",
-        ),
-        (
-            "--machine",
-            "cut",
-            "cannot use capture `cut`, line ",
-            "`cpudyno capture FILE` writes one",
-        ),
-        (
-            "--machine",
-            "newer",
-            "cannot use capture `newer`, line 1: this version reads",
-            "capture FILE",
-        ),
-        (
-            "--machine",
-            "record.json",
-            "cannot use capture `record.json`, line 1: expected `cpudyno-",
-            "`cpudyno show record.json`",
-        ),
-        (
-            "--machine",
-            "binary",
-            "cannot use capture `binary`, line 1: expected `cpudyno-",
-            "capture FILE",
-        ),
-        (
-            "--machine",
-            "empty",
-            "cannot use capture `empty`, line 1: expected `cpudyno-",
-            "capture FILE",
-        ),
-        ("--root", "missing", "cannot use folder `missing`: there is no such file", "--root DIR"),
-        ("--root", "empty", "cannot use folder `empty`: it is no folder", "--root DIR"),
-    ] {
+    for &(option, name, error, hint) in NO_MACHINES {
         let finished = in_folder(folder.path(), &["info", option, name]);
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(USAGE), ""), "{finished:?}");
         let lines: Vec<&str> = finished.stderr.lines().collect();
