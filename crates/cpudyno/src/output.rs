@@ -83,7 +83,8 @@ impl Sink {
                 }
                 _ => code::USAGE,
             };
-            Failure::new(code, format!("cannot write `{}`: {error}", path.display()))
+            let why = sys::errno::words(&error);
+            Failure::new(code, format!("cannot write `{}`: {why}", path.display()))
                 .hint("name a file in a folder that you may write to")
         };
         let special = path.metadata().is_ok_and(|meta| !meta.is_file());

@@ -63,15 +63,20 @@ fn folders_are_machines_whose_files_are_known() {
     assert!(text.contains("\n/proc/sys/kernel/osrelease = 6.8.0-elsewhere\n"), "{text}");
 }
 
-/// Option and name of what is no machine, and how error and hint begin.
+/// Option and name, what the error begins with, what the hint has in it.
 const NO_MACHINES: &[(&str, &str, &str, &str)] = &[
-    ("--machine", "missing", "cannot read machine `missing`: No such file", "machines: sim:1c, "),
-    ("--machine", "folder", "cannot read machine `folder`: is a directory", "--root folder"),
+    (
+        "--machine",
+        "missing",
+        "cannot read machine `missing`: there is no such file",
+        "machines: sim:1c, ",
+    ),
+    ("--machine", "folder", "cannot read machine `folder`: it is a folder", "--root folder"),
     ("--machine", "/dev/null", "cannot read machine `/dev/null`: it is no regular", "capture FILE"),
     (
         "--machine",
         "vm-2c",
-        "cannot read machine `vm-2c`: No such file",
+        "cannot read machine `vm-2c`: there is no such file",
         "did you mean `sim:vm-2c`?",
     ),
     ("--machine", "sim:vm2c", "cannot find simulated machine `vm2c`", "did you mean `sim:vm-2c`?"),
@@ -100,7 +105,7 @@ const NO_MACHINES: &[(&str, &str, &str, &str)] = &[
         "cannot use capture `empty`, line 1: expected `cpudyno-",
         "capture FILE",
     ),
-    ("--root", "missing", "cannot use folder `missing`: No such file", "--root DIR"),
+    ("--root", "missing", "cannot use folder `missing`: there is no such file", "--root DIR"),
     ("--root", "empty", "cannot use folder `empty`: it is no folder", "--root DIR"),
 ];
 
@@ -116,7 +121,7 @@ fn what_is_no_machine_is_explained() {
     write("binary", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
     write("empty", b"");
     fs::create_dir(folder.path().join("folder")).unwrap();
-    for (option, name, error, hint) in NO_MACHINES {
+    for &(option, name, error, hint) in NO_MACHINES {
         let finished = in_folder(folder.path(), &["info", option, name]);
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(USAGE), ""), "{finished:?}");
         let lines: Vec<&str> = finished.stderr.lines().collect();

@@ -5,7 +5,9 @@ use model::{Obstacle, Unavailable};
 
 use crate::cgroup;
 use crate::facts::frequency::{folded_over_policies, gigahertz, no_cpufreq};
-use crate::facts::{flag, folded_over_cpus, idle, is_guest, online, register_of_all};
+use crate::facts::{
+    flag, folded_over_cpus, hidden_from_guest, idle, is_guest, online, register_of_all,
+};
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
@@ -110,7 +112,7 @@ fn no_such_setting(survey: &Survey<'_>, setting: &str) -> Unavailable {
     match folded_over_policies(survey, |policy| policy.read(survey, "scaling_driver")) {
         Ok(driver) => {
             let why = format!("the driver `{driver}` has no {setting}");
-            Unavailable::new(Obstacle::Permission, setting, why)
+            Unavailable::new(Obstacle::Hardware, setting, why)
         }
         Err(_) => no_cpufreq(survey),
     }
@@ -152,8 +154,10 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
     let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
     let degrees = hottest.ok_or_else(|| {
-        let hidden = if is_guest(machine) { "; hypervisors hide them from guests" } else { "" };
-        let why = format!("the kernel shows no temperature sensor{hidden}");
+        if is_guest(machine) {
+            return hidden_from_guest("temperature");
+        }
+        let why = "the kernel shows no temperature sensor";
         Unavailable::new(Obstacle::Hardware, "temperature", why)
     })?;
     Ok(text(format!("{degrees:.0} °C")))

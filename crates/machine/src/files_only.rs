@@ -15,11 +15,11 @@ use crate::registers::MsrFolder;
 /// The machine whose files lie below `folder`; the time and chance of its runs are `here`.
 pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machine, Error> {
     let refused = |why: String| Error::Folder { name: folder.display().to_string(), why };
-    let found = fs::metadata(folder).map_err(|error| refused(error.to_string()))?;
+    let found = fs::metadata(folder).map_err(|error| refused(sys::errno::words(&error)))?;
     if !found.is_dir() {
         return Err(refused("it is no folder".to_owned()));
     }
-    fs::read_dir(folder).map_err(|error| refused(error.to_string()))?;
+    fs::read_dir(folder).map_err(|error| refused(sys::errno::words(&error)))?;
     Ok(Machine {
         tree: Box::new(Folder::below(folder.to_owned())),
         cpuid: Box::new(FilesOnly),

@@ -8,9 +8,11 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use model::{CpuId, Obstacle, Unavailable};
 
+use crate::attempts::{Surroundings, no_msr_device};
 use crate::folder::Folder;
 use crate::ports::{Msr, Reading};
 
@@ -30,6 +32,8 @@ pub struct MsrFolder {
     place: Place,
     /// Whether a hypervisor is below, where that is known.
     guest: Option<bool>,
+    /// Why the machine at hand has no such devices.
+    missing: OnceLock<Unavailable>,
 }
 
 enum Place {
@@ -42,18 +46,26 @@ enum Place {
 impl MsrFolder {
     /// Register files in a folder that is laid out like `/dev/cpu`.
     pub fn new(path: impl Into<PathBuf>) -> MsrFolder {
-        MsrFolder { place: Place::Here(path.into()), guest: None }
+        MsrFolder { place: Place::Here(path.into()), guest: None, missing: OnceLock::new() }
     }
 
     /// The devices of the machine that this process runs on.
     pub(crate) fn real() -> MsrFolder {
         let guest = sys::cpuid::leaf(0x4000_0000, 0).is_some();
-        MsrFolder { place: Place::Here(DEV_CPU.into()), guest: Some(guest) }
+        MsrFolder {
+            place: Place::Here(DEV_CPU.into()),
+            guest: Some(guest),
+            missing: OnceLock::new(),
+        }
     }
 
     /// Regular files in `/dev/cpu` below a root.
     pub(crate) fn below(root: &Path) -> MsrFolder {
-        MsrFolder { place: Place::Below(Folder::below(root.to_owned())), guest: None }
+        MsrFolder {
+            place: Place::Below(Folder::below(root.to_owned())),
+            guest: None,
+            missing: OnceLock::new(),
+        }
     }
 
     /// The folder as it is called in reasons.
@@ -119,10 +131,17 @@ impl MsrFolder {
                 let why = "there are no files of registers below this folder";
                 Refusal { obstacle: Obstacle::Cpudyno, why: why.to_owned(), remedy: None }
             }
-            (_, Some(true)) => Refusal::permission(
-                format!("there is no `{path}`; guests often have none"),
-                "run `modprobe msr` as root",
-            ),
+            // The machine at hand is asked once why it has no such devices.
+            (_, Some(guest)) => {
+                let missing = self
+                    .missing
+                    .get_or_init(|| no_msr_device(&Surroundings { tree: &Folder::real(), guest }));
+                Refusal {
+                    obstacle: missing.obstacle,
+                    why: missing.why.clone(),
+                    remedy: missing.remedy.clone(),
+                }
+            }
             _ => Refusal::permission(
                 format!("there is no `{path}`: the kernel's module `msr` is not loaded"),
                 "run `modprobe msr` as root",
@@ -195,7 +214,7 @@ impl MsrFolder {
 struct Refusal {
     obstacle: Obstacle,
     why: String,
-    remedy: Option<&'static str>,
+    remedy: Option<String>,
 }
 
 impl Refusal {
@@ -204,14 +223,14 @@ impl Refusal {
     }
 
     fn permission(why: String, remedy: &'static str) -> Refusal {
-        Refusal { obstacle: Obstacle::Permission, why, remedy: Some(remedy) }
+        Refusal { obstacle: Obstacle::Permission, why, remedy: Some(remedy.to_owned()) }
     }
 
     fn of(&self, register: u32) -> Unavailable {
         Unavailable {
             what: format!("register {register:#x}"),
             why: self.why.clone(),
-            remedy: self.remedy.map(str::to_owned),
+            remedy: self.remedy.clone(),
             obstacle: self.obstacle,
         }
     }

@@ -43,6 +43,8 @@ pub enum Block {
     Heading(String),
     /// Label and value pairs in a box.
     Box(Vec<(String, Text)>),
+    /// Label and value pairs in groups, aligned over all of them: many facts on one screen.
+    Groups(Vec<Vec<(String, Text)>>),
     /// Running text.
     Paragraph(Text),
     /// Short sentences, one to a line.

@@ -20,11 +20,8 @@ fn block(block: &Block) -> String {
             format!("## {}\n\n{}\n", escape(text), escape(subtitle))
         }
         Block::Heading(text) => format!("### {}\n", escape(text)),
-        Block::Box(pairs) => {
-            let row = |(label, value): &(String, Text)| vec![label.as_str().into(), value.clone()];
-            let columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
-            pipes("", &columns, &pairs.iter().map(row).collect::<Vec<_>>())
-        }
+        Block::Box(pairs) => pair_table(pairs.iter()),
+        Block::Groups(groups) => pair_table(groups.iter().flatten()),
         Block::Paragraph(text) => format!("{}\n", toned(text)),
         Block::List(items) => items.iter().map(bullet).collect(),
         Block::Remarks(remarks) => remarks.iter().map(remark).collect(),
@@ -32,6 +29,12 @@ fn block(block: &Block) -> String {
         Block::Bars(bars) => bar_table(bars),
         Block::Lines(lines) => line_table(lines),
     }
+}
+
+fn pair_table<'a>(pairs: impl Iterator<Item = &'a (String, Text)>) -> String {
+    let row = |(label, value): &(String, Text)| vec![label.as_str().into(), value.clone()];
+    let columns = vec![(String::new(), Align::Left), (String::new(), Align::Left)];
+    pipes("", &columns, &pairs.map(row).collect::<Vec<_>>())
 }
 
 fn bullet(item: &Text) -> String {

@@ -71,6 +71,7 @@ fn block() -> impl Strategy<Value = Block> {
         (words(), words()).prop_map(|(text, subtitle)| Block::Title { text, subtitle }),
         words().prop_map(Block::Heading),
         vec((words(), toned()), 0..4).prop_map(Block::Box),
+        vec(vec((words(), toned()), 0..4), 0..3).prop_map(Block::Groups),
         toned().prop_map(Block::Paragraph),
         vec(toned(), 0..4).prop_map(Block::List),
         vec(remark(), 0..4).prop_map(Block::Remarks),

@@ -19,6 +19,7 @@ pub(crate) struct CaptureArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  cpudyno capture here.capture             what this machine answers
-  cpudyno info --machine here.capture      what `info` says of it, on any machine
-  cpudyno doctor --machine here.capture    what could be measured there, and what not";
+  cpudyno capture my.capture             what this machine answers
+  sudo cpudyno capture my.capture        the same with registers
+  cpudyno info --machine my.capture      what `info` says of it, on any machine
+  cpudyno doctor --machine my.capture    what could be measured there";

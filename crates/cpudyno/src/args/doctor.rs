@@ -8,16 +8,27 @@ use super::{BadValue, Look};
 /// Say what can be measured here, what not, why, and what helps.
 ///
 /// Three answers are kept apart: the hardware cannot, the kernel or hypervisor does not allow,
-/// cpudyno does not know how. Everything is tried, and nothing is changed.
+/// cpudyno does not know how. Everything is tried, and nothing is changed. Start here when a
+/// number is missing from `sheet` or `info`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
     /// End with exit code 1 unless these capabilities are there, such as msr,perf.
+    ///
+    /// The page has the id of every capability.
     #[arg(long, value_parser = capability, value_delimiter = ',', value_name = "IDS")]
     pub(crate) require: Vec<&'static str>,
 
     #[command(flatten)]
     pub(crate) look: Look,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno doctor                         this user, here
+  sudo cpudyno doctor                    what root could do
+  cpudyno doctor --require pmu,rdpmc     for scripts: exit code 1 without them
+  cpudyno doctor --machine my.capture    another machine, as it was recorded";
 
 fn capability(typed: &str) -> Result<&'static str, BadValue> {
     machine::doctor::ids().find(|id| *id == typed).ok_or_else(|| {
@@ -27,6 +38,7 @@ fn capability(typed: &str) -> Result<&'static str, BadValue> {
             Some(near) => format!("did you mean `{near}`? {list}"),
             None => list,
         };
-        BadValue::new("no such capability", hint)
+        let why = if typed.is_empty() { "an id is missing" } else { "no such capability" };
+        BadValue::new(why, hint)
     })
 }

@@ -30,7 +30,7 @@ use crate::output;
 /// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
 ///
 /// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
-/// is changed. Start with `cpudyno sheet`.
+/// is changed. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -38,10 +38,11 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Use this machine instead of the one that it runs on: the file of a capture, or `sim:2s-56c`.
+    /// Use this machine instead of the one at hand: the file of a capture, or `sim:2s-56c`.
     ///
-    /// A simulated machine is a description that answers like a machine would; everything printed
-    /// or recorded says SIMULATED.
+    /// `cpudyno capture FILE` writes a capture. A simulated machine is a description that answers
+    /// like a machine would; everything printed or recorded says SIMULATED. There are sim:1c,
+    /// sim:2s-56c and sim:vm-2c.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 

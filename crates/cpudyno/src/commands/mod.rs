@@ -46,6 +46,10 @@ fn machine(name: Option<&str>, root: Option<&Path>) -> Result<Machine, Failure> 
     machine.map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
 }
 
+fn is_json(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
 /// What helps when there is no machine of that name.
 fn machine_hint(error: &machine::Error) -> String {
     use machine::Error::{BrokenCapture, Capture, Folder, UnknownSimulation};
@@ -59,9 +63,7 @@ fn machine_hint(error: &machine::Error) -> String {
         Capture { name, .. } if Path::new(name).exists() => {
             format!("a machine is the file of a capture; {WRITE}")
         }
-        BrokenCapture { name, line: 1, .. }
-            if Path::new(name).extension().is_some_and(|extension| extension == "json") =>
-        {
+        BrokenCapture { name, line: 1, .. } if is_json(name) => {
             format!("a record is no machine; `cpudyno show {name}` prints it")
         }
         BrokenCapture { .. } => format!("the file is no capture, or was changed; {WRITE}"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use model::record::{Presentation, ReadError};
+use sys::errno::words;
 
 use super::{colour, render};
 use crate::args::ShowArgs;
@@ -13,7 +14,7 @@ use crate::output;
 
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let text = text(&args.file)?;
-    let record = model::record::read(&text).map_err(|error| refused(&args.file, &error))?;
+    let record = model::record::read(&text).map_err(|error| refused(&args.file, &text, &error))?;
     let stored = record.run.presentation;
     let presentation = Presentation {
         width: args.look.width.unwrap_or(stored.width),
@@ -33,13 +34,16 @@ fn text(file: &Path) -> Result<String, Failure> {
         std::fs::read_to_string(file)
     };
     read.map_err(|error| {
-        Failure::new(code::USAGE, format!("cannot read `{}`: {error}", file.display()))
+        Failure::new(code::USAGE, format!("cannot read `{}`: {}", file.display(), words(&error)))
             .hint("`cpudyno sheet --json FILE` writes a record")
     })
 }
 
-fn refused(file: &Path, error: &ReadError) -> Failure {
+fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
     let hint = match error {
+        _ if text.starts_with("cpudyno-capture") => {
+            "the file of a capture is a machine: `cpudyno info --machine FILE`"
+        }
         ReadError::OtherMajor(_) => "another version of cpudyno wrote it; read it with that one",
         ReadError::Json(_) | ReadError::Broken(_) | ReadError::Contradiction(_) => {
             "the file may be cut off; write it again: `cpudyno sheet --json FILE`"

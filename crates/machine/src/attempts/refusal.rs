@@ -5,6 +5,7 @@ use std::io;
 use model::{Obstacle, Unavailable};
 use sys::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOMEM, ENOSYS, ENXIO, EOPNOTSUPP, EPERM};
 
+use crate::facts::ON_THE_HOST;
 use crate::permits::Question;
 use crate::ports::Tree;
 use crate::text::{first_number, value_of};
@@ -154,7 +155,7 @@ fn isst(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
     }
     if here.guest {
         let why = format!("there is no `{path}`: hypervisors pass Speed Select to no guest");
-        return not_permitted(why, "run it on the host, or on bare metal");
+        return not_permitted(why, ON_THE_HOST);
     }
     not_permitted(
         format!("there is no `{path}`: no driver of Speed Select is loaded"),
@@ -341,7 +342,7 @@ fn uncore(
     let absent = error.kind() == io::ErrorKind::NotFound;
     if absent && here.guest {
         let why = format!("the hypervisor shows this guest no {subject}");
-        return not_permitted(why, "read it on the host, or measure on bare metal");
+        return not_permitted(why, ON_THE_HOST);
     }
     if absent {
         let why = format!("the kernel found no {subject}");

@@ -3,7 +3,7 @@
 use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
-use crate::facts::{first_cpu, is_guest};
+use crate::facts::{ON_THE_HOST, first_cpu, is_guest};
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -34,7 +34,7 @@ fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
     let why = format!("the kernel shows no idle states (driver: {driver})");
     Err(if is_guest(survey) {
         let why = format!("{why}: the hypervisor decides how deep this guest's CPUs sleep");
-        not_permitted(why, "read them on the host, or measure on bare metal")
+        not_permitted(why, ON_THE_HOST)
     } else {
         not_permitted(why, "boot without `cpuidle.off=1`, `idle=poll` and `nohlt`")
     })
@@ -77,7 +77,7 @@ fn thermal(survey: &Survey<'_>) -> Reading<String> {
 fn no_sensor(machine: &Machine) -> Unavailable {
     if is_guest(machine) {
         let why = "the hypervisor shows this guest no temperature sensor";
-        return not_permitted(why, "read it on the host, or measure on bare metal");
+        return not_permitted(why, ON_THE_HOST);
     }
     Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor")
         .with_remedy("`sudo modprobe coretemp` (Intel) or `sudo modprobe k10temp` (AMD)")

@@ -4,7 +4,7 @@ use model::{Obstacle, Unavailable};
 
 use super::{not_permitted, surroundings};
 use crate::attempts::no_msr_device;
-use crate::facts::{first_cpu, is_guest};
+use crate::facts::{ON_THE_HOST, first_cpu, is_guest};
 use crate::permits::Question;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -40,7 +40,7 @@ fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
         let why = "CPUID 6 announces no APERF/MPERF";
         return Err(if is_guest(survey) {
             let why = format!("{why}: the hypervisor hides the pair");
-            not_permitted(why, "measure on bare metal")
+            not_permitted(why, ON_THE_HOST)
         } else {
             Unavailable::new(Obstacle::Hardware, "", why)
         });

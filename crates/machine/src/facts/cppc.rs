@@ -10,7 +10,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use super::platform::{is_guest, not_offered};
+use super::platform::{hidden_from_guest, is_guest, not_offered};
 use super::topology::first_cpu;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -33,11 +33,7 @@ fn level(machine: &Machine, cpu: CpuId, file: &str) -> Reading<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/acpi_cppc/{file}");
     let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ if is_guest(machine) => {
-            let why = "the firmware states no performance levels; hypervisors hide them";
-            Unavailable::new(Obstacle::Permission, "performance levels", why)
-                .with_remedy("read it on the host")
-        }
+        _ if is_guest(machine) => hidden_from_guest("performance levels"),
         _ => not_offered("the firmware states no performance levels (ACPI `_CPC`)", &path),
     })?;
     let level = first_number(&path, &answer)?;

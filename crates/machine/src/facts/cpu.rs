@@ -261,16 +261,24 @@ fn core_types(survey: &Survey<'_>) -> Reading<String> {
         return cores;
     }
     let generation = microarchitecture(survey).unwrap_or_default();
-    let here = core_type(&generation, |leaf| survey.cpuid.leaf(leaf, 0)).ok_or_else(|| {
-        let why = "neither CPUID nor `/proc/cpuinfo` names types of cores: all CPUs are alike";
-        Unavailable::new(Obstacle::Hardware, "core types", why)
-    })?;
+    let Some(here) = core_type(&generation, |leaf| survey.cpuid.leaf(leaf, 0)) else {
+        return one_type(survey);
+    };
     if !are_mixed(|leaf| survey.cpuid.leaf(leaf, 0)) {
         return Ok(here);
     }
     let of = |cpu| core_type(&generation, |leaf| survey.cpuid.leaf_of(cpu, leaf, 0));
     let names: Vec<String> = topology::online(survey).iter().filter_map(of).collect();
     Ok(if names.is_empty() { here } else { folded(names.iter().map(String::as_str)) })
+}
+
+/// Where nobody names types.
+fn one_type(survey: &Survey<'_>) -> Reading<String> {
+    if topology::is_of_one_kind(survey) {
+        return Ok("one type".to_owned());
+    }
+    let why = "neither CPUID nor `/proc/cpuinfo` names types of cores";
+    Err(Unavailable::new(Obstacle::Hardware, "core types", why))
 }
 
 const CORE_TYPE: u32 = 0x1a;

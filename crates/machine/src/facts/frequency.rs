@@ -6,7 +6,7 @@ use model::record::FactValue;
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use super::platform::{is_guest, not_offered};
+use super::platform::{hidden_from_guest, is_guest, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
 use crate::ports::{Machine, Reading};
@@ -16,9 +16,9 @@ use crate::text::{first_number, folded};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("cpu.base_frequency", "Base frequency, as claimed", base),
-    row("cpu.max_frequency", "Highest frequency, as claimed", max),
-    row("cpu.min_frequency", "Lowest frequency, as claimed", min),
+    row("cpu.base_frequency", "Base frequency (claimed)", base),
+    row("cpu.max_frequency", "Highest frequency (claimed)", max),
+    row("cpu.min_frequency", "Lowest frequency (claimed)", min),
 ];
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -327,9 +327,7 @@ fn pstate_hertz(family: u32, value: u64) -> Option<f64> {
 
 pub(crate) fn no_cpufreq(machine: &Machine) -> Unavailable {
     if is_guest(machine) {
-        let why = "the kernel offers no cpufreq here; usual in guests";
-        Unavailable::new(Obstacle::Permission, "cpufreq", why)
-            .with_remedy("read it on the host, or measure on bare metal")
+        hidden_from_guest("cpufreq")
     } else {
         let why = "the kernel offers no cpufreq here: no driver is loaded";
         Unavailable::new(Obstacle::Permission, "cpufreq", why)

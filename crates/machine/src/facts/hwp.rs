@@ -13,7 +13,7 @@ use crate::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("turbo.hwp", "Hardware P-states, first CPUs", |s| hwp(s).map(text)),
+    row("turbo.hwp", "Hardware P-states (first CPUs)", |s| hwp(s).map(text)),
 ];
 
 const PM_ENABLE: u32 = 0x770;

@@ -9,7 +9,7 @@ use model::record::IdleState;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::groups::{Group, groups};
-use super::platform::is_guest;
+use super::platform::{hidden_from_guest, is_guest};
 use super::topology::online;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -19,7 +19,7 @@ use crate::text::first_number;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row("idle.driver", "Idle driver", |s| driver(s).map(text)),
-    row("idle.states", "Idle states, exit latency/residency",
+    row("idle.states", "Idle states (exit latency/residency)",
         |s| Ok(text(in_words(s.idle_states()?)))),
 ];
 
@@ -37,9 +37,7 @@ const SECONDS_MAX: f64 = 1000.0;
 fn no_idle(machine: &Machine) -> Unavailable {
     let what = "idle states";
     if is_guest(machine) {
-        let why = "the kernel shows no idle states here: the hypervisor chooses them";
-        return Unavailable::new(Obstacle::Permission, what, why)
-            .with_remedy("read it on the host");
+        return hidden_from_guest(what);
     }
     let why = "the kernel shows no idle states here: it has no driver for this CPU, or was booted \
                without (`idle=poll`, `cpuidle.off=1`)";

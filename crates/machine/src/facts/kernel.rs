@@ -2,7 +2,6 @@
 
 use model::{Obstacle, Unavailable, Unit};
 
-use super::platform::not_offered;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, number, row, text};
@@ -47,7 +46,7 @@ fn preemption(machine: &Machine) -> Reading<String> {
             let value = parameters(&line).find_map(|word| word.strip_prefix("preempt="));
             value.map(shortened)
         });
-        return Ok(chosen.unwrap_or_else(|| "chosen at boot or later".into()));
+        return Ok(chosen.unwrap_or_else(|| "dynamic".into()));
     }
     if !version.starts_with('#') {
         let why = format!("`{path}` is no version as Linux writes it");
@@ -67,9 +66,12 @@ fn timer_hz(machine: &Machine) -> Reading<f64> {
         return Err(Unavailable::new(Obstacle::Cpudyno, "timer", why));
     }
     let path = format!("/boot/config-{release}");
-    let configuration = machine.tree.read(&path).map_err(|error| match error.obstacle {
-        Obstacle::Permission => error,
-        _ => not_offered(&format!("the kernel's configuration is not at `{path}`"), &path),
+    let configuration = machine.tree.read(&path).map_err(|error| {
+        if error.obstacle == Obstacle::Permission {
+            return error;
+        }
+        let why = format!("the kernel's configuration is not at `{path}`");
+        Unavailable::new(Obstacle::Cpudyno, "timer", why)
     })?;
     let hertz = configuration.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="));
     let hertz = hertz.and_then(|text| text.trim().parse::<u32>().ok()).filter(|hertz| *hertz > 0);
@@ -86,18 +88,19 @@ fn timer_hz(machine: &Machine) -> Reading<f64> {
 /// The kernel's `Documentation/admin-guide/kernel-parameters.txt`.
 #[rustfmt::skip]
 const SHOWN: &[&str] = &[
-    "amd_iommu", "amd_prefcore", "amd_pstate", "amd_pstate.", "clearcpuid", "clocksource",
-    "cpufreq.", "cpuidle.", "default_hugepagesz", "gather_data_sampling", "hugepages",
-    "hugepagesz", "idle", "indirect_target_selection", "init_on_alloc", "init_on_free",
+    "acpi_cppc", "amd_iommu", "amd_prefcore", "amd_pstate", "amd_pstate.", "clearcpuid",
+    "clocksource", "cpufreq.", "cpuidle.", "default_hugepagesz", "gather_data_sampling", "hpet",
+    "hugepages", "hugepagesz", "idle", "indirect_target_selection", "init_on_alloc", "init_on_free",
     "intel_idle.", "intel_iommu", "intel_pstate", "iommu", "irqaffinity", "isolcpus", "kpti",
     "kvm.", "l1tf", "maxcpus", "mds", "mem", "mem_encrypt", "mitigations", "mmio_stale_data",
-    "nmi_watchdog", "nohlt", "nohz", "nohz_full", "nopcid", "nopti", "nosmt", "nosoftlockup",
-    "nospec_store_bypass_disable", "nospectre_v1", "nospectre_v2", "notsc", "nowatchdog",
-    "nr_cpus", "numa", "numa_balancing", "pcie_aspm", "preempt", "processor.", "psi", "pti",
-    "rcu_nocb_poll", "rcu_nocbs", "rcupdate.", "reg_file_data_sampling", "retbleed", "skew_tick",
-    "slub_debug", "smt", "spec_rstack_overflow", "spec_store_bypass_disable", "spectre_bhi",
-    "spectre_v2", "spectre_v2_user", "split_lock_detect", "srbds", "ssbd", "threadirqs",
-    "transparent_hugepage", "tsa", "tsc", "tsx", "tsx_async_abort", "vmscape", "workqueue.",
+    "nmi_watchdog", "no_timer_check", "nohlt", "nohz", "nohz_full", "nopcid", "nopti", "nosmt",
+    "nosoftlockup", "nospec_store_bypass_disable", "nospectre_v1", "nospectre_v2", "notsc",
+    "nowatchdog", "nox2apic", "noxsave", "nr_cpus", "numa", "numa_balancing", "pcie_aspm",
+    "possible_cpus", "preempt", "processor.", "psi", "pti", "rcu_nocb_poll", "rcu_nocbs",
+    "rcupdate.", "reg_file_data_sampling", "retbleed", "skew_tick", "slub_debug", "smt",
+    "spec_rstack_overflow", "spec_store_bypass_disable", "spectre_bhi", "spectre_v2",
+    "spectre_v2_user", "split_lock_detect", "srbds", "ssbd", "threadirqs", "transparent_hugepage",
+    "tsa", "tsc", "tsx", "tsx_async_abort", "vmscape", "watchdog", "workqueue.",
 ];
 
 /// The words for the kernel; those after `--` are for the first process.
@@ -105,7 +108,8 @@ fn parameters(command_line: &str) -> impl Iterator<Item = &str> {
     command_line.split_whitespace().take_while(|word| *word != "--")
 }
 
-fn is_shown(parameter: &str) -> bool {
+/// Whether a parameter is among those that change performance.
+pub(crate) fn concerns_performance(parameter: &str) -> bool {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
     // The kernel takes `-` and `_` for the same.
     let name = name.replace('-', "_");
@@ -126,7 +130,7 @@ fn command_line(machine: &Machine) -> Reading<String> {
     const SHOWN_MAX: usize = 40;
     let line = machine.tree.read("/proc/cmdline")?;
     let (shown, hidden): (Vec<&str>, Vec<&str>) =
-        parameters(&line).partition(|word| is_shown(word));
+        parameters(&line).partition(|word| concerns_performance(word));
     let hidden = hidden.len() + shown.len().saturating_sub(SHOWN_MAX);
     let shown: Vec<String> = shown.iter().take(SHOWN_MAX).map(|word| shortened(word)).collect();
     let others = match hidden {
@@ -211,10 +215,10 @@ mod tests {
     #[test]
     fn only_listed_parameters_are_shown() {
         for shown in ["isolcpus=1-3", "nosmt", "intel-idle.max_cstate=1", "kvm.nx_huge_pages=off"] {
-            assert!(is_shown(shown), "{shown}");
+            assert!(concerns_performance(shown), "{shown}");
         }
         for hidden in ["ip=10.0.0.1::host", "root=UUID=1", "idlehost=me", "kvmx", "intel_idlex=1"] {
-            assert!(!is_shown(hidden), "{hidden}");
+            assert!(!concerns_performance(hidden), "{hidden}");
         }
         let sorted = SHOWN.windows(2).filter(|pair| pair[0] >= pair[1]).collect::<Vec<_>>();
         assert!(sorted.is_empty(), "out of order: {sorted:?}");

@@ -14,6 +14,15 @@ pub(super) const ROWS: &[Row] = &[
     row("platform.firmware", "Firmware", |s| firmware(s).map(text)),
 ];
 
+/// What helps where a hypervisor stands in the way.
+pub(crate) const ON_THE_HOST: &str = "read it on the host, or measure on bare metal";
+
+/// An absence because the hypervisor keeps something from its guest.
+pub(crate) fn hidden_from_guest(what: &str) -> Unavailable {
+    let why = "the hypervisor does not show it to this guest";
+    Unavailable::new(Obstacle::Permission, what, why).with_remedy(ON_THE_HOST)
+}
+
 /// An absence because hardware or kernel do not offer it.
 pub(super) fn not_offered(why: &str, path: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)

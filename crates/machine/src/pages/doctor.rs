@@ -17,10 +17,7 @@ pub fn doctor(record: &Record, verbosity: u8) -> Page {
     }
     blocks.push(available(capabilities));
     for group in GROUPS {
-        let remarks: Vec<Remark> = missing(capabilities)
-            .filter(|(_, reason)| reason.obstacle == group.obstacle)
-            .map(|(fact, reason)| remark(fact, reason, group))
-            .collect();
+        let remarks = remarks(capabilities, group);
         if !remarks.is_empty() {
             blocks.push(Block::Heading(group.heading.into()));
             blocks.push(Block::Remarks(remarks));
@@ -128,13 +125,33 @@ fn available(capabilities: &[Fact]) -> Block {
     })
 }
 
-fn remark(fact: &Fact, reason: &Unavailable, group: &Group) -> Remark {
-    let without = about(&fact.id)
-        .map_or_else(String::new, |about| format!(" Without it: {}.", about.without));
+/// One remark per reason and remedy: what is missing for the same reason comes with it.
+fn remarks(capabilities: &[Fact], group: &Group) -> Vec<Remark> {
+    let mut reasons: Vec<(&Unavailable, Vec<&Fact>)> = Vec::new();
+    for (fact, reason) in missing(capabilities).filter(|(_, r)| r.obstacle == group.obstacle) {
+        let same =
+            |known: &Unavailable| (&known.why, &known.remedy) == (&reason.why, &reason.remedy);
+        match reasons.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, facts)) => facts.push(fact),
+            None => reasons.push((reason, vec![fact])),
+        }
+    }
+    reasons.into_iter().map(|(reason, facts)| remark(&facts, reason, group)).collect()
+}
+
+fn remark(facts: &[&Fact], reason: &Unavailable, group: &Group) -> Remark {
+    let mut text = format!("{}.", reason.why.trim_end_matches('.'));
+    for fact in facts {
+        let Some(about) = about(&fact.id) else { continue };
+        let it = if facts.len() == 1 { "it".to_owned() } else { format!("`{}`", fact.id) };
+        text.extend([" Without ", &it, ": ", about.without, "."]);
+    }
+    let names: Vec<String> =
+        facts.iter().map(|fact| format!("{}, `{}`", fact.label, fact.id)).collect();
     Remark {
         mark: Text::toned(group.mark, group.tone),
-        about: format!("{}, `{}`", fact.label, fact.id),
-        text: format!("{}.{without}", reason.why.trim_end_matches('.')),
+        about: names.join("; "),
+        text,
         remedy: reason.remedy.clone(),
     }
 }

@@ -1,121 +1,127 @@
 //! The machine in a form that a person reads in ten seconds.
 
-use model::CpuSet;
-use model::page::{Align, Block, Page, Table, Text, si};
+use model::page::{Block, Page, Table, Text, si};
 use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
-use model::{Unit, record::Topology};
+use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
 use crate::text::tally;
 
-/// A heading, and the facts and conditions below it. Those that a record does not have, or does not
-/// know, are left out.
-struct Group {
-    title: &'static str,
-    ids: &'static [&'static str],
-    /// What is not a fact of its own.
-    more: fn(&Record) -> Vec<(String, Text)>,
+/// A line of the page: facts that people read together.
+enum Line {
+    /// A label, and pieces with a comma between them; left out where none is known.
+    Of(&'static str, &'static [Piece]),
+    /// What is drawn from the topology, or folded by families.
+    By(fn(&Record) -> Vec<(String, Text)>),
 }
 
-const GROUPS: &[Group] = &[
-    Group {
-        title: "CPU",
-        ids: &[
-            "cpu.brand",
-            "cpu.microarchitecture",
-            "cpu.vendor",
-            "cpu.family_model_stepping",
-            "cpu.microcode",
-        ],
-        more: nothing,
-    },
-    Group {
-        title: "Topology",
-        ids: &[
-            "cpu.cores",
-            "cpu.core_types",
-            "cpu.kinds",
-            "cpu.dies",
-            "cpu.offline",
-            "cpu.isolated",
-            "cpus.usable",
-            "smt.control",
-            "cgroup.quota",
-        ],
-        more: nodes,
-    },
-    Group { title: "Caches", ids: &[], more: caches_in_brief },
-    Group {
-        title: "Memory",
-        ids: &["memory.total", "memory.limit", "memory.huge_pages", "thp.enabled"],
-        more: nothing,
-    },
-    Group {
-        title: "Frequency",
-        ids: &[
-            "cpufreq.driver",
-            "cpufreq.mode",
-            "cpufreq.governor",
-            "cpufreq.epp",
-            "cpufreq.epb",
-            "cpufreq.limits",
-            "cpufreq.boost",
-            "cpu.min_frequency",
-            "cpu.base_frequency",
-            "cpu.max_frequency",
-            "turbo.ratio_limits",
-            "turbo.hwp",
-            "cppc.performance",
-            "cppc.favoured_cores",
-            "uncore.limits",
-            "power.profile",
-        ],
-        more: nothing,
-    },
-    Group {
-        title: "Idle states",
-        ids: &["idle.driver", "idle.states", "idle.disabled"],
-        more: nothing,
-    },
-    Group { title: "Instruction sets", ids: &[], more: instruction_sets },
-    Group {
-        title: "Kernel and firmware",
-        ids: &[
-            "platform.virtualisation",
-            "platform.model",
-            "platform.firmware",
-            "kernel.release",
-            "kernel.command_line",
-            "kernel.preemption",
-            "kernel.timer",
-            "clocksource",
-            "cgroup.version",
-            "kernel.mitigations",
-        ],
-        more: nothing,
-    },
+/// A fact or condition within a line.
+struct Piece {
+    id: &'static str,
+    /// Words around the value, which stands for the braces.
+    words: &'static str,
+    /// Values that go without saying.
+    unless: &'static [&'static str],
+}
+
+const fn piece(id: &'static str, words: &'static str) -> Piece {
+    Piece { id, words, unless: &[] }
+}
+
+const fn unless(unless: &'static [&'static str], id: &'static str, words: &'static str) -> Piece {
+    Piece { id, words, unless }
+}
+
+use Line::{By, Of};
+
+const NONE: &[&str] = &["none"];
+
+/// The page in reading order; groups have an empty line between them.
+#[rustfmt::skip]
+const GROUPS: &[&[Line]] = &[
+    &[
+        Of("CPU", &[piece("cpu.brand", "{}")]),
+        Of("Type", &[
+            piece("cpu.microarchitecture", "{}"),
+            piece("cpu.family_model_stepping", "family/model/stepping {}"),
+            piece("cpu.microcode", "microcode {}"),
+        ]),
+        Of("Cores", &[
+            piece("cpu.cores", "{}"),
+            unless(&["one kind"], "cpu.kinds", "{}"),
+            unless(&["1 per package"], "cpu.dies", "dies: {}"),
+        ]),
+        Of("CPUs", &[
+            piece("cpus.usable", "{} usable"),
+            unless(NONE, "cpu.offline", "off: {}"),
+            unless(NONE, "cpu.isolated", "isolated: {}"),
+            unless(NONE, "cgroup.quota", "quota {}"),
+            unless(&["on", "notsupported", "notimplemented"], "smt.control", "SMT {}"),
+        ]),
+    ],
+    &[
+        By(caches),
+        Of("Memory", &[
+            piece("memory.total", "{}"),
+            unless(NONE, "memory.limit", "limit {}"),
+        ]),
+        By(nodes),
+        Of("Huge pages", &[
+            piece("thp.enabled", "transparent: {}"),
+            piece("memory.huge_pages", "{}"),
+        ]),
+    ],
+    &[
+        Of("Claimed clock", &[
+            piece("cpu.base_frequency", "base {}"),
+            piece("cpu.min_frequency", "lowest {}"),
+            piece("cpu.max_frequency", "highest {}"),
+        ]),
+        Of("Turbo limits", &[piece("turbo.ratio_limits", "{}")]),
+        Of("Favoured cores", &[piece("cppc.favoured_cores", "{}")]),
+        Of("Governor", &[
+            piece("cpufreq.governor", "{}"),
+            piece("cpufreq.driver", "driver {}"),
+            piece("cpufreq.mode", "{}"),
+            piece("cpufreq.limits", "{}"),
+            piece("cpufreq.boost", "boost {}"),
+            piece("cpufreq.epp", "energy preference {}"),
+            piece("cpufreq.epb", "energy bias {}"),
+        ]),
+        Of("Uncore", &[piece("uncore.limits", "{}")]),
+        Of("Idle states", &[
+            piece("idle.states", "{} (exit latency/residency)"),
+            piece("idle.driver", "driver {}"),
+            unless(NONE, "idle.disabled", "switched off: {}"),
+        ]),
+    ],
+    &[
+        By(instruction_sets),
+        Of("Not enabled", &[unless(NONE, "cpu.isa_not_enabled", "{}")]),
+    ],
+    &[
+        Of("Virtualisation", &[piece("platform.virtualisation", "{}")]),
+        Of("System", &[
+            piece("platform.model", "{}"),
+            piece("platform.firmware", "firmware {}"),
+        ]),
+        Of("Kernel", &[
+            piece("kernel.release", "{}"),
+            piece("kernel.preemption", "preemption {}"),
+            piece("kernel.timer", "timer {}"),
+            piece("clocksource", "clock source {}"),
+        ]),
+        Of("Parameters", &[piece("kernel.command_line", "{}")]),
+        Of("Security", &[piece("kernel.mitigations", "{}")]),
+    ],
 ];
 
 /// What the machine is. A verbosity of 1 and more adds every fact and condition.
 pub fn info(record: &Record, verbosity: u8) -> Page {
-    let mut blocks = vec![title(record)];
-    for group in GROUPS {
-        let table = caches(&record.machine.topology).filter(|_| group.title == "Caches");
-        let block = table.or_else(|| boxed(record, group));
-        if let Some(block) = block {
-            blocks.extend([Block::Heading(group.title.to_owned()), block]);
-        }
-    }
-    let mut absences = Absences::default();
-    absences.note_facts(record, |_| true);
-    let unknown = absences.remarks_with_root_apart(match record.run.elsewhere {
-        None => "`sudo cpudyno info`",
-        Some(_) => "`sudo cpudyno capture FILE` over there",
-    });
-    if !unknown.is_empty() {
-        blocks.push(Block::Heading("Unknown".to_owned()));
-        blocks.push(Block::Remarks(unknown));
-    }
+    let groups = GROUPS.iter().map(|group| group.iter().flat_map(|line| line.pairs(record)));
+    let groups = groups.map(Iterator::collect).filter(|group: &Vec<_>| !group.is_empty());
+    let mut blocks = vec![title(record), Block::Groups(groups.collect())];
+    blocks.extend(unknown(record, verbosity));
     if verbosity > 0 {
         blocks.extend(details(record));
     }
@@ -136,18 +142,63 @@ fn title(record: &Record) -> Block {
     Block::Title { text, subtitle }
 }
 
-fn boxed(record: &Record, group: &Group) -> Option<Block> {
-    let line = |id: &&str| {
-        let fact = fact(record, id)?;
-        fact.value.value().map(|_| (fact.label.clone(), value_text(&fact.value)))
-    };
-    let mut lines: Vec<(String, Text)> = group.ids.iter().filter_map(line).collect();
-    lines.extend((group.more)(record));
-    (!lines.is_empty()).then_some(Block::Box(lines))
+impl Line {
+    fn pairs(&self, record: &Record) -> Vec<(String, Text)> {
+        match self {
+            By(draw) => draw(record),
+            Of(label, pieces) => {
+                let words: Vec<String> =
+                    pieces.iter().filter_map(|piece| piece.say(record)).collect();
+                let pair = || ((*label).to_owned(), Text::from(words.join(", ")));
+                (!words.is_empty()).then(pair).into_iter().collect()
+            }
+        }
+    }
 }
 
-fn nothing(_: &Record) -> Vec<(String, Text)> {
-    Vec::new()
+impl Piece {
+    fn say(&self, record: &Record) -> Option<String> {
+        let fact = fact(record, self.id)?;
+        fact.value.value()?;
+        let value = value_text(&fact.value).text;
+        let said = !self.unless.contains(&value.as_str());
+        said.then(|| self.words.replacen("{}", &value, 1))
+    }
+}
+
+/// What the page misses: whole lines by their label, else the pieces by that of their fact.
+fn note_missing<'a>(absences: &mut Absences<'a>, record: &'a Record) {
+    for line in GROUPS.iter().copied().flatten() {
+        let Of(label, pieces) = line else { continue };
+        let facts: Vec<&Fact> = pieces.iter().filter_map(|piece| fact(record, piece.id)).collect();
+        let all = facts.iter().all(|fact| fact.value.value().is_none());
+        for fact in facts {
+            if let Known::No { unavailable } = &fact.value {
+                let name = if all { label } else { fact.label.as_str() };
+                absences.note(unavailable, name.to_lowercase());
+            }
+        }
+    }
+}
+
+/// What is missing on the page and can be helped, by what helps; all that is missing, by reason,
+/// for those who ask for more.
+fn unknown(record: &Record, verbosity: u8) -> Vec<Block> {
+    let mut absences = Absences::default();
+    let remarks = if verbosity > 0 {
+        absences.note_facts(record, |_| true);
+        absences.remarks()
+    } else {
+        note_missing(&mut absences, record);
+        absences.remarks_by_remedy(match record.run.elsewhere {
+            None => "`sudo cpudyno info`",
+            Some(_) => "`sudo cpudyno capture FILE` over there",
+        })
+    };
+    if remarks.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading("Unknown".to_owned()), Block::Remarks(remarks)]
 }
 
 /// A set of CPUs that may be long: the number of its members is what people read first.
@@ -170,7 +221,7 @@ fn byte_text(bytes: u64) -> String {
     si::format(bytes as f64, Unit::Byte)
 }
 
-/// One line per node; from the ninth on they are counted.
+/// One line per node where there are several; from the ninth on they are counted.
 fn nodes(record: &Record) -> Vec<(String, Text)> {
     const NODES_MAX: usize = 8;
     let nodes = &record.machine.topology.nodes;
@@ -178,6 +229,9 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
         let memory = node.memory_bytes.map_or(String::new(), |b| format!(", {}", byte_text(b)));
         (format!("Node {}", node.id), Text::from(cpus_text(&node.cpus) + &memory))
     };
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
     let mut lines: Vec<_> = nodes.iter().take(NODES_MAX).map(line).collect();
     if nodes.len() > NODES_MAX {
         let more = format!("{} more; -v prints them", nodes.len() - NODES_MAX);
@@ -196,78 +250,83 @@ fn cache_name(cache: &Cache) -> String {
     format!("L{}{suffix}", cache.level)
 }
 
-/// One line where the record has no rows of caches.
-fn caches_in_brief(record: &Record) -> Vec<(String, Text)> {
-    let fact = fact(record, "cpu.caches").filter(|fact| fact.value.value().is_some());
-    fact.map(|fact| (fact.label.clone(), value_text(&fact.value))).into_iter().collect()
+/// One line per kind and size of cache; one line where the record has no rows of caches.
+fn caches(record: &Record) -> Vec<(String, Text)> {
+    let caches = &record.machine.topology.caches;
+    if caches.is_empty() {
+        const IN_BRIEF: Line = Of("Caches", &[piece("cpu.caches", "{} (of one CPU)")]);
+        return IN_BRIEF.pairs(record);
+    }
+    let line = |cache: &Cache| (cache_name(cache), Text::from(cache_words(cache)));
+    caches.iter().map(line).collect()
 }
 
-fn caches(topology: &Topology) -> Option<Block> {
-    let unknown = || "?".to_owned();
-    let row = |cache: &Cache| {
-        let instances = cache.instances.len() as u64;
-        let shared = cache.instances.iter().map(CpuSet::len);
-        let each = match (shared.clone().min(), shared.max()) {
-            (Some(least), Some(most)) if least == most => least.to_string(),
-            (Some(least), Some(most)) => format!("{least} to {most}"),
-            _ => unknown(),
-        };
-        let total = cache.bytes.and_then(|bytes| bytes.checked_mul(instances));
-        [
-            cache_name(cache),
-            cache.bytes.map_or_else(unknown, byte_text),
-            cache.ways.map_or_else(unknown, |ways| ways.to_string()),
-            cache.line_bytes.map_or_else(unknown, |line| byte_text(u64::from(line))),
-            instances.to_string(),
-            each,
-            total.map_or_else(unknown, byte_text),
-        ]
-        .map(Text::from)
-        .to_vec()
+/// `48 KiB, 12 ways, line 64 B, one per 2 CPUs, 112 in all`.
+fn cache_words(cache: &Cache) -> String {
+    let mut words = vec![cache.bytes.map_or_else(|| "size unknown".to_owned(), byte_text)];
+    words.extend(cache.ways.map(|ways| tally(ways as usize, "way")));
+    words.extend(cache.line_bytes.map(|line| format!("line {}", byte_text(u64::from(line)))));
+    let members = cache.instances.iter().map(CpuSet::len);
+    let whose = match (members.clone().min(), members.max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} CPUs"),
+        (Some(1), _) => "CPU".to_owned(),
+        (Some(count), _) => format!("{count} CPUs"),
+        (None, _) => return words.join(", "),
     };
-    let names = ["cache", "size", "ways", "line", "instances", "CPUs each", "in total"];
-    let align = |name: &str| if name == "cache" { Align::Left } else { Align::Right };
-    let rows: Vec<Vec<Text>> = topology.caches.iter().map(row).collect();
-    (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: String::new(),
-            columns: names.map(|name| (name.to_owned(), align(name))).to_vec(),
-            rows,
-            notes: Vec::new(),
-        })
-    })
+    words.push(match cache.instances.len() {
+        1 => format!("one for {whose}"),
+        count => format!("one per {whose}, {count} in all"),
+    });
+    words.join(", ")
 }
 
-/// Families of instruction sets, by how their names begin; the first that fits has it.
-const FAMILIES: &[(&str, &[&str])] = &[
-    ("SSE", &["mmx", "sse", "ssse"]),
-    ("AVX-512", &["avx512"]),
-    ("AMX", &["amx"]),
-    ("AVX", &["avx", "fma", "f16c", "vaes", "vpclmulqdq"]),
-    ("SVE and SME", &["sve", "sme"]),
-    ("Neon", &["asimd", "neon", "fp16", "bf16", "i8mm"]),
+/// A family of instruction sets.
+struct Family {
+    name: &'static str,
+    /// How the names of its members begin; of several families that fit, the longest beginning
+    /// has them.
+    starts: &'static [&'static str],
+    /// What the name of the family says already.
+    prefix: &'static str,
+}
+
+const fn family(
+    name: &'static str,
+    prefix: &'static str,
+    starts: &'static [&'static str],
+) -> Family {
+    Family { name, starts, prefix }
+}
+
+const FAMILIES: &[Family] = &[
+    family("SSE", "", &["mmx", "sse", "ssse"]),
+    family("AVX", "", &["avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"]),
+    family("AVX-512", "avx512", &["avx512"]),
+    family("AMX", "amx_", &["amx"]),
+    family("Neon", "", &["asimd", "neon", "fp16", "bf16", "i8mm"]),
+    family("SVE and SME", "", &["sve", "sme"]),
+    family("Other sets", "", &[""]),
 ];
 
 fn instruction_sets(record: &Record) -> Vec<(String, Text)> {
-    let known = |id| fact(record, id).filter(|fact| fact.value.value().is_some());
-    let mut lines = Vec::new();
-    if let Some(Fact { value, .. }) = known("cpu.isa") {
-        let names = value_text(value).text;
-        let family_of = |name: &str| {
-            let begins =
-                |(_, starts): &&(&str, &[&str])| starts.iter().any(|start| name.starts_with(start));
-            FAMILIES.iter().find(begins).map_or("Other", |(family, _)| *family)
+    let known = fact(record, "cpu.isa").filter(|fact| fact.value.value().is_some());
+    let names = known.map_or(String::new(), |fact| value_text(&fact.value).text);
+    let home = |name: &str| {
+        let fit = |family: &Family| {
+            family.starts.iter().filter(|s| name.starts_with(**s)).map(|s| s.len()).max()
         };
-        let families = FAMILIES.iter().map(|(family, _)| *family).chain(["Other"]);
-        lines.extend(families.filter_map(|family| {
-            let members: Vec<&str> =
-                names.split_whitespace().filter(|name| family_of(name) == family).collect();
-            (!members.is_empty()).then(|| (family.to_owned(), members.join(" ").into()))
-        }));
-    }
-    let rest = known("cpu.isa_not_enabled");
-    lines.extend(rest.map(|fact| (fact.label.clone(), value_text(&fact.value))));
-    lines
+        let fits = FAMILIES.iter().enumerate().filter_map(|(i, family)| Some((fit(family)?, i)));
+        fits.max().map(|(_, index)| index)
+    };
+    let line = |(index, family): (usize, &Family)| {
+        let members: Vec<&str> = names
+            .split_whitespace()
+            .filter(|name| home(name) == Some(index))
+            .map(|name| name.strip_prefix(family.prefix).unwrap_or(name).trim_start_matches('_'))
+            .collect();
+        (!members.is_empty()).then(|| (family.name.to_owned(), members.join(" ").into()))
+    };
+    FAMILIES.iter().enumerate().filter_map(line).collect()
 }
 
 /// Everything, for those who ask for more.
@@ -290,12 +349,16 @@ fn details(record: &Record) -> Vec<Block> {
     blocks.push(table("what may change between two runs", &["condition", "value"], conditions));
     blocks.push(Block::Heading("Mitigations".to_owned()));
     blocks.push(table("in the kernel's words", &["vulnerability", "state"], mitigations(record)));
+    blocks.push(Block::Heading("Caches".to_owned()));
+    let caches = topology.caches.iter().map(cache_row).collect();
+    let names = ["cache", "size", "ways", "line", "instances", "in total", "shared by CPUs"];
+    blocks.push(table("equal caches together", &names, caches));
     blocks.push(Block::Heading("Nodes".to_owned()));
     let nodes = topology.nodes.iter().map(node_row).collect();
     let names = ["node", "CPUs", "memory", "distances"];
     blocks.push(table("memory nodes; distances as the firmware states them", &names, nodes));
     blocks.push(Block::Heading("CPUs".to_owned()));
-    let names = ["CPUs", "package", "die", "module", "cores", "node", "kind", "last-level cache"];
+    let names = ["CPUs", "package", "die", "modules", "cores", "node", "kind", "last-level cache"];
     blocks.push(table("where each CPU sits, neighbours folded", &names, places(&topology.cpus)));
     without_empty_tables(blocks)
 }
@@ -327,6 +390,32 @@ fn mitigations(record: &Record) -> Vec<Vec<Text>> {
     each.split(" | ").map(row).collect()
 }
 
+fn cache_row(cache: &Cache) -> Vec<Text> {
+    let unknown = || "?".to_owned();
+    let instances = cache.instances.len() as u64;
+    let total = cache.bytes.and_then(|bytes| bytes.checked_mul(instances));
+    [
+        cache_name(cache),
+        cache.bytes.map_or_else(unknown, byte_text),
+        cache.ways.map_or_else(unknown, |ways| ways.to_string()),
+        cache.line_bytes.map_or_else(unknown, |line| byte_text(u64::from(line))),
+        instances.to_string(),
+        total.map_or_else(unknown, byte_text),
+        shared_by(cache),
+    ]
+    .map(Text::from)
+    .to_vec()
+}
+
+/// `0-1; 2-3`: who shares each; many are cut short.
+fn shared_by(cache: &Cache) -> String {
+    const INSTANCES_MAX: usize = 4;
+    let sets: Vec<String> =
+        cache.instances.iter().take(INSTANCES_MAX).map(CpuSet::to_string).collect();
+    let more = if cache.instances.len() > INSTANCES_MAX { "; ..." } else { "" };
+    sets.join("; ") + more
+}
+
 fn node_row(node: &Node) -> Vec<Text> {
     let distances: Vec<String> =
         node.distances.iter().map(|(to, distance)| format!("{to}: {distance}")).collect();
@@ -336,10 +425,10 @@ fn node_row(node: &Node) -> Vec<Text> {
         .to_vec()
 }
 
-/// One row for CPUs that follow each other and differ in nothing but their core.
+/// One row for CPUs that follow each other and differ in nothing but their core and module.
 fn places(cpus: &[CpuPlace]) -> Vec<Vec<Text>> {
     let alike = |a: &CpuPlace, b: &CpuPlace| {
-        let key = |place: &CpuPlace| (place.package, place.die, place.module, place.node);
+        let key = |place: &CpuPlace| (place.package, place.die, place.node);
         key(a) == key(b)
             && a.kind == b.kind
             && a.last_level_cache == b.last_level_cache
@@ -352,17 +441,15 @@ fn place_row(places: &[CpuPlace]) -> Option<Vec<Text>> {
     let (first, last) = (places.first()?, places.last()?);
     let members: CpuSet = places.iter().map(|place| place.cpu).collect();
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
-    let cores = if first.core == last.core {
-        first.core.to_string()
-    } else {
-        format!("{}-{}", first.core, last.core)
+    let range = |first: String, last: String| {
+        if first == last { first } else { format!("{first}-{last}") }
     };
     let cells = [
         members.to_string(),
         first.package.to_string(),
         number(first.die),
-        number(first.module),
-        cores,
+        range(number(first.module), number(last.module)),
+        range(first.core.to_string(), last.core.to_string()),
         number(first.node),
         first.kind.clone().unwrap_or_else(|| "?".to_owned()),
         tally(first.last_level_cache.len(), "CPU"),

@@ -72,22 +72,40 @@ impl<'a> Absences<'a> {
         self.0.into_iter().map(remark).collect()
     }
 
-    /// The same, with one remark for all that root would read, whatever refused it; `remedy` is the
-    /// command that helps.
-    pub fn remarks_with_root_apart(self, remedy: &str) -> Vec<Remark> {
-        let by_root = |reason: &Unavailable| {
-            reason.remedy.as_ref().is_some_and(|remedy| remedy.starts_with("run as root"))
-        };
-        let (root, others): (Vec<_>, Vec<_>) =
-            self.0.into_iter().partition(|(reason, _)| by_root(reason));
-        let names: Vec<String> = root.into_iter().flat_map(|(_, names)| names).collect();
-        let mut remarks = Vec::new();
-        if !names.is_empty() {
-            let why = "this user may not read it";
-            remarks.push(absent("needs root", &names, why, Some(remedy.to_owned())));
+    /// One remark per remedy, without what nothing helps against; `root` is the command that helps
+    /// where root may read what this user may not.
+    pub fn remarks_by_remedy(self, root: &str) -> Vec<Remark> {
+        let mut groups: Vec<(Remedy<'_>, &str, Vec<String>)> = Vec::new();
+        for (reason, names) in self.0 {
+            let Some(remedy) = Remedy::of(reason) else { continue };
+            match groups.iter_mut().find(|(known, ..)| *known == remedy) {
+                Some((_, _, known)) => known.extend(names),
+                None => groups.push((remedy, &reason.why, names)),
+            }
         }
-        remarks.extend(Absences(others).remarks());
-        remarks
+        groups.sort_by_key(|(remedy, ..)| *remedy != Remedy::Root);
+        let remark = |(remedy, why, names): (Remedy<'_>, &str, Vec<String>)| match remedy {
+            Remedy::Root => {
+                absent("needs root", &names, "this user may not read it", Some(root.to_owned()))
+            }
+            Remedy::Other(help) => absent("unavailable", &names, why, Some(help.to_owned())),
+        };
+        groups.into_iter().map(remark).collect()
+    }
+}
+
+/// What helps against an absence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remedy<'a> {
+    /// Whatever refused it, root would read it.
+    Root,
+    Other(&'a str),
+}
+
+impl Remedy<'_> {
+    fn of(reason: &Unavailable) -> Option<Remedy<'_>> {
+        let remedy = reason.remedy.as_deref()?;
+        Some(if remedy.starts_with("run as root") { Remedy::Root } else { Remedy::Other(remedy) })
     }
 }
 

@@ -47,7 +47,7 @@ pub fn open(path: &Path) -> Result<Machine, Error> {
     let name = path.display().to_string();
     let bytes = folder::contents(path).map_err(|error| Error::Capture {
         suggestion: model::name::did_you_mean(&name, simulated::names()),
-        why: error.to_string(),
+        why: sys::errno::words(&error),
         name: name.clone(),
     })?;
     parse(&name, &String::from_utf8_lossy(&bytes))

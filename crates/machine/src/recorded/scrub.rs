@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::facts::concerns_performance;
+
 /// Stands where something was left out.
 const LEFT_OUT: &str = "…";
 
@@ -91,31 +93,10 @@ pub(super) fn configuration(text: &str) -> String {
     lines(text, |line| WANTED.iter().any(|start| line.starts_with(start)))
 }
 
-/// Parameters of the kernel that concern performance; one that ends in a dot stands for all of that
-/// module.
-///
-/// # Source
-/// The kernel's `Documentation/admin-guide/kernel-parameters.txt`.
-#[rustfmt::skip]
-const PARAMETERS: &[&str] = &[
-    "acpi_cppc", "amd_iommu", "amd_prefcore", "amd_pstate", "amd_pstate.", "clearcpuid",
-    "clocksource", "cpufreq.", "cpuidle.", "default_hugepagesz", "efi", "gather_data_sampling",
-    "hpet", "hugepages", "hugepagesz", "idle", "indirect_target_selection", "init_on_alloc",
-    "init_on_free", "intel_idle.", "intel_iommu", "intel_pstate", "iommu", "irqaffinity",
-    "isolcpus", "kpti", "kvm.", "l1tf", "lockdown", "maxcpus", "mds", "mem", "mem_encrypt",
-    "mitigations", "mmio_stale_data", "nmi_watchdog", "no_timer_check", "nohlt", "nohz",
-    "nohz_full", "nokaslr", "nopcid", "nopti", "nosmt", "nosoftlockup",
-    "nospec_store_bypass_disable", "nospectre_v1", "nospectre_v2", "notsc", "nowatchdog",
-    "nox2apic", "noxsave", "nr_cpus", "numa", "numa_balancing", "pcie_aspm", "possible_cpus",
-    "preempt", "processor.", "psi", "pti", "quiet", "rcu_nocb_poll", "rcu_nocbs", "rcupdate.",
-    "reg_file_data_sampling", "retbleed", "ro", "rw", "skew_tick", "slub_debug", "smt",
-    "spec_rstack_overflow", "spec_store_bypass_disable", "spectre_bhi", "spectre_v2",
-    "spectre_v2_user", "split_lock_detect", "srbds", "ssbd", "threadirqs",
-    "transparent_hugepage", "tsa", "tsc", "tsx", "tsx_async_abort", "vmscape", "watchdog",
-    "workqueue.",
-];
+/// Parameters that name nobody, beside those that concern performance.
+const PLAIN: &[&str] = &["efi", "lockdown", "nokaslr", "quiet", "ro", "rw"];
 
-/// Word for word: parameters of the table as they are, of others the name alone. What stands behind
+/// Word for word: parameters that concern performance or name nobody as they are, of others the name alone. What stands behind
 /// `--` is for the first process.
 pub(super) fn command_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take_while(|word| *word != "--").collect();
@@ -131,10 +112,7 @@ fn parameter(word: &str) -> String {
         parts.len() <= 2 && name.len() <= 40 && name.chars().all(|c| letters(c) || c == '.')
     }
     let name = word.split_once('=').map_or(word, |(name, _)| name);
-    // The kernel takes `-` and `_` for the same.
-    let known = name.replace('-', "_");
-    let shown = |row: &str| known == row || (row.ends_with('.') && known.starts_with(row));
-    if PARAMETERS.iter().any(|row| shown(row)) {
+    if concerns_performance(word) || PLAIN.contains(&name) {
         return word.to_owned();
     }
     match word.split_once('=') {

@@ -18,9 +18,9 @@ impl Msr for SimulatedMsr {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
         let what = format!("register {register:#x}");
         if self.0.has(Fault::NoMsr) {
-            let why = format!("there is no `/dev/cpu/{cpu}/msr`; guests often have none");
+            let why = "there is no `/dev/cpu/*/msr`: the driver is not loaded";
             let missing = Unavailable::new(Obstacle::Permission, what, why);
-            return Err(missing.with_remedy("run `modprobe msr` as root"));
+            return Err(missing.with_remedy("`sudo modprobe msr`"));
         }
         let Some(registers) = self.0.registers.filter(|_| self.0.online().contains(cpu)) else {
             let why = "this simulated machine has no registers that can be read";

@@ -14,11 +14,13 @@ fn record(machine: &Machine) -> Record {
     describe(machine, vec!["cpudyno".into(), "info".into()], presentation)
 }
 
-/// The lines of all boxes, and the headings.
+/// The lines of all groups, remarks and tables, and the headings.
 fn lines(page: &Page) -> Vec<String> {
     let line = |block: &Block| match block {
         Block::Heading(text) => vec![text.clone()],
-        Block::Box(pairs) => pairs.iter().map(|(l, v)| format!("{l}: {}", v.text)).collect(),
+        Block::Groups(groups) => {
+            groups.iter().flatten().map(|(l, v)| format!("{l}: {}", v.text)).collect()
+        }
         Block::Title { text, subtitle } => vec![text.clone(), subtitle.clone()],
         Block::Remarks(remarks) => {
             let words = |r: &model::page::Remark| {
@@ -46,9 +48,14 @@ fn a_server_in_brief() {
         "CPU: SIMULATED 2 x 56 cores",
         "Cores: 2 packages, 112 cores, 224 CPUs (SMT 2)",
         "Memory: 512 GiB",
-        "Governor: performance",
+        "Governor: performance, driver intel_pstate, 0.8 to 3.8 GHz, boost on, energy preference \
+         performance, energy bias 0",
+        "Claimed clock: base 2.000 GHz, highest 3.800 GHz",
+        "L2: 2 MiB, 16 ways, line 64 B, one per 2 CPUs, 112 in all",
+        "AVX: avx fma avx2",
+        "AVX-512: f",
         "Virtualisation: none (bare metal)",
-        "Vulnerabilities: 3 mitigated",
+        "Security: 3 mitigated",
     ] {
         assert!(lines.iter().any(|line| line == expected), "{expected} is not among {lines:#?}");
     }
@@ -66,7 +73,7 @@ fn more_is_printed_for_those_who_ask() {
 }
 
 #[test]
-fn caches_and_nodes_of_the_record_have_tables() {
+fn caches_and_nodes_of_the_record_have_lines_and_tables() {
     let mut record = record(&simulated("1c"));
     let topology = &mut record.machine.topology;
     topology.caches = vec![Cache {
@@ -87,12 +94,13 @@ fn caches_and_nodes_of_the_record_have_tables() {
         .collect();
     let brief = lines(&info(&record, 0));
     let has = |lines: &[String], line: &str| lines.iter().any(|known| known == line);
-    assert!(has(&brief, "L1d | 48 KiB | 12 | ? | 2 | 1 to 2 | 96 KiB"), "{brief:#?}");
+    assert!(has(&brief, "L1d: 48 KiB, 12 ways, one per 1 to 2 CPUs, 2 in all"), "{brief:#?}");
     assert!(has(&brief, "Node 0: 100 CPUs from 0"), "{brief:#?}");
     assert!(has(&brief, "Node 1: 100 CPUs from 1, 1 GiB"), "{brief:#?}");
     assert!(has(&brief, "Nodes: 2 more; -v prints them"), "{brief:#?}");
-    assert!(!brief.iter().any(|line| line.starts_with("Caches of one CPU")), "{brief:#?}");
+    assert!(!brief.iter().any(|line| line.starts_with("Caches")), "{brief:#?}");
     let all = lines(&info(&record, 1));
+    assert!(has(&all, "L1d | 48 KiB | 12 | ? | 2 | 96 KiB | 0-1; 2"), "{all:#?}");
     let ninth = all.iter().find(|line| line.starts_with("9 | 9,29,")).unwrap();
     assert!(ninth.ends_with("1 GiB | 0: 10, 1: 21"), "{ninth}");
 }
@@ -123,7 +131,7 @@ fn a_machine_that_says_nothing_has_a_page_too() {
     for verbosity in [0, 1] {
         let lines = lines(&info(&record, verbosity));
         assert_eq!(lines[0], "This machine, as it describes itself");
-        assert!(lines.iter().any(|line| line == "Unknown"));
+        assert!(lines.iter().any(|line| line == "Unknown"), "{verbosity}: {lines:#?}");
     }
 }
 

@@ -127,7 +127,7 @@ fn preemption_is_what_the_kernel_says_or_what_it_was_built_with() {
     assert_eq!(of(&[(version, "#1 SMP PREEMPT_RT x")]), "real-time");
     assert_eq!(of(&[(version, "#1 SMP PREEMPT x")]), "full");
     assert_eq!(of(&[(version, "#1 SMP x")]), "none or voluntary");
-    assert_eq!(of(&[(version, "#1 SMP PREEMPT_DYNAMIC x")]), "chosen at boot or later");
+    assert_eq!(of(&[(version, "#1 SMP PREEMPT_DYNAMIC x")]), "dynamic");
     let line = ("/proc/cmdline", "quiet preempt=voluntary");
     assert_eq!(of(&[(version, "#1 SMP PREEMPT_DYNAMIC x"), line]), "voluntary");
     assert_eq!(of(&[(version, "unknown")]), "unavailable");

@@ -46,7 +46,8 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
     match block {
         Block::Title { text, subtitle } => title(text, subtitle, width),
         Block::Heading(text) => toned(text, Tone::Strong, width),
-        Block::Box(pairs) => panel::lines(pairs, width),
+        Block::Box(pairs) => panel::boxed(pairs, width),
+        Block::Groups(groups) => panel::groups(groups, width),
         Block::Paragraph(text) => toned(&text.text, text.tone, width),
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),

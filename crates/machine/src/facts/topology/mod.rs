@@ -23,7 +23,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use self::caches::Caches;
 use self::cpuinfo::Cpuinfo;
-pub(super) use self::rows::ROWS;
+pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};

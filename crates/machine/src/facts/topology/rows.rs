@@ -77,12 +77,20 @@ fn kinds(survey: &Survey<'_>) -> Reading<FactValue> {
     if !kinds.is_empty() {
         return Ok(text(kinds.join("; ")));
     }
-    if kinds::is_hybrid(survey) == Some(false) || caches_are_alike(topology) {
+    if is_of_one_kind(survey) {
         return Ok(text("one kind"));
     }
     let why = "neither `/sys/devices/cpu_core`, CPUID nor `/proc/cpuinfo` tells kinds of cores \
                here, and their caches are unknown or differ";
     Err(Unavailable::new(Obstacle::Hardware, "kinds of cores", why))
+}
+
+/// Whether all cores are of one kind, as far as anybody says.
+pub(in crate::facts) fn is_of_one_kind(survey: &Survey<'_>) -> bool {
+    let topology = survey.topology();
+    let none_named = topology.cpus.iter().all(|place| place.kind.is_none());
+    let says_so = || kinds::is_hybrid(survey) == Some(false) || caches_are_alike(topology);
+    !topology.cpus.is_empty() && none_named && says_so()
 }
 
 /// Kinds of cores differ in their caches: where every CPU has the same ones, there is one kind.
