@@ -46,7 +46,7 @@ pub(super) fn cpuinfo(survey: &Survey<'_>, key: &str) -> Reading<String> {
     // Keys may begin alike (`model`, `model name`): only white space may stand before the colon.
     let value = first.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim())
+        (name.trim() == key).then(|| value.trim()).filter(|value| !value.is_empty())
     });
     value
         .map(String::from)

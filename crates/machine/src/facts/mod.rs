@@ -24,7 +24,7 @@ use model::record::Topology;
 pub(crate) use self::cppc::highest_levels;
 pub(crate) use self::frequency::{Policies, policies};
 pub(crate) use self::groups::{flag, register_of_all};
-pub(crate) use self::idle::idle_states;
+pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::platform::is_guest;
 pub(crate) use self::topology::{first_cpu, online};
@@ -53,9 +53,12 @@ pub(crate) const TABLES: &[&[Row]] = &[
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.
 pub fn machine(machine: &Machine) -> model::record::Machine {
-    let survey = Survey::new(machine);
+    machine_of(&Survey::new(machine))
+}
+
+pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
     model::record::Machine {
-        facts: TABLES.iter().flat_map(|rows| rows::read(rows, &survey)).collect(),
+        facts: TABLES.iter().flat_map(|rows| rows::read(rows, survey)).collect(),
         capabilities: Vec::new(),
         topology: survey.topology().clone(),
         turbo_limits: survey.turbo_limits().map(<[_]>::to_vec).unwrap_or_default(),
