@@ -243,7 +243,7 @@ mod tests {
         let machine = machine_of(files, "0-1");
         let survey = Survey::new(&machine);
         assert_eq!(in_words(survey.idle_states().unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
-        assert_eq!(disabled(&machine).unwrap(), "C1 (CPUs 1), C6");
+        assert_eq!(disabled(&Survey::new(&machine)).unwrap(), "C1 (CPUs 1), C6");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use model::CpuSet;
 use model::record::Topology;
 
 pub(crate) use self::cppc::highest_levels;
+pub(crate) use self::cpu::vendor as cpu_vendor;
 pub(crate) use self::frequency::{Policies, policies};
 pub(crate) use self::groups::{flag, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
