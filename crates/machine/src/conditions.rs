@@ -4,7 +4,7 @@ use model::record::{Fact, FactValue};
 use model::{Obstacle, Unavailable};
 
 use crate::cgroup;
-use crate::facts::frequency::{folded_over_policies, gigahertz, no_cpufreq};
+use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
     flag, folded_over_cpus, hidden_from_guest, idle, is_guest, online, register_of_all,
 };
@@ -16,7 +16,7 @@ use crate::text::first_number;
 /// In reading order.
 #[rustfmt::skip]
 pub(crate) const TABLE: &[Row] = &[
-    row("cpufreq.driver", "Frequency driver", |m| of_policies(m, "scaling_driver")),
+    row("cpufreq.driver", "Frequency driver", |m| m.frequency_drivers().map(text)),
     row("cpufreq.mode", "Frequency driver's mode", mode),
     row("cpufreq.governor", "Governor", |m| of_policies(m, "scaling_governor")),
     row("cpufreq.epp", "Energy preference", |m| of_policies(m, "energy_performance_preference")),
@@ -41,7 +41,11 @@ pub(crate) const CLOCKSOURCE: &str =
 
 /// Reads every condition. It never fails: what cannot be read says why.
 pub fn read(machine: &Machine) -> Vec<Fact> {
-    rows::read(TABLE, &Survey::new(machine))
+    read_of(&Survey::new(machine))
+}
+
+pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
+    rows::read(TABLE, survey)
 }
 
 /// A reading whose absence people understand better in other words; refusals keep theirs.
@@ -95,10 +99,10 @@ fn energy_bias(survey: &Survey<'_>) -> Reading<FactValue> {
 fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     let on_off = |on: bool| if on { "on" } else { "off" };
     if let Ok(no_turbo) = of_cpus(survey, "intel_pstate/no_turbo") {
-        return Ok(text(on_off(no_turbo == "0")));
+        return switch("no_turbo", &no_turbo).map(|off| text(on_off(!off)));
     }
     let per_policy = folded_over_policies(survey, |policy| {
-        Ok(on_off(policy.read(survey, "boost")? == "1").to_owned())
+        Ok(on_off(switch("boost", &policy.read(survey, "boost")?)?).to_owned())
     });
     match (of_cpus(survey, "cpufreq/boost"), per_policy) {
         (Ok(boost), _) if boost != "1" => Ok(text("off")),
@@ -108,8 +112,20 @@ fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     }
 }
 
+/// What a switch of the kernel says.
+fn switch(file: &str, answer: &str) -> Reading<bool> {
+    match answer.trim() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        other => {
+            let why = format!("`{file}` says `{other}`, which is neither 0 nor 1");
+            Err(Unavailable::new(Obstacle::Cpudyno, "switch", why))
+        }
+    }
+}
+
 fn no_such_setting(survey: &Survey<'_>, setting: &str) -> Unavailable {
-    match folded_over_policies(survey, |policy| policy.read(survey, "scaling_driver")) {
+    match frequency::driver(survey) {
         Ok(driver) => {
             let why = format!("the driver `{driver}` has no {setting}");
             Unavailable::new(Obstacle::Hardware, setting, why)
@@ -164,7 +180,10 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
 }
 
 fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
-    Some(first_number(path, &machine.tree.read(path).ok()?).ok()? / 1e3)
+    /// Sensors that say otherwise are broken, or not there.
+    const PLAUSIBLE: std::ops::RangeInclusive<f64> = -100.0..=250.0;
+    let degrees = first_number(path, &machine.tree.read(path).ok()?).ok()? / 1e3;
+    PLAUSIBLE.contains(&degrees).then_some(degrees)
 }
 
 fn zones(machine: &Machine) -> Vec<f64> {

@@ -4,19 +4,23 @@ use model::record::Tool;
 use model::record::{Conditions, Machine as Description, Plan, Presentation, Record, Run, SCHEMA};
 
 use crate::ports::Machine;
+use crate::survey::Survey;
 use crate::{conditions, doctor, facts};
 
 /// Facts, capabilities and conditions as a record without series.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
     let started = machine.host.now_utc();
     let begin = sys::clock::monotonic_raw();
-    let description =
-        Description { capabilities: doctor::capabilities(machine), ..facts::machine(machine) };
-    let before = conditions::read(machine);
-    // A simulated machine answers in no time; its records are the same bit by bit (invariant I11).
-    let seconds = match machine.simulated {
-        Some(_) => 0.0,
-        None => sys::clock::monotonic_raw().saturating_sub(begin).as_secs_f64(),
+    let survey = Survey::new(machine);
+    let capabilities = doctor::capabilities_of(&survey);
+    let description = Description { capabilities, ..facts::machine_of(&survey) };
+    let before = conditions::read_of(&survey);
+    // A simulated machine answers in no time, and so does one that is read elsewhere: the records of
+    // both are the same bit by bit (invariant I11).
+    let seconds = if machine.simulated.is_some() || machine.elsewhere.is_some() {
+        0.0
+    } else {
+        sys::clock::monotonic_raw().saturating_sub(begin).as_secs_f64()
     };
     Record {
         schema: SCHEMA.to_owned(),

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use model::CpuId;
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, Policies};
+use crate::facts::{self, IdleSwitches, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -20,6 +20,8 @@ pub(crate) struct Survey<'a> {
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
     highest_levels: OnceCell<Reading<Vec<(CpuId, u32)>>>,
+    idle_switches: OnceCell<IdleSwitches>,
+    drivers: OnceCell<Reading<String>>,
 }
 
 impl<'a> Survey<'a> {
@@ -32,6 +34,8 @@ impl<'a> Survey<'a> {
             turbo_limits: OnceCell::new(),
             idle_states: OnceCell::new(),
             highest_levels: OnceCell::new(),
+            idle_switches: OnceCell::new(),
+            drivers: OnceCell::new(),
         }
     }
 
@@ -61,6 +65,16 @@ impl<'a> Survey<'a> {
     pub(crate) fn idle_states(&self) -> Reading<&[IdleState]> {
         let states = self.idle_states.get_or_init(|| facts::idle_states(self));
         states.as_deref().map_err(Clone::clone)
+    }
+
+    /// Who switched which idle states off: a file for each state and CPU.
+    pub(crate) fn idle_switches(&self) -> &IdleSwitches {
+        self.idle_switches.get_or_init(|| facts::idle_switches(self))
+    }
+
+    /// The frequency drivers of all policies, folded.
+    pub(crate) fn frequency_drivers(&self) -> Reading<String> {
+        self.drivers.get_or_init(|| facts::frequency::drivers(self)).clone()
     }
 
     /// The highest performance level of every online CPU, as firmware states it.

@@ -43,7 +43,7 @@ fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
     const KILOBYTES: u32 = 1 << 20;
     let pool = pool(KILOBYTES);
     let Ok((free, reserved)) = free_of(survey, KILOBYTES) else {
-        let why = format!("there is no `{pool}`: neither CPU and kernel together have this size");
+        let why = format!("there is no `{pool}`: CPU and kernel have no pages of this size");
         return Err(Unavailable::new(Obstacle::Hardware, "", why));
     };
     if free > 0.0 {

@@ -25,8 +25,11 @@ pub(crate) const TABLES: &[&[Row]] =
 
 /// What can be read and used here. It never fails: what is lacking says why.
 pub fn capabilities(machine: &Machine) -> Vec<Fact> {
-    let survey = Survey::new(machine);
-    TABLES.iter().flat_map(|rows| rows::read(rows, &survey)).collect()
+    capabilities_of(&Survey::new(machine))
+}
+
+pub(crate) fn capabilities_of(survey: &Survey<'_>) -> Vec<Fact> {
+    TABLES.iter().flat_map(|rows| rows::read(rows, survey)).collect()
 }
 
 /// The ids of all capabilities, in reading order.

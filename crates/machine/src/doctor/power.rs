@@ -3,9 +3,9 @@
 use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
-use crate::facts::{ON_THE_HOST, first_cpu, is_guest};
+use crate::facts::{self, ON_THE_HOST, first_cpu, is_guest};
 use crate::permits::Question;
-use crate::ports::{Machine, Reading};
+use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 
 #[rustfmt::skip]
@@ -74,11 +74,15 @@ fn thermal(survey: &Survey<'_>) -> Reading<String> {
     })
 }
 
-fn no_sensor(machine: &Machine) -> Unavailable {
-    if is_guest(machine) {
+fn no_sensor(survey: &Survey<'_>) -> Unavailable {
+    if is_guest(survey) {
         let why = "the hypervisor shows this guest no temperature sensor";
         return not_permitted(why, ON_THE_HOST);
     }
-    Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor")
-        .with_remedy("`sudo modprobe coretemp` (Intel) or `sudo modprobe k10temp` (AMD)")
+    let none = Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor");
+    match facts::cpu_vendor(survey).as_deref() {
+        Ok("GenuineIntel") => none.with_remedy("`sudo modprobe coretemp`"),
+        Ok("AuthenticAMD" | "HygonGenuine") => none.with_remedy("`sudo modprobe k10temp`"),
+        _ => none,
+    }
 }

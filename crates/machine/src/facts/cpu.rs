@@ -46,7 +46,7 @@ pub(super) fn cpuinfo(survey: &Survey<'_>, key: &str) -> Reading<String> {
     // Keys may begin alike (`model`, `model name`): only white space may stand before the colon.
     let value = first.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim())
+        (name.trim() == key).then(|| value.trim()).filter(|value| !value.is_empty())
     });
     value
         .map(String::from)
@@ -90,7 +90,7 @@ fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     (!brand.is_empty()).then(|| brand.into())
 }
 
-pub(super) fn vendor(survey: &Survey<'_>) -> Reading<String> {
+pub(crate) fn vendor(survey: &Survey<'_>) -> Reading<String> {
     cpuinfo(survey, "vendor_id").or_else(|reason| {
         let of_arm = || microarchitecture::implementer(midrs(survey).first()?.implementer());
         vendor_by_cpuid(survey).or_else(|| of_arm().map(String::from)).ok_or(reason)

@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Row] = &[
 const CPU: &str = "/sys/devices/system/cpu";
 
 /// Below and above, a number is no frequency of a CPU.
-const PLAUSIBLE_HERTZ: std::ops::RangeInclusive<f64> = 1e6..=20e9;
+const PLAUSIBLE_HERTZ: std::ops::RangeInclusive<f64> = 10e6..=20e9;
 
 /// CPUs whose frequency the kernel sets together, and the folder that says how.
 pub(crate) struct Policy {
@@ -79,13 +79,17 @@ pub(crate) fn policies(machine: &Machine) -> Policies {
 impl Policy {
     /// A file of its folder.
     pub(crate) fn read(&self, machine: &Machine, file: &str) -> Reading<String> {
-        machine.tree.read(&format!("{}/{file}", self.folder)).map_err(|error| {
+        let text = machine.tree.read(&format!("{}/{file}", self.folder)).map_err(|error| {
             if error.obstacle == Obstacle::Permission {
                 return error;
             }
             let why = format!("the cpufreq driver here has no `{file}`");
             not_offered(&why, &self.folder)
-        })
+        })?;
+        if text.trim().is_empty() {
+            return Err(not_offered(&format!("`{}/{file}` is empty", self.folder), &self.folder));
+        }
+        Ok(text)
     }
 
     /// A frequency of its folder, in hertz.
@@ -257,10 +261,30 @@ fn turbo_without_number(hertz: f64) -> Unavailable {
         .with_remedy("run as root with the module `msr` loaded: registers may say it")
 }
 
+/// The drivers of all policies, folded.
+pub(crate) fn drivers(survey: &Survey<'_>) -> Reading<String> {
+    folded_over_policies(survey, |policy| policy.read(survey, "scaling_driver"))
+}
+
+/// The driver of the first policy.
+pub(crate) fn driver(survey: &Survey<'_>) -> Reading<String> {
+    let first = survey.policies().all.first();
+    first.ok_or_else(|| no_cpufreq(survey))?.read(survey, "scaling_driver")
+}
+
+/// Drivers whose tables are those of ACPI `_PSS`, which end at base; tables of device trees end at
+/// the highest frequency.
+const DRIVERS_OF_ACPI: &[&str] = &["acpi-cpufreq", "pcc-cpufreq", "powernow-k8"];
+
 /// The highest frequency of the firmware's table that is one, in hertz: base.
 fn highest_table_entry(survey: &Survey<'_>) -> Reading<f64> {
     let file = "scaling_available_frequencies";
     let policy = survey.policies().all.first().ok_or_else(|| no_cpufreq(survey))?;
+    let driver = driver(survey)?;
+    if !DRIVERS_OF_ACPI.contains(&driver.as_str()) {
+        let why = format!("the driver `{driver}` has no table of ACPI");
+        return Err(not_offered(&why, &policy.folder));
+    }
     let list = policy.read(survey, file)?;
     let mut hertz: Vec<f64> = list
         .split_whitespace()

@@ -1,6 +1,7 @@
 //! CPUs that are alike, so that one of them can answer for all: those of one kind in one package.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::repeat_n;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
@@ -46,8 +47,9 @@ pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
     groups
 }
 
-/// What every group says, kinds apart where they differ: `P: 5.2 GHz; E: 3.9 GHz`. The first
-/// reason where none says anything.
+/// What every group says, kinds apart where they differ: `P: 5.2 GHz; E: 3.9 GHz`; where groups of
+/// a kind differ, with the number of CPUs that each stands for. The first reason where none says
+/// anything.
 pub(super) fn by_kind(
     groups: &[Group],
     read: impl Fn(&Group) -> Reading<String>,
@@ -57,19 +59,20 @@ pub(super) fn by_kind(
         let reason = answers.into_iter().find_map(|(_, answer)| answer.err());
         return Err(reason.unwrap_or_else(super::topology::nothing_known));
     }
-    let mut kinds: Vec<(Option<&str>, Vec<String>)> = Vec::new();
+    let mut kinds: Vec<(Option<&str>, Vec<(String, usize)>)> = Vec::new();
     for (group, answer) in answers {
-        let answer = answer.unwrap_or_else(|_| "unreadable".to_owned());
+        let answer = (answer.unwrap_or_else(|_| "unreadable".to_owned()), group.cpus.len());
         let kind = group.kind.as_deref();
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, answers)) => answers.push(answer),
             None => kinds.push((kind, vec![answer])),
         }
     }
-    let mut said: Vec<(Option<&str>, String)> = kinds
-        .into_iter()
-        .map(|(kind, answers)| (kind, folded(answers.iter().map(String::as_str))))
-        .collect();
+    let fold = |answers: &[(String, usize)]| {
+        folded(answers.iter().flat_map(|(answer, cpus)| repeat_n(answer.as_str(), *cpus)))
+    };
+    let mut said: Vec<(Option<&str>, String)> =
+        kinds.into_iter().map(|(kind, answers)| (kind, fold(&answers))).collect();
     if said.iter().all(|(_, answer)| said.first().is_some_and(|(_, first)| first == answer)) {
         return Ok(said.swap_remove(0).1);
     }
@@ -135,12 +138,16 @@ pub(super) fn register(survey: &Survey<'_>, cpu: CpuId, address: u32) -> Reading
     survey.msr.read(cpu, address)
 }
 
-/// A register as every group has it, in words.
+/// A register of Intel CPUs as every group has it, in words.
 pub(crate) fn register_of_all(
     survey: &Survey<'_>,
     address: u32,
     say: fn(u64) -> String,
 ) -> Reading<String> {
+    if identity(survey)?.0 != Maker::Intel {
+        let why = format!("only CPUs of Intel have the register {address:X}h");
+        return Err(Unavailable::new(Obstacle::Hardware, "register", why));
+    }
     by_kind(&groups(survey), |group| register(survey, group.first(), address).map(say))
 }
 

@@ -91,21 +91,21 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
 }
 
 /// The states of the first CPU of a group, which are those of all; who switched them off differs.
-fn of_group(machine: &Machine, group: &Group) -> Reading<Vec<IdleState>> {
+fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
     let folder = folder(group.first());
     let numbers = numbers(machine, &folder)?;
     numbers
         .into_iter()
         .map(|number| {
             let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
-            let off = |cpu: &CpuId| is_off(machine, *cpu, number);
+            let off = machine.idle_switches().off.get(&number);
             Ok(IdleState {
                 name: read("name")?,
                 description: read("desc").unwrap_or_default(),
                 latency_seconds: seconds(&folder, &read("latency")?)?,
                 residency_seconds: seconds(&folder, &read("residency")?)?,
                 cpus: group.cpus.clone(),
-                disabled_on: group.cpus.iter().filter(off).collect(),
+                disabled_on: off.map(|off| group.cpus.intersection(off)).unwrap_or_default(),
             })
         })
         .collect()
@@ -137,39 +137,55 @@ fn seconds(folder: &str, microseconds: &str) -> Reading<f64> {
     Err(Unavailable::new(Obstacle::Cpudyno, "idle states", why))
 }
 
-fn is_off(machine: &Machine, cpu: CpuId, state: u32) -> bool {
-    disable(machine, cpu, state).is_ok_and(|text| text.trim() != "0")
+/// Which CPUs may not enter which states.
+#[derive(Debug, Default)]
+pub(crate) struct IdleSwitches {
+    /// By the number of the state; a state that is allowed everywhere is not in it.
+    off: BTreeMap<u32, CpuSet>,
+    /// Whether any CPU has such a switch.
+    any: bool,
 }
 
-fn disable(machine: &Machine, cpu: CpuId, state: u32) -> Reading<String> {
-    machine.tree.read(&format!("{}/state{state}/disable", folder(cpu)))
-}
-
-/// Which states are switched off, and where: `C6`, `C1 (CPUs 0-3)`. It reads one small file for
-/// each state and CPU, and asks nobody who sits where.
-pub(crate) fn disabled(machine: &Machine) -> Reading<String> {
-    let online = online(machine);
-    let mut off: BTreeMap<u32, BTreeMap<String, Vec<CpuId>>> = BTreeMap::new();
+/// Reads every switch: one small file for each state and CPU, and nobody is asked who sits where.
+pub(crate) fn idle_switches(machine: &Machine) -> IdleSwitches {
+    let mut off: BTreeMap<u32, Vec<CpuId>> = BTreeMap::new();
     let mut any = false;
-    for cpu in online.iter() {
-        for state in 0..=STATES_MAX {
-            let Ok(text) = disable(machine, cpu, state) else { break };
+    for cpu in online(machine).iter() {
+        for state in 0..STATES_MAX {
+            let path = format!("{}/state{state}/disable", folder(cpu));
+            let Ok(text) = machine.tree.read(&path) else { break };
             any = true;
             if text.trim() != "0" {
-                let name = machine.tree.read(&format!("{}/state{state}/name", folder(cpu)));
-                let name = name.unwrap_or_else(|_| format!("state{state}"));
-                off.entry(state).or_default().entry(name).or_default().push(cpu);
+                off.entry(state).or_default().push(cpu);
             }
         }
     }
+    let off = off.into_iter().map(|(state, cpus)| (state, cpus.into_iter().collect()));
+    IdleSwitches { off: off.collect(), any }
+}
+
+/// Which states are switched off, and where: `C6`, `C1 (CPUs 0-3)`. Kinds of CPUs may have states of
+/// different names under one number.
+pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
+    let IdleSwitches { off, any } = survey.idle_switches();
     if !any {
-        return Err(no_idle(machine));
+        return Err(no_idle(survey));
     }
-    let words = off.into_values().flatten().map(|(name, cpus)| {
-        let cpus: CpuSet = cpus.into_iter().collect();
-        if cpus == online { name } else { format!("{name} (CPUs {cpus})") }
-    });
-    let words: Vec<String> = words.take(WORDS_MAX).collect();
+    let online = online(survey);
+    let mut words = Vec::new();
+    for (state, cpus) in off {
+        let mut names: BTreeMap<String, Vec<CpuId>> = BTreeMap::new();
+        for cpu in cpus.iter() {
+            let name = survey.tree.read(&format!("{}/state{state}/name", folder(cpu)));
+            let name = name.unwrap_or_else(|_| format!("state{state}"));
+            names.entry(name).or_default().push(cpu);
+        }
+        for (name, cpus) in names {
+            let cpus: CpuSet = cpus.into_iter().collect();
+            words.push(if cpus == online { name } else { format!("{name} (CPUs {cpus})") });
+        }
+    }
+    words.truncate(WORDS_MAX);
     Ok(if words.is_empty() { "none".to_owned() } else { words.join(", ") })
 }
 
@@ -225,7 +241,7 @@ mod tests {
         let machine = machine_of(files, "0-1");
         let survey = Survey::new(&machine);
         assert_eq!(in_words(survey.idle_states().unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
-        assert_eq!(disabled(&machine).unwrap(), "C1 (CPUs 1), C6");
+        assert_eq!(disabled(&Survey::new(&machine)).unwrap(), "C1 (CPUs 1), C6");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much memory there is, and what is set aside or withheld.
 
-use model::{Obstacle, Unit};
+use model::{Obstacle, Unavailable, Unit};
 
 use super::platform::not_offered;
 use crate::cgroup;
@@ -22,7 +22,12 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
     let why = || not_offered(&format!("`{MEMINFO}` has no line `{key}`"), MEMINFO);
     let kibibytes = value_of(meminfo, key).ok_or_else(why)?;
-    Ok(first_number(MEMINFO, kibibytes)? * 1024.0)
+    let number = first_number(MEMINFO, kibibytes)?;
+    if number < 0.0 {
+        let why = format!("`{MEMINFO}` says `{key}: {number} kB`, which is no size");
+        return Err(Unavailable::new(Obstacle::Cpudyno, key, why));
+    }
+    Ok(number * 1024.0)
 }
 
 fn total(machine: &Machine) -> Reading<f64> {

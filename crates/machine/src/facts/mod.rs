@@ -22,9 +22,10 @@ use model::CpuSet;
 use model::record::Topology;
 
 pub(crate) use self::cppc::highest_levels;
+pub(crate) use self::cpu::vendor as cpu_vendor;
 pub(crate) use self::frequency::{Policies, policies};
 pub(crate) use self::groups::{flag, register_of_all};
-pub(crate) use self::idle::idle_states;
+pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::kernel::concerns_performance;
 pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
@@ -54,9 +55,12 @@ pub(crate) const TABLES: &[&[Row]] = &[
 
 /// The facts of a machine, and who sits where. It never fails: what cannot be read says why.
 pub fn machine(machine: &Machine) -> model::record::Machine {
-    let survey = Survey::new(machine);
+    machine_of(&Survey::new(machine))
+}
+
+pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
     model::record::Machine {
-        facts: TABLES.iter().flat_map(|rows| rows::read(rows, &survey)).collect(),
+        facts: TABLES.iter().flat_map(|rows| rows::read(rows, survey)).collect(),
         capabilities: Vec::new(),
         topology: survey.topology().clone(),
         turbo_limits: survey.turbo_limits().map(<[_]>::to_vec).unwrap_or_default(),

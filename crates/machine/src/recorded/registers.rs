@@ -11,6 +11,7 @@ pub(super) const TABLE: &[(u32, &str)] = &[
     (0x17, "IA32_PLATFORM_ID"),
     (0x35, "CORE_THREAD_COUNT"),
     (0x3a, "IA32_FEATURE_CONTROL"),
+    (0x54, "IA32_PM_LOGICAL_ID"),
     (0x8b, "IA32_BIOS_SIGN_ID"),
     (0xcd, "FSB_FREQ"),
     (0xce, "PLATFORM_INFO"),

@@ -29,8 +29,19 @@ pub(super) fn read(
     if kinds.is_empty() && machine.cpuid.leaf(0, 0).is_none() && cpuinfo.family.is_none() {
         kinds = by_capacity(machine, online);
     }
+    let kinds = one_per_core(&kinds, cores);
     let names: BTreeSet<&String> = kinds.values().collect();
     if names.len() > 1 { kinds } else { BTreeMap::new() }
+}
+
+/// A core is of one kind, even where lists put its CPUs into different ones: that of its first CPU.
+fn one_per_core(kinds: &BTreeMap<CpuId, String>, cores: &Groups) -> BTreeMap<CpuId, String> {
+    let of_core = |core: &CpuSet| {
+        let kind = core.iter().next().and_then(|first| kinds.get(&first));
+        let kind = kind.or_else(|| core.iter().find_map(|cpu| kinds.get(&cpu)));
+        kind.map(|kind| core.iter().map(|cpu| (cpu, kind.clone())).collect::<Vec<_>>())
+    };
+    cores.iter().filter_map(of_core).flatten().collect()
 }
 
 /// # Source

@@ -7,12 +7,14 @@ use model::{CpuId, CpuSet};
 
 use super::sysfs::{list, members, text};
 use crate::ports::Machine;
-use crate::text::first_number;
 
 const NODE: &str = "/sys/devices/system/node";
 
 /// The kernel has at most 1,024 nodes (`CONFIG_NODES_SHIFT`).
 const NODE_NUMBER_MAX: u32 = 1023;
+
+/// x86 and Arm have at most 52 bits of physical addresses, Power 57.
+const MEMORY_BYTES_MAX: u64 = 1 << 57;
 
 /// The memory nodes, ascending; empty where the kernel knows none.
 ///
@@ -51,7 +53,8 @@ fn memory_bytes(machine: &Machine, id: u32) -> Option<u64> {
     let path = format!("{NODE}/node{id}/meminfo");
     let meminfo = text(machine, &path)?;
     let total = meminfo.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
-    Some((first_number(&path, total).ok()? * 1024.0) as u64)
+    let kibibytes = total.split_whitespace().next()?.parse::<u64>().ok()?;
+    kibibytes.checked_mul(1024).filter(|&bytes| bytes <= MEMORY_BYTES_MAX)
 }
 
 /// One number per node that is online; other counts cannot be told apart and are left out.

@@ -208,10 +208,7 @@ fn offline(survey: &Survey<'_>) -> Reading<FactValue> {
 }
 
 fn isolated(survey: &Survey<'_>) -> Reading<FactValue> {
-    let why = "this kernel does not list isolated CPUs; newer ones do";
-    let isolated = sysfs::isolated(survey);
-    let isolated = isolated.ok_or_else(|| not_offered(why, "/sys/devices/system/cpu/isolated"))?;
-    Ok(text(none_or_list(&isolated)))
+    Ok(text(none_or_list(&sysfs::isolated(survey)?)))
 }
 
 fn none_or_list(cpus: &CpuSet) -> String {

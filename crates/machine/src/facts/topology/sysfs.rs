@@ -1,10 +1,11 @@
 //! CPUs and their places as `/sys/devices/system/cpu` shows them.
 
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::super::platform::not_offered;
 use super::cpuinfo::Cpuinfo;
 use super::groups::{Groups, Numbered};
-use crate::ports::Machine;
+use crate::ports::{Machine, Reading};
 
 pub(super) const CPU: &str = "/sys/devices/system/cpu";
 
@@ -67,9 +68,17 @@ pub(super) fn present(machine: &Machine) -> CpuSet {
     list(machine, CPU, &["present"]).unwrap_or_else(|| folders(machine))
 }
 
-/// The CPUs that the scheduler leaves alone, where the kernel says.
-pub(super) fn isolated(machine: &Machine) -> Option<CpuSet> {
-    list(machine, CPU, &["isolated"])
+/// The CPUs that the scheduler leaves alone.
+pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
+    let path = format!("{CPU}/isolated");
+    let listed = text(machine, &path).ok_or_else(|| {
+        not_offered("this kernel does not list isolated CPUs; newer ones do", &path)
+    })?;
+    listed.parse().map_err(|_| {
+        let start: String = listed.chars().take(40).collect();
+        let why = format!("`{path}` holds `{start}`, which is no list of CPUs");
+        Unavailable::new(Obstacle::Cpudyno, "isolated CPUs", why)
+    })
 }
 
 /// How CPUs are nested.
