@@ -54,12 +54,14 @@ pub(super) fn by_kind(
     groups: &[Group],
     read: impl Fn(&Group) -> Reading<String>,
 ) -> Reading<String> {
+    /// Answers, each with the number of CPUs that it stands for.
+    type Answers = Vec<(String, usize)>;
     let answers: Vec<(&Group, Reading<String>)> = groups.iter().map(|g| (g, read(g))).collect();
     if answers.iter().all(|(_, answer)| answer.is_err()) {
         let reason = answers.into_iter().find_map(|(_, answer)| answer.err());
         return Err(reason.unwrap_or_else(super::topology::nothing_known));
     }
-    let mut kinds: Vec<(Option<&str>, Vec<(String, usize)>)> = Vec::new();
+    let mut kinds: Vec<(Option<&str>, Answers)> = Vec::new();
     for (group, answer) in answers {
         let answer = (answer.unwrap_or_else(|_| "unreadable".to_owned()), group.cpus.len());
         let kind = group.kind.as_deref();
