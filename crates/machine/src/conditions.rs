@@ -89,17 +89,30 @@ fn energy_bias(survey: &Survey<'_>) -> Reading<FactValue> {
     })
 }
 
+/// A switch of the kernel, which says 0 or 1 and nothing else.
+fn switch(answer: &str) -> Reading<bool> {
+    match answer.trim() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        other => {
+            let why = format!("the switch says `{other}`, which is neither 0 nor 1");
+            Err(Unavailable::new(Obstacle::Cpudyno, "switch", why))
+        }
+    }
+}
+
 /// One switch for all CPUs, or one per policy.
 fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     let on_off = |on: bool| if on { "on" } else { "off" };
     if let Ok(no_turbo) = of_cpus(survey, "intel_pstate/no_turbo") {
-        return Ok(text(on_off(no_turbo == "0")));
+        return Ok(text(on_off(!switch(&no_turbo)?)));
     }
     let per_policy = folded_over_policies(survey, |policy| {
-        Ok(on_off(policy.read(survey, "boost")? == "1").to_owned())
+        Ok(on_off(switch(&policy.read(survey, "boost")?)?).to_owned())
     });
-    match (of_cpus(survey, "cpufreq/boost"), per_policy) {
-        (Ok(boost), _) if boost != "1" => Ok(text("off")),
+    let of_all = of_cpus(survey, "cpufreq/boost").and_then(|answer| switch(&answer));
+    match (of_all, per_policy) {
+        (Ok(false), _) => Ok(text("off")),
         (_, Ok(boost)) => Ok(text(boost)),
         (Ok(_), Err(_)) => Ok(text("on")),
         (Err(_), Err(_)) => Err(no_such_setting(survey, "switch for boost")),
@@ -159,15 +172,18 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(format!("{degrees:.0} °C")))
 }
 
-fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
-    Some(first_number(path, &machine.tree.read(path).ok()?).ok()? / 1e3)
+/// Sensors that are off answer with numbers that no running machine has, such as -274000.
+fn sensor(machine: &Machine, path: &str) -> Option<f64> {
+    const PLAUSIBLE: std::ops::RangeInclusive<f64> = -100.0..=200.0;
+    let millidegrees = first_number(path, &machine.tree.read(path).ok()?).ok()?;
+    Some(millidegrees / 1e3).filter(|degrees| PLAUSIBLE.contains(degrees))
 }
 
 fn zones(machine: &Machine) -> Vec<f64> {
     let folder = "/sys/class/thermal";
     let names = machine.tree.list(folder).unwrap_or_default();
     let zones = names.iter().filter(|name| name.starts_with("thermal_zone"));
-    zones.filter_map(|zone| millidegrees(machine, &format!("{folder}/{zone}/temp"))).collect()
+    zones.filter_map(|zone| sensor(machine, &format!("{folder}/{zone}/temp"))).collect()
 }
 
 fn cpu_sensors(machine: &Machine) -> Vec<f64> {
@@ -182,7 +198,7 @@ fn cpu_sensors(machine: &Machine) -> Vec<f64> {
             let files = machine.tree.list(&chip).unwrap_or_default();
             let inputs =
                 files.iter().filter(|file| file.starts_with("temp") && file.ends_with("_input"));
-            degrees.extend(inputs.filter_map(|i| millidegrees(machine, &format!("{chip}/{i}"))));
+            degrees.extend(inputs.filter_map(|i| sensor(machine, &format!("{chip}/{i}"))));
         }
     }
     degrees

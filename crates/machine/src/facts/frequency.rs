@@ -79,13 +79,17 @@ pub(crate) fn policies(machine: &Machine) -> Policies {
 impl Policy {
     /// A file of its folder.
     pub(crate) fn read(&self, machine: &Machine, file: &str) -> Reading<String> {
-        machine.tree.read(&format!("{}/{file}", self.folder)).map_err(|error| {
+        let answer = machine.tree.read(&format!("{}/{file}", self.folder)).map_err(|error| {
             if error.obstacle == Obstacle::Permission {
                 return error;
             }
             let why = format!("the cpufreq driver here has no `{file}`");
             not_offered(&why, &self.folder)
-        })
+        })?;
+        if answer.trim().is_empty() {
+            return Err(not_offered(&format!("`{}/{file}` is empty", self.folder), &self.folder));
+        }
+        Ok(answer)
     }
 
     /// A frequency of its folder, in hertz.

@@ -40,13 +40,19 @@ fn of_group(survey: &Survey<'_>, group: &Group) -> Reading<String> {
         readings.next().unwrap_or_else(|| Err(nothing()))
     };
     let enabled = next()? & 1 == 1;
-    if enabled { Ok(in_words(next()?)) } else { Ok("off".to_owned()) }
+    if enabled { in_words(next()?) } else { Ok("off".to_owned()) }
 }
 
 /// Levels are in units of the CPU's own: on hybrids they are no ratios.
-fn in_words(capabilities: u64) -> String {
+fn in_words(capabilities: u64) -> Reading<String> {
     let [highest, guaranteed, efficient, lowest] = [0, 1, 2, 3].map(|i| byte(capabilities, i));
-    format!("highest {highest}, guaranteed {guaranteed}, efficient {efficient}, lowest {lowest}")
+    if highest == 0 {
+        let why = format!("the register 771h holds {capabilities:#x}, which names no levels");
+        return Err(Unavailable::new(Obstacle::Cpudyno, "hardware P-states", why));
+    }
+    Ok(format!(
+        "highest {highest}, guaranteed {guaranteed}, efficient {efficient}, lowest {lowest}"
+    ))
 }
 
 #[cfg(test)]
@@ -56,6 +62,7 @@ mod tests {
     #[test]
     fn levels_of_a_core_in_the_order_of_the_register() {
         let expected = "highest 60, guaranteed 27, efficient 27, lowest 1";
-        assert_eq!(in_words(0x11b_1b3c), expected);
+        assert_eq!(in_words(0x11b_1b3c).as_deref(), Ok(expected));
+        assert!(in_words(0).is_err());
     }
 }

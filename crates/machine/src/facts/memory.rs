@@ -1,6 +1,6 @@
 //! How much memory there is, and what is set aside or withheld.
 
-use model::{Obstacle, Unit};
+use model::{Obstacle, Unavailable, Unit};
 
 use super::platform::not_offered;
 use crate::cgroup;
@@ -18,11 +18,19 @@ pub(super) const ROWS: &[Row] = &[
 const MEMINFO: &str = "/proc/meminfo";
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 
+/// More than 52 bits of a physical address reach.
+pub(super) const MEMORY_BYTES_MAX: f64 = (1_u64 << 52) as f64;
+
 /// A line of `/proc/meminfo`, in bytes.
 fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
     let why = || not_offered(&format!("`{MEMINFO}` has no line `{key}`"), MEMINFO);
     let kibibytes = value_of(meminfo, key).ok_or_else(why)?;
-    Ok(first_number(MEMINFO, kibibytes)? * 1024.0)
+    let bytes = first_number(MEMINFO, kibibytes)? * 1024.0;
+    if (0.0..=MEMORY_BYTES_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let why = format!("`{MEMINFO}` says `{key}: {kibibytes}`, which no machine has");
+    Err(Unavailable::new(Obstacle::Cpudyno, "memory", why))
 }
 
 fn total(machine: &Machine) -> Reading<f64> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::Node;
 use model::{CpuId, CpuSet};
 
+use super::super::memory::MEMORY_BYTES_MAX;
 use super::sysfs::{list, members, text};
 use crate::ports::Machine;
 use crate::text::first_number;
@@ -51,7 +52,8 @@ fn memory_bytes(machine: &Machine, id: u32) -> Option<u64> {
     let path = format!("{NODE}/node{id}/meminfo");
     let meminfo = text(machine, &path)?;
     let total = meminfo.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
-    Some((first_number(&path, total).ok()? * 1024.0) as u64)
+    let bytes = first_number(&path, total).ok()? * 1024.0;
+    (0.0..=MEMORY_BYTES_MAX).contains(&bytes).then_some(bytes as u64)
 }
 
 /// One number per node that is online; other counts cannot be told apart and are left out.
