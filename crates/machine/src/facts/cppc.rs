@@ -123,13 +123,19 @@ fn by_registers(survey: &Survey<'_>) -> Reading<String> {
         return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
     }
     by_kind(&groups(survey), |group| {
-        register(survey, group.first(), CPPC_CAPABILITY_1).map(capabilities)
+        capabilities(register(survey, group.first(), CPPC_CAPABILITY_1)?)
     })
 }
 
-fn capabilities(value: u64) -> String {
+fn capabilities(value: u64) -> Reading<String> {
     let [lowest, nonlinear, nominal, highest] = [0, 8, 16, 24].map(|low| bits(value, low, 8));
-    format!("highest {highest}, nominal {nominal}, lowest nonlinear {nonlinear}, lowest {lowest}")
+    if highest == 0 {
+        let why = format!("the register C00102B0h holds {value:#x}, which names no levels");
+        return Err(Unavailable::new(Obstacle::Cpudyno, "performance levels", why));
+    }
+    Ok(format!(
+        "highest {highest}, nominal {nominal}, lowest nonlinear {nonlinear}, lowest {lowest}"
+    ))
 }
 
 /// The CPUs of the highest level, where others of their kind have a lower one.
@@ -159,6 +165,7 @@ mod tests {
     #[test]
     fn levels_in_the_register_of_amd() {
         let expected = "highest 166, nominal 144, lowest nonlinear 60, lowest 14";
-        assert_eq!(capabilities(0xa690_3c0e), expected);
+        assert_eq!(capabilities(0xa690_3c0e).as_deref(), Ok(expected));
+        assert!(capabilities(0).is_err());
     }
 }

@@ -53,6 +53,12 @@ fn in_words(capabilities: u64) -> Reading<String> {
         return Err(Unavailable::new(Obstacle::Cpudyno, "hardware P-states", why));
     }
     let [highest, guaranteed, efficient, lowest] = [0, 1, 2, 3].map(|i| byte(capabilities, i));
+    if highest == 0 {
+        let why = format!(
+            "the register {HWP_CAPABILITIES:x}h holds {capabilities:#x}, which names no levels"
+        );
+        return Err(Unavailable::new(Obstacle::Cpudyno, "hardware P-states", why));
+    }
     Ok(format!(
         "highest {highest}, guaranteed {guaranteed}, efficient {efficient}, lowest {lowest}"
     ))
@@ -67,5 +73,6 @@ mod tests {
         let expected = "highest 60, guaranteed 27, efficient 27, lowest 1";
         assert_eq!(in_words(0x11b_1b3c).as_deref(), Ok(expected));
         assert!(in_words(u64::MAX).unwrap_err().why.contains("771h holds 0xffffffffffffffff"));
+        assert!(in_words(0).is_err());
     }
 }

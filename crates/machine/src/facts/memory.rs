@@ -18,16 +18,19 @@ pub(super) const ROWS: &[Row] = &[
 const MEMINFO: &str = "/proc/meminfo";
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 
+/// More than 52 bits of a physical address reach.
+pub(super) const MEMORY_BYTES_MAX: u64 = 1 << 52;
+
 /// A line of `/proc/meminfo`, in bytes.
 fn meminfo_bytes(meminfo: &str, key: &str) -> Reading<f64> {
     let why = || not_offered(&format!("`{MEMINFO}` has no line `{key}`"), MEMINFO);
     let kibibytes = value_of(meminfo, key).ok_or_else(why)?;
-    let number = first_number(MEMINFO, kibibytes)?;
-    if number < 0.0 {
-        let why = format!("`{MEMINFO}` says `{key}: {number} kB`, which is no size");
-        return Err(Unavailable::new(Obstacle::Cpudyno, key, why));
+    let bytes = first_number(MEMINFO, kibibytes)? * 1024.0;
+    if (0.0..=MEMORY_BYTES_MAX as f64).contains(&bytes) {
+        return Ok(bytes);
     }
-    Ok(number * 1024.0)
+    let why = format!("`{MEMINFO}` says `{key}: {kibibytes}`, which no machine has");
+    Err(Unavailable::new(Obstacle::Cpudyno, "memory", why))
 }
 
 fn total(machine: &Machine) -> Reading<f64> {

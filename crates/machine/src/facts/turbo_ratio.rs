@@ -82,10 +82,25 @@ fn layout(model: u32) -> Option<Layout> {
 ///
 /// # Source
 /// Intel SDM volume 4, tables of Nehalem and Westmere: 133.33 MHz; from Sandy Bridge on 100 MHz.
-pub(super) fn bus_clock(model: u32) -> f64 {
+/// Before them, and in Bonnell, Silvermont and Airmont, it is set per product (`MSR_FSB_FREQ`).
+fn bus_clock(model: u32) -> Option<f64> {
     match model {
-        0x1a | 0x1e | 0x1f | 0x2e | 0x25 | 0x2c | 0x2f => 400e6 / 3.0,
-        _ => 100e6,
+        0x1a | 0x1e | 0x1f | 0x2e | 0x25 | 0x2c | 0x2f => Some(400e6 / 3.0),
+        0x00..=0x19
+        | 0x1c
+        | 0x1d
+        | 0x26
+        | 0x27
+        | 0x35..=0x37
+        | 0x4a
+        | 0x4c
+        | 0x4d
+        | 0x5a
+        | 0x5d
+        | 0x65
+        | 0x6e
+        | 0x75 => None,
+        _ => Some(100e6),
     }
 }
 
@@ -100,7 +115,10 @@ pub(super) fn platform_info(survey: &Survey<'_>) -> Reading<(f64, f64)> {
         return Err(no_limits("only CPUs of Intel have the register CEh"));
     }
     let value = register(survey, super::first_cpu(survey)?, PLATFORM_INFO)?;
-    let bus = bus_clock(signature.model);
+    let bus = bus_clock(signature.model).ok_or_else(|| {
+        let why = "the bus clock of this model differs from product to product";
+        Unavailable::new(Obstacle::Cpudyno, "base frequency", why)
+    })?;
     let (base, lowest) = (bits(value, 8, 8), bits(value, 40, 8));
     Ok((base as f64 * bus, lowest as f64 * bus))
 }
@@ -116,7 +134,8 @@ pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
             return Err(no_limits(why));
         }
     };
-    let layout = layout.ok_or_else(|| {
+    let known = layout.zip(bus_clock(signature.model));
+    let (layout, bus) = known.ok_or_else(|| {
         let Signature { family, model, .. } = signature;
         let why = format!("this version does not know where family {family} model {model} has it");
         Unavailable::new(Obstacle::Cpudyno, "turbo limits", why)
@@ -124,7 +143,7 @@ pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
     let mut limits: Vec<TurboLimit> = Vec::new();
     let mut reason = None;
     for group in groups(survey) {
-        let limit = match limit(survey, layout, bus_clock(signature.model), &group) {
+        let limit = match limit(survey, layout, bus, &group) {
             Ok(limit) => limit,
             Err(error) => {
                 reason = reason.or(Some(error));
@@ -370,11 +389,19 @@ mod tests {
     }
 
     #[test]
+    fn the_bus_clock_is_not_guessed() {
+        // Bay Trail's is 83.3, 100, 133.3 or 116.7 MHz.
+        assert_eq!(bus_clock(0x37), None);
+        assert_eq!(bus_clock(0x55), Some(100e6));
+        assert!((0..256).all(|model| layout(model).is_none() || bus_clock(model).is_some()));
+    }
+
+    #[test]
     fn unreachable_steps_are_left_out() {
         let steps = reachable(&[(2, 34), (8, 31), (10, 30), (16, 30)], 10, 100e6);
         assert_eq!(steps.len(), 3);
         assert_eq!(in_steps(&steps), "3.4 GHz to 2 cores, 3.1 GHz to 8, 3 GHz to 10");
-        let westmere = reachable(&[(1, 26), (2, 26), (3, 25)], 3, bus_clock(0x2c));
+        let westmere = reachable(&[(1, 26), (2, 26), (3, 25)], 3, bus_clock(0x2c).unwrap());
         assert_eq!(in_steps(&westmere), "3.47 GHz to 2 cores, 3.33 GHz to 3");
     }
 
@@ -394,7 +421,7 @@ mod tests {
             {
                 prop_assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0));
                 prop_assert!(steps.iter().all(|&(_, ratio)| is_ratio(ratio)));
-                let steps = reachable(&steps, cores, bus_clock(model));
+                let steps = reachable(&steps, cores, bus_clock(model).unwrap());
                 prop_assert!(steps.iter().all(|step| step.active_cores <= cores));
             }
         }

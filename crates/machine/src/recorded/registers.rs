@@ -105,6 +105,15 @@ pub(super) const TABLE: &[(u32, &str)] = &[
 mod tests {
     use super::TABLE;
 
+    /// A fact that replays needs what it was read from.
+    #[test]
+    fn registers_that_facts_are_read_from_are_captured() {
+        let facts = [0x54, 0xce, 0x1ad, 0x1ae, 0x1af, 0x1b0, 0x620, 0x650, 0x651, 0x770, 0x771];
+        for register in facts.into_iter().chain([0xc001_0064, 0xc001_02b0]) {
+            assert!(TABLE.iter().any(|(number, _)| *number == register), "{register:#x}");
+        }
+    }
+
     #[test]
     fn numbers_ascend_and_none_is_a_serial_number() {
         assert!(TABLE.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -189,6 +189,12 @@ pub(super) struct Mount<'a> {
     pub(super) options: &'a str,
 }
 
+/// Without paths: `release_agent` is a program of the host's.
+fn options_without_paths(options: &str) -> String {
+    let options: Vec<&str> = options.split(',').filter(|option| !option.contains('/')).collect();
+    options.join(",")
+}
+
 /// The mounted hierarchies in `/proc/self/mountinfo`; those in unusual places are left out, with
 /// all other mounts: their paths name people and hosts.
 ///
@@ -214,6 +220,7 @@ fn is_of_groups(kind: &str, point: &str) -> bool {
 pub(super) fn mountinfo(text: &str, names: &mut GroupNames) -> String {
     let line = |mount: Mount<'_>| {
         let Mount { before, root, point, kind, options } = mount;
+        let options = options_without_paths(options);
         format!("{before} {} {point} - {kind} none {options}", names.plain(root))
     };
     group_mounts(text).map(line).collect::<Vec<String>>().join("\n")
@@ -224,6 +231,7 @@ pub(super) fn mounts(text: &str, _names: &mut GroupNames) -> String {
     let line = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         let &[_, point, kind, options, ..] = words.as_slice() else { return None };
+        let options = options_without_paths(options);
         is_of_groups(kind, point).then(|| format!("none {point} {kind} {options} 0 0"))
     };
     text.lines().filter_map(line).collect::<Vec<String>>().join("\n")
@@ -299,7 +307,8 @@ mod tests {
         assert_eq!(names.plain("/user.slice/x"), "/group1/group3");
         assert_eq!(groups("0::/../../a\nnonsense"), "0::/../../group1");
         let mounts = "24 1 8:2 / / rw - ext4 /dev/alice rw\n\
-                      36 32 0:31 /user.slice /sys/fs/cgroup/cpu rw shared:9 - cgroup host:/x rw,cpu";
+                      36 32 0:31 /user.slice /sys/fs/cgroup/cpu rw shared:9 - cgroup host:/x \
+                      rw,cpu,release_agent=/home/alice/x";
         let kept = "36 32 0:31 /group1 /sys/fs/cgroup/cpu - cgroup none rw,cpu";
         assert_eq!(mountinfo(mounts, &mut names), kept);
     }

@@ -19,7 +19,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.family_model_stepping: 6/143/8",
             "cpu.microcode: 0x1",
             "cpu.microarchitecture: SIMULATED wide core",
-            "cpu.core_types: unavailable",
+            "cpu.core_types: one type",
             "cpu.isa: avx fma avx2 avx512f avx512cd avx512bw avx512vl",
             "cpu.isa_not_enabled: unavailable",
             "cpu.cores: 2 packages, 112 cores, 224 CPUs (SMT 2)",

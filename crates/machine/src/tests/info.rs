@@ -48,7 +48,7 @@ fn a_server_in_brief() {
         "CPU: SIMULATED 2 x 56 cores",
         "Cores: 2 packages, 112 cores, 224 CPUs (SMT 2)",
         "Memory: 512 GiB",
-        "Governor: performance, driver intel_pstate, 0.8 to 3.8 GHz, boost on, energy preference \
+        "Governor: performance, driver intel_pstate, active, 0.8 to 3.8 GHz, boost on, energy preference \
          performance, energy bias 0",
         "Claimed clock: base 2.000 GHz, highest 3.800 GHz",
         "L2: 2 MiB, 16 ways, line 64 B, one per 2 CPUs, 112 in all",

@@ -121,3 +121,57 @@ proptest! {
         answers(&machine);
     }
 }
+
+#[test]
+fn switches_that_say_nothing_are_not_off() {
+    for path in ["intel_pstate/no_turbo", "cpufreq/boost"] {
+        for answer in ["", "2", "on"] {
+            let mut files = Files::default();
+            files.put(format!("{CPU}/online"), "0");
+            files.put(format!("{CPU}/{path}"), answer);
+            let conditions = conditions::read(&machine_of(files, "0"));
+            assert_eq!(said(&conditions, "cpufreq.boost"), "unavailable", "{path} `{answer}`");
+        }
+    }
+}
+
+#[test]
+fn numbers_that_no_machine_has_are_a_reason() {
+    let mut files = Files::default();
+    let cache = format!("{CPU}/cpu0/cache/index0");
+    for (path, answer) in [
+        (format!("{CPU}/online"), "0"),
+        (format!("{CPU}/cpufreq/policy0/affected_cpus"), "0"),
+        (format!("{CPU}/cpufreq/policy0/scaling_governor"), ""),
+        (format!("{cache}/level"), "1"),
+        (format!("{cache}/type"), "Data"),
+        (format!("{cache}/size"), "18446744073709551615K"),
+        (format!("{cache}/shared_cpu_list"), "0"),
+        ("/sys/devices/system/node/node0/meminfo".into(), "Node 0 MemTotal: 99999999999999999 kB"),
+        ("/proc/meminfo".into(), "MemTotal: 18446744073709551615 kB"),
+        ("/sys/class/thermal/thermal_zone0/temp".into(), "-274000"),
+    ] {
+        files.put(path, answer);
+    }
+    let machine = machine_of(files, "0");
+    let conditions = conditions::read(&machine);
+    assert_eq!(said(&conditions, "cpufreq.governor"), "unavailable");
+    assert_eq!(said(&conditions, "temperature"), "unavailable");
+    let facts = facts::machine(&machine);
+    assert_eq!(said(&facts.facts, "memory.total"), "unavailable");
+    assert_eq!(facts.topology.caches[0].bytes, None);
+    assert_eq!(facts.topology.nodes[0].memory_bytes, None);
+}
+
+#[test]
+fn empty_lists_make_no_packages() {
+    let mut files = Files::default();
+    files.put(format!("{CPU}/online"), "0-3");
+    for cpu in 0..4 {
+        for file in ["package_cpus_list", "core_cpus_list", "physical_package_id"] {
+            files.put(format!("{CPU}/cpu{cpu}/topology/{file}"), "");
+        }
+    }
+    let topology = facts::machine(&machine_of(files, "0-3")).topology;
+    assert!(topology.cpus.iter().all(|place| place.package == 0), "{topology:?}");
+}

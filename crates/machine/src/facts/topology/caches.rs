@@ -109,8 +109,8 @@ fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
     instances
 }
 
-/// No cache of a CPU is larger: a tebibyte.
-const BYTES_MAX: u64 = 1 << 40;
+/// No cache is nearly as large; a larger number is garbage.
+const CACHE_BYTES_MAX: u64 = 64 << 30;
 
 /// The cache of one folder; `None` where level, kind or sharing are not there.
 fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
@@ -125,7 +125,8 @@ fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
     let cpus = members(machine, folder, "shared_cpu_list", "shared_cpu_map")?;
     let positive = |file: &str| number(machine, &format!("{folder}/{file}")).filter(|&n| n > 0);
     let size = text(machine, &format!("{folder}/size")).and_then(|size| sysfs_bytes(&size));
-    let bytes = size.map(|bytes| bytes as u64).filter(|bytes| (1..=BYTES_MAX).contains(bytes));
+    let bytes =
+        size.map(|bytes| bytes as u64).filter(|bytes| (1..=CACHE_BYTES_MAX).contains(bytes));
     let line_bytes = positive("coherency_line_size");
     let ways = positive("ways_of_associativity");
     let ways = ways.filter(|&ways| match (bytes, line_bytes, positive("number_of_sets")) {

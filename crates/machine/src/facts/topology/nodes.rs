@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::Node;
 use model::{CpuId, CpuSet};
 
+use super::super::memory::MEMORY_BYTES_MAX;
 use super::sysfs::{list, members, text};
 use crate::ports::Machine;
 
@@ -12,9 +13,6 @@ const NODE: &str = "/sys/devices/system/node";
 
 /// The kernel has at most 1,024 nodes (`CONFIG_NODES_SHIFT`).
 const NODE_NUMBER_MAX: u32 = 1023;
-
-/// x86 and Arm have at most 52 bits of physical addresses, Power 57.
-const MEMORY_BYTES_MAX: u64 = 1 << 57;
 
 /// The memory nodes, ascending; empty where the kernel knows none.
 ///

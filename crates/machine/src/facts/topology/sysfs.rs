@@ -95,7 +95,11 @@ pub(super) fn nesting(machine: &Machine, cpus: &CpuSet, cpuinfo: &Cpuinfo) -> Ne
     let file = |cpu, name: &str| number(machine, &format!("{}/{name}", folder(cpu)));
     let groups = |names: &[&str]| -> Option<Groups> {
         let list = |cpu| {
-            let of = |name: &&str| members(machine, &folder(cpu), &format!("{name}_list"), name);
+            let of = |name: &&str| {
+                let list = members(machine, &folder(cpu), &format!("{name}_list"), name);
+                // A list without the CPU that it is asked of says nothing.
+                list.filter(|list| list.contains(cpu))
+            };
             names.iter().find_map(of)
         };
         list(first(cpus)?)?;
