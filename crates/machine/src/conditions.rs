@@ -104,8 +104,9 @@ fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     let per_policy = folded_over_policies(survey, |policy| {
         Ok(on_off(switch("boost", &policy.read(survey, "boost")?)?).to_owned())
     });
-    match (of_cpus(survey, "cpufreq/boost"), per_policy) {
-        (Ok(boost), _) if boost != "1" => Ok(text("off")),
+    let of_all = of_cpus(survey, "cpufreq/boost").and_then(|answer| switch("boost", &answer));
+    match (of_all, per_policy) {
+        (Ok(false), _) => Ok(text("off")),
         (_, Ok(boost)) => Ok(text(boost)),
         (Ok(_), Err(_)) => Ok(text("on")),
         (Err(_), Err(_)) => Err(no_such_setting(survey, "switch for boost")),

@@ -87,8 +87,9 @@ const MACHINES: &[Known] = &[
     },
     Known {
         name: "contradictory",
-        // CPU 0 is no member of the list that its own file holds; CPUs 2 to 7 are all one core.
-        cores: 3,
+        // Lists that do not name the CPU whose file they are in say nothing of it.
+        packages: 2,
+        cores: 4,
         online: "0-7",
         usable: "4-7",
         nodes: &[(0, "0-7", 0), (1, "", 0)],

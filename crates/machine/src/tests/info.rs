@@ -50,10 +50,10 @@ fn a_server_in_brief() {
         "Memory: 512 GiB",
         "Governor: performance, driver intel_pstate, active, 0.8 to 3.8 GHz, boost on, energy preference \
          performance, energy bias 0",
-        "Claimed clock: base 2.000 GHz, highest 3.800 GHz",
+        "Claimed clock: base 2.000 GHz, lowest 800.0 MHz, highest 3.800 GHz",
         "L2: 2 MiB, 16 ways, line 64 B, one per 2 CPUs, 112 in all",
         "AVX: avx fma avx2",
-        "AVX-512: f",
+        "AVX-512: f cd bw vl",
         "Virtualisation: none (bare metal)",
         "Security: 3 mitigated",
     ] {
