@@ -90,6 +90,7 @@ const MACHINES: &[Known] = &[
         // Lists that do not name the CPU whose file they are in say nothing of it.
         packages: 2,
         cores: 4,
+        kinds: &[("P", "0-5"), ("E", "6-7")],
         online: "0-7",
         usable: "4-7",
         nodes: &[(0, "0-7", 0), (1, "", 0)],

@@ -14,7 +14,7 @@ use crate::text::value_of;
 pub(super) const ROWS: &[Row] = &[
     row("clock", "Clock of constant rate", |s| clock(s).map(text)),
     row("virtualisation", "Virtualisation", |s| virtualisation(s).map(text)),
-    row("container", "Container", |s| Ok(text(container(s)))),
+    row("container", "Container", |s| container(s).map(text)),
     row("seccomp", "Free of call filters (seccomp)", |s| seccomp(s).map(text)),
     row("lockdown", "Kernel lockdown", |s| lockdown(s).map(text)),
     row("capabilities", "Rights (capabilities)", |s| capabilities(s).map(text)),
@@ -55,15 +55,24 @@ fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     Ok(format!("{below}{}", if guest { hides } else { "" }))
 }
 
-fn container(survey: &Survey<'_>) -> String {
+fn container(survey: &Survey<'_>) -> Reading<String> {
     let here = surroundings(survey);
     let namespace = here.in_user_namespace();
-    match (here.in_container(), namespace) {
+    Ok(match (here.in_container(), namespace) {
         (true, true) => "yes, without rights outside of its user namespace".into(),
         (true, false) => "yes".into(),
         (false, true) => "none, but a user namespace: its root has no rights outside".into(),
+        // Files alone, without those of a process, cannot tell.
+        (false, false)
+            if ["uid_map", "cgroup"]
+                .iter()
+                .all(|file| survey.tree.read(&format!("/proc/self/{file}")).is_err()) =>
+        {
+            let why = "no file here says whether this is a container";
+            return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
+        }
         (false, false) => "none".into(),
-    }
+    })
 }
 
 /// A file about this process, and the line of that name.
@@ -119,8 +128,12 @@ fn lockdown(survey: &Survey<'_>) -> Reading<String> {
         Err(_) => "",
     };
     let Ok(modes) = survey.tree.read(&format!("{SECURITY}/lockdown")) else {
-        let systems = survey.tree.read("/proc/filesystems").unwrap_or_default();
+        let systems = survey.tree.read("/proc/filesystems");
         let mounted = survey.tree.list(SECURITY).is_ok_and(|names| !names.is_empty());
+        let Some(systems) = systems.ok().or_else(|| mounted.then(String::new)) else {
+            let why = format!("neither `{SECURITY}` nor `/proc/filesystems` is here to tell");
+            return Err(Unavailable::new(Obstacle::Cpudyno, "", why));
+        };
         if mounted || !systems.contains("securityfs") {
             return Ok(format!("none: the kernel was built without it{boot}"));
         }
