@@ -79,15 +79,18 @@ impl<'a> Absences<'a> {
         for (reason, names) in self.0 {
             let Some(remedy) = Remedy::of(reason) else { continue };
             match groups.iter_mut().find(|(known, ..)| *known == remedy) {
-                Some((_, _, known)) => known.extend(names),
+                Some((known, why, of_group)) => {
+                    of_group.extend(names);
+                    if *known == Remedy::Root {
+                        *why = "this user may not read it";
+                    }
+                }
                 None => groups.push((remedy, &reason.why, names)),
             }
         }
         groups.sort_by_key(|(remedy, ..)| *remedy != Remedy::Root);
         let remark = |(remedy, why, names): (Remedy<'_>, &str, Vec<String>)| match remedy {
-            Remedy::Root => {
-                absent("needs root", &names, "this user may not read it", Some(root.to_owned()))
-            }
+            Remedy::Root => absent("needs root", &names, why, Some(root.to_owned())),
             Remedy::Other(help) => absent("unavailable", &names, why, Some(help.to_owned())),
         };
         groups.into_iter().map(remark).collect()
