@@ -13,5 +13,6 @@ pub mod host;
 pub mod memory;
 pub mod perf_open;
 pub mod perf_page;
+pub mod rdpru;
 pub mod scheduler;
 pub mod thread;
