@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
@@ -23,7 +24,7 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
     Ok(Machine {
         tree: Box::new(Folder::below(folder.to_owned())),
         cpuid: Box::new(FilesOnly),
-        msr: Box::new(MsrFolder::below(folder)),
+        msr: Arc::new(MsrFolder::below(folder)),
         permits: Box::new(FilesOnly),
         host: Box::new(Visitor(here)),
         // Not its path: that may name people (invariant I10).

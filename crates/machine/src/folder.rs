@@ -5,12 +5,12 @@
 //! waiting, and both texts and lists of names have a longest size. Below a folder other than `/`,
 //! links lead to where they would lead if the folder were the root; none leads out of it.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::{Obstacle, Unavailable};
 
@@ -35,7 +35,7 @@ pub(crate) struct Folder {
 struct Root {
     path: PathBuf,
     /// Folders that were resolved: by the path asked for, where they are below the root.
-    folders: RefCell<HashMap<PathBuf, PathBuf>>,
+    folders: Mutex<HashMap<PathBuf, PathBuf>>,
 }
 
 impl Folder {
@@ -46,7 +46,7 @@ impl Folder {
 
     /// The files below a folder.
     pub(crate) fn below(path: PathBuf) -> Folder {
-        Folder { root: Some(Root { path, folders: RefCell::default() }) }
+        Folder { root: Some(Root { path, folders: Mutex::default() }) }
     }
 
     /// Where a path of the machine lies on this one.
@@ -99,9 +99,14 @@ impl Root {
         Ok(resolved)
     }
 
+    /// What is known stays right if a thread dies beside it.
+    fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, PathBuf>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// `path` itself, or where it leads if it is a link. Everything above it is resolved.
     fn follow(&self, path: PathBuf, links: &mut usize) -> io::Result<PathBuf> {
-        if let Some(known) = self.folders.borrow().get(&path) {
+        if let Some(known) = self.known().get(&path) {
             return Ok(known.clone());
         }
         let place = self.path.join(&path);
@@ -119,7 +124,7 @@ impl Root {
         };
         // Files are asked for once; folders again and again.
         if !kind.is_file() {
-            self.folders.borrow_mut().insert(path, resolved.clone());
+            self.known().insert(path, resolved.clone());
         }
         Ok(resolved)
     }

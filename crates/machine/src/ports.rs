@@ -1,6 +1,7 @@
 //! The narrow traits through which the machine is read, and a machine as a set of them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Unavailable};
 
@@ -29,8 +30,8 @@ pub trait Cpuid {
     fn xcr0(&self) -> Option<u64>;
 }
 
-/// Model-specific registers, read only.
-pub trait Msr {
+/// Model-specific registers, read only; by several threads at once.
+pub trait Msr: Send + Sync {
     /// The register of one CPU.
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64>;
     /// Several registers of one CPU, each with its own reason.
@@ -60,7 +61,7 @@ pub struct Machine {
     /// Its CPUID.
     pub cpuid: Box<dyn Cpuid>,
     /// Its registers.
-    pub msr: Box<dyn Msr>,
+    pub msr: Arc<dyn Msr>,
     /// What the kernel lets this process open.
     pub permits: Box<dyn Permits>,
     /// Its surroundings.

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
@@ -16,7 +17,7 @@ pub(crate) fn machine() -> Machine {
     Machine {
         tree: Box::new(Folder::real()),
         cpuid: Box::new(Instruction),
-        msr: Box::new(MsrFolder::real()),
+        msr: Arc::new(MsrFolder::real()),
         permits: Box::new(Attempts::new(Box::new(Folder::real()))),
         host: Box::new(Surroundings::drawn()),
         elsewhere: None,

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use machine::permits::{Permits, Question};
 use machine::recorded::{capture, parse};
@@ -123,7 +124,7 @@ fn somewhere(files: Files) -> Machine {
     Machine {
         tree: Box::new(files),
         cpuid: Box::new(Registers),
-        msr: Box::new(Registers),
+        msr: Arc::new(Registers),
         permits: Box::new(Registers),
         host: Box::new(Somebody),
         elsewhere: None,

@@ -1,6 +1,7 @@
 //! The ports of a capture.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
@@ -54,7 +55,7 @@ pub(super) fn machine(capture: Capture) -> Machine {
             of_any: capture.cpuid_of_any,
             xcr0: capture.xcr0,
         }),
-        msr: Box::new(Registers(capture.registers)),
+        msr: Arc::new(Registers(capture.registers)),
         permits: Box::new(Answers(capture.permits)),
         host: Box::new(Then { captured, is_root, affinity }),
         elsewhere: Some(elsewhere),

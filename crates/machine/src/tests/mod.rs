@@ -11,6 +11,8 @@ mod simulated;
 mod surroundings;
 mod topology;
 
+use std::sync::Arc;
+
 use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
@@ -24,7 +26,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
     Machine {
         tree: Box::new(files),
         cpuid: Box::new(Nothing),
-        msr: Box::new(Nothing),
+        msr: Arc::new(Nothing),
         permits: Box::new(Nothing),
         host: Box::new(Somebody(cpus.parse().unwrap())),
         elsewhere: None,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::{check_absences, machine_of, said};
@@ -117,7 +119,7 @@ proptest! {
             files.put(path, &text);
         }
         let mut machine = machine_of(files, "0-1");
-        machine.msr = Box::new(Same(register));
+        machine.msr = Arc::new(Same(register));
         answers(&machine);
     }
 }

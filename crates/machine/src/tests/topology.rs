@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use model::record::{CacheKind, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
@@ -263,7 +264,7 @@ fn dies_that_sysfs_hides_are_in_a_register() {
     assert!(machine.topology.cpus.iter().all(|place| place.die.is_none()));
     let dies = machine.facts.iter().find(|fact| fact.id == "cpu.dies");
     assert!(format!("{dies:?}").contains("no registers"), "{dies:?}");
-    let machine = facts::machine(&Machine { msr: Box::new(LogicalIds), ..refused });
+    let machine = facts::machine(&Machine { msr: Arc::new(LogicalIds), ..refused });
     let dies: Vec<Option<u32>> = machine.topology.cpus.iter().map(|place| place.die).collect();
     assert_eq!(dies, [0, 0, 1, 1].map(Some));
     assert_eq!(said(&machine.facts, "cpu.dies"), "2 compute and 1 I/O per package");

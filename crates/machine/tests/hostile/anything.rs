@@ -1,6 +1,8 @@
 //! Machines that answer anything, and everything that reads a machine. The targets in `fuzz/` share
 //! it.
 
+use std::sync::Arc;
+
 use machine::permits::{Permits, Question};
 use machine::{Cpuid, Files, Host, Machine, Msr, Reading};
 use model::record::{Fact, FactValue, PageKind, Presentation};
@@ -39,7 +41,7 @@ pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
     Machine {
         tree: Box::new(files),
         cpuid: Box::new(Words(words.clone())),
-        msr: Box::new(Words(words.clone())),
+        msr: Arc::new(Words(words.clone())),
         permits: Box::new(Words(words)),
         host: Box::new(Somebody),
         elsewhere: Some("files of a test".to_owned()),
