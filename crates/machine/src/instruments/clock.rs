@@ -102,7 +102,7 @@ fn counter(
         instruments.extend(MonotonicRaw::new().map(|raw| monotonic_raw::instrument(raw, None)));
         instruments.push(thread_usage::instrument());
     }
-    instruments.push(aperf_mperf::instrument(machine));
+    instruments.push(aperf_mperf::unused(machine));
     Ok(StampClock { source, rate: Rate::new(rate.hertz), instruments, findings })
 }
 
@@ -149,7 +149,7 @@ fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
         instruments: vec![
             monotonic_raw::instrument(raw, Some(rate)),
             thread_usage::instrument(),
-            aperf_mperf::instrument(machine),
+            aperf_mperf::unused(machine),
         ],
         findings,
     })

@@ -1,6 +1,6 @@
 //! What is read during a run, and how well it reads: one file per instrument.
 
-mod aperf_mperf;
+pub mod aperf_mperf;
 pub mod clock;
 mod gauge;
 mod monotonic_raw;

@@ -4,11 +4,13 @@
 //! the file says; the ports are generated from it, and so are the stamps of the simulated executor,
 //! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
 
+mod counters;
 mod model;
 mod ports;
 mod registers;
 mod tree;
 
+pub use self::counters::SimulatedCounters;
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
     Licence, Model, Noise, Registers,

@@ -190,6 +190,11 @@ pub struct Registers {
     pub uncore_min_hz: f64,
     /// The highest one.
     pub uncore_max_hz: f64,
+    /// Whether it has APERF and MPERF.
+    #[serde(default)]
+    pub aperf_mperf: bool,
+    /// What MPERF counts at; absent: the rate of the TSC.
+    pub mperf_hz: Option<f64>,
 }
 
 /// Its stamp clock.
@@ -286,6 +291,14 @@ pub enum Fault {
     NoCpufreq,
     /// Every core reports a thermal throttle every second.
     ThermalThrottle,
+    /// APERF and MPERF stand still.
+    AperfStuck,
+    /// APERF and MPERF begin again at zero, 50 ms after the start.
+    AperfWraps,
+    /// APERF runs backwards.
+    AperfBackwards,
+    /// The registers of APERF and MPERF can be read for 50 ms, and fail from then on.
+    AperfEio,
 }
 
 /// Time that has passed on a simulated machine; clones share it.
@@ -333,6 +346,7 @@ impl Model {
             ("identity.product", "must say SIMULATED", self.product_says_so()),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
+            ("registers.mperf_hz", "must be positive", self.mperf_fits()),
             ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
             ("clock.tsc_step_ticks", "must be positive", self.clock.tsc_step_ticks > 0),
             ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
@@ -408,6 +422,10 @@ impl Model {
             [lowest_hz, efficient_hz, uncore_min_hz, uncore_max_hz].into_iter().all(fits)
                 && registers.energy_perf_bias < 16
         })
+    }
+
+    fn mperf_fits(&self) -> bool {
+        self.registers.and_then(|registers| registers.mperf_hz).is_none_or(positive)
     }
 
     fn check_cost(&self, id: &str, cost: &Cost) -> Result<(), String> {

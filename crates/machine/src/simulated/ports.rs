@@ -1,5 +1,7 @@
 //! CPUID, registers and surroundings of a simulated machine.
 
+use std::sync::Arc;
+
 use model::{CpuId, CpuSet};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
@@ -16,7 +18,7 @@ pub(crate) fn machine(model: Model) -> Machine {
     Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
-        msr: Box::new(SimulatedMsr(model.clone())),
+        msr: Arc::new(SimulatedMsr(model.clone())),
         permits: Box::new(SimulatedPermits::new(&model)),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
@@ -40,8 +42,12 @@ impl Cpuid for SimulatedCpuid {
                 let guest = u32::from(hypervisor.is_some()) << 31;
                 Some(registers([signature(identity), 0, guest, 0]))
             }
-            // Turbo, HWP and its energy preference; the bias between performance and energy.
-            6 => self.0.registers.map(|_| registers([1 << 1 | 1 << 7 | 1 << 10, 0, 1 << 3, 0])),
+            // Turbo, HWP and its energy preference; the bias between performance and energy, and
+            // APERF with MPERF.
+            6 => self.0.registers.map(|has| {
+                let pair = u32::from(has.aperf_mperf);
+                registers([1 << 1 | 1 << 7 | 1 << 10, 0, 1 << 3 | pair, 0])
+            }),
             // A crystal of 1 MHz, and a ratio in thousandths.
             0x15 => claims.cpuid15_hz.map(|hz| registers([1000, (hz / 1e3) as u32, 1_000_000, 0])),
             0x16 => claims.cpuid16_hz.map(|hz| registers([(hz / 1e6) as u32, 0, 0, 0])),

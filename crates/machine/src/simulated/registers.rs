@@ -18,9 +18,7 @@ impl Msr for SimulatedMsr {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
         let what = format!("register {register:#x}");
         if self.0.has(Fault::NoMsr) {
-            let why = "there is no `/dev/cpu/*/msr`: the driver is not loaded";
-            let missing = Unavailable::new(Obstacle::Permission, what, why);
-            return Err(missing.with_remedy("`sudo modprobe msr`"));
+            return Err(no_driver(&what));
         }
         let Some(registers) = self.0.registers.filter(|_| self.0.online().contains(cpu)) else {
             let why = "this simulated machine has no registers that can be read";
@@ -31,6 +29,12 @@ impl Msr for SimulatedMsr {
             Unavailable::new(Obstacle::Hardware, what, why)
         })
     }
+}
+
+/// What is said of registers where the fault [`Fault::NoMsr`] was put in.
+pub(super) fn no_driver(what: &str) -> Unavailable {
+    let why = "there is no `/dev/cpu/*/msr`: the driver is not loaded";
+    Unavailable::new(Obstacle::Permission, what, why).with_remedy("`sudo modprobe msr`")
 }
 
 fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {

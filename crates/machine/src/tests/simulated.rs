@@ -1,8 +1,10 @@
-use model::{CpuId, Seconds};
+use model::ticks::Ticks;
+use model::{CpuId, Hertz, Seconds};
 
 use crate::error::Error;
+use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
 use crate::ports::Machine;
-use crate::simulated::{self, Model, names};
+use crate::simulated::{self, Fault, Model, names};
 
 #[test]
 fn every_simulated_machine_can_be_had_by_its_name() {
@@ -123,4 +125,55 @@ fn registers_hold_what_licences_and_description_say() {
     let guest = Machine::named("sim:vm-2c").unwrap();
     let reason = guest.msr.read(CpuId(0), 0xce).unwrap_err();
     assert!(reason.remedy.unwrap().contains("modprobe"));
+}
+
+#[test]
+fn cycle_counters_are_there_where_the_description_says_so() {
+    let counters = CycleCounters::find(&Machine::named("sim:2s-56c").unwrap()).unwrap();
+    assert_eq!(counters.source(), "simulated MSR 0xe8 over 0xe7");
+    assert!(counters.read(CpuId(0)).unwrap_err().why.contains("simulated executor"));
+    let reason = |name: &str| CycleCounters::find(&Machine::named(name).unwrap()).unwrap_err();
+    assert!(reason("sim:1c").why.contains("has no APERF and MPERF"));
+    assert!(reason("sim:vm-2c").remedy.unwrap().contains("modprobe"));
+}
+
+#[test]
+fn faults_of_cycle_counters_show() {
+    // A core at 3 GHz that is awake half of the time, read at 0, 60 and 120 ms.
+    let readings = |fault: Option<Fault>| {
+        let mut model = Model::named("2s-56c").unwrap();
+        model.faults.extend(fault);
+        let counters = model.cycle_counters().unwrap();
+        let at =
+            move |time: f64| counters.counts(Seconds(time), time / 2.0 * 3e9, Seconds(time / 2.0));
+        [at(0.0), at(0.06), at(0.12)]
+    };
+    let since = |now: &Counts, then: &Counts| now.since(*then, Ticks::new(120_000_000));
+    for fault in [None, Some(Fault::AperfWraps)] {
+        let [first, second, third] = readings(fault).map(Result::unwrap);
+        for delta in [since(&second, &first).unwrap(), since(&third, &second).unwrap()] {
+            assert_eq!((delta.aperf, delta.mperf), (90_000_000, 60_000_000), "{fault:?}");
+        }
+        assert_eq!(third.mperf < first.mperf, fault.is_some());
+    }
+    let why = |fault| {
+        let [first, second, _] = readings(Some(fault)).map(Result::unwrap);
+        since(&second, &first).unwrap_err().why
+    };
+    assert!(why(Fault::AperfStuck).starts_with("neither APERF nor MPERF moved"));
+    assert!(why(Fault::AperfBackwards).starts_with("APERF ran backwards by 90000000"));
+    let [first, second, _] = readings(Some(Fault::AperfEio));
+    assert!(first.is_ok() && second.unwrap_err().why.contains("Input/output error"));
+}
+
+#[test]
+fn mperf_of_a_simulated_machine_may_have_a_rate_of_its_own() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.registers.as_mut().unwrap().mperf_hz = Some(1.6e9);
+    let counters = model.cycle_counters().unwrap();
+    let counts = counters.counts(Seconds(1.0), 3e9, Seconds(1.0)).unwrap();
+    let window = (counts.mperf, Seconds(1.0));
+    let found = calibrate_mperf(&[window, window], Some(Hertz(model.clock.tsc_hz))).unwrap();
+    assert_eq!(found.rate.hertz, Hertz(1.6e9));
+    assert!(found.finding.is_some());
 }
