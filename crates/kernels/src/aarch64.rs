@@ -85,20 +85,37 @@ macro_rules! take {
     };
 }
 
-/// One naked function called `kernel`.
+/// The kernels in whose loop the ruler stands beside the stream's ops: none here, where many cores
+/// execute in order, and the ruler beside a payload would measure both.
+macro_rules! in_loop {
+    ($($row:tt)*) => {
+        &[]
+    };
+}
+
+/// One naked function called `kernel`, generic over the ops in an iteration. No multiplies of the
+/// ruler are beside them.
 macro_rules! kernel {
     // The call alone.
-    (none Nothing $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
+    (none Nothing $mnemonic:tt, chains $chains:tt, []) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(".p2align 6", "mov x0, #0", "ret")
         }
     };
 
     // An instruction without operands and without a result. The answer comes from the loop counter.
-    (none Count $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
+    (none Count $mnemonic:tt, chains $chains:tt, []) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(
                 ".p2align 6",
                 "mov x9, x0",
@@ -115,15 +132,19 @@ macro_rules! kernel {
                 "mov x10, #{ops}",
                 "mul x0, x9, x10",
                 "ret",
-                ops = const $ops,
+                ops = const OPS,
             )
         }
     };
 
     // General purpose registers, chain and operand both in registers.
-    (gpr $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
+    (gpr $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(
                 ".p2align 6",
                 "ldr x16, [x1, #{operand}]",
@@ -151,15 +172,19 @@ macro_rules! kernel {
                 operand = const $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
                 neutral = const $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
-                rounds = const $crate::stream::rounds($ops, $chains),
+                rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }
     };
 
     // Vectors of two 64-bit lanes.
-    (neon $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
+    (neon $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(
                 ".p2align 6",
                 "add x9, x1, #{factor}",
@@ -193,15 +218,19 @@ macro_rules! kernel {
                 factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
                 addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                rounds = const $crate::stream::rounds($ops, $chains),
+                rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }
     };
 
     // Vectors of as many lanes as the CPU has. All hold the same, so the lowest one tells.
-    (sve $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
+    (sve $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(
                 ".arch_extension sve",
                 ".p2align 6",
@@ -235,7 +264,7 @@ macro_rules! kernel {
                 factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
                 addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
                 start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                rounds = const $crate::stream::rounds($ops, $chains),
+                rounds = const $crate::stream::rounds(OPS, $chains),
             )
         }
     };

@@ -23,6 +23,9 @@
 //!   width, dependencies from op to op, instruction sets, alignment, and that nothing else is in
 //!   the loop.
 //!
+//! Most streams have two more kernels, [`InLoop`], where the ruler stands in the loop beside the ops
+//! and reads the clock at the same time. They are made of the same text and proved the same way.
+//!
 //! # What is not here
 //!
 //! No threads, no clocks, no machines, no records. Who runs a stream, where, how often and between
@@ -48,10 +51,12 @@ mod arithmetic;
 #[macro_use]
 mod stream;
 
+mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
 pub mod ruler;
 pub mod streams;
 
 pub use arithmetic::Operands;
+pub use in_loop::{InLoop, MULTIPLIES_MAX};
 pub use stream::{Beside, Data, Kind, Runnable, StreamRow, WrongAnswer};

@@ -6,15 +6,15 @@
 use std::iter;
 
 use iced_x86::{
-    CpuidFeature, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction,
-    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    CpuidFeature, Decoder, DecoderOptions, EncodingKind, FlowControl, Formatter, Instruction,
+    InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind, Register,
 };
 use model::Isa;
 
 use crate::arithmetic::Arithmetic;
 use crate::ruler::every_row;
 use crate::stream::KernelFn;
-use crate::{Kind, StreamRow, streams};
+use crate::{InLoop, Kind, MULTIPLIES_MAX, StreamRow, streams};
 
 const CACHE_LINE: usize = 64;
 
@@ -35,6 +35,15 @@ struct Claim {
     /// The number of the first chain's register, where it is one of the numbered ones.
     first_register: Option<u32>,
     needs: &'static [Isa],
+    /// The ruler's multiplies behind the ops; 0 where there is no sled.
+    sled: usize,
+}
+
+impl From<&InLoop> for Claim {
+    fn from(kernel: &InLoop) -> Self {
+        let ops = kernel.ops_per_iteration() as usize;
+        Claim { ops, sled: MULTIPLIES_MAX as usize, ..Claim::from(kernel.row) }
+    }
 }
 
 impl From<&StreamRow> for Claim {
@@ -55,6 +64,7 @@ impl From<&StreamRow> for Claim {
             beside_bits: row.width_bits.filter(|_| row.beside.is_some()),
             first_register: numbered.then_some(row.first_register),
             needs: row.needs,
+            sled: 0,
         }
     }
 }
@@ -118,12 +128,68 @@ fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     }
     check_rights(listing, claim)?;
     check_cleaning(listing, claim)?;
+    let ops = match claim.sled {
+        0 => ops,
+        _ => without_sled(ops, listing, claim, dec.ip())?,
+    };
     let is_beside = |one: &&Instruction| claim.beside == Some(&*name(one));
     let (beside, ops): (Vec<_>, Vec<_>) = ops.iter().partition(is_beside);
     check_beside(&beside, claim)?;
     check_ops(&ops, claim, jump.ip())?;
     check_chains(&ops, claim)?;
     check_width(listing, claim)
+}
+
+/// The ops in front of the sled, where behind them are a jump into it and as many multiplies as
+/// claimed, of the length by which the jump's target was computed, up to the loop's counter.
+fn without_sled<'a>(
+    ops: &'a [Instruction],
+    listing: &[Instruction],
+    claim: &Claim,
+    end: u64,
+) -> Result<&'a [Instruction], String> {
+    const JUMP: &str = "jmp r8";
+    const MULTIPLY: &str = "imul r10,r9";
+    let is_jump = |one: &Instruction| text(one) == JUMP;
+    let Some(at) = ops.iter().position(is_jump) else {
+        return Err(format!("no {JUMP} behind the ops"));
+    };
+    // What fills the line behind the jump is never executed.
+    let behind = ops[at + 1..].iter().skip_while(|one| one.mnemonic() == Mnemonic::Nop);
+    let sled: Vec<_> = behind.collect();
+    if let Some(other) = sled.iter().find(|one| text(one) != MULTIPLY || one.len() != 4) {
+        return Err(format!("{} of {} bytes in the sled", text(other), other.len()));
+    }
+    if sled.len() != claim.sled {
+        return Err(format!("{} multiplies, {} claimed", sled.len(), claim.sled));
+    }
+    let before: Vec<_> = listing.iter().take(5).map(text).collect();
+    let (factor, start) = (Arithmetic::Product.factor_offset(), Arithmetic::Product.start_offset());
+    let entering = [
+        format!("lea r8,[rel {end:X}h]"),
+        "shl rdx,2".to_owned(),
+        "sub r8,rdx".to_owned(),
+        format!("mov r9,[rsi+{factor:X}h]"),
+        format!("mov r10,[rsi+{start:X}h]"),
+    ];
+    if before != entering {
+        return Err(format!("a sled that is entered by {}", before.join("; ")));
+    }
+    let is_of_sled = |register| {
+        [Register::R8, Register::R9, Register::R10].contains(&Register::full_register(register))
+    };
+    let ops_and_constants =
+        listing.iter().skip(entering.len()).take_while(|one| one.ip() < ops[at].ip());
+    match ops_and_constants.into_iter().find(|one| registers(one).any(is_of_sled)) {
+        Some(one) => Err(format!("{} uses a register of the sled", text(one))),
+        None => Ok(&ops[..at]),
+    }
+}
+
+fn text(instruction: &Instruction) -> String {
+    let mut text = String::new();
+    NasmFormatter::new().format(instruction, &mut text);
+    text
 }
 
 fn name(instruction: &Instruction) -> String {
@@ -329,6 +395,54 @@ fn every_listing_is_what_its_row_says() {
 }
 
 #[test]
+fn every_kernel_with_the_ruler_in_its_loop_is_what_it_says() {
+    for kernel in every_row().flat_map(|row| row.in_loop) {
+        let listing = disassemble(kernel.entry);
+        if let Err(wrong) = check(&listing, &Claim::from(kernel)) {
+            panic!("stream `{}` with {} ops: {wrong}", kernel.row.id, kernel.ops_per_iteration());
+        }
+    }
+}
+
+#[test]
+fn a_wrong_sled_does_not_pass() {
+    let kernel = &streams::fma::AVX256_FMA.in_loop[0];
+    let good = disassemble(kernel.entry);
+    let claim = Claim::from(kernel);
+    let wrong = |listing: &[Instruction], change: fn(&mut Claim)| {
+        let mut claim = claim.clone();
+        change(&mut claim);
+        check(listing, &claim).unwrap_err()
+    };
+    assert_eq!(wrong(&good, |claim| claim.ops = 5), "6 ops in the loop, 5 claimed");
+    assert_eq!(wrong(&good, |claim| claim.sled = 63), "64 multiplies, 63 claimed");
+    assert_eq!(wrong(&good, |claim| claim.sled = 0), "jmp in the loop of vfmadd132pd");
+    let plain = disassemble(streams::fma::AVX256_FMA.entry);
+    assert_eq!(wrong(&plain, |_| ()), "no jmp r8 behind the ops");
+    let without = |gone: usize| {
+        let mut listing = good.clone();
+        listing.remove(gone);
+        wrong(&listing, |_| ())
+    };
+    let last = good.iter().rposition(|one| text(one) == "imul r10,r9").expect("there is a sled");
+    assert_eq!(without(last), "63 multiplies, 64 claimed");
+    assert!(without(1).starts_with("a sled that is entered by lea"), "{}", without(1));
+    let mut late = good.clone();
+    late[0] = plain[0];
+    assert!(wrong(&late, |_| ()).starts_with("a sled that is entered by vbroadcastsd"));
+    // xor r9d, r9d
+    let xor = decode(&[0x45, 0x31, 0xC9, 0xC3], good[5].ip()).expect("there is a return")[0];
+    let mut cleared = good.clone();
+    cleared.insert(5, xor);
+    assert_eq!(wrong(&cleared, |_| ()), "xor r9d,r9d uses a register of the sled");
+    // imul r10, r9, 3
+    let short = [0x4D, 0x6B, 0xD1, 0x03, 0xC3];
+    let mut other = good.clone();
+    other[last] = decode(&short, good[last].ip()).expect("there is a return")[0];
+    assert_eq!(wrong(&other, |_| ()), "imul r10,r9,3 of 4 bytes in the sled");
+}
+
+#[test]
 fn a_wrong_row_does_not_pass() {
     let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
         let mut claim = Claim::from(row);
@@ -392,6 +506,7 @@ const ADDS: Claim = Claim {
     beside_bits: None,
     first_register: None,
     needs: &[],
+    sled: 0,
 };
 
 /// Three additions of r11 to rax in a loop, assembled by hand, held against a claim of such adds.

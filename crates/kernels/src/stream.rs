@@ -10,17 +10,18 @@ use std::fmt;
 
 use model::{Isa, Obstacle, Unavailable};
 
-use crate::Operands;
 use crate::arithmetic::Arithmetic;
+use crate::{InLoop, Operands};
 
-/// A kernel: executes `iterations` trips through its body on the constants behind the pointer and
-/// returns an answer that depends on each op.
+/// A kernel: executes so many trips through its body on the constants behind the pointer and
+/// returns an answer that depends on each op. The last argument is the number of multiplies in a
+/// trip, for those kernels that have the ruler in their loop; the others ignore it.
 #[cfg(target_arch = "x86_64")]
-pub(crate) type KernelFn = unsafe extern "sysv64" fn(u64, *const Operands) -> u64;
-/// A kernel: executes `iterations` trips through its body on the constants behind the pointer and
-/// returns an answer that depends on each op.
+pub(crate) type KernelFn = unsafe extern "sysv64" fn(u64, *const Operands, u64) -> u64;
+/// A kernel: executes so many trips through its body on the constants behind the pointer and
+/// returns an answer that depends on each op. It ignores the last argument.
 #[cfg(target_arch = "aarch64")]
-pub(crate) type KernelFn = unsafe extern "C" fn(u64, *const Operands) -> u64;
+pub(crate) type KernelFn = unsafe extern "C" fn(u64, *const Operands, u64) -> u64;
 
 /// What bounds the speed of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +125,7 @@ pub struct StreamRow {
     pub first_register: u32,
     pub(crate) arithmetic: Arithmetic,
     pub(crate) entry: KernelFn,
+    pub(crate) in_loop: &'static [InLoop],
 }
 
 impl StreamRow {
@@ -149,14 +151,23 @@ impl StreamRow {
     /// The answer after so many iterations, computed one op at a time and without the kernel.
     pub(crate) fn expected(&self, iterations: u64, operands: &Operands) -> u64 {
         let ops = iterations * self.ops_per_iteration;
-        let lanes = u64::from(self.width_bits.unwrap_or(64) / 64);
+        let lanes = self.lanes();
         match self.beside {
-            None => self.arithmetic.answer(ops, u64::from(self.chains), lanes, operands),
+            None => self.after_ops(ops, operands),
             Some(beside) => {
                 let ops = self.arithmetic.answer(ops, 1, 1, operands);
                 ops.wrapping_add(beside.arithmetic.answer(iterations, 1, lanes, operands))
             }
         }
+    }
+
+    /// The answer after so many ops on all chains, with nothing beside them.
+    pub(crate) fn after_ops(&self, ops: u64, operands: &Operands) -> u64 {
+        self.arithmetic.answer(ops, u64::from(self.chains), self.lanes(), operands)
+    }
+
+    fn lanes(&self) -> u64 {
+        u64::from(self.width_bits.unwrap_or(64) / 64)
     }
 }
 
@@ -229,7 +240,15 @@ impl Runnable {
         // SAFETY: the row's instruction sets were found by `StreamRow::runnable`, the only maker of
         // this type. Kernels come from `stream!` alone: they read the block of operands, which is
         // borrowed for the call, write no memory, and change only registers that are the callee's.
-        unsafe { (self.entry)(iterations, operands) }
+        unsafe { (self.entry)(iterations, operands, 0) }
+    }
+
+    /// Its kernels with the ruler in their loop, those with fewer ops first: none, or two.
+    ///
+    /// There is none for streams that occupy no execution unit, wait on purpose, or have other
+    /// instructions beside their ops; and none on AArch64.
+    pub fn in_loop(&self) -> &'static [InLoop] {
+        self.row.in_loop
     }
 
     /// Runs a few small counts and compares the answers with those that plain arithmetic gives
@@ -241,7 +260,9 @@ impl Runnable {
                 let expected = self.row.expected(iterations, operands);
                 let found = self.run(iterations, operands);
                 if found != expected {
-                    return Err(WrongAnswer { stream: self.row.id, iterations, expected, found });
+                    let stream = self.row.id;
+                    let multiplies = 0;
+                    return Err(WrongAnswer { stream, iterations, multiplies, expected, found });
                 }
             }
         }
@@ -256,6 +277,8 @@ pub struct WrongAnswer {
     pub stream: &'static str,
     /// Iterations that were asked for.
     pub iterations: u64,
+    /// The ruler's multiplies in each iteration; 0 where the ruler was not in the loop.
+    pub multiplies: u32,
     /// The right answer.
     pub expected: u64,
     /// The kernel's answer.
@@ -264,11 +287,12 @@ pub struct WrongAnswer {
 
 impl fmt::Display for WrongAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WrongAnswer { stream, iterations, expected, found } = self;
-        write!(
-            f,
-            "stream `{stream}` answered {found} after {iterations} iterations, expected {expected}"
-        )
+        let WrongAnswer { stream, iterations, multiplies, expected, found } = self;
+        write!(f, "stream `{stream}` answered {found} after {iterations} iterations")?;
+        if *multiplies != 0 {
+            write!(f, " with {multiplies} multiplies in each")?;
+        }
+        write!(f, ", expected {expected}")
     }
 }
 
@@ -412,7 +436,7 @@ macro_rules! stream_rows {
         $(
             #[doc = $doc]
             pub static $name: $crate::StreamRow = {
-                kernel!($class $arithmetic $mnemonic, chains $registers, ops $ops, $beside);
+                kernel!($class $arithmetic $mnemonic, chains $registers, $beside);
                 $crate::StreamRow {
                     id: $id,
                     title: title!($class $title),
@@ -428,7 +452,8 @@ macro_rules! stream_rows {
                     followers: followers!($class),
                     beside: beside! $beside,
                     first_register: first_register! $registers,
-                    entry: kernel,
+                    entry: kernel::<$ops, 0>,
+                    in_loop: in_loop!($class $kind $chains $beside $name),
                 }
             };
         )+
@@ -436,7 +461,7 @@ macro_rules! stream_rows {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
@@ -444,7 +469,7 @@ mod tests {
     use crate::streams;
 
     /// The rows that can run on this machine; for the others, the reason is checked.
-    fn runnables() -> impl Iterator<Item = Runnable> {
+    pub(crate) fn runnables() -> impl Iterator<Item = Runnable> {
         every_row().filter_map(|row| match row.runnable() {
             Ok(runnable) => Some(runnable),
             Err(unavailable) => {

@@ -6,6 +6,9 @@
 //! the answer is then made of the start values; and an epilogue that folds every chain, and every
 //! lane of a vector, into `rax`. Only registers that a callee may overwrite are used.
 //!
+//! A shape is generic over the ops in an iteration and over the length of the sled, which is 0 for
+//! the stream's own kernel: the in-loop kernels are the same text. Registers 8 to 10 are the sled's.
+//!
 //! Within the text for the assembler, `\v` is the name of the vector registers, `\c` the number of
 //! a chain's register, and `\r` the name of a general purpose register.
 
@@ -172,18 +175,109 @@ macro_rules! clean_registers {
     };
 }
 
-/// The frame of kernels with vector chains, around a loop of `$per_trip` vector ops. Its answer is
-/// in `rax` when `$after` has its turn.
+/// The kernels in whose loop the ruler stands beside the stream's ops.
+///
+/// The scheduler must hold more than one iteration, or the two chains take turns instead of running
+/// side by side, and an iteration should last 10 to 30 cycles, so that whole multiplies meet a
+/// wanted density. So serial streams have 6 ops for latencies from 3 cycles on and 24 for shorter
+/// ones, parallel streams a round of their chains for slow ops and three for fast ones. Tried on
+/// Cascade Lake: four rounds of ops that share port 1 with the ruler held it up by 4 % at a density
+/// of 0.83, where one to three agreed with the ruler after the payload within 0.5 %.
+macro_rules! in_loop {
+    (clean $($other:tt)*) => {
+        &[]
+    };
+    (dirty $($other:tt)*) => {
+        &[]
+    };
+    // It occupies the ruler's own unit, and its registers.
+    (gpr Throughput $($other:tt)*) => {
+        &[]
+    };
+    ($class:ident Latency $chains:tt [] $row:ident) => {
+        &[in_loop!($row, 6), in_loop!($row, 24)]
+    };
+    ($class:ident Throughput $chains:tt [] $row:ident) => {
+        &[in_loop!($row, $chains), in_loop!($row, 3 * $chains)]
+    };
+    ($class:ident $kind:ident $($other:tt)*) => {
+        &[]
+    };
+    ($row:ident, $ops:expr) => {
+        $crate::InLoop {
+            row: &$row,
+            ops: $ops,
+            entry: kernel::<{ $ops }, { $crate::MULTIPLIES_MAX }>,
+        }
+    };
+}
+
+/// The frame of kernels with a loop. What `$fold` leaves in `rax` is the answer of the ops; the
+/// ruler's product is added to it where there is a sled.
+macro_rules! looped_kernel {
+    (
+        before { $($before:expr),+ } body { $($body:expr),+ }
+        fold { $($fold:expr),+ } clean { $($clean:expr),* }
+        $($constant:ident = $value:expr),+ $(,)?
+    ) => {
+        #[unsafe(naked)]
+        unsafe extern "sysv64" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
+            core::arch::naked_asm!(
+                ".p2align 6",
+                ".if {sled}",
+                // The entry into the sled from which on there are as many multiplies as wanted.
+                // Each has 4 bytes.
+                "lea r8, [rip + 4f]",
+                "shl rdx, 2",
+                "sub r8, rdx",
+                "mov r9, [rsi + {ruler_factor}]",
+                "mov r10, [rsi + {ruler_start}]",
+                ".endif",
+                $($before,)+
+                "test rdi, rdi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                $($body,)+
+                ".if {sled}",
+                "jmp r8",
+                ".p2align 6",
+                ".rept {sled}",
+                "imul r10, r9",
+                ".endr",
+                "4:",
+                ".endif",
+                "dec rdi",
+                "jnz 2b",
+                "3:",
+                $($fold,)+
+                ".if {sled}",
+                "add rax, r10",
+                ".endif",
+                $($clean,)*
+                "ret",
+                sled = const SLED,
+                ruler_factor = const $crate::arithmetic::Arithmetic::Product.factor_offset(),
+                ruler_start = const $crate::arithmetic::Arithmetic::Product.start_offset(),
+                $($constant = const $value),+
+            )
+        }
+    };
+}
+
+/// Kernels with vector chains, around a loop of `$per_trip` vector ops.
 macro_rules! vector_kernel {
     (
         $class:ident $arithmetic:ident chains ($($chains:tt)+), ops $per_trip:tt,
         before { $($before:expr),* } body { $($body:expr),+ } after { $($after:expr),* }
         $($constant:ident = $value:expr),+
     ) => {
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
+        looped_kernel! {
+            before {
                 concat!(".irp v,", stringify!($class)),
                 concat!(broadcast!($class), " \\v\\()14, qword ptr [rsi + {factor}]"),
                 concat!(broadcast!($class), " \\v\\()15, qword ptr [rsi + {addend}]"),
@@ -192,15 +286,10 @@ macro_rules! vector_kernel {
                 ".endr",
                 prepare!($arithmetic),
                 $($before,)*
-                "mov rdx, rdi",
-                "test rdi, rdi",
-                "jz 3f",
-                ".p2align 6",
-                "2:",
-                $($body,)+
-                "dec rdi",
-                "jnz 2b",
-                "3:",
+                "mov rdx, rdi"
+            }
+            body { $($body),+ }
+            fold {
                 "vxorpd xmm13, xmm13, xmm13",
                 concat!(".irp c,", chain_list!(vector $($chains)+)),
                 concat!("v", add!($arithmetic), " \\v\\()13, \\v\\()13, \\v\\c"),
@@ -212,146 +301,130 @@ macro_rules! vector_kernel {
                 // The trips, times the ops in each that the numbers do not tell.
                 "sub rdx, rdi",
                 "imul rdx, rdx, {untold}",
-                "add rax, rdx",
-                $($after,)*
+                "add rax, rdx"
+                $(, $after)*
+            }
+            clean {
                 clean_registers!($($chains)+),
                 // Without it, SSE code in the caller may pay for the dirty upper halves.
                 "vzeroupper",
-                "ret",
-                ".endr",
-                factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
-                addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
-                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                untold = const $crate::arithmetic::Arithmetic::$arithmetic.untold($per_trip),
-                shift = const width_bits!($class).unwrap().trailing_zeros() - 6,
-                $($constant = const $value),+
-            )
+                ".endr"
+            }
+            factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
+            addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
+            start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            untold = $crate::arithmetic::Arithmetic::$arithmetic.untold($per_trip),
+            shift = width_bits!($class).unwrap().trailing_zeros() - 6,
+            $($constant = $value),+
         }
     };
 }
 
-/// The frame of kernels that add, compare and branch on scalar floating-point numbers. Their
-/// encoding keeps the upper halves of registers as it finds them: clean or dirty.
+/// Kernels that add, compare and branch on scalar floating-point numbers. Their encoding keeps the
+/// upper halves of registers as it finds them: clean or dirty.
 macro_rules! compare_kernel {
-    ($ops:tt, $upper_halves:expr) => {
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
+    ($upper_halves:expr) => {
+        looped_kernel! {
+            before {
                 $upper_halves,
                 "movsd xmm15, qword ptr [rsi + {addend}]",
-                "movsd xmm0, qword ptr [rsi + {start}]",
-                "test rdi, rdi",
-                "jz 3f",
-                ".p2align 6",
-                "2:",
+                "movsd xmm0, qword ptr [rsi + {start}]"
+            }
+            body {
                 ".rept {ops}",
                 "addsd xmm0, xmm15",
                 "ucomisd xmm0, xmm15",
                 // Taken where one of the two is no number: never.
                 "jp 3f",
-                ".endr",
-                "dec rdi",
-                "jnz 2b",
-                "3:",
-                "cvttsd2si rax, xmm0",
-                "vzeroupper",
-                "ret",
-                addend = const $crate::arithmetic::Arithmetic::RealSum.addend_offset(),
-                start = const $crate::arithmetic::Arithmetic::RealSum.start_offset(),
-                ops = const $ops,
-            )
+                ".endr"
+            }
+            fold { "cvttsd2si rax, xmm0" }
+            clean { "vzeroupper" }
+            addend = $crate::arithmetic::Arithmetic::RealSum.addend_offset(),
+            start = $crate::arithmetic::Arithmetic::RealSum.start_offset(),
+            ops = OPS,
         }
     };
 }
 
-/// One naked function called `kernel`.
+/// One naked function called `kernel`, generic over the ops in an iteration and the multiplies in
+/// the sled.
 macro_rules! kernel {
     // The call alone.
-    (none Nothing $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
+    (none Nothing $mnemonic:tt, chains $chains:tt, []) => {
         #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
+        unsafe extern "sysv64" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
             core::arch::naked_asm!(".p2align 6", "xor eax, eax", "ret")
         }
     };
 
     // An instruction without operands and without a result. The answer comes from the loop counter:
     // it proves the trips; that each trip holds `ops` instructions is what the listing proves.
-    (none Count $mnemonic:tt, chains $chains:tt, ops $ops:tt, []) => {
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
-                "mov rax, rdi",
-                "test rdi, rdi",
-                "jz 3f",
-                ".p2align 6",
-                "2:",
+    (none Count $mnemonic:tt, chains $chains:tt, []) => {
+        looped_kernel! {
+            before { "mov rax, rdi" }
+            body {
                 ".rept {ops}",
                 $mnemonic,
-                ".endr",
-                "dec rdi",
-                "jnz 2b",
-                "3:",
+                ".endr"
+            }
+            fold {
                 "sub rax, rdi",
-                "imul rax, rax, {ops}",
-                "ret",
-                ops = const $ops,
-            )
+                "imul rax, rax, {ops}"
+            }
+            clean {}
+            ops = OPS,
         }
     };
 
     // General purpose registers. The second operand is a register, never an immediate: Golden Cove
     // executes additions of small constants at rename, where they take no cycle of the chain.
-    (gpr $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
+    (gpr $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
+        looped_kernel! {
+            before {
                 "mov r11, [rsi + {operand}]",
                 concat!(".irp r,", chain_list!(gpr $chains)),
                 "mov \\r, [rsi + {start}]",
-                ".endr",
-                "test rdi, rdi",
-                "jz 3f",
-                ".p2align 6",
-                "2:",
+                ".endr"
+            }
+            body {
                 ".rept {rounds}",
                 concat!(".irp r,", chain_list!(gpr $chains)),
                 concat!($mnemonic, " \\r, r11"),
                 ".endr",
-                ".endr",
-                "dec rdi",
-                "jnz 2b",
-                "3:",
+                ".endr"
+            }
+            fold {
                 // Chains are folded with their own op: sums are added, products multiplied.
                 "mov esi, {neutral}",
                 concat!(".irp r,", chain_list!(gpr $chains)),
                 concat!($mnemonic, " rsi, \\r"),
                 ".endr",
-                "mov rax, rsi",
-                "ret",
-                operand = const $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
-                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                neutral = const $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
-                rounds = const $crate::stream::rounds($ops, $chains),
-            )
+                "mov rax, rsi"
+            }
+            clean {}
+            operand = $crate::arithmetic::Arithmetic::$arithmetic.operand_offset(),
+            start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            neutral = $crate::arithmetic::Arithmetic::$arithmetic.neutral(),
+            rounds = $crate::stream::rounds(OPS, $chains),
         }
     };
 
-    (clean RealSum $mnemonic:tt, chains (1), ops $ops:tt, []) => {
-        compare_kernel!($ops, "vzeroupper");
+    (clean RealSum $mnemonic:tt, chains (1), []) => {
+        compare_kernel!("vzeroupper");
     };
-    (dirty RealSum $mnemonic:tt, chains (1), ops $ops:tt, []) => {
-        compare_kernel!($ops, "vcmptrueps ymm0, ymm0, ymm0\nvcmptrueps ymm15, ymm15, ymm15");
+    (dirty RealSum $mnemonic:tt, chains (1), []) => {
+        compare_kernel!("vcmptrueps ymm0, ymm0, ymm0\nvcmptrueps ymm15, ymm15, ymm15");
     };
 
     // Vectors of 64-bit lanes in the SSE encoding.
-    (sse $arithmetic:ident $mnemonic:tt, chains ($chains:tt), ops $ops:tt, []) => {
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn kernel(_: u64, _: *const $crate::Operands) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
+    (sse $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
+        looped_kernel! {
+            before {
                 "movsd xmm14, qword ptr [rsi + {factor}]",
                 "movsd xmm15, qword ptr [rsi + {addend}]",
                 "movsd xmm0, qword ptr [rsi + {start}]",
@@ -360,19 +433,16 @@ macro_rules! kernel {
                 ".endr",
                 concat!(".irp c,", chain_list!(vector $chains)),
                 "movapd xmm\\c, xmm0",
-                ".endr",
-                "test rdi, rdi",
-                "jz 3f",
-                ".p2align 6",
-                "2:",
+                ".endr"
+            }
+            body {
                 ".rept {rounds}",
                 concat!(".irp c,", chain_list!(vector $chains)),
                 concat!($mnemonic, " ", sse_operands!($arithmetic)),
                 ".endr",
-                ".endr",
-                "dec rdi",
-                "jnz 2b",
-                "3:",
+                ".endr"
+            }
+            fold {
                 "xorpd xmm13, xmm13",
                 concat!(".irp c,", chain_list!(vector $chains)),
                 concat!(add!($arithmetic), " xmm13, xmm\\c"),
@@ -382,23 +452,20 @@ macro_rules! kernel {
                 concat!(add!($arithmetic), " xmm13, xmm12"),
                 concat!(take!($arithmetic), " rax, xmm13"),
                 // Both lanes hold the same number, so half their sum is that number.
-                "sar rax, 1",
-                "ret",
-                factor = const $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
-                addend = const $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
-                start = const $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
-                rounds = const $crate::stream::rounds($ops, $chains),
-            )
+                "sar rax, 1"
+            }
+            clean {}
+            factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
+            addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
+            start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            rounds = $crate::stream::rounds(OPS, $chains),
         }
     };
 
     // Vectors of 64-bit lanes.
-    (
-        $class:ident $arithmetic:ident $mnemonic:tt,
-        chains ($chains:tt $($from:tt)*), ops $ops:tt, []
-    ) => {
+    ($class:ident $arithmetic:ident $mnemonic:tt, chains ($chains:tt $($from:tt)*), []) => {
         vector_kernel! {
-            $class $arithmetic chains ($chains $($from)*), ops $ops,
+            $class $arithmetic chains ($chains $($from)*), ops OPS,
             before {}
             body {
                 ".rept {rounds}",
@@ -408,29 +475,27 @@ macro_rules! kernel {
                 ".endr"
             }
             after {}
-            rounds = $crate::stream::rounds($ops, $chains)
+            rounds = $crate::stream::rounds(OPS, $chains)
         }
     };
 
     // Scalar ops, and one vector instruction beside them in each iteration.
-    (
-        $class:ident Sum $mnemonic:tt, chains (1), ops $ops:tt, [$arithmetic:ident $simd:literal]
-    ) => {
+    ($class:ident Sum $mnemonic:tt, chains (1), [$arithmetic:ident $simd:literal]) => {
         vector_kernel! {
             $class $arithmetic chains (1), ops 1,
-            before { "mov r11, [rsi + {operand}]", "mov r8, [rsi + {first}]" }
+            before { "mov r11, [rsi + {operand}]", "mov rcx, [rsi + {first}]" }
             body {
                 ".irp c,0",
                 concat!($simd, " ", operands!($arithmetic)),
                 ".endr",
                 ".rept {ops}",
-                concat!($mnemonic, " r8, r11"),
+                concat!($mnemonic, " rcx, r11"),
                 ".endr"
             }
-            after { "add rax, r8" }
+            after { "add rax, rcx" }
             operand = $crate::arithmetic::Arithmetic::Sum.operand_offset(),
             first = $crate::arithmetic::Arithmetic::Sum.start_offset(),
-            ops = $ops
+            ops = OPS
         }
     };
 }
