@@ -51,6 +51,7 @@ mod arithmetic;
 #[macro_use]
 mod stream;
 
+mod dirty;
 mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
@@ -58,5 +59,6 @@ pub mod ruler;
 pub mod streams;
 
 pub use arithmetic::Operands;
+pub use dirty::{Dirtier, DirtyUpper};
 pub use in_loop::{InLoop, MULTIPLIES_MAX};
 pub use stream::{Beside, Data, Kind, Runnable, StreamRow, WrongAnswer};

@@ -173,7 +173,7 @@ impl StreamRow {
 
 /// Whether CPU and operating system both offer an instruction set.
 #[cfg(target_arch = "x86_64")]
-fn is_detected(isa: Isa) -> bool {
+pub(crate) fn is_detected(isa: Isa) -> bool {
     match isa {
         Isa::Sse2 => std::is_x86_feature_detected!("sse2"),
         Isa::Avx => std::is_x86_feature_detected!("avx"),
@@ -195,7 +195,7 @@ fn is_detected(isa: Isa) -> bool {
 
 /// Whether CPU and operating system both offer an instruction set.
 #[cfg(target_arch = "aarch64")]
-fn is_detected(isa: Isa) -> bool {
+pub(crate) fn is_detected(isa: Isa) -> bool {
     match isa {
         Isa::Asimd => std::arch::is_aarch64_feature_detected!("neon"),
         Isa::Sve => std::arch::is_aarch64_feature_detected!("sve"),

@@ -180,9 +180,10 @@ macro_rules! clean_registers {
 /// The scheduler must hold more than one iteration, or the two chains take turns instead of running
 /// side by side, and an iteration should last 10 to 30 cycles, so that whole multiplies meet a
 /// wanted density. So serial streams have 6 ops for latencies from 3 cycles on and 24 for shorter
-/// ones, parallel streams a round of their chains for slow ops and three for fast ones. Tried on
-/// Cascade Lake: four rounds of ops that share port 1 with the ruler held it up by 4 % at a density
-/// of 0.83, where one to three agreed with the ruler after the payload within 0.5 %.
+/// ones, parallel streams a round of their chains for ops of half a cycle and longer, and three for
+/// shorter ones. Tried on Cascade Lake at a density of 0.83, with ops of half a cycle that share
+/// port 1 with the ruler: behind one round the ruler is as fast as alone, behind three it loses 2
+/// to 4 %, behind four 4 to 8 %.
 macro_rules! in_loop {
     (clean $($other:tt)*) => {
         &[]
