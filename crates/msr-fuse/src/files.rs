@@ -94,14 +94,12 @@ impl<R: Registers> Filesystem for Files<R> {
     }
 
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        match self.registers.open(cpu_of(inode)) {
-            Err(error) => reply.error(errno(&error)),
-            Ok(()) => {
-                self.opened.fetch_add(1, Ordering::Relaxed);
-                // Reads reach us as they are made, not by page.
-                reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
-            }
+        if let Err(error) = self.registers.open(cpu_of(inode)) {
+            return reply.error(errno(&error));
         }
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        // Reads reach us as they are made, not by page.
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }
 
     /// As the module does it: whole registers only, and the same one again for each further eight
