@@ -136,6 +136,18 @@ fn throttle_count(machine: &Machine, cpu: CpuId, scope: &str) -> Reading<f64> {
     first_number(&path, &text)
 }
 
+/// How often each of these CPUs was throttled by heat since boot: its core, or all of its package.
+///
+/// # Error
+/// Where the kernel does not count it, as in guests.
+pub fn throttles(machine: &Machine, cpus: &CpuSet) -> Reading<BTreeMap<CpuId, u64>> {
+    let of = |cpu| {
+        let counts = ["core", "package"].map(|scope| throttle_count(machine, cpu, scope));
+        Ok((cpu, counts.into_iter().sum::<Reading<f64>>()? as u64))
+    };
+    cpus.iter().map(of).collect()
+}
+
 fn thermal_core(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
     cpus.iter().map(|cpu| throttle_count(machine, cpu, "core")).sum()
 }

@@ -4,7 +4,7 @@
 //! [`Machine`] is a set of them: the real one, a [`simulated`] one made from a text description, a
 //! [`recorded`] one from a capture, or the files below a folder.
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
-//! [`disturbances`] are counters that only grow; [`instruments`] says what is read during a run and
+//! [`disturbances`] are counters that only grow, [`busy`] says who else uses the CPUs; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
 //! This crate neither prints nor writes, and it decides nothing: what cannot be read comes back as
@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod attempts;
+pub mod busy;
 mod cgroup;
 pub mod conditions;
 mod describe;

@@ -10,6 +10,7 @@ use model::{Finding, Obstacle, Rate, Severity, Unavailable, Unit};
 use sys::clock::{Cntvct, MonotonicRaw, Tsc};
 
 use super::gauge::{Gauge, gauge};
+pub use super::rates::RateChoice;
 use super::rates::{Role, Source, choose};
 use super::{aperf_mperf, monotonic_raw, sources, thread_usage};
 use crate::ports::Machine;
@@ -41,7 +42,8 @@ pub struct StampClock {
     pub findings: Vec<Finding>,
 }
 
-/// Chooses the stamp clock of a machine and calibrates it; takes about 70 ms on a real one.
+/// Chooses the stamp clock of a machine and calibrates it by the best source of its rate; takes
+/// about 70 ms on a real one.
 ///
 /// # Error
 /// Where no source says how fast the clock ticks.
@@ -50,18 +52,28 @@ pub struct StampClock {
 /// On a real machine it stamps on the CPU that the calling thread happens to run on: the stamp
 /// clocks of all CPUs tick alike.
 pub fn calibrate(machine: &Machine) -> Result<StampClock, Unavailable> {
+    calibrate_by(machine, RateChoice::Best)
+}
+
+/// As [`calibrate`], by the sources that may be chosen. All others stand in the record, compared
+/// with the chosen one. `CLOCK_MONOTONIC_RAW` as the stamp clock has no rate to choose.
+///
+/// # Error
+/// Where none of those sources says how fast the clock ticks.
+pub fn calibrate_by(machine: &Machine, choice: RateChoice) -> Result<StampClock, Unavailable> {
     if let Some(model) = &machine.simulated {
-        return simulated(machine, model);
+        return simulated(machine, model, choice);
     }
-    if let Some(tsc) = Tsc::invariant() {
-        let sources = sources::of_tsc(machine, tsc);
-        return counter(machine, StampSource::Tsc(tsc), &TSC, &sources, gauge(tsc));
-    }
-    if let Some((timer, hertz)) = Cntvct::with_rate() {
+    let (source, title, sources, gauge) = if let Some(tsc) = Tsc::invariant() {
+        (StampSource::Tsc(tsc), &TSC, sources::of_tsc(machine, tsc), gauge(tsc))
+    } else if let Some((timer, hertz)) = Cntvct::with_rate() {
         let sources = sources::of_cntvct(machine, timer, hertz);
-        return counter(machine, StampSource::Cntvct(timer), &CNTVCT, &sources, gauge(timer));
-    }
-    fallback(machine)
+        (StampSource::Cntvct(timer), &CNTVCT, sources, gauge(timer))
+    } else {
+        return fallback(machine);
+    };
+    let calibrated = choose(title.id, &sources, choice)?;
+    Ok(counter(machine, source, title, gauge, calibrated))
 }
 
 /// How a counter introduces itself.
@@ -93,17 +105,16 @@ fn counter(
     machine: &Machine,
     source: StampSource,
     title: &Title,
-    sources: &[Source],
     gauge: Gauge,
-) -> Result<StampClock, Unavailable> {
-    let (rate, findings) = choose(title.id, sources)?;
+    (rate, findings): (CalibratedRate, Vec<Finding>),
+) -> StampClock {
     let mut instruments = vec![instrument(title, gauge, rate.clone())];
     if machine.simulated.is_none() {
         instruments.extend(MonotonicRaw::new().map(|raw| monotonic_raw::instrument(raw, None)));
         instruments.push(thread_usage::instrument());
     }
     instruments.push(aperf_mperf::unused(machine));
-    Ok(StampClock { source, rate: Rate::new(rate.hertz), instruments, findings })
+    StampClock { source, rate: Rate::new(rate.hertz), instruments, findings }
 }
 
 fn instrument(title: &Title, gauge: Gauge, rate: CalibratedRate) -> Instrument {
@@ -120,12 +131,17 @@ fn instrument(title: &Title, gauge: Gauge, rate: CalibratedRate) -> Instrument {
     }
 }
 
-fn simulated(machine: &Machine, model: &Model) -> Result<StampClock, Unavailable> {
+fn simulated(
+    machine: &Machine,
+    model: &Model,
+    choice: RateChoice,
+) -> Result<StampClock, Unavailable> {
     let clock = &model.clock;
     let gauge =
         Gauge { step_ticks: clock.tsc_step_ticks, cost_ticks: clock.stamp_cost_ticks as f64 };
     let sources = sources::of_simulated(machine, model);
-    counter(machine, StampSource::Simulated, &SIMULATED, &sources, gauge)
+    let calibrated = choose(SIMULATED.id, &sources, choice)?;
+    Ok(counter(machine, StampSource::Simulated, &SIMULATED, gauge, calibrated))
 }
 
 fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
@@ -140,7 +156,7 @@ fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
         independent: false,
         role: Role::Rate,
     };
-    let (rate, mut findings) = choose("monotonic_raw", &[source])?;
+    let (rate, mut findings) = choose("monotonic_raw", &[source], RateChoice::Best)?;
     findings.push(no_counter());
     let hertz = rate.hertz;
     Ok(StampClock {

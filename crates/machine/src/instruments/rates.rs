@@ -33,10 +33,22 @@ const DISAGREEMENT_PPM_MAX: f64 = 200.0;
 /// Beyond it an announced rate is not inaccurate, but wrong.
 const ABSURD_PPM: f64 = 10_000.0;
 
+/// Which sources may be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RateChoice {
+    /// The best one that says something and is not absurd.
+    #[default]
+    Best,
+    /// What was measured against `CLOCK_MONOTONIC_RAW`, whatever CPUID, hypervisor and kernel
+    /// announce. They are compared with it.
+    Measured,
+}
+
 /// Chooses among sources in order of preference.
 pub(super) fn choose(
     clock: &str,
     sources: &[Source],
+    choice: RateChoice,
 ) -> Result<(CalibratedRate, Vec<Finding>), Unavailable> {
     let known = |role| {
         let mut of_role = sources.iter().filter(move |source| source.role == role);
@@ -44,7 +56,8 @@ pub(super) fn choose(
     };
     let measured = known(Role::Measured);
     let mut findings = Vec::new();
-    let preferred = known(Role::Rate).or(measured).ok_or_else(|| no_rate(clock))?;
+    let announced = known(Role::Rate).filter(|_| choice == RateChoice::Best);
+    let preferred = announced.or(measured).ok_or_else(|| no_rate(clock, choice))?;
     let chosen = match measured {
         Some(measured) if ppm(preferred.1, measured.1).abs() > ABSURD_PPM => {
             findings.push(replaced(clock, preferred, measured));
@@ -80,8 +93,13 @@ fn row(source: &Source, chosen: f64) -> RateSource {
     }
 }
 
-fn no_rate(clock: &str) -> Unavailable {
-    let why = "no source says how fast it ticks, and it stands still against CLOCK_MONOTONIC_RAW";
+fn no_rate(clock: &str, choice: RateChoice) -> Unavailable {
+    let why = match choice {
+        RateChoice::Best => {
+            "no source says how fast it ticks, and it stands still against CLOCK_MONOTONIC_RAW"
+        }
+        RateChoice::Measured => "it could not be measured against CLOCK_MONOTONIC_RAW",
+    };
     Unavailable::new(Obstacle::Hardware, format!("rate of {clock}"), why)
 }
 
@@ -147,7 +165,7 @@ mod tests {
             source("kernel", Role::Rate, Some(2e9)),
             source("raw", Role::Measured, Some(2.0007e9)),
         ];
-        let (rate, findings) = choose("tsc", &sources).unwrap();
+        let (rate, findings) = choose("tsc", &sources, RateChoice::Best).unwrap();
         assert_eq!((rate.chosen.as_str(), rate.hertz.0), ("kernel", 2e9));
         assert_eq!(ids(&findings), ["clock.rates-disagree"]);
         assert!(findings[0].text.contains("raw is +350 ppm off the one by kernel"), "{findings:?}");
@@ -162,7 +180,7 @@ mod tests {
             source("raw", Role::Measured, Some(2.0001e9)),
             source("nominal", Role::Nominal(1e6), Some(2.001e9)),
         ];
-        assert_eq!(choose("tsc", &sources).unwrap().1, []);
+        assert_eq!(choose("tsc", &sources, RateChoice::Best).unwrap().1, []);
     }
 
     #[test]
@@ -172,15 +190,33 @@ mod tests {
             source("raw", Role::Measured, Some(2e9)),
             source("ntp", Role::Check, Some(2.00001e9)),
         ];
-        let (rate, findings) = choose("tsc", &sources).unwrap();
+        let (rate, findings) = choose("tsc", &sources, RateChoice::Best).unwrap();
         assert_eq!((rate.chosen.as_str(), rate.hertz.0), ("raw", 2e9));
         assert_eq!(ids(&findings), ["clock.rate-absurd"]);
+    }
+
+    #[test]
+    fn the_measured_one_can_be_forced_and_the_others_are_compared_with_it() {
+        let sources = [
+            source("leaf", Role::Rate, Some(2e9)),
+            source("kernel", Role::Rate, Some(2.0007e9)),
+            source("raw", Role::Measured, Some(2.0007e9)),
+            source("nominal", Role::Nominal(1e6), Some(2e9)),
+        ];
+        let (rate, findings) = choose("tsc", &sources, RateChoice::Measured).unwrap();
+        assert_eq!((rate.chosen.as_str(), rate.hertz.0), ("raw", 2.0007e9));
+        assert_eq!(rate.sources.len(), 4);
+        assert_eq!(ids(&findings), ["clock.rates-disagree"]);
+        assert!(findings[0].text.contains("leaf is -350 ppm off the one by raw"), "{findings:?}");
+        let announced = &sources[..2];
+        let reason = choose("tsc", announced, RateChoice::Measured).unwrap_err();
+        assert_eq!(reason.why, "it could not be measured against CLOCK_MONOTONIC_RAW");
     }
 
     #[test]
     fn checks_and_nominal_rates_are_never_chosen() {
         let sources =
             [source("ntp", Role::Check, Some(2e9)), source("16h", Role::Nominal(1e6), Some(2e9))];
-        assert!(!choose("tsc", &sources).unwrap_err().why.is_empty());
+        assert!(!choose("tsc", &sources, RateChoice::Best).unwrap_err().why.is_empty());
     }
 }

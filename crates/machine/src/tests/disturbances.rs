@@ -1,8 +1,8 @@
 use model::record::Fact;
-use model::{CpuSet, Seconds};
+use model::{CpuId, CpuSet, Seconds};
 
 use super::{check_absences, machine_of, said, simulated};
-use crate::disturbances::{findings, read};
+use crate::disturbances::{findings, read, throttles};
 use crate::files::Files;
 use crate::ports::Machine;
 use crate::simulated::{Fault, Model, machine};
@@ -70,4 +70,19 @@ fn the_real_machine_counts() {
     let difference = difference(&machine, &cpus, 0.0);
     check_absences(&difference);
     assert_ne!(said(&difference, "disturbance.steal"), "unavailable");
+}
+
+#[test]
+fn throttles_are_told_apart_by_cpu() {
+    let cpus: CpuSet = "0-1".parse().unwrap();
+    let mut files = Files::default();
+    for (cpu, core, package) in [(0, 3, 5), (1, 0, 5)] {
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle");
+        files.put(format!("{folder}/core_throttle_count"), &core);
+        files.put(format!("{folder}/package_throttle_count"), &package);
+    }
+    let counts = throttles(&machine_of(files, "0-1"), &cpus).unwrap();
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(CpuId(0), 8), (CpuId(1), 5)]);
+    let reason = throttles(&simulated("vm-2c"), &cpus).unwrap_err();
+    assert!(reason.why.contains("counts no thermal throttling"), "{reason:?}");
 }

@@ -1,7 +1,8 @@
+use model::Hertz;
 use model::record::{CalibratedRate, InstrumentState};
 
 use super::simulated;
-use crate::instruments::clock::{StampClock, StampSource, calibrate};
+use crate::instruments::clock::{RateChoice, StampClock, StampSource, calibrate, calibrate_by};
 use crate::ports::Machine;
 use crate::simulated::{Model, machine};
 
@@ -39,6 +40,22 @@ fn disagreement_that_was_put_in_is_found_and_a_small_one_is_not() {
     let mut model = Model::named("vm-2c").unwrap();
     model.clock.claims.monotonic_raw_hz = Some(2.0001e9);
     assert_eq!(ids(&calibrate(&machine(model)).unwrap()), [""; 0]);
+}
+
+#[test]
+fn the_measured_rate_can_be_forced() {
+    let guest = calibrate_by(&simulated("vm-2c"), RateChoice::Measured).unwrap();
+    assert_eq!(guest.rate.hertz(), Hertz(2.0007e9));
+    assert_eq!(rate(&guest).chosen, "CLOCK_MONOTONIC_RAW, simulated");
+    assert_eq!(rate(&guest).sources.len(), 6);
+    assert_eq!(ids(&guest), ["clock.rates-disagree"; 2]);
+    let here = calibrate_by(&Machine::real(), RateChoice::Measured).unwrap();
+    let InstrumentState::Used { rate: Some(rate), .. } = &here.instruments[0].state else {
+        panic!("{here:?}")
+    };
+    // Where the stamp clock is CLOCK_MONOTONIC_RAW itself, there is nothing to choose.
+    let measured = rate.chosen.starts_with("CLOCK_MONOTONIC_RAW, 3 windows of 20 ms");
+    assert!(measured || rate.chosen == "nanoseconds by definition", "{rate:?}");
 }
 
 #[test]

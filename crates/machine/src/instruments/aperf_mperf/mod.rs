@@ -160,12 +160,17 @@ impl CycleCounters {
 fn of_registers(mut readings: Vec<Reading<u64>>) -> Reading<Counts> {
     let mut next = || readings.pop().unwrap_or_else(|| Err(unanswered()));
     let (aperf, mperf) = (next(), next());
-    let both = || Ok(Counts { mperf: mperf?, aperf: aperf? });
-    both().map_err(|mut reason: Unavailable| {
-        reason.why = format!("{}: {}", reason.what, reason.why);
-        reason.what = WHAT.into();
-        reason
-    })
+    let mut reason = match (aperf, mperf) {
+        (Ok(aperf), Ok(mperf)) => return Ok(Counts { aperf, mperf }),
+        // It is not this one register.
+        (Err(_), Err(reason)) => reason,
+        (Err(reason), Ok(_)) | (Ok(_), Err(reason)) => {
+            let why = format!("{}: {}", reason.what, reason.why);
+            Unavailable { why, ..reason }
+        }
+    };
+    reason.what = WHAT.into();
+    Err(reason)
 }
 
 fn unanswered() -> Unavailable {

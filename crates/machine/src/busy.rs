@@ -1,0 +1,172 @@
+//! Who else uses the CPUs: the kernel's account of their time at two moments, and the process that
+//! used most of one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{CpuId, Obstacle, Unavailable};
+
+use crate::ports::{Machine, Reading, Tree};
+
+/// The time of each CPU since boot.
+#[derive(Debug, Clone)]
+pub struct BusySnapshot {
+    cpus: BTreeMap<CpuId, Jiffies>,
+}
+
+/// In units of 10 ms.
+#[derive(Debug, Clone, Copy)]
+struct Jiffies {
+    busy: u64,
+    idle: u64,
+    steal: u64,
+}
+
+/// How one CPU spent its time between two moments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BusyCpu {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The share of time, 0 to 1, in which it worked for processes, the kernel or interrupts.
+    pub share: f64,
+    /// The share of time that the hypervisor took; not part of `share`.
+    pub steal: f64,
+}
+
+impl BusySnapshot {
+    /// The time of all CPUs since boot, in steps of 10 ms: two moments should be 100 ms or more
+    /// apart.
+    ///
+    /// # Source
+    /// proc(5), `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what guests
+    /// used is part of user and nice.
+    ///
+    /// # Error
+    /// Where `/proc/stat` cannot be read or names no CPU.
+    pub fn read(machine: &Machine) -> Reading<BusySnapshot> {
+        let stat = machine.tree.read("/proc/stat")?;
+        let cpus: BTreeMap<CpuId, Jiffies> = stat.lines().filter_map(jiffies).collect();
+        if cpus.is_empty() {
+            let what = "time of the CPUs";
+            let why = format!("`/proc/stat` says nothing of the {what}");
+            return Err(Unavailable::new(Obstacle::Hardware, what, why));
+        }
+        Ok(BusySnapshot { cpus })
+    }
+
+    /// How each CPU spent its time since `earlier`. CPUs that were not online at both moments, or
+    /// whose time did not grow, are left out.
+    pub fn since(&self, earlier: &BusySnapshot) -> Vec<BusyCpu> {
+        let spent = |(&cpu, now): (&CpuId, &Jiffies)| {
+            let then = earlier.cpus.get(&cpu)?;
+            let busy = now.busy.checked_sub(then.busy)?;
+            let steal = now.steal.checked_sub(then.steal)?;
+            // Time of waiting for devices may fall back: proc(5).
+            let idle = now.idle.saturating_sub(then.idle);
+            let total = busy.saturating_add(steal).saturating_add(idle);
+            let share = |jiffies: u64| jiffies as f64 / total as f64;
+            (total > 0).then(|| BusyCpu { cpu, share: share(busy), steal: share(steal) })
+        };
+        self.cpus.iter().filter_map(spent).collect()
+    }
+}
+
+fn jiffies(line: &str) -> Option<(CpuId, Jiffies)> {
+    let (cpu, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
+    let cpu = CpuId(cpu.parse().ok()?);
+    let fields = fields.split_whitespace().map(|field| field.parse::<u64>().ok());
+    let fields: Vec<u64> = fields.collect::<Option<_>>()?;
+    let [user, nice, system, idle, iowait, irq, softirq, rest @ ..] = fields.as_slice() else {
+        return None;
+    };
+    let jiffies = Jiffies {
+        busy: [user, nice, system, irq, softirq].into_iter().fold(0, |a, b| a.saturating_add(*b)),
+        idle: idle.saturating_add(*iowait),
+        steal: rest.first().copied().unwrap_or_default(),
+    };
+    Some((cpu, jiffies))
+}
+
+/// The name of the process, other than this one, whose threads used most time between two scans
+/// 200 ms apart and were last seen on that CPU; `None` where none of them used any.
+///
+/// It reads two files of every thread of the machine: ask only where a CPU was found busy.
+///
+/// # Caveats
+/// The name is the short one that the process gave itself, never its command line: that may hold
+/// names of people and of machines (invariant I10).
+pub fn culprit(machine: &Machine, cpu: CpuId) -> Option<String> {
+    const APART: Duration = Duration::from_millis(200);
+    let earlier = Threads::scan(machine.tree.as_ref());
+    if machine.simulated.is_none() {
+        std::thread::sleep(APART);
+    }
+    Threads::scan(machine.tree.as_ref()).busiest_on(cpu, &earlier)
+}
+
+/// The threads of all processes but this one, by process and thread.
+struct Threads(BTreeMap<(u32, u32), Thread>);
+
+/// What a thread used so far.
+#[derive(Debug, Clone, PartialEq)]
+struct Thread {
+    process: String,
+    /// User and system time, in units of 10 ms.
+    jiffies: u64,
+    /// When it began: numbers of threads are used again.
+    started: u64,
+    cpu: CpuId,
+}
+
+impl Threads {
+    fn scan(tree: &dyn Tree) -> Threads {
+        let own = tree.read("/proc/self/stat").unwrap_or_default();
+        let own: Option<u32> = own.split(' ').next().and_then(|pid| pid.parse().ok());
+        let numbers = |folder: &str| {
+            let names = tree.list(folder).unwrap_or_default();
+            names.into_iter().filter_map(|name| name.parse::<u32>().ok()).collect::<Vec<_>>()
+        };
+        let mut threads = BTreeMap::new();
+        for process in numbers("/proc").into_iter().filter(|&process| Some(process) != own) {
+            let stat = tree.read(&format!("/proc/{process}/stat")).unwrap_or_default();
+            let Some(leader) = thread(&stat) else { continue };
+            for number in numbers(&format!("/proc/{process}/task")) {
+                let stat = tree.read(&format!("/proc/{process}/task/{number}/stat"));
+                let thread = stat.ok().and_then(|stat| thread(&stat));
+                threads.extend(thread.map(|thread| {
+                    let process_name = leader.process.clone();
+                    ((process, number), Thread { process: process_name, ..thread })
+                }));
+            }
+        }
+        Threads(threads)
+    }
+
+    fn busiest_on(&self, cpu: CpuId, earlier: &Threads) -> Option<String> {
+        let mut used: BTreeMap<u32, (u64, &str)> = BTreeMap::new();
+        for (number, now) in self.0.iter().filter(|(_, now)| now.cpu == cpu) {
+            let then = earlier.0.get(number).filter(|then| then.started == now.started);
+            let grown = now.jiffies.saturating_sub(then.map_or(0, |then| then.jiffies));
+            let (sum, _) = used.entry(number.0).or_insert((0, &now.process));
+            *sum = sum.saturating_add(grown);
+        }
+        let busiest = used.into_values().max_by_key(|(jiffies, _)| *jiffies);
+        busiest.filter(|(jiffies, _)| *jiffies > 0).map(|(_, name)| name.to_owned())
+    }
+}
+
+/// # Source
+/// proc_pid_stat(5): pid (comm) state ... utime is field 14, stime 15, starttime 22, processor 39.
+/// The name may hold anything, also blanks and parentheses.
+fn thread(stat: &str) -> Option<Thread> {
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    let shown = |letter: char| if letter.is_control() { '?' } else { letter };
+    Some(Thread {
+        process: name.chars().map(shown).collect(),
+        jiffies: field(14)?.saturating_add(field(15)?),
+        started: field(22)?,
+        cpu: CpuId(u32::try_from(field(39)?).ok()?),
+    })
+}
