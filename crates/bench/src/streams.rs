@@ -19,17 +19,36 @@ pub fn tools(machine: &Machine) -> Result<Tools, Unavailable> {
 
 /// A stream as a load, where this machine can execute it.
 pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Load, Unavailable> {
+    let mut in_loop_ops = None;
     let body = match &machine.simulated {
-        Some(model) if model.cycles_per_op(row.id).is_some() => Body::Simulated,
+        Some(model) if model.cycles_per_op(row.id).is_some() => {
+            in_loop_ops = simulated_in_loop(row);
+            Body::Simulated
+        }
         Some(model) => {
             let why = format!("the simulated machine `{}` has no cost for it", model.name);
             return Err(Unavailable::new(Obstacle::Hardware, row.id, why));
         }
         None if machine.elsewhere.is_some() => allowed_elsewhere(machine, row)?,
-        None => Body::Kernel(row.runnable()?, data.operands()),
+        None => {
+            let kernel = row.runnable()?;
+            if let [small, large] = kernel.in_loop() {
+                in_loop_ops = Some([small.ops_per_iteration(), large.ops_per_iteration()]);
+            }
+            Body::Kernel(kernel, data.operands())
+        }
     };
     let saturates = matches!(row.kind, Kind::Throughput | Kind::Rename);
-    Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, saturates, body })
+    Ok(Load { id: row.id, ops_per_iteration: row.ops_per_iteration, saturates, in_loop_ops, body })
+}
+
+/// Ops beside the ruler on a simulated machine, whose loops have any length: like those of a real one.
+fn simulated_in_loop(row: &StreamRow) -> Option<[u64; 2]> {
+    match row.kind {
+        Kind::Latency if row.beside.is_none() && row.followers.is_empty() => Some([6, 24]),
+        Kind::Throughput => Some([10, 40]),
+        _ => None,
+    }
 }
 
 /// On a machine that is not here a stream can be planned, by what that machine says of itself, and
@@ -45,7 +64,10 @@ fn allowed_elsewhere(machine: &Machine, row: &StreamRow) -> Result<Body, Unavail
 /// Lets a load's kernel prove its answer; a simulated load has none.
 pub fn verify(load: &Load) -> Result<(), kernels::WrongAnswer> {
     match load.body {
-        Body::Kernel(kernel, _) => kernel.verify(),
+        Body::Kernel(kernel, _) => {
+            kernel.verify()?;
+            kernel.in_loop().iter().try_for_each(kernels::InLoop::verify)
+        }
         Body::Simulated => Ok(()),
     }
 }

@@ -3,24 +3,22 @@
 use std::collections::BTreeMap;
 
 use bench::rig::executor::Stop;
-use bench::sheet::{Request, measure};
+use bench::run::{Request, measure};
+use bench::sheet;
+use kernels::StreamRow;
 use machine::Machine;
 use model::record::{Outcome, Presentation, Record, Series};
 use model::{CpuSet, Seconds};
 
+fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
+    let page = model::record::PageKind::Sheet;
+    let presentation = Presentation { width: 100, colour: false, verbosity: 0, page };
+    let cpus = cpus.map(|list| list.parse().unwrap());
+    sheet::request(Seconds(budget), cpus, streams, vec!["test".to_owned()], presentation)
+}
+
 fn request(budget: f64) -> Request {
-    Request {
-        budget: Seconds(budget),
-        cpus: None,
-        streams: None,
-        command: vec!["test".to_owned()],
-        presentation: Presentation {
-            width: 100,
-            colour: false,
-            verbosity: 0,
-            page: model::record::PageKind::Sheet,
-        },
-    }
+    asked(budget, None, None)
 }
 
 fn run(machine: &str, budget: f64) -> Record {
@@ -191,12 +189,9 @@ fn a_run_that_is_stopped_keeps_what_it_has() {
 #[test]
 fn cpus_and_streams_that_were_asked_for_are_the_ones_measured() {
     let machine = Machine::named("sim:2s-56c").unwrap();
-    let request = Request {
-        cpus: Some("3,60".parse().unwrap()),
-        streams: Some(vec![kernels::streams::find("avx256_fma").unwrap()]),
-        ..request(5.0)
-    };
-    let record = measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+    let fma = || Some(vec![kernels::streams::find("avx256_fma").unwrap()]);
+    let record =
+        measure(&machine, &asked(5.0, Some("3,60"), fma()), &Stop::default(), &mut |_| {}).unwrap();
     assert_eq!(record.run.plan.cpus, "3,60".parse::<CpuSet>().unwrap());
     let workloads: Vec<&str> = record
         .series
@@ -205,7 +200,7 @@ fn cpus_and_streams_that_were_asked_for_are_the_ones_measured() {
         .map(|series| series.workload.as_str())
         .collect();
     assert!(!workloads.is_empty() && workloads.iter().all(|id| *id == "avx256_fma"));
-    let unknown = Request { cpus: Some("0,5000".parse().unwrap()), ..request };
+    let unknown = asked(5.0, Some("0,5000"), fma());
     let error = measure(&machine, &unknown, &Stop::default(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("5000"), "{error}");
 }

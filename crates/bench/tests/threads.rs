@@ -3,7 +3,7 @@
 
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::job::{Exchange, Member, Purpose, RawRepeat, Repeat, What};
+use bench::rig::job::{Exchange, Manner, Member, Purpose, RawRepeat, Repeat, What};
 use bench::rig::protocol;
 use bench::streams;
 use kernels::Data;
@@ -20,15 +20,16 @@ fn job(cpus: &[CpuId]) -> Repeat {
     let row = kernels::streams::find("scalar_iadd").unwrap();
     let payload = streams::load(&machine, row, Data::Quiet).unwrap();
     Repeat {
-        members: cpus.iter().map(|&cpu| Member { cpu, payload }).collect(),
+        members: cpus.iter().map(|&cpu| Member::new(cpu, payload)).collect(),
         phases: vec![protocol::quiet(2), protocol::ratio(3), protocol::dense(2)],
         tools: streams::tools(&machine).unwrap(),
+        manner: Manner::USUAL,
     }
 }
 
 /// A rate near enough for sizing: jobs say what they did, not how long it was.
 fn executor<P: Probe>(probe: P, stop: &Stop) -> Threads<P> {
-    Threads::new(probe, Rate::new(Hertz(1e9)), stop.clone())
+    Threads::new(probe, Rate::new(Hertz(1e9)), None, stop.clone())
 }
 
 fn check(job: &Repeat, raw: &RawRepeat) {

@@ -7,17 +7,16 @@
 //! use cpudyno::{bench, machine, model};
 //!
 //! let machine = machine::Machine::real();
-//! let request = bench::sheet::Request {
-//!     budget: model::Seconds(10.0),
-//!     cpus: None,
-//!     streams: None,
-//!     command: vec!["my-program".to_owned()],
-//!     presentation: model::record::Presentation { width: 100, colour: false, verbosity: 0, page: model::record::PageKind::Sheet },
-//! };
+//! let page = model::record::PageKind::Sheet;
+//! let presentation =
+//!     model::record::Presentation { width: 100, colour: false, verbosity: 0, page };
+//! let command = vec!["my-program".to_owned()];
+//! let request =
+//!     bench::sheet::request(model::Seconds(10.0), None, None, command, presentation);
 //! let stop = bench::rig::executor::Stop::default();
-//! let record = bench::sheet::measure(&machine, &request, &stop, &mut |_| {})?;
+//! let record = bench::run::measure(&machine, &request, &stop, &mut |_| {})?;
 //! println!("{} series", record.series.len());
-//! # Ok::<(), bench::sheet::SheetError>(())
+//! # Ok::<(), bench::run::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use kernels::{Data, StreamRow};
 use machine::Machine;
 use model::page::{Block, Text};
-use model::record::{Record, Series, Topology};
+use model::record::{Machine as Description, Record, Series, Topology};
 use model::{CpuId, Finding, Unavailable};
 
 use crate::rig::collect::Quantity;
-use crate::rig::job::{Load, Phase};
+use crate::rig::job::{Load, Member, Phase};
 use crate::rig::placement::Placement;
 
 /// A family of workloads.
@@ -23,7 +23,7 @@ pub trait Area: Sync {
     fn weight(&self) -> f64;
     /// What its numbers mean.
     fn quantities(&self) -> &'static [Quantity];
-    /// What it would like to measure, most wanted first.
+    /// What it would like to measure for the data sheet, most wanted first.
     fn wishes(&self, plan: &Planning<'_>) -> Wishes;
     /// Remarks on its numbers.
     fn findings(&self, record: &Record) -> Vec<Finding>;
@@ -40,12 +40,19 @@ pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &pause::Pause];
 pub struct Planning<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// Who sits where.
-    pub topology: &'a Topology,
+    /// What it says of itself.
+    pub description: &'a Description,
     /// Who runs where.
     pub placement: &'a Placement,
     /// The streams that were asked for.
     pub streams: &'a [&'static StreamRow],
+}
+
+impl Planning<'_> {
+    /// Who sits where.
+    pub fn topology(&self) -> &Topology {
+        &self.description.topology
+    }
 }
 
 /// What an area would like to measure, and what it already knows that it cannot.
@@ -57,18 +64,46 @@ pub struct Wishes {
     pub absent: Vec<(&'static str, Unavailable)>,
 }
 
-/// One workload on one set of CPUs.
+/// Workloads on a set of CPUs that are active together; all of them are measured.
 pub struct Cell {
-    /// Order of the workload within its area.
-    pub order: usize,
-    /// What the CPUs execute.
-    pub load: Load,
-    /// The active CPUs; all of them are measured.
-    pub cpus: Vec<CpuId>,
+    /// The active CPUs, and what they execute.
+    pub members: Vec<Active>,
     /// How.
     pub phases: Vec<Phase>,
     /// What else tells its series apart.
     pub parameters: BTreeMap<String, String>,
+}
+
+/// An active CPU of a cell.
+#[derive(Clone, Copy)]
+pub struct Active {
+    /// Order of its workload within the area.
+    pub order: usize,
+    /// What the thread executes, and where.
+    pub member: Member,
+}
+
+impl Cell {
+    /// One load on all of these CPUs.
+    pub fn uniform(order: usize, load: Load, cpus: &[CpuId], phases: Vec<Phase>) -> Cell {
+        let active = |&cpu: &CpuId| Active { order, member: Member::new(cpu, load) };
+        let members = cpus.iter().map(active).collect();
+        Cell { members, phases, parameters: stream_parameters() }
+    }
+
+    /// The active CPUs.
+    pub fn cpus(&self) -> Vec<CpuId> {
+        self.members.iter().map(|active| active.member.cpu).collect()
+    }
+
+    /// What is executed, each workload once.
+    pub fn workloads(&self) -> Vec<(usize, &'static str)> {
+        let of = |active: &Active| (active.order, active.member.payload.id);
+        let mut workloads: Vec<(usize, &'static str)> = self.members.iter().map(of).collect();
+        workloads.sort_unstable();
+        workloads.dedup();
+        workloads
+    }
 }
 
 /// The operands that streams run with, and the parameter that says so.

@@ -7,7 +7,8 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
 use super::placement;
-use super::reduce::{PerOp, Reduced};
+use super::reduce::{Evidence, PerOp, Reduced};
+use super::verdict;
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
 pub struct Quantity {
@@ -21,12 +22,24 @@ pub struct Quantity {
     pub better: &'static str,
     /// What it is and how it is obtained.
     pub doc: &'static str,
-    /// Whether it is worth nothing while the core is shared (see [`Reduced::contended`]).
-    pub guarded: bool,
+    /// What makes it worth nothing.
+    pub guard: Guard,
     /// Bins of this relative width lose nothing that matters when samples are packed.
     pub packing: f64,
     /// Its samples.
     pub take: Take,
+}
+
+/// What makes a number worth nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: it is true of a shared core, too.
+    None,
+    /// A witness that disagrees with the ruler (see [`Reduced::contended`]).
+    Witness,
+    /// The same, or a clock within the payload's loop that disagrees with the one after it (see
+    /// [`Reduced::evidence`]).
+    Clock,
 }
 
 /// How samples are taken from what a member saw.
@@ -34,6 +47,8 @@ pub struct Quantity {
 pub enum Take {
     /// As they are.
     Samples(fn(&Reduced) -> Vec<f64>),
+    /// One reading in each block, or the reason why there is none.
+    Reading(fn(&Reduced) -> Option<Result<f64, Unavailable>>),
     /// Per op, less what is fixed.
     PerOp(fn(&Reduced) -> &PerOp),
 }
@@ -49,6 +64,9 @@ impl Take {
         match self {
             Take::Samples(samples) => {
                 Some(samples(reduced)).filter(|s| !s.is_empty()).map(Block::Samples)
+            }
+            Take::Reading(reading) => {
+                reading(reduced)?.ok().map(|value| Block::Samples(vec![value]))
             }
             Take::PerOp(per_op) => {
                 let per_op = per_op(reduced);
@@ -112,6 +130,10 @@ struct Entry {
     blocks: Vec<Vec<Option<Block>>>,
     /// By quantity: how many blocks were held back.
     contended: Vec<u64>,
+    /// By quantity: why a block has no reading.
+    reasons: Vec<Option<Unavailable>>,
+    /// One for each block that has both clocks.
+    evidence: Vec<Evidence>,
     deviations: Vec<f64>,
     disturbance: Disturbance,
     polled_ticks: u64,
@@ -143,6 +165,8 @@ impl Collector {
             quantities,
             blocks: quantities.iter().map(|_| Vec::new()).collect(),
             contended: vec![0; quantities.len()],
+            reasons: vec![None; quantities.len()],
+            evidence: Vec::new(),
             deviations: Vec::new(),
             disturbance: Disturbance::default(),
             polled_ticks: 0,
@@ -151,25 +175,42 @@ impl Collector {
         entry.deviations.extend(reduced.witness_deviation);
         for (index, quantity) in quantities.iter().enumerate() {
             let block = quantity.take.block(reduced);
-            let rejected = quantity.guarded && reduced.contended();
+            let rejected = quantity.guard != Guard::None && reduced.contended();
             entry.contended[index] += u64::from(block.is_some() && rejected);
+            if let Take::Reading(reading) = quantity.take
+                && let Some(Err(reason)) = reading(reduced)
+            {
+                entry.reasons[index] = Some(reason);
+            }
             // A block that is held back keeps its place, so that CPUs can be compared block by block.
             entry.blocks[index].push(block.filter(|_| !rejected));
         }
+        entry.evidence.extend(reduced.evidence().filter(|_| !reduced.contended()));
         entry.note(raw, reduced.contended());
     }
 
     /// The series of everything that was gathered, in reading order.
-    pub fn into_series(self, no_ruler: &BTreeMap<CpuId, Unavailable>) -> Vec<Series> {
+    ///
+    /// `no_ruler` and `no_counters` say why CPUs have no clock, and why nothing is read by counters of
+    /// core cycles.
+    pub fn into_series(
+        self,
+        no_ruler: &BTreeMap<CpuId, Unavailable>,
+        no_counters: Option<&Unavailable>,
+    ) -> Vec<Series> {
         let many = self.sample_count() > PLAIN_SAMPLES_MAX;
         let mut series = Vec::new();
         for (key, entry) in self.entries {
             for (index, quantity) in entry.quantities.iter().enumerate() {
-                let outcome = entry.outcome(index, &key, no_ruler.get(&key.cpu), many);
+                let absent = match quantity.take {
+                    Take::Reading(_) => no_counters,
+                    Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
+                };
+                let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;
                 disturbance.witness_deviation =
                     model::stats::median(&entry.deviations).map(rounded);
-                if !quantity.guarded {
+                if quantity.guard == Guard::None {
                     disturbance.contended_blocks = 0;
                 }
                 series.push(Series {
@@ -220,7 +261,7 @@ impl Entry {
         &self,
         index: usize,
         key: &Key,
-        no_ruler: Option<&Unavailable>,
+        absent: Option<&Unavailable>,
         many: bool,
     ) -> Outcome {
         let quantity = &self.quantities[index];
@@ -232,29 +273,43 @@ impl Entry {
             }
             _ => plain,
         };
+        let without = |unavailable| Outcome::Unavailable { unavailable };
         match samples.summary() {
-            Some(summary) => Outcome::Measured { samples, summary },
-            None => Outcome::Unavailable { unavailable: self.reason(index, key, no_ruler) },
+            _ if self.reasons[index].is_some() => without(self.reason(index, key, absent)),
+            Some(summary) => match self.refuted(index, key) {
+                Some(reason) => without(reason),
+                None => Outcome::Measured { samples, summary },
+            },
+            None => without(self.reason(index, key, absent)),
         }
     }
 
-    fn reason(&self, index: usize, key: &Key, no_ruler: Option<&Unavailable>) -> Unavailable {
+    /// Why a clock that was measured is not believed.
+    fn refuted(&self, index: usize, key: &Key) -> Option<Unavailable> {
+        let quantity = &self.quantities[index];
+        if quantity.guard != Guard::Clock {
+            return None;
+        }
+        let median = |of: fn(&Evidence) -> f64| {
+            model::stats::median(&self.evidence.iter().map(of).collect::<Vec<_>>())
+        };
+        let dense = median(|evidence| evidence.dense)?;
+        let half = median(|evidence| evidence.half)?;
+        let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
+        verdict::refutes(Evidence { dense, half }, what)
+    }
+
+    fn reason(&self, index: usize, key: &Key, absent: Option<&Unavailable>) -> Unavailable {
         let quantity = &self.quantities[index];
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
-        let contended = self.contended[index];
-        let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));
-        if contended > 0 && shared {
-            let why = "contended: some of these CPUs share a core, as the placement probe says";
-            return Unavailable::new(Obstacle::Measurement, what, why)
-                .with_remedy("measure one CPU of each core: --cpus LIST");
+        if let Some(reason) = &self.reasons[index] {
+            return Unavailable { what, ..reason.clone() };
         }
-        if contended > 0 {
-            let why = "contended: in all blocks the add chain beside the payload disagreed with the \
-                       multiply chain by more than 0.25 %, so something else uses the core";
-            return Unavailable::new(Obstacle::Measurement, what, why)
-                .with_remedy("run again when the machine, or its SMT sibling, is idle");
+        if self.contended[index] > 0 {
+            let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));
+            return verdict::contended(shared, what);
         }
-        match no_ruler {
+        match absent {
             Some(reason) => Unavailable { what, ..reason.clone() },
             None => Unavailable::new(
                 Obstacle::Measurement,

@@ -1,8 +1,9 @@
 //! Jobs: what threads shall do, as data. An executor needs nothing else.
 
-use kernels::{Operands, Runnable};
+use kernels::{Dirtier, Operands, Runnable};
+use machine::instruments::aperf_mperf::Counts;
 use model::ticks::Stamp;
-use model::{CpuId, Seconds, Ticks};
+use model::{CpuId, Seconds, Ticks, Unavailable};
 
 /// Something that a thread can repeat.
 #[derive(Clone, Copy)]
@@ -13,6 +14,8 @@ pub struct Load {
     pub ops_per_iteration: u64,
     /// Whether it saturates execution units, so that an SMT sibling takes half of them.
     pub saturates: bool,
+    /// Ops in one iteration of its two kernels that have the ruler in the payload's own loop.
+    pub in_loop_ops: Option<[u64; 2]>,
     /// How it is executed.
     pub body: Body,
 }
@@ -48,15 +51,62 @@ pub struct Repeat {
     pub phases: Vec<Phase>,
     /// The loads beside the payloads.
     pub tools: Tools,
+    /// How threads take part.
+    pub manner: Manner,
 }
 
-/// A pinned thread.
+/// How threads take part in a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// Whether each stays on its CPU.
+    pub pinned: bool,
+    /// Whether members wait for each other before each phase.
+    pub together: bool,
+    /// Warm-up ends when the payload's timings agree, and no later than this.
+    pub warm_up_max: Seconds,
+    /// What makes upper halves of vector registers dirty before each repetition.
+    pub dirty: Option<Dirtier>,
+}
+
+impl Manner {
+    /// Pinned, together, and warm after 20 ms at most.
+    pub const USUAL: Manner =
+        Manner { pinned: true, together: true, warm_up_max: Seconds(20e-3), dirty: None };
+
+    /// What is unusual about it, in words.
+    pub fn words(&self) -> Option<String> {
+        let mut words = Vec::new();
+        let dirty = self.dirty.map(|dirty| format!("upper half of {} dirty", dirty.register()));
+        words.extend(dirty.as_deref());
+        if !self.pinned {
+            words.push("not pinned: numbers of one CPU may be those of another");
+        }
+        if !self.together {
+            words.push("not waiting for each other: so many cores need not be active at once");
+        }
+        if self.warm_up_max.0 <= 0.0 {
+            words.push("not warmed up");
+        }
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// A thread that takes part.
 #[derive(Clone, Copy)]
 pub struct Member {
     /// Where it runs.
     pub cpu: CpuId,
     /// What it runs.
     pub payload: Load,
+    /// Iterations of the payload in each repetition; none: as many as take the time of the step.
+    pub iterations: Option<u64>,
+}
+
+impl Member {
+    /// A member whose repetitions take the time of their step.
+    pub fn new(cpu: CpuId, payload: Load) -> Member {
+        Member { cpu, payload, iterations: None }
+    }
 }
 
 /// A stretch of like rounds. Members enter it together; who is through goes on repeating the payload
@@ -93,12 +143,15 @@ pub enum Purpose {
     Quiet,
     /// Payload between rulers: cycles per op.
     Ratio,
-    /// Ruler right after long payloads: the clock that the payload runs at.
+    /// Ruler right after long payloads: the clock that the payload runs at. Beside it the ruler in the
+    /// payload's own loop, as evidence.
     Sandwich,
-    /// Both at once: long payloads, n and 2n, with short rulers between.
+    /// Ratio and sandwich at once: long payloads, n and 2n, with short rulers between.
     Dense,
     /// Payload alone: how much of a core each member gets.
     Sharing,
+    /// Ruler alone: the rate of counters while a CPU does not halt.
+    Counting,
 }
 
 /// One repetition.
@@ -119,6 +172,18 @@ impl Step {
     }
 }
 
+impl Purpose {
+    /// Whether the payload fills nearly all of the phase.
+    pub fn is_full(self) -> bool {
+        matches!(self, Purpose::Sandwich | Purpose::Dense)
+    }
+
+    /// Whether the counters of core cycles are read around it.
+    pub fn is_counted(self) -> bool {
+        self.is_full() || self == Purpose::Counting
+    }
+}
+
 /// What a step repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -128,6 +193,12 @@ pub enum What {
     Ruler,
     /// The witness.
     Witness,
+    /// The payload with the ruler in the same loop, the payload alone taking about this much of the
+    /// ruler's time. Without such a kernel nothing happens, and the interval is empty.
+    InLoop {
+        /// Per cent.
+        density: u8,
+    },
     /// Nothing; always one iteration.
     Null,
     /// Polling the clock for gaps; has no stamps.
@@ -176,9 +247,33 @@ pub struct RawMember {
 pub struct RawPhase {
     /// Iterations of each step.
     pub iterations: Vec<u64>,
+    /// What one iteration of each step with the ruler in the payload's loop holds.
+    pub mixtures: Vec<Option<Mixture>>,
     /// Start and end of each repetition, round by round, step by step. A watching step has an empty
     /// interval.
     pub stamps: Vec<Interval>,
+    /// The counters of core cycles after the phase had settled and at its end, where they are read.
+    pub counted: Option<[Counted; 2]>,
+}
+
+/// What one iteration holds where payload and ruler share a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mixture {
+    /// Which of the payload's kernels of this kind.
+    pub kernel: usize,
+    /// Ops of the payload.
+    pub ops: u64,
+    /// Multiplies of the ruler.
+    pub multiplies: u32,
+}
+
+/// One reading of the counters of core cycles.
+#[derive(Debug, Clone)]
+pub struct Counted {
+    /// The stamp right before it.
+    pub stamp: Ticks<Stamp>,
+    /// What was read.
+    pub counts: Result<Counts, Unavailable>,
 }
 
 /// A stamp before and one after.

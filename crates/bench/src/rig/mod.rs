@@ -8,9 +8,11 @@
 
 pub mod collect;
 pub mod executor;
+pub mod in_loop;
 pub mod job;
 pub mod placement;
 pub mod protocol;
 pub mod reduce;
 pub mod ruler;
 pub mod schedule;
+pub mod verdict;

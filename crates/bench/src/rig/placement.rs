@@ -4,43 +4,169 @@ use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
 
 use super::executor::{Executor, RunError};
-use super::job::{Exchange, Member, RawRepeat, Repeat, Tools};
+use super::job::{Exchange, Manner, Member, RawRepeat, Repeat, Tools};
 use super::protocol;
 
 /// The CPUs of a run, in the order in which they become active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// In order: one package is filled before the next begins, because turbo bins are per package.
+    /// In order. Usually one package is filled before the next begins: turbo bins are per package.
     pub cpus: Vec<CpuId>,
     /// Why these, in words.
     pub reason: String,
 }
 
-impl Placement {
-    /// One CPU per core, package by package.
-    pub fn one_per_core(topology: &Topology) -> Placement {
-        let mut places: Vec<&CpuPlace> = topology.usable_places().collect();
-        places.sort_by_key(|place| (place.package, place.core, place.cpu));
-        places.dedup_by_key(|place| (place.package, place.core));
-        let cpus: Vec<CpuId> = places.iter().map(|place| place.cpu).collect();
-        let siblings = topology.usable.len() - cpus.len();
-        let reason = if siblings == 0 {
-            "every usable CPU; the kernel shows no SMT siblings".to_owned()
-        } else {
-            format!("one CPU of each core, package by package; {siblings} SMT siblings left idle")
+/// The order in which CPUs become active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One package is filled before the next begins; SMT siblings come after all cores of it.
+    Package,
+    /// As near to each other as possible: siblings, then cores of one last-level cache.
+    Compact,
+    /// As far from each other as possible: packages take turns, and last-level caches within them.
+    Spread,
+}
+
+/// Which CPUs a run may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Exactly these; none: one of each core.
+    pub cpus: Option<CpuSet>,
+    /// Whether SMT siblings are used, too, where no CPUs are named.
+    pub siblings: bool,
+    /// In which order.
+    pub order: Order,
+    /// Only so many of them, the first ones.
+    pub at_most: Option<usize>,
+}
+
+/// CPUs that were asked for and that there are not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// This process may not use them, or they are not online.
+    #[error("cannot use CPU {asked}: this process may use {usable}")]
+    Missing {
+        /// What was asked for and is not there.
+        asked: CpuSet,
+        /// What is there.
+        usable: CpuSet,
+    },
+    /// There are fewer.
+    #[error("cannot use {asked} CPUs: there are {chosen} to choose from")]
+    TooMany {
+        /// How many were asked for.
+        asked: usize,
+        /// How many there are.
+        chosen: usize,
+    },
+    /// There is none at all.
+    #[error("cannot use any CPU: this process may use none of the machine's CPUs")]
+    Nobody,
+}
+
+impl Choice {
+    /// One CPU of each core, or exactly these, package by package.
+    pub fn usual(cpus: Option<CpuSet>) -> Choice {
+        Choice { cpus, siblings: false, order: Order::Package, at_most: None }
+    }
+
+    /// The CPUs of this machine that it stands for.
+    pub fn place(&self, topology: &Topology) -> Result<Placement, Refusal> {
+        let usable = &topology.usable;
+        let missing = self.cpus.as_ref().map(|asked| asked.difference(usable)).unwrap_or_default();
+        if !missing.is_empty() {
+            return Err(Refusal::Missing { asked: missing, usable: usable.clone() });
+        }
+        let asked = |place: &&CpuPlace| self.cpus.as_ref().is_none_or(|c| c.contains(place.cpu));
+        let mut seats = seats(topology.usable_places().filter(asked));
+        if self.cpus.is_none() && !self.siblings {
+            seats.retain(|seat| seat.sibling == 0);
+        }
+        match self.order {
+            Order::Package => seats.sort_by_key(|s| (s.package, s.sibling, s.core, s.cpu)),
+            Order::Compact => seats.sort_by_key(|s| (s.package, s.cache, s.core, s.cpu)),
+            Order::Spread => {
+                seats.sort_by_key(|s| (s.sibling, s.place_in_cache, s.cache_in_package, s.package));
+            }
+        }
+        let chosen = seats.len();
+        match self.at_most {
+            Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }),
+            Some(asked) => seats.truncate(asked),
+            None => {}
+        }
+        if seats.is_empty() {
+            return Err(Refusal::Nobody);
+        }
+        let cpus = seats.iter().map(|seat| seat.cpu).collect();
+        Ok(Placement { cpus, reason: self.reason(topology.usable.len() - chosen) })
+    }
+
+    fn reason(&self, idle: usize) -> String {
+        let order = match self.order {
+            Order::Package => "package by package",
+            Order::Compact => "as near to each other as possible",
+            Order::Spread => "spread over packages and caches",
         };
-        Placement { cpus, reason }
+        let which = match (&self.cpus, self.siblings) {
+            (Some(_), _) if self.order == Order::Package => "as asked for".to_owned(),
+            (Some(_), _) => format!("as asked for, {order}"),
+            (None, true) => format!("every usable CPU, SMT siblings among them, {order}"),
+            (None, false) if idle == 0 && self.order == Order::Package => {
+                "every usable CPU; the kernel shows no SMT siblings".to_owned()
+            }
+            (None, false) if idle == 0 => format!("every usable CPU, {order}"),
+            (None, false) => {
+                format!("one CPU of each core, {order}; {idle} SMT siblings left idle")
+            }
+        };
+        let first = self.at_most.map_or(String::new(), |n| format!("; the first {n} of them"));
+        which + &first
     }
+}
 
-    /// Exactly these, package by package.
-    pub fn chosen(topology: &Topology, cpus: &CpuSet) -> Placement {
-        let mut places: Vec<&CpuPlace> =
-            topology.usable_places().filter(|place| cpus.contains(place.cpu)).collect();
-        places.sort_by_key(|place| (place.package, place.core, place.cpu));
-        let cpus = places.iter().map(|place| place.cpu).collect();
-        Placement { cpus, reason: "as asked for".to_owned() }
+/// Where a CPU sits, in numbers to sort by.
+struct Seat {
+    cpu: CpuId,
+    package: u32,
+    core: u32,
+    /// Which of its core's CPUs it is.
+    sibling: usize,
+    /// The first CPU of its last-level cache; its own number where no cache is known.
+    cache: CpuId,
+    /// Which of its package's caches that is.
+    cache_in_package: usize,
+    /// Which of its cache's CPUs with that place on their cores it is.
+    place_in_cache: usize,
+}
+
+fn seats<'a>(places: impl Iterator<Item = &'a CpuPlace>) -> Vec<Seat> {
+    let mut seats: Vec<Seat> = Vec::new();
+    for place in places {
+        let cache = place.last_level_cache.iter().next().unwrap_or(CpuId(place.package));
+        let of_core = |s: &&Seat| (s.package, s.core) == (place.package, place.core);
+        let sibling = seats.iter().filter(of_core).count();
+        let mut caches: Vec<CpuId> =
+            seats.iter().filter(|s| s.package == place.package).map(|s| s.cache).collect();
+        caches.dedup();
+        let known = caches.iter().position(|known| *known == cache);
+        let beside =
+            |s: &&Seat| s.package == place.package && s.cache == cache && s.sibling == sibling;
+        let place_in_cache = seats.iter().filter(beside).count();
+        seats.push(Seat {
+            cpu: place.cpu,
+            package: place.package,
+            core: place.core,
+            sibling,
+            cache,
+            cache_in_package: known.unwrap_or(caches.len()),
+            place_in_cache,
+        });
     }
+    seats
+}
 
+impl Placement {
     /// Numbers of active cores to measure: powers of two within the first package, all of that
     /// package (turbo bins are per package), and all.
     pub fn active_counts(&self, topology: &Topology) -> Vec<usize> {
@@ -140,11 +266,12 @@ pub fn probe(
         .map(|stretch| stretch.length().at(executor.rate()).0 / f64::from(job.round_trips))
         .collect();
     let mut per_iteration = |cpus: &[CpuId]| -> Result<f64, RunError> {
-        let member = |&cpu: &CpuId| Member { cpu, payload: tools.contention };
+        let member = |&cpu: &CpuId| Member::new(cpu, tools.contention);
         let job = Repeat {
             members: cpus.iter().map(member).collect(),
             phases: vec![protocol::sharing()],
             tools: *tools,
+            manner: Manner::USUAL,
         };
         Ok(ticks_per_iteration(&executor.repeat(&job)?))
     };

@@ -44,21 +44,26 @@ pub fn ratio(rounds: u32) -> Phase {
     Phase { purpose: Purpose::Ratio, steps, rounds, settle: Seconds(0.0) }
 }
 
-/// The time after the payload's start in which the clock may still be moving.
-const SETTLE: Seconds = Seconds(2e-3);
-
-/// Rounds of these steps, and those more that settling will drop.
-fn settled(purpose: Purpose, steps: Vec<Step>, rounds: u32) -> Phase {
+/// Rounds of these steps, and those more that settling drops: the clock may still be moving.
+fn settled(purpose: Purpose, steps: Vec<Step>, rounds: u32, settle: Seconds) -> Phase {
     let round = steps.iter().fold(Seconds(0.0), |sum, step| sum + step.duration());
-    let dropped = (SETTLE / round).ceil() as u32;
-    Phase { purpose, steps, rounds: rounds + dropped, settle: SETTLE }
+    let dropped = (settle / round).ceil() as u32;
+    Phase { purpose, steps, rounds: rounds + dropped, settle }
 }
 
+/// The clock within the payload's own loop: dense enough to be the payload's clock, and half as dense
+/// to prove that the payload is not in the chain's way.
+const IN_LOOP: [What; 2] = [What::InLoop { density: 82 }, What::InLoop { density: 50 }];
+
 /// Payload at full density with a short look at the clock after each 45 us: where a heavy licence
-/// lowers the clock, it is held for about 650 us, so that 3 us of ruler stay inside it.
-pub fn sandwich(pairs: u32) -> Phase {
-    let steps = vec![step(What::Payload, 45.0, 1), step(What::Ruler, 3.0, 1)];
-    settled(Purpose::Sandwich, steps, pairs)
+/// lowers the clock, it is held for about 650 us, so that 3 us of ruler stay inside it. After some of
+/// them the same look from within the payload's loop.
+pub fn sandwich(rounds: u32) -> Phase {
+    let look = [step(What::Payload, 45.0, 1), step(What::Ruler, 3.0, 1)];
+    let in_loop = |what| [step(What::Payload, 45.0, 1), step(what, 10.0, 1)];
+    let steps = [look, look, in_loop(IN_LOOP[0]), look, look, in_loop(IN_LOOP[1])].concat();
+    // The payload has run for a millisecond and more by then: warm-up and ratio come before.
+    settled(Purpose::Sandwich, steps, rounds, Seconds(0.5e-3))
 }
 
 /// The same with n and 2n and both rulers: for payloads that change the clock so quickly that rulers
@@ -72,23 +77,34 @@ pub fn dense(rounds: u32) -> Phase {
         step(What::Payload, 45.0, 2),
         step(What::Ruler, 3.0, 1),
         step(What::Witness, 3.0, 1),
+        step(What::Payload, 45.0, 1),
+        step(IN_LOOP[0], 10.0, 1),
+        step(What::Payload, 45.0, 1),
+        step(What::Ruler, 3.0, 1),
+        step(IN_LOOP[1], 10.0, 1),
     ];
-    settled(Purpose::Dense, steps, rounds)
+    settled(Purpose::Dense, steps, rounds, Seconds(2e-3))
 }
 
 /// Cycles per op and clock, for serial streams: their load is light.
 pub fn serial() -> Vec<Phase> {
-    vec![quiet(6), ratio(24), sandwich(40), quiet(4)]
+    vec![quiet(4), ratio(16), sandwich(10), quiet(3)]
 }
 
 /// Cycles per op and clock, for streams that saturate execution units.
 pub fn saturating() -> Vec<Phase> {
-    vec![quiet(6), dense(24), quiet(4)]
+    vec![quiet(4), dense(12), quiet(3)]
 }
 
 /// Cycles and time per op alone: for instructions that are no load.
 pub fn cycles() -> Vec<Phase> {
-    vec![quiet(6), ratio(24), quiet(4)]
+    vec![quiet(4), ratio(16), quiet(3)]
+}
+
+/// The ruler alone between two readings of the counters of core cycles: a CPU that does not halt.
+pub fn counting() -> Phase {
+    let steps = vec![step(What::Ruler, 500.0, 1)];
+    Phase { purpose: Purpose::Counting, steps, rounds: 2, settle: Seconds(0.0) }
 }
 
 /// Payload alone, to see how much of a core it gets.
@@ -98,7 +114,7 @@ pub fn sharing() -> Phase {
 }
 
 /// What a job costs beside its phases: starting threads, finding iterations, warming up.
-pub const JOB_OVERHEAD: Seconds = Seconds(3e-3);
+pub const JOB_OVERHEAD: Seconds = Seconds(1e-3);
 
 /// How long these phases take, as planned.
 pub fn duration(phases: &[Phase]) -> Seconds {

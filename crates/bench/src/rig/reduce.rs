@@ -7,9 +7,11 @@
 //! between blocks (METHODOLOGY.md tells what pooling it would hide).
 
 use model::ticks::Stamp;
-use model::{Rate, stats};
+use model::{Rate, Unavailable, stats};
 
-use super::job::{Interval, Load, Phase, Purpose, RawMember, RawPhase, Repeat, What};
+use super::job::{
+    Counted, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat, What,
+};
 use super::ruler::{Fixed, Ruler};
 
 /// How far the witness may be from one cycle per add before a block counts as contended.
@@ -24,6 +26,15 @@ pub struct Reduced {
     pub quiet_clock: Vec<f64>,
     /// The same right after the payload, whose licence may still hold the clock down.
     pub clock_after: Vec<f64>,
+    /// Hertz of the core by rulers within the payload's loop, the payload dense.
+    pub clock_in_loop: Vec<f64>,
+    /// The same with the payload half as dense.
+    pub clock_in_loop_half: Vec<f64>,
+    /// What the counters of core cycles say of the payload, where they are read.
+    pub counters: Option<Result<CounterClock, Unavailable>>,
+    /// Time that all members were in their full phase, as a share of the time that any of them was;
+    /// whoever knows all members fills it in.
+    pub overlap: Option<f64>,
     /// Cycles that repetitions of the payload took.
     pub cycles: PerOp,
     /// Seconds that repetitions of the payload took.
@@ -32,6 +43,24 @@ pub struct Reduced {
     pub null_seconds: Option<f64>,
     /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.
     pub witness_deviation: Option<f64>,
+}
+
+/// What the counters of core cycles say of a stretch.
+#[derive(Debug, Clone, Copy)]
+pub struct CounterClock {
+    /// APERF per MPERF.
+    pub aperf_per_mperf: f64,
+    /// MPERF per second, in hertz.
+    pub mperf_hertz: f64,
+}
+
+/// How far the clock within the payload's loop is from the one right after the payload, as ratios.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence {
+    /// With the payload dense.
+    pub dense: f64,
+    /// With the payload half as dense.
+    pub half: f64,
 }
 
 /// Repetitions of n and 2n iterations, and what each took.
@@ -75,6 +104,16 @@ impl PerOp {
 }
 
 impl Reduced {
+    /// What the rulers within the payload's loop say of the one after it, where there are any.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let clock = stats::median(&self.clock)?;
+        let ratio = |in_loop: &[f64]| Some(stats::median(in_loop)? / clock);
+        Some(Evidence {
+            dense: ratio(&self.clock_in_loop)?,
+            half: ratio(&self.clock_in_loop_half)?,
+        })
+    }
+
     /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
         self.witness_deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE)
@@ -125,7 +164,7 @@ impl Net<'_> {
         let fixed = match self.what(stamp) {
             What::Ruler => self.fixed.ruler,
             What::Witness => self.fixed.witness,
-            What::Payload | What::Null | What::Watch => 0.0,
+            What::Payload | What::InLoop { .. } | What::Null | What::Watch => 0.0,
         };
         self.length(stamp) / (self.iterations(stamp) as f64 + fixed)
     }
@@ -209,6 +248,24 @@ pub fn fixed(raw: &RawMember, job: &Repeat) -> Option<Fixed> {
     Some(Fixed { ruler: iterations(What::Ruler)?, witness: iterations(What::Witness)? })
 }
 
+/// How long all members were in their full phase together, as a share of the time that any was.
+///
+/// # Caveats
+/// Stamps of different CPUs are compared: the stamp clock counts alike on all of them.
+pub fn overlap(raw: &RawRepeat, job: &Repeat) -> Option<f64> {
+    let full = job.phases.iter().position(|phase| phase.purpose.is_full())?;
+    let mut ends = Vec::new();
+    for member in &raw.members {
+        let stamps = &member.phases[full].stamps;
+        ends.push((stamps.first()?.start, stamps.last()?.end));
+    }
+    let (first, together) = (ends.iter().map(|e| e.0).min()?, ends.iter().map(|e| e.0).max()?);
+    let (apart, last) = (ends.iter().map(|e| e.1).min()?, ends.iter().map(|e| e.1).max()?);
+    let any = last.since(first).count() as f64;
+    let all = if apart > together { apart.since(together).count() } else { 0 };
+    (any > 0.0).then_some(all as f64 / any)
+}
+
 /// The samples of one member, by its CPU's ruler; without a ruler only times are known.
 pub fn reduce(
     raw: &RawMember,
@@ -237,16 +294,55 @@ pub fn reduce(
                 reduced.clock_after = clock_samples(&net, ruler_cycles, hertz);
             }
             Purpose::Quiet => reduced.quiet_clock = clock_samples(&net, ruler_cycles, hertz),
-            Purpose::Sandwich => reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz)),
+            Purpose::Sandwich => full_samples(&mut reduced, &net, job, ruler, hertz),
             Purpose::Ratio => ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz),
             Purpose::Dense => {
-                reduced.clock.extend(clock_samples(&net, ruler_cycles, hertz));
+                full_samples(&mut reduced, &net, job, ruler, hertz);
                 ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz);
             }
-            Purpose::Sharing => {}
+            Purpose::Sharing | Purpose::Counting => {}
         }
     }
     reduced
+}
+
+/// The clock of a phase that the payload fills: right after it, within its loop, and by counters.
+fn full_samples(
+    reduced: &mut Reduced,
+    net: &Net<'_>,
+    job: &Repeat,
+    ruler: Option<&Ruler>,
+    hertz: f64,
+) {
+    let counted = net.raw.counted.as_ref();
+    reduced.counters = counted.map(|ends| counter_clock(ends, hertz)).or(reduced.counters.take());
+    let Some(latency) = ruler.map(|ruler| f64::from(ruler.latency_cycles)) else { return };
+    let ruler_cycles = job.tools.ruler.ops_per_iteration as f64 * latency;
+    reduced.clock.extend(clock_samples(net, Some(ruler_cycles), hertz));
+    for stamp in net.settled..net.raw.stamps.len() {
+        let step = stamp % net.phase.steps.len();
+        let (What::InLoop { density }, Some(mixture)) =
+            (net.phase.steps[step].what, net.raw.mixtures[step])
+        else {
+            continue;
+        };
+        let cycles = net.iterations(stamp) as f64 * f64::from(mixture.multiplies) * latency;
+        let clock = cycles / net.length(stamp) * hertz;
+        let dense = density > 50;
+        let samples =
+            if dense { &mut reduced.clock_in_loop } else { &mut reduced.clock_in_loop_half };
+        samples.extend(Some(clock).filter(|clock| clock.is_finite() && *clock > 0.0));
+    }
+}
+
+fn counter_clock(ends: &[Counted; 2], hertz: f64) -> Result<CounterClock, Unavailable> {
+    let [before, after] = ends;
+    let elapsed = after.stamp.since(before.stamp);
+    let delta = after.counts.clone()?.since(before.counts.clone()?, elapsed)?;
+    Ok(CounterClock {
+        aperf_per_mperf: delta.ratio(),
+        mperf_hertz: delta.mperf as f64 / (elapsed.count() as f64 / hertz),
+    })
 }
 
 /// Hertz, one for each ruler.

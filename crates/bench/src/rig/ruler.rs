@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use model::{CpuId, Obstacle, Unavailable};
 
 use super::executor::{Executor, RunError};
-use super::job::{Member, Repeat, Tools};
+use super::job::{Manner, Member, Repeat, Tools};
 use super::{protocol, reduce};
 
 /// What of a repetition does not grow with its iterations, beyond the empty one; counted in iterations,
@@ -75,9 +75,10 @@ fn calibrate_one(
     cpu: CpuId,
 ) -> Result<Result<Ruler, Unavailable>, RunError> {
     let job = Repeat {
-        members: vec![Member { cpu, payload: tools.null }],
+        members: vec![Member::new(cpu, tools.null)],
         phases: vec![protocol::quiet(8)],
         tools: *tools,
+        manner: Manner::USUAL,
     };
     let mut seen = Vec::new();
     for attempts in 1..=ATTEMPTS_MAX {

@@ -1,237 +1,98 @@
-//! The sheet: all areas in one run, one record.
+//! The data sheet: all areas in one run, and the page that shows them, a pure function of the record
+//! (invariant I2).
 
-mod assemble;
-mod findings;
-mod outline;
-mod page;
-mod sweep;
-
-pub use outline::outline;
-pub use page::page;
-
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) mod parts;
 
 use kernels::StreamRow;
-use machine::Machine;
-use machine::instruments::clock::{self, StampClock, StampSource};
-use machine::{conditions, disturbances, facts};
-use model::record::{Presentation, Record, Topology};
-use model::{CpuSet, Obstacle, Seconds, Unavailable};
+use machine::instruments::clock::RateChoice;
+use machine::pages::parts::{fact, value_text};
+use model::page::{Block, Page, Text};
+use model::record::{Presentation, Record};
+use model::{CpuSet, Seconds};
 
-use crate::areas::{AREAS, Cell, Planning};
-use crate::rig::executor::simulated::Simulated;
-use crate::rig::executor::threads::Threads;
-use crate::rig::executor::{Executor, RunError, Stop};
-use crate::rig::placement::Placement;
-use crate::rig::{protocol, ruler, schedule};
-use crate::streams;
+use crate::areas::{AREAS, Area};
+use crate::rig::job::Manner;
+use crate::rig::placement::Choice;
+use crate::run::{Asked, Request, Span};
 
-/// What a run is asked for.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Time that the run may take.
-    pub budget: Seconds,
-    /// Only these CPUs, each of them; none: one CPU per core.
-    pub cpus: Option<CpuSet>,
-    /// Only these streams; none: all.
-    pub streams: Option<Vec<&'static StreamRow>>,
-    /// The command with its arguments, without paths.
-    pub command: Vec<String>,
-    /// How the live text is laid out.
-    pub presentation: Presentation,
-}
-
-/// Why there is no record.
-#[derive(Debug, thiserror::Error)]
-pub enum SheetError {
-    /// The machine does not allow it.
-    #[error("{}: {}", .0.what, .0.why)]
-    Unavailable(Unavailable),
-    /// A CPU was asked for that this process may not use.
-    #[error("cannot use CPU {asked}: this process may use {usable}")]
-    Cpus {
-        /// What was asked for and is not there.
-        asked: CpuSet,
-        /// What is there.
-        usable: CpuSet,
-    },
-    /// A job failed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
-
-impl From<Unavailable> for SheetError {
-    fn from(reason: Unavailable) -> Self {
-        SheetError::Unavailable(reason)
+/// All areas within this time, on these CPUs or one of each core, with these streams or the sheet's.
+pub fn request(
+    budget: Seconds,
+    cpus: Option<CpuSet>,
+    streams: Option<Vec<&'static StreamRow>>,
+    command: Vec<String>,
+    presentation: Presentation,
+) -> Request {
+    Request {
+        span: Span::Budget(budget),
+        cpus: Choice::usual(cpus),
+        streams: streams.unwrap_or_else(|| kernels::streams::SHEET.to_vec()),
+        ask: Box::new(|plan| {
+            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
+            Ok(AREAS.iter().map(asked).collect())
+        }),
+        manner: Manner::USUAL,
+        rate: RateChoice::Best,
+        command,
+        presentation,
     }
 }
 
-/// How far the run is, for whoever shows it.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress<'a> {
-    /// Share of the budget that is used, 0 to 1.
-    pub share: f64,
-    /// What is going on.
-    pub doing: &'a str,
-}
-
-/// Measures this machine. An interrupted run is a record too, marked as such by the caller's signal.
-pub fn measure(
-    machine: &Machine,
-    request: &Request,
-    stop: &Stop,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Record, SheetError> {
-    refuse_elsewhere(machine)?;
-    progress(Progress { share: 0.0, doing: "reading the machine" });
-    let started = machine.host.now_utc();
-    let description = facts::machine(machine);
-    let topology = description.topology.clone();
-    let placement = place(&topology, request.cpus.as_ref())?;
-    let cpus: CpuSet = placement.cpus.iter().copied().collect();
-    let conditions_before = conditions::read(machine);
-    let counters = disturbances::read(machine, &cpus);
-    progress(Progress { share: 0.0, doing: "calibrating clocks" });
-    let stamp_clock = clock::calibrate(machine)?;
-    let mut executor = executor(machine, &stamp_clock, stop)?;
-
-    let all = kernels::streams::SHEET;
-    let rows = request.streams.clone().unwrap_or_else(|| all.to_vec());
-    let planning = Planning { machine, topology: &topology, placement: &placement, streams: &rows };
-    let program = Program::new(&planning, request.budget)?;
-    let run = sweep::run(&mut *executor, machine, &planning, &program, request.budget, progress)?;
-    let seconds = executor.elapsed();
-
-    progress(Progress { share: 1.0, doing: "writing the record" });
-    let disturbed = disturbances::read(machine, &cpus).since(&counters);
-    Ok(assemble::record(assemble::Parts {
-        machine,
-        request,
-        started,
-        description,
-        conditions_before,
-        disturbed,
-        stamp_clock,
-        placement: &placement,
-        rows: &rows,
-        program: &program,
-        run,
-        seconds,
-    }))
-}
-
-/// Only the machine that this process runs on can be measured.
-fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
-    match &machine.elsewhere {
-        None => Ok(()),
-        Some(elsewhere) => {
-            let why = format!("its answers come from {elsewhere}, and nothing runs there");
-            let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
-            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there"))
-        }
+/// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let mut blocks = vec![title(record), top_box(record), Block::Paragraph(parts::trust(record))];
+    let sentences: Vec<Text> = AREAS.iter().flat_map(|area| area.sentences(record)).collect();
+    if !sentences.is_empty() {
+        blocks.push(Block::List(sentences));
     }
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(parts::findings(record));
+    blocks.extend(AREAS.iter().flat_map(|area| area.section(record)));
+    blocks.extend(parts::missing(record));
+    blocks.extend(parts::how(record));
+    if verbosity > 0 {
+        blocks.extend(parts::details(record));
+    }
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+    Page { blocks }
 }
 
-fn place(topology: &Topology, asked: Option<&CpuSet>) -> Result<Placement, SheetError> {
-    let usable = &topology.usable;
-    let placement = match asked {
-        None => Placement::one_per_core(topology),
-        Some(asked) => {
-            let missing = asked.difference(usable);
-            if !missing.is_empty() {
-                return Err(SheetError::Cpus { asked: missing, usable: usable.clone() });
-            }
-            Placement::chosen(topology, asked)
-        }
+fn title(record: &Record) -> Block {
+    let run = &record.run;
+    let text = match &run.simulated {
+        Some(name) => format!("SIMULATED data sheet: machine sim:{name}, nothing was measured"),
+        None => "CPU data sheet".to_owned(),
     };
-    if placement.cpus.is_empty() {
-        let why = "this process may use none of the machine's CPUs";
-        return Err(Unavailable::new(Obstacle::Permission, "CPUs", why).into());
-    }
-    Ok(placement)
+    Block::Title { text, subtitle: parts::subtitle(record) }
 }
 
-fn executor(
-    machine: &Machine,
-    clock: &StampClock,
-    stop: &Stop,
-) -> Result<Box<dyn Executor>, Unavailable> {
-    let (rate, stop) = (clock.rate, stop.clone());
-    Ok(match (&clock.source, &machine.simulated) {
-        (StampSource::Tsc(probe), _) => Box::new(Threads::new(*probe, rate, stop)),
-        (StampSource::MonotonicRaw(probe), _) => Box::new(Threads::new(*probe, rate, stop)),
-        (StampSource::Cntvct(probe), _) => Box::new(Threads::new(*probe, rate, stop)),
-        (StampSource::Simulated, Some(model)) => {
-            Box::new(Simulated::new(model.clone(), rate, stop))
-        }
-        (StampSource::Simulated, None) => {
-            let why = "only a simulated machine can run on a simulated clock";
-            return Err(Unavailable::new(Obstacle::Cpudyno, "stamp clock", why));
-        }
-    })
+/// What a colleague would ask first.
+pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
+    ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
+    ("Cores", &["cpu.cores"]),
+    ("Caches", &["cpu.caches"]),
+    ("Memory", &["memory.total"]),
+    ("Runs on", &["platform.virtualisation", "kernel.release"]),
+    ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+    ("Microcode", &["cpu.microcode"]),
+    ("Security", &["kernel.mitigations"]),
+];
+
+/// The machine in brief. Lines without an answer are left out; each is among the details.
+fn top_box(record: &Record) -> Block {
+    let known = |id: &&str| {
+        let fact = fact(record, id)?;
+        let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
+        // A bare switch or version needs its name in front.
+        let bare = id.starts_with("cpufreq.") || *id == "kernel.release";
+        Some(if bare { format!("{} {value}", fact.label.to_lowercase()) } else { value })
+    };
+    let lines = IN_BRIEF.iter().filter_map(|(label, ids)| {
+        let parts: Vec<String> = ids.iter().filter_map(known).collect();
+        (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
+    });
+    let plan = &record.run.plan;
+    let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let measured = format!("{word} {}: {}", plan.cpus, plan.placement);
+    Block::Box(lines.chain([("Measured".to_owned(), measured.into())]).collect())
 }
-
-/// A cell and the area that it belongs to.
-struct Planned {
-    area: usize,
-    cell: Cell,
-}
-
-/// What a run measures, and what it does not.
-struct Program {
-    tools: crate::rig::job::Tools,
-    cells: Vec<Planned>,
-    left_out: Vec<Planned>,
-    absent: Vec<(usize, &'static str, Unavailable)>,
-}
-
-impl Program {
-    fn new(planning: &Planning<'_>, budget: Seconds) -> Result<Program, SheetError> {
-        let tools = streams::tools(planning.machine)?;
-        for tool in [tools.ruler, tools.witness, tools.null, tools.contention] {
-            streams::verify(&tool).map_err(RunError::from)?;
-        }
-        let mut program =
-            Program { tools, cells: Vec::new(), left_out: Vec::new(), absent: Vec::new() };
-        let mut wishes: Vec<_> = AREAS.iter().map(|area| area.wishes(planning)).collect();
-        let costs: Vec<schedule::Wish> = std::iter::zip(AREAS, &wishes)
-            .map(|(area, wishes)| schedule::Wish {
-                weight: area.weight(),
-                costs: wishes.cells.iter().map(|cell| protocol::duration(&cell.phases)).collect(),
-            })
-            .collect();
-        let admitted = schedule::admit(&costs, budget);
-        let mut verified = BTreeSet::new();
-        for (area, wishes) in wishes.iter_mut().enumerate() {
-            let absent = std::mem::take(&mut wishes.absent);
-            program.absent.extend(absent.into_iter().map(|(id, reason)| (area, id, reason)));
-            for (index, cell) in std::mem::take(&mut wishes.cells).into_iter().enumerate() {
-                if verified.insert(cell.load.id) {
-                    streams::verify(&cell.load).map_err(RunError::from)?;
-                }
-                let admitted = index < admitted[area];
-                let list = if admitted { &mut program.cells } else { &mut program.left_out };
-                list.push(Planned { area, cell });
-            }
-        }
-        Ok(program)
-    }
-
-    /// Seconds of one block of every cell, as planned.
-    fn sweep_cost(&self) -> Seconds {
-        self.cells
-            .iter()
-            .fold(Seconds(0.0), |sum, planned| sum + protocol::duration(&planned.cell.phases))
-    }
-
-    /// Numbers of CPUs that are active together somewhere.
-    fn together(&self) -> Vec<usize> {
-        let mut counts: Vec<usize> = self.cells.iter().map(|p| p.cell.cpus.len()).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        counts.retain(|count| *count > 1);
-        counts
-    }
-}
-
-type Rulers = BTreeMap<model::CpuId, Result<ruler::Ruler, Unavailable>>;

@@ -1,6 +1,14 @@
 //! Arguments that several commands share.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
+use kernels::StreamRow;
+use model::name::did_you_mean;
+use model::{CpuSet, Seconds};
+
+use super::BadValue;
 
 /// How a record is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,4 +52,77 @@ pub(crate) struct Look {
     /// Also print every fact, condition and instrument.
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+/// Where the record goes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Json {
+    /// Also write the record to this file, as JSON; `-` prints it instead of the page.
+    #[arg(id = "json", long = "json", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// A stream that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Stream(pub(crate) &'static StreamRow);
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+pub(super) fn stream(id: &str) -> Result<Stream, BadValue> {
+    let id = id.trim();
+    kernels::streams::find(id).map(Stream).ok_or_else(|| {
+        let ids = kernels::streams::TABLE.iter().map(|row| row.id);
+        let hint = match did_you_mean(id, ids) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`cpudyno streams` lists them".to_owned(),
+        };
+        BadValue::new("no such stream", hint)
+    })
+}
+
+pub(super) fn cpu_list(list: &str) -> Result<CpuSet, BadValue> {
+    const HINT: &str =
+        "a list of CPUs looks like 0-3,8; without --cpus one CPU of each core is used";
+    let cpus: CpuSet = list
+        .parse()
+        .map_err(|error: model::cpus::CpuListError| BadValue::new(error.to_string(), HINT))?;
+    if cpus.is_empty() { Err(BadValue::new("the list names no CPU", HINT)) } else { Ok(cpus) }
+}
+
+/// The time that a run may take.
+pub(super) fn budget(text: &str) -> Result<Seconds, BadValue> {
+    time(text, "give it a number with a unit: --budget 30s")
+}
+
+/// The time that a test is held.
+pub(super) fn duration(text: &str) -> Result<Seconds, BadValue> {
+    time(text, "give it a number with a unit: --duration 30s")
+}
+
+fn time(text: &str, hint: &str) -> Result<Seconds, BadValue> {
+    let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
+    match seconds {
+        Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => Err(BadValue::new("expected a time from 1s to 1h, such as 10s or 2m", hint)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::budget;
+    use model::Seconds;
+
+    #[test]
+    fn budgets_have_units_and_bounds() {
+        assert_eq!(budget("30s"), Ok(Seconds(30.0)));
+        assert_eq!(budget("2m"), Ok(Seconds(120.0)));
+        assert_eq!(budget("1500ms"), Ok(Seconds(1.5)));
+        for bad in ["30", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
+            assert!(budget(bad).is_err(), "{bad}");
+        }
+    }
 }

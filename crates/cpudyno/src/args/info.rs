@@ -1,10 +1,8 @@
 //! Arguments of `cpudyno info`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::Look;
+use super::{Json, Look};
 
 /// Print what the machine says of itself: CPU, topology, caches, memory, frequencies, idle states.
 ///
@@ -14,9 +12,8 @@ use super::Look;
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct InfoArgs {
-    /// Also write the record to this file, as JSON; `-` prints it instead of the page.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -7,14 +7,16 @@ mod info;
 mod sheet;
 mod show;
 mod streams;
+mod turbo;
 
 pub(crate) use capture::CaptureArgs;
-pub(crate) use common::{Colour, Format, Look};
+pub(crate) use common::{Colour, Format, Json, Look, Stream};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
-pub(crate) use sheet::{SheetArgs, Stream};
+pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
+pub(crate) use turbo::{Part, TurboArgs};
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -66,6 +68,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Sheet(SheetArgs),
+    Turbo(TurboArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

@@ -12,7 +12,7 @@ use crate::output;
 
 pub(super) fn run(machine: &Machine, args: InfoArgs) -> Result<ExitCode, Failure> {
     let InfoArgs { json, mut look } = args;
-    let sink = sink(json.as_deref(), &mut look)?;
+    let sink = sink(&json, &mut look)?;
     let presentation = presentation(&look, PageKind::Info);
     let record = machine::describe(machine, command(), presentation);
     let written = match sink {

@@ -3,9 +3,11 @@
 mod capture;
 mod doctor;
 mod info;
+mod measure;
 mod sheet;
 mod show;
 mod streams;
+mod turbo;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -16,7 +18,7 @@ use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
-use crate::args::{Cli, Colour, Command, Format, Look};
+use crate::args::{Cli, Colour, Command, Format, Json, Look};
 use crate::failure::{Failure, code};
 use crate::output::Sink;
 
@@ -29,11 +31,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
                 .hint("`cpudyno info --machine NAME` does"))
         }
         Command::Sheet(args) => sheet::run(&machine(name, root)?, args),
+        Command::Turbo(args) if args.list => streams::run(&args.look),
+        Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(&args),
-        Command::Streams(args) => streams::run(&args),
+        Command::Streams(args) => streams::run(&args.look),
     }
 }
 
@@ -127,7 +131,8 @@ fn colour(look: &Look) -> bool {
 
 /// The file that `--json` names, opened before anything is read; `-` is standard output, in place of
 /// the page.
-fn sink(json: Option<&Path>, look: &mut Look) -> Result<Option<Sink>, Failure> {
+fn sink(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
+    let json = json.file.as_deref();
     if json == Some(Path::new("-")) {
         look.format = Format::Json;
         return Ok(None);
@@ -139,6 +144,7 @@ fn sink(json: Option<&Path>, look: &mut Look) -> Result<Option<Sink>, Failure> {
 fn render(record: &Record, format: Format, presentation: Presentation) -> Result<String, Failure> {
     let page = || match presentation.page {
         PageKind::Sheet => bench::sheet::page(record, presentation.verbosity),
+        PageKind::Turbo => bench::areas::turbo::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };
@@ -147,7 +153,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         Format::Text => Ok(text(&page(), presentation)),
         Format::Markdown => Ok(views::markdown::render(&page())),
         Format::Json => views::json::render(record).map_err(broken),
-        Format::Csv if presentation.page != PageKind::Sheet => {
+        Format::Csv if matches!(presentation.page, PageKind::Info | PageKind::Doctor) => {
             Err(Failure::usage("a record without measurements has no samples for a table")
                 .hint("print it as text, markdown or json: --format json"))
         }

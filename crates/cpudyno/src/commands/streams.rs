@@ -1,4 +1,4 @@
-//! `cpudyno streams`.
+//! `cpudyno streams`, which is `cpudyno turbo --list`, too.
 
 use std::process::ExitCode;
 
@@ -7,14 +7,14 @@ use model::page::{Align, Block, Page, Table, Text};
 use model::record::PageKind;
 
 use super::{presentation, text};
-use crate::args::{Format, StreamsArgs};
+use crate::args::{Format, Look};
 use crate::failure::Failure;
 use crate::output;
 
-pub(super) fn run(args: &StreamsArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(look: &Look) -> Result<ExitCode, Failure> {
     let page = page();
-    let printed = match args.look.format {
-        Format::Text => text(&page, presentation(&args.look, PageKind::Sheet)),
+    let printed = match look.format {
+        Format::Text => text(&page, presentation(look, PageKind::Sheet)),
         Format::Markdown => views::markdown::render(&page),
         Format::Json | Format::Csv => {
             return Err(Failure::usage("the list of streams is no record")

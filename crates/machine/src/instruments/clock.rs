@@ -12,7 +12,7 @@ use sys::clock::{Cntvct, MonotonicRaw, Tsc};
 use super::gauge::{Gauge, gauge};
 pub use super::rates::RateChoice;
 use super::rates::{Role, Source, choose};
-use super::{aperf_mperf, monotonic_raw, sources, thread_usage};
+use super::{monotonic_raw, sources, thread_usage};
 use crate::ports::Machine;
 use crate::simulated::Model;
 
@@ -70,7 +70,7 @@ pub fn calibrate_by(machine: &Machine, choice: RateChoice) -> Result<StampClock,
         let sources = sources::of_cntvct(machine, timer, hertz);
         (StampSource::Cntvct(timer), &CNTVCT, sources, gauge(timer))
     } else {
-        return fallback(machine);
+        return fallback();
     };
     let calibrated = choose(title.id, &sources, choice)?;
     Ok(counter(machine, source, title, gauge, calibrated))
@@ -113,7 +113,6 @@ fn counter(
         instruments.extend(MonotonicRaw::new().map(|raw| monotonic_raw::instrument(raw, None)));
         instruments.push(thread_usage::instrument());
     }
-    instruments.push(aperf_mperf::unused(machine));
     StampClock { source, rate: Rate::new(rate.hertz), instruments, findings }
 }
 
@@ -144,7 +143,7 @@ fn simulated(
     Ok(counter(machine, StampSource::Simulated, &SIMULATED, gauge, calibrated))
 }
 
-fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
+fn fallback() -> Result<StampClock, Unavailable> {
     let raw = MonotonicRaw::new().ok_or_else(|| {
         let why =
             "the kernel refuses CLOCK_MONOTONIC_RAW, and there is no counter of constant rate";
@@ -162,11 +161,7 @@ fn fallback(machine: &Machine) -> Result<StampClock, Unavailable> {
     Ok(StampClock {
         source: StampSource::MonotonicRaw(raw),
         rate: Rate::new(hertz),
-        instruments: vec![
-            monotonic_raw::instrument(raw, Some(rate)),
-            thread_usage::instrument(),
-            aperf_mperf::unused(machine),
-        ],
+        instruments: vec![monotonic_raw::instrument(raw, Some(rate)), thread_usage::instrument()],
         findings,
     })
 }

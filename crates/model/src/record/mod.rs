@@ -107,6 +107,9 @@ pub struct Plan {
     pub cpus: CpuSet,
     /// Why these CPUs.
     pub placement: String,
+    /// How threads took part, in words, where that was not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manner: Option<String>,
     /// The streams that were asked for.
     pub workloads: Vec<PlannedWorkload>,
     /// Numbers of cores active at once.
@@ -126,6 +129,7 @@ impl Plan {
             budget_seconds: 0.0,
             cpus: CpuSet::default(),
             placement: "nothing was measured".into(),
+            manner: None,
             workloads: Vec::new(),
             active_cores: Vec::new(),
             blocks_planned: 0,
@@ -183,6 +187,8 @@ pub enum PageKind {
     Info,
     /// What can be measured here, and what not.
     Doctor,
+    /// Clocks by instruction stream and number of active cores.
+    Turbo,
 }
 
 /// A value that people read, or that is compared.

@@ -233,6 +233,7 @@ fn run() -> Run {
         plan: Plan {
             budget_seconds: 30.0,
             cpus: cpus("0-3"),
+            manner: None,
             placement: "one CPU per core".into(),
             workloads: vec![workload("scalar", None), workload("avx256_fma", Some(256))],
             active_cores: vec![1, 2, 4],

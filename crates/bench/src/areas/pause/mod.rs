@@ -5,10 +5,10 @@
 
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
 use model::record::{Record, Series};
-use model::{Finding, Severity, Unit};
+use model::{CpuId, Finding, Severity, Unit};
 
-use super::{Area, Cell, Planning, Wishes, series_of, stream_parameters};
-use crate::rig::collect::{Quantity, Take};
+use super::{Area, Cell, Planning, Wishes, series_of};
+use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::protocol;
 use crate::streams;
 
@@ -24,7 +24,7 @@ static QUANTITIES: &[Quantity] = &[
         unit: Unit::SecondPerOp,
         better: "",
         doc: "Duration of one executed PAUSE, by n against 2n.",
-        guarded: false,
+        guard: Guard::None,
         packing: 1e-3,
         take: Take::PerOp(|reduced| &reduced.seconds),
     },
@@ -35,7 +35,7 @@ static QUANTITIES: &[Quantity] = &[
         better: "",
         doc: "The same in core cycles, by the multiply chains beside it. A busy SMT sibling changes \
               the pause itself, so that it is not held back when the witness disagrees.",
-        guarded: false,
+        guard: Guard::None,
         packing: 1e-3,
         take: Take::PerOp(|reduced| &reduced.cycles),
     },
@@ -59,13 +59,10 @@ impl Area for Pause {
         for row in plan.streams.iter().filter(|row| row.id == WORKLOAD) {
             match streams::load(plan.machine, row, super::DATA) {
                 Err(reason) => wishes.absent.push((row.id, reason)),
-                Ok(load) => wishes.cells.extend(plan.placement.cpus.iter().map(|&cpu| Cell {
-                    order: 0,
-                    load,
-                    cpus: vec![cpu],
-                    phases: protocol::cycles(),
-                    parameters: stream_parameters(),
-                })),
+                Ok(load) => {
+                    let alone = |cpu: &CpuId| Cell::uniform(0, load, &[*cpu], protocol::cycles());
+                    wishes.cells.extend(plan.placement.cpus.iter().map(alone));
+                }
             }
         }
         wishes

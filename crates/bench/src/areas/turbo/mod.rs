@@ -1,16 +1,22 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
+mod page;
+mod promise;
 mod read;
+mod request;
 mod section;
+
+pub use page::page;
+pub use request::{Options, Tests};
 
 use kernels::{Kind, StreamRow};
 use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Severity, Unit};
 
-use super::{Area, Cell, Planning, Wishes, series_of, stream_parameters};
-use crate::rig::collect::{Quantity, Take};
+use super::{Area, Cell, Planning, Wishes, series_of};
+use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::job::Phase;
 use crate::rig::protocol;
 use crate::streams;
@@ -28,9 +34,31 @@ static QUANTITIES: &[Quantity] = &[
         better: "higher is better",
         doc: "Core clock right after 45 us of the payload at full density: 3 us of the multiply chain, \
               whose length in cycles is known, between two stamps.",
-        guarded: true,
+        guard: Guard::Clock,
         packing: 5e-4,
         take: Take::Samples(|reduced| reduced.clock.clone()),
+    },
+    Quantity {
+        id: "clock_in_loop",
+        label: "clock in the loop, dense",
+        unit: Unit::Hertz,
+        better: "",
+        doc: "Core clock while the payload executes: the multiply chain in the payload's own loop, \
+              with the payload taking at most 95 % of the chain's time. Evidence for `clock`.",
+        guard: Guard::Witness,
+        packing: 5e-4,
+        take: Take::Samples(|reduced| reduced.clock_in_loop.clone()),
+    },
+    Quantity {
+        id: "clock_in_loop_half",
+        label: "clock in the loop, half as dense",
+        unit: Unit::Hertz,
+        better: "",
+        doc: "The same with the payload taking at most 50 %: where it differs, payload and chain are \
+              in each other's way, and neither tells the clock.",
+        guard: Guard::Witness,
+        packing: 5e-4,
+        take: Take::Samples(|reduced| reduced.clock_in_loop_half.clone()),
     },
     Quantity {
         id: "cycles_per_op",
@@ -38,16 +66,63 @@ static QUANTITIES: &[Quantity] = &[
         unit: Unit::CyclePerOp,
         better: "lower is better",
         doc: "Core cycles per op, against multiply chains right before and right after, n against 2n.",
-        guarded: true,
+        guard: Guard::Witness,
         packing: 2e-4,
         take: Take::PerOp(|reduced| &reduced.cycles),
+    },
+    Quantity {
+        id: "time_per_op",
+        label: "time per op",
+        unit: Unit::SecondPerOp,
+        better: "lower is better",
+        doc: "Seconds per op, n against 2n; its reciprocal is the rate of ops.",
+        guard: Guard::None,
+        packing: 5e-4,
+        take: Take::PerOp(|reduced| &reduced.seconds),
+    },
+    Quantity {
+        id: "overlap",
+        label: "overlap",
+        unit: Unit::One,
+        better: "higher is better",
+        doc: "Time that all threads executed the payload together, as a share of the time that any of \
+              them did.",
+        guard: Guard::None,
+        packing: 1e-3,
+        take: Take::Samples(|reduced| reduced.overlap.into_iter().collect()),
+    },
+    Quantity {
+        id: "aperf_per_mperf",
+        label: "A/M-ratio",
+        unit: Unit::One,
+        better: "higher is better",
+        doc: "APERF per MPERF while the payload executes: core cycles per cycle of a constant clock, \
+              both counted only while the core is not halted.",
+        guard: Guard::None,
+        packing: 1e-4,
+        take: Take::Reading(|reduced| {
+            Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
+        }),
+    },
+    Quantity {
+        id: "mperf_rate",
+        label: "MPERF per second",
+        unit: Unit::Hertz,
+        better: "",
+        doc: "MPERF per second of the stamp clock: below its own rate by the share of time that the \
+              core was halted.",
+        guard: Guard::None,
+        packing: 1e-4,
+        take: Take::Reading(|reduced| {
+            Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
+        }),
     },
 ];
 
 /// The stream that other areas report.
 const NOT_HERE: &str = "pause_only";
 
-fn phases(row: &StreamRow) -> Vec<Phase> {
+pub(super) fn phases(row: &StreamRow) -> Vec<Phase> {
     match row.kind {
         Kind::Throughput | Kind::Rename => protocol::saturating(),
         Kind::Latency | Kind::Spin | Kind::Null => protocol::serial(),
@@ -78,19 +153,18 @@ impl Area for Turbo {
                 Err(reason) => wishes.absent.push((row.id, reason)),
             }
         }
-        let mut counts = plan.placement.active_counts(plan.topology);
+        let mut counts = plan.placement.active_counts(plan.topology());
         if counts.len() > 2 {
             let all = counts.pop();
             counts.splice(1..1, all);
         }
         for count in counts {
-            wishes.cells.extend(loads.iter().map(|(order, load, phases)| Cell {
-                order: *order,
-                load: *load,
-                cpus: plan.placement.cpus[..count].to_vec(),
-                phases: phases.clone(),
-                parameters: stream_parameters(),
-            }));
+            let cpus = &plan.placement.cpus[..count];
+            wishes.cells.extend(
+                loads.iter().map(|(order, load, phases)| {
+                    Cell::uniform(*order, *load, cpus, phases.clone())
+                }),
+            );
         }
         wishes
     }

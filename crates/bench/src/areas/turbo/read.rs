@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::Unavailable;
 use model::record::{Outcome, Record, Series};
 use model::stats::{Summary, median};
+use model::{CpuSet, Obstacle, Unavailable};
 
 use super::super::series_of;
 use super::AREA;
@@ -106,4 +106,79 @@ pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
         .collect();
     medians.sort_unstable_by(f64::total_cmp);
     Some([*medians.first()?, *medians.last()?])
+}
+
+/// A workload on a set of active CPUs: the series of all threads that execute it.
+pub(super) struct Row<'a> {
+    pub(super) workload: &'a str,
+    pub(super) active: &'a CpuSet,
+    parameters: &'a BTreeMap<String, String>,
+    series: Vec<&'a Series>,
+}
+
+impl<'a> Row<'a> {
+    /// The type of its cores, where the machine has several.
+    pub(super) fn core_type(&self) -> Option<&'a str> {
+        self.parameters.get("core_type").map(String::as_str)
+    }
+
+    /// The series of that quantity, one for each thread, by CPU.
+    pub(super) fn of(&self, quantity: &str) -> Vec<&'a Series> {
+        let all = || self.series.iter().filter(|series| series.quantity == quantity);
+        let count = |class: &Option<String>| -> u64 {
+            let of_class = all().filter(|series| series.placement_class == *class);
+            of_class.filter_map(|series| Some(series.summary()?.count)).sum()
+        };
+        // Classes of placement are never pooled: the one with the most samples is shown.
+        let Some(shown) = all().max_by_key(|series| count(&series.placement_class)) else {
+            return Vec::new();
+        };
+        let class = &shown.placement_class;
+        all().filter(|series| series.placement_class == *class).copied().collect()
+    }
+
+    /// The median over threads of the medians of that quantity.
+    pub(super) fn median(&self, quantity: &str) -> Option<f64> {
+        let of = self.of(quantity);
+        median(&of.iter().filter_map(|s| Some(s.summary()?.median)).collect::<Vec<_>>())
+    }
+
+    /// Why there is no number of that quantity, on the first thread that has none.
+    pub(super) fn reason(&self, quantity: &str) -> Option<&'a Unavailable> {
+        self.of(quantity).into_iter().find_map(|series| match &series.outcome {
+            Outcome::Unavailable { unavailable } => Some(unavailable),
+            Outcome::Measured { .. } => None,
+        })
+    }
+}
+
+/// All rows that this machine can execute, by number of active cores.
+pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for series in record.series.iter().filter(|series| series.area == AREA) {
+        let same = |row: &&mut Row<'_>| {
+            row.workload == series.workload
+                && *row.active == series.active
+                && *row.parameters == series.parameters
+        };
+        match rows.iter_mut().rfind(same) {
+            Some(row) => row.series.push(series),
+            None => rows.push(Row {
+                workload: &series.workload,
+                active: &series.active,
+                parameters: &series.parameters,
+                series: vec![series],
+            }),
+        }
+    }
+    rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
+    rows.sort_by_key(|row| (row.core_type(), row.active.len()));
+    rows
+}
+
+fn lacks_hardware(series: &Series) -> bool {
+    match &series.outcome {
+        Outcome::Unavailable { unavailable } => unavailable.obstacle == Obstacle::Hardware,
+        Outcome::Measured { .. } => false,
+    }
 }

@@ -10,9 +10,10 @@ use machine::simulated::Model;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 
+use super::super::in_loop;
 use super::super::job::{
-    Exchange, Gaps, Interval, Load, Member, Phase, RawExchange, RawMember, RawPhase, RawRepeat,
-    Repeat, Step, Tools, What,
+    Counted, Exchange, Gaps, Interval, Load, Member, Mixture, Phase, RawExchange, RawMember,
+    RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
 use super::{Executor, RunError, Stop};
 
@@ -108,6 +109,11 @@ struct Core<'a> {
     licence: usize,
     licence_used: Seconds,
     warm: bool,
+    /// What APERF and MPERF have counted: core cycles, and time that the core was not halted.
+    cycles: f64,
+    unhalted: Seconds,
+    /// Iterations of the payload, where they are fixed.
+    fixed: Option<u64>,
     raw: RawMember,
 }
 
@@ -147,6 +153,9 @@ impl<'a> Core<'a> {
             licence: 0,
             licence_used: now,
             warm: false,
+            cycles: now.0 * model.clock.tsc_hz,
+            unhalted: now,
+            fixed: member.iterations,
             raw,
         }
     }
@@ -154,43 +163,97 @@ impl<'a> Core<'a> {
     fn run(&mut self, phase: &Phase) {
         if phase.has_payload() && !self.warm {
             self.warm = true;
-            self.execute(self.payload, 1);
+            let cycles = self.cycles_of(self.payload, 1);
+            self.execute(self.payload, cycles);
             self.line.now = self.line.now + Seconds(2e-3);
             self.licence_used = self.line.now;
         }
-        let iterations: Vec<u64> =
-            phase.steps.iter().map(|step| self.iterations_for(step)).collect();
+        let mixtures: Vec<Option<Mixture>> =
+            phase.steps.iter().map(|step| self.mixture(step.what)).collect();
+        let iterations: Vec<u64> = std::iter::zip(&phase.steps, &mixtures)
+            .map(|(step, mixture)| self.iterations_for(step, *mixture))
+            .collect();
         let mut stamps = Vec::with_capacity(phase.steps.len() * phase.rounds as usize);
+        let begun = self.line.now;
+        let mut before = None;
         for _ in 0..phase.rounds {
-            for (step, &iterations) in std::iter::zip(&phase.steps, &iterations) {
-                stamps.push(match step.what {
-                    What::Watch => self.line.watch(step.duration(), &mut self.raw.gaps),
-                    what => {
-                        let duration = self.execute(self.load(what), iterations);
-                        self.line.pass(duration)
+            if before.is_none() && self.line.now - begun >= phase.settle {
+                before = self.counted(phase);
+            }
+            for (index, step) in phase.steps.iter().enumerate() {
+                let iterations = iterations[index];
+                stamps.push(match (step.what, mixtures[index]) {
+                    (What::Watch, _) => self.line.watch(step.duration(), &mut self.raw.gaps),
+                    (What::InLoop { .. }, None) => self.line.pass(Seconds(0.0)),
+                    (What::InLoop { .. }, Some(mixture)) => {
+                        let cycles = self.mixed_cycles(mixture, iterations);
+                        self.execute(self.payload, cycles)
+                    }
+                    (what, _) => {
+                        let load = self.load(what);
+                        let cycles = self.cycles_of(load, iterations);
+                        self.execute(load, cycles)
                     }
                 });
             }
         }
-        self.raw.phases.push(RawPhase { iterations, stamps });
+        let counted = before.and_then(|before| Some([before, self.counted(phase)?]));
+        self.raw.phases.push(RawPhase { iterations, mixtures, stamps, counted });
+    }
+
+    /// The counters of this moment, where the phase has them read and the machine has them.
+    fn counted(&self, phase: &Phase) -> Option<Counted> {
+        let counters = self.line.model.cycle_counters().ok()?;
+        let read = || Counted {
+            stamp: Ticks::new(self.line.stamp()),
+            counts: counters.counts(self.line.now, self.cycles, self.unhalted),
+        };
+        phase.purpose.is_counted().then(read)
+    }
+
+    fn mixture(&self, what: What) -> Option<Mixture> {
+        let What::InLoop { density } = what else { return None };
+        let per_op = |load: Load| self.cycles(load, 1) / load.ops_per_iteration as f64;
+        let op = per_op(self.payload) / per_op(self.tools.ruler);
+        in_loop::nearest(self.payload.in_loop_ops?, op, density)
+    }
+
+    /// Cycles where payload and ruler share a loop: the longer path.
+    fn mixed_cycles(&self, mixture: Mixture, iterations: u64) -> f64 {
+        let per_op = |load: Load| self.cycles(load, 1) / load.ops_per_iteration as f64;
+        let payload = mixture.ops as f64 * per_op(self.payload);
+        let chain = f64::from(mixture.multiplies) * per_op(self.tools.ruler);
+        payload.max(chain) * iterations as f64
     }
 
     fn load(&self, what: What) -> Load {
         match what {
-            What::Payload => self.payload,
+            What::Payload | What::InLoop { .. } => self.payload,
             What::Ruler => self.tools.ruler,
             What::Witness => self.tools.witness,
             What::Null | What::Watch => self.tools.null,
         }
     }
 
-    fn iterations_for(&self, step: &Step) -> u64 {
-        let cycles = match step.what {
-            What::Null | What::Watch => return 1,
-            what => self.cycles(self.load(what), 1),
+    fn iterations_for(&self, step: &Step, mixture: Option<Mixture>) -> u64 {
+        let cycles = match (step.what, mixture) {
+            (What::Null | What::Watch, _) => return 1,
+            (What::InLoop { .. }, None) => return 0,
+            (What::InLoop { .. }, Some(mixture)) => self.mixed_cycles(mixture, 1),
+            (What::Payload, _) if self.fixed.is_some() => {
+                return self.fixed.unwrap_or(1) * step.multiple;
+            }
+            (what, _) => self.cycles(self.load(what), 1),
         };
         let per_iteration = cycles / self.line.model.bin_hz(0, self.active);
         ((step.target.0 / per_iteration).round() as u64).max(1) * step.multiple
+    }
+
+    /// Cycles of a repetition.
+    fn cycles_of(&self, load: Load, iterations: u64) -> f64 {
+        let model = self.line.model;
+        let fixed = if load.ops_per_iteration == 0 { 0.0 } else { model.overhead_cycles };
+        self.cycles(load, iterations) + fixed
     }
 
     /// Cycles of so many iterations, without fixed cost.
@@ -207,8 +270,8 @@ impl<'a> Core<'a> {
         per_op * slowdown * (load.ops_per_iteration * iterations) as f64
     }
 
-    /// How long the ops take at the clock of this moment, which they may change.
-    fn execute(&mut self, load: Load, iterations: u64) -> Seconds {
+    /// Lets a load take so many cycles at the clock of this moment, which it may change.
+    fn execute(&mut self, load: Load, cycles: f64) -> Interval {
         let model = self.line.model;
         if self.line.now > self.licence_used + Seconds(model.licence_hold_seconds) {
             self.licence = 0;
@@ -222,10 +285,14 @@ impl<'a> Core<'a> {
         if needs > 0 && needs == self.licence {
             self.licence_used = self.line.now;
         }
-        let fixed = if load.ops_per_iteration == 0 { 0.0 } else { model.overhead_cycles };
-        let cycles = self.cycles(load, iterations) + fixed;
         let noise = 1.0 + model.noise.relative_sd * self.line.gaussian();
-        Seconds(cycles / self.clock() * noise.max(0.5)) + halted
+        let (clock, begun) = (self.clock(), self.line.now);
+        let interval = self.line.pass(Seconds(cycles / clock * noise.max(0.5)) + halted);
+        // Interrupts are work, too: only a halted core does not count.
+        let busy = self.line.now - begun - halted;
+        self.cycles += busy.0 * clock;
+        self.unhalted = self.unhalted + busy;
+        interval
     }
 
     /// The clock of this moment, in hertz.

@@ -1,16 +1,20 @@
 //! Real threads: pinned, started together, timed by inlined stamps.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use kernels::{Operands, Runnable};
+use machine::instruments::aperf_mperf::CycleCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::clock::Probe;
 
+use super::super::in_loop;
 use super::super::job::{
-    Body, Exchange, Gaps, Interval, Load, Member, Phase, RawExchange, RawMember, RawPhase,
-    RawRepeat, Repeat, Step, Tools, What,
+    Body, Counted, Exchange, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawExchange,
+    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
 use super::{Executor, RunError, Stop};
 
@@ -18,27 +22,53 @@ use super::{Executor, RunError, Stop};
 pub struct Threads<P> {
     probe: P,
     rate: Rate<Stamp>,
+    counters: Option<CycleCounters>,
     stop: Stop,
     begun: Instant,
+    paces: Paces,
+}
+
+/// What was found out about loads on each CPU, so that every job need not find it out anew.
+#[derive(Default)]
+struct Paces {
+    /// Ticks of one iteration.
+    iteration: Mutex<BTreeMap<(CpuId, &'static str), f64>>,
+    /// Time of one op of a payload, as a share of the time of a multiply right after it.
+    op_in_multiplies: Mutex<BTreeMap<(CpuId, &'static str), f64>>,
+}
+
+/// The value of that key, computed where it is not known yet.
+fn known<K: Ord>(map: &Mutex<BTreeMap<K, f64>>, key: K, compute: impl FnOnce() -> f64) -> f64 {
+    // What a thread that panicked has left behind is whole: values are inserted at once.
+    let lock = || map.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(value) = lock().get(&key) {
+        return *value;
+    }
+    let value = compute();
+    lock().insert(key, value);
+    value
 }
 
 impl<P: Probe> Threads<P> {
-    /// An executor whose stamps come from `probe`, which ticks at `rate`.
-    pub fn new(probe: P, rate: Rate<Stamp>, stop: Stop) -> Self {
-        Threads { probe, rate, stop, begun: Instant::now() }
+    /// An executor whose stamps come from `probe`, which ticks at `rate`, and which reads these
+    /// counters of core cycles around full phases.
+    pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
+        let (begun, paces) = (Instant::now(), Paces::default());
+        Threads { probe, rate, counters, stop, begun, paces }
     }
 
     fn ticks_in(&self, duration: Seconds) -> u64 {
         self.rate.ticks_in(duration).count()
     }
 
-    /// Starts one thread for each CPU, pins it, and lets all of them begin together.
+    /// Starts one thread for each CPU, pins it if asked to, and lets all of them begin together.
     fn together<T: Send>(
         &self,
         cpus: &[CpuId],
+        manner: Manner,
         body: impl Fn(usize, &Meeting<'_>) -> Result<T, RunError> + Sync,
     ) -> Result<Vec<T>, RunError> {
-        let meeting = Meeting::new(cpus.len(), &self.stop);
+        let meeting = Meeting::new(cpus.len(), manner.together, &self.stop);
         let (meeting, body) = (&meeting, &body);
         std::thread::scope(|scope| {
             let mut threads = Vec::with_capacity(cpus.len());
@@ -47,7 +77,9 @@ impl<P: Probe> Threads<P> {
                 let thread = std::thread::Builder::new().name(format!("cpu {cpu}"));
                 let begun = thread.spawn_scoped(scope, move || {
                     let attendance = Attendance(meeting);
-                    sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
+                    if manner.pinned {
+                        sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
+                    }
                     meeting.wait()?;
                     let result = body(index, meeting)?;
                     attendance.kept();
@@ -93,17 +125,18 @@ fn first_cause<T>(results: Vec<Result<T, RunError>>) -> Result<Vec<T>, RunError>
 impl<P: Probe> Executor for Threads<P> {
     fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
         let cpus: Vec<CpuId> = job.members.iter().map(|member| member.cpu).collect();
-        let members = self.together(&cpus, |index, meeting| {
-            Worker::new(self, job.members[index], &job.tools, meeting).run(&job.phases)
+        let members = self.together(&cpus, job.manner, |index, meeting| {
+            Worker::new(self, job.members[index], job, meeting).run(&job.phases)
         })?;
         Ok(RawRepeat { members })
     }
 
     fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
         let ball = Ball::default();
-        let mut sides = self.together(&[job.first, job.second], |side, meeting| {
-            play(self.probe, &ball, job, side == 0, meeting)
-        })?;
+        let mut sides =
+            self.together(&[job.first, job.second], Manner::USUAL, |side, meeting| {
+                play(self.probe, &ball, job, side == 0, meeting)
+            })?;
         Ok(RawExchange { stretches: sides.swap_remove(0) })
     }
 
@@ -119,6 +152,8 @@ impl<P: Probe> Executor for Threads<P> {
 /// Where threads wait for each other: hot, because a futex would put the cores to sleep.
 struct Meeting<'a> {
     members: usize,
+    /// Whether members wait at all.
+    together: bool,
     arrived: AtomicU64,
     abandoned: AtomicBool,
     stop: &'a Stop,
@@ -141,8 +176,9 @@ impl Drop for Attendance<'_> {
 }
 
 impl<'a> Meeting<'a> {
-    fn new(members: usize, stop: &'a Stop) -> Self {
-        Meeting { members, arrived: AtomicU64::new(0), abandoned: AtomicBool::new(false), stop }
+    fn new(members: usize, together: bool, stop: &'a Stop) -> Self {
+        let (arrived, abandoned) = (AtomicU64::new(0), AtomicBool::new(false));
+        Meeting { members, together, arrived, abandoned, stop }
     }
 
     fn abandon(&self) {
@@ -168,7 +204,7 @@ impl<'a> Meeting<'a> {
         let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
         let full = (ticket / members + 1) * members;
         let mut spins = 0;
-        while self.arrived.load(Ordering::Acquire) < full {
+        while self.together && self.arrived.load(Ordering::Acquire) < full {
             if self.given_up() {
                 return Err(RunError::Interrupted);
             }
@@ -198,14 +234,32 @@ impl Call {
     }
 }
 
+/// What a step executes.
+#[derive(Clone, Copy)]
+enum Work {
+    Call(Call),
+    Mixed(Mixture),
+    Watch,
+    Nothing,
+}
+
+/// A step, resolved.
+struct Planned {
+    work: Work,
+    iterations: u64,
+    mixture: Option<Mixture>,
+}
+
 /// One member at work.
 struct Worker<'a, P> {
     probe: P,
     cpu: CpuId,
+    member: Member,
+    manner: Manner,
     payload: Call,
-    ruler: Call,
-    witness: Call,
-    null: Call,
+    tools: &'a Tools,
+    counters: Option<&'a CycleCounters>,
+    paces: &'a Paces,
     meeting: &'a Meeting<'a>,
     ticks_per_second: f64,
     gap_short: u64,
@@ -214,14 +268,16 @@ struct Worker<'a, P> {
 }
 
 impl<'a, P: Probe> Worker<'a, P> {
-    fn new(rig: &Threads<P>, member: Member, tools: &Tools, meeting: &'a Meeting<'a>) -> Self {
+    fn new(rig: &'a Threads<P>, member: Member, job: &'a Repeat, meeting: &'a Meeting<'a>) -> Self {
         Worker {
             probe: rig.probe,
             cpu: member.cpu,
+            member,
+            manner: job.manner,
             payload: Call::of(member.payload),
-            ruler: Call::of(tools.ruler),
-            witness: Call::of(tools.witness),
-            null: Call::of(tools.null),
+            tools: &job.tools,
+            counters: rig.counters.as_ref(),
+            paces: &rig.paces,
             meeting,
             ticks_per_second: rig.rate.hertz().0,
             gap_short: rig.ticks_in(Seconds(1e-6)),
@@ -239,26 +295,20 @@ impl<'a, P: Probe> Worker<'a, P> {
                 settled = self.warm_up();
                 warm = true;
             }
-            let iterations = self.iterations_for(&phase.steps);
+            let plan = self.plan(&phase.steps);
             self.meeting.wait()?;
-            let stamps = self.measure(phase, &iterations);
-            self.finish(phase, &iterations)?;
-            migrations += u64::from(sys::thread::current_cpu() != Some(self.cpu));
-            raw.push(RawPhase { iterations, stamps });
+            let (stamps, counted) = self.measure(phase, &plan);
+            self.finish(phase, &plan)?;
+            let moved = self.manner.pinned && sys::thread::current_cpu() != Some(self.cpu);
+            migrations += u64::from(moved);
+            let iterations = plan.iter().map(|planned| planned.iterations).collect();
+            let mixtures = plan.iter().map(|planned| planned.mixture).collect();
+            raw.push(RawPhase { iterations, mixtures, stamps, counted });
         }
         let usage =
             before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));
         let Worker { cpu, gaps, .. } = self;
         Ok(RawMember { cpu, phases: raw, settled, gaps, usage, migrations })
-    }
-
-    fn call_of(&self, what: What) -> Call {
-        match what {
-            What::Payload => self.payload,
-            What::Ruler => self.ruler,
-            What::Witness => self.witness,
-            What::Null | What::Watch => self.null,
-        }
     }
 
     fn ticks(&self, duration: Seconds) -> u64 {
@@ -268,39 +318,89 @@ impl<'a, P: Probe> Worker<'a, P> {
     /// One repetition. Nothing happens between the stamps but one indirect call (invariant I3).
     #[inline(always)]
     fn repetition(&self, call: Call, iterations: u64) -> Interval {
+        self.dirty();
         let start = self.probe.stamp();
         call.kernel.run(iterations, call.operands);
         let end = self.probe.stamp();
         Interval { start: Ticks::new(start), end: Ticks::new(end) }
     }
 
-    fn measure(&mut self, phase: &Phase, iterations: &[u64]) -> Vec<Interval> {
-        let count = phase.steps.len() * phase.rounds as usize;
-        let mut stamps = Vec::with_capacity(count);
-        let calls: Vec<(What, Call, u64)> = std::iter::zip(&phase.steps, iterations)
-            .map(|(step, &iterations)| (step.what, self.call_of(step.what), iterations))
-            .collect();
-        let watch = self.ticks(Seconds(50e-6));
-        for _ in 0..phase.rounds {
-            for &(what, call, iterations) in &calls {
-                stamps.push(match what {
-                    What::Watch => self.watch(watch),
-                    _ => self.repetition(call, iterations),
-                });
-            }
-            if self.meeting.given_up() {
+    /// The kernels of AVX streams leave upper halves clean.
+    #[inline(always)]
+    fn dirty(&self) {
+        if let Some(dirty) = self.manner.dirty {
+            dirty.run();
+        }
+    }
+
+    /// One repetition of payload and ruler in one loop.
+    #[inline(always)]
+    fn mixed(&self, mixture: Mixture, iterations: u64) -> Interval {
+        let kernel = self.payload.kernel.in_loop()[mixture.kernel];
+        self.dirty();
+        let start = self.probe.stamp();
+        kernel.run(iterations, mixture.multiplies, self.payload.operands);
+        let end = self.probe.stamp();
+        Interval { start: Ticks::new(start), end: Ticks::new(end) }
+    }
+
+    fn measure(
+        &mut self,
+        phase: &Phase,
+        plan: &[Planned],
+    ) -> (Vec<Interval>, Option<[Counted; 2]>) {
+        let mut stamps = Vec::with_capacity(phase.steps.len() * phase.rounds as usize);
+        let (watch, settle) = (self.ticks(Seconds(50e-6)), self.ticks(phase.settle));
+        let counters = self.counters.filter(|_| phase.purpose.is_counted());
+        let begun = self.probe.stamp();
+        let mut before = None;
+        for round in 0.. {
+            let elapsed = self.probe.stamp().saturating_sub(begun);
+            if self.meeting.given_up() || !self.goes_on(phase, round, elapsed) {
                 break;
             }
+            if let (Some(counters), None, true) = (counters, &before, elapsed >= settle) {
+                before = Some(self.counted(counters));
+            }
+            for planned in plan {
+                stamps.push(match planned.work {
+                    Work::Watch => self.watch(watch),
+                    Work::Call(call) => self.repetition(call, planned.iterations),
+                    Work::Mixed(mixture) => self.mixed(mixture, planned.iterations),
+                    Work::Nothing => {
+                        let now = Ticks::new(self.probe.stamp());
+                        Interval { start: now, end: now }
+                    }
+                });
+            }
         }
-        stamps
+        let counted = before.zip(counters).map(|(before, c)| [before, self.counted(c)]);
+        (stamps, counted)
+    }
+
+    /// Whether a phase has another round: as planned, or, where the iterations are fixed, as many as
+    /// take the planned time.
+    fn goes_on(&self, phase: &Phase, round: u32, elapsed: u64) -> bool {
+        const ROUNDS_MIN: u32 = 3;
+        const ROUNDS_MAX: u32 = 10_000;
+        match self.member.iterations.filter(|_| phase.has_payload()) {
+            None => round < phase.rounds,
+            Some(_) if round < ROUNDS_MIN => true,
+            Some(_) => round < ROUNDS_MAX && elapsed < self.ticks(phase.duration()),
+        }
+    }
+
+    fn counted(&self, counters: &CycleCounters) -> Counted {
+        let stamp = Ticks::new(self.probe.stamp());
+        Counted { stamp, counts: counters.read(self.cpu) }
     }
 
     /// Keeps the core busy with the payload until all members are through.
-    fn finish(&self, phase: &Phase, iterations: &[u64]) -> Result<(), RunError> {
+    fn finish(&self, phase: &Phase, plan: &[Planned]) -> Result<(), RunError> {
         let payload = phase.steps.iter().position(|step| step.what == What::Payload);
         self.meeting.wait_doing(|| match payload {
             Some(index) => {
-                self.payload.kernel.run(iterations[index], self.payload.operands);
+                self.payload.kernel.run(plan[index].iterations, self.payload.operands);
             }
             None => std::hint::spin_loop(),
         })
@@ -323,32 +423,85 @@ impl<'a, P: Probe> Worker<'a, P> {
         Interval { start: Ticks::new(last), end: Ticks::new(last) }
     }
 
-    /// The iterations that take about as long as the steps ask for. Steps of one kind and target are
-    /// sized once: n against 2n means exactly twice.
-    fn iterations_for(&self, steps: &[Step]) -> Vec<u64> {
-        let mut known: Vec<(What, u64, u64)> = Vec::new();
-        let mut single = |step: &Step| {
-            let target = self.ticks(step.target);
-            if matches!(step.what, What::Null | What::Watch) {
-                return 1;
-            }
-            if let Some(known) =
-                known.iter().find(|known| (known.0, known.1) == (step.what, target))
-            {
-                return known.2;
-            }
-            let iterations = self.sized(self.call_of(step.what), target);
-            known.push((step.what, target, iterations));
-            iterations
-        };
-        steps.iter().map(|step| single(step) * step.multiple).collect()
+    /// What each step executes, and the iterations that take about as long as it asks for. Steps of
+    /// one kind and target are sized alike: n against 2n means exactly twice.
+    fn plan(&self, steps: &[Step]) -> Vec<Planned> {
+        steps.iter().map(|step| self.planned(step)).collect()
     }
 
-    fn sized(&self, call: Call, target: u64) -> u64 {
+    fn planned(&self, step: &Step) -> Planned {
+        let plain = |work, iterations| Planned { work, iterations, mixture: None };
+        let target = self.ticks(step.target) as f64;
+        let sized = |iteration: f64| ((target / iteration) as u64).max(1) * step.multiple;
+        let tool = |load: Load| plain(Work::Call(Call::of(load)), sized(self.pace(load)));
+        match step.what {
+            What::Watch => plain(Work::Watch, 1),
+            What::Null => plain(Work::Call(Call::of(self.tools.null)), 1),
+            What::Ruler => tool(self.tools.ruler),
+            What::Witness => tool(self.tools.witness),
+            What::Payload => match self.member.iterations {
+                Some(fixed) => plain(Work::Call(self.payload), fixed * step.multiple),
+                None => tool(self.member.payload),
+            },
+            What::InLoop { density } => {
+                let Some(mixture) = self.mixture(density) else {
+                    return plain(Work::Nothing, 0);
+                };
+                let multiply = self.pace(self.tools.ruler) / self.ruler_ops();
+                Planned {
+                    work: Work::Mixed(mixture),
+                    iterations: sized(multiply * f64::from(mixture.multiplies)),
+                    mixture: Some(mixture),
+                }
+            }
+        }
+    }
+
+    fn ruler_ops(&self) -> f64 {
+        self.tools.ruler.ops_per_iteration as f64
+    }
+
+    /// Payload and ruler in one loop, about as dense as this.
+    fn mixture(&self, density: u8) -> Option<Mixture> {
+        let payload = self.member.payload;
+        let ops = payload.in_loop_ops?;
+        let paces = &self.paces.op_in_multiplies;
+        let op = known(paces, (self.cpu, payload.id), || self.op_in_multiplies());
+        in_loop::nearest(ops, op, density)
+    }
+
+    /// Time of one op of the payload, as a share of the time of a multiply right after it.
+    fn op_in_multiplies(&self) -> f64 {
+        const PAIRS: usize = 9;
+        let ruler = Call::of(self.tools.ruler);
+        let payload_iterations = self.iterations_in(self.member.payload, Seconds(45e-6));
+        let ruler_iterations = self.iterations_in(self.tools.ruler, Seconds(3e-6));
+        let ops = (payload_iterations * self.member.payload.ops_per_iteration) as f64;
+        let multiplies = ruler_iterations as f64 * self.ruler_ops();
+        let ratio = |()| {
+            let payload = self.repetition(self.payload, payload_iterations).length().count();
+            let ruler = self.repetition(ruler, ruler_iterations).length().count().max(1);
+            (payload as f64 / ops) / (ruler as f64 / multiplies)
+        };
+        let ratios: Vec<f64> = std::iter::repeat_n((), PAIRS).map(ratio).collect();
+        model::stats::median(&ratios).unwrap_or(f64::NAN)
+    }
+
+    fn iterations_in(&self, load: Load, duration: Seconds) -> u64 {
+        ((self.ticks(duration) as f64 / self.pace(load)) as u64).max(1)
+    }
+
+    /// Ticks of one iteration of a load.
+    fn pace(&self, load: Load) -> f64 {
+        known(&self.paces.iteration, (self.cpu, load.id), || self.measured_pace(Call::of(load)))
+    }
+
+    fn measured_pace(&self, call: Call) -> f64 {
         /// The least of a few is the one that nothing interrupted.
         const TRIES: usize = 4;
         /// A clock that stands still must not keep us: no kernel does more in a tenth of a second.
         const ITERATIONS_MAX: u64 = 1 << 24;
+        let enough = self.ticks(Seconds(10e-6));
         let fastest = |iterations| {
             let lengths = (0..TRIES).map(|_| self.repetition(call, iterations).length().count());
             lengths.min().unwrap_or(1).max(1)
@@ -356,9 +509,8 @@ impl<'a, P: Probe> Worker<'a, P> {
         let mut iterations = 1;
         loop {
             let length = fastest(iterations);
-            // Half of the target is enough to extrapolate from: stamps cost a few per cent of it.
-            if length * 2 >= target || iterations >= ITERATIONS_MAX || self.meeting.given_up() {
-                return (iterations * target / length).clamp(1, ITERATIONS_MAX);
+            if length >= enough || iterations >= ITERATIONS_MAX || self.meeting.given_up() {
+                return length as f64 / iterations as f64;
             }
             iterations *= 2;
         }
@@ -368,10 +520,12 @@ impl<'a, P: Probe> Worker<'a, P> {
     fn warm_up(&self) -> bool {
         const AGREEING: u32 = 5;
         const TOLERANCE: f64 = 0.005;
-        let target = self.ticks(Seconds(10e-6));
-        let limit = self.ticks(Seconds(20e-3));
-        let iterations = self.sized(self.payload, target);
+        let limit = self.ticks(self.manner.warm_up_max);
+        if limit == 0 {
+            return true;
+        }
         let begun = self.probe.stamp();
+        let iterations = self.iterations_in(self.member.payload, Seconds(10e-6));
         let mut reference = f64::NAN;
         let mut agreeing = 0;
         loop {

@@ -223,12 +223,3 @@ pub fn instrument(
         state,
     }
 }
-
-/// The row while nobody has measured by the counters.
-pub(super) fn unused(machine: &Machine) -> Instrument {
-    let not_used = |counters: CycleCounters| {
-        let why = format!("{} can be read, but no clock was taken from it", counters.source());
-        Unavailable::new(Obstacle::Cpudyno, WHAT, why)
-    };
-    instrument(Err(CycleCounters::find(machine).map_or_else(|reason| reason, not_used)))
-}

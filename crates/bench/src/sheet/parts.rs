@@ -1,46 +1,18 @@
-//! The sheet as a page: a pure function of the record (invariant I2).
+//! Parts of pages that show what was measured.
 
-use machine::pages::parts::{Absences, columns, fact, fact_table, value_text};
-use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
-use model::record::{Fact, FactValue, InstrumentState, Outcome, Record, Series};
+use machine::pages::parts::{Absences, columns, fact_table, value_text};
+use model::page::{Align, Block, Remark, Table, Text, Tone, si};
+use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
 use model::{Known, Severity, Unit};
 
-use super::findings::lost_share;
-use crate::areas::AREAS;
+use super::IN_BRIEF;
+use crate::run::findings::lost_share;
 
-/// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
-pub fn page(record: &Record, verbosity: u8) -> Page {
-    let mut blocks = vec![title(record), top_box(record), Block::Paragraph(trust(record))];
-    let sentences: Vec<Text> = AREAS.iter().flat_map(|area| area.sentences(record)).collect();
-    if !sentences.is_empty() {
-        blocks.push(Block::List(sentences));
-    }
-    blocks.push(Block::Heading("Findings".to_owned()));
-    blocks.push(findings(record));
-    blocks.extend(AREAS.iter().flat_map(|area| area.section(record)));
-    let missing = not_measured(record);
-    if !missing.is_empty() {
-        blocks.push(Block::Heading("Not measured".to_owned()));
-        blocks.push(Block::Remarks(missing));
-    }
-    blocks.push(Block::Heading("How it was measured".to_owned()));
-    blocks.push(instruments(record));
-    blocks.push(rate_sources(record));
-    if verbosity > 0 {
-        blocks.extend(details(record));
-    }
-    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
-    Page { blocks }
-}
-
-fn title(record: &Record) -> Block {
+/// By which version, when, how long and how much of what was planned.
+pub(crate) fn subtitle(record: &Record) -> String {
     let run = &record.run;
-    let text = match &run.simulated {
-        Some(name) => format!("SIMULATED data sheet: machine sim:{name}, nothing was measured"),
-        None => "CPU data sheet".to_owned(),
-    };
     let ended = run.interrupted.as_ref().map_or(String::new(), |why| format!(", {why}"));
-    let subtitle = format!(
+    format!(
         "{} {}, {}, {:.1} s of {} s, {} of {} sweeps{ended}",
         record.tool.name,
         record.tool.version,
@@ -49,43 +21,38 @@ fn title(record: &Record) -> Block {
         run.plan.budget_seconds,
         run.plan.blocks_done,
         run.plan.blocks_planned,
-    );
-    Block::Title { text, subtitle }
+    )
 }
 
-/// What a colleague would ask first.
-const IN_BRIEF: &[(&str, &[&str])] = &[
-    ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
-    ("Cores", &["cpu.cores"]),
-    ("Caches", &["cpu.caches"]),
-    ("Memory", &["memory.total"]),
-    ("Runs on", &["platform.virtualisation", "kernel.release"]),
-    ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
-    ("Microcode", &["cpu.microcode"]),
-    ("Security", &["kernel.mitigations"]),
-];
+/// An instrument in a few words: its rate and whose word that is, or why it is not used.
+pub(crate) fn instrument_in_brief(instrument: &Instrument) -> String {
+    match &instrument.state {
+        InstrumentState::Unavailable { unavailable } => format!("no: {}", unavailable.why),
+        InstrumentState::Used { rate: Some(rate), .. } => {
+            let mhz = rate.hertz.0 / 1e6;
+            format!("{}, {mhz:.3} MHz ({})", instrument.source, rate.chosen)
+        }
+        InstrumentState::Used { .. } => instrument.source.clone(),
+    }
+}
 
-/// The machine in brief. Lines without an answer are left out; each is among the details.
-fn top_box(record: &Record) -> Block {
-    let known = |id: &&str| {
-        let fact = fact(record, id)?;
-        let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
-        // A bare switch or version needs its name in front.
-        let bare = id.starts_with("cpufreq.") || *id == "kernel.release";
-        Some(if bare { format!("{} {value}", fact.label.to_lowercase()) } else { value })
-    };
-    let lines = IN_BRIEF.iter().filter_map(|(label, ids)| {
-        let parts: Vec<String> = ids.iter().filter_map(known).collect();
-        (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
-    });
-    let plan = &record.run.plan;
-    let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
-    let measured = format!("{word} {}: {}", plan.cpus, plan.placement);
-    Block::Box(lines.chain([("Measured".to_owned(), measured.into())]).collect())
+/// Everything that has a reason instead of a number, under its heading; nothing where there is none.
+pub(crate) fn missing(record: &Record) -> Vec<Block> {
+    let missing = not_measured(record);
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading("Not measured".to_owned()), Block::Remarks(missing)]
+}
+
+/// The instruments and what their rates rest on.
+pub(crate) fn how(record: &Record) -> Vec<Block> {
+    let heading = Block::Heading("How it was measured".to_owned());
+    vec![heading, instruments(record), rate_sources(record)]
 }
 
 /// How far the numbers can be trusted, from what the run saw.
-fn trust(record: &Record) -> Text {
+pub(crate) fn trust(record: &Record) -> Text {
     let worst = record.findings.iter().map(|finding| finding.severity).max();
     let (word, tone) = match worst {
         Some(Severity::Serious) => ("do not rely on this run", Tone::Serious),
@@ -127,7 +94,7 @@ fn disturbed(record: &Record, id: &str, name: &str) -> Option<String> {
     }
 }
 
-fn findings(record: &Record) -> Block {
+pub(crate) fn findings(record: &Record) -> Block {
     let remark = |finding: &model::Finding| Remark {
         mark: Text::toned(
             finding.severity.word(),
@@ -235,7 +202,7 @@ fn rate_sources(record: &Record) -> Block {
 }
 
 /// Every fact and condition, for those who ask for more.
-fn details(record: &Record) -> Vec<Block> {
+pub(crate) fn details(record: &Record) -> Vec<Block> {
     let before_and_after = |after: &Fact| {
         let before = record.conditions.before.iter().find(|before| before.id == after.id);
         let before = before.map_or_else(Text::default, |before| value_text(&before.value));

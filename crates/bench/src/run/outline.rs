@@ -5,31 +5,35 @@ use model::page::{Align, Block, Page, Table, Text, Tone, si};
 use model::record::Tool;
 use model::{Seconds, Unavailable, Unit};
 
-use super::{Planned, Program, Request, SheetError, assemble, place, sweep};
-use crate::areas::{AREAS, Planning};
+use super::{Error, Planned, Program, Request, Span, assemble};
+use crate::areas::Planning;
 use crate::rig::placement::Placement;
 use crate::rig::protocol;
 
 /// What a run of this request would measure on this machine, what not, and why. It works for
 /// machines that are not here, too.
-pub fn outline(machine: &Machine, request: &Request) -> Result<Page, SheetError> {
-    let topology = facts::topology(machine);
-    let placement = place(&topology, request.cpus.as_ref())?;
-    let all = kernels::streams::TABLE;
-    let rows = request.streams.clone().unwrap_or_else(|| all.to_vec());
-    let planning = Planning { machine, topology: &topology, placement: &placement, streams: &rows };
-    let program = Program::new(&planning, request.budget)?;
+pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
+    let description = facts::machine(machine);
+    let topology = &description.topology;
+    let placement = request.cpus.place(topology)?;
+    let planning = Planning {
+        machine,
+        description: &description,
+        placement: &placement,
+        streams: &request.streams,
+    };
+    let program = Program::new(&planning, request)?;
     let usable = format!("{} of {} online", topology.usable.len(), topology.online.len());
     let mut blocks = vec![
         title(machine),
-        in_brief(&program, request.budget, &placement, usable),
+        in_brief(&program, request.span, &placement, usable),
         Block::Heading("Cells".to_owned()),
         cells(&program),
     ];
     if program.cells.is_empty() && program.left_out.is_empty() {
         blocks.truncate(2);
     }
-    blocks.extend(not_planned(&program, request.budget));
+    blocks.extend(not_planned(&program));
     Ok(Page { blocks })
 }
 
@@ -45,17 +49,23 @@ fn title(machine: &Machine) -> Block {
     Block::Title { text, subtitle }
 }
 
-fn in_brief(program: &Program, budget: Seconds, placement: &Placement, usable: String) -> Block {
+fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String) -> Block {
     let cpus: model::CpuSet = placement.cpus.iter().copied().collect();
     let sweep = program.sweep_cost();
-    let sweeps = sweep::planned(program, budget);
-    let takes = Seconds(sweep.0 * sweeps as f64);
+    let sweeps = program.sweeps;
+    let takes = si::format(sweep.0 * sweeps as f64, Unit::Second);
     let total = program.cells.len() + program.left_out.len();
+    let (fit, given) = match span {
+        Span::Budget(budget) => {
+            (" fit into the budget", format!(" of {}", si::format(budget.0, Unit::Second)))
+        }
+        Span::Blocks(_) => ("", String::new()),
+    };
     let mut lines = vec![
         ("CPUs", format!("{cpus}: {}", placement.reason)),
         ("Usable", usable),
         ("Active at once", active(&program.cells)),
-        ("Cells", format!("{} of {total} fit into the budget", program.cells.len())),
+        ("Cells", format!("{} of {total}{fit}", program.cells.len())),
         (
             "Sweeps",
             format!(
@@ -63,14 +73,7 @@ fn in_brief(program: &Program, budget: Seconds, placement: &Placement, usable: S
                 si::format(sweep.0, Unit::Second)
             ),
         ),
-        (
-            "Time",
-            format!(
-                "about {} of {}, calibration and probes not counted",
-                si::format(takes.0, Unit::Second),
-                si::format(budget.0, Unit::Second)
-            ),
-        ),
+        ("Time", format!("about {takes}{given}, calibration and probes not counted")),
     ];
     if program.cells.is_empty() {
         lines.retain(|(label, _)| ["CPUs", "Usable", "Cells"].contains(label));
@@ -80,7 +83,7 @@ fn in_brief(program: &Program, budget: Seconds, placement: &Placement, usable: S
 
 /// The numbers of active cores, ascending.
 fn active(cells: &[Planned]) -> String {
-    let mut counts: Vec<usize> = cells.iter().map(|planned| planned.cell.cpus.len()).collect();
+    let mut counts: Vec<usize> = cells.iter().map(|planned| planned.cell.members.len()).collect();
     counts.sort_unstable();
     counts.dedup();
     counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
@@ -89,8 +92,11 @@ fn active(cells: &[Planned]) -> String {
 /// One row for each workload: with how many cores it is measured, and with how many it is not.
 fn cells(program: &Program) -> Block {
     let all = program.cells.iter().chain(&program.left_out);
-    let mut workloads: Vec<(usize, usize, &str)> =
-        all.map(|planned| (planned.area, planned.cell.order, planned.cell.load.id)).collect();
+    let of = |planned: &Planned| {
+        let area = planned.area;
+        planned.cell.workloads().into_iter().map(move |(order, id)| (area, order, id))
+    };
+    let mut workloads: Vec<(usize, usize, &str)> = all.flat_map(of).collect();
     workloads.sort_unstable();
     workloads.dedup();
     let mut columns = vec![
@@ -104,13 +110,14 @@ fn cells(program: &Program) -> Block {
     }
     let row = |&(area, _, id): &(usize, usize, &str)| {
         let of = |cells: &'_ [Planned]| -> Vec<(usize, Seconds)> {
-            let mine = cells.iter().filter(|p| p.area == area && p.cell.load.id == id);
-            mine.map(|p| (p.cell.cpus.len(), protocol::duration(&p.cell.phases))).collect()
+            let has = |p: &&Planned| p.cell.workloads().iter().any(|(_, known)| *known == id);
+            let mine = cells.iter().filter(|p| p.area == area).filter(has);
+            mine.map(|p| (p.cell.members.len(), protocol::duration(&p.cell.phases))).collect()
         };
         let planned = of(&program.cells);
         let sweep = planned.iter().fold(Seconds(0.0), |sum, (_, cost)| sum + *cost);
         let mut cells = vec![
-            Text::from(AREAS[area].id()),
+            Text::from(program.areas[area].id()),
             Text::from(id),
             Text::from(counts(&planned)),
             Text::from(si::format(sweep.0, Unit::Second)),
@@ -141,7 +148,7 @@ fn counts(cells: &[(usize, Seconds)]) -> String {
 }
 
 /// What is left out, by reason.
-fn not_planned(program: &Program, budget: Seconds) -> Vec<Block> {
+fn not_planned(program: &Program) -> Vec<Block> {
     let mut absences = machine::pages::parts::Absences::default();
     for (_, id, reason) in &program.absent {
         absences.note(reason, (*id).to_owned());
@@ -150,9 +157,9 @@ fn not_planned(program: &Program, budget: Seconds) -> Vec<Block> {
     let reason = Unavailable::new(
         model::Obstacle::Measurement,
         "cells",
-        format!("five blocks of each do not fit into half of {} s", budget.0),
+        format!("five blocks of each do not fit into half of {} s", program.time.0),
     )
-    .with_remedy(assemble::more_time(program, budget.0));
+    .with_remedy(assemble::more_time(program, program.time.0));
     if count > 0 {
         absences.note(&reason, format!("{count} cell{}", if count == 1 { "" } else { "s" }));
     }
@@ -179,8 +186,8 @@ mod tests {
     fn request() -> Request {
         let presentation =
             Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
-        let budget = Seconds(30.0);
-        Request { budget, cpus: None, streams: None, command: Vec::new(), presentation }
+        let streams = kernels::streams::TABLE.to_vec();
+        crate::sheet::request(Seconds(30.0), None, Some(streams), Vec::new(), presentation)
     }
 
     #[test]
@@ -206,7 +213,7 @@ mod tests {
         let never = |_: super::super::Progress<'_>| panic!("nothing may be read before");
         let refused =
             super::super::measure(&elsewhere(), &request(), &Stop::default(), &mut { never });
-        let Err(SheetError::Unavailable(reason)) = refused else { panic!("it was measured") };
+        let Err(Error::Unavailable(reason)) = refused else { panic!("it was measured") };
         assert!(reason.why.contains("a capture"), "{reason:?}");
         assert!(reason.remedy.unwrap().contains("--dry-run"));
     }

@@ -137,7 +137,7 @@ fn gaps(record: &Record) -> Option<Finding> {
 }
 
 /// Share of time lost in gaps, the mean over series: gaps are few and long, and a median hides them.
-pub(super) fn lost_share(record: &Record) -> Option<f64> {
+pub(crate) fn lost_share(record: &Record) -> Option<f64> {
     let shares: Vec<f64> = measured(record).filter_map(|s| s.disturbance.lost_share).collect();
     let sum: f64 = shares.iter().sum();
     (!shares.is_empty()).then(|| sum / shares.len() as f64)

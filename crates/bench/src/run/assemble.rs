@@ -12,9 +12,10 @@ use model::record::{
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
+use super::counters::Counters;
 use super::sweep::{Own, Swept};
-use super::{Program, Request, findings};
-use crate::areas::{AREAS, Cell};
+use super::{Planned, Program, Request, findings, neighbours};
+use crate::areas::Area;
 use crate::rig::placement::{self, Placement};
 use crate::rig::protocol;
 
@@ -26,9 +27,10 @@ pub(super) struct Parts<'a> {
     pub(super) description: model::record::Machine,
     pub(super) conditions_before: Vec<Fact>,
     pub(super) disturbed: Vec<Fact>,
+    pub(super) neighbours: Fact,
     pub(super) stamp_clock: StampClock,
+    pub(super) counters: Counters,
     pub(super) placement: &'a Placement,
-    pub(super) rows: &'a [&'static kernels::StreamRow],
     pub(super) program: &'a Program,
     pub(super) run: Swept,
     pub(super) seconds: Seconds,
@@ -39,6 +41,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let instruments = instruments(&parts);
     let mut conditions_after = conditions::read(parts.machine);
     conditions_after.extend(parts.disturbed.iter().cloned());
+    conditions_after.push(parts.neighbours.clone());
     let Parts { machine, request, run, program, .. } = parts;
     let no_ruler = run
         .rulers
@@ -46,6 +49,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         .filter_map(|(cpu, ruler)| Some((*cpu, ruler.as_ref().err()?.clone())))
         .collect();
     let mut findings = parts.stamp_clock.findings;
+    findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
@@ -57,9 +61,10 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         parts.seconds.0,
         plan.cpus.len(),
     ));
-    let mut series = run.collector.into_series(&no_ruler);
+    let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     series.extend(absent_series(program, &plan, &series));
     series.extend(own_series(run.own, run.probes));
+    let areas = &program.areas;
     let mut record = Record {
         schema: SCHEMA.to_owned(),
         tool: Tool::this(),
@@ -82,23 +87,25 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     };
     let more = findings::of_record(&record);
     record.findings.extend(more);
-    record
-        .findings
-        .extend(AREAS.iter().flat_map(|area| area.findings(&record)).collect::<Vec<_>>());
+    let more = neighbours::findings(&record);
+    record.findings.extend(more);
+    let more: Vec<_> = areas.iter().flat_map(|area| area.findings(&record)).collect();
+    record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record
 }
 
 fn plan(parts: &Parts<'_>) -> Plan {
     let mut active: Vec<u32> =
-        parts.program.cells.iter().map(|planned| planned.cell.cpus.len() as u32).collect();
+        parts.program.cells.iter().map(|planned| planned.cell.members.len() as u32).collect();
     active.sort_unstable();
     active.dedup();
     Plan {
-        budget_seconds: parts.request.budget.0,
+        budget_seconds: parts.program.time.0,
         cpus: parts.placement.cpus.iter().copied().collect(),
         placement: parts.placement.reason.clone(),
-        workloads: parts.rows.iter().map(|row| workload(row)).collect(),
+        manner: parts.request.manner.words(),
+        workloads: parts.request.streams.iter().map(|row| workload(row)).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
         blocks_done: parts.run.sweeps_done,
@@ -148,6 +155,7 @@ fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
             rate: None,
         },
     };
+    instruments.push(parts.counters.instrument());
     instruments.push(Instrument {
         id: "multiply_chain".to_owned(),
         source: format!(
@@ -172,37 +180,32 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 /// A series without numbers for everything that was not measured at all.
 fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
-    let alone: Vec<CpuId> = vec![first];
-    let cannot = program
-        .absent
-        .iter()
-        .flat_map(|(area, workload, reason)| series_without(*area, workload, &alone, reason));
-    let remedy = more_time(program, plan.budget_seconds);
+    let cannot = program.absent.iter().flat_map(|(area, workload, reason)| {
+        let active = [first].into_iter().collect();
+        series_without(program.areas[*area], workload, first, &active, reason)
+    });
     let no_time = program.left_out.iter().flat_map(|planned| {
-        let Cell { load, cpus, .. } = &planned.cell;
-        let reason = Unavailable::new(
-            Obstacle::Measurement,
-            format!("{} with {} active", load.id, cpus.len()),
-            format!("five blocks of it did not fit into half of {} s", plan.budget_seconds),
-        )
-        .with_remedy(remedy.as_str());
-        series_without(planned.area, load.id, cpus, &reason)
+        let why = format!("five blocks of it did not fit into half of {} s", plan.budget_seconds);
+        let remedy = more_time(program, plan.budget_seconds);
+        cell_without(program, planned, |what| {
+            Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
+        })
     });
     let stopped = program.cells.iter().filter(|planned| {
-        let active: CpuSet = planned.cell.cpus.iter().copied().collect();
+        let active: CpuSet = planned.cell.cpus().into_iter().collect();
+        let (_, workload) = planned.cell.workloads()[0];
         let of_cell = |series: &Series| {
-            series.area == AREAS[planned.area].id()
-                && series.workload == planned.cell.load.id
+            series.area == program.areas[planned.area].id()
+                && series.workload == workload
                 && series.active == active
+                && series.parameters == planned.cell.parameters
         };
         !measured.iter().any(of_cell)
     });
     let stopped = stopped.flat_map(|planned| {
-        let Cell { load, cpus, .. } = &planned.cell;
-        let what = format!("{} with {} active", load.id, cpus.len());
-        let why = "the run was stopped before";
-        let reason = Unavailable::new(Obstacle::Measurement, what, why);
-        series_without(planned.area, load.id, cpus, &reason)
+        cell_without(program, planned, |what| {
+            Unavailable::new(Obstacle::Measurement, what, "the run was stopped before")
+        })
     });
     cannot.chain(no_time).chain(stopped).collect()
 }
@@ -216,26 +219,47 @@ pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
     // Five blocks within half of it, and a tenth for probes and calibration.
     let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(budget_seconds).ceil();
     if needed > BUDGET_MAX {
-        return "measure fewer at once: --cpus LIST or --streams IDS".to_owned();
+        return "measure fewer at once: --cpus LIST or fewer streams".to_owned();
     }
     format!("give it more time: --budget {needed:.0}s")
 }
 
+/// Every workload of a cell without numbers, on the first CPU that would have executed it.
+fn cell_without(
+    program: &Program,
+    planned: &Planned,
+    reason: impl Fn(String) -> Unavailable,
+) -> Vec<Series> {
+    let area = program.areas[planned.area];
+    let active: CpuSet = planned.cell.cpus().into_iter().collect();
+    let mut all = Vec::new();
+    for (_, workload) in planned.cell.workloads() {
+        let members = planned.cell.members.iter().map(|active| active.member);
+        let mut cpus = members.filter(|member| member.payload.id == workload);
+        let Some(first) = cpus.next() else { continue };
+        let reason = reason(format!("{workload} with {} active", active.len()));
+        let without = series_without(area, workload, first.cpu, &active, &reason);
+        let parameters = &planned.cell.parameters;
+        all.extend(without.into_iter().map(|s| Series { parameters: parameters.clone(), ..s }));
+    }
+    all
+}
+
 fn series_without(
-    area: usize,
+    area: &dyn Area,
     workload: &str,
-    cpus: &[CpuId],
+    cpu: CpuId,
+    active: &CpuSet,
     reason: &Unavailable,
 ) -> Vec<Series> {
-    let area = AREAS[area];
     let of_quantity = |quantity: &crate::rig::collect::Quantity| Series {
         area: area.id().to_owned(),
         workload: workload.to_owned(),
         quantity: quantity.id.to_owned(),
         unit: quantity.unit,
         parameters: BTreeMap::new(),
-        cpu: cpus[0],
-        active: cpus.iter().copied().collect(),
+        cpu,
+        active: active.clone(),
         placement_class: None,
         outcome: Outcome::Unavailable { unavailable: reason.clone() },
         fixed_cost: None,

@@ -4,18 +4,14 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use machine::Machine;
-use model::{CpuId, Seconds};
+use model::CpuId;
 
-use super::{Planned, Program, Progress, Rulers};
-use crate::areas::{AREAS, Planning};
+use super::{Planned, Program, Progress, Request, Rulers, Span};
+use crate::areas::Planning;
 use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Member, Repeat};
+use crate::rig::job::{RawMember, Repeat};
 use crate::rig::{placement, reduce, ruler};
-
-/// More sweeps than this make no number better on a machine whose clock drifts.
-const SWEEPS_MAX: u64 = 30;
 
 /// What was measured.
 pub(super) struct Swept {
@@ -64,36 +60,27 @@ impl Own {
     }
 }
 
-/// Sweeps that the budget allows, by the planned cost of one.
-pub(super) fn planned(program: &Program, budget: Seconds) -> u64 {
-    if program.cells.is_empty() {
-        return 0;
-    }
-    ((budget / program.sweep_cost()) as u64).clamp(1, SWEEPS_MAX)
-}
-
 pub(super) fn run(
     executor: &mut dyn Executor,
-    machine: &Machine,
     planning: &Planning<'_>,
     program: &Program,
-    budget: Seconds,
+    request: &Request,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
-    let seed = machine.host.seed();
+    let seed = planning.machine.host.seed();
     let mut swept = Swept {
         collector: Collector::default(),
         rulers: Rulers::new(),
         own: BTreeMap::new(),
         probes: BTreeMap::new(),
         placement_changes: 0,
-        sweeps_planned: planned(program, budget),
+        sweeps_planned: program.sweeps,
         sweeps_done: 0,
         seed,
         interrupted: false,
     };
-    let mut sweeper =
-        Sweeper { executor, planning, program, budget, progress, random: Rng::with_seed(seed) };
+    let random = Rng::with_seed(seed);
+    let mut sweeper = Sweeper { executor, planning, program, request, progress, random };
     match sweeper.sweeps(&mut swept) {
         Err(RunError::Interrupted) => swept.interrupted = true,
         Err(error) => return Err(error),
@@ -106,7 +93,7 @@ struct Sweeper<'a> {
     executor: &'a mut dyn Executor,
     planning: &'a Planning<'a>,
     program: &'a Program,
-    budget: Seconds,
+    request: &'a Request,
     progress: &'a mut dyn FnMut(Progress<'_>),
     random: Rng,
 }
@@ -123,7 +110,11 @@ impl Sweeper<'_> {
             swept.sweeps_done += 1;
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.
-            if self.executor.elapsed() + took > self.budget {
+            let budget = match self.request.span {
+                Span::Budget(budget) => budget,
+                Span::Blocks(_) => continue,
+            };
+            if self.executor.elapsed() + took > budget {
                 break;
             }
         }
@@ -135,14 +126,14 @@ impl Sweeper<'_> {
         let mut alone: Vec<&Planned> = Vec::new();
         let mut together: Vec<&Planned> = Vec::new();
         for planned in &program.cells {
-            let list = if planned.cell.cpus.len() == 1 { &mut alone } else { &mut together };
+            let list = if planned.cell.members.len() == 1 { &mut alone } else { &mut together };
             list.push(planned);
         }
         self.random.shuffle(&mut alone);
         self.random.shuffle(&mut together);
         for planned in alone {
-            let (key, pieces) = self.block(planned, swept)?;
-            add(swept, planned, &key, None, pieces);
+            let pieces = self.block(planned, swept)?;
+            self.add(swept, planned, None, pieces);
         }
         if together.is_empty() {
             return Ok(());
@@ -154,10 +145,10 @@ impl Sweeper<'_> {
         }
         let after = self.probes(swept)?;
         let mut changed = false;
-        for (planned, (key, pieces)) in blocks {
+        for (planned, pieces) in blocks {
             let class = class_of(planned, &before, &after);
             changed |= class.as_deref() == Some(CHANGED);
-            add(swept, planned, &key, class.as_deref(), pieces);
+            self.add(swept, planned, class.as_deref(), pieces);
         }
         swept.placement_changes += u64::from(changed);
         Ok(())
@@ -166,18 +157,14 @@ impl Sweeper<'_> {
     /// Probes the pairs that stand for every number of CPUs that are active together.
     fn probes(&mut self, swept: &mut Swept) -> Result<Vec<placement::Probe>, RunError> {
         self.tell("probing the placement");
-        let cpus = &self.planning.placement.cpus;
-        let mut pairs: Vec<[CpuId; 2]> = self
-            .program
-            .together()
-            .into_iter()
-            .flat_map(|count| placement::pairs(&cpus[..count]))
-            .collect();
+        let together = self.program.together();
+        let mut pairs: Vec<[CpuId; 2]> =
+            together.iter().flat_map(|cpus| placement::pairs(cpus)).collect();
         pairs.sort_unstable();
         pairs.dedup();
         let mut probes = Vec::new();
         for pair in pairs {
-            let topology = self.planning.topology;
+            let topology = self.planning.topology();
             let probe = placement::probe(self.executor, &self.program.tools, topology, pair)?;
             swept.probes.entry(pair).or_default().push(probe);
             probes.push(probe);
@@ -185,46 +172,55 @@ impl Sweeper<'_> {
         Ok(probes)
     }
 
-    fn block(&mut self, planned: &Planned, swept: &mut Swept) -> Result<(Key, Pieces), RunError> {
+    fn block(&mut self, planned: &Planned, swept: &mut Swept) -> Result<Pieces, RunError> {
         let cell = &planned.cell;
-        self.tell(cell.load.id);
+        self.tell(cell.members[0].member.payload.id);
         let job = Repeat {
-            members: cell.cpus.iter().map(|&cpu| Member { cpu, payload: cell.load }).collect(),
+            members: cell.members.iter().map(|active| active.member).collect(),
             phases: cell.phases.clone(),
             tools: self.program.tools,
+            manner: self.request.manner,
         };
         let raw = self.executor.repeat(&job)?;
         let rate = self.executor.rate();
-        let pieces: Pieces = raw
-            .members
-            .into_iter()
-            .map(|member| {
-                let ruler = swept.rulers.get_mut(&member.cpu).and_then(|ruler| ruler.as_mut().ok());
-                let ruler = ruler.map(|ruler| {
-                    ruler.fixed.extend(reduce::fixed(&member, &job));
-                    &*ruler
-                });
-                let reduced = reduce::reduce(&member, cell.load, &job, ruler, rate);
-                swept.own.entry(member.cpu).or_default().note(&reduced, cell.cpus.len() == 1);
-                (member, reduced)
-            })
-            .collect();
-        let key = Key {
-            area_order: planned.area,
-            area: AREAS[planned.area].id(),
-            workload_order: cell.order,
-            workload: cell.load.id,
-            active_count: cell.cpus.len(),
-            active: cell.cpus.clone(),
-            cpu: cell.cpus[0],
-            class: None,
-            parameters: cell.parameters.clone(),
-        };
-        Ok((key, pieces))
+        let overlap = reduce::overlap(&raw, &job);
+        let alone = cell.members.len() == 1;
+        let reduced = std::iter::zip(raw.members, &job.members).map(|(raw, member)| {
+            let ruler = swept.rulers.get_mut(&raw.cpu).and_then(|ruler| ruler.as_mut().ok());
+            let ruler = ruler.map(|ruler| {
+                ruler.fixed.extend(reduce::fixed(&raw, &job));
+                &*ruler
+            });
+            let reduced = reduce::reduce(&raw, member.payload, &job, ruler, rate);
+            let reduced = reduce::Reduced { overlap, ..reduced };
+            swept.own.entry(raw.cpu).or_default().note(&reduced, alone);
+            (raw, reduced)
+        });
+        Ok(reduced.collect())
+    }
+
+    /// One block of every member of a cell.
+    fn add(&self, swept: &mut Swept, planned: &Planned, class: Option<&str>, pieces: Pieces) {
+        let area = self.program.areas[planned.area];
+        let cell = &planned.cell;
+        for (active, (raw, reduced)) in std::iter::zip(&cell.members, pieces) {
+            let key = Key {
+                area_order: planned.area,
+                area: area.id(),
+                workload_order: active.order,
+                workload: active.member.payload.id,
+                active_count: cell.members.len(),
+                active: cell.cpus(),
+                cpu: active.member.cpu,
+                class: class.map(str::to_owned),
+                parameters: cell.parameters.clone(),
+            };
+            swept.collector.add(key, area.quantities(), &raw, &reduced);
+        }
     }
 
     fn tell(&mut self, doing: &str) {
-        let share = (self.executor.elapsed() / self.budget).min(1.0);
+        let share = (self.executor.elapsed() / self.program.time).min(1.0);
         (self.progress)(Progress { share, doing });
     }
 }
@@ -232,15 +228,7 @@ impl Sweeper<'_> {
 /// The class of blocks whose CPUs lay otherwise after them than before.
 const CHANGED: &str = "changed";
 
-type Pieces = Vec<(crate::rig::job::RawMember, reduce::Reduced)>;
-
-fn add(swept: &mut Swept, planned: &Planned, key: &Key, class: Option<&str>, pieces: Pieces) {
-    let quantities = AREAS[planned.area].quantities();
-    for (member, reduced) in pieces {
-        let key = Key { cpu: member.cpu, class: class.map(str::to_owned), ..key.clone() };
-        swept.collector.add(key, quantities, &member, &reduced);
-    }
-}
+type Pieces = Vec<(RawMember, reduce::Reduced)>;
 
 /// The class of a cell's CPUs, if it was the same before and after.
 fn class_of(
@@ -248,7 +236,7 @@ fn class_of(
     before: &[placement::Probe],
     after: &[placement::Probe],
 ) -> Option<String> {
-    let pairs = placement::pairs(&planned.cell.cpus);
+    let pairs = placement::pairs(&planned.cell.cpus());
     let of = |probes: &[placement::Probe]| {
         let probes: Vec<placement::Probe> =
             probes.iter().filter(|probe| pairs.contains(&probe.pair)).copied().collect();

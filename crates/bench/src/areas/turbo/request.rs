@@ -1,0 +1,213 @@
+//! What `cpudyno turbo` measures: streams or a mix of them, on numbers of cores.
+
+use kernels::{Kind, StreamRow};
+use machine::instruments::clock::RateChoice;
+use model::record::{CpuPlace, Presentation};
+use model::stats::BLOCKS_FOR_INTERVAL;
+use model::{CpuId, Obstacle, Seconds, Unavailable};
+
+use super::super::{Active, Cell, DATA, Planning, Wishes, stream_parameters};
+use super::{Turbo, phases, promise};
+use crate::rig::job::{Manner, Member, Phase};
+use crate::rig::placement::{Choice, Refusal};
+use crate::rig::protocol;
+use crate::run::{Asked, Error, Request, Span};
+use crate::streams;
+
+/// What is executed.
+#[derive(Debug, Clone)]
+pub enum Tests {
+    /// Each of these on all active cores alike.
+    Streams(Vec<&'static StreamRow>),
+    /// All of these at once, each on so many cores.
+    Spec(Vec<(&'static StreamRow, usize)>),
+}
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What is executed.
+    pub tests: Tests,
+    /// The least number of active cores; 1 if nobody says.
+    pub threads_min: Option<usize>,
+    /// The greatest number of active cores; all if nobody says.
+    pub threads_max: Option<usize>,
+    /// Ops in each repetition; none: as many as take its time.
+    pub ops: Option<u64>,
+    /// How long the one test is held.
+    pub duration: Option<Seconds>,
+    /// Time to fill with blocks; none: five blocks of each cell.
+    pub budget: Option<Seconds>,
+    /// Which CPUs, in which order.
+    pub cpus: Choice,
+    /// How threads take part.
+    pub manner: Manner,
+    /// Whose word is taken for the rate of the stamp clock.
+    pub rate: RateChoice,
+}
+
+impl Options {
+    /// The run that answers it.
+    pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
+        let blocks = BLOCKS_FOR_INTERVAL as u64;
+        Request {
+            span: self.budget.map_or(Span::Blocks(blocks), Span::Budget),
+            cpus: self.cpus.clone(),
+            streams: self.tests.rows(),
+            manner: self.manner,
+            rate: self.rate,
+            ask: Box::new(move |plan| Ok(vec![Asked { area: &Turbo, wishes: self.wishes(plan)? }])),
+            command,
+            presentation,
+        }
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+        match &self.tests {
+            Tests::Streams(rows) => self.streams(plan, rows),
+            Tests::Spec(spec) => self.spec(plan, spec),
+        }
+    }
+
+    fn streams(&self, plan: &Planning<'_>, rows: &[&'static StreamRow]) -> Result<Wishes, Error> {
+        let mut wishes = Wishes::default();
+        let mut loads = Vec::new();
+        for (order, row) in rows.iter().enumerate() {
+            match streams::load(plan.machine, row, DATA) {
+                Ok(load) => loads.push((order, *row, load)),
+                Err(reason) => wishes.absent.push((row.id, reason)),
+            }
+        }
+        if let (true, Some((_, reason))) = (loads.is_empty(), wishes.absent.first()) {
+            return Err(reason.clone().into());
+        }
+        for (kind, cpus) in kinds(plan) {
+            for count in self.counts(plan, kind.as_deref(), &cpus)? {
+                for (order, row, load) in &loads {
+                    let cpus = &cpus[..count];
+                    let uniform = Cell::uniform(*order, *load, cpus, self.phases(&[row]));
+                    wishes.cells.push(self.cell(row, uniform, kind.as_deref()));
+                }
+            }
+        }
+        self.held(wishes)
+    }
+
+    fn spec(
+        &self,
+        plan: &Planning<'_>,
+        spec: &[(&'static StreamRow, usize)],
+    ) -> Result<Wishes, Error> {
+        let (asked, chosen) = (spec.iter().map(|(_, n)| n).sum(), plan.placement.cpus.len());
+        if asked > chosen {
+            return Err(Refusal::TooMany { asked, chosen }.into());
+        }
+        let mut cpus = plan.placement.cpus.iter();
+        let mut members = Vec::with_capacity(asked);
+        for (order, (row, count)) in spec.iter().enumerate() {
+            let load = streams::load(plan.machine, row, DATA)?;
+            members.extend(cpus.by_ref().take(*count).map(|&cpu| Active {
+                order,
+                member: Member { iterations: self.iterations(row), ..Member::new(cpu, load) },
+            }));
+        }
+        let rows: Vec<&StreamRow> = spec.iter().map(|(row, _)| *row).collect();
+        let words: Vec<String> = spec.iter().map(|(row, n)| format!("{}/{n}", row.id)).collect();
+        let mut parameters = stream_parameters();
+        parameters.insert("spec".to_owned(), words.join(","));
+        let cell = Cell { members, phases: self.phases(&rows), parameters };
+        self.held(Wishes { cells: vec![cell], absent: Vec::new() })
+    }
+
+    /// A cell with what options add to it.
+    fn cell(&self, row: &StreamRow, mut cell: Cell, kind: Option<&str>) -> Cell {
+        for active in &mut cell.members {
+            active.member.iterations = self.iterations(row);
+        }
+        cell.parameters.extend(kind.map(|kind| ("core_type".to_owned(), kind.to_owned())));
+        cell
+    }
+
+    /// Whole iterations that hold the ops that were asked for.
+    fn iterations(&self, row: &StreamRow) -> Option<u64> {
+        Some(self.ops?.div_ceil(row.ops_per_iteration))
+    }
+
+    /// A mix is measured as its heaviest member.
+    fn phases(&self, rows: &[&StreamRow]) -> Vec<Phase> {
+        let heavy = |row: &&&StreamRow| matches!(row.kind, Kind::Throughput | Kind::Rename);
+        let row = rows.iter().find(heavy).or(rows.first());
+        row.map_or_else(protocol::saturating, |row| phases(row))
+    }
+
+    /// The numbers of active cores among so many of one type.
+    fn counts(
+        &self,
+        plan: &Planning<'_>,
+        kind: Option<&str>,
+        cpus: &[CpuId],
+    ) -> Result<Vec<usize>, Error> {
+        let chosen = cpus.len();
+        let (min, max) = (self.threads_min, self.threads_max);
+        if let Some(asked) = min.into_iter().chain(max).find(|asked| *asked > chosen) {
+            return Err(Refusal::TooMany { asked, chosen }.into());
+        }
+        if min.is_some() || max.is_some() {
+            return Ok((min.unwrap_or(1)..=max.unwrap_or(chosen)).collect());
+        }
+        Ok(promise::counts(plan, kind, cpus))
+    }
+
+    /// The one cell, for as long as asked.
+    fn held(&self, mut wishes: Wishes) -> Result<Wishes, Error> {
+        let Some(duration) = self.duration else { return Ok(wishes) };
+        let [cell] = wishes.cells.as_mut_slice() else {
+            let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
+            let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
+            let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
+            return Err(refusal.with_remedy(remedy).into());
+        };
+        let other: Seconds = cell
+            .phases
+            .iter()
+            .filter(|phase| !phase.purpose.is_full())
+            .fold(Seconds(0.0), |sum, phase| sum + phase.duration());
+        for phase in cell.phases.iter_mut().filter(|phase| phase.purpose.is_full()) {
+            let round = phase.duration() / f64::from(phase.rounds);
+            let block = duration / BLOCKS_FOR_INTERVAL as f64 - other;
+            phase.rounds = ((block / round) as u32).max(phase.rounds);
+        }
+        Ok(wishes)
+    }
+}
+
+impl Tests {
+    /// The streams, in the order in which they were named.
+    fn rows(&self) -> Vec<&'static StreamRow> {
+        match self {
+            Tests::Streams(rows) => rows.clone(),
+            Tests::Spec(spec) => {
+                let mut rows: Vec<&'static StreamRow> = Vec::new();
+                for (row, _) in spec {
+                    if !rows.iter().any(|known| known.id == row.id) {
+                        rows.push(row);
+                    }
+                }
+                rows
+            }
+        }
+    }
+}
+
+/// The CPUs of each type of core: types never share a row.
+fn kinds(plan: &Planning<'_>) -> Vec<(Option<String>, Vec<CpuId>)> {
+    let mut kinds: Vec<(Option<String>, Vec<CpuId>)> = Vec::new();
+    for &cpu in &plan.placement.cpus {
+        let kind = plan.topology().place(cpu).and_then(|place: &CpuPlace| place.kind.clone());
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => kinds.push((kind, vec![cpu])),
+        }
+    }
+    kinds
+}

@@ -1,0 +1,304 @@
+//! A run: what areas ask for, measured within its time, as one record.
+
+mod assemble;
+mod counters;
+pub(crate) mod findings;
+pub(crate) mod neighbours;
+mod outline;
+mod sweep;
+
+pub use outline::outline;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernels::StreamRow;
+use machine::Machine;
+use machine::instruments::aperf_mperf::CycleCounters;
+use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
+use machine::{conditions, disturbances, facts};
+use model::record::{Presentation, Record};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+
+use crate::areas::{Area, Cell, Planning, Wishes};
+use crate::rig::executor::simulated::Simulated;
+use crate::rig::executor::threads::Threads;
+use crate::rig::executor::{Executor, RunError, Stop};
+use crate::rig::job::{Manner, Tools};
+use crate::rig::placement::{self, Choice};
+use crate::rig::{protocol, ruler, schedule};
+use crate::streams;
+use counters::Counters;
+use neighbours::Watch;
+
+/// What a run is asked for.
+pub struct Request {
+    /// How long it measures.
+    pub span: Span,
+    /// Which CPUs it uses, and in which order.
+    pub cpus: Choice,
+    /// The streams that its areas choose from.
+    pub streams: Vec<&'static StreamRow>,
+    /// What each area is to measure, as soon as the machine is known.
+    pub ask: Box<Ask>,
+    /// How threads take part.
+    pub manner: Manner,
+    /// Whose word is taken for the rate of the stamp clock.
+    pub rate: RateChoice,
+    /// The command with its arguments, without paths.
+    pub command: Vec<String>,
+    /// How the live text is laid out.
+    pub presentation: Presentation,
+}
+
+/// What each area is to measure on a machine.
+pub type Ask = dyn Fn(&Planning<'_>) -> Result<Vec<Asked>, Error>;
+
+/// An area and what it is to measure.
+pub struct Asked {
+    /// The area.
+    pub area: &'static dyn Area,
+    /// Its cells.
+    pub wishes: Wishes,
+}
+
+/// How long a run measures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Span {
+    /// As many blocks of as many cells as fit into this time.
+    Budget(Seconds),
+    /// So many blocks of every cell, however long they take.
+    Blocks(u64),
+}
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The machine does not allow it.
+    #[error("{}: {}", .0.what, .0.why)]
+    Unavailable(Unavailable),
+    /// CPUs were asked for that there are not.
+    #[error(transparent)]
+    Placement(#[from] placement::Refusal),
+    /// A job failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl From<Unavailable> for Error {
+    fn from(reason: Unavailable) -> Self {
+        Error::Unavailable(reason)
+    }
+}
+
+/// How far the run is, for whoever shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// Share of the budget that is used, 0 to 1.
+    pub share: f64,
+    /// What is going on.
+    pub doing: &'a str,
+}
+
+/// Measures this machine. An interrupted run is a record too, marked as such by the caller's signal.
+pub fn measure(
+    machine: &Machine,
+    request: &Request,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Record, Error> {
+    refuse_elsewhere(machine)?;
+    progress(Progress { share: 0.0, doing: "reading the machine" });
+    let started = machine.host.now_utc();
+    let description = facts::machine(machine);
+    let placement = request.cpus.place(&description.topology)?;
+    let cpus: CpuSet = placement.cpus.iter().copied().collect();
+    let mut conditions_before = conditions::read(machine);
+    let disturbances_before = disturbances::read(machine, &cpus);
+    progress(Progress { share: 0.0, doing: "calibrating clocks" });
+    // Meanwhile this process sleeps nearly all the time: who is busy then is somebody else.
+    let watch = Watch::begin(machine);
+    let stamp_clock = clock::calibrate_by(machine, request.rate)?;
+    conditions_before.push(watch.end(machine, &CpuSet::default()));
+    let mut counters = Counters::find(machine, &stamp_clock, placement.cpus[0]);
+    let mut executor = executor(machine, &stamp_clock, counters.source(), stop)?;
+
+    let planning = Planning {
+        machine,
+        description: &description,
+        placement: &placement,
+        streams: &request.streams,
+    };
+    let program = Program::new(&planning, request)?;
+    let calibrated =
+        counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0]);
+    calibrated?;
+    let watch = Watch::begin(machine);
+    let run = sweep::run(&mut *executor, &planning, &program, request, progress)?;
+    let neighbours = watch.end(machine, &program.used());
+    let seconds = executor.elapsed();
+
+    progress(Progress { share: 1.0, doing: "writing the record" });
+    let disturbed = disturbances::read(machine, &cpus).since(&disturbances_before);
+    Ok(assemble::record(assemble::Parts {
+        machine,
+        request,
+        started,
+        description,
+        conditions_before,
+        disturbed,
+        neighbours,
+        stamp_clock,
+        counters,
+        placement: &placement,
+        program: &program,
+        run,
+        seconds,
+    }))
+}
+
+/// Only the machine that this process runs on can be measured.
+fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
+    match &machine.elsewhere {
+        None => Ok(()),
+        Some(elsewhere) => {
+            let why = format!("its answers come from {elsewhere}, and nothing runs there");
+            let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
+            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there"))
+        }
+    }
+}
+
+fn executor(
+    machine: &Machine,
+    clock: &StampClock,
+    counters: Option<CycleCounters>,
+    stop: &Stop,
+) -> Result<Box<dyn Executor>, Unavailable> {
+    let (rate, stop) = (clock.rate, stop.clone());
+    Ok(match (&clock.source, &machine.simulated) {
+        (StampSource::Tsc(probe), _) => Box::new(Threads::new(*probe, rate, counters, stop)),
+        (StampSource::MonotonicRaw(probe), _) => {
+            Box::new(Threads::new(*probe, rate, counters, stop))
+        }
+        (StampSource::Cntvct(probe), _) => Box::new(Threads::new(*probe, rate, counters, stop)),
+        (StampSource::Simulated, Some(model)) => {
+            Box::new(Simulated::new(model.clone(), rate, stop))
+        }
+        (StampSource::Simulated, None) => {
+            let why = "only a simulated machine can run on a simulated clock";
+            return Err(Unavailable::new(Obstacle::Cpudyno, "stamp clock", why));
+        }
+    })
+}
+
+/// A cell and the area that it belongs to.
+struct Planned {
+    area: usize,
+    cell: Cell,
+}
+
+/// What a run measures, and what it does not.
+struct Program {
+    tools: Tools,
+    /// Area by area; cells name theirs by index.
+    areas: Vec<&'static dyn Area>,
+    cells: Vec<Planned>,
+    left_out: Vec<Planned>,
+    absent: Vec<(usize, &'static str, Unavailable)>,
+    /// Blocks of every cell.
+    sweeps: u64,
+    /// The time that the run is given.
+    time: Seconds,
+}
+
+impl Program {
+    fn new(planning: &Planning<'_>, request: &Request) -> Result<Program, Error> {
+        let tools = streams::tools(planning.machine)?;
+        for tool in [tools.ruler, tools.witness, tools.null, tools.contention] {
+            streams::verify(&tool).map_err(RunError::from)?;
+        }
+        let mut asked = (request.ask)(planning)?;
+        let mut program = Program {
+            tools,
+            areas: asked.iter().map(|asked| asked.area).collect(),
+            cells: Vec::new(),
+            left_out: Vec::new(),
+            absent: Vec::new(),
+            sweeps: 0,
+            time: Seconds(0.0),
+        };
+        let admitted = admitted(&asked, request.span);
+        let mut verified = BTreeSet::new();
+        for (area, asked) in asked.iter_mut().enumerate() {
+            let absent = std::mem::take(&mut asked.wishes.absent);
+            program.absent.extend(absent.into_iter().map(|(id, reason)| (area, id, reason)));
+            for (index, cell) in std::mem::take(&mut asked.wishes.cells).into_iter().enumerate() {
+                for active in &cell.members {
+                    let payload = active.member.payload;
+                    if verified.insert(payload.id) {
+                        streams::verify(&payload).map_err(RunError::from)?;
+                    }
+                }
+                let admitted = index < admitted[area];
+                let list = if admitted { &mut program.cells } else { &mut program.left_out };
+                list.push(Planned { area, cell });
+            }
+        }
+        program.settle_time(request.span);
+        Ok(program)
+    }
+
+    /// Blocks and time, now that the cells are known.
+    fn settle_time(&mut self, span: Span) {
+        /// More blocks than this make no number better on a machine whose clock drifts.
+        const SWEEPS_MAX: u64 = 30;
+        /// Calibration, and what jobs take beyond their plan.
+        const CALIBRATION: Seconds = Seconds(0.5);
+        const OVERHEAD: f64 = 1.2;
+        let sweep = self.sweep_cost();
+        (self.sweeps, self.time) = match span {
+            Span::Budget(budget) if self.cells.is_empty() => (0, budget),
+            Span::Budget(budget) => (((budget / sweep) as u64).clamp(1, SWEEPS_MAX), budget),
+            Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
+            Span::Blocks(blocks) => (blocks, CALIBRATION + sweep * (blocks as f64 * OVERHEAD)),
+        };
+    }
+
+    /// Seconds of one block of every cell, as planned.
+    fn sweep_cost(&self) -> Seconds {
+        self.cells
+            .iter()
+            .fold(Seconds(0.0), |sum, planned| sum + protocol::duration(&planned.cell.phases))
+    }
+
+    /// The CPUs that it keeps busy.
+    fn used(&self) -> CpuSet {
+        self.cells.iter().flat_map(|planned| planned.cell.cpus()).collect()
+    }
+
+    /// The CPUs that are active together somewhere.
+    fn together(&self) -> Vec<Vec<CpuId>> {
+        let mut together: Vec<Vec<CpuId>> =
+            self.cells.iter().map(|planned| planned.cell.cpus()).collect();
+        together.sort_unstable();
+        together.dedup();
+        together.retain(|cpus| cpus.len() > 1);
+        together
+    }
+}
+
+/// How many cells of each area are measured.
+fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
+    let costs = |asked: &Asked| -> Vec<Seconds> {
+        asked.wishes.cells.iter().map(|cell| protocol::duration(&cell.phases)).collect()
+    };
+    let wish = |asked: &Asked| schedule::Wish { weight: asked.area.weight(), costs: costs(asked) };
+    match span {
+        Span::Budget(budget) => {
+            schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
+        }
+        Span::Blocks(_) => asked.iter().map(|asked| asked.wishes.cells.len()).collect(),
+    }
+}
+
+type Rulers = BTreeMap<CpuId, Result<ruler::Ruler, Unavailable>>;

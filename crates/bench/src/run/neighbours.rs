@@ -1,0 +1,91 @@
+//! Who else uses the machine: CPUs that are busy with something that is not this run.
+
+use machine::Machine;
+use machine::busy::{self, BusySnapshot};
+use model::record::{Fact, FactValue, Record};
+use model::{CpuId, CpuSet, Finding, Severity, Unavailable};
+
+/// CPUs that others used for at least this share of the time.
+const SHARE_MIN: f64 = 0.5;
+
+/// The id of the condition that names them.
+pub(crate) const BUSY: &str = "busy.cpus";
+
+/// A CPU that others use.
+struct Neighbour {
+    cpu: CpuId,
+    share: f64,
+    /// The process that uses it, where that could be found out.
+    process: Option<String>,
+}
+
+/// A stretch of time in which this process used no CPU, or only some of them.
+pub(super) struct Watch(Result<BusySnapshot, Unavailable>);
+
+impl Watch {
+    pub(super) fn begin(machine: &Machine) -> Watch {
+        Watch(BusySnapshot::read(machine))
+    }
+
+    /// The CPUs that were busy since, but for those that this run used itself.
+    pub(super) fn end(self, machine: &Machine, used: &CpuSet) -> Fact {
+        let neighbours = self.0.and_then(|earlier| {
+            let now = BusySnapshot::read(machine)?;
+            let busy = now.since(&earlier).into_iter();
+            let busy = busy.filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
+            Ok(busy
+                .map(|busy| Neighbour {
+                    cpu: busy.cpu,
+                    share: busy.share,
+                    process: busy::culprit(machine, busy.cpu),
+                })
+                .collect::<Vec<_>>())
+        });
+        let text = neighbours.map(|neighbours| FactValue::Text(words(&neighbours)));
+        Fact { id: BUSY.to_owned(), label: "Other busy CPUs".to_owned(), value: text.into() }
+    }
+}
+
+/// What the fact says where there are none.
+const NONE: &str = "none";
+
+fn words(neighbours: &[Neighbour]) -> String {
+    /// More are not named.
+    const NAMED_MAX: usize = 8;
+    if neighbours.is_empty() {
+        return NONE.to_owned();
+    }
+    let word = |neighbour: &Neighbour| {
+        let process = neighbour.process.as_ref();
+        let process = process.map_or(String::new(), |name| format!(" by `{name}`"));
+        format!("CPU {} ({:.0} %{process})", neighbour.cpu, neighbour.share * 100.0)
+    };
+    let more = neighbours.len().saturating_sub(NAMED_MAX);
+    let mut words: Vec<String> = neighbours.iter().take(NAMED_MAX).map(word).collect();
+    words.extend((more > 0).then(|| format!("and {more} more")));
+    words.join(", ")
+}
+
+/// Others used CPUs before the run or meanwhile.
+pub(super) fn findings(record: &Record) -> Vec<Finding> {
+    let said = |facts: &[Fact]| {
+        let fact = facts.iter().find(|fact| fact.id == BUSY)?;
+        match fact.value.value()? {
+            FactValue::Text(text) if text != NONE => Some(text.clone()),
+            _ => None,
+        }
+    };
+    let finding = |id: &str, when: &str, who: String| Finding {
+        id: id.to_owned(),
+        severity: Severity::Warning,
+        about: "other work".to_owned(),
+        text: format!("{who} busy with something else {when}"),
+        remedy: Some("stop it, or measure other CPUs: --cpus LIST".to_owned()),
+    };
+    let before = said(&record.conditions.before);
+    let after = said(&record.conditions.after);
+    let mut findings = Vec::new();
+    findings.extend(before.map(|who| finding("run.busy-before", "right before the run", who)));
+    findings.extend(after.map(|who| finding("run.busy-neighbour", "during the run", who)));
+    findings
+}

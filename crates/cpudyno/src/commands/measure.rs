@@ -1,0 +1,99 @@
+//! Measuring for any command: progress, signals, the record printed and written.
+
+use std::process::ExitCode;
+
+use bench::rig::executor::RunError;
+use bench::rig::placement::Refusal;
+use bench::run::{Error, Progress, Request};
+use machine::Machine;
+
+use super::{render, text};
+use crate::args::{Format, Stream};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+use crate::signals::Signals;
+
+/// Measures, and prints and writes the record.
+pub(super) fn measure(
+    machine: &Machine,
+    request: &Request,
+    format: Format,
+    sink: Option<Sink>,
+) -> Result<ExitCode, Failure> {
+    let signals = Signals::listen()?;
+    let bar = output::progress_bar();
+    let mut tell = |progress: Progress<'_>| {
+        bar.set_position((progress.share * 1000.0) as u64);
+        bar.set_message(progress.doing.to_owned());
+    };
+    let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
+    bar.finish_and_clear();
+    let mut record = measured.map_err(refused)?;
+    let signal = signals.came();
+    if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
+        *why = format!("stopped by {name}");
+    }
+
+    let written = match sink {
+        Some(sink) => sink.write(&render(&record, Format::Json, request.presentation)?),
+        None => Ok(()),
+    };
+    // Also when the file could not be written: the time to measure was spent already.
+    output::data(&render(&record, format, request.presentation)?)?;
+    written?;
+    Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+}
+
+/// What would be measured.
+pub(super) fn outline(
+    machine: &Machine,
+    request: &Request,
+    format: Format,
+) -> Result<ExitCode, Failure> {
+    let page = bench::run::outline(machine, request).map_err(refused)?;
+    let printed = match format {
+        Format::Text => text(&page, request.presentation),
+        Format::Markdown => views::markdown::render(&page),
+        Format::Json | Format::Csv => {
+            return Err(Failure::usage("what --dry-run prints is no record")
+                .hint("print it as text or markdown: --format markdown"));
+        }
+    };
+    output::data(&printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Streams that were asked for twice, or by id and alias, are measured once.
+pub(super) fn once_each(asked: Vec<Stream>) -> Vec<&'static kernels::StreamRow> {
+    let mut rows: Vec<&'static kernels::StreamRow> = Vec::new();
+    for Stream(row) in asked {
+        if !rows.iter().any(|known| known.id == row.id) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn refused(error: Error) -> Failure {
+    let text = error.to_string();
+    match error {
+        Error::Placement(Refusal::Missing { usable, .. }) => {
+            Failure::usage(text).hint(format!("choose among --cpus {usable}"))
+        }
+        Error::Placement(Refusal::TooMany { chosen, .. }) => {
+            Failure::usage(text).hint(format!("at most --num-cpus {chosen}"))
+        }
+        Error::Placement(Refusal::Nobody) => Failure::new(code::NOT_HERE, text),
+        Error::Unavailable(reason) => Failure {
+            code: code::NOT_HERE,
+            message: format!("cannot measure {text}"),
+            hint: reason.remedy,
+        },
+        Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
+            .hint("please report it: a kernel computed something wrong, so its time means nothing"),
+        Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
+            Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
+        }
+        Error::Run(RunError::Interrupted) => Failure::new(code::NOT_HERE, text),
+    }
+}

@@ -1,0 +1,74 @@
+//! `cpudyno turbo`.
+
+use std::process::ExitCode;
+
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::job::Manner;
+use bench::rig::placement::Choice;
+use kernels::DirtyUpper;
+use machine::Machine;
+use machine::instruments::clock::RateChoice;
+use model::Seconds;
+use model::record::PageKind;
+
+use super::measure::{measure, once_each, outline};
+use super::{command, presentation, sink};
+use crate::args::{Part, TurboArgs};
+use crate::failure::{Failure, code};
+
+pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failure> {
+    if let (Some(min), Some(max)) = (args.min_threads, args.max_threads)
+        && min > max
+    {
+        return Err(Failure::usage(format!(
+            "--min-threads {min} is more than --max-threads {max}"
+        ))
+        .hint("give the lesser one first: --min-threads 1 --max-threads 4"));
+    }
+    let mut look = args.look.clone();
+    let sink = sink(&args.json, &mut look)?;
+    let dry_run = args.dry_run;
+    let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}
+
+fn options(args: TurboArgs) -> Result<Options, Failure> {
+    let tests = match (args.spec, args.test) {
+        (Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
+        (None, Some(asked)) => Tests::Streams(once_each(asked)),
+        (None, None) => Tests::Streams(kernels::streams::TABLE.to_vec()),
+    };
+    let dirty = match (args.dirty_upper, args.dirty_upper16) {
+        (true, _) => Some(DirtyUpper::Register15),
+        (_, true) => Some(DirtyUpper::Register16),
+        (false, false) => None,
+    };
+    let dirty = dirty.map(DirtyUpper::available).transpose().map_err(|lacking| {
+        Failure::new(code::NOT_HERE, format!("cannot dirty upper halves: {}", lacking.why))
+    })?;
+    let manner = Manner {
+        pinned: !args.no_pin,
+        together: !args.no_barrier,
+        warm_up_max: Seconds(f64::from(args.warmup_ms) * 1e-3),
+        dirty,
+    };
+    Ok(Options {
+        tests,
+        threads_min: args.min_threads,
+        threads_max: args.max_threads,
+        ops: args.iters,
+        duration: args.duration,
+        budget: args.budget,
+        cpus: Choice {
+            cpus: args.cpus,
+            siblings: args.allow_hyperthreads,
+            order: args.order.into(),
+            at_most: args.num_cpus,
+        },
+        manner,
+        rate: if args.force_tsc_calibrate { RateChoice::Measured } else { RateChoice::Best },
+    })
+}
