@@ -16,7 +16,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
-pub(crate) use turbo::{Part, TurboArgs};
+pub(crate) use turbo::{Part, Test, TurboArgs};
 
 use std::error::Error;
 use std::ffi::OsString;

@@ -20,9 +20,10 @@ use super::common::{Json, Look, Stream, budget, cpu_list, duration, stream};
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TurboArgs {
-    /// Run only these streams, such as scalar_iadd,avx256_fma; --list prints them.
-    #[arg(long, value_delimiter = ',', value_parser = stream, value_name = "IDS")]
-    pub(crate) test: Option<Vec<Stream>>,
+    /// Run only these streams, such as scalar_iadd,avx256_fma, or `all` that --list prints; by default
+    /// the 49 of avx-turbo.
+    #[arg(long, value_delimiter = ',', value_parser = test, value_name = "IDS")]
+    pub(crate) test: Option<Vec<Test>>,
 
     /// Run a mix at once, each stream on so many cores: avx256_fma/1,scalar_iadd/3.
     #[arg(long, value_delimiter = ',', value_parser = part, value_name = "SPEC",
@@ -137,6 +138,19 @@ impl From<OrderWord> for Order {
             OrderWord::Package => Order::Package,
         }
     }
+}
+
+/// What to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Test {
+    /// Every stream there is.
+    All,
+    /// This one.
+    One(Stream),
+}
+
+fn test(text: &str) -> Result<Test, BadValue> {
+    if text.trim() == "all" { Ok(Test::All) } else { stream(text).map(Test::One) }
 }
 
 /// A stream of a mix, and on how many cores it runs.

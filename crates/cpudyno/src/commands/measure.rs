@@ -8,7 +8,7 @@ use bench::run::{Error, Progress, Request};
 use machine::Machine;
 
 use super::{render, text};
-use crate::args::{Format, Stream};
+use crate::args::Format;
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
@@ -64,9 +64,11 @@ pub(super) fn outline(
 }
 
 /// Streams that were asked for twice, or by id and alias, are measured once.
-pub(super) fn once_each(asked: Vec<Stream>) -> Vec<&'static kernels::StreamRow> {
+pub(super) fn once_each(
+    asked: impl Iterator<Item = &'static kernels::StreamRow>,
+) -> Vec<&'static kernels::StreamRow> {
     let mut rows: Vec<&'static kernels::StreamRow> = Vec::new();
-    for Stream(row) in asked {
+    for row in asked {
         if !rows.iter().any(|known| known.id == row.id) {
             rows.push(row);
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::job::Manner;
 use bench::rig::placement::Choice;
-use kernels::DirtyUpper;
+use kernels::{DirtyUpper, StreamRow};
 use machine::Machine;
 use machine::instruments::clock::RateChoice;
 use model::Seconds;
@@ -13,7 +13,7 @@ use model::record::PageKind;
 
 use super::measure::{measure, once_each, outline};
 use super::{command, presentation, sink};
-use crate::args::{Part, TurboArgs};
+use crate::args::{Part, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failure> {
@@ -35,11 +35,18 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
     measure(machine, &request, look.format, sink)
 }
 
+fn rows(test: Test) -> Vec<&'static StreamRow> {
+    match test {
+        Test::All => kernels::streams::TABLE.to_vec(),
+        Test::One(Stream(row)) => vec![row],
+    }
+}
+
 fn options(args: TurboArgs) -> Result<Options, Failure> {
     let tests = match (args.spec, args.test) {
         (Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
-        (None, Some(asked)) => Tests::Streams(once_each(asked)),
-        (None, None) => Tests::Streams(kernels::streams::TABLE.to_vec()),
+        (None, Some(asked)) => Tests::Streams(once_each(asked.into_iter().flat_map(rows))),
+        (None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
     };
     let dirty = match (args.dirty_upper, args.dirty_upper16) {
         (true, _) => Some(DirtyUpper::Register15),

@@ -147,6 +147,64 @@ pub static SHEET: &[&StreamRow] = &[
 #[cfg(target_arch = "aarch64")]
 pub static SHEET: &[&StreamRow] = &[&scalar::PAUSE_ONLY, &scalar::SCALAR_IADD];
 
+/// The 49 streams that users of avx-turbo know, in its order.
+#[cfg(target_arch = "x86_64")]
+pub static CLASSIC: &[&StreamRow] = &[
+    &scalar::PAUSE_ONLY,
+    &float::UCOMIS_CLEAN,
+    &float::UCOMIS_DIRTY,
+    &scalar::SCALAR_IADD,
+    &integer::AVX128_IADD,
+    &integer::AVX256_IADD,
+    &integer::AVX512_IADD,
+    &integer::AVX128_IADD16,
+    &integer::AVX256_IADD16,
+    &integer::AVX512_IADD16,
+    &integer::AVX128_IADD_T,
+    &integer::AVX256_IADD_T,
+    &moves::AVX128_XOR_ZERO,
+    &moves::AVX256_XOR_ZERO,
+    &moves::AVX512_XOR_ZERO,
+    &sparse::AVX128_MOV_SPARSE,
+    &sparse::AVX256_MOV_SPARSE,
+    &sparse::AVX512_MOV_SPARSE,
+    &sparse::AVX128_MERGE_SPARSE,
+    &sparse::AVX256_MERGE_SPARSE,
+    &sparse::AVX512_MERGE_SPARSE,
+    &integer::AVX128_VSHIFT,
+    &integer::AVX256_VSHIFT,
+    &integer::AVX512_VSHIFT,
+    &integer::AVX128_VSHIFT_T,
+    &integer::AVX256_VSHIFT_T,
+    &integer::AVX512_VSHIFT_T,
+    &integer::AVX128_VLZCNT,
+    &integer::AVX256_VLZCNT,
+    &integer::AVX512_VLZCNT,
+    &integer::AVX128_VLZCNT_T,
+    &integer::AVX256_VLZCNT_T,
+    &integer::AVX512_VLZCNT_T,
+    &integer::AVX128_IMUL,
+    &integer::AVX256_IMUL,
+    &integer::AVX512_IMUL,
+    &sparse::AVX128_FMA_SPARSE,
+    &sparse::AVX256_FMA_SPARSE,
+    &sparse::AVX512_FMA_SPARSE,
+    &fma::AVX128_FMA,
+    &fma::AVX256_FMA,
+    &fma::AVX512_FMA,
+    &fma::AVX128_FMA_T,
+    &fma::AVX256_FMA_T,
+    &fma::AVX512_FMA_T,
+    &moves::AVX512_VPERMW,
+    &moves::AVX512_VPERMW_T,
+    &moves::AVX512_VPERMD,
+    &moves::AVX512_VPERMD_T,
+];
+
+/// On this architecture there is no older tool: all of them.
+#[cfg(target_arch = "aarch64")]
+pub static CLASSIC: &[&StreamRow] = TABLE;
+
 /// The stream with this id or alias.
 pub fn find(id: &str) -> Option<&'static StreamRow> {
     TABLE.iter().copied().find(|row| row.id == id || row.alias == Some(id))
@@ -239,10 +297,12 @@ mod tests {
         for bits in [128, 256, 512] {
             known.extend(widths.map(|name| format!("avx{bits}_{name}")));
         }
-        assert_eq!(known.len(), 49);
-        for id in known {
-            assert!(find(&id).is_some(), "{id}");
-        }
+        known.sort_unstable();
+        let mut classic: Vec<&str> = CLASSIC.iter().map(|row| row.id).collect();
+        classic.sort_unstable();
+        assert_eq!(classic, known);
+        assert_eq!(classic.len(), 49);
+        assert!(classic.iter().all(|id| find(id).is_some()), "each is in the table");
     }
 
     #[test]
