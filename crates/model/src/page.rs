@@ -53,6 +53,8 @@ pub enum Block {
     Remarks(Vec<Remark>),
     /// A table.
     Table(Table),
+    /// Numbers over rows and columns, shaded by their size.
+    HeatMap(HeatMap),
     /// Horizontal bars.
     Bars(Bars),
     /// Lines over a numeric axis.
@@ -114,6 +116,48 @@ pub struct Table {
     pub rows: Vec<Vec<Text>>,
     /// Remarks under the table, such as what a mark means.
     pub notes: Vec<String>,
+}
+
+/// Numbers of one unit over rows and columns, shaded from the least to the greatest of the map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatMap {
+    /// What it shows, with unit and which direction is better.
+    pub caption: String,
+    /// The unit of all values, for the legend of the shades.
+    pub unit: String,
+    /// What the rows are, as the header of their labels: `stream`.
+    pub row_title: String,
+    /// What the columns are: `active cores`.
+    pub column_title: String,
+    /// Labels of the columns.
+    pub columns: Vec<String>,
+    /// Rows in groups, with a gap between groups.
+    pub groups: Vec<Vec<HeatRow>>,
+    /// Remarks under the map.
+    pub notes: Vec<String>,
+}
+
+/// A row of a heat map. It has as many cells as there are columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatRow {
+    /// What it is.
+    pub label: String,
+    /// A cell for each column.
+    pub cells: Vec<HeatCell>,
+}
+
+/// A cell of a heat map.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HeatCell {
+    /// There is a value.
+    Value {
+        /// Its size in the unit of the map, by which it is shaded.
+        value: f64,
+        /// The value as text, rounded, without its unit.
+        text: String,
+    },
+    /// There is none, and this word says why; it is never shaded.
+    Absent(Text),
 }
 
 /// Horizontal bars: one label and one value each.

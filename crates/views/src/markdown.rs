@@ -1,11 +1,16 @@
 //! A page for a ticket: GitHub-flavoured Markdown, short enough for a comment.
 
-use model::page::{Align, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
+use model::page::{
+    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+};
 
 use crate::{number, visible};
 
 /// Lines over more places than this are summed up instead of listed.
 const LISTED_PLACES_MAX: usize = 12;
+
+/// Maps of more columns are summed up: a matrix of 128 cores would not fit into a comment.
+const LISTED_COLUMNS_MAX: usize = 64;
 
 /// The page as Markdown. Plots become tables: a ticket has no columns to rely on.
 pub fn render(page: &Page) -> String {
@@ -26,6 +31,7 @@ fn block(block: &Block) -> String {
         Block::List(items) => items.iter().map(bullet).collect(),
         Block::Remarks(remarks) => remarks.iter().map(remark).collect(),
         Block::Table(table) => with_notes(table),
+        Block::HeatMap(map) => heat_table(map),
         Block::Bars(bars) => bar_table(bars),
         Block::Lines(lines) => line_table(lines),
     }
@@ -51,17 +57,49 @@ fn remark(remark: &Remark) -> String {
 }
 
 fn with_notes(table: &Table) -> String {
-    let mut text = pipes(&table.caption, &table.columns, &table.rows);
-    for note in &table.notes {
-        text.extend([
-            "
-",
-            &escape(note),
-            "
-",
-        ]);
+    pipes(&table.caption, &table.columns, &table.rows) + &notes(&table.notes)
+}
+
+fn notes(notes: &[String]) -> String {
+    notes.iter().flat_map(|note| ["\n".to_owned(), escape(note), "\n".to_owned()]).collect()
+}
+
+/// Every number where there are not too many columns, else the least and the greatest of each row.
+fn heat_table(map: &HeatMap) -> String {
+    let listed = map.columns.len() <= LISTED_COLUMNS_MAX;
+    let few = ["least".to_owned(), "greatest".to_owned()];
+    let headers = if listed { map.columns.as_slice() } else { &few };
+    let headers = headers.iter().map(|header| (header.clone(), Align::Right));
+    let columns: Vec<_> =
+        std::iter::once((map.row_title.clone(), Align::Left)).chain(headers).collect();
+    let row = |row: &HeatRow| {
+        let cells = if listed { row.cells.iter().map(heat_cell).collect() } else { extremes(row) };
+        std::iter::once(row.label.as_str().into()).chain(cells).collect()
+    };
+    let rows: Vec<Vec<Text>> = map.groups.iter().flatten().map(row).collect();
+    let over = if listed { "columns" } else { "least and greatest of the columns" };
+    let caption = format!("{} ({over}: {})", map.caption, map.column_title);
+    pipes(&caption, &columns, &rows) + &notes(&map.notes)
+}
+
+fn heat_cell(cell: &HeatCell) -> Text {
+    match cell {
+        HeatCell::Value { text, .. } => text.as_str().into(),
+        HeatCell::Absent(text) => text.clone(),
     }
-    text
+}
+
+/// The cells with the least and the greatest value of a row.
+fn extremes(row: &HeatRow) -> Vec<Text> {
+    let values = || {
+        row.cells.iter().filter_map(|cell| match cell {
+            HeatCell::Value { value, text } => Some((*value, text.as_str())),
+            HeatCell::Absent(_) => None,
+        })
+    };
+    let least = values().min_by(|a, b| a.0.total_cmp(&b.0));
+    let greatest = values().max_by(|a, b| a.0.total_cmp(&b.0));
+    [least, greatest].map(|cell| cell.map_or_else(Text::default, |(_, text)| text.into())).into()
 }
 
 fn bar_table(bars: &Bars) -> String {

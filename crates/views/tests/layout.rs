@@ -1,6 +1,8 @@
 //! Laws of the text view, on arbitrary pages.
 
-use model::page::{Align, Bar, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
+use model::page::{
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -61,6 +63,27 @@ fn bars() -> impl Strategy<Value = Bars> {
     (words(), vec(bar, 0..5)).prop_map(|(caption, bars)| Bars { caption, bars })
 }
 
+fn heat_cell() -> impl Strategy<Value = HeatCell> {
+    let value = (number(), "[0-9]{0,4}|\\PC{0,8}");
+    prop_oneof![
+        4 => value.prop_map(|(value, text)| HeatCell::Value { value, text }),
+        1 => toned().prop_map(HeatCell::Absent),
+    ]
+}
+
+fn heat_map() -> impl Strategy<Value = HeatMap> {
+    let columns = prop_oneof![vec(words(), 0..8), vec("[0-9]{1,3}|[日本🙂]", 8..100)];
+    let map = columns.prop_flat_map(|columns| {
+        let row = (words(), vec(heat_cell(), columns.len()));
+        let row = row.prop_map(|(label, cells)| HeatRow { label, cells });
+        (Just(columns), vec(vec(row, 0..3), 0..3))
+    });
+    let words = (words(), "[a-z]{0,3}", words(), words(), vec(words(), 0..2));
+    (words, map).prop_map(|((caption, unit, row_title, column_title, notes), (columns, groups))| {
+        HeatMap { caption, unit, row_title, column_title, columns, groups, notes }
+    })
+}
+
 fn remark() -> impl Strategy<Value = Remark> {
     (toned(), words(), words(), prop::option::of(words()))
         .prop_map(|(mark, about, text, remedy)| Remark { mark, about, text, remedy })
@@ -76,14 +99,103 @@ fn block() -> impl Strategy<Value = Block> {
         vec(toned(), 0..4).prop_map(Block::List),
         vec(remark(), 0..4).prop_map(Block::Remarks),
         table().prop_map(Block::Table),
+        heat_map().prop_map(Block::HeatMap),
         bars().prop_map(Block::Bars),
         lines().prop_map(Block::Lines),
     ]
 }
 
+/// What a reader without colours sees.
+fn without_colour(text: &str) -> String {
+    let mut pieces = text.split("\x1b[");
+    let first = pieces.next().unwrap_or_default();
+    let rest = pieces.map(|piece| piece.split_once('m').expect("a style").1);
+    std::iter::once(first).chain(rest).collect()
+}
+
+const GLYPHS: &str = "·░▒▓█";
+
+/// A map of one row, whose values are called v0, v1 and so on.
+fn row_of(values: &[f64]) -> HeatMap {
+    let cell = |(index, value): (usize, &f64)| HeatCell::Value {
+        value: *value,
+        text: format!("v{index}"),
+    };
+    HeatMap {
+        caption: String::new(),
+        unit: "ns".into(),
+        row_title: String::new(),
+        column_title: String::new(),
+        columns: vec![String::new(); values.len()],
+        groups: vec![vec![HeatRow {
+            label: String::new(),
+            cells: values.iter().enumerate().map(cell).collect(),
+        }]],
+        notes: vec![],
+    }
+}
+
+fn rendered(map: HeatMap, width: u16) -> String {
+    let page = Page { blocks: vec![Block::HeatMap(map)] };
+    views::text::render(&page, Layout { width, colour: false })
+}
+
+#[test]
+fn a_map_without_differences_has_no_shades() {
+    for (values, legend) in [
+        (&[3702.0][..], "no shades: all are v0 ns\n"),
+        (&[0.0, 0.0], "no shades: all are v0 ns\n"),
+        (&[1000.0, 996.0], "no shades: all within 0.4 %, v1 to v0 ns\n"),
+        (&[-1000.0, -999.99], "no shades: all within 0.1 %, v0 to v1 ns\n"),
+    ] {
+        let text = rendered(row_of(values), 80);
+        assert!(text.ends_with(legend), "{text}");
+        assert!(!text.contains(|c| GLYPHS.contains(c)), "{text}");
+    }
+    let text = rendered(row_of(&[1000.0, 995.0]), 80);
+    assert!(text.contains(" v0█ v1·\n"), "{text}");
+    assert!(!rendered(row_of(&[]), 80).contains("shades"));
+}
+
+#[test]
+fn absences_are_named_whatever_the_width() {
+    for (columns, width, expected) in [
+        (3, 80, " v0· contended        v2█\n"),
+        (100, 132, "\n ·a··················░░░"),
+        (100, 132, "\na contended\n"),
+        (60, 132, "\n ··a ····················░░"),
+        (100, 132, "\n`--width 341` shows the numbers\n"),
+        (400, 132, "\nthe numbers are in the record: `--format csv`\n"),
+    ] {
+        let values: Vec<f64> = (0..columns).map(f64::from).collect();
+        let mut map = row_of(&values);
+        map.columns.fill("12345678".into());
+        map.groups[0][0].cells[1] = HeatCell::Absent("contended".into());
+        let text = rendered(map, width);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
 proptest! {
     // Few pages have anything odd at the very place where it hurts.
     #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_greater_value_is_never_lighter(values in vec(number(), 2..9)) {
+        let text = rendered(row_of(&values), 400);
+        let row = text.lines().find(|line| line.contains("v0")).expect("the row");
+        let level = |index: usize| {
+            let (_, behind) = row.split_once(&format!("v{index}")).expect("the cell");
+            GLYPHS.find(behind.chars().next().unwrap_or(' '))
+        };
+        let cells = values.iter().enumerate().filter(|(_, value)| value.is_finite());
+        let mut cells: Vec<_> = cells.map(|(index, value)| (value, level(index))).collect();
+        cells.sort_by(|a, b| a.0.total_cmp(b.0));
+        prop_assert!(cells.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{text}");
+        let ends = cells.first().map(|cell| cell.1).zip(cells.last().map(|cell| cell.1));
+        let whole = (Some(0), GLYPHS.find('█'));
+        prop_assert!(ends.is_none_or(|ends| ends == whole || ends == (None, None)), "{text}");
+    }
 
     #[test]
     fn every_line_fits_and_nothing_acts_on_the_terminal(
@@ -97,7 +209,8 @@ proptest! {
             prop_assert_eq!(line, line.trim_end());
             prop_assert!(!line.contains(char::is_control));
         }
-        views::text::render(&page, Layout { width, colour: true });
+        let coloured = views::text::render(&page, Layout { width, colour: true });
+        prop_assert_eq!(without_colour(&coloured), text);
         let markdown = views::markdown::render(&page);
         prop_assert!(!markdown.contains(|c: char| c.is_control() && c != '\n'));
     }

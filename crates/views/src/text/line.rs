@@ -36,6 +36,7 @@ impl Line {
     pub(super) fn push(&mut self, text: impl AsRef<str>, style: Style) {
         let text = visible::text(text.as_ref());
         match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
             Some((before, its)) if *its == style => before.push_str(&text),
             _ => self.pieces.push((text, style)),
         }
@@ -49,13 +50,19 @@ impl Line {
     /// Adds a piece, filled up with spaces behind it to that many columns.
     pub(super) fn push_left(&mut self, text: &str, columns: usize, style: Style) {
         self.push(text, style);
-        self.space(columns.saturating_sub(width(text)));
+        self.fill(columns.saturating_sub(width(text)), style);
     }
 
     /// Adds a piece, filled up with spaces before it to that many columns.
     pub(super) fn push_right(&mut self, text: &str, columns: usize, style: Style) {
-        self.space(columns.saturating_sub(width(text)));
+        self.fill(columns.saturating_sub(width(text)), style);
         self.push(text, style);
+    }
+
+    /// Adds the spaces beside a piece: a background covers them too.
+    fn fill(&mut self, columns: usize, style: Style) {
+        let background = Style::new().bg_color(style.get_bg_color());
+        self.push(" ".repeat(columns), background);
     }
 
     /// Writes the line without the spaces at its end.

@@ -4,16 +4,23 @@
 //! message. Colour adds nothing that the words do not say.
 
 mod bars;
+mod grid;
+mod heat;
 mod line;
 mod panel;
 mod plot;
 mod table;
 mod wrap;
 
+use std::ops::RangeInclusive;
+
 use model::page::{Block, Page, Remark, Text, Tone};
 
 use line::{Line, style};
 use wrap::{wrap, wrap_after};
+
+/// The widths that text is laid out in.
+const WIDTHS: RangeInclusive<usize> = 40..=400;
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +33,7 @@ pub struct Layout {
 
 /// The page as text: no line is wider than the layout, none ends in spaces.
 pub fn render(page: &Page, layout: Layout) -> String {
-    let width = usize::from(layout.width.clamp(40, 400));
+    let width = usize::from(layout.width).clamp(*WIDTHS.start(), *WIDTHS.end());
     let mut text = String::new();
     let mut close = true;
     for block in &page.blocks {
@@ -52,6 +59,7 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
         Block::Table(table) => table::lines(table, width),
+        Block::HeatMap(map) => heat::lines(map, width),
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),
     }

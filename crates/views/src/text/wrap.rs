@@ -9,7 +9,8 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(|c| char_width(visible::character(c))).sum()
 }
 
-fn char_width(c: char) -> usize {
+/// The columns that a visible character takes.
+pub(super) fn char_width(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 

@@ -1,6 +1,8 @@
 //! A page with every block, and a record with every form of samples.
 
-use model::page::{Align, Bar, Bars, Block, Lines, Page, Remark, Table, Text, Tone};
+use model::page::{
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+};
 use model::record::{
     CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
     InstrumentState, Machine, Outcome, Plan, PlannedWorkload, Presentation, RateSource, Record,
@@ -35,6 +37,9 @@ pub(crate) fn page() -> Page {
             )),
             Block::Table(clocks()),
             Block::Table(wide()),
+            Block::HeatMap(clock_map()),
+            Block::HeatMap(flat_map()),
+            Block::HeatMap(core_map()),
             Block::Bars(bars()),
             Block::Lines(few_lines()),
             Block::Lines(long_line()),
@@ -115,6 +120,69 @@ fn wide() -> Table {
         caption: "Time to change from row to column".into(),
         columns: std::iter::once(("from".into(), Align::Left)).chain(columns).collect(),
         rows: (0..3).map(row).collect(),
+        notes: vec![],
+    }
+}
+
+fn heat_cell(value: f64) -> HeatCell {
+    HeatCell::Value { value, text: format!("{value:.0}") }
+}
+
+fn clock_map() -> HeatMap {
+    let cores: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
+    let row = |label: &str, top: f64, step: f64| {
+        let cell = |&cores: &u32| match cores {
+            24 if step > 20.0 => HeatCell::Absent(Text::toned("contended", Tone::Faint)),
+            _ => heat_cell(top - step * f64::from(cores)),
+        };
+        HeatRow { label: label.into(), cells: cores.iter().map(cell).collect() }
+    };
+    HeatMap {
+        caption: "Core clock in MHz, median; higher is better".into(),
+        unit: "MHz".into(),
+        row_title: "stream".into(),
+        column_title: "active cores".into(),
+        columns: cores.iter().map(ToString::to_string).collect(),
+        groups: vec![
+            vec![row("scalar_iadd", 3702.0, 8.0), row("sse_fma", 3698.0, 9.0)],
+            vec![row("avx256_fma_dense", 3500.0, 16.0)],
+            vec![row("avx512_vnni", 3300.0, 25.0), row("avx512_fma_dense", 3200.0, 40.0)],
+        ],
+        notes: vec!["contended: a sibling ran something else in every block".into()],
+    }
+}
+
+fn flat_map() -> HeatMap {
+    let row = |label: &str, cells: [f64; 2]| HeatRow {
+        label: label.into(),
+        cells: cells.map(heat_cell).into(),
+    };
+    HeatMap {
+        caption: "Core clock in MHz without turbo".into(),
+        columns: vec!["1".into(), "24".into()],
+        groups: vec![vec![row("scalar_iadd", [2700.0, 2698.0]), row("sse_fma", [2700.0, 2699.0])]],
+        notes: vec![],
+        ..clock_map()
+    }
+}
+
+/// Too wide for numbers.
+fn core_map() -> HeatMap {
+    let row = |from: u32| {
+        let cell = |to: u32| match (from, to) {
+            (1, 0) => HeatCell::Absent("denied".into()),
+            _ if from == to => HeatCell::Absent("-".into()),
+            _ => heat_cell(20.0 + f64::from(from.abs_diff(to))),
+        };
+        HeatRow { label: format!("CPU {from}"), cells: (0..130).map(cell).collect() }
+    };
+    HeatMap {
+        caption: "One way between two cores in ns, median; lower is better".into(),
+        unit: "ns".into(),
+        row_title: "from".into(),
+        column_title: "to CPU".into(),
+        columns: (0..130).map(|cpu| cpu.to_string()).collect(),
+        groups: vec![(0..3).map(row).collect()],
         notes: vec![],
     }
 }

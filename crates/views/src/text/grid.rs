@@ -1,0 +1,123 @@
+//! Columns beside each other, and what becomes of them where the page is too narrow.
+
+use anstyle::Style;
+use model::page::{Align, Tone};
+
+use super::line::{Line, style};
+use super::wrap::{width, wrap};
+
+/// A column of words is not narrowed below this; the columns are cut into parts instead.
+const WORDS_WIDTH_MIN: usize = 24;
+
+/// A column, and how wide it is drawn.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    /// Its place among all columns.
+    pub(super) index: usize,
+    pub(super) width: usize,
+    pub(super) align: Align,
+}
+
+/// How columns stand beside each other.
+#[derive(Clone, Copy)]
+pub(super) struct Grid {
+    /// What stands between two columns.
+    pub(super) between: &'static str,
+    /// The first columns, which each part has again.
+    pub(super) labels: usize,
+}
+
+impl Grid {
+    /// How wide all columns are together.
+    pub(super) fn total(self, columns: &[Column]) -> usize {
+        let gap = width(self.between);
+        columns.iter().map(|column| column.width + gap).sum::<usize>().saturating_sub(gap)
+    }
+
+    /// The columns of each part: as wide as they would be if they fit, else no wider than `narrow`,
+    /// else with less room for words, and cut only then.
+    pub(super) fn parts(
+        self,
+        natural: &[Column],
+        narrow: &[Column],
+        limit: usize,
+    ) -> Vec<Vec<Column>> {
+        if natural.is_empty() || self.total(natural) <= limit {
+            return vec![natural.to_vec()];
+        }
+        let mut narrow = narrow.to_vec();
+        let excess = self.total(&narrow).saturating_sub(limit);
+        let words = narrow.iter_mut().filter(|column| column.align == Align::Left);
+        match words.max_by_key(|column| column.width) {
+            _ if excess == 0 => vec![narrow],
+            Some(widest) if widest.width >= excess + WORDS_WIDTH_MIN => {
+                widest.width -= excess;
+                vec![narrow]
+            }
+            _ => self.cut(&narrow, limit),
+        }
+    }
+
+    /// As many columns in each part as fit beside the labels; what fits in no part is narrowed.
+    pub(super) fn cut(self, columns: &[Column], limit: usize) -> Vec<Vec<Column>> {
+        let narrowed =
+            |column: &Column, most: usize| Column { width: column.width.min(most), ..*column };
+        let gap = width(self.between);
+        let (labels, others) = columns.split_at(self.labels.min(columns.len().saturating_sub(1)));
+        // Together, labels take no more than half.
+        let gaps = gap * labels.len().saturating_sub(1);
+        let most = match labels.len() {
+            count if self.total(labels) > limit / 2 => (limit / 2 - gaps) / count,
+            _ => limit,
+        };
+        let labels: Vec<Column> = labels.iter().map(|column| narrowed(column, most)).collect();
+        let taken = if labels.is_empty() { 0 } else { self.total(&labels) + gap };
+        let mut parts: Vec<Vec<Column>> = Vec::new();
+        for column in others {
+            let column = narrowed(column, limit - taken);
+            match parts.last_mut() {
+                Some(part) if self.total(part) + gap + column.width <= limit => part.push(column),
+                _ => parts.push(labels.iter().copied().chain([column]).collect()),
+            }
+        }
+        parts
+    }
+
+    /// One row, in as many lines as its highest cell needs.
+    pub(super) fn row<'a>(
+        self,
+        columns: &[Column],
+        cells: impl IntoIterator<Item = (&'a str, Style)>,
+    ) -> Vec<Line> {
+        let cells = cells.into_iter().zip(columns);
+        let wrapped: Vec<(Vec<String>, Style)> =
+            cells.map(|((text, style), column)| (wrap(text, column.width), style)).collect();
+        let height = wrapped.iter().map(|(rows, _)| rows.len()).max().unwrap_or(0);
+        let mut lines: Vec<Line> = (0..height).map(|_| Line::default()).collect();
+        for (place, ((rows, style), column)) in wrapped.iter().zip(columns).enumerate() {
+            for (index, line) in lines.iter_mut().enumerate() {
+                let text = rows.get(index).map_or("", String::as_str);
+                if place > 0 {
+                    line.push(self.between, Style::new());
+                }
+                match column.align {
+                    Align::Left => line.push_left(text, column.width, *style),
+                    Align::Right => line.push_right(text, column.width, *style),
+                }
+            }
+        }
+        lines
+    }
+
+    /// A line under the header.
+    pub(super) fn rule(self, columns: &[Column]) -> Line {
+        let mut rule = Line::default();
+        for (place, column) in columns.iter().enumerate() {
+            if place > 0 {
+                rule.push(self.between, Style::new());
+            }
+            rule.push("─".repeat(column.width), style(Tone::Faint));
+        }
+        rule
+    }
+}

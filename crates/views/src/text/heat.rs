@@ -1,0 +1,441 @@
+//! Heat maps: numbers whose size is seen before they are read.
+//!
+//! Behind each number stands one of five glyphs, the denser the greater; in colour, the background
+//! says the same instead. Shades span the values of the whole map, from the least to the greatest,
+//! and the legend names both. Where these two hardly differ, there are no shades.
+//!
+//! A map that is too wide is cut as tables are. One that would fall into too many parts, such as a
+//! matrix of all cores, is drawn in glyphs alone: its pattern is seen, and a note says where the
+//! numbers are.
+
+use anstyle::{Ansi256Color, Style};
+use model::page::{Align, HeatCell, HeatMap, HeatRow, Tone};
+
+use super::grid::{Column, Grid};
+use super::line::{Line, style};
+use super::wrap::{char_width, longest_word, width, wrap};
+use super::{WIDTHS, toned};
+use crate::number;
+
+/// A cell of the map is several columns of the grid, as its pieces differ in colour.
+const GRID: Grid = Grid { between: "", labels: 1 };
+
+/// Over more parts than these, numbers cannot be compared by eye.
+const PARTS_MAX: usize = 3;
+
+/// A smaller difference between least and greatest, as a share of the values, is noise as often as
+/// not: shades would make a pattern of it.
+const FLAT: f64 = 0.005;
+
+/// Columns beside the number in its cell: a space before it and the glyph behind it.
+const BESIDE: usize = 2;
+
+/// A shade.
+struct Level {
+    glyph: &'static str,
+    /// From the part of the 256 colours that themes leave alone, as are black and white.
+    colour: u8,
+    /// Black or white, whichever is easier to read on that colour.
+    ink: u8,
+}
+
+/// From the least to the greatest. Each colour is lighter than the one before, so that they are in
+/// order also for those who see hues differently.
+const LEVELS: [Level; 5] = [
+    Level { glyph: "·", colour: 54, ink: WHITE },
+    Level { glyph: "░", colour: 25, ink: WHITE },
+    Level { glyph: "▒", colour: 30, ink: BLACK },
+    Level { glyph: "▓", colour: 71, ink: BLACK },
+    Level { glyph: "█", colour: 220, ink: BLACK },
+];
+const BLACK: u8 = 16;
+const WHITE: u8 = 231;
+
+/// Any value of a map without shades, where there are no numbers either.
+const UNSHADED: &str = "=";
+
+/// Words that have no room in a cell are named by these; those beyond the last share it.
+const LETTERS: [&str; 27] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s",
+    "t", "u", "v", "w", "x", "y", "z", "?",
+];
+
+impl Level {
+    fn paint(&self) -> Style {
+        Ansi256Color(self.ink).on(Ansi256Color(self.colour))
+    }
+
+    /// Where the background says it, the glyph is there only for those who copy the text.
+    fn hidden_glyph(&self) -> (&'static str, Style) {
+        (self.glyph, Ansi256Color(self.colour).on(Ansi256Color(self.colour)))
+    }
+
+    /// On a background of its own, a glyph is as dark or light as its level on every terminal.
+    fn lone_glyph(&self) -> (&'static str, Style) {
+        (self.glyph, Ansi256Color(self.colour).on(Ansi256Color(BLACK)))
+    }
+}
+
+/// The least and the greatest value of a map, each with its text.
+struct Scale<'a> {
+    least: (f64, &'a str),
+    greatest: (f64, &'a str),
+}
+
+impl<'a> Scale<'a> {
+    /// None for a map without values.
+    fn of(map: &'a HeatMap) -> Option<Self> {
+        let values = || rows(map).flat_map(|row| &row.cells).filter_map(value);
+        let least = values().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let greatest = values().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(Scale { least, greatest })
+    }
+
+    /// How far the two are apart, as a share of the larger.
+    fn spread(&self) -> f64 {
+        let size = self.least.0.abs().max(self.greatest.0.abs());
+        if size == 0.0 { 0.0 } else { self.greatest.0 / size - self.least.0 / size }
+    }
+
+    fn level(&self, value: f64) -> Option<&'static Level> {
+        if self.spread() < FLAT {
+            return None;
+        }
+        // The difference of two halves is always a number.
+        let above_least = |value: f64| value / 2.0 - self.least.0 / 2.0;
+        let share = above_least(value) / above_least(self.greatest.0);
+        LEVELS.get((share * LEVELS.len() as f64) as usize).or(LEVELS.last())
+    }
+
+    /// What the shades mean, or why there are none.
+    fn legend(&self, unit: &str, limit: usize) -> Vec<Line> {
+        let (least, greatest) = (self.least.1, self.greatest.1);
+        if self.spread() >= FLAT {
+            return self.shades(unit, limit);
+        }
+        let text = if least == greatest || self.spread() == 0.0 {
+            format!("no shades: all are {least} {unit}")
+        } else {
+            // Rounded up, as all are within it; the last bits are no difference.
+            let percent = (self.spread() * 1000.0 - 1e-9).ceil() / 10.0;
+            format!("no shades: all within {percent:.1} %, {least} to {greatest} {unit}")
+        };
+        toned(&text, Tone::Faint, limit)
+    }
+
+    fn shades(&self, unit: &str, limit: usize) -> Vec<Line> {
+        let item = |(index, level): (usize, &Level)| {
+            let share = index as f64 / LEVELS.len() as f64;
+            let from = self.least.0 * (1.0 - share) + self.greatest.0 * share;
+            let range = match index {
+                0 => format!("from {}", self.least.1),
+                4 => format!("from {} to {}", number::short(from), self.greatest.1),
+                _ => format!("from {}", number::short(from)),
+            };
+            (format!("{} {range}", level.glyph), level.paint())
+        };
+        let title = if unit.is_empty() { "shades:" } else { &format!("{unit}:") };
+        let title = (title.to_owned(), style(Tone::Faint));
+        flow(std::iter::once(title).chain(LEVELS.iter().enumerate().map(item)), limit)
+    }
+}
+
+fn rows(map: &HeatMap) -> impl Iterator<Item = &HeatRow> {
+    map.groups.iter().flatten()
+}
+
+/// The value of a cell that has one, with its text.
+fn value(cell: &HeatCell) -> Option<(f64, &str)> {
+    match cell {
+        HeatCell::Value { value, text } if value.is_finite() => Some((*value, text)),
+        _ => None,
+    }
+}
+
+/// What a cell says, number or word.
+fn text(cell: &HeatCell) -> (&str, Tone) {
+    match cell {
+        HeatCell::Value { text, .. } => (text, Tone::Plain),
+        HeatCell::Absent(text) => (&text.text, text.tone),
+    }
+}
+
+/// How cells are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Numbers with glyphs.
+    Numbers,
+    /// Glyphs alone: so many in a cell, and each takes so many columns.
+    Glyphs { count: usize, width: usize },
+}
+
+/// The map with its caption above and its legend below.
+pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<Line> {
+    let mut lines = toned(&map.caption, Tone::Plain, limit);
+    let (look, parts) = fit(map, limit);
+    let drawing = Drawing { map, look, scale: Scale::of(map), words: words(map) };
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            lines.push(Line::default());
+        }
+        lines.extend(drawing.part(part, limit));
+    }
+    lines.extend(drawing.explanations(limit));
+    lines.extend(map.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
+    lines
+}
+
+/// How to draw the map in that width, and the columns of each part.
+fn fit(map: &HeatMap, limit: usize) -> (Look, Vec<Vec<Column>>) {
+    let numbers = Sizes::of(map, Look::Numbers).parts(limit);
+    if numbers.len() <= PARTS_MAX {
+        return (Look::Numbers, numbers);
+    }
+    // Column labels stand on end above the glyphs; some characters need two columns for that.
+    let characters = map.columns.iter().flat_map(|label| label.chars());
+    let width = characters.map(char_width).max().unwrap_or(0).max(1);
+    // Two glyphs side by side are about as wide as high.
+    let pairs = Look::Glyphs { count: 2, width };
+    let in_pairs = Sizes::of(map, pairs).parts(limit);
+    if in_pairs.len() == 1 {
+        return (pairs, in_pairs);
+    }
+    let look = Look::Glyphs { count: 1, width };
+    (look, Sizes::of(map, look).parts(limit))
+}
+
+/// All columns, as wide as they would be and as narrow as they can be.
+struct Sizes {
+    natural: Vec<Column>,
+    narrow: Vec<Column>,
+}
+
+impl Sizes {
+    fn of(map: &HeatMap, look: Look) -> Self {
+        let columns = |words| columns(map, look, words);
+        Sizes { natural: columns(width), narrow: columns(longest_word) }
+    }
+
+    fn parts(&self, limit: usize) -> Vec<Vec<Column>> {
+        GRID.parts(&self.natural, &self.narrow, limit)
+    }
+}
+
+/// The labels, and a column for each column of the map, with headers and words as wide as `words`
+/// says.
+fn columns(map: &HeatMap, look: Look, words: fn(&str) -> usize) -> Vec<Column> {
+    let labels = rows(map).map(|row| width(&row.label)).max().unwrap_or(0);
+    // A space keeps labels off the first cell.
+    let labels = labels.max(words(&map.row_title)) + 1;
+    let cell_width = |cell: &HeatCell| match value(cell) {
+        Some((_, text)) => width(text),
+        None => words(text(cell).0),
+    };
+    let column = |(index, header): (usize, &String)| {
+        let widest = || rows(map).filter_map(|row| row.cells.get(index)).map(cell_width).max();
+        let width = match look {
+            Look::Numbers => words(header).max(widest().unwrap_or(0)) + BESIDE,
+            Look::Glyphs { count, width } => count * width,
+        };
+        Column { index: index + 1, width, align: Align::Right }
+    };
+    std::iter::once(Column { index: 0, width: labels, align: Align::Left })
+        .chain(map.columns.iter().enumerate().map(column))
+        .collect()
+}
+
+/// The words of a map that have no room in a cell of glyphs, each once.
+fn words(map: &HeatMap) -> Vec<&str> {
+    let mut words = Vec::new();
+    for cell in rows(map).flat_map(|row| &row.cells).filter(|cell| value(cell).is_none()) {
+        let (word, _) = text(cell);
+        if !is_mark(word) && words.len() < LETTERS.len() && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// Whether a word has room in a cell of glyphs, and is not taken for a letter there.
+fn is_mark(word: &str) -> bool {
+    width(word) <= 1 && !word.contains(char::is_alphabetic)
+}
+
+/// The letter for the word at that place among the words.
+fn letter(place: Option<usize>) -> &'static str {
+    let last = LETTERS.len() - 1;
+    LETTERS[place.unwrap_or(last).min(last)]
+}
+
+/// A map about to be drawn.
+struct Drawing<'a> {
+    map: &'a HeatMap,
+    look: Look,
+    scale: Option<Scale<'a>>,
+    words: Vec<&'a str>,
+}
+
+/// A piece of a row, for one column of the grid.
+type Piece<'a> = (&'a str, Style);
+
+const NOTHING: Piece<'static> = ("", Style::new());
+
+impl Drawing<'_> {
+    fn part(&self, columns: &[Column], limit: usize) -> Vec<Line> {
+        let pieces: Vec<Column> = columns.iter().flat_map(|column| self.split(*column)).collect();
+        let mut lines = self.column_title(columns, limit);
+        let header = columns.iter().flat_map(|column| match column.index.checked_sub(1) {
+            None => vec![(self.map.row_title.as_str(), style(Tone::Strong)), NOTHING],
+            Some(index) => self.header(&self.map.columns[index]),
+        });
+        lines.extend(GRID.row(&pieces, header));
+        lines.push(GRID.rule(&pieces));
+        for (place, group) in self.map.groups.iter().filter(|group| !group.is_empty()).enumerate() {
+            if place > 0 {
+                lines.push(Line::default());
+            }
+            lines.extend(group.iter().flat_map(|row| {
+                let cells = columns.iter().flat_map(|column| match column.index.checked_sub(1) {
+                    None => vec![(row.label.as_str(), Style::new()), NOTHING],
+                    Some(index) => row.cells.get(index).map_or(vec![], |cell| self.cell(cell)),
+                });
+                GRID.row(&pieces, cells)
+            }));
+        }
+        lines
+    }
+
+    /// The columns of the grid for the pieces of a cell.
+    fn split(&self, column: Column) -> Vec<Column> {
+        let widths = match self.look {
+            _ if column.index == 0 => vec![column.width - 1, 1],
+            Look::Numbers => vec![1, column.width - BESIDE, 1],
+            Look::Glyphs { count, width } => vec![width; count],
+        };
+        widths.into_iter().map(|width| Column { width, ..column }).collect()
+    }
+
+    /// Above the columns if it has room there.
+    fn column_title(&self, columns: &[Column], limit: usize) -> Vec<Line> {
+        let title = &self.map.column_title;
+        let labels = columns.first().map_or(0, |labels| labels.width);
+        let indent = if labels + width(title) <= limit { labels } else { 0 };
+        let mut lines = Vec::new();
+        for row in wrap(title, limit - indent).iter().filter(|row| !row.is_empty()) {
+            let mut line = Line::default();
+            line.space(indent);
+            line.push(row, style(Tone::Faint));
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn header<'b>(&self, label: &'b str) -> Vec<Piece<'b>> {
+        let label = (label, style(Tone::Strong));
+        match self.look {
+            Look::Numbers => vec![NOTHING, label, NOTHING],
+            Look::Glyphs { count, .. } => {
+                std::iter::once(label).chain(vec![NOTHING; count - 1]).collect()
+            }
+        }
+    }
+
+    fn cell<'b>(&self, cell: &'b HeatCell) -> Vec<Piece<'b>> {
+        let (text, tone) = text(cell);
+        let level = value(cell).map(|(value, _)| self.scale.as_ref()?.level(value));
+        match (self.look, level) {
+            (Look::Numbers, Some(Some(level))) => {
+                vec![(" ", level.paint()), (text, level.paint()), level.hidden_glyph()]
+            }
+            (Look::Numbers, _) => vec![NOTHING, (text, style(tone)), NOTHING],
+            (Look::Glyphs { count, .. }, Some(Some(level))) => vec![level.lone_glyph(); count],
+            (Look::Glyphs { count, .. }, Some(None)) => vec![(UNSHADED, Style::new()); count],
+            (Look::Glyphs { count, .. }, None) => {
+                let place = self.words.iter().position(|word| *word == text);
+                let short = if is_mark(text) { text } else { letter(place) };
+                let rest = vec![NOTHING; count - 1];
+                std::iter::once((short, style(tone))).chain(rest).collect()
+            }
+        }
+    }
+
+    /// What shades and letters mean, and what was left out.
+    fn explanations(&self, limit: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(scale) = &self.scale {
+            lines.extend(scale.legend(&self.map.unit, limit));
+        }
+        if self.look == Look::Numbers {
+            return lines;
+        }
+        let words = self.words.iter().enumerate().map(|(place, word)| {
+            let word = if place == LETTERS.len() - 1 { "other reasons" } else { word };
+            (format!("{} {word}", letter(Some(place))), style(Tone::Faint))
+        });
+        lines.extend(flow(words, limit));
+        let sizes = Sizes::of(self.map, Look::Numbers);
+        let mut widths = WIDTHS;
+        let note = match widths.find(|width| sizes.parts(*width).len() <= PARTS_MAX) {
+            Some(width) => format!("`--width {width}` shows the numbers"),
+            None => "the numbers are in the record: `--format csv`".to_owned(),
+        };
+        lines.extend(toned(&note, Tone::Faint, limit));
+        lines
+    }
+}
+
+/// Short pieces one after another, in as many lines as they need.
+fn flow(pieces: impl Iterator<Item = (String, Style)>, limit: usize) -> Vec<Line> {
+    const GAP: usize = 2;
+    let mut lines: Vec<Line> = Vec::new();
+    let mut used = 0;
+    for (text, style) in pieces {
+        for row in wrap(&text, limit) {
+            let needed = used + GAP + width(&row);
+            match lines.last_mut() {
+                Some(line) if needed <= limit => {
+                    line.space(GAP);
+                    line.push(&row, style);
+                    used = needed;
+                }
+                _ => {
+                    lines.push(Line::new(&row, style));
+                    used = width(&row);
+                }
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The relative luminance of one of the 216 colours from 16 on, a cube with six steps an edge
+    /// (WCAG 2.2, "relative luminance").
+    fn luminance(colour: u8) -> f64 {
+        let index = usize::from(colour - 16);
+        let steps = [0.0, 95.0, 135.0, 175.0, 215.0, 255.0_f64];
+        [(0.2126, index / 36), (0.7152, index / 6 % 6), (0.0722, index % 6)]
+            .map(|(weight, step)| weight * ((steps[step] / 255.0 + 0.055) / 1.055).powf(2.4))
+            .iter()
+            .sum()
+    }
+
+    #[test]
+    fn numbers_are_readable_on_every_shade() {
+        for level in &LEVELS {
+            let (a, b) = (luminance(level.colour), luminance(level.ink));
+            let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+            // The least that WCAG 2.2 accepts for text.
+            assert!(contrast >= 4.5, "{}: {contrast:.1}", level.colour);
+        }
+    }
+
+    #[test]
+    fn shades_are_in_order_without_their_hue() {
+        let lights: Vec<f64> = LEVELS.iter().map(|level| luminance(level.colour)).collect();
+        assert!(lights.windows(2).all(|pair| pair[0] * 1.5 < pair[1]), "{lights:?}");
+    }
+}
