@@ -1,7 +1,353 @@
-//! Stub.
-use model::page::Page;
-use model::record::Record;
-/// Stub.
+//! What `cpudyno turbo` prints: the table of avx-turbo with more columns, the map of clocks, what was
+//! promised, and what stands in the way.
+
+use machine::pages::parts::{fact, value_text};
+use model::Known;
+use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, Text, Tone};
+use model::record::{Record, Series};
+
+use super::promise;
+use super::read::{Row, rows};
+use crate::rig::verdict::WORDS;
+use crate::sheet::parts;
+
+/// The page. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
-    crate::sheet::page(record, verbosity)
+    let mut blocks =
+        vec![title(record), header(record), Block::Paragraph(parts::trust(record)), table(record)];
+    blocks.extend(notes(record));
+    blocks.extend(map(record));
+    blocks.extend(promised(record));
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(parts::findings(record));
+    blocks.extend(parts::missing(record));
+    if verbosity > 0 {
+        blocks.extend(parts::how(record));
+        blocks.extend(parts::details(record));
+    }
+    Page { blocks }
+}
+
+fn title(record: &Record) -> Block {
+    let text = match &record.run.simulated {
+        Some(name) => format!("SIMULATED clocks: machine sim:{name}, nothing was measured"),
+        None => "Clocks under instruction streams".to_owned(),
+    };
+    Block::Title { text, subtitle: parts::subtitle(record) }
+}
+
+/// What a reader of such a table asks first.
+fn header(record: &Record) -> Block {
+    let known = |id: &str| {
+        let conditions = record.conditions.before.iter().chain(&record.machine.capabilities);
+        let fact = fact(record, id).or_else(|| conditions.into_iter().find(|f| f.id == id))?;
+        Some(match &fact.value {
+            Known::Yes(_) => value_text(&fact.value).text,
+            Known::No { unavailable } => format!("no: {}", unavailable.why),
+        })
+    };
+    let instrument = |id: &str| {
+        let instrument = record.instruments.iter().find(|instrument| instrument.id == id);
+        instrument.map(parts::instrument_in_brief)
+    };
+    let plan = &record.run.plan;
+    let lines = [
+        ("CPU", known("cpu.brand")),
+        ("Family/model/stepping", known("cpu.family_model_stepping")),
+        ("Instruction sets", known("cpu.isa")),
+        ("User", known("user")),
+        ("Registers (MSR)", known("msr")),
+        ("APERF/MPERF", instrument("aperf_mperf")),
+        ("Stamp clock", record.instruments.first().map(parts::instrument_in_brief)),
+        ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
+        ("Threads", plan.manner.clone()),
+        ("Other busy CPUs", known("busy.cpus")),
+    ];
+    let lines = lines.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    Block::Box(lines.map(|(label, text)| (label.to_owned(), Text::from(text))).collect())
+}
+
+/// One column of the table.
+struct Column {
+    title: &'static str,
+    align: Align,
+    /// Its text for a row.
+    cell: fn(&Record, &Row<'_>) -> Text,
+    /// Columns that a narrow page leaves out, the greatest number first.
+    optional: u8,
+}
+
+static COLUMNS: &[Column] = &[
+    Column { title: "Cores", align: Align::Left, cell: cores, optional: 0 },
+    Column { title: "ID", align: Align::Left, cell: |_, row| row.workload.into(), optional: 0 },
+    Column { title: "Description", align: Align::Left, cell: description, optional: 9 },
+    Column { title: "OVRLP", align: Align::Right, cell: overlap, optional: 5 },
+    Column { title: "Mops", align: Align::Right, cell: mops, optional: 0 },
+    Column { title: "A/M-ratio", align: Align::Right, cell: ratio, optional: 7 },
+    Column { title: "A/M-MHz", align: Align::Right, cell: unhalted_mhz, optional: 1 },
+    Column { title: "M/tsc-ratio", align: Align::Right, cell: unhalted, optional: 6 },
+    Column { title: "Avg-MHz", align: Align::Right, cell: average_mhz, optional: 2 },
+    Column { title: "Cycles/op", align: Align::Right, cell: cycles, optional: 0 },
+    Column { title: "MHz (chain)", align: Align::Right, cell: chain_mhz, optional: 0 },
+    Column { title: "chain - A/M", align: Align::Right, cell: disagreement, optional: 3 },
+];
+
+fn table(record: &Record) -> Block {
+    let rows = rows(record);
+    let shown: Vec<&Column> =
+        COLUMNS.iter().filter(|column| column.title != "chain - A/M" || counts(record)).collect();
+    let cells = |row: &Row<'_>| shown.iter().map(|column| (column.cell)(record, row)).collect();
+    let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
+    let mut optional: Vec<usize> = (0..shown.len()).filter(|i| shown[*i].optional > 0).collect();
+    optional.sort_by_key(|index| std::cmp::Reverse(shown[*index].optional));
+    Block::Ruled(Ruled {
+        caption: String::new(),
+        columns: shown.iter().map(|column| (column.title.to_owned(), column.align)).collect(),
+        parts: chunks.map(|part| part.iter().map(cells).collect()).collect(),
+        optional,
+        notes: Vec::new(),
+    })
+}
+
+/// What the marks of the table mean, where there are any.
+fn notes(record: &Record) -> Vec<Block> {
+    let mut notes = Vec::new();
+    let rows = rows(record);
+    if !counts(record)
+        && let Some(reason) = rows.iter().find_map(|row| row.reason("aperf_per_mperf"))
+    {
+        let remedy = reason.remedy.as_ref().map_or(String::new(), |remedy| format!(": {remedy}"));
+        notes.push(format!("A/M, M/tsc, Avg-MHz: {}{remedy}", reason.why));
+    }
+    let alone = |row: &&Row<'_>| {
+        row.median("clock").is_some()
+            && row.of("clock_in_loop").iter().all(|s| s.summary().is_none())
+    };
+    let mut streams: Vec<&str> = rows.iter().filter(alone).map(|row| row.workload).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    if !streams.is_empty() {
+        notes.push(format!(
+            "MHz (chain) of {} rests on the chain right after the payload alone: there is no room for \
+             a chain within their loops",
+            streams.join(", ")
+        ));
+    }
+    notes.into_iter().map(|note| Block::Paragraph(Text::toned(note, Tone::Faint))).collect()
+}
+
+/// Whether counters of core cycles were read.
+fn counts(record: &Record) -> bool {
+    record.series.iter().any(|s| s.quantity == "aperf_per_mperf" && s.summary().is_some())
+}
+
+fn cores(_: &Record, row: &Row<'_>) -> Text {
+    let kind = row.core_type().map_or(String::new(), |kind| format!(" {kind}"));
+    format!("{}{kind}", row.active.len()).into()
+}
+
+fn description(record: &Record, row: &Row<'_>) -> Text {
+    record.run.plan.workload(row.workload).map_or("", |planned| planned.title.as_str()).into()
+}
+
+/// Above so many threads a cell shows the least, the middle and the greatest.
+const THREADS_MAX: usize = 8;
+
+/// The medians of all threads; the word for its absence where one has none.
+fn across(row: &Row<'_>, quantity: &str, text: impl Fn(f64) -> String) -> Text {
+    let series = row.of(quantity);
+    let medians: Option<Vec<f64>> =
+        series.iter().map(|series| series.summary().map(|summary| summary.median)).collect();
+    match medians {
+        Some(medians) if !medians.is_empty() => listed(medians, text).into(),
+        _ => absence(row, quantity),
+    }
+}
+
+fn listed(mut values: Vec<f64>, text: impl Fn(f64) -> String) -> String {
+    if values.len() <= THREADS_MAX {
+        return values.into_iter().map(text).collect::<Vec<_>>().join(", ");
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let shown = [values[0], values[values.len() / 2], values[values.len() - 1]];
+    shown.map(text).join(" / ")
+}
+
+/// The first word of the reason, where it is one of those that stand in cells; else a dash, whose
+/// reason is below the table.
+fn absence(row: &Row<'_>, quantity: &str) -> Text {
+    let why = row.reason(quantity).map_or("", |reason| reason.why.as_str());
+    let word = WORDS.iter().find(|word| why.starts_with(**word));
+    Text::toned(word.copied().unwrap_or("-"), Tone::Warning)
+}
+
+fn overlap(_: &Record, row: &Row<'_>) -> Text {
+    row.median("overlap").map_or_else(|| absence(row, "overlap"), |x| format!("{x:.3}").into())
+}
+
+fn mops(_: &Record, row: &Row<'_>) -> Text {
+    across(row, "time_per_op", |seconds| format!("{:.0}", 1e-6 / seconds))
+}
+
+fn ratio(_: &Record, row: &Row<'_>) -> Text {
+    across(row, "aperf_per_mperf", |ratio| format!("{ratio:.2}"))
+}
+
+/// The rate of MPERF while a core is not halted, in hertz, as calibrated.
+fn mperf_hertz(record: &Record) -> Option<f64> {
+    let instrument = record.instruments.iter().find(|i| i.id == "aperf_mperf")?;
+    match &instrument.state {
+        model::record::InstrumentState::Used { rate: Some(rate), .. } => Some(rate.hertz.0),
+        _ => None,
+    }
+}
+
+fn unhalted_mhz(record: &Record, row: &Row<'_>) -> Text {
+    let Some(hertz) = mperf_hertz(record) else { return absence(row, "aperf_per_mperf") };
+    across(row, "aperf_per_mperf", |ratio| format!("{:.0}", ratio * hertz / 1e6))
+}
+
+fn unhalted(record: &Record, row: &Row<'_>) -> Text {
+    let Some(hertz) = mperf_hertz(record) else { return absence(row, "mperf_rate") };
+    across(row, "mperf_rate", |rate| format!("{:.2}", rate / hertz))
+}
+
+fn average_mhz(_: &Record, row: &Row<'_>) -> Text {
+    let [ratios, rates] = ["aperf_per_mperf", "mperf_rate"].map(|quantity| row.of(quantity));
+    let average = |(ratio, rate): (&&Series, &&Series)| {
+        Some(ratio.summary()?.median * rate.summary()?.median)
+    };
+    let hertz: Option<Vec<f64>> = ratios.iter().zip(&rates).map(average).collect();
+    match hertz {
+        Some(hertz) if !hertz.is_empty() => listed(hertz, |hz| format!("{:.0}", hz / 1e6)).into(),
+        _ => absence(row, "mperf_rate"),
+    }
+}
+
+fn cycles(_: &Record, row: &Row<'_>) -> Text {
+    across(row, "cycles_per_op", |cycles| format!("{cycles:.3}"))
+}
+
+/// The range that nine looks in ten fell into, of each thread; above eight threads, of all.
+fn chain_mhz(_: &Record, row: &Row<'_>) -> Text {
+    let series = row.of("clock");
+    let ranges: Option<Vec<(f64, f64)>> =
+        series.iter().map(|series| series.summary().map(|s| (s.p5, s.p95))).collect();
+    let text = |(low, high): &(f64, f64)| format!("{:.0}-{:.0}", low / 1e6, high / 1e6);
+    match ranges {
+        Some(ranges) if ranges.len() > THREADS_MAX => {
+            let low = ranges.iter().map(|range| range.0).fold(f64::INFINITY, f64::min);
+            let high = ranges.iter().map(|range| range.1).fold(0.0, f64::max);
+            text(&(low, high)).into()
+        }
+        Some(ranges) if !ranges.is_empty() => {
+            ranges.iter().map(text).collect::<Vec<_>>().join(", ").into()
+        }
+        _ => absence(row, "clock"),
+    }
+}
+
+/// How far the chain's clock is from the one of APERF/MPERF.
+fn disagreement(record: &Record, row: &Row<'_>) -> Text {
+    let off = || {
+        let counted = row.median("aperf_per_mperf")? * mperf_hertz(record)?;
+        Some((row.median("clock")? / counted - 1.0) * 100.0)
+    };
+    off().map_or_else(|| absence(row, "clock"), |off| format!("{off:+.2} %").into())
+}
+
+/// Streams by numbers of active cores, in MHz.
+fn map(record: &Record) -> Option<Block> {
+    let rows = rows(record);
+    let mut columns: Vec<(Option<&str>, usize)> =
+        rows.iter().map(|row| (row.core_type(), row.active.len())).collect();
+    columns.dedup();
+    let mut workloads: Vec<&str> = Vec::new();
+    for row in &rows {
+        if !workloads.contains(&row.workload) {
+            workloads.push(row.workload);
+        }
+    }
+    if columns.len() < 2 || workloads.len() < 2 {
+        return None;
+    }
+    let cell = |workload: &str, column: &(Option<&str>, usize)| {
+        let mut of_workload = rows.iter().filter(|row| row.workload == workload);
+        let found = of_workload.find(|row| (row.core_type(), row.active.len()) == *column);
+        match found.map(|row| (row, row.median("clock"))) {
+            Some((_, Some(hertz))) => {
+                let mhz = hertz / 1e6;
+                HeatCell::Value { value: mhz, text: format!("{mhz:.0}") }
+            }
+            Some((row, None)) => HeatCell::Absent(absence(row, "clock")),
+            None => HeatCell::Absent(Text::toned("-", Tone::Faint)),
+        }
+    };
+    let label = |(kind, n): &(Option<&str>, usize)| match kind {
+        Some(kind) => format!("{n} {kind}"),
+        None => n.to_string(),
+    };
+    let line = |workload: &&str| HeatRow {
+        label: (*workload).to_owned(),
+        cells: columns.iter().map(|column| cell(workload, column)).collect(),
+    };
+    Some(Block::HeatMap(HeatMap {
+        caption: "median clock by the chain, MHz (higher is better)".to_owned(),
+        unit: "MHz".to_owned(),
+        row_title: "stream".to_owned(),
+        column_title: "active cores".to_owned(),
+        columns: columns.iter().map(label).collect(),
+        groups: vec![workloads.iter().map(line).collect()],
+        notes: Vec::new(),
+    }))
+}
+
+/// The clocks that the machine promises beside the greatest that was measured.
+fn promised(record: &Record) -> Option<Block> {
+    let rows = rows(record);
+    let mhz = |hertz: Option<f64>| match hertz {
+        Some(hertz) => Text::from(format!("{:.0}", hertz / 1e6)),
+        None => Text::toned("-", Tone::Faint),
+    };
+    let allowed = promise::allowed_hertz(record);
+    let line = |part: &[Row<'_>]| {
+        let first = part.first()?;
+        let best = part.iter().filter_map(|row| Some((row.median("clock")?, row.workload)));
+        let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
+        let turbo = promise::turbo_hertz(record, first.active);
+        let least = turbo.into_iter().chain(allowed).reduce(f64::min);
+        let share = best.zip(least).map(|((hertz, _), promised)| hertz / promised);
+        Some(vec![
+            cores(record, first),
+            mhz(turbo),
+            mhz(allowed),
+            mhz(best.map(|best| best.0)),
+            best.map_or("-", |best| best.1).into(),
+            share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0).into()),
+        ])
+    };
+    let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
+    let lines: Vec<Vec<Text>> = chunks.filter_map(line).collect();
+    let limits = &record.machine.turbo_limits;
+    if limits.is_empty() && allowed.is_none() {
+        return None;
+    }
+    let mut notes: Vec<String> =
+        limits.iter().map(|limit| format!("turbo limit: {}", limit.source)).collect();
+    notes.dedup();
+    Some(Block::Table(Table {
+        caption: "promised and measured clock, MHz".to_owned(),
+        columns: [
+            ("cores", Align::Left),
+            ("turbo limit", Align::Right),
+            ("kernel allows", Align::Right),
+            ("fastest stream", Align::Right),
+            ("which", Align::Left),
+            ("of promised", Align::Right),
+        ]
+        .map(|(name, align)| (name.to_owned(), align))
+        .to_vec(),
+        rows: lines,
+        notes,
+    }))
 }
