@@ -284,6 +284,15 @@ impl Entry {
         }
     }
 
+    /// Whether the CPU was taken away more often than an idle machine does it.
+    fn preempted(&self) -> bool {
+        const SWITCHES_PER_BLOCK: u64 = 2;
+        const LOST_MAX: f64 = 0.05;
+        let blocks = self.evidence.len().max(1) as u64;
+        self.disturbance.involuntary_switches > SWITCHES_PER_BLOCK * blocks
+            || self.disturbance.lost_share.is_some_and(|lost| lost > LOST_MAX)
+    }
+
     /// Why a clock that was measured is not believed.
     fn refuted(&self, index: usize, key: &Key) -> Option<Unavailable> {
         let quantity = &self.quantities[index];
@@ -296,7 +305,7 @@ impl Entry {
         let dense = median(|evidence| evidence.dense)?;
         let half = median(|evidence| evidence.half)?;
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
-        verdict::refutes(Evidence { dense, half }, what)
+        verdict::refutes(Evidence { dense, half }, self.preempted(), what)
     }
 
     fn reason(&self, index: usize, key: &Key, absent: Option<&Unavailable>) -> Unavailable {

@@ -29,33 +29,38 @@ pub fn contended(shared: bool, what: String) -> Unavailable {
 }
 
 /// What speaks against a clock that was read right after the payload: the clock within its loop.
-pub fn refutes(evidence: Evidence, what: String) -> Option<Unavailable> {
+/// `preempted` says whether the CPU was often taken away meanwhile, which slows both by chance.
+pub fn refutes(evidence: Evidence, preempted: bool, what: String) -> Option<Unavailable> {
     let Evidence { dense, half } = evidence;
     let apart = |ratio: f64| (ratio - 1.0).abs() > AGREEMENT;
     if !apart(dense) && !apart(half) && !apart(dense / half) {
         return None;
     }
     let off = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
-    let (why, remedy) = if apart(dense / half) {
+    let [dense_off, half_off] = [off(dense), off(half)];
+    let (why, remedy) = if preempted {
         let why = format!(
-            "contended: a clock chain within the payload's loop is {} off the one after it with the \
-             payload dense, and {} with it half as dense: payload and chain are in each other's way",
-            off(dense),
-            off(half)
+            "contended: the CPU was taken away again and again, and a clock chain within the payload's \
+             loop reads {dense_off} of the one right after it"
+        );
+        (why, "stop other work, or measure other CPUs: --cpus LIST")
+    } else if apart(dense / half) {
+        let why = format!(
+            "contended: a clock chain within the payload's loop reads {dense_off} of the one right \
+             after it with the payload dense, and {half_off} with it half as dense: payload and chain \
+             are in each other's way"
         );
         (why, "its cycles per op stand; read the clock by APERF/MPERF, which needs root")
     } else if dense < 1.0 {
         let why = format!(
-            "throttled: while the payload executes, a clock chain within its loop reads {} of the one \
-             right after it, at two densities",
-            off(dense)
+            "throttled: while the payload executes, a clock chain within its loop reads {dense_off} of \
+             the one right after it, at two densities"
         );
-        (why, "`cpudyno doctor` says what is known of limits; look for heat and power limits")
+        (why, "look for limits of heat and power, and run again")
     } else {
         let why = format!(
-            "contended: a clock chain within the payload's loop reads {} of the one right after it: \
-             something else used the core then",
-            off(dense)
+            "contended: a clock chain within the payload's loop reads {dense_off} of the one right \
+             after it: something else used the core then"
         );
         (why, "run again when the machine, or its SMT sibling, is idle")
     };
@@ -67,7 +72,7 @@ mod tests {
     use super::*;
 
     fn word(dense: f64, half: f64) -> Option<String> {
-        let reason = refutes(Evidence { dense, half }, "clock".to_owned())?;
+        let reason = refutes(Evidence { dense, half }, false, "clock".to_owned())?;
         Some(reason.why.split(':').next().unwrap_or_default().to_owned())
     }
 
@@ -88,5 +93,7 @@ mod tests {
     fn slow_only_while_the_payload_executes_is_throttled() {
         assert_eq!(word(0.97, 0.972).as_deref(), Some("throttled"));
         assert_eq!(word(1.03, 1.03).as_deref(), Some("contended"));
+        let preempted = refutes(Evidence { dense: 0.97, half: 0.972 }, true, String::new()).unwrap();
+        assert!(preempted.why.starts_with("contended"), "{}", preempted.why);
     }
 }

@@ -1,7 +1,8 @@
 //! Tables that scripts read: columns between ` | `, one row to a line, a header above each table.
 //!
 //! What is too wide loses its optional columns, and a note names them; only then is it cut, with the
-//! first two columns again. No cell is shortened, and none has a `|` of its own.
+//! first two columns again. No cell is shortened, and none has a `|` of its own. A row takes more
+//! lines only where the page is too narrow for one column beside the first two.
 
 use anstyle::Style;
 use model::page::{Align, Ruled, Text, Tone};
@@ -18,7 +19,7 @@ const GRID: Grid = Grid { between: " | ", labels: 2 };
 pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<Line> {
     let all = columns(ruled);
     let (shown, left_out) = choose(all.clone(), &ruled.optional, limit);
-    let slices = if GRID.total(&shown) <= limit { vec![shown] } else { GRID.cut(&shown, limit) };
+    let slices = if GRID.total(&shown) <= limit { vec![shown] } else { cut(&shown, limit) };
 
     let mut lines = toned(&ruled.caption, Tone::Plain, limit);
     let tables = ruled.parts.iter().flat_map(|rows| slices.iter().map(move |slice| (rows, slice)));
@@ -64,6 +65,14 @@ fn choose(mut shown: Vec<Column>, optional: &[usize], limit: usize) -> (Vec<Colu
         left_out.extend(shown.extract_if(.., |column| column.index == *place));
     }
     (shown, left_out)
+}
+
+/// Rows stay one line each as long as the widest column fits beside the labels.
+fn cut(columns: &[Column], limit: usize) -> Vec<Vec<Column>> {
+    let (_, others) = GRID.split(columns);
+    let widest = others.iter().map(|column| column.width).max().unwrap_or(0);
+    let beside = widest + width(GRID.between);
+    GRID.cut(columns, limit, limit.saturating_sub(beside).max(limit / 2))
 }
 
 fn table(ruled: &Ruled, columns: &[Column], rows: &[Vec<Text>]) -> Vec<Line> {
