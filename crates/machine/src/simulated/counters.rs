@@ -28,10 +28,11 @@ impl Model {
         if self.has(Fault::NoMsr) {
             return Err(super::registers::no_driver(what));
         }
-        let Some(registers) = self.registers.filter(|registers| registers.aperf_mperf) else {
+        let registers = self.registers.ok_or_else(|| super::registers::none(what))?;
+        if !registers.aperf_mperf {
             let why = "this simulated machine has no APERF and MPERF";
             return Err(Unavailable::new(Obstacle::Hardware, what, why));
-        };
+        }
         let of_counters =
             [Fault::AperfStuck, Fault::AperfWraps, Fault::AperfBackwards, Fault::AperfEio];
         Ok(SimulatedCounters {

@@ -21,8 +21,7 @@ impl Msr for SimulatedMsr {
             return Err(no_driver(&what));
         }
         let Some(registers) = self.0.registers.filter(|_| self.0.online().contains(cpu)) else {
-            let why = "this simulated machine has no registers that can be read";
-            return Err(Unavailable::new(Obstacle::Hardware, what, why));
+            return Err(none(&what));
         };
         value(&self.0, registers, register).ok_or_else(|| {
             let why = format!("this simulated machine has no register {register:#x}");
@@ -35,6 +34,12 @@ impl Msr for SimulatedMsr {
 pub(super) fn no_driver(what: &str) -> Unavailable {
     let why = "there is no `/dev/cpu/*/msr`: the driver is not loaded";
     Unavailable::new(Obstacle::Permission, what, why).with_remedy("`sudo modprobe msr`")
+}
+
+/// What is said where the description has no registers.
+pub(super) fn none(what: &str) -> Unavailable {
+    let why = "this simulated machine has no registers that can be read";
+    Unavailable::new(Obstacle::Hardware, what, why)
 }
 
 fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {

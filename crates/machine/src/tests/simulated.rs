@@ -133,8 +133,11 @@ fn cycle_counters_are_there_where_the_description_says_so() {
     assert_eq!(counters.source(), "simulated MSR 0xe8 over 0xe7");
     assert!(counters.read(CpuId(0)).unwrap_err().why.contains("simulated executor"));
     let reason = |name: &str| CycleCounters::find(&Machine::named(name).unwrap()).unwrap_err();
-    assert!(reason("sim:1c").why.contains("has no APERF and MPERF"));
+    assert!(reason("sim:1c").why.contains("has no registers that can be read"));
     assert!(reason("sim:vm-2c").remedy.unwrap().contains("modprobe"));
+    let mut without = Model::named("2s-56c").unwrap();
+    without.registers.as_mut().unwrap().aperf_mperf = false;
+    assert!(without.cycle_counters().unwrap_err().why.contains("has no APERF and MPERF"));
 }
 
 #[test]
