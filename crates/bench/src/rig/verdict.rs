@@ -93,7 +93,8 @@ mod tests {
     fn slow_only_while_the_payload_executes_is_throttled() {
         assert_eq!(word(0.97, 0.972).as_deref(), Some("throttled"));
         assert_eq!(word(1.03, 1.03).as_deref(), Some("contended"));
-        let preempted = refutes(Evidence { dense: 0.97, half: 0.972 }, true, String::new()).unwrap();
+        let preempted =
+            refutes(Evidence { dense: 0.97, half: 0.972 }, true, String::new()).unwrap();
         assert!(preempted.why.starts_with("contended"), "{}", preempted.why);
     }
 }
