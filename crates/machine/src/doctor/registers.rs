@@ -33,7 +33,8 @@ fn module(survey: &Survey<'_>) -> Reading<String> {
 
 /// # Source
 /// Intel SDM volume 2A, CPUID 6 ECX\[0\]: the pair is there; volume 4, table 2-2: IA32_APERF is
-/// E8h.
+/// E8h. AMD64 APM volume 3, RDPRU: CPUID 8000_0008h EBX\[4\], and EDX\[31:16\] is the highest
+/// register.
 fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
     const APERF: u32 = 0xe8;
     if survey.cpuid.leaf(6, 0).is_some_and(|leaf| leaf.ecx & 1 == 0) {
@@ -45,7 +46,14 @@ fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
             Unavailable::new(Obstacle::Hardware, "", why)
         });
     }
-    survey.permits.ask(Question::MsrDevice)?;
-    survey.msr.read(first_cpu(survey)?, APERF)?;
-    Ok("both can be read".into())
+    let by_register = || {
+        survey.permits.ask(Question::MsrDevice)?;
+        survey.msr.read(first_cpu(survey)?, APERF)?;
+        Ok("both can be read".into())
+    };
+    let rdpru = survey.cpuid.leaf(0x8000_0008, 0);
+    let rdpru = rdpru.is_some_and(|leaf| leaf.ebx >> 4 & 1 == 1 && leaf.edx >> 16 >= 1);
+    by_register().or_else(|reason| {
+        if rdpru { Ok("both can be read, by the instruction RDPRU".into()) } else { Err(reason) }
+    })
 }

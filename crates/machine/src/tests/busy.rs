@@ -186,7 +186,9 @@ fn a_process_that_spins_is_found_and_named() {
 
 proptest! {
     #[test]
-    fn whatever_the_files_hold_nothing_breaks(text in "(cpu[0-9]{0,3}|[ -~\\n()]| [0-9]{1,20}){0,60}") {
+    fn whatever_the_files_hold_nothing_breaks(
+        text in "(cpu[0-9]{0,3}|[ -~\\n()]| [0-9]{1,20}){0,60}",
+    ) {
         let mut files = Files::default();
         files.put("/proc/stat", &text);
         files.put("/proc/self/stat", &text);

@@ -209,6 +209,18 @@ fn other_architectures_say_what_their_kernels_say() {
     assert_eq!(mainframe("cpu.brand"), "machine type 2964");
 }
 
+#[test]
+fn rdpru_is_a_way_to_the_counters_of_cycles() {
+    let doctor = |ebx: u32, edx: u32| {
+        let mut leaves = leaves(None);
+        leaves.of.insert((0, 0x8000_0008, 0), [0, ebx, 0, edx]);
+        said(&crate::doctor::capabilities(&machine_with(leaves, None)), "aperf_mperf")
+    };
+    assert_eq!(doctor(1 << 4, 1 << 16), "both can be read, by the instruction RDPRU");
+    assert_eq!(doctor(1 << 4, 0), "unavailable");
+    assert_eq!(doctor(0, 1 << 16), "unavailable");
+}
+
 proptest! {
     /// Whatever CPUID says, each row has an answer or a reason.
     #[test]

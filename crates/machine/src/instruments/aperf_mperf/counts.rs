@@ -10,10 +10,10 @@ use crate::ports::Reading;
 /// Both counters at one moment. Their values mean nothing by themselves.
 ///
 /// # Source
-/// Intel SDM volume 3B, "Hardware Feedback Interface" of power management: IA32_MPERF counts at a
-/// fixed rate, IA32_APERF with the core clock, both only while the CPU is not halted; only the
-/// ratio of their differences is architectural. Both have 64 bits, as in AMD64 APM volume 2,
-/// "Determining Processor Effective Frequency".
+/// Intel SDM volume 3B, "P-State Hardware Coordination": IA32_MPERF counts at a fixed rate,
+/// IA32_APERF with the core clock, both only while the CPU is not halted; only the ratio of their
+/// differences is architectural. Both have 64 bits, as in AMD64 APM volume 2, "Determining
+/// Processor Effective Frequency".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// APERF.

@@ -83,8 +83,8 @@ fn own_rate(measured: f64, tsc: f64) -> Finding {
         severity: Severity::Note,
         about: "aperf_mperf".into(),
         text: format!(
-            "MPERF counts at {:.1} MHz, the TSC at {:.1} MHz ({:+.1} %): core clocks by APERF/MPERF \
-             were computed with MPERF's own rate",
+            "MPERF counts at {:.1} MHz, the TSC at {:.1} MHz ({:+.1} %): core clocks by \
+             APERF/MPERF were computed with MPERF's own rate",
             measured / 1e6,
             tsc / 1e6,
             (measured / tsc - 1.0) * 100.0
