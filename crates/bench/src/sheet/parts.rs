@@ -11,14 +11,15 @@ use crate::run::findings::lost_share;
 /// By which version, when, how long and how much of what was planned.
 pub(crate) fn subtitle(record: &Record) -> String {
     let run = &record.run;
+    // Without a budget the time is what was planned, to a tenth.
+    let given = (run.plan.budget_seconds * 10.0).round() / 10.0;
     let ended = run.interrupted.as_ref().map_or(String::new(), |why| format!(", {why}"));
     format!(
-        "{} {}, {}, {:.1} s of {} s, {} of {} sweeps{ended}",
+        "{} {}, {}, {:.1} s of {given} s, {} of {} sweeps{ended}",
         record.tool.name,
         record.tool.version,
         run.started,
         run.seconds,
-        run.plan.budget_seconds,
         run.plan.blocks_done,
         run.plan.blocks_planned,
     )

@@ -13,8 +13,12 @@ use crate::sheet::parts;
 
 /// The page. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
-    let mut blocks =
-        vec![title(record), header(record), Block::Paragraph(parts::trust(record)), table(record)];
+    let mut blocks = vec![
+        title(record),
+        header(record),
+        Block::Paragraph(parts::trust(record)),
+        table(record, verbosity),
+    ];
     blocks.extend(notes(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
@@ -56,15 +60,24 @@ fn header(record: &Record) -> Block {
         ("Family/model/stepping", known("cpu.family_model_stepping")),
         ("Instruction sets", known("cpu.isa")),
         ("User", known("user")),
-        ("Registers (MSR)", known("msr")),
-        ("APERF/MPERF", instrument("aperf_mperf")),
+        ("Counters (MSR)", instrument("aperf_mperf")),
         ("Stamp clock", record.instruments.first().map(parts::instrument_in_brief)),
         ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
-        ("Threads", plan.manner.clone()),
+        (
+            "Threads",
+            Some(plan.manner.clone().unwrap_or_else(|| "pinned, starting together".into())),
+        ),
         ("Other busy CPUs", known("busy.cpus")),
     ];
     let lines = lines.into_iter().filter_map(|(label, text)| Some((label, text?)));
     Block::Box(lines.map(|(label, text)| (label.to_owned(), Text::from(text))).collect())
+}
+
+/// What cells are made from.
+struct Shown<'a> {
+    record: &'a Record,
+    /// Up to so many threads a cell lists all of them.
+    threads_max: usize,
 }
 
 /// One column of the table.
@@ -72,7 +85,7 @@ struct Column {
     title: &'static str,
     align: Align,
     /// Its text for a row.
-    cell: fn(&Record, &Row<'_>) -> Text,
+    cell: fn(&Shown<'_>, &Row<'_>) -> Text,
     /// Columns that a narrow page leaves out, the greatest number first.
     optional: u8,
 }
@@ -92,11 +105,12 @@ static COLUMNS: &[Column] = &[
     Column { title: "chain - A/M", align: Align::Right, cell: disagreement, optional: 3 },
 ];
 
-fn table(record: &Record) -> Block {
+fn table(record: &Record, verbosity: u8) -> Block {
+    let from = Shown { record, threads_max: if verbosity > 0 { 8 } else { 2 } };
     let rows = rows(record);
     let shown: Vec<&Column> =
         COLUMNS.iter().filter(|column| column.title != "chain - A/M" || counts(record)).collect();
-    let cells = |row: &Row<'_>| shown.iter().map(|column| (column.cell)(record, row)).collect();
+    let cells = |row: &Row<'_>| shown.iter().map(|column| (column.cell)(&from, row)).collect();
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
     let mut optional: Vec<usize> = (0..shown.len()).filter(|i| shown[*i].optional > 0).collect();
     optional.sort_by_key(|index| std::cmp::Reverse(shown[*index].optional));
@@ -141,36 +155,39 @@ fn counts(record: &Record) -> bool {
     record.series.iter().any(|s| s.quantity == "aperf_per_mperf" && s.summary().is_some())
 }
 
-fn cores(_: &Record, row: &Row<'_>) -> Text {
+fn cores(_: &Shown<'_>, row: &Row<'_>) -> Text {
+    cores_of(row).into()
+}
+
+/// How many cores, and of which type where there are several.
+fn cores_of(row: &Row<'_>) -> String {
     let kind = row.core_type().map_or(String::new(), |kind| format!(" {kind}"));
-    format!("{}{kind}", row.active.len()).into()
+    format!("{}{kind}", row.active.len())
 }
 
-fn description(record: &Record, row: &Row<'_>) -> Text {
-    record.run.plan.workload(row.workload).map_or("", |planned| planned.title.as_str()).into()
+fn description(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    from.record.run.plan.workload(row.workload).map_or("", |planned| planned.title.as_str()).into()
 }
-
-/// Above so many threads a cell shows the least, the middle and the greatest.
-const THREADS_MAX: usize = 8;
 
 /// The medians of all threads; the word for its absence where one has none.
-fn across(row: &Row<'_>, quantity: &str, text: impl Fn(f64) -> String) -> Text {
+fn across(from: &Shown<'_>, row: &Row<'_>, quantity: &str, text: impl Fn(f64) -> String) -> Text {
     let series = row.of(quantity);
     let medians: Option<Vec<f64>> =
         series.iter().map(|series| series.summary().map(|summary| summary.median)).collect();
     match medians {
-        Some(medians) if !medians.is_empty() => listed(medians, text).into(),
+        Some(medians) if !medians.is_empty() => listed(from, medians, text).into(),
         _ => absence(row, quantity),
     }
 }
 
-fn listed(mut values: Vec<f64>, text: impl Fn(f64) -> String) -> String {
-    if values.len() <= THREADS_MAX {
+/// Each value of a few; of many the least, the middle and the greatest, or what all of them are.
+fn listed(from: &Shown<'_>, mut values: Vec<f64>, text: impl Fn(f64) -> String) -> String {
+    if values.len() <= from.threads_max {
         return values.into_iter().map(text).collect::<Vec<_>>().join(", ");
     }
     values.sort_unstable_by(f64::total_cmp);
-    let shown = [values[0], values[values.len() / 2], values[values.len() - 1]];
-    shown.map(text).join(" / ")
+    let shown = [values[0], values[values.len() / 2], values[values.len() - 1]].map(text);
+    if shown[0] == shown[2] { shown[0].clone() } else { shown.join(" / ") }
 }
 
 /// The first word of the reason, where it is one of those that stand in cells; else a dash, whose
@@ -181,16 +198,16 @@ fn absence(row: &Row<'_>, quantity: &str) -> Text {
     Text::toned(word.copied().unwrap_or("-"), Tone::Warning)
 }
 
-fn overlap(_: &Record, row: &Row<'_>) -> Text {
+fn overlap(_: &Shown<'_>, row: &Row<'_>) -> Text {
     row.median("overlap").map_or_else(|| absence(row, "overlap"), |x| format!("{x:.3}").into())
 }
 
-fn mops(_: &Record, row: &Row<'_>) -> Text {
-    across(row, "time_per_op", |seconds| format!("{:.0}", 1e-6 / seconds))
+fn mops(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    across(from, row, "time_per_op", |seconds| format!("{:.0}", 1e-6 / seconds))
 }
 
-fn ratio(_: &Record, row: &Row<'_>) -> Text {
-    across(row, "aperf_per_mperf", |ratio| format!("{ratio:.2}"))
+fn ratio(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    across(from, row, "aperf_per_mperf", |ratio| format!("{ratio:.2}"))
 }
 
 /// The rate of MPERF while a core is not halted, in hertz, as calibrated.
@@ -202,40 +219,42 @@ fn mperf_hertz(record: &Record) -> Option<f64> {
     }
 }
 
-fn unhalted_mhz(record: &Record, row: &Row<'_>) -> Text {
-    let Some(hertz) = mperf_hertz(record) else { return absence(row, "aperf_per_mperf") };
-    across(row, "aperf_per_mperf", |ratio| format!("{:.0}", ratio * hertz / 1e6))
+fn unhalted_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    let Some(hertz) = mperf_hertz(from.record) else { return absence(row, "aperf_per_mperf") };
+    across(from, row, "aperf_per_mperf", |ratio| format!("{:.0}", ratio * hertz / 1e6))
 }
 
-fn unhalted(record: &Record, row: &Row<'_>) -> Text {
-    let Some(hertz) = mperf_hertz(record) else { return absence(row, "mperf_rate") };
-    across(row, "mperf_rate", |rate| format!("{:.2}", rate / hertz))
+fn unhalted(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    let Some(hertz) = mperf_hertz(from.record) else { return absence(row, "mperf_rate") };
+    across(from, row, "mperf_rate", |rate| format!("{:.2}", rate / hertz))
 }
 
-fn average_mhz(_: &Record, row: &Row<'_>) -> Text {
+fn average_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
     let [ratios, rates] = ["aperf_per_mperf", "mperf_rate"].map(|quantity| row.of(quantity));
     let average = |(ratio, rate): (&&Series, &&Series)| {
         Some(ratio.summary()?.median * rate.summary()?.median)
     };
     let hertz: Option<Vec<f64>> = ratios.iter().zip(&rates).map(average).collect();
     match hertz {
-        Some(hertz) if !hertz.is_empty() => listed(hertz, |hz| format!("{:.0}", hz / 1e6)).into(),
+        Some(hertz) if !hertz.is_empty() => {
+            listed(from, hertz, |hz| format!("{:.0}", hz / 1e6)).into()
+        }
         _ => absence(row, "mperf_rate"),
     }
 }
 
-fn cycles(_: &Record, row: &Row<'_>) -> Text {
-    across(row, "cycles_per_op", |cycles| format!("{cycles:.3}"))
+fn cycles(from: &Shown<'_>, row: &Row<'_>) -> Text {
+    across(from, row, "cycles_per_op", |cycles| format!("{cycles:.3}"))
 }
 
-/// The range that nine looks in ten fell into, of each thread; above eight threads, of all.
-fn chain_mhz(_: &Record, row: &Row<'_>) -> Text {
+/// The range that nine looks in ten fell into, of each thread, or of all.
+fn chain_mhz(from: &Shown<'_>, row: &Row<'_>) -> Text {
     let series = row.of("clock");
     let ranges: Option<Vec<(f64, f64)>> =
         series.iter().map(|series| series.summary().map(|s| (s.p5, s.p95))).collect();
     let text = |(low, high): &(f64, f64)| format!("{:.0}-{:.0}", low / 1e6, high / 1e6);
     match ranges {
-        Some(ranges) if ranges.len() > THREADS_MAX => {
+        Some(ranges) if ranges.len() > from.threads_max => {
             let low = ranges.iter().map(|range| range.0).fold(f64::INFINITY, f64::min);
             let high = ranges.iter().map(|range| range.1).fold(0.0, f64::max);
             text(&(low, high)).into()
@@ -248,9 +267,9 @@ fn chain_mhz(_: &Record, row: &Row<'_>) -> Text {
 }
 
 /// How far the chain's clock is from the one of APERF/MPERF.
-fn disagreement(record: &Record, row: &Row<'_>) -> Text {
+fn disagreement(from: &Shown<'_>, row: &Row<'_>) -> Text {
     let off = || {
-        let counted = row.median("aperf_per_mperf")? * mperf_hertz(record)?;
+        let counted = row.median("aperf_per_mperf")? * mperf_hertz(from.record)?;
         Some((row.median("clock")? / counted - 1.0) * 100.0)
     };
     off().map_or_else(|| absence(row, "clock"), |off| format!("{off:+.2} %").into())
@@ -318,7 +337,7 @@ fn promised(record: &Record) -> Option<Block> {
         let least = turbo.into_iter().chain(allowed).reduce(f64::min);
         let share = best.zip(least).map(|((hertz, _), promised)| hertz / promised);
         Some(vec![
-            cores(record, first),
+            cores_of(first).into(),
             mhz(turbo),
             mhz(allowed),
             mhz(best.map(|best| best.0)),
