@@ -53,6 +53,8 @@ pub enum Block {
     Remarks(Vec<Remark>),
     /// A table.
     Table(Table),
+    /// Tables of one form, which scripts can split.
+    Ruled(Ruled),
     /// Numbers over rows and columns, shaded by their size.
     HeatMap(HeatMap),
     /// Horizontal bars.
@@ -115,6 +117,22 @@ pub struct Table {
     /// Rows of cells.
     pub rows: Vec<Vec<Text>>,
     /// Remarks under the table, such as what a mark means.
+    pub notes: Vec<String>,
+}
+
+/// Tables of one form under one another. As text, columns stand between ` | ` and nothing else is in
+/// a line, so that scripts can split it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruled {
+    /// What they show, with units and which direction is better.
+    pub caption: String,
+    /// Headers with their alignment, above each table.
+    pub columns: Vec<(String, Align)>,
+    /// Places of columns that may be left out where the page is narrow, the first to go first.
+    pub optional: Vec<usize>,
+    /// The rows of each table, with as many cells as there are columns.
+    pub parts: Vec<Vec<Vec<Text>>>,
+    /// Remarks under the last table.
     pub notes: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! A page for a ticket: GitHub-flavoured Markdown, short enough for a comment.
 
 use model::page::{
-    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text, Tone,
 };
 
 use crate::{number, visible};
@@ -31,6 +31,7 @@ fn block(block: &Block) -> String {
         Block::List(items) => items.iter().map(bullet).collect(),
         Block::Remarks(remarks) => remarks.iter().map(remark).collect(),
         Block::Table(table) => with_notes(table),
+        Block::Ruled(ruled) => ruled_tables(ruled),
         Block::HeatMap(map) => heat_table(map),
         Block::Bars(bars) => bar_table(bars),
         Block::Lines(lines) => line_table(lines),
@@ -62,6 +63,15 @@ fn with_notes(table: &Table) -> String {
 
 fn notes(notes: &[String]) -> String {
     notes.iter().flat_map(|note| ["\n".to_owned(), escape(note), "\n".to_owned()]).collect()
+}
+
+/// A table for each part, with all columns.
+fn ruled_tables(ruled: &Ruled) -> String {
+    let captions = std::iter::once(ruled.caption.as_str()).chain(std::iter::repeat(""));
+    let tables = captions.zip(&ruled.parts);
+    let tables: Vec<String> =
+        tables.map(|(caption, rows)| pipes(caption, &ruled.columns, rows)).collect();
+    tables.join("\n") + &notes(&ruled.notes)
 }
 
 /// Every number where there are not too many columns, else the least and the greatest of each row.

@@ -1,7 +1,8 @@
 //! Laws of the text view, on arbitrary pages.
 
 use model::page::{
-    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text,
+    Tone,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -63,6 +64,27 @@ fn bars() -> impl Strategy<Value = Bars> {
     (words(), vec(bar, 0..5)).prop_map(|(caption, bars)| Bars { caption, bars })
 }
 
+fn ruled(words: BoxedStrategy<String>, least_columns: usize) -> impl Strategy<Value = Ruled> {
+    let align = prop_oneof![Just(Align::Left), Just(Align::Right)];
+    let columns = vec((words.clone(), align), least_columns..9);
+    columns.prop_flat_map(move |columns| {
+        let cell = (words.clone(), tone()).prop_map(|(text, tone)| Text { text, tone });
+        let parts = vec(vec(vec(cell, columns.len()), 0..3), 1..3);
+        let notes = vec(words.clone(), 0..2);
+        // Some places are of no column, and some twice.
+        let optional = vec(0..=columns.len(), 0..4);
+        (words.clone(), Just(columns), optional, parts, notes).prop_map(
+            |(caption, columns, optional, parts, notes)| Ruled {
+                caption,
+                columns,
+                optional,
+                parts,
+                notes,
+            },
+        )
+    })
+}
+
 fn heat_cell() -> impl Strategy<Value = HeatCell> {
     let value = (number(), "[0-9]{0,4}|\\PC{0,8}");
     prop_oneof![
@@ -99,6 +121,7 @@ fn block() -> impl Strategy<Value = Block> {
         vec(toned(), 0..4).prop_map(Block::List),
         vec(remark(), 0..4).prop_map(Block::Remarks),
         table().prop_map(Block::Table),
+        ruled(words().boxed(), 0).prop_map(Block::Ruled),
         heat_map().prop_map(Block::HeatMap),
         bars().prop_map(Block::Bars),
         lines().prop_map(Block::Lines),
@@ -135,8 +158,14 @@ fn row_of(values: &[f64]) -> HeatMap {
     }
 }
 
-fn rendered(map: HeatMap, width: u16) -> String {
-    let page = Page { blocks: vec![Block::HeatMap(map)] };
+/// The cells of a ruled table.
+fn rows_of(table: &str) -> Vec<Vec<&str>> {
+    let lines = table.lines().filter(|line| !line.starts_with("no room for"));
+    lines.map(|line| line.split('|').map(str::trim).collect()).collect()
+}
+
+fn rendered(block: Block, width: u16) -> String {
+    let page = Page { blocks: vec![block] };
     views::text::render(&page, Layout { width, colour: false })
 }
 
@@ -148,13 +177,13 @@ fn a_map_without_differences_has_no_shades() {
         (&[1000.0, 996.0], "no shades: all within 0.4 %, v1 to v0 ns\n"),
         (&[-1000.0, -999.99], "no shades: all within 0.1 %, v0 to v1 ns\n"),
     ] {
-        let text = rendered(row_of(values), 80);
+        let text = rendered(Block::HeatMap(row_of(values)), 80);
         assert!(text.ends_with(legend), "{text}");
         assert!(!text.contains(|c| GLYPHS.contains(c)), "{text}");
     }
-    let text = rendered(row_of(&[1000.0, 995.0]), 80);
+    let text = rendered(Block::HeatMap(row_of(&[1000.0, 995.0])), 80);
     assert!(text.contains(" v0█ v1·\n"), "{text}");
-    assert!(!rendered(row_of(&[]), 80).contains("shades"));
+    assert!(!rendered(Block::HeatMap(row_of(&[])), 80).contains("shades"));
 }
 
 #[test]
@@ -171,7 +200,7 @@ fn absences_are_named_whatever_the_width() {
         let mut map = row_of(&values);
         map.columns.fill("12345678".into());
         map.groups[0][0].cells[1] = HeatCell::Absent("contended".into());
-        let text = rendered(map, width);
+        let text = rendered(Block::HeatMap(map), width);
         assert!(text.contains(expected), "{text}");
     }
 }
@@ -181,8 +210,50 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
+    fn ruled_tables_can_be_split(
+        ruled in ruled(prop_oneof!["[a-z |]{0,20}", "[a-z|日本🙂]{0,10}"].boxed(), 2),
+        width in 70u16..=250,
+    ) {
+        let count = ruled.columns.len();
+        // Headers are the places of their columns.
+        let columns = ruled.columns.iter().enumerate();
+        let columns = columns.map(|(index, (_, align))| (index.to_string(), *align)).collect();
+        let ruled = Ruled { caption: String::new(), columns, notes: vec![], ..ruled };
+        let (optional, parts) = (ruled.optional.clone(), ruled.parts.clone());
+        let text = rendered(Block::Ruled(ruled), width);
+
+        let tables: Vec<Vec<Vec<&str>>> = text.split("\n\n").map(rows_of).collect();
+        prop_assert_eq!(tables.len() % parts.len(), 0, "{}", text);
+        let slices = tables.len() / parts.len();
+        let mut seen = vec![false; count];
+        for (index, table) in tables.iter().enumerate() {
+            let part = &parts[index / slices];
+            prop_assert_eq!(table.len(), 1 + part.len(), "{}", text);
+            let places: Vec<usize> = table[0].iter().map(|place| place.parse().unwrap()).collect();
+            for place in &places {
+                seen[*place] = true;
+            }
+            for (cells, row) in table[1..].iter().zip(part) {
+                let expected = places.iter().map(|place| row[*place].text.replace('|', "¦"));
+                let expected: Vec<String> = expected.map(|cell| cell.trim().to_owned()).collect();
+                prop_assert_eq!(cells, &expected, "{}", text);
+            }
+        }
+        let missing = (0..count).filter(|place| !seen[*place]);
+        let missing: Vec<usize> = missing.collect();
+        prop_assert!(missing.iter().all(|place| optional.contains(place)), "{text}");
+        // The first that may go is the first that goes.
+        let first = optional.iter().find(|place| **place < count);
+        prop_assert!(missing.is_empty() || missing.contains(first.unwrap()), "{text}");
+        prop_assert_eq!(missing.is_empty(), !text.contains("no room for"), "{}", text);
+        // As long as there was something to leave out, nothing was cut.
+        let left = optional.iter().filter(|place| **place < count && seen[**place]).count();
+        prop_assert!(left == 0 || slices == 1, "{text}");
+    }
+
+    #[test]
     fn the_greater_value_is_never_lighter(values in vec(number(), 2..9)) {
-        let text = rendered(row_of(&values), 400);
+        let text = rendered(Block::HeatMap(row_of(&values)), 400);
         let row = text.lines().find(|line| line.contains("v0")).expect("the row");
         let level = |index: usize| {
             let (_, behind) = row.split_once(&format!("v{index}")).expect("the cell");

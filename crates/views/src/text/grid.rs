@@ -54,20 +54,25 @@ impl Grid {
                 widest.width -= excess;
                 vec![narrow]
             }
-            _ => self.cut(&narrow, limit),
+            _ => self.cut(&narrow, limit, limit / 2),
         }
     }
 
-    /// As many columns in each part as fit beside the labels; what fits in no part is narrowed.
-    pub(super) fn cut(self, columns: &[Column], limit: usize) -> Vec<Vec<Column>> {
+    /// The columns that each part has again, and the others; a single column is one of these.
+    pub(super) fn split(self, columns: &[Column]) -> (&[Column], &[Column]) {
+        columns.split_at(self.labels.min(columns.len().saturating_sub(1)))
+    }
+
+    /// As many columns in each part as fit beside the labels, which share `room` and are narrowed
+    /// where they need more; a column that fits in no part is narrowed too.
+    pub(super) fn cut(self, columns: &[Column], limit: usize, room: usize) -> Vec<Vec<Column>> {
         let narrowed =
             |column: &Column, most: usize| Column { width: column.width.min(most), ..*column };
         let gap = width(self.between);
-        let (labels, others) = columns.split_at(self.labels.min(columns.len().saturating_sub(1)));
-        // Together, labels take no more than half.
+        let (labels, others) = self.split(columns);
         let gaps = gap * labels.len().saturating_sub(1);
         let most = match labels.len() {
-            count if self.total(labels) > limit / 2 => (limit / 2 - gaps) / count,
+            count if self.total(labels) > room => (room - gaps) / count,
             _ => limit,
         };
         let labels: Vec<Column> = labels.iter().map(|column| narrowed(column, most)).collect();

@@ -9,6 +9,7 @@ mod heat;
 mod line;
 mod panel;
 mod plot;
+mod ruled;
 mod table;
 mod wrap;
 
@@ -59,6 +60,7 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
         Block::Table(table) => table::lines(table, width),
+        Block::Ruled(ruled) => ruled::lines(ruled, width),
         Block::HeatMap(map) => heat::lines(map, width),
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),

@@ -1,7 +1,8 @@
 //! A page with every block, and a record with every form of samples.
 
 use model::page::{
-    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Table, Text, Tone,
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text,
+    Tone,
 };
 use model::record::{
     CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
@@ -37,6 +38,7 @@ pub(crate) fn page() -> Page {
             )),
             Block::Table(clocks()),
             Block::Table(wide()),
+            Block::Ruled(classic()),
             Block::HeatMap(clock_map()),
             Block::HeatMap(flat_map()),
             Block::HeatMap(core_map()),
@@ -121,6 +123,68 @@ fn wide() -> Table {
         columns: std::iter::once(("from".into(), Align::Left)).chain(columns).collect(),
         rows: (0..3).map(row).collect(),
         notes: vec![],
+    }
+}
+
+fn classic() -> Ruled {
+    let row = |cells: [&str; 10]| cells.map(Text::from).into();
+    let right = |header: &str| (header.to_owned(), Align::Right);
+    Ruled {
+        caption: "Speeds and clocks; Mops higher is better".into(),
+        columns: vec![
+            ("Cores".into(), Align::Left),
+            ("ID".into(), Align::Left),
+            ("Description".into(), Align::Left),
+            right("OVRLP"),
+            right("Mops"),
+            right("A/M-ratio"),
+            right("A/M-MHz"),
+            right("Avg-MHz"),
+            right("Cycles/op"),
+            ("MHz (chain)".into(), Align::Left),
+        ],
+        optional: vec![2, 7, 3],
+        parts: vec![
+            vec![
+                row([
+                    "1",
+                    "scalar_iadd",
+                    "Scalar integer adds",
+                    "1.000",
+                    "5100",
+                    "1.46",
+                    "5106",
+                    "5106",
+                    "1.000",
+                    "5090 - 5110",
+                ]),
+                row([
+                    "1",
+                    "avx512_vpermd_t",
+                    "512-bit permutes: a|b",
+                    "1.000",
+                    "4700",
+                    "1.34",
+                    "4702",
+                    "4701",
+                    "1.000",
+                    "4690 - 4702",
+                ]),
+            ],
+            vec![row([
+                "2",
+                "scalar_iadd",
+                "Scalar integer adds",
+                "0.998",
+                "5100, 5099",
+                "1.46, 1.46",
+                "5106, 5106",
+                "5106, 5106",
+                "1.000",
+                "5090 - 5110",
+            ])],
+        ],
+        notes: vec!["A/M: actual over nominal clock".into()],
     }
 }
 

@@ -1,0 +1,96 @@
+//! Tables that scripts read: columns between ` | `, one row to a line, a header above each table.
+//!
+//! What is too wide loses its optional columns, and a note names them; only then is it cut, with the
+//! first two columns again. No cell is shortened, and none has a `|` of its own. A row takes more
+//! lines only where the page is too narrow for one column beside the first two.
+
+use anstyle::Style;
+use model::page::{Align, Ruled, Text, Tone};
+
+use super::grid::{Column, Grid};
+use super::line::{Line, style};
+use super::wrap::width;
+use super::{WIDTHS, toned};
+
+/// Two columns say which row it is: how many cores, and what they ran.
+const GRID: Grid = Grid { between: " | ", labels: 2 };
+
+/// The tables with their caption above and notes below.
+pub(super) fn lines(ruled: &Ruled, limit: usize) -> Vec<Line> {
+    let all = columns(ruled);
+    let (shown, left_out) = choose(all.clone(), &ruled.optional, limit);
+    let slices = if GRID.total(&shown) <= limit { vec![shown] } else { cut(&shown, limit) };
+
+    let mut lines = toned(&ruled.caption, Tone::Plain, limit);
+    let tables = ruled.parts.iter().flat_map(|rows| slices.iter().map(move |slice| (rows, slice)));
+    for (index, (rows, slice)) in tables.enumerate() {
+        if index > 0 {
+            lines.push(Line::default());
+        }
+        lines.extend(table(ruled, slice, rows));
+    }
+    if !left_out.is_empty() {
+        let names: Vec<&str> =
+            left_out.iter().map(|column| ruled.columns[column.index].0.as_str()).collect();
+        let needed = GRID.total(&all);
+        let remedy = if WIDTHS.contains(&needed) {
+            format!("--width {needed}")
+        } else {
+            "--format markdown".to_owned()
+        };
+        let note = format!("no room for {}: `{remedy}` shows all columns", names.join(", "));
+        lines.extend(toned(&note, Tone::Faint, limit));
+    }
+    lines.extend(ruled.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
+    lines
+}
+
+/// All columns, as wide as in the table where they are widest, so that all tables are alike.
+fn columns(ruled: &Ruled) -> Vec<Column> {
+    let rows = || ruled.parts.iter().flatten();
+    let column = |(index, (header, align)): (usize, &(String, Align))| {
+        let cells = rows().filter_map(|row| row.get(index)).map(|cell| width(&cell.text));
+        Column { index, width: cells.max().unwrap_or(0).max(width(header)), align: *align }
+    };
+    ruled.columns.iter().enumerate().map(column).collect()
+}
+
+/// The columns to show, and those to leave out.
+fn choose(mut shown: Vec<Column>, optional: &[usize], limit: usize) -> (Vec<Column>, Vec<Column>) {
+    let mut left_out = Vec::new();
+    for place in optional {
+        if GRID.total(&shown) <= limit {
+            break;
+        }
+        left_out.extend(shown.extract_if(.., |column| column.index == *place));
+    }
+    (shown, left_out)
+}
+
+/// Rows stay one line each as long as the widest column fits beside the labels.
+fn cut(columns: &[Column], limit: usize) -> Vec<Vec<Column>> {
+    let (_, others) = GRID.split(columns);
+    let widest = others.iter().map(|column| column.width).max().unwrap_or(0);
+    let beside = widest + width(GRID.between);
+    GRID.cut(columns, limit, limit.saturating_sub(beside).max(limit / 2))
+}
+
+fn table(ruled: &Ruled, columns: &[Column], rows: &[Vec<Text>]) -> Vec<Line> {
+    let header = |column: &Column| (ruled.columns[column.index].0.as_str(), style(Tone::Strong));
+    let mut lines = line(columns, columns.iter().map(header).collect());
+    for row in rows {
+        let cell = |column: &Column| match row.get(column.index) {
+            Some(cell) => (cell.text.as_str(), style(cell.tone)),
+            None => ("", Style::new()),
+        };
+        lines.extend(line(columns, columns.iter().map(cell).collect()));
+    }
+    lines
+}
+
+/// One row; a bar within a cell would end it.
+fn line(columns: &[Column], cells: Vec<(&str, Style)>) -> Vec<Line> {
+    let cells: Vec<(String, Style)> =
+        cells.into_iter().map(|(text, style)| (text.replace('|', "¦"), style)).collect();
+    GRID.row(columns, cells.iter().map(|(text, style)| (text.as_str(), *style)))
+}
