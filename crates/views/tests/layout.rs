@@ -181,6 +181,8 @@ fn a_map_without_differences_has_no_shades() {
         assert!(text.ends_with(legend), "{text}");
         assert!(!text.contains(|c| GLYPHS.contains(c)), "{text}");
     }
+    let text = rendered(Block::HeatMap(row_of(&[7.0; 200])), 80);
+    assert!(text.contains("\n =====") && text.contains("\n= no shades: all are v0 ns\n"), "{text}");
     let text = rendered(Block::HeatMap(row_of(&[1000.0, 995.0])), 80);
     assert!(text.contains(" v0█ v1·\n"), "{text}");
     assert!(!rendered(Block::HeatMap(row_of(&[])), 80).contains("shades"));

@@ -30,6 +30,11 @@ const FLAT: f64 = 0.005;
 /// Columns beside the number in its cell: a space before it and the glyph behind it.
 const BESIDE: usize = 2;
 
+/// Text of one style.
+type Piece<'a> = (&'a str, Style);
+
+const NOTHING: Piece<'static> = ("", Style::new());
+
 /// A shade.
 struct Level {
     glyph: &'static str,
@@ -66,13 +71,23 @@ impl Level {
     }
 
     /// Where the background says it, the glyph is there only for those who copy the text.
-    fn hidden_glyph(&self) -> (&'static str, Style) {
+    fn hidden_glyph(&self) -> Piece<'static> {
         (self.glyph, Ansi256Color(self.colour).on(Ansi256Color(self.colour)))
     }
 
-    /// On a background of its own, a glyph is as dark or light as its level on every terminal.
-    fn lone_glyph(&self) -> (&'static str, Style) {
-        (self.glyph, Ansi256Color(self.colour).on(Ansi256Color(BLACK)))
+    /// Glyphs that stand alone are seen as such, in the colour of the greatest on that of the least:
+    /// the denser, the nearer to the greatest. Absent cells are on the terminal's own background.
+    fn lone_glyph(&self) -> Piece<'static> {
+        let [least, .., greatest] = &LEVELS;
+        (self.glyph, Ansi256Color(greatest.colour).on(Ansi256Color(least.colour)))
+    }
+
+    /// The glyph of that look, and how the words behind it in the legend are drawn.
+    fn swatch(&self, look: Look) -> (Piece<'static>, Style) {
+        match look {
+            Look::Numbers => (self.hidden_glyph(), self.paint()),
+            Look::Glyphs { .. } => (self.lone_glyph(), Style::new()),
+        }
     }
 }
 
@@ -108,34 +123,38 @@ impl<'a> Scale<'a> {
     }
 
     /// What the shades mean, or why there are none.
-    fn legend(&self, unit: &str, limit: usize) -> Vec<Line> {
+    fn legend(&self, unit: &str, look: Look, limit: usize) -> Vec<Line> {
         let (least, greatest) = (self.least.1, self.greatest.1);
         if self.spread() >= FLAT {
-            return self.shades(unit, limit);
+            return self.shades(unit, look, limit);
         }
+        let mark = if look == Look::Numbers { "" } else { &format!("{UNSHADED} ") };
         let text = if least == greatest || self.spread() == 0.0 {
-            format!("no shades: all are {least} {unit}")
+            format!("{mark}no shades: all are {least} {unit}")
         } else {
             // Rounded up, as all are within it; the last bits are no difference.
             let percent = (self.spread() * 1000.0 - 1e-9).ceil() / 10.0;
-            format!("no shades: all within {percent:.1} %, {least} to {greatest} {unit}")
+            format!("{mark}no shades: all within {percent:.1} %, {least} to {greatest} {unit}")
         };
         toned(&text, Tone::Faint, limit)
     }
 
-    fn shades(&self, unit: &str, limit: usize) -> Vec<Line> {
+    fn shades(&self, unit: &str, look: Look, limit: usize) -> Vec<Line> {
         let item = |(index, level): (usize, &Level)| {
             let share = index as f64 / LEVELS.len() as f64;
             let from = self.least.0 * (1.0 - share) + self.greatest.0 * share;
             let range = match index {
-                0 => format!("from {}", self.least.1),
-                4 => format!("from {} to {}", number::short(from), self.greatest.1),
-                _ => format!("from {}", number::short(from)),
+                0 => format!(" from {}", self.least.1),
+                _ if index + 1 == LEVELS.len() => {
+                    format!(" from {} to {}", number::short(from), self.greatest.1)
+                }
+                _ => format!(" from {}", number::short(from)),
             };
-            (format!("{} {range}", level.glyph), level.paint())
+            let (glyph, words) = level.swatch(look);
+            (glyph, range, words)
         };
-        let title = if unit.is_empty() { "shades:" } else { &format!("{unit}:") };
-        let title = (title.to_owned(), style(Tone::Faint));
+        let title = if unit.is_empty() { "shades:".to_owned() } else { format!("{unit}:") };
+        let title = (NOTHING, title, style(Tone::Faint));
         flow(std::iter::once(title).chain(LEVELS.iter().enumerate().map(item)), limit)
     }
 }
@@ -275,11 +294,6 @@ struct Drawing<'a> {
     words: Vec<&'a str>,
 }
 
-/// A piece of a row, for one column of the grid.
-type Piece<'a> = (&'a str, Style);
-
-const NOTHING: Piece<'static> = ("", Style::new());
-
 impl Drawing<'_> {
     fn part(&self, columns: &[Column], limit: usize) -> Vec<Line> {
         let pieces: Vec<Column> = columns.iter().flat_map(|column| self.split(*column)).collect();
@@ -363,14 +377,14 @@ impl Drawing<'_> {
     fn explanations(&self, limit: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some(scale) = &self.scale {
-            lines.extend(scale.legend(&self.map.unit, limit));
+            lines.extend(scale.legend(&self.map.unit, self.look, limit));
         }
         if self.look == Look::Numbers {
             return lines;
         }
         let words = self.words.iter().enumerate().map(|(place, word)| {
             let word = if place == LETTERS.len() - 1 { "other reasons" } else { word };
-            (format!("{} {word}", letter(Some(place))), style(Tone::Faint))
+            (NOTHING, format!("{} {word}", letter(Some(place))), style(Tone::Faint))
         });
         lines.extend(flow(words, limit));
         let sizes = Sizes::of(self.map, Look::Numbers);
@@ -384,25 +398,27 @@ impl Drawing<'_> {
     }
 }
 
-/// Short pieces one after another, in as many lines as they need.
-fn flow(pieces: impl Iterator<Item = (String, Style)>, limit: usize) -> Vec<Line> {
+/// Glyphs, each with its words, one after another in as many lines as they need.
+fn flow<'a>(items: impl Iterator<Item = (Piece<'a>, String, Style)>, limit: usize) -> Vec<Line> {
     const GAP: usize = 2;
     let mut lines: Vec<Line> = Vec::new();
     let mut used = 0;
-    for (text, style) in pieces {
-        for row in wrap(&text, limit) {
-            let needed = used + GAP + width(&row);
-            match lines.last_mut() {
-                Some(line) if needed <= limit => {
-                    line.space(GAP);
-                    line.push(&row, style);
-                    used = needed;
-                }
-                _ => {
-                    lines.push(Line::new(&row, style));
-                    used = width(&row);
-                }
+    for ((glyph, its), words, style) in items {
+        for (index, row) in wrap(&words, limit - width(glyph)).iter().enumerate() {
+            let (glyph, its) = if index == 0 { (glyph, its) } else { NOTHING };
+            let needed = width(glyph) + width(row);
+            if lines.is_empty() || used + GAP + needed > limit {
+                lines.push(Line::default());
+                used = 0;
             }
+            let Some(line) = lines.last_mut() else { continue };
+            if used > 0 {
+                line.space(GAP);
+                used += GAP;
+            }
+            line.push(glyph, its);
+            line.push(row, style);
+            used += needed;
         }
     }
     lines
