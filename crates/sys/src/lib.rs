@@ -15,3 +15,4 @@ pub mod perf_open;
 pub mod perf_page;
 pub mod scheduler;
 pub mod thread;
+pub mod tiles;
