@@ -129,6 +129,12 @@ pub(crate) enum Arithmetic {
     /// 32-bit integers: plus the four products of unsigned bytes of the addend and signed bytes of
     /// the factor.
     DotBytes,
+    /// Tiles of 32-bit floating point: plus the products of bfloat16 rows of factors and columns of
+    /// addends.
+    TileBrain,
+    /// Tiles of 32-bit integers: plus the products of rows of factors and columns of addends, all
+    /// of them signed bytes.
+    TileBytes,
     /// 64-bit integers: plus the low 52 bits of the product of the low 52 bits of factor and
     /// addend.
     SumOfProducts52,
@@ -182,8 +188,8 @@ macro_rules! blocks {
 blocks! {
     real: Fused | Accumulate | RealSum,
     half: FusedHalf,
-    brain: DotBrain,
-    whole: Sum | DotBytes | SumOfProducts52 | Count | Nothing,
+    brain: DotBrain | TileBrain,
+    whole: Sum | DotBytes | TileBytes | SumOfProducts52 | Count | Nothing,
     product: Product | Product32 | ProductUnsigned32,
     bits: Shift32 | Permutation32 | Permutation16,
     moved: LeadingZeros32 | Move | Merge | Zero,
@@ -251,6 +257,8 @@ impl Arithmetic {
             Arithmetic::DotBrain => dot_brain(lane, factor, addend),
             Arithmetic::Sum => lane.wrapping_add(addend),
             Arithmetic::DotBytes => dot_bytes(lane, factor, addend),
+            Arithmetic::TileBrain => tile_brain(lane, factor, addend),
+            Arithmetic::TileBytes => tile_bytes(lane, factor, addend),
             Arithmetic::SumOfProducts52 => {
                 lane.wrapping_add(factor.wrapping_mul(addend) & ((1 << 52) - 1))
             }
@@ -361,6 +369,33 @@ fn dot_brain(lane: u64, factor: u64, addend: u64) -> u64 {
     }))
 }
 
+/// A tile's row has 16 parts of 32 bits, as its column has: eight times both parts of a lane.
+const LANES_IN_ROW: usize = 8;
+
+fn tile_brain(lane: u64, factor: u64, addend: u64) -> u64 {
+    let real = |bits: u16| f32::from_bits(u32::from(bits) << 16);
+    let (factor, addend) = (parts16(factor).map(real), parts16(addend).map(real));
+    from_parts32(array::from_fn(|at| {
+        // The instruction adds up the lower and the upper products of all pairs on their own.
+        let [mut lower, mut upper] = [0.0, 0.0];
+        for pair in factor.chunks_exact(2).cycle().take(2 * LANES_IN_ROW) {
+            lower = pair[0].mul_add(addend[2 * at], lower);
+            upper = pair[1].mul_add(addend[2 * at + 1], upper);
+        }
+        (f32::from_bits(parts32(lane)[at]) + (lower + upper)).to_bits()
+    }))
+}
+
+fn tile_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
+    let signed = |number: u64| number.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
+    let (factor, addend) = (signed(factor), signed(addend));
+    from_parts32(array::from_fn(|at| {
+        let column = addend[4 * at..4 * at + 4].iter().cycle();
+        let sum: i32 = factor.iter().zip(column).map(|(one, other)| one * other).sum();
+        parts32(lane)[at].wrapping_add_signed(LANES_IN_ROW as i32 * sum)
+    }))
+}
+
 fn dot_bytes(lane: u64, factor: u64, addend: u64) -> u64 {
     let (factor, addend) = (factor.to_le_bytes(), addend.to_le_bytes());
     let product = |at: usize| i32::from(factor[at].cast_signed()) * i32::from(addend[at]);
@@ -382,6 +417,8 @@ mod tests {
         Arithmetic::DotBrain,
         Arithmetic::Sum,
         Arithmetic::DotBytes,
+        Arithmetic::TileBrain,
+        Arithmetic::TileBytes,
         Arithmetic::SumOfProducts52,
         Arithmetic::Product,
         Arithmetic::Product32,
@@ -432,6 +469,9 @@ mod tests {
             assert_eq!(after(Arithmetic::Accumulate, at), real);
             assert_eq!(after(Arithmetic::RealSum, at), real);
             assert_eq!(after(Arithmetic::DotBrain, at), two(f32::from(ops).to_bits()));
+            // Each of the 16 pairs of a row counts; of bytes, only those in lower parts.
+            assert_eq!(after(Arithmetic::TileBrain, at), two((16.0 * f32::from(ops)).to_bits()));
+            assert_eq!(after(Arithmetic::TileBytes, at), 8 * u64::from(ops));
             assert_eq!(after(Arithmetic::FusedHalf, at), four(half_of_real(f64::from(ops))));
             for sum in [Arithmetic::Sum, Arithmetic::DotBytes, Arithmetic::SumOfProducts52] {
                 assert_eq!(after(sum, at), u64::from(ops), "{sum:?}");
@@ -468,6 +508,8 @@ mod tests {
             (Arithmetic::SumOfProducts52, 2000),
             (Arithmetic::DotBytes, 1200),
             (Arithmetic::DotBrain, 1200),
+            (Arithmetic::TileBytes, 1200),
+            (Arithmetic::TileBrain, 1200),
         ] {
             assert!(flips(arithmetic) >= least, "{arithmetic:?}: {}", flips(arithmetic));
         }
@@ -514,6 +556,17 @@ mod tests {
         assert_eq!(step(Arithmetic::ProductUnsigned32, 0xFFFF_FFFF, 2, 0), 0x1_FFFF_FFFE);
         // Signed bytes -1 and 2 times unsigned bytes 255 and 3.
         assert_eq!(step(Arithmetic::DotBytes, 249, 0x02FF, 0x03FF), 0);
+        // The row's bytes are -1, 2, 0, 0 and 1, 0, 0, 0 in turn, eight times; of the columns, the
+        // even ones have -1, 3, 0, 0 all the way down, and the odd ones 3, 4, 0, 0.
+        let (row, columns) = (0x0000_0001_0000_02FF, 0x0000_0403_0000_03FF);
+        let [even, odd] = parts32(step(Arithmetic::TileBytes, two(5), row, columns));
+        assert_eq!((even, odd), (5 + 8 * (1 + 6 - 1), 5 + 8 * (8 - 3 + 3)));
+        // The row's numbers are 1 and 2, then 0.5 and 0, eight times; the columns have 1 and 2, or 4
+        // and 0.
+        let (row, columns) = (0x0000_3F00_4000_3F80, 0x0000_4080_4000_3F80);
+        let [even, odd] = parts32(step(Arithmetic::TileBrain, two(0), row, columns));
+        assert_eq!(even, (8.0 * (1.0 + 4.0 + 0.5_f32)).to_bits());
+        assert_eq!(odd, (8.0 * (4.0 + 2.0_f32)).to_bits());
         assert_eq!(step(Arithmetic::SumOfProducts52, 1, 1 << 51, 2), 1);
         assert_eq!(step(Arithmetic::Shift32, two(0xF0), 0, 0x20_0000_0004), 0xF);
         assert_eq!(step(Arithmetic::LeadingZeros32, 1, 0, 0), 32 << 32 | 31);

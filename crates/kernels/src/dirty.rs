@@ -8,6 +8,8 @@
 use model::{Isa, Obstacle, Unavailable};
 
 use crate::stream::is_detected;
+#[cfg(target_arch = "x86_64")]
+use crate::xstate::in_use;
 
 /// Which register is to be left dirty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,23 +85,6 @@ impl Dirtier {
     pub fn is_in_use(&self) -> Option<bool> {
         in_use().map(|components| components & self.components == self.components)
     }
-}
-
-/// The components of the extended state that are not in their first state.
-#[cfg(target_arch = "x86_64")]
-fn in_use() -> Option<u64> {
-    use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
-    const OSXSAVE: u32 = 1 << 27;
-    const XGETBV_1: u32 = 1 << 2;
-    #[target_feature(enable = "xsave")]
-    fn xgetbv() -> u64 {
-        // SAFETY: the caller has asked CPUID for this form of the instruction.
-        unsafe { _xgetbv(1) }
-    }
-    // Where there is XSAVE, there is leaf 0Dh.
-    let told = __cpuid(1).ecx & OSXSAVE != 0 && __cpuid_count(0xD, 1).eax & XGETBV_1 != 0;
-    // SAFETY: the system has enabled XSAVE, and the CPU has XGETBV with ECX = 1.
-    told.then(|| unsafe { xgetbv() })
 }
 
 /// No such state on this architecture.

@@ -82,6 +82,8 @@ fn clamped(multiplies: u32) -> u32 {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use model::Isa;
+
     use super::*;
     use crate::Kind;
     use crate::ruler::{self, every_row};
@@ -128,7 +130,8 @@ mod tests {
         for row in every_row() {
             let is_plain = row.beside.is_none() && row.followers.is_empty();
             let is_bound = matches!(row.kind, Kind::Latency | Kind::Throughput);
-            let has = is_plain && is_bound && row.id != ruler::CONTENTION.id;
+            let is_vector = !row.needs.contains(&Isa::AmxTile);
+            let has = is_plain && is_bound && is_vector && row.id != ruler::CONTENTION.id;
             assert_eq!(row.in_loop.len(), if has { 2 } else { 0 }, "{}", row.id);
             assert!(row.in_loop.is_sorted_by_key(InLoop::ops_per_iteration), "{}", row.id);
             assert!(row.in_loop.iter().all(|kernel| kernel.row.id == row.id), "{}", row.id);

@@ -28,7 +28,8 @@
 //!
 //! # What is not here
 //!
-//! No threads, no clocks, no machines, no records. Who runs a stream, where, how often and between
+//! No threads, no clocks, no machines, no records. The one system call asks whether this process may
+//! use tiles, without which their kernels must not run. Who runs a stream, where, how often and between
 //! which stamps is the rig's business. What this crate does keep to itself is `unsafe` (invariant
 //! I8): a [`Runnable`] exists only where the CPU has the instructions that its row needs, and with
 //! that [`Runnable::run`] is a safe function that makes one indirect call (invariant I3).
@@ -57,6 +58,8 @@ mod in_loop;
 mod listing;
 pub mod ruler;
 pub mod streams;
+#[cfg(target_arch = "x86_64")]
+mod xstate;
 
 pub use arithmetic::Operands;
 pub use dirty::{Dirtier, DirtyUpper};

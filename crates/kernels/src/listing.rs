@@ -49,7 +49,8 @@ impl From<&InLoop> for Claim {
 impl From<&StreamRow> for Claim {
     fn from(row: &StreamRow) -> Self {
         let scalar_bits = if row.followers.is_empty() { 64 } else { 128 };
-        let op_bits = row.width_bits.filter(|_| row.beside.is_none());
+        let tile_bits = row.needs.contains(&Isa::AmxTile).then_some(8192);
+        let op_bits = row.width_bits.filter(|_| row.beside.is_none()).or(tile_bits);
         let numbered = op_bits.is_some() || !row.followers.is_empty();
         let vector_op = row.beside.map_or(row.arithmetic, |beside| beside.arithmetic);
         Claim {
@@ -199,7 +200,8 @@ fn name(instruction: &Instruction) -> String {
 /// That all instructions belong to the sets which the row needs, or to those of every CPU.
 fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     let needs = |isa: Isa| claim.needs.contains(&isa);
-    let has_avx = claim.needs.iter().any(|&isa| isa != Isa::Sse2);
+    let has_no_avx = |isa: &Isa| *isa == Isa::Sse2 || isa.name().starts_with("amx");
+    let has_avx = !claim.needs.iter().all(has_no_avx);
     let is_allowed = |feature: &CpuidFeature| match feature {
         CpuidFeature::INTEL8086
         | CpuidFeature::INTEL386
@@ -219,6 +221,9 @@ fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
         CpuidFeature::AVX512_BF16 => needs(Isa::Avx512Bf16),
         CpuidFeature::AVX512_FP16 => needs(Isa::Avx512Fp16),
         CpuidFeature::AVX_VNNI => needs(Isa::AvxVnni),
+        CpuidFeature::AMX_TILE => needs(Isa::AmxTile),
+        CpuidFeature::AMX_INT8 => needs(Isa::AmxInt8),
+        CpuidFeature::AMX_BF16 => needs(Isa::AmxBf16),
         _ => false,
     };
     for one in listing {
@@ -229,7 +234,8 @@ fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     Ok(())
 }
 
-/// That upper halves of registers are zero at the return, where something may have changed them.
+/// That tiles are released and upper halves of registers are zero at the return, where something may
+/// have changed them.
 fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     let is_legacy = |one: &Instruction| one.code().encoding() == EncodingKind::Legacy;
     if listing.iter().all(is_legacy) {
@@ -238,6 +244,11 @@ fn check_cleaning(listing: &[Instruction], claim: &Claim) -> Result<(), String> 
     let [.., zeroing, vzeroupper, _] = listing else {
         return Err("a kernel of less than three instructions".to_owned());
     };
+    if claim.needs.contains(&Isa::AmxTile) {
+        // What is left to do behind the release is to give the stack back.
+        let released = [zeroing, vzeroupper].map(text) == ["tilerelease", "mov rsp,r11"];
+        return if released { Ok(()) } else { Err("tiles that are not released".to_owned()) };
+    }
     if vzeroupper.mnemonic() != Mnemonic::Vzeroupper {
         return Err("no vzeroupper before the return".to_owned());
     }
@@ -467,6 +478,11 @@ fn a_wrong_row_does_not_pass() {
     assert_eq!(register, "chains that are not in the registers from 0 on");
     let zero = &streams::moves::AVX256_XOR_ZERO;
     assert_eq!(wrong(zero, |claim| claim.chains = 10), "1 chains, 10 claimed");
+    let tile = &streams::tiles::AMX_BF16_T;
+    assert_eq!(wrong(tile, |claim| claim.ops = 23), "24 ops in the loop, 23 claimed");
+    assert_eq!(wrong(tile, |claim| claim.chains = 7), "6 chains, 7 claimed");
+    let int8 = wrong(tile, |claim| claim.needs = &[Isa::AmxTile, Isa::AmxInt8]);
+    assert_eq!(int8, "tdpbf16ps needs AMX_BF16");
     let rename = wrong(serial, |claim| claim.kind = Kind::Rename);
     assert_eq!(rename, "op 0 does not continue its own chain alone");
 }

@@ -11,6 +11,8 @@ use std::fmt;
 use model::{Isa, Obstacle, Unavailable};
 
 use crate::arithmetic::Arithmetic;
+#[cfg(target_arch = "x86_64")]
+use crate::xstate::{self, are_tiles_permitted};
 use crate::{InLoop, Operands};
 
 /// A kernel: executes so many trips through its body on the constants behind the pointer and
@@ -104,8 +106,8 @@ pub struct StreamRow {
     pub doc: &'static str,
     /// The instruction sets without which it cannot run.
     pub needs: &'static [Isa],
-    /// Width of the vector registers it works on; none where it works on none, or on part of one,
-    /// or where the CPU chooses the width.
+    /// Width of the vector registers it works on; none where it works on none, on part of one or on
+    /// tiles, or where the CPU chooses the width.
     pub width_bits: Option<u32>,
     /// What bounds its speed.
     pub kind: Kind,
@@ -131,10 +133,19 @@ pub struct StreamRow {
 impl StreamRow {
     /// The right to run it, or the instruction sets that this CPU and its operating system lack.
     pub fn runnable(&'static self) -> Result<Runnable, Unavailable> {
-        match self.lacking(is_detected) {
-            None => Ok(Runnable { row: self, entry: self.entry }),
-            Some(unavailable) => Err(unavailable),
+        if let Some(unavailable) = self.lacking(is_detected) {
+            return Err(unavailable);
         }
+        if self.needs.contains(&Isa::AmxTile) && !are_tiles_permitted() {
+            return Err(self.not_permitted());
+        }
+        Ok(Runnable { row: self, entry: self.entry })
+    }
+
+    fn not_permitted(&self) -> Unavailable {
+        let why = "the kernel has not permitted this process to use tiles: arch_prctl(2) with \
+                   ARCH_GET_XCOMP_PERM does not name XTILEDATA";
+        Unavailable::new(Obstacle::Permission, self.id, why)
     }
 
     /// What is missing, if anything, where `offered` tells what there is.
@@ -166,8 +177,13 @@ impl StreamRow {
         self.arithmetic.answer(ops, u64::from(self.chains), self.lanes(), operands)
     }
 
+    /// The 64-bit lanes that are added up for the answer: all of a vector, one in each row of a
+    /// tile.
     fn lanes(&self) -> u64 {
-        u64::from(self.width_bits.unwrap_or(64) / 64)
+        match self.arithmetic {
+            Arithmetic::TileBrain | Arithmetic::TileBytes => 16,
+            _ => u64::from(self.width_bits.unwrap_or(64) / 64),
+        }
     }
 }
 
@@ -188,9 +204,31 @@ pub(crate) fn is_detected(isa: Isa) -> bool {
         Isa::Avx512Bf16 => std::is_x86_feature_detected!("avx512bf16"),
         Isa::Avx512Fp16 => std::is_x86_feature_detected!("avx512fp16"),
         Isa::AvxVnni => std::is_x86_feature_detected!("avxvnni"),
+        Isa::AmxBf16 => has_tiles(22),
+        Isa::AmxTile => has_tiles(24),
+        Isa::AmxInt8 => has_tiles(25),
         // A stream that needs another one adds its line.
         _ => false,
     }
+}
+
+/// Whether CPUID 7.0 EDX has a bit of AMX, and the system saves tiles. The permission that a process
+/// needs besides is no property of the machine.
+///
+/// # Source
+///
+/// Intel SDM volume 2A, CPUID.
+#[cfg(target_arch = "x86_64")]
+fn has_tiles(bit: u32) -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    let offered = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx >> bit & 1 == 1;
+    offered && xstate::enabled() & xstate::TILES == xstate::TILES
+}
+
+/// No stream of this architecture has tiles.
+#[cfg(target_arch = "aarch64")]
+fn are_tiles_permitted() -> bool {
+    false
 }
 
 /// Whether CPU and operating system both offer an instruction set.
@@ -239,7 +277,8 @@ impl Runnable {
     pub fn run(&self, iterations: u64, operands: &Operands) -> u64 {
         // SAFETY: the row's instruction sets were found by `StreamRow::runnable`, the only maker of
         // this type. Kernels come from `stream!` alone: they read the block of operands, which is
-        // borrowed for the call, write no memory, and change only registers that are the callee's.
+        // borrowed for the call, write nothing but their own stack, and change only registers that
+        // are the callee's.
         unsafe { (self.entry)(iterations, operands, 0) }
     }
 
@@ -338,6 +377,9 @@ macro_rules! title {
     (clean $title:literal) => {
         concat!($title, ", upper halves clean")
     };
+    (tile $title:literal) => {
+        concat!("tile ", $title)
+    };
     (dirty $title:literal) => {
         concat!($title, ", upper halves dirty")
     };
@@ -408,7 +450,7 @@ macro_rules! first_register {
 /// AArch64 where that differs; with `beside`, the ops are scalar and one vector instruction stands
 /// in each iteration beside them. A row is a class of registers, the name of the static, the id,
 /// and what it needs. Classes are `none`, `gpr`, and `clean` and `dirty` for scalar floating point
-/// with such upper halves; `sse`, `xmm`, `ymm` and `zmm` on x86-64; `neon` and `sve` on AArch64.
+/// with such upper halves; `sse`, `xmm`, `ymm`, `zmm` and `tile` on x86-64; `neon` and `sve` on AArch64.
 macro_rules! stream {
     (
         $(#[doc = $doc:literal])+
@@ -470,6 +512,8 @@ pub(crate) mod tests {
 
     /// The rows that can run on this machine; for the others, the reason is checked.
     pub(crate) fn runnables() -> impl Iterator<Item = Runnable> {
+        #[cfg(target_arch = "x86_64")]
+        xstate::tests::ask_for_tiles();
         every_row().filter_map(|row| match row.runnable() {
             Ok(runnable) => Some(runnable),
             Err(unavailable) => {
@@ -560,6 +604,16 @@ pub(crate) mod tests {
         assert_eq!(partly.obstacle, Obstacle::Hardware);
         let fully = row.lacking(|_| false).expect("both are missing");
         assert!(fully.why.ends_with("lacks avx2 and fma"), "{}", fully.why);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn tiles_need_a_permission() {
+        let row = &streams::tiles::AMX_INT8;
+        let reason = row.not_permitted();
+        assert_eq!((reason.what.as_str(), reason.obstacle), ("amx_int8", Obstacle::Permission));
+        xstate::tests::ask_for_tiles();
+        assert_eq!(row.runnable().is_ok(), are_tiles_permitted() && is_detected(Isa::AmxInt8));
     }
 
     #[test]

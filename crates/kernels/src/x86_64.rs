@@ -36,6 +36,9 @@ macro_rules! chain_list {
     (vector 1 from 16) => {
         "16"
     };
+    (vector 6) => {
+        "0,1,2,3,4,5"
+    };
     (vector 10) => {
         "0,1,2,3,4,5,6,7,8,9"
     };
@@ -189,6 +192,10 @@ macro_rules! in_loop {
         &[]
     };
     (dirty $($other:tt)*) => {
+        &[]
+    };
+    // An op lasts longer than all multiplies of a sled.
+    (tile $($other:tt)*) => {
         &[]
     };
     // It occupies the ruler's own unit, and its registers.
@@ -348,6 +355,17 @@ macro_rules! compare_kernel {
     };
 }
 
+/// Fills 64 bytes with a constant: a row of a tile, which is loaded into all its rows.
+macro_rules! tile_row {
+    ($constant:literal) => {
+        concat!(
+            "mov rax, [rsi + {",
+            $constant,
+            "}]\n.irp at,64,72,80,88,96,104,112,120\nmov [rsp + \\at], rax\n.endr"
+        )
+    };
+}
+
 /// One naked function called `kernel`, generic over the ops in an iteration and the multiplies in
 /// the sled.
 macro_rules! kernel {
@@ -456,6 +474,72 @@ macro_rules! kernel {
                 "sar rax, 1"
             }
             clean {}
+            factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
+            addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
+            start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),
+            rounds = $crate::stream::rounds(OPS, $chains),
+        }
+    };
+
+    // Tiles, all of 16 rows of 64 bytes. The configuration, a row and a tile have their places on the
+    // stack.
+    //
+    // Source: Intel SDM volume 1, chapter 18; volume 2, LDTILECFG.
+    (tile $arithmetic:ident $mnemonic:tt, chains ($chains:tt), []) => {
+        looped_kernel! {
+            before {
+                "mov r11, rsp",
+                "sub rsp, 1152",
+                "and rsp, -64",
+                "xor eax, eax",
+                ".irp at,0,8,32,40,56",
+                "mov [rsp + \\at], rax",
+                ".endr",
+                // Palette 1.
+                "mov byte ptr [rsp], 1",
+                // The bytes in a row of each of the eight tiles, then their rows.
+                "movabs rax, 0x0040004000400040",
+                "mov [rsp + 16], rax",
+                "mov [rsp + 24], rax",
+                "movabs rax, 0x1010101010101010",
+                "mov [rsp + 48], rax",
+                "ldtilecfg [rsp]",
+                // No step from row to row.
+                "xor ecx, ecx",
+                tile_row!("factor"),
+                "tileloadd tmm6, [rsp + rcx + 64]",
+                tile_row!("addend"),
+                "tileloadd tmm7, [rsp + rcx + 64]",
+                tile_row!("start"),
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "tileloadd tmm\\c, [rsp + rcx + 64]",
+                ".endr"
+            }
+            body {
+                ".rept {rounds}",
+                concat!(".irp c,", chain_list!(vector $chains)),
+                concat!($mnemonic, " tmm\\c, tmm6, tmm7"),
+                ".endr",
+                ".endr"
+            }
+            fold {
+                // One lane of each row, so that all rows and all columns have a part in the answer.
+                "xor eax, eax",
+                "mov ecx, 64",
+                concat!(".irp c,", chain_list!(vector $chains)),
+                "tilestored [rsp + rcx + 64], tmm\\c",
+                ".irp column,0,1,2,3,4,5,6,7",
+                "add rax, [rsp + 64 + 72 * \\column]",
+                "add rax, [rsp + 64 + 72 * \\column + 512]",
+                ".endr",
+                ".endr",
+                // All lanes hold the same number, so their sum over their count is that number.
+                "sar rax, 4"
+            }
+            clean {
+                "tilerelease",
+                "mov rsp, r11"
+            }
             factor = $crate::arithmetic::Arithmetic::$arithmetic.factor_offset(),
             addend = $crate::arithmetic::Arithmetic::$arithmetic.addend_offset(),
             start = $crate::arithmetic::Arithmetic::$arithmetic.start_offset(),

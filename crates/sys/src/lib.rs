@@ -16,3 +16,4 @@ pub mod perf_page;
 pub mod rdpru;
 pub mod scheduler;
 pub mod thread;
+pub mod tiles;

@@ -19,6 +19,8 @@ pub mod scalar;
 pub mod sparse;
 #[cfg(target_arch = "x86_64")]
 pub mod sse;
+#[cfg(target_arch = "x86_64")]
+pub mod tiles;
 
 /// All of them, in the order of listings: from the lightest load to the heaviest.
 #[cfg(target_arch = "x86_64")]
@@ -110,6 +112,10 @@ pub static TABLE: &[&StreamRow] = &[
     &fma::AVX128_FMA_T,
     &fma::AVX256_FMA_T,
     &fma::AVX512_FMA_T,
+    &tiles::AMX_INT8,
+    &tiles::AMX_BF16,
+    &tiles::AMX_INT8_T,
+    &tiles::AMX_BF16_T,
 ];
 
 /// All of them, in the order of listings: from the lightest load to the heaviest.
@@ -214,6 +220,8 @@ pub fn find(id: &str) -> Option<&'static StreamRow> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use model::Isa;
+
     use super::*;
     use crate::Kind;
     use crate::ruler::{self, RULER, every_row};
@@ -251,7 +259,8 @@ mod tests {
                 Kind::Null => assert_eq!((row.chains, row.ops_per_iteration), (0, 0), "{id}"),
             }
             if row.kind == Kind::Throughput && ruler::CONTENTION.id != id {
-                assert!(row.chains >= 10 && id.ends_with("_t"), "{id}");
+                let least = if row.needs.contains(&Isa::AmxTile) { 6 } else { 10 };
+                assert!(row.chains >= least && id.ends_with("_t"), "{id}");
                 let serial = find(id.trim_end_matches("_t")).map(|row| (row.mnemonic, row.needs));
                 assert_eq!(serial, Some((row.mnemonic, row.needs)), "{id}");
             }
