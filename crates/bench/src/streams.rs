@@ -2,7 +2,7 @@
 
 use kernels::{Data, Kind, StreamRow, ruler};
 use machine::Machine;
-use model::{Obstacle, Unavailable};
+use model::{Isa, Obstacle, Unavailable};
 
 use crate::rig::job::{Body, Load, Tools};
 
@@ -31,6 +31,10 @@ pub fn load(machine: &Machine, row: &'static StreamRow, data: Data) -> Result<Lo
         }
         None if machine.elsewhere.is_some() => allowed_elsewhere(machine, row)?,
         None => {
+            if row.needs.contains(&Isa::AmxTile) {
+                // Where the kernel refuses, the row says so itself.
+                drop(sys::tiles::request());
+            }
             let kernel = row.runnable()?;
             if let [small, large] = kernel.in_loop() {
                 in_loop_ops = Some([small.ops_per_iteration(), large.ops_per_iteration()]);

@@ -24,6 +24,8 @@ pub struct Quantity {
     pub doc: &'static str,
     /// What makes it worth nothing.
     pub guard: Guard,
+    /// Whether only some workloads offer it: the others have no series of it.
+    pub if_offered: bool,
     /// Bins of this relative width lose nothing that matters when samples are packed.
     pub packing: f64,
     /// Its samples.
@@ -202,6 +204,9 @@ impl Collector {
         let mut series = Vec::new();
         for (key, entry) in self.entries {
             for (index, quantity) in entry.quantities.iter().enumerate() {
+                if quantity.if_offered && entry.blocks[index].iter().all(Option::is_none) {
+                    continue;
+                }
                 let absent = match quantity.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),

@@ -25,6 +25,7 @@ static QUANTITIES: &[Quantity] = &[
         better: "",
         doc: "Duration of one executed PAUSE, by n against 2n.",
         guard: Guard::None,
+        if_offered: false,
         packing: 1e-3,
         take: Take::PerOp(|reduced| &reduced.seconds),
     },
@@ -36,6 +37,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "The same in core cycles, by the multiply chains beside it. A busy SMT sibling changes \
               the pause itself, so that it is not held back when the witness disagrees.",
         guard: Guard::None,
+        if_offered: false,
         packing: 1e-3,
         take: Take::PerOp(|reduced| &reduced.cycles),
     },

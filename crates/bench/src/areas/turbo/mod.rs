@@ -35,6 +35,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "Core clock right after 45 us of the payload at full density: 3 us of the multiply chain, \
               whose length in cycles is known, between two stamps.",
         guard: Guard::Clock,
+        if_offered: false,
         packing: 5e-4,
         take: Take::Samples(|reduced| reduced.clock.clone()),
     },
@@ -46,6 +47,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "Core clock while the payload executes: the multiply chain in the payload's own loop, \
               with the payload taking at most 95 % of the chain's time. Evidence for `clock`.",
         guard: Guard::Witness,
+        if_offered: true,
         packing: 5e-4,
         take: Take::Samples(|reduced| reduced.clock_in_loop.clone()),
     },
@@ -57,6 +59,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "The same with the payload taking at most 50 %: where it differs, payload and chain are \
               in each other's way, and neither tells the clock.",
         guard: Guard::Witness,
+        if_offered: true,
         packing: 5e-4,
         take: Take::Samples(|reduced| reduced.clock_in_loop_half.clone()),
     },
@@ -67,6 +70,7 @@ static QUANTITIES: &[Quantity] = &[
         better: "lower is better",
         doc: "Core cycles per op, against multiply chains right before and right after, n against 2n.",
         guard: Guard::Witness,
+        if_offered: false,
         packing: 2e-4,
         take: Take::PerOp(|reduced| &reduced.cycles),
     },
@@ -77,6 +81,7 @@ static QUANTITIES: &[Quantity] = &[
         better: "lower is better",
         doc: "Seconds per op, n against 2n; its reciprocal is the rate of ops.",
         guard: Guard::None,
+        if_offered: false,
         packing: 5e-4,
         take: Take::PerOp(|reduced| &reduced.seconds),
     },
@@ -88,6 +93,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "Time that all threads executed the payload together, as a share of the time that any of \
               them did.",
         guard: Guard::None,
+        if_offered: false,
         packing: 1e-3,
         take: Take::Samples(|reduced| reduced.overlap.into_iter().collect()),
     },
@@ -99,6 +105,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "APERF per MPERF while the payload executes: core cycles per cycle of a constant clock, \
               both counted only while the core is not halted.",
         guard: Guard::None,
+        if_offered: false,
         packing: 1e-4,
         take: Take::Reading(|reduced| {
             Some(reduced.counters.clone()?.map(|clock| clock.aperf_per_mperf))
@@ -112,6 +119,7 @@ static QUANTITIES: &[Quantity] = &[
         doc: "MPERF per second of the stamp clock: below its own rate by the share of time that the \
               core was halted.",
         guard: Guard::None,
+        if_offered: false,
         packing: 1e-4,
         take: Take::Reading(|reduced| {
             Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
