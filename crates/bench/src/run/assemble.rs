@@ -104,7 +104,7 @@ fn plan(parts: &Parts<'_>) -> Plan {
         budget_seconds: parts.program.time.0,
         cpus: parts.placement.cpus.iter().copied().collect(),
         placement: parts.placement.reason.clone(),
-        manner: parts.request.manner.words(),
+        manner: manner(parts.request),
         workloads: parts.request.streams.iter().map(|row| workload(row)).collect(),
         active_cores: active,
         blocks_planned: parts.run.sweeps_planned,
@@ -121,6 +121,13 @@ fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
         width_bits: row.width_bits,
         ops_per_iteration: row.ops_per_iteration,
     }
+}
+
+/// How threads take part, and what else is unusual about the run.
+fn manner(request: &Request) -> Option<String> {
+    let words: Vec<String> =
+        request.manner.words().into_iter().chain(request.remark.clone()).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// The clocks, and the rulers that were calibrated with them.

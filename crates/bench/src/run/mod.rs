@@ -44,6 +44,8 @@ pub struct Request {
     pub manner: Manner,
     /// Whose word is taken for the rate of the stamp clock.
     pub rate: RateChoice,
+    /// What else is to be said of how it measures.
+    pub remark: Option<String>,
     /// The command with its arguments, without paths.
     pub command: Vec<String>,
     /// How the live text is laid out.

@@ -33,6 +33,7 @@ pub fn request(
         }),
         manner: Manner::USUAL,
         rate: RateChoice::Best,
+        remark: None,
         command,
         presentation,
     }

@@ -82,9 +82,10 @@ fn refused(error: Error) -> Failure {
         Error::Placement(Refusal::Missing { usable, .. }) => {
             Failure::usage(text).hint(format!("choose among --cpus {usable}"))
         }
-        Error::Placement(Refusal::TooMany { chosen, .. }) => {
-            Failure::usage(text).hint(format!("at most --num-cpus {chosen}"))
-        }
+        Error::Placement(Refusal::TooMany { chosen, .. }) => Failure::usage(text).hint(format!(
+            "ask for at most {chosen}; --allow-hyperthreads adds SMT siblings, and `cpudyno info` \
+                 lists all CPUs"
+        )),
         Error::Placement(Refusal::Nobody) => Failure::new(code::NOT_HERE, text),
         Error::Unavailable(reason) => Failure {
             code: code::NOT_HERE,

@@ -85,35 +85,57 @@ struct Column {
     title: &'static str,
     align: Align,
     /// Its text for a row.
-    cell: fn(&Shown<'_>, &Row<'_>) -> Text,
+    cell: Cell,
     /// Columns that a narrow page leaves out, the greatest number first.
     optional: u8,
+    /// Whether it comes from the counters of core cycles.
+    needs_counters: bool,
 }
 
+type Cell = fn(&Shown<'_>, &Row<'_>) -> Text;
+
+const fn column(title: &'static str, align: Align, cell: Cell, optional: u8) -> Column {
+    Column { title, align, cell, optional, needs_counters: false }
+}
+
+/// A column that comes from the counters of core cycles.
+const fn counted(title: &'static str, cell: Cell, optional: u8) -> Column {
+    Column { title, align: Align::Right, cell, optional, needs_counters: true }
+}
+
+/// Shown only where there are counters to compare with.
+const OFF: &str = "chain - A/M";
+
 static COLUMNS: &[Column] = &[
-    Column { title: "Cores", align: Align::Left, cell: cores, optional: 0 },
-    Column { title: "ID", align: Align::Left, cell: |_, row| row.workload.into(), optional: 0 },
-    Column { title: "Description", align: Align::Left, cell: description, optional: 9 },
-    Column { title: "OVRLP", align: Align::Right, cell: overlap, optional: 5 },
-    Column { title: "Mops", align: Align::Right, cell: mops, optional: 0 },
-    Column { title: "A/M-ratio", align: Align::Right, cell: ratio, optional: 7 },
-    Column { title: "A/M-MHz", align: Align::Right, cell: unhalted_mhz, optional: 1 },
-    Column { title: "M/tsc-ratio", align: Align::Right, cell: unhalted, optional: 6 },
-    Column { title: "Avg-MHz", align: Align::Right, cell: average_mhz, optional: 2 },
-    Column { title: "Cycles/op", align: Align::Right, cell: cycles, optional: 0 },
-    Column { title: "MHz (chain)", align: Align::Right, cell: chain_mhz, optional: 0 },
-    Column { title: "chain - A/M", align: Align::Right, cell: disagreement, optional: 3 },
+    column("Cores", Align::Left, cores, 0),
+    column("ID", Align::Left, |_, row| row.workload.into(), 0),
+    column("Description", Align::Left, description, 9),
+    column("OVRLP", Align::Right, overlap, 5),
+    column("Mops", Align::Right, mops, 0),
+    counted("A/M-ratio", ratio, 7),
+    counted("A/M-MHz", unhalted_mhz, 1),
+    counted("M/tsc-ratio", unhalted, 6),
+    counted("Avg-MHz", average_mhz, 2),
+    column("Cycles/op", Align::Right, cycles, 0),
+    column("MHz (chain)", Align::Right, chain_mhz, 0),
+    counted(OFF, disagreement, 3),
 ];
 
 fn table(record: &Record, verbosity: u8) -> Block {
     let from = Shown { record, threads_max: if verbosity > 0 { 8 } else { 2 } };
     let rows = rows(record);
     let shown: Vec<&Column> =
-        COLUMNS.iter().filter(|column| column.title != "chain - A/M" || counts(record)).collect();
+        COLUMNS.iter().filter(|column| column.title != OFF || counts(record)).collect();
     let cells = |row: &Row<'_>| shown.iter().map(|column| (column.cell)(&from, row)).collect();
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
-    let mut optional: Vec<usize> = (0..shown.len()).filter(|i| shown[*i].optional > 0).collect();
-    optional.sort_by_key(|index| std::cmp::Reverse(shown[*index].optional));
+    // Where no counters are read, their columns hold nothing but dashes.
+    let counted = counts(record);
+    let rank = |column: &Column| match column.needs_counters {
+        true if !counted => u8::MAX,
+        _ => column.optional,
+    };
+    let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) > 0).collect();
+    optional.sort_by_key(|index| std::cmp::Reverse(rank(shown[*index])));
     Block::Ruled(Ruled {
         caption: String::new(),
         columns: shown.iter().map(|column| (column.title.to_owned(), column.align)).collect(),

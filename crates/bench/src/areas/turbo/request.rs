@@ -56,10 +56,30 @@ impl Options {
             streams: self.tests.rows(),
             manner: self.manner,
             rate: self.rate,
+            remark: self.remark(),
             ask: Box::new(move |plan| Ok(vec![Asked { area: &Turbo, wishes: self.wishes(plan)? }])),
             command,
             presentation,
         }
+    }
+
+    /// What the options make unusual.
+    fn remark(&self) -> Option<String> {
+        let asked = self.ops?;
+        let mut sizes: Vec<u64> =
+            self.tests.rows().iter().map(|row| row.ops_per_iteration).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let rounded = |size: &u64| match asked.div_ceil(*size) * size {
+            ops if ops == asked => None,
+            ops => Some(format!("{ops} where an iteration has {size}")),
+        };
+        let rounded: Vec<String> = sizes.iter().filter_map(rounded).collect();
+        let rounding = match rounded.as_slice() {
+            [] => String::new(),
+            _ => format!(", rounded up to whole iterations: {}", rounded.join(", ")),
+        };
+        Some(format!("{asked} ops in each repetition, and twice that{rounding}"))
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {

@@ -26,7 +26,7 @@ pub struct Simulated {
 }
 
 /// What a job costs beside its repetitions.
-const START: Seconds = Seconds(1e-3);
+const START: Seconds = Seconds(0.5e-3);
 
 impl Simulated {
     /// An executor for this model. `rate` is what calibration believes of its clock.
@@ -165,7 +165,7 @@ impl<'a> Core<'a> {
             self.warm = true;
             let cycles = self.cycles_of(self.payload, 1);
             self.execute(self.payload, cycles);
-            self.line.now = self.line.now + Seconds(2e-3);
+            self.line.now = self.line.now + Seconds(0.5e-3);
             self.licence_used = self.line.now;
         }
         let mixtures: Vec<Option<Mixture>> =
