@@ -7,7 +7,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::RawMember;
 use super::placement;
-use super::reduce::{Evidence, PerOp, Reduced};
+use super::reduce::{Evidence, PerOp, Reduced, WITNESS_TOLERANCE};
 use super::verdict;
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
@@ -281,6 +281,7 @@ impl Entry {
         let without = |unavailable| Outcome::Unavailable { unavailable };
         match samples.summary() {
             _ if self.reasons[index].is_some() => without(self.reason(index, key, absent)),
+            Some(_) if self.shared(index) => without(self.reason(index, key, absent)),
             Some(summary) => match self.refuted(index, key) {
                 Some(reason) => without(reason),
                 None => Outcome::Measured { samples, summary },
@@ -296,6 +297,13 @@ impl Entry {
         let blocks = self.evidence.len().max(1) as u64;
         self.disturbance.involuntary_switches > SWITCHES_PER_BLOCK * blocks
             || self.disturbance.lost_share.is_some_and(|lost| lost > LOST_MAX)
+    }
+
+    /// Whether all blocks together say that the core is shared, though each may be within chance.
+    fn shared(&self, index: usize) -> bool {
+        let deviation = model::stats::median(&self.deviations);
+        self.quantities[index].guard != Guard::None
+            && deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE)
     }
 
     /// Why a clock that was measured is not believed.
@@ -319,7 +327,7 @@ impl Entry {
         if let Some(reason) = &self.reasons[index] {
             return Unavailable { what, ..reason.clone() };
         }
-        if self.contended[index] > 0 {
+        if self.contended[index] > 0 || self.shared(index) {
             let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));
             return verdict::contended(shared, what);
         }

@@ -43,6 +43,8 @@ pub struct Reduced {
     pub null_seconds: Option<f64>,
     /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.
     pub witness_deviation: Option<f64>,
+    /// How far that may be off by the scatter of its samples.
+    pub witness_scatter: f64,
 }
 
 /// What the counters of core cycles say of a stretch.
@@ -116,7 +118,9 @@ impl Reduced {
 
     /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
-        self.witness_deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE)
+        // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
+        let beyond = WITNESS_TOLERANCE + self.witness_scatter.min(WITNESS_TOLERANCE);
+        self.witness_deviation.is_some_and(|deviation| deviation.abs() > beyond)
     }
 }
 
@@ -374,7 +378,19 @@ fn ratio_samples(
             Some(net.per_iteration(stamp) / net.ruler_beside(stamp)? * ruler_cycles / witness_ops)
         })
         .collect();
-    reduced.witness_deviation = stats::median(&per_add).map(|cycles| cycles - 1.0);
+    let median = stats::median(&per_add);
+    reduced.witness_deviation = median.map(|cycles| cycles - 1.0);
+    reduced.witness_scatter = median.map_or(0.0, |median| scatter(&per_add, median));
+}
+
+/// Twice the standard error of a median, by the median distance from it.
+fn scatter(values: &[f64], median: f64) -> f64 {
+    /// Of a normal distribution: standard deviation over median distance, times that of a median's
+    /// error over a mean's.
+    const ERROR: f64 = 1.4826 * 1.2533;
+    let distances: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
+    let typical = stats::median(&distances).unwrap_or(0.0);
+    2.0 * ERROR * typical / (values.len() as f64).sqrt()
 }
 
 /// What repetitions of the payload cost.

@@ -21,9 +21,8 @@ pub fn contended(shared: bool, what: String) -> Unavailable {
         return Unavailable::new(Obstacle::Measurement, what, why)
             .with_remedy("measure one CPU of each core: --cpus LIST");
     }
-    let why = "sibling busy: in all blocks the add chain beside the payload disagreed with the \
-               multiply chain by more than 0.25 %, as it does when another hardware thread uses \
-               the core";
+    let why = "sibling busy: the add chain beside the payload disagreed with the multiply chain by \
+               more than 0.25 %, as it does when another hardware thread uses the core";
     Unavailable::new(Obstacle::Measurement, what, why)
         .with_remedy("run again when the machine, or its SMT sibling, is idle")
 }
