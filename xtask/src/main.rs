@@ -19,6 +19,7 @@ mod needs;
 mod plain;
 mod speed;
 mod table;
+mod turbo;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,8 @@ enum Task {
     },
     /// Measure what the project claims about its own speed and size
     Speed,
+    /// Run `cpudyno turbo` ten times: how long does it take, and how well does it repeat?
+    Turbo,
     /// Rewrite the generated reference
     Generate,
 }
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Speed => speed::run(),
+        Task::Turbo => turbo::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {
