@@ -16,12 +16,15 @@ mod cargo;
 mod check;
 mod large;
 mod needs;
+mod plain;
 mod speed;
 mod table;
+mod turbo;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use model::CpuId;
 
 /// The answer is no: a step failed, two runs disagree, a claim does not hold.
 const EXIT_NO: u8 = 1;
@@ -49,17 +52,38 @@ enum Task {
         #[arg(long, default_value = "10s")]
         budget: String,
     },
+    /// Compare each classic stream with a plain loop in C of the same instruction, side by side
+    Plain {
+        /// The CPU on which both run; by default the last one that may be used
+        #[arg(long)]
+        cpu: Option<u32>,
+    },
     /// Measure what the project claims about its own speed and size
     Speed,
+    /// Run `cpudyno turbo` ten times: how long does it take, and how well does it repeat?
+    Turbo,
     /// Rewrite the generated reference
     Generate,
+}
+
+/// How busy the machine is, for readers of numbers that others may have disturbed.
+fn load() -> String {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    // The first of its numbers is the mean of the last minute (proc_loadavg(5)).
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    match text.split(' ').next().and_then(|mean| mean.parse::<f64>().ok()) {
+        Some(mean) => format!("load of the last minute: {mean:.2}, with {cpus} CPUs to use"),
+        None => "the load is not known: `/proc/loadavg` cannot be read".to_owned(),
+    }
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Check { install } => check::run(install),
         Task::Agree { budget } => agree::run(&budget),
+        Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Speed => speed::run(),
+        Task::Turbo => turbo::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

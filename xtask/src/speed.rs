@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use model::stats;
 
-use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, large, table};
+use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, large, table, turbo};
 
 /// A claim that a measurement can refute.
 struct Claim {
@@ -39,6 +39,18 @@ const CLAIMS: &[Claim] = &[
         measure: large_s,
     },
     Claim { what: "size of the release binary", unit: "MB", limit: 12.0, measure: size_mb },
+    Claim {
+        what: "`cpudyno turbo --max-threads 1`, 49 streams, median of 5 runs",
+        unit: "s",
+        limit: turbo::ONE_CORE_S,
+        measure: |binary| turbo_s(binary, 1),
+    },
+    Claim {
+        what: "`cpudyno turbo --max-threads 2`, 49 streams, median of 5 runs",
+        unit: "s",
+        limit: 3.7,
+        measure: |binary| turbo_s(binary, 2),
+    },
 ];
 
 /// What came of a claim.
@@ -110,7 +122,8 @@ fn sheet_s(binary: &Path) -> anyhow::Result<f64> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let begun = Instant::now();
     // The record is read too, so that a run that ends early without measuring proves nothing.
-    let record = agree::measure(binary, "30s", &folder.path().join("sheet.json"))?;
+    let record =
+        agree::measure(binary, &["sheet", "--budget", "30s"], &folder.path().join("sheet.json"))?;
     let took = begun.elapsed();
     if record.run.plan.blocks_done == 0 {
         bail!("the run completed no block");
@@ -145,6 +158,12 @@ fn large_s(binary: &Path) -> anyhow::Result<f64> {
         times_s.push(timed(binary, &["info", "--root", root])?.as_secs_f64());
     }
     stats::median(&times_s).context("BUG: no run was timed")
+}
+
+fn turbo_s(binary: &Path, cores: u32) -> anyhow::Result<f64> {
+    const RUNS: usize = 5;
+    let runs = turbo::measure(binary, cores, RUNS)?;
+    turbo::median_s(&runs)
 }
 
 fn size_mb(binary: &Path) -> anyhow::Result<f64> {
