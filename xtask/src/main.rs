@@ -14,6 +14,7 @@
 mod agree;
 mod cargo;
 mod check;
+mod density;
 mod large;
 mod needs;
 mod plain;
@@ -62,6 +63,8 @@ enum Task {
     Speed,
     /// Run `cpudyno turbo` ten times: how long does it take, and how well does it repeat?
     Turbo,
+    /// Compare the clock within a stream's loop with the one right after it, by density
+    Density,
     /// Rewrite the generated reference
     Generate,
 }
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),
+        Task::Density => density::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

@@ -329,14 +329,12 @@ macro_rules! vector_kernel {
 }
 
 /// Kernels that add, compare and branch on scalar floating-point numbers. Their encoding keeps the
-/// upper halves of registers as it finds them: clean or dirty.
+/// upper halves of registers as it finds them: clean or dirty, as the constants were loaded.
 macro_rules! compare_kernel {
-    ($upper_halves:expr) => {
+    ($load:expr) => {
         looped_kernel! {
             before {
-                $upper_halves,
-                "movsd xmm15, qword ptr [rsi + {addend}]",
-                "movsd xmm0, qword ptr [rsi + {start}]"
+                $load
             }
             body {
                 ".rept {ops}",
@@ -434,10 +432,22 @@ macro_rules! kernel {
     };
 
     (clean RealSum $mnemonic:tt, chains (1), []) => {
-        compare_kernel!("vzeroupper");
+        compare_kernel! {
+            "vzeroupper
+            movsd xmm15, qword ptr [rsi + {addend}]
+            movsd xmm0, qword ptr [rsi + {start}]"
+        }
     };
     (dirty RealSum $mnemonic:tt, chains (1), []) => {
-        compare_kernel!("vcmptrueps ymm0, ymm0, ymm0\nvcmptrueps ymm15, ymm15, ymm15");
+        // Written whole: a `movsd` that merges into a dirty register was seen to make each op of the
+        // loop a cycle slower, in some calls and not in others (Cascade Lake).
+        compare_kernel! {
+            "vcmptrueps ymm13, ymm13, ymm13
+            vbroadcastsd ymm15, qword ptr [rsi + {addend}]
+            vblendpd ymm15, ymm13, ymm15, 1
+            vbroadcastsd ymm0, qword ptr [rsi + {start}]
+            vblendpd ymm0, ymm13, ymm0, 1"
+        }
     };
 
     // Vectors of 64-bit lanes in the SSE encoding.

@@ -130,10 +130,8 @@ fn table(record: &Record, verbosity: u8) -> Block {
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
     // Where no counters are read, their columns hold nothing but dashes.
     let counted = counts(record);
-    let rank = |column: &Column| match column.needs_counters {
-        true if !counted => u8::MAX,
-        _ => column.optional,
-    };
+    let idle = |column: &Column| column.needs_counters && !counted;
+    let rank = |column: &Column| if idle(column) { u8::MAX } else { column.optional };
     let mut optional: Vec<usize> = (0..shown.len()).filter(|i| rank(shown[*i]) > 0).collect();
     optional.sort_by_key(|index| std::cmp::Reverse(rank(shown[*index])));
     Block::Ruled(Ruled {

@@ -105,7 +105,7 @@ impl Options {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
                 for (order, row, load) in &loads {
                     let cpus = &cpus[..count];
-                    let uniform = Cell::uniform(*order, *load, cpus, self.phases(&[row]));
+                    let uniform = Cell::uniform(*order, *load, cpus, phases_of(&[row]));
                     wishes.cells.push(self.cell(row, uniform, kind.as_deref()));
                 }
             }
@@ -135,7 +135,7 @@ impl Options {
         let words: Vec<String> = spec.iter().map(|(row, n)| format!("{}/{n}", row.id)).collect();
         let mut parameters = stream_parameters();
         parameters.insert("spec".to_owned(), words.join(","));
-        let cell = Cell { members, phases: self.phases(&rows), parameters };
+        let cell = Cell { members, phases: phases_of(&rows), parameters };
         self.held(Wishes { cells: vec![cell], absent: Vec::new() })
     }
 
@@ -151,13 +151,6 @@ impl Options {
     /// Whole iterations that hold the ops that were asked for.
     fn iterations(&self, row: &StreamRow) -> Option<u64> {
         Some(self.ops?.div_ceil(row.ops_per_iteration))
-    }
-
-    /// A mix is measured as its heaviest member.
-    fn phases(&self, rows: &[&StreamRow]) -> Vec<Phase> {
-        let heavy = |row: &&&StreamRow| matches!(row.kind, Kind::Throughput | Kind::Rename);
-        let row = rows.iter().find(heavy).or(rows.first());
-        row.map_or_else(protocol::saturating, |row| phases(row))
     }
 
     /// The numbers of active cores among so many of one type.
@@ -217,6 +210,13 @@ impl Tests {
             }
         }
     }
+}
+
+/// A mix is measured as its heaviest member.
+fn phases_of(rows: &[&StreamRow]) -> Vec<Phase> {
+    let heavy = |row: &&&StreamRow| matches!(row.kind, Kind::Throughput | Kind::Rename);
+    let row = rows.iter().find(heavy).or(rows.first());
+    row.map_or_else(protocol::saturating, |row| phases(row))
 }
 
 /// The CPUs of each type of core: types never share a row.

@@ -1,0 +1,103 @@
+//! Up to which density is the clock within the payload's loop the clock?
+//!
+//! The table in METHODOLOGY.md: the clock that a chain of multiplies in a stream's own loop tells, over
+//! the one right after the stream, at densities from a third to beyond one. A benchmark, no part of the
+//! checks.
+
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+use bench::rig::executor::Stop;
+use bench::rig::executor::threads::Threads;
+use bench::rig::job::{Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
+use bench::rig::{protocol, reduce, ruler};
+use bench::streams;
+use kernels::Data;
+use machine::Machine;
+use machine::instruments::clock::{self, StampSource};
+use model::{CpuId, Seconds, Unavailable, stats};
+
+use crate::table;
+
+/// Per cent of the chain's time that the payload alone would take.
+const DENSITIES: [u8; 6] = [33, 50, 65, 82, 95, 120];
+
+/// The median of so many blocks.
+const BLOCKS: usize = 9;
+
+/// Prints the table for the first CPU that this process may use.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let machine = Machine::real();
+    let stamp = clock::calibrate(&machine).map_err(|reason| because(&reason))?;
+    let StampSource::Tsc(probe) = stamp.source else {
+        bail!("cannot read a clock within a loop here: there is no invariant TSC");
+    };
+    let mut executor = Threads::new(probe, stamp.rate, None, Stop::default());
+    let tools = streams::tools(&machine).map_err(|reason| because(&reason))?;
+    let usable = machine.host.affinity().map_err(|reason| because(&reason))?;
+    let cpu = usable.iter().next().ok_or_else(|| anyhow!("this process may use no CPU"))?;
+    let rulers = ruler::calibrate(&mut executor, &tools, &[cpu])?;
+    let ruler = rulers[&cpu].as_ref().map_err(because)?;
+    let mut rows = Vec::new();
+    for row in kernels::streams::CLASSIC {
+        let Ok(load) = streams::load(&machine, row, Data::Quiet) else { continue };
+        if load.in_loop_ops.is_none() {
+            continue;
+        }
+        let ratios =
+            DENSITIES.map(|density| ratio(&mut executor, &tools, ruler, cpu, load, density));
+        let mut cells = vec![row.id.to_owned()];
+        cells.extend(ratios.map(|r| r.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"))));
+        rows.push(
+            <[String; 7]>::try_from(cells).map_err(|_| anyhow!("BUG: a row of another size"))?,
+        );
+    }
+    println!(
+        "clock within the loop over the clock right after the stream, by density of the stream"
+    );
+    let header = ["stream", "33 %", "50 %", "65 %", "82 %", "95 %", "120 %"];
+    println!("{}", table::plain(header, &header[1..], rows));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn because(reason: &Unavailable) -> anyhow::Error {
+    anyhow!("{}: {}", reason.what, reason.why)
+}
+
+fn ratio(
+    executor: &mut dyn bench::rig::executor::Executor,
+    tools: &Tools,
+    ruler: &ruler::Ruler,
+    cpu: CpuId,
+    load: Load,
+    density: u8,
+) -> Option<f64> {
+    let job = Repeat {
+        members: vec![Member::new(cpu, load)],
+        phases: vec![protocol::quiet(4), phase(density)],
+        tools: *tools,
+        manner: Manner::USUAL,
+    };
+    let mut ratios = Vec::new();
+    for _ in 0..BLOCKS {
+        let raw = executor.repeat(&job).ok()?;
+        let reduced = reduce::reduce(&raw.members[0], load, &job, Some(ruler), executor.rate());
+        let in_loop = [&reduced.clock_in_loop, &reduced.clock_in_loop_half];
+        let in_loop = in_loop.into_iter().find_map(|clock| stats::median(clock))?;
+        ratios.push(in_loop / stats::median(&reduced.clock)?);
+    }
+    stats::median(&ratios)
+}
+
+/// Sandwiches and looks from within the loop, in turn.
+fn phase(density: u8) -> Phase {
+    let step =
+        |what, microseconds: f64| Step { what, target: Seconds(microseconds * 1e-6), multiple: 1 };
+    let steps = vec![
+        step(What::Payload, 45.0),
+        step(What::Ruler, 3.0),
+        step(What::Payload, 45.0),
+        step(What::InLoop { density }, 10.0),
+    ];
+    Phase { purpose: Purpose::Sandwich, steps, rounds: 40, settle: Seconds(2e-3) }
+}
