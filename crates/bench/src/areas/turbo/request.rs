@@ -85,7 +85,7 @@ impl Options {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
                 for (order, row, load) in &loads {
                     let cpus = &cpus[..count];
-                    let uniform = Cell::uniform(*order, *load, cpus, self.phases(&[row]));
+                    let uniform = Cell::uniform(*order, *load, cpus, Self::phases(&[row]));
                     wishes.cells.push(self.cell(row, uniform, kind.as_deref()));
                 }
             }
@@ -115,7 +115,8 @@ impl Options {
         let words: Vec<String> = spec.iter().map(|(row, n)| format!("{}/{n}", row.id)).collect();
         let mut parameters = stream_parameters();
         parameters.insert("spec".to_owned(), words.join(","));
-        let cell = Cell { members, phases: self.phases(&rows), parameters };
+        parameters.extend(self.whole_ops(&rows));
+        let cell = Cell { members, phases: Self::phases(&rows), parameters };
         self.held(Wishes { cells: vec![cell], absent: Vec::new() })
     }
 
@@ -125,7 +126,17 @@ impl Options {
             active.member.iterations = self.iterations(row);
         }
         cell.parameters.extend(kind.map(|kind| ("core_type".to_owned(), kind.to_owned())));
+        cell.parameters.extend(self.whole_ops(&[row]));
         cell
+    }
+
+    /// The ops that each repetition has where they were asked for: those of whole iterations, stream
+    /// by stream.
+    fn whole_ops(&self, rows: &[&StreamRow]) -> Option<(String, String)> {
+        let whole =
+            |row: &&StreamRow| Some((self.iterations(row)? * row.ops_per_iteration).to_string());
+        let ops: Option<Vec<String>> = rows.iter().map(whole).collect();
+        Some(("ops".to_owned(), ops?.join(",")))
     }
 
     /// Whole iterations that hold the ops that were asked for.
@@ -134,7 +145,7 @@ impl Options {
     }
 
     /// A mix is measured as its heaviest member.
-    fn phases(&self, rows: &[&StreamRow]) -> Vec<Phase> {
+    fn phases(rows: &[&StreamRow]) -> Vec<Phase> {
         let heavy = |row: &&&StreamRow| matches!(row.kind, Kind::Throughput | Kind::Rename);
         let row = rows.iter().find(heavy).or(rows.first());
         row.map_or_else(protocol::saturating, |row| phases(row))
