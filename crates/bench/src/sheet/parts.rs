@@ -18,7 +18,8 @@ pub(crate) fn subtitle(record: &Record) -> String {
         record.tool.version,
         run.started,
         run.seconds,
-        run.plan.budget_seconds,
+        // To a tenth, and without one where it is whole, as budgets are.
+        (run.plan.budget_seconds * 10.0).round() / 10.0,
         run.plan.blocks_done,
         run.plan.blocks_planned,
     )
