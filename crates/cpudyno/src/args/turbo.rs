@@ -19,6 +19,7 @@ use super::common::{Json, Look, Stream, budget, cpu_list, duration, stream};
 /// All chosen cores are fully loaded meanwhile. Nothing on the machine is changed.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that people type")]
 pub(crate) struct TurboArgs {
     /// Run only these streams, such as scalar_iadd,avx256_fma, or `all` that --list prints; by default
     /// the 49 of avx-turbo.

@@ -79,7 +79,7 @@ impl Options {
             }
         }
         if let (true, Some((_, reason))) = (loads.is_empty(), wishes.absent.first()) {
-            return Err(reason.clone().into());
+            return Err(cannot(reason.clone()));
         }
         for (kind, cpus) in kinds(plan) {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
@@ -105,7 +105,7 @@ impl Options {
         let mut cpus = plan.placement.cpus.iter();
         let mut members = Vec::with_capacity(asked);
         for (order, (row, count)) in spec.iter().enumerate() {
-            let load = streams::load(plan.machine, row, DATA)?;
+            let load = streams::load(plan.machine, row, DATA).map_err(cannot)?;
             members.extend(cpus.by_ref().take(*count).map(|&cpu| Active {
                 order,
                 member: Member { iterations: self.iterations(row), ..Member::new(cpu, load) },
@@ -176,7 +176,7 @@ impl Options {
             let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
             let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
             let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
-            return Err(refusal.with_remedy(remedy).into());
+            return Err(Error::Asked(refusal.with_remedy(remedy)));
         };
         let other: Seconds = cell
             .phases
@@ -190,6 +190,14 @@ impl Options {
         }
         Ok(wishes)
     }
+}
+
+/// Nothing can be measured, because of this stream.
+fn cannot(reason: Unavailable) -> Error {
+    Error::Unavailable(match reason.remedy {
+        Some(_) => reason,
+        None => reason.with_remedy("`cpudyno turbo --list` says what each stream needs"),
+    })
 }
 
 impl Tests {
