@@ -3,12 +3,14 @@
 
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::job::{Exchange, Manner, Member, Purpose, RawRepeat, Repeat, What};
-use bench::rig::protocol;
+use bench::rig::job::{Exchange, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use bench::rig::reduce::{self, Evidence, Reduced};
+use bench::rig::ruler::{self, Ruler};
+use bench::rig::{protocol, verdict};
 use bench::streams;
 use kernels::Data;
 use machine::Machine;
-use model::{CpuId, Hertz, Rate};
+use model::{CpuId, Hertz, Rate, Seconds};
 use sys::clock::{MonotonicRaw, Probe, Tsc};
 
 fn cpus() -> Vec<CpuId> {
@@ -107,4 +109,79 @@ fn more_threads_than_cpus_still_meet() {
     let job = job(&[cpu, cpu, cpu]);
     let raw = executor(MonotonicRaw::new().unwrap(), &Stop::default()).repeat(&job).unwrap();
     assert_eq!(raw.members.len(), 3);
+}
+
+#[test]
+fn any_number_of_ops_is_executed_in_whole_iterations() {
+    let payload = job(&cpus()[..1]).members[0].payload;
+    for ops in [1, 7, 100_000, 12_345_678_u64] {
+        let iterations = ops.div_ceil(payload.ops_per_iteration);
+        let mut job = job(&cpus()[..1]);
+        job.members[0].iterations = Some(iterations);
+        let raw = executor(MonotonicRaw::new().unwrap(), &Stop::default()).repeat(&job).unwrap();
+        for (phase, raw) in std::iter::zip(&job.phases, &raw.members[0].phases) {
+            for (step, found) in std::iter::zip(&phase.steps, &raw.iterations) {
+                if step.what == What::Payload {
+                    assert_eq!(*found, iterations * step.multiple, "{ops} ops");
+                }
+            }
+            assert!(raw.stamps.len().is_multiple_of(phase.steps.len()), "whole rounds");
+            assert!(raw.stamps.len() >= 3 * phase.steps.len() || phase.rounds < 3);
+        }
+    }
+}
+
+/// A sandwich whose looks from within the payload's loop have the payload this dense, and half as
+/// dense as the chain can bear.
+fn looks(dense: u8) -> Phase {
+    let step =
+        |what, microseconds: f64| Step { what, target: Seconds(microseconds * 1e-6), multiple: 1 };
+    let after_payload = |what, microseconds| [step(What::Payload, 45.0), step(what, microseconds)];
+    let look = || after_payload(What::Ruler, 3.0);
+    let in_loop = |density| after_payload(What::InLoop { density }, 10.0);
+    let steps = [look(), look(), in_loop(dense), look(), look(), in_loop(50)].concat();
+    Phase { purpose: Purpose::Sandwich, steps, rounds: 12, settle: Seconds(0.0) }
+}
+
+/// What one job says of the clock within the loop, where its CPU has a ruler.
+fn evidence(executor: &mut dyn Executor, dense: u8) -> Option<Evidence> {
+    let cpu = cpus()[0];
+    let phases = vec![protocol::quiet(4), looks(dense)];
+    let job = Repeat { phases, ..job(&[cpu]) };
+    let rulers = ruler::calibrate(executor, &job.tools, &[cpu]).unwrap();
+    let ruler: &Ruler = rulers[&cpu].as_ref().ok()?;
+    let raw = executor.repeat(&job).unwrap();
+    let payload = job.members[0].payload;
+    let reduced: Reduced =
+        reduce::reduce(&raw.members[0], payload, &job, Some(ruler), executor.rate());
+    reduced.evidence()
+}
+
+/// Ratios within one run are judged, no times; noise spoils some runs, not all of them.
+#[test]
+fn a_payload_that_is_too_dense_for_the_chain_is_refused() {
+    const TRIES: usize = 20;
+    /// The chain takes 1 / 1.2 of the payload's time.
+    const TOO_DENSE: u8 = 120;
+    if job(&cpus()[..1]).members[0].payload.in_loop_ops.is_none() {
+        assert_ne!(
+            std::env::consts::ARCH,
+            "x86_64",
+            "scalar_iadd has kernels with the ruler in the loop"
+        );
+        return;
+    }
+    let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
+    let (mut refused, mut agreed, mut seen) = (false, false, Vec::new());
+    for _ in 0..TRIES {
+        let Some(evidence) = evidence(&mut executor, TOO_DENSE) else { continue };
+        let reason = verdict::refutes(evidence, false, "clock".to_owned());
+        refused |= evidence.dense <= 0.95 && reason.is_some();
+        agreed |= (evidence.half - 1.0).abs() <= 0.01;
+        seen.push(evidence);
+        if refused && agreed {
+            return;
+        }
+    }
+    panic!("refused {refused}, agreed at half the density {agreed}: {seen:?}");
 }

@@ -17,6 +17,10 @@ use common::{Finished, Running, cpudyno, finish, program};
 use record::checked;
 
 const QUICK: [&str; 3] = ["sheet", "--budget", "1s"];
+const QUICK_TURBO: [&str; 5] = ["turbo", "--test", "scalar_iadd,ucomis_clean", "--num-cpus", "1"];
+
+/// Commands that measure, with what makes them last longer than any test.
+const LONG: [&[&str]; 2] = [&["sheet", "--budget", "30s"], &["turbo", "--budget", "30s"]];
 
 #[test]
 fn a_quick_look_is_a_record_and_a_sheet() {
@@ -39,21 +43,25 @@ fn a_quick_look_is_a_record_and_a_sheet() {
 
 #[test]
 fn ctrl_c_leaves_a_record_of_what_was_measured() {
-    let finished = interrupted("INT", "stopped by SIGINT");
-    assert_eq!(finished.code, Some(130), "{finished:#?}");
+    for command in LONG {
+        let finished = interrupted(command, "INT", "stopped by SIGINT");
+        assert_eq!(finished.code, Some(130), "{finished:#?}");
+    }
 }
 
 #[test]
 fn sigterm_leaves_a_record_of_what_was_measured() {
-    let finished = interrupted("TERM", "stopped by SIGTERM");
-    assert_eq!(finished.code, Some(143), "{finished:#?}");
+    for command in LONG {
+        let finished = interrupted(command, "TERM", "stopped by SIGTERM");
+        assert_eq!(finished.code, Some(143), "{finished:#?}");
+    }
 }
 
-/// Sends a signal to a run that would last longer, and checks the record and the sheet that remain.
-fn interrupted(signal: &str, why: &str) -> Finished {
+/// Sends a signal to a run that would last longer, and checks the record and the page that remain.
+fn interrupted(command: &[&str], signal: &str, why: &str) -> Finished {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
-    let running = measuring(&file);
+    let running = measuring(command, &file);
     // Enough for some cells on most machines; with none the record must be as good.
     thread::sleep(Duration::from_millis(500));
     send(signal, &running);
@@ -72,15 +80,15 @@ fn interrupted(signal: &str, why: &str) -> Finished {
 fn what_is_killed_leaves_no_half_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
-    let running = measuring(&file);
+    let running = measuring(LONG[0], &file);
     send("KILL", &running);
     assert_eq!(running.finish().code, None);
     assert!(!file.exists());
 }
 
 /// A run of half a minute that has begun to measure.
-fn measuring(file: &Path) -> Running {
-    let args = ["sheet", "--budget", "30s", "--json", file.to_str().unwrap()];
+fn measuring(command: &[&str], file: &Path) -> Running {
+    let args = [command, &["--json", file.to_str().unwrap()]].concat();
     let running = Running::start(cpudyno(&args));
     let threads = format!("/proc/{}/task", running.child.id());
     let begun = Instant::now();
@@ -99,11 +107,14 @@ fn send(signal: &str, to: &Running) {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    for format in ["text", "json"] {
-        let mut child = cpudyno(&[&QUICK[..], &["--format", format]].concat()).spawn().unwrap();
-        drop(child.stdout.take());
-        let finished = Running::of(child).finish();
-        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""), "{format}");
+    for command in [&QUICK[..], &QUICK_TURBO] {
+        for format in ["text", "json"] {
+            let mut child = cpudyno(&[command, &["--format", format]].concat()).spawn().unwrap();
+            drop(child.stdout.take());
+            let finished = Running::of(child).finish();
+            let ended = (finished.code, finished.stderr.as_str());
+            assert_eq!(ended, (Some(0), ""), "{command:?} as {format}");
+        }
     }
 }
 
@@ -145,18 +156,21 @@ fn a_plain_user_measures_too() {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
     let root = status("Uid").split_whitespace().next() == Some("0");
-    let mut plain = if root { program("setpriv") } else { program(&binary) };
-    if root {
-        if !has("setpriv") {
-            return eprintln!("skipped: there is no `setpriv` (util-linux), and this is root");
-        }
-        plain.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
+    if root && !has("setpriv") {
+        return eprintln!("skipped: there is no `setpriv` (util-linux), and this is root");
     }
-    // Root owns the folder: a home that can be read and not written.
-    plain.current_dir(folder.path()).env("HOME", folder.path());
-    plain.args(QUICK).args(["--json", "-"]);
-    let record = checked(&finish(plain).success());
-    assert!(!record.series.is_empty());
+    for command in [&QUICK[..], &QUICK_TURBO] {
+        let mut plain = if root { program("setpriv") } else { program(&binary) };
+        if root {
+            plain.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
+        }
+        // Root owns the folder: a home that can be read and not written.
+        plain.current_dir(folder.path()).env("HOME", folder.path());
+        plain.args(command).args(["--json", "-"]);
+        // That each number is there or has its reason is checked of every record.
+        let record = checked(&finish(plain).success());
+        assert!(!record.series.is_empty(), "{command:?}");
+    }
 }
 
 /// A line of what the kernel says of this process.

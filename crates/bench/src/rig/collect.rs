@@ -191,6 +191,11 @@ impl Collector {
         entry.note(raw, reduced.contended());
     }
 
+    /// Whether nothing was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The series of everything that was gathered, in reading order.
     ///
     /// `no_ruler` and `no_counters` say why CPUs have no clock, and why nothing is read by counters of

@@ -13,7 +13,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::counters::Counters;
-use super::sweep::{Own, Swept};
+use super::sweep::{Lost, Own, Swept};
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::Area;
 use crate::rig::placement::{self, Placement};
@@ -51,6 +51,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut findings = parts.stamp_clock.findings;
     findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
+    findings.extend(run.lost.as_ref().map(|lost| findings::of_lost(lost, run.sweeps_done)));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
@@ -62,7 +63,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    series.extend(absent_series(program, &plan, &series));
+    series.extend(absent_series(program, &plan, run.lost.as_ref(), &series));
     series.extend(own_series(run.own, run.probes));
     let areas = &program.areas;
     let mut record = Record {
@@ -185,7 +186,12 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 }
 
 /// A series without numbers for everything that was not measured at all.
-fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Series> {
+fn absent_series(
+    program: &Program,
+    plan: &Plan,
+    lost: Option<&Lost>,
+    measured: &[Series],
+) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
     let cannot = program.absent.iter().flat_map(|(area, workload, reason)| {
         let active = [first].into_iter().collect();
@@ -210,11 +216,22 @@ fn absent_series(program: &Program, plan: &Plan, measured: &[Series]) -> Vec<Ser
         !measured.iter().any(of_cell)
     });
     let stopped = stopped.flat_map(|planned| {
-        cell_without(program, planned, |what| {
-            Unavailable::new(Obstacle::Measurement, what, "the run was stopped before")
-        })
+        cell_without(program, planned, |what| not_reached(planned, lost, what))
     });
     cannot.chain(no_time).chain(stopped).collect()
+}
+
+/// Why a cell that was planned has no block.
+fn not_reached(planned: &Planned, lost: Option<&Lost>, what: String) -> Unavailable {
+    let why = match lost {
+        None => "the run was stopped before".to_owned(),
+        Some(Lost { cpu, why }) if planned.cell.cpus().contains(cpu) => {
+            format!("CPU {cpu} was lost during the run: {why}")
+        }
+        Some(Lost { cpu, .. }) => format!("the run ended before, when CPU {cpu} was lost"),
+    };
+    let reason = Unavailable::new(Obstacle::Measurement, what, why);
+    if lost.is_some() { reason.with_remedy(findings::WITHOUT_LOST) } else { reason }
 }
 
 /// The budget that everything would fit into.

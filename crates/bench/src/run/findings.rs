@@ -5,6 +5,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Finding, Severity};
 
 use super::Rulers;
+use super::sweep::Lost;
 
 /// The host moved the CPUs between the probes before and after some sweeps.
 pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
@@ -53,6 +54,27 @@ pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
     findings
 }
 
+/// What helps where a CPU was lost.
+pub(super) const WITHOUT_LOST: &str = "bring it online again, or measure others: --cpus LIST";
+
+/// The id of the remark on a lost CPU.
+const LOST: &str = "run.cpu-lost";
+
+/// A CPU went offline, or was taken from this process.
+pub(super) fn of_lost(lost: &Lost, sweeps: u64) -> Finding {
+    Finding {
+        id: LOST.to_owned(),
+        severity: Severity::Serious,
+        about: format!("CPU {}", lost.cpu),
+        text: format!(
+            "it was lost during the run, after {sweeps} complete sweeps ({}): the run ended, and what \
+             was measured until then stands",
+            lost.why
+        ),
+        remedy: Some(WITHOUT_LOST.to_owned()),
+    }
+}
+
 /// Remarks on the run as a whole.
 pub(super) fn of_record(record: &Record) -> Vec<Finding> {
     [interrupted, few_blocks, preempted, contended, gaps, migrated, left_out]
@@ -82,7 +104,8 @@ fn interrupted(record: &Record) -> Option<Finding> {
 fn few_blocks(record: &Record) -> Option<Finding> {
     let plan = &record.run.plan;
     let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
-    if enough || plan.blocks_planned == 0 || record.run.interrupted.is_some() {
+    let ended = record.run.interrupted.is_some() || record.findings.iter().any(|f| f.id == LOST);
+    if enough || plan.blocks_planned == 0 || ended {
         return None;
     }
     let done = plan.blocks_done;

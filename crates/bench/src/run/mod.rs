@@ -78,6 +78,9 @@ pub enum Error {
     /// The machine does not allow it.
     #[error("{}: {}", .0.what, .0.why)]
     Unavailable(Unavailable),
+    /// What was asked for does not go together.
+    #[error("{}: {}", .0.what, .0.why)]
+    Asked(Unavailable),
     /// CPUs were asked for that there are not.
     #[error(transparent)]
     Placement(#[from] placement::Refusal),

@@ -2,7 +2,7 @@
 
 use machine::{Machine, facts};
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
-use model::record::Tool;
+use model::record::{PageKind, Tool};
 use model::{Seconds, Unavailable, Unit};
 
 use super::{Error, Planned, Program, Request, Span, assemble};
@@ -25,7 +25,7 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
     let program = Program::new(&planning, request)?;
     let usable = format!("{} of {} online", topology.usable.len(), topology.online.len());
     let mut blocks = vec![
-        title(machine),
+        title(machine, request.presentation.page),
         in_brief(&program, request.span, &placement, usable),
         Block::Heading("Cells".to_owned()),
         cells(&program),
@@ -37,11 +37,15 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
     Ok(Page { blocks })
 }
 
-fn title(machine: &Machine) -> Block {
+fn title(machine: &Machine, page: PageKind) -> Block {
+    let what = match page {
+        PageKind::Turbo => "clocks under instruction streams",
+        PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
+    };
     let text = match (&machine.simulated, &machine.elsewhere) {
-        (Some(model), _) => format!("SIMULATED plan of a data sheet: machine sim:{}", model.name),
-        (None, Some(_)) => "Plan of a data sheet for a machine elsewhere".to_owned(),
-        (None, None) => "Plan of a data sheet".to_owned(),
+        (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),
+        (None, Some(_)) => format!("Plan of {what} for a machine elsewhere"),
+        (None, None) => format!("Plan of {what}"),
     };
     let tool = Tool::this();
     let from = machine.elsewhere.as_ref().map_or(String::new(), |from| format!(", {from}"));
@@ -109,21 +113,20 @@ fn cells(program: &Program) -> Block {
         columns.push(("does not fit with", Align::Left));
     }
     let row = |&(area, _, id): &(usize, usize, &str)| {
-        let of = |cells: &'_ [Planned]| -> Vec<(usize, Seconds)> {
+        let of = |cells: &'_ [Planned]| -> Vec<Count> {
             let has = |p: &&Planned| p.cell.workloads().iter().any(|(_, known)| *known == id);
-            let mine = cells.iter().filter(|p| p.area == area).filter(has);
-            mine.map(|p| (p.cell.members.len(), protocol::duration(&p.cell.phases))).collect()
+            cells.iter().filter(|p| p.area == area).filter(has).map(Count::of).collect()
         };
         let planned = of(&program.cells);
-        let sweep = planned.iter().fold(Seconds(0.0), |sum, (_, cost)| sum + *cost);
+        let sweep = planned.iter().fold(Seconds(0.0), |sum, count| sum + count.cost);
         let mut cells = vec![
             Text::from(program.areas[area].id()),
             Text::from(id),
-            Text::from(counts(&planned)),
+            Text::from(counts(planned)),
             Text::from(si::format(sweep.0, Unit::Second)),
         ];
         if !program.left_out.is_empty() {
-            cells.push(Text::toned(counts(&of(&program.left_out)), Tone::Faint));
+            cells.push(Text::toned(counts(of(&program.left_out)), Tone::Faint));
         }
         cells
     };
@@ -135,16 +138,48 @@ fn cells(program: &Program) -> Block {
     })
 }
 
-/// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other.
-fn counts(cells: &[(usize, Seconds)]) -> String {
-    let mut counts: Vec<usize> = cells.iter().map(|(count, _)| *count).collect();
-    counts.sort_unstable();
-    let word = |equal: &[usize]| match equal {
-        [1, _, ..] => format!("1 (on {} CPUs)", equal.len()),
-        [count, _, ..] => format!("{count} ({} times)", equal.len()),
-        _ => equal.iter().map(usize::to_string).collect(),
+/// A number of active cores.
+struct Count {
+    /// The type of the cores, where the machine has several and they are not mixed.
+    core_type: Option<String>,
+    cores: usize,
+    /// Seconds of one block.
+    cost: Seconds,
+}
+
+impl Count {
+    fn of(planned: &Planned) -> Count {
+        Count {
+            core_type: planned.cell.parameters.get("core_type").cloned(),
+            cores: planned.cell.members.len(),
+            cost: protocol::duration(&planned.cell.phases),
+        }
+    }
+}
+
+/// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other; those of
+/// each type of core by themselves: `P 1, 2; E 1`.
+fn counts(mut counts: Vec<Count>) -> String {
+    // Types stay in their order.
+    let mut types: Vec<Option<String>> = Vec::new();
+    for count in &counts {
+        if !types.contains(&count.core_type) {
+            types.push(count.core_type.clone());
+        }
+    }
+    counts.sort_by_key(|count| count.cores);
+    let word = |equal: &[&Count]| match equal {
+        [Count { cores: 1, .. }, _, ..] => format!("1 (on {} CPUs)", equal.len()),
+        [count, _, ..] => format!("{} ({} times)", count.cores, equal.len()),
+        _ => equal.iter().map(|count| count.cores.to_string()).collect(),
     };
-    counts.chunk_by(usize::eq).map(word).collect::<Vec<_>>().join(", ")
+    let of_type = |core_type: &Option<String>| {
+        let mine: Vec<&Count> = counts.iter().filter(|c| c.core_type == *core_type).collect();
+        let words: Vec<String> = mine.chunk_by(|a, b| a.cores == b.cores).map(word).collect();
+        let name = core_type.as_ref().map_or(String::new(), |name| format!("{name} "));
+        name + &words.join(", ")
+    };
+    types.iter().map(of_type).collect::<Vec<_>>().join("; ")
 }
 
 /// What is left out, by reason.
@@ -172,7 +207,7 @@ fn not_planned(program: &Program) -> Vec<Block> {
 
 #[cfg(test)]
 mod tests {
-    use model::record::{PageKind, Presentation};
+    use model::record::Presentation;
 
     use super::*;
     use crate::rig::executor::Stop;
@@ -220,9 +255,16 @@ mod tests {
 
     #[test]
     fn equal_counts_are_folded() {
-        let cell = |count| (count, Seconds(1.0));
-        assert_eq!(counts(&[cell(4), cell(1), cell(2)]), "1, 2, 4");
-        assert_eq!(counts(&[cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
-        assert_eq!(counts(&[]), "");
+        let of = |core_type: Option<&str>, cores| Count {
+            core_type: core_type.map(str::to_owned),
+            cores,
+            cost: Seconds(1.0),
+        };
+        let cell = |cores| of(None, cores);
+        assert_eq!(counts(vec![cell(4), cell(1), cell(2)]), "1, 2, 4");
+        assert_eq!(counts(vec![cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
+        let [fast, small] = [Some("P"), Some("E")];
+        assert_eq!(counts(vec![of(fast, 2), of(fast, 1), of(small, 1)]), "P 1, 2; E 1");
+        assert_eq!(counts(Vec::new()), "");
     }
 }

@@ -27,6 +27,13 @@ pub(super) struct Swept {
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
     pub(super) interrupted: bool,
+    pub(super) lost: Option<Lost>,
+}
+
+/// A CPU that was there when the run began, and that threads could not be pinned to any more.
+pub(super) struct Lost {
+    pub(super) cpu: CpuId,
+    pub(super) why: String,
 }
 
 /// What the rig measured of itself on one CPU: one sample for each job, one block for each sweep.
@@ -78,11 +85,15 @@ pub(super) fn run(
         sweeps_done: 0,
         seed,
         interrupted: false,
+        lost: None,
     };
     let random = Rng::with_seed(seed);
     let mut sweeper = Sweeper { executor, planning, program, request, progress, random };
     match sweeper.sweeps(&mut swept) {
         Err(RunError::Interrupted) => swept.interrupted = true,
+        Err(ref error @ RunError::Pin { cpu, .. }) if !swept.collector.is_empty() => {
+            swept.lost = Some(Lost { cpu, why: error.to_string() });
+        }
         Err(error) => return Err(error),
         Ok(()) => {}
     }

@@ -82,11 +82,16 @@ fn refused(error: Error) -> Failure {
         Error::Placement(Refusal::Missing { usable, .. }) => {
             Failure::usage(text).hint(format!("choose among --cpus {usable}"))
         }
-        Error::Placement(Refusal::TooMany { chosen, .. }) => Failure::usage(text).hint(format!(
-            "ask for at most {chosen}; --allow-hyperthreads adds SMT siblings, and `cpudyno info` \
-                 lists all CPUs"
-        )),
-        Error::Placement(Refusal::Nobody) => Failure::new(code::NOT_HERE, text),
+        Error::Placement(Refusal::TooMany { chosen, .. }) => {
+            let hint = format!("ask for at most {chosen}; --allow-hyperthreads adds SMT siblings");
+            Failure::usage(text).hint(hint)
+        }
+        Error::Placement(Refusal::Nobody) | Error::Run(RunError::Interrupted) => {
+            Failure::new(code::NOT_HERE, text)
+        }
+        Error::Asked(reason) => {
+            Failure { hint: reason.remedy, ..Failure::usage(format!("cannot measure {text}")) }
+        }
         Error::Unavailable(reason) => Failure {
             code: code::NOT_HERE,
             message: format!("cannot measure {text}"),
@@ -97,6 +102,5 @@ fn refused(error: Error) -> Failure {
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
             Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
         }
-        Error::Run(RunError::Interrupted) => Failure::new(code::NOT_HERE, text),
     }
 }

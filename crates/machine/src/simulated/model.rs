@@ -299,6 +299,8 @@ pub enum Fault {
     AperfBackwards,
     /// The registers of APERF and MPERF can be read for 50 ms, and fail from then on.
     AperfEio,
+    /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
+    CpuLost,
 }
 
 /// Time that has passed on a simulated machine; clones share it.
@@ -466,6 +468,14 @@ impl Model {
     /// All CPUs, in order of their number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cores() * self.topology.threads_per_core).map(CpuId)
+    }
+
+    /// The CPU that went offline, once it has.
+    pub fn lost_cpu(&self) -> Option<CpuId> {
+        /// A few blocks of a small run.
+        const ONLINE_UNTIL: f64 = 0.05;
+        let lost = self.has(Fault::CpuLost) && self.elapsed.seconds().0 > ONLINE_UNTIL;
+        self.cpus().last().filter(|_| lost)
     }
 
     /// The CPUs that are switched on.

@@ -72,11 +72,12 @@ impl Tree for SimulatedTree {
 fn stat(model: &Model) -> String {
     let elapsed = model.elapsed.seconds().0 * 100.0;
     let steal = (elapsed * model.noise.steal_share) as u64;
-    let user = elapsed as u64 - steal;
+    // Nobody works on it but the run, whose CPUs nobody asks for.
+    let idle = elapsed as u64 - steal;
     let cpus = model.online().len() as u64;
-    let mut text = format!("cpu  {} 0 0 0 0 0 0 {} 0 0\n", user * cpus, steal * cpus);
+    let mut text = format!("cpu  0 0 0 {} 0 0 0 {} 0 0\n", idle * cpus, steal * cpus);
     for cpu in model.online().iter() {
-        let _ = writeln!(text, "cpu{cpu} {user} 0 0 0 0 0 0 {steal} 0 0");
+        let _ = writeln!(text, "cpu{cpu} 0 0 0 {idle} 0 0 0 {steal} 0 0");
     }
     text + "btime 1767225600"
 }

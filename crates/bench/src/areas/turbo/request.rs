@@ -99,7 +99,7 @@ impl Options {
             }
         }
         if let (true, Some((_, reason))) = (loads.is_empty(), wishes.absent.first()) {
-            return Err(reason.clone().into());
+            return Err(cannot(reason.clone()));
         }
         for (kind, cpus) in kinds(plan) {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
@@ -125,7 +125,7 @@ impl Options {
         let mut cpus = plan.placement.cpus.iter();
         let mut members = Vec::with_capacity(asked);
         for (order, (row, count)) in spec.iter().enumerate() {
-            let load = streams::load(plan.machine, row, DATA)?;
+            let load = streams::load(plan.machine, row, DATA).map_err(cannot)?;
             members.extend(cpus.by_ref().take(*count).map(|&cpu| Active {
                 order,
                 member: Member { iterations: self.iterations(row), ..Member::new(cpu, load) },
@@ -135,6 +135,7 @@ impl Options {
         let words: Vec<String> = spec.iter().map(|(row, n)| format!("{}/{n}", row.id)).collect();
         let mut parameters = stream_parameters();
         parameters.insert("spec".to_owned(), words.join(","));
+        parameters.extend(self.whole_ops(&rows));
         let cell = Cell { members, phases: phases_of(&rows), parameters };
         self.held(Wishes { cells: vec![cell], absent: Vec::new() })
     }
@@ -145,7 +146,17 @@ impl Options {
             active.member.iterations = self.iterations(row);
         }
         cell.parameters.extend(kind.map(|kind| ("core_type".to_owned(), kind.to_owned())));
+        cell.parameters.extend(self.whole_ops(&[row]));
         cell
+    }
+
+    /// The ops that each repetition has where they were asked for: those of whole iterations, stream
+    /// by stream.
+    fn whole_ops(&self, rows: &[&StreamRow]) -> Option<(String, String)> {
+        let whole =
+            |row: &&StreamRow| Some((self.iterations(row)? * row.ops_per_iteration).to_string());
+        let ops: Option<Vec<String>> = rows.iter().map(whole).collect();
+        Some(("ops".to_owned(), ops?.join(",")))
     }
 
     /// Whole iterations that hold the ops that were asked for.
@@ -178,7 +189,7 @@ impl Options {
             let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
             let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
             let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
-            return Err(refusal.with_remedy(remedy).into());
+            return Err(Error::Asked(refusal.with_remedy(remedy)));
         };
         let other: Seconds = cell
             .phases
@@ -192,6 +203,14 @@ impl Options {
         }
         Ok(wishes)
     }
+}
+
+/// Nothing can be measured, because of this stream.
+fn cannot(reason: Unavailable) -> Error {
+    Error::Unavailable(match reason.remedy {
+        Some(_) => reason,
+        None => reason.with_remedy("`cpudyno turbo --list` says what each stream needs"),
+    })
 }
 
 impl Tests {

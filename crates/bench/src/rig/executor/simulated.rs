@@ -4,11 +4,13 @@
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
 use std::f64::consts::TAU;
+use std::io;
 
 use fastrand::Rng;
 use machine::simulated::Model;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
+use sys::errno::EINVAL;
 
 use super::super::in_loop;
 use super::super::job::{
@@ -35,15 +37,22 @@ impl Simulated {
         Simulated { model, rate, random, stop }
     }
 
-    fn checked(&self) -> Result<(), RunError> {
-        if self.stop.asked() { Err(RunError::Interrupted) } else { Ok(()) }
+    fn checked(&self, cpus: &[CpuId]) -> Result<(), RunError> {
+        if self.stop.asked() {
+            return Err(RunError::Interrupted);
+        }
+        match self.model.lost_cpu().filter(|lost| cpus.contains(lost)) {
+            // As sched_setaffinity(2) refuses CPUs that are offline.
+            Some(cpu) => Err(RunError::Pin { cpu, source: io::Error::from_raw_os_error(EINVAL) }),
+            None => Ok(()),
+        }
     }
 }
 
 impl Executor for Simulated {
     fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
-        self.checked()?;
         let cpus: Vec<CpuId> = job.members.iter().map(|member| member.cpu).collect();
+        self.checked(&cpus)?;
         let begun = self.model.elapsed.seconds() + START;
         let mut cores: Vec<Core<'_>> = job
             .members
@@ -69,7 +78,7 @@ impl Executor for Simulated {
     }
 
     fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
-        self.checked()?;
+        self.checked(&[job.first, job.second])?;
         let begun = self.model.elapsed.seconds() + START;
         let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
         let round_trip = self.model.distance(job.first, job.second) * 2.0;

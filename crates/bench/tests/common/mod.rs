@@ -1,0 +1,72 @@
+//! How tests ask for a run of `turbo`, and find its answers.
+
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::executor::Stop;
+use bench::rig::job::Manner;
+use bench::rig::placement::Choice;
+use bench::run::measure;
+use kernels::StreamRow;
+use machine::Machine;
+use machine::instruments::clock::RateChoice;
+use model::record::{Instrument, Outcome, PageKind, Presentation, Record, Series};
+
+/// How the page is laid out.
+pub(crate) const LOOK: Presentation =
+    Presentation { width: 200, colour: false, verbosity: 0, page: PageKind::Turbo };
+
+/// The stream of that id.
+pub(crate) fn stream(id: &str) -> &'static StreamRow {
+    kernels::streams::find(id).unwrap()
+}
+
+/// Five blocks of each of these streams, on the usual CPUs.
+pub(crate) fn streams(ids: &[&str]) -> Options {
+    Options {
+        tests: Tests::Streams(ids.iter().map(|id| stream(id)).collect()),
+        threads_min: None,
+        threads_max: None,
+        ops: None,
+        duration: None,
+        budget: None,
+        cpus: Choice::usual(None),
+        manner: Manner::USUAL,
+        rate: RateChoice::Best,
+    }
+}
+
+/// The record that answers it; its page must be there, too.
+pub(crate) fn measured(machine: &Machine, options: Options) -> Record {
+    let request = options.request(vec!["test".to_owned()], LOOK);
+    let record = measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+    assert!(!bench::areas::turbo::page(&record, 1).blocks.is_empty());
+    record
+}
+
+/// The series of that quantity.
+pub(crate) fn of<'a>(record: &'a Record, quantity: &'a str) -> impl Iterator<Item = &'a Series> {
+    let mine = move |s: &&Series| s.area == "turbo" && s.quantity == quantity;
+    record.series.iter().filter(mine)
+}
+
+/// Why a series has no number.
+#[track_caller]
+pub(crate) fn why(series: &Series) -> &str {
+    match &series.outcome {
+        Outcome::Unavailable { unavailable } => &unavailable.why,
+        Outcome::Measured { summary, .. } => {
+            panic!("{} of {} is {}", series.quantity, series.workload, summary.median)
+        }
+    }
+}
+
+/// The row of the counters of core cycles.
+pub(crate) fn counters(record: &Record) -> &Instrument {
+    record.instruments.iter().find(|instrument| instrument.id == "aperf_mperf").unwrap()
+}
+
+/// A number that must be there, and near to another one.
+#[track_caller]
+pub(crate) fn assert_near(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let off = found / expected - 1.0;
+    assert!(off.abs() <= tolerance, "{what}: {found}, expected {expected}, {:.3} % off", off * 1e2);
+}
