@@ -26,8 +26,9 @@ const JUDGED: &str = "latency";
 pub(crate) fn run(budget: &str) -> anyhow::Result<ExitCode> {
     let binary = cargo::release_binary()?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let a = measure(&binary, budget, &folder.path().join("a.json"))?;
-    let b = measure(&binary, budget, &folder.path().join("b.json"))?;
+    let sheet = ["sheet", "--budget", budget];
+    let a = measure(&binary, &sheet, &folder.path().join("a.json"))?;
+    let b = measure(&binary, &sheet, &folder.path().join("b.json"))?;
     let comparison = compare(&judged(&a), &judged(&b));
     println!("{}", describe(&comparison));
     Ok(match comparison.verdict() {
@@ -40,12 +41,13 @@ pub(crate) fn run(budget: &str) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Runs `cpudyno sheet` and reads the record that it writes to `path`.
-pub(crate) fn measure(binary: &Path, budget: &str, path: &Path) -> anyhow::Result<Record> {
-    let line = format!("cpudyno sheet --budget {budget} --json {}", path.display());
+/// Runs that command of `cpudyno` and reads the record that it writes to `path`.
+pub(crate) fn measure(binary: &Path, command: &[&str], path: &Path) -> anyhow::Result<Record> {
+    let line = format!("cpudyno {} --json {}", command.join(" "), path.display());
     println!("$ {line}");
     let status = Command::new(binary)
-        .args(["sheet", "--budget", budget, "--json"])
+        .args(command)
+        .arg("--json")
         .arg(path)
         .stdout(Stdio::null())
         .status()

@@ -15,6 +15,7 @@ mod agree;
 mod cargo;
 mod check;
 mod large;
+mod latency;
 mod needs;
 mod speed;
 mod table;
@@ -49,6 +50,8 @@ enum Task {
         #[arg(long, default_value = "10s")]
         budget: String,
     },
+    /// Measure instruction latencies here and compare them with those that others found
+    Latency,
     /// Measure what the project claims about its own speed and size
     Speed,
     /// Rewrite the generated reference
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Check { install } => check::run(install),
         Task::Agree { budget } => agree::run(&budget),
+        Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Generate => cargo::generate(),
     };

@@ -110,7 +110,8 @@ fn sheet_s(binary: &Path) -> anyhow::Result<f64> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let begun = Instant::now();
     // The record is read too, so that a run that ends early without measuring proves nothing.
-    let record = agree::measure(binary, "30s", &folder.path().join("sheet.json"))?;
+    let sheet = ["sheet", "--budget", "30s"];
+    let record = agree::measure(binary, &sheet, &folder.path().join("sheet.json"))?;
     let took = begun.elapsed();
     if record.run.plan.blocks_done == 0 {
         bail!("the run completed no block");
