@@ -16,6 +16,7 @@ mod cargo;
 mod check;
 mod density;
 mod large;
+mod latency;
 mod needs;
 mod plain;
 mod speed;
@@ -59,6 +60,8 @@ enum Task {
         #[arg(long)]
         cpu: Option<u32>,
     },
+    /// Measure instruction latencies here and compare them with those that others found
+    Latency,
     /// Measure what the project claims about its own speed and size
     Speed,
     /// Run `cpudyno turbo` ten times: how long does it take, and how well does it repeat?
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Task::Check { install } => check::run(install),
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
+        Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),
         Task::Density => density::run(),

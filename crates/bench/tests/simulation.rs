@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use bench::areas::Area;
+use bench::areas::turbo::Turbo;
 use bench::rig::executor::Stop;
 use bench::run::{Request, measure};
 use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
-use model::record::{Outcome, Presentation, Record, Series};
-use model::{CpuSet, Seconds};
+use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
+use model::{CpuSet, Known, Seconds};
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;
@@ -203,4 +205,40 @@ fn cpus_and_streams_that_were_asked_for_are_the_ones_measured() {
     let unknown = asked(5.0, Some("0,5000"), fma());
     let error = measure(&machine, &unknown, &Stop::default(), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("5000"), "{error}");
+}
+
+/// The record of a machine that calls itself so, in which one stream takes so many cycles.
+fn renamed(record: &Record, name: &str, stream: &str, cycles: f64) -> Record {
+    let mut record = record.clone();
+    let mut facts = record.machine.facts.iter_mut();
+    let fact = facts.find(|fact| fact.id == "cpu.microarchitecture").unwrap();
+    fact.value = Known::Yes(FactValue::Text(name.to_owned()));
+    let of_stream = |s: &&mut Series| s.workload == stream && s.quantity == "cycles_per_op";
+    for series in record.series.iter_mut().filter(of_stream) {
+        let samples = Samples::Plain(vec![vec![cycles; 9]; 5]);
+        let summary = samples.summary().unwrap();
+        series.outcome = Outcome::Measured { samples, summary };
+    }
+    record
+}
+
+#[test]
+fn cycles_that_others_did_not_find_are_a_finding() {
+    const ID: &str = "turbo.latency-differs";
+    let record = run("sim:2s-56c", 12.0);
+    assert!(!has_finding(&record, ID), "{:?}", record.findings);
+    let found = |name, cycles| {
+        let findings = Turbo.findings(&renamed(&record, name, "avx256_fma", cycles));
+        findings.into_iter().find(|finding| finding.id == ID).map(|finding| finding.text)
+    };
+    assert_eq!(found("Cascade Lake", 4.05), None);
+    let text = found("Cascade Lake", 6.0).unwrap();
+    assert!(text.ends_with(": avx256_fma 6.000 (known: 4, by InstLatx64)"), "{text}");
+    assert_eq!(found("SIMULATED wide core", 6.0), None);
+    let page = |verbosity| {
+        let record = renamed(&record, "Cascade Lake", "avx256_fma", 6.0);
+        format!("{:?}", bench::areas::turbo::page(&record, verbosity))
+    };
+    assert!(page(1).contains("measured and known") && page(1).contains("\"differs\""));
+    assert!(!page(0).contains("measured and known"));
 }

@@ -49,7 +49,7 @@ impl Ruler {
 /// How far the measured latency may be from a whole number.
 const TOLERANCE: f64 = 0.005;
 
-/// Attempts before giving up: 3 ms each, so that a busy neighbour has time to pause.
+/// Attempts before giving up: 4 ms each, so that a busy neighbour has time to pause.
 const ATTEMPTS_MAX: u32 = 40;
 
 /// Whole numbers of cycles that an integer multiply takes on known cores (2 on some Arm cores, 3 on
@@ -76,7 +76,7 @@ fn calibrate_one(
 ) -> Result<Result<Ruler, Unavailable>, RunError> {
     let job = Repeat {
         members: vec![Member::new(cpu, tools.null)],
-        phases: vec![protocol::quiet(8)],
+        phases: vec![protocol::quiet(20)],
         tools: *tools,
         manner: Manner::USUAL,
     };

@@ -120,6 +120,7 @@ fn workload(row: &kernels::StreamRow) -> PlannedWorkload {
         title: row.title.to_owned(),
         kind: row.kind.word().to_owned(),
         width_bits: row.width_bits,
+        mnemonic: Some(row.mnemonic.to_owned()),
         ops_per_iteration: row.ops_per_iteration,
     }
 }

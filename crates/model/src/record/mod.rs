@@ -156,6 +156,9 @@ pub struct PlannedWorkload {
     /// Width of its vectors, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width_bits: Option<u32>,
+    /// The instruction under study, as an assembler spells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mnemonic: Option<String>,
     /// Ops in one iteration, as a decoder proves from the assembled bytes.
     pub ops_per_iteration: u64,
 }

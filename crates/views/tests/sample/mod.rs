@@ -441,6 +441,7 @@ fn workload(id: &str, width_bits: Option<u32>) -> PlannedWorkload {
         title: format!("sample of {id}"),
         kind: "latency".to_owned(),
         width_bits,
+        mnemonic: None,
         ops_per_iteration: 100,
     }
 }

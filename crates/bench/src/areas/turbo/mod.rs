@@ -1,6 +1,7 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
+pub mod known;
 mod page;
 mod promise;
 mod read;
@@ -178,7 +179,10 @@ impl Area for Turbo {
     }
 
     fn findings(&self, record: &Record) -> Vec<Finding> {
-        drifting(record).into_iter().chain(slow_looks(record)).collect()
+        [drifting(record), slow_looks(record), known::differing(record)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn sentences(&self, record: &Record) -> Vec<Text> {

@@ -6,6 +6,7 @@ use model::Known;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, Text, Tone};
 use model::record::{Record, Series};
 
+use super::known::{self, Verdict};
 use super::promise;
 use super::read::{Row, rows};
 use crate::rig::verdict::WORDS;
@@ -26,6 +27,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.push(parts::findings(record));
     blocks.extend(parts::missing(record));
     if verbosity > 0 {
+        blocks.push(known_costs(record));
         blocks.extend(parts::how(record));
         blocks.extend(parts::details(record));
     }
@@ -389,4 +391,39 @@ fn promised(record: &Record) -> Option<Block> {
         rows: lines,
         notes,
     }))
+}
+
+/// What others found each stream's instruction to cost, beside what it cost here.
+fn known_costs(record: &Record) -> Block {
+    let comparisons = known::compare(record);
+    let line = |c: &known::Comparison<'_>| {
+        let verdict = c.verdict();
+        let tone = match verdict {
+            Verdict::Equal => Tone::Good,
+            Verdict::Differs => Tone::Warning,
+            Verdict::Unknown => Tone::Faint,
+        };
+        let on = c.core_type.map_or(String::new(), |core_type| format!(" on {core_type}"));
+        vec![
+            Text::from(format!("{}{on}", c.stream)),
+            format!("{:.3}", c.measured).into(),
+            c.known().into(),
+            c.sources().into(),
+            Text::toned(verdict.word(), tone),
+        ]
+    };
+    Block::Table(Table {
+        caption: "cycles per op with one core active: measured and known".to_owned(),
+        columns: [
+            ("stream", Align::Left),
+            ("measured", Align::Right),
+            ("known", Align::Right),
+            ("source", Align::Left),
+            ("verdict", Align::Left),
+        ]
+        .map(|(name, align)| (name.to_owned(), align))
+        .to_vec(),
+        rows: comparisons.iter().map(line).collect(),
+        notes: known::citations(&comparisons),
+    })
 }
