@@ -27,7 +27,7 @@ pub(super) struct Parts<'a> {
     pub(super) description: model::record::Machine,
     pub(super) conditions_before: Vec<Fact>,
     pub(super) disturbed: Vec<Fact>,
-    pub(super) neighbours: Option<Fact>,
+    pub(super) neighbours: Fact,
     pub(super) stamp_clock: StampClock,
     pub(super) counters: Counters,
     pub(super) placement: &'a Placement,
@@ -41,7 +41,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let instruments = instruments(&parts);
     let mut conditions_after = conditions::read(parts.machine);
     conditions_after.extend(parts.disturbed.iter().cloned());
-    conditions_after.extend(parts.neighbours.clone());
+    conditions_after.push(parts.neighbours.clone());
     let Parts { machine, request, run, program, .. } = parts;
     let no_ruler = run
         .rulers

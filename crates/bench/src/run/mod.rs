@@ -139,8 +139,7 @@ pub fn measure(
     calibrated?;
     let watch = Watch::begin(machine);
     let run = sweep::run(&mut *executor, &planning, &program, request, progress)?;
-    // A simulated machine counts the run's own work as anybody's.
-    let neighbours = machine.simulated.is_none().then(|| watch.end(machine, &program.used()));
+    let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
 
     progress(Progress { share: 1.0, doing: "writing the record" });

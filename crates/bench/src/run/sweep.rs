@@ -109,11 +109,20 @@ struct Sweeper<'a> {
     random: Rng,
 }
 
+/// The rulers of more CPUs are refined sweep by sweep: a look takes 3 ms, and budgets may be small.
+const REFINED_AT_ONCE: usize = 16;
+
 impl Sweeper<'_> {
     fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         self.tell("calibrating rulers");
-        let cpus = &self.planning.placement.cpus;
-        swept.rulers = ruler::calibrate(self.executor, &self.program.tools, cpus)?;
+        let cpus: Vec<CpuId> = self.program.used().iter().collect();
+        let tools = &self.program.tools;
+        swept.rulers = ruler::calibrate(self.executor, tools, &cpus)?;
+        if cpus.len() <= REFINED_AT_ONCE {
+            for _ in 0..ruler::LOOKS {
+                ruler::refine(self.executor, tools, &mut swept.rulers)?;
+            }
+        }
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
@@ -134,6 +143,7 @@ impl Sweeper<'_> {
 
     fn sweep(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let program = self.program;
+        ruler::refine(self.executor, &program.tools, &mut swept.rulers)?;
         let mut alone: Vec<&Planned> = Vec::new();
         let mut together: Vec<&Planned> = Vec::new();
         for planned in &program.cells {
@@ -199,7 +209,8 @@ impl Sweeper<'_> {
         let reduced = std::iter::zip(raw.members, &job.members).map(|(raw, member)| {
             let ruler = swept.rulers.get_mut(&raw.cpu).and_then(|ruler| ruler.as_mut().ok());
             let ruler = ruler.map(|ruler| {
-                ruler.fixed.extend(reduce::fixed(&raw, &job));
+                // Beside other active cores lengths scatter to one side, and what is fixed with them.
+                ruler.fixed.extend(reduce::fixed(&raw, &job).filter(|_| alone));
                 &*ruler
             });
             let reduced = reduce::reduce(&raw, member.payload, &job, ruler, rate);
