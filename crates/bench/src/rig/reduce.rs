@@ -282,7 +282,7 @@ pub fn reduce(
     let null = null_ticks(raw, job);
     let mut reduced =
         Reduced { null_seconds: null.map(|ticks| ticks / hertz), ..Reduced::default() };
-    let fixed = ruler.map(Ruler::fixed).unwrap_or_default();
+    let fixed = ruler.map(|ruler| ruler.fixed).unwrap_or_default();
     let ruler_cycles = ruler
         .map(|ruler| (job.tools.ruler.ops_per_iteration * u64::from(ruler.latency_cycles)) as f64);
     for (index, (phase, raw)) in std::iter::zip(&job.phases, &raw.phases).enumerate() {

@@ -28,21 +28,54 @@ pub struct Fixed {
 pub struct Ruler {
     /// Cycles that one multiply takes.
     pub latency_cycles: u32,
-    /// What of each repetition is fixed, as each job so far said: one alone is no better than 0.1 % of
-    /// a repetition, the median of many is.
-    pub fixed: Vec<Fixed>,
+    /// What of each repetition is fixed, shared by all cores of one type: see [`share`].
+    pub fixed: Fixed,
+    /// What looks at this CPU alone said of that: one is no better than 0.1 % of a repetition, the
+    /// median of many is.
+    pub looks: Vec<Fixed>,
     /// Attempts until rulers agreed: 1 on a quiet machine.
     pub attempts: u32,
 }
 
+/// The rulers of CPUs, or why there is none.
+pub type Rulers = BTreeMap<CpuId, Result<Ruler, Unavailable>>;
+
+/// More looks at one CPU tell nothing more.
+const LOOKS_MAX: usize = 25;
+
 impl Ruler {
-    /// The median of what jobs said so far.
-    pub fn fixed(&self) -> Fixed {
-        let median = |of: fn(&Fixed) -> f64| {
-            let values: Vec<f64> = self.fixed.iter().map(of).collect();
-            model::stats::median(&values).unwrap_or(0.0)
-        };
-        Fixed { ruler: median(|fixed| fixed.ruler), witness: median(|fixed| fixed.witness) }
+    /// Keeps a look, and says whether it was wanted.
+    pub fn keep(&mut self, look: Option<Fixed>) -> bool {
+        let wanted = self.looks.len() < LOOKS_MAX && look.is_some();
+        self.looks.extend(look.filter(|_| wanted));
+        wanted
+    }
+}
+
+/// Gives all cores of one type what the looks at all of them say: what is fixed belongs to the chain and
+/// the type of core.
+pub fn share<K: Ord>(rulers: &mut Rulers, type_of: impl Fn(CpuId) -> K) {
+    let mut looks: BTreeMap<(K, u32), Vec<Fixed>> = BTreeMap::new();
+    for (&cpu, ruler) in rulers.iter() {
+        if let Ok(ruler) = ruler {
+            looks.entry((type_of(cpu), ruler.latency_cycles)).or_default().extend(&ruler.looks);
+        }
+    }
+    let median = |looks: &[Fixed], of: fn(&Fixed) -> f64| {
+        model::stats::median(&looks.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    let shared: BTreeMap<(K, u32), Fixed> = looks
+        .into_iter()
+        .map(|(key, looks)| {
+            let ruler = median(&looks, |look| look.ruler);
+            (key, Fixed { ruler, witness: median(&looks, |look| look.witness) })
+        })
+        .collect();
+    for (&cpu, ruler) in rulers {
+        if let Ok(ruler) = ruler {
+            let shared = shared.get(&(type_of(cpu), ruler.latency_cycles));
+            ruler.fixed = shared.copied().unwrap_or_default();
+        }
     }
 }
 
@@ -61,15 +94,15 @@ pub fn calibrate(
     executor: &mut dyn Executor,
     tools: &Tools,
     cpus: &[CpuId],
-) -> Result<BTreeMap<CpuId, Result<Ruler, Unavailable>>, RunError> {
-    let mut rulers = BTreeMap::new();
+) -> Result<Rulers, RunError> {
+    let mut rulers = Rulers::new();
     for &cpu in cpus {
         rulers.insert(cpu, calibrate_one(executor, tools, cpu)?);
     }
     Ok(rulers)
 }
 
-/// What is fixed about a ruler is known by so many looks.
+/// What is fixed about the rulers of a few CPUs is known by so many looks at each.
 pub const LOOKS: usize = 5;
 
 /// One more look at what is fixed about the rulers of these CPUs, where there were few: alone, because
@@ -77,15 +110,15 @@ pub const LOOKS: usize = 5;
 pub fn refine(
     executor: &mut dyn Executor,
     tools: &Tools,
-    rulers: &mut BTreeMap<CpuId, Result<Ruler, Unavailable>>,
+    rulers: &mut Rulers,
 ) -> Result<(), RunError> {
     for (&cpu, ruler) in rulers {
         if let Ok(ruler) = ruler
-            && ruler.fixed.len() < LOOKS
+            && ruler.looks.len() < LOOKS
         {
             let job = quiet(tools, cpu);
             let raw = executor.repeat(&job)?;
-            ruler.fixed.extend(reduce::fixed(&raw.members[0], &job));
+            ruler.keep(reduce::fixed(&raw.members[0], &job));
         }
     }
     Ok(())
@@ -113,8 +146,9 @@ fn calibrate_one(
         let latency = reduce::ruler_latency(&raw.members[0], &job);
         seen.extend(latency);
         if let Some(latency_cycles) = latency.and_then(whole) {
-            let fixed = reduce::fixed(&raw.members[0], &job).into_iter().collect();
-            return Ok(Ok(Ruler { latency_cycles, fixed, attempts }));
+            let looks: Vec<Fixed> = reduce::fixed(&raw.members[0], &job).into_iter().collect();
+            let fixed = looks.first().copied().unwrap_or_default();
+            return Ok(Ok(Ruler { latency_cycles, fixed, looks, attempts }));
         }
     }
     let median = model::stats::median(&seen);

@@ -9,7 +9,7 @@ mod sweep;
 
 pub use outline::outline;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kernels::StreamRow;
 use machine::Machine;
@@ -29,6 +29,7 @@ use crate::rig::{protocol, ruler, schedule};
 use crate::streams;
 use counters::Counters;
 use neighbours::Watch;
+use ruler::Rulers;
 
 /// What a run is asked for.
 pub struct Request {
@@ -305,5 +306,3 @@ fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
         Span::Blocks(_) => asked.iter().map(|asked| asked.wishes.cells.len()).collect(),
     }
 }
-
-type Rulers = BTreeMap<CpuId, Result<ruler::Ruler, Unavailable>>;

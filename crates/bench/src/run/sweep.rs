@@ -109,7 +109,7 @@ struct Sweeper<'a> {
     random: Rng,
 }
 
-/// The rulers of more CPUs are refined sweep by sweep: a look takes 3 ms, and budgets may be small.
+/// Of more CPUs than this, one look at each is enough: cores of one type share what is fixed.
 const REFINED_AT_ONCE: usize = 16;
 
 impl Sweeper<'_> {
@@ -123,6 +123,7 @@ impl Sweeper<'_> {
                 ruler::refine(self.executor, tools, &mut swept.rulers)?;
             }
         }
+        self.share(swept);
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
@@ -143,7 +144,6 @@ impl Sweeper<'_> {
 
     fn sweep(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let program = self.program;
-        ruler::refine(self.executor, &program.tools, &mut swept.rulers)?;
         let mut alone: Vec<&Planned> = Vec::new();
         let mut together: Vec<&Planned> = Vec::new();
         for planned in &program.cells {
@@ -205,20 +205,30 @@ impl Sweeper<'_> {
         let raw = self.executor.repeat(&job)?;
         let rate = self.executor.rate();
         let overlap = reduce::overlap(&raw, &job);
+        if let [alone] = raw.members.as_slice() {
+            // Beside other active cores lengths scatter to one side, and what is fixed with them.
+            let look = reduce::fixed(alone, &job);
+            let ruler = swept.rulers.get_mut(&alone.cpu).and_then(|ruler| ruler.as_mut().ok());
+            if ruler.is_some_and(|ruler| ruler.keep(look)) {
+                self.share(swept);
+            }
+        }
         let alone = cell.members.len() == 1;
         let reduced = std::iter::zip(raw.members, &job.members).map(|(raw, member)| {
-            let ruler = swept.rulers.get_mut(&raw.cpu).and_then(|ruler| ruler.as_mut().ok());
-            let ruler = ruler.map(|ruler| {
-                // Beside other active cores lengths scatter to one side, and what is fixed with them.
-                ruler.fixed.extend(reduce::fixed(&raw, &job).filter(|_| alone));
-                &*ruler
-            });
+            let ruler = swept.rulers.get(&raw.cpu).and_then(|ruler| ruler.as_ref().ok());
             let reduced = reduce::reduce(&raw, member.payload, &job, ruler, rate);
             let reduced = reduce::Reduced { overlap, ..reduced };
             swept.own.entry(raw.cpu).or_default().note(&reduced, alone);
             (raw, reduced)
         });
         Ok(reduced.collect())
+    }
+
+    /// Lets cores of one type share what is fixed about their rulers.
+    fn share(&self, swept: &mut Swept) {
+        let topology = self.planning.topology();
+        let type_of = |cpu| topology.place(cpu).and_then(|place| place.kind.as_deref());
+        ruler::share(&mut swept.rulers, type_of);
     }
 
     /// One block of every member of a cell.
