@@ -439,14 +439,13 @@ macro_rules! kernel {
         }
     };
     (dirty RealSum $mnemonic:tt, chains (1), []) => {
-        // Written whole: a `movsd` that merges into a dirty register was seen to make each op of the
-        // loop a cycle slower, in some calls and not in others (Cascade Lake).
+        // Each is written by one load, as wide as it gets dirty, of constants that follow one another. A
+        // register that an arithmetic or shuffle instruction has written, or that `movsd` has merged
+        // into, was seen to make each op a cycle slower, in some calls and not in others (Cascade Lake):
+        // results cross from one kind of unit to another as long as the register is read.
         compare_kernel! {
-            "vcmptrueps ymm13, ymm13, ymm13
-            vbroadcastsd ymm15, qword ptr [rsi + {addend}]
-            vblendpd ymm15, ymm13, ymm15, 1
-            vbroadcastsd ymm0, qword ptr [rsi + {start}]
-            vblendpd ymm0, ymm13, ymm0, 1"
+            "vmovupd ymm15, ymmword ptr [rsi + {addend}]
+            vmovupd ymm0, ymmword ptr [rsi + {start}]"
         }
     };
 

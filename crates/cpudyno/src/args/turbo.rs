@@ -14,7 +14,8 @@ use super::common::{Json, Look, Stream, budget, cpu_list, duration, stream};
 /// cycles per op, and the clock. The clock is read in two ways: by APERF and MPERF where those
 /// registers can be read (A/M-MHz, usually as root), and by a chain of multiplies whose length in
 /// cycles is known, right after the stream and within its own loop (MHz (chain), needs no rights).
-/// Where a core is shared or throttled the cell says so instead of a number.
+/// Where a core is shared or throttled the cell says so instead of a number. Cells of more than two
+/// threads show the least, the middle and the greatest; -v lists up to eight.
 ///
 /// All chosen cores are fully loaded meanwhile. Nothing on the machine is changed.
 #[derive(Debug, Args)]

@@ -376,6 +376,13 @@ fn promised(record: &Record) -> Option<Block> {
     let mut notes: Vec<String> =
         limits.iter().map(|limit| format!("turbo limit: {}", limit.source)).collect();
     notes.dedup();
+    // Levels of performance without a unit stand as the firmware and the registers state them.
+    let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| fact(record, id));
+    notes.extend(
+        levels.filter(|level| level.value.value().is_some()).map(|level| {
+            format!("{}: {}", level.label.to_lowercase(), value_text(&level.value).text)
+        }),
+    );
     Some(Block::Table(Table {
         caption: "promised and measured clock, MHz".to_owned(),
         columns: [
