@@ -237,7 +237,7 @@ fn cycles_that_others_did_not_find_are_a_finding() {
     assert_eq!(found("SIMULATED wide core", 6.0), None);
     let page = |verbosity| {
         let record = renamed(&record, "Cascade Lake", "avx256_fma", 6.0);
-        format!("{:?}", bench::areas::turbo::page(&record, verbosity))
+        format!("{:?}", bench::areas::turbo::page(&record, verbosity, 100))
     };
     assert!(page(1).contains("measured and known") && page(1).contains("\"differs\""));
     assert!(!page(0).contains("measured and known"));

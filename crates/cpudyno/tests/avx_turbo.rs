@@ -90,8 +90,7 @@ fn near(found: f64, expected: f64, tolerance: f64) -> bool {
 }
 
 fn ours() -> Vec<Row> {
-    let args =
-        ["turbo", "--machine", "sim:2s-56c", "--max-threads", "3", "--verbose", "--width", "300"];
+    let args = ["turbo", "--machine", "sim:2s-56c", "--max-threads", "3", "--width", "300"];
     let text = finish(cpudyno(&args)).success();
     let rows = rows(&text);
     assert!(!rows.is_empty(), "{text}");

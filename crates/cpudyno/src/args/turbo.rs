@@ -15,7 +15,7 @@ use super::common::{Json, Look, Stream, budget, cpu_list, duration, stream};
 /// registers can be read (A/M-MHz, usually as root), and by a chain of multiplies whose length in
 /// cycles is known, right after the stream and within its own loop (MHz (chain), needs no rights).
 /// Where a core is shared or throttled the cell says so instead of a number. Cells of more than two
-/// threads show the least, the middle and the greatest; -v lists up to eight.
+/// threads show the least, the middle and the greatest; -v, or --width 200, lists up to eight.
 ///
 /// All chosen cores are fully loaded meanwhile. Nothing on the machine is changed.
 #[derive(Debug, Args)]

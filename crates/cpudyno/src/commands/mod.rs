@@ -144,7 +144,9 @@ fn sink(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
 fn render(record: &Record, format: Format, presentation: Presentation) -> Result<String, Failure> {
     let page = || match presentation.page {
         PageKind::Sheet => bench::sheet::page(record, presentation.verbosity),
-        PageKind::Turbo => bench::areas::turbo::page(record, presentation.verbosity),
+        PageKind::Turbo => {
+            bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
+        }
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

@@ -8,7 +8,7 @@ mod read;
 mod request;
 mod section;
 
-pub use page::page;
+pub use page::{WIDE, page};
 pub use request::{Options, Tests};
 
 use kernels::{Kind, StreamRow};

@@ -12,13 +12,17 @@ use super::read::{Row, rows};
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
 
-/// The page. A verbosity of 1 and more adds every fact, condition and instrument.
-pub fn page(record: &Record, verbosity: u8) -> Page {
+/// Columns of text that hold lists of eight threads.
+pub const WIDE: u16 = 200;
+
+/// The page. A verbosity of 1 and more adds every fact, condition and instrument; it, or a page of
+/// [`WIDE`] columns, lists each thread of a few.
+pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     let mut blocks = vec![
         title(record),
         header(record),
         Block::Paragraph(parts::trust(record)),
-        table(record, verbosity),
+        table(record, verbosity > 0 || width >= WIDE),
     ];
     blocks.extend(notes(record));
     blocks.extend(map(record));
@@ -123,8 +127,8 @@ static COLUMNS: &[Column] = &[
     counted(OFF, disagreement, 3),
 ];
 
-fn table(record: &Record, verbosity: u8) -> Block {
-    let from = Shown { record, threads_max: if verbosity > 0 { 8 } else { 2 } };
+fn table(record: &Record, lists: bool) -> Block {
+    let from = Shown { record, threads_max: if lists { 8 } else { 2 } };
     let rows = rows(record);
     let shown: Vec<&Column> =
         COLUMNS.iter().filter(|column| column.title != OFF || counts(record)).collect();
