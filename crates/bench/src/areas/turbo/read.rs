@@ -58,11 +58,7 @@ pub(super) fn pooled(
     let cell: Vec<&Series> = series_of(record, AREA, quantity)
         .filter(|series| series.workload == workload && series.active.len() == active)
         .collect();
-    let count = |class: &Option<String>| -> u64 {
-        let of_class = cell.iter().filter(|series| series.placement_class == *class);
-        of_class.filter_map(|series| Some(series.summary()?.count)).sum()
-    };
-    let class = &cell.iter().max_by_key(|series| count(&series.placement_class))?.placement_class;
+    let class = shown_class(&cell)?;
     let of_class = cell.iter().filter(|series| series.placement_class == *class);
     let of_cpus: Vec<_> = of_class.filter_map(|series| series.samples()).collect();
     let samples: Vec<f64> = of_cpus.iter().flat_map(|samples| samples.all()).collect();
@@ -74,6 +70,16 @@ pub(super) fn pooled(
             Outcome::Measured { .. } => None,
         }),
     }
+}
+
+/// Classes of placement are never pooled: of several, the one with the most samples is shown.
+fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>> {
+    let count = |class: &Option<String>| -> u64 {
+        let of_class = cell.iter().filter(|series| series.placement_class == *class);
+        of_class.filter_map(|series| Some(series.summary()?.count)).sum()
+    };
+    let shown = cell.iter().max_by_key(|series| count(&series.placement_class))?;
+    Some(&shown.placement_class)
 }
 
 /// CPUs that were measured together are no independent blocks: of each block the median over CPUs.
@@ -124,17 +130,12 @@ impl<'a> Row<'a> {
 
     /// The series of that quantity, one for each thread, by CPU.
     pub(super) fn of(&self, quantity: &str) -> Vec<&'a Series> {
-        let all = || self.series.iter().filter(|series| series.quantity == quantity);
-        let count = |class: &Option<String>| -> u64 {
-            let of_class = all().filter(|series| series.placement_class == *class);
-            of_class.filter_map(|series| Some(series.summary()?.count)).sum()
-        };
-        // Classes of placement are never pooled: the one with the most samples is shown.
-        let Some(shown) = all().max_by_key(|series| count(&series.placement_class)) else {
-            return Vec::new();
-        };
-        let class = &shown.placement_class;
-        all().filter(|series| series.placement_class == *class).copied().collect()
+        let mut all: Vec<&Series> =
+            self.series.iter().filter(|series| series.quantity == quantity).copied().collect();
+        if let Some(class) = shown_class(&all) {
+            all.retain(|series| series.placement_class == *class);
+        }
+        all
     }
 
     /// The median over threads of the medians of that quantity.
