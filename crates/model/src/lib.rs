@@ -10,6 +10,7 @@
 pub mod cpus;
 pub mod finding;
 pub mod isa;
+pub mod memory;
 pub mod name;
 pub mod page;
 pub mod quantity;
@@ -21,6 +22,7 @@ pub mod unavailable;
 pub use cpus::{CpuId, CpuSet};
 pub use finding::{Finding, Severity};
 pub use isa::Isa;
+pub use memory::Pages;
 pub use quantity::{Hertz, Seconds, Unit};
 pub use ticks::{Rate, Ticks};
 pub use unavailable::{Known, Obstacle, Unavailable};
