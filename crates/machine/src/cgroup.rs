@@ -3,7 +3,7 @@
 use model::{CpuSet, Obstacle, Unavailable};
 
 use crate::ports::{Machine, Reading};
-use crate::text::{first_number, value_of};
+use crate::text::{first_number, value_of, whole_number};
 
 /// How often, and for how long, quotas stopped this process.
 pub(crate) struct Throttles {
@@ -176,13 +176,70 @@ pub(crate) fn memory_limit(machine: &Machine) -> Reading<Option<f64>> {
 }
 
 fn memory_limit_in(machine: &Machine, folder: &str) -> Option<f64> {
+    let limit = |file| limit_in(machine, folder, file);
+    // A group has the files of one version.
+    limit("memory.max").or_else(|| limit("memory.limit_in_bytes")).map(|bytes| bytes as f64)
+}
+
+/// The limit in a file of a group; `None`: there is none.
+fn limit_in(machine: &Machine, folder: &str, file: &str) -> Option<u64> {
     /// Version 1 writes the largest whole number of pages for no limit.
     const NO_LIMIT: u64 = 1 << 62;
-    let read = |file: &str| machine.tree.read(&format!("{folder}/{file}"));
     // `max` is no number: no limit.
-    let limit = read("memory.max").or_else(|_| read("memory.limit_in_bytes")).ok()?;
-    let bytes = limit.trim().parse::<u64>().ok()?;
-    (bytes < NO_LIMIT).then_some(bytes as f64)
+    let limit = machine.tree.read(&format!("{folder}/{file}")).ok()?;
+    limit.trim().parse().ok().filter(|&bytes| bytes < NO_LIMIT)
+}
+
+/// What a limit leaves to this process.
+pub(crate) struct MemoryLeft {
+    pub(crate) bytes: u64,
+    pub(crate) limited_by: String,
+}
+
+/// A limit of memory, and the files that say what of it is used.
+struct MemoryLimit {
+    limit: &'static str,
+    used: &'static str,
+    /// The line of `memory.stat` with pages of files that nobody used for a while, which the
+    /// kernel drops before it kills; groups further in included.
+    reclaimable: &'static str,
+}
+
+const MEMORY_LIMITS: &[MemoryLimit] = &[
+    MemoryLimit { limit: "memory.max", used: "memory.current", reclaimable: "inactive_file" },
+    // Nobody is killed here, but slowed down until little would be measured of memory.
+    MemoryLimit { limit: "memory.high", used: "memory.current", reclaimable: "inactive_file" },
+    MemoryLimit {
+        limit: "memory.limit_in_bytes",
+        used: "memory.usage_in_bytes",
+        reclaimable: "total_inactive_file",
+    },
+];
+
+/// What each limit of the group of this process and of those above it leaves. Groups have names that
+/// people gave them: they are not told.
+pub(crate) fn memory_left(machine: &Machine) -> Reading<Vec<MemoryLeft>> {
+    let folders = folders(machine, "memory").unwrap_or_default();
+    let mut left = Vec::new();
+    for (above, folder) in folders.iter().enumerate() {
+        for file in MEMORY_LIMITS {
+            let Some(limit) = limit_in(machine, folder, file.limit) else { continue };
+            let group = if above == 0 { "its control group" } else { "a control group above it" };
+            let limited_by = format!("`{}` of {group}", file.limit);
+            let bytes = limit.saturating_sub(memory_in_use(machine, folder, file)?);
+            left.push(MemoryLeft { bytes, limited_by });
+        }
+    }
+    Ok(left)
+}
+
+/// What a group uses and cannot drop.
+fn memory_in_use(machine: &Machine, folder: &str, file: &MemoryLimit) -> Reading<u64> {
+    let path = format!("{folder}/{}", file.used);
+    let used = whole_number(&path, &machine.tree.read(&path)?)?;
+    let stat = machine.tree.read(&format!("{folder}/memory.stat")).unwrap_or_default();
+    let reclaimable = value_of(&stat, file.reclaimable).and_then(|text| text.parse().ok());
+    Ok(used.saturating_sub(reclaimable.unwrap_or(0)))
 }
 
 /// Which versions of control groups have controllers or groups here.

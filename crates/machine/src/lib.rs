@@ -4,7 +4,8 @@
 //! [`Machine`] is a set of them: the real one, a [`simulated`] one made from a text description, a
 //! [`recorded`] one from a capture, or the files below a folder.
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
-//! [`disturbances`] are counters that only grow, [`busy`] says who else uses the CPUs; [`instruments`] says what is read during a run and
+//! [`disturbances`] are counters that only grow, [`busy`] says who else uses the CPUs, [`memory`] how
+//! much room there is and what memory is made of; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
 //! This crate neither prints nor writes, and it decides nothing: what cannot be read comes back as
@@ -25,6 +26,7 @@ mod files;
 mod files_only;
 mod folder;
 pub mod instruments;
+pub mod memory;
 pub mod pages;
 pub mod permits;
 pub mod ports;

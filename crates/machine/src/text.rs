@@ -16,6 +16,16 @@ pub(crate) fn first_number(path: &str, text: &str) -> Reading<f64> {
     })
 }
 
+/// The first word of a text, which is a whole number.
+pub(crate) fn whole_number(path: &str, text: &str) -> Reading<u64> {
+    let number = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    number.ok_or_else(|| {
+        let start: String = text.chars().take(40).collect();
+        let why = format!("`{path}` holds no whole number but `{start}`");
+        Unavailable::new(Obstacle::Cpudyno, format!("`{path}`"), why)
+    })
+}
+
 /// The value behind `key` in lines such as `key: value` or `key value`.
 pub(crate) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {

@@ -15,8 +15,8 @@ pub(super) const ROWS: &[Row] = &[
     row("memory.huge_pages", "Huge pages", |s| huge_pages(s).map(text)),
 ];
 
-const MEMINFO: &str = "/proc/meminfo";
-const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
+pub(crate) const MEMINFO: &str = "/proc/meminfo";
+pub(crate) const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages";
 
 /// More than 52 bits of a physical address reach.
 pub(super) const MEMORY_BYTES_MAX: u64 = 1 << 52;
@@ -43,24 +43,26 @@ fn limit(machine: &Machine) -> Reading<String> {
 }
 
 /// A pool of pages of one size.
-struct Pool {
-    page_bytes: f64,
-    pages: f64,
-    free: f64,
+pub(crate) struct Pool {
+    pub(crate) page_bytes: u64,
+    pub(crate) pages: u64,
+    pub(crate) free: u64,
+    /// Of the free ones: what somebody has mapped and not touched yet.
+    pub(crate) promised: u64,
 }
 
 impl Pool {
     fn describe(&self) -> String {
-        format!("{} x {} ({} free)", self.pages, bytes(self.page_bytes), self.free)
+        format!("{} x {} ({} free)", self.pages, bytes(self.page_bytes as f64), self.free)
     }
 }
 
-/// Pages that are set aside, by size.
+/// The pools of pages that are set aside, ascending by size.
 ///
 /// # Source
 /// The kernel's `Documentation/admin-guide/mm/hugetlbpage.rst`: one folder per size, and the
 /// default size in `/proc/meminfo`, where there are no folders.
-fn huge_pages(machine: &Machine) -> Reading<String> {
+pub(crate) fn huge_page_pools(machine: &Machine) -> Reading<Vec<Pool>> {
     let mut pools = match machine.tree.list(HUGE_PAGES) {
         Ok(folders) => folders.iter().filter_map(|folder| pool(machine, folder)).collect(),
         Err(refused) if refused.obstacle == Obstacle::Permission => return Err(refused),
@@ -70,11 +72,17 @@ fn huge_pages(machine: &Machine) -> Reading<String> {
         let why = "the kernel was built without huge pages, or hides them";
         return Err(not_offered(why, HUGE_PAGES));
     }
-    pools.sort_by(|a, b| a.page_bytes.total_cmp(&b.page_bytes));
+    pools.sort_by_key(|pool| pool.page_bytes);
+    Ok(pools)
+}
+
+/// Pages that are set aside, by size.
+fn huge_pages(machine: &Machine) -> Reading<String> {
+    let pools = huge_page_pools(machine)?;
     let reserved: Vec<String> =
-        pools.iter().filter(|pool| pool.pages > 0.0).map(Pool::describe).collect();
+        pools.iter().filter(|pool| pool.pages > 0).map(Pool::describe).collect();
     if reserved.is_empty() {
-        let sizes: Vec<String> = pools.iter().map(|pool| bytes(pool.page_bytes)).collect();
+        let sizes: Vec<String> = pools.iter().map(|pool| bytes(pool.page_bytes as f64)).collect();
         return Ok(format!("none reserved of {}", sizes.join(", ")));
     }
     Ok(reserved.join(", "))
@@ -83,23 +91,24 @@ fn huge_pages(machine: &Machine) -> Reading<String> {
 /// `hugepages-2048kB`.
 fn pool(machine: &Machine, folder: &str) -> Option<Pool> {
     let kibibytes = folder.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
-    let pages = |file: &str| -> Option<f64> {
-        let path = format!("{HUGE_PAGES}/{folder}/{file}");
-        Some(machine.tree.read(&path).ok()?.trim().parse::<u64>().ok()? as f64)
+    let pages = |file: &str| -> Option<u64> {
+        machine.tree.read(&format!("{HUGE_PAGES}/{folder}/{file}")).ok()?.trim().parse().ok()
     };
     Some(Pool {
-        page_bytes: kibibytes as f64 * 1024.0,
+        page_bytes: kibibytes.checked_mul(1024)?,
         pages: pages("nr_hugepages")?,
         free: pages("free_hugepages")?,
+        promised: pages("resv_hugepages").unwrap_or(0),
     })
 }
 
 fn default_pool(machine: &Machine) -> Option<Pool> {
     let meminfo = machine.tree.read(MEMINFO).ok()?;
-    let pages = |key| value_of(&meminfo, key)?.parse::<u64>().ok().map(|pages| pages as f64);
+    let pages = |key| value_of(&meminfo, key)?.parse::<u64>().ok();
     Some(Pool {
-        page_bytes: meminfo_bytes(&meminfo, "Hugepagesize").ok()?,
+        page_bytes: meminfo_bytes(&meminfo, "Hugepagesize").ok()? as u64,
         pages: pages("HugePages_Total")?,
         free: pages("HugePages_Free")?,
+        promised: pages("HugePages_Rsvd").unwrap_or(0),
     })
 }

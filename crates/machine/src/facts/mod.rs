@@ -28,6 +28,7 @@ pub(crate) use self::groups::{flag, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::kernel::concerns_performance;
+pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::turbo_limits;

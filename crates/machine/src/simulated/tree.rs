@@ -136,10 +136,8 @@ fn put_nodes(files: &mut Files, model: &Model) {
             model.online().iter().filter(|&cpu| model.node_of(cpu) == node).collect();
         let folder = format!("{NODE}/node{node}");
         files.put(format!("{folder}/cpulist"), &members);
-        files.put(
-            format!("{folder}/meminfo"),
-            &format!("Node {node} MemTotal:       {kibibytes} kB"),
-        );
+        let lines = ["MemTotal", "MemFree"].map(|key| format!("Node {node} {key}: {kibibytes} kB"));
+        files.put(format!("{folder}/meminfo"), &lines.join("\n"));
         if let Some(remote) = model.topology.remote_node_distance {
             let distance = |to| if to == node { 10 } else { remote }.to_string();
             let distances: Vec<String> = (0..nodes).map(distance).collect();
@@ -253,7 +251,10 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
 fn put_platform(files: &mut Files, model: &Model) {
     let identity = &model.identity;
     files.put("/proc/cpuinfo", &cpuinfo(model));
-    files.put("/proc/meminfo", &format!("MemTotal: {} kB", model.caches.memory_bytes / 1024));
+    // Nobody uses any of it.
+    let kibibytes = model.caches.memory_bytes / 1024;
+    let lines = ["MemTotal", "MemFree", "MemAvailable"].map(|key| format!("{key}: {kibibytes} kB"));
+    files.put("/proc/meminfo", &lines.join("\n"));
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
     files.put("/sys/fs/cgroup/cpu.max", "max 100000");

@@ -7,6 +7,7 @@ mod facts;
 mod info;
 mod instruments;
 mod large;
+mod memory;
 mod power;
 mod simulated;
 mod surroundings;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use machine::memory::Room;
 use machine::permits::{Permits, Question};
 use machine::{Cpuid, Files, Host, Machine, Msr, Reading};
 use model::record::{Fact, FactValue, PageKind, Presentation};
-use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Pages, Unavailable};
 use sys::cpuid::Leaf;
 
 /// Everything that reads a machine, and the pages of it.
@@ -20,6 +21,18 @@ pub fn survey(machine: &Machine) {
     for verbosity in 0..2 {
         machine::pages::info(&record, verbosity);
         machine::pages::doctor(&record, verbosity);
+    }
+    for pages in Pages::ALL {
+        check_room(machine::memory::room(machine, *pages));
+        check_room(machine::memory::room_on_node(machine, *pages, 0));
+    }
+}
+
+/// Never more than there is.
+fn check_room(room: Reading<Room>) {
+    match room {
+        Ok(room) => assert!(room.usable() <= room.bytes, "{room:?}"),
+        Err(unavailable) => assert!(!unavailable.why.is_empty(), "{unavailable:?}"),
     }
 }
 
@@ -154,6 +167,7 @@ pub const PATHS: &[&str] = &[
     "/sys/devices/cpu_core/cpus",
     "/sys/devices/cpu_atom/cpus",
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/class/hwmon/hwmon0/name",
     "/sys/class/hwmon/hwmon0/temp1_input",
@@ -161,11 +175,14 @@ pub const PATHS: &[&str] = &[
     "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw",
     "/sys/fs/cgroup/cpu.max",
     "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory.current",
+    "/sys/fs/cgroup/memory.stat",
     "/proc/cpuinfo",
     "/proc/meminfo",
     "/proc/cmdline",
     "/proc/loadavg",
     "/proc/self/cgroup",
+    "/proc/self/limits",
     "/proc/self/status",
     "/proc/sys/kernel/osrelease",
 ];

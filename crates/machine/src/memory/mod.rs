@@ -1,0 +1,5 @@
+//! Memory to measure with: how much of it there is room for, and what it is made of.
+
+mod room;
+
+pub use self::room::{Room, free_huge_pages, room, room_on_node};

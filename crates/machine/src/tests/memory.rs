@@ -1,0 +1,189 @@
+//! Room for memory: files in, bytes and words out.
+
+use model::{Obstacle, Pages};
+
+use super::{machine_of, simulated};
+use crate::files::Files;
+use crate::memory::{Room, free_huge_pages, room, room_on_node};
+use crate::ports::{Machine, Reading};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// 8 GiB available of 16, and these files.
+fn machine(texts: &[(&str, &str)]) -> Machine {
+    let mut files = Files::default();
+    files.put(
+        "/proc/meminfo",
+        "MemTotal:       16777216 kB\nMemFree:         1048576 kB\nMemAvailable:    8388608 kB\n\
+         CommitLimit:     8388608 kB\nCommitted_AS:    4194304 kB",
+    );
+    for (path, text) in texts {
+        files.put(*path, *text);
+    }
+    machine_of(files, "0")
+}
+
+fn base(texts: &[(&str, &str)]) -> (u64, String) {
+    let room = room(&machine(texts), Pages::Base).unwrap();
+    (room.bytes, room.limited_by)
+}
+
+#[test]
+fn a_machine_without_limits_has_what_is_available() {
+    let room = room(&machine(&[]), Pages::Transparent).unwrap();
+    assert_eq!(room.bytes, 8 * GIB);
+    assert_eq!(room.limited_by, "available memory of the machine");
+    assert_eq!(room.reserve, 8 * GIB / 20);
+    assert_eq!(room.usable(), 8 * GIB - 8 * GIB / 20);
+}
+
+#[test]
+fn the_reserve_is_never_small_and_never_more_than_there_is() {
+    let of = |kibibytes: u64| {
+        let text = format!("MemAvailable: {kibibytes} kB");
+        room(&machine(&[("/proc/meminfo", &text)]), Pages::Base).unwrap()
+    };
+    assert_eq!(of(100 * KIB).usable(), 36 * MIB);
+    assert_eq!(of(64 * KIB).usable(), 0);
+    assert_eq!(of(1).usable(), 0);
+}
+
+#[test]
+fn kernels_that_estimate_nothing_have_what_is_free() {
+    let old = [("/proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1048576 kB")];
+    assert_eq!(base(&old), (GIB, "free memory of the machine".into()));
+    let none = machine(&[("/proc/meminfo", "MemTotal: 16777216 kB")]);
+    assert!(room(&none, Pages::Base).unwrap_err().why.contains("no line `MemFree`"));
+    let nonsense = machine(&[("/proc/meminfo", "MemAvailable: -5 kB")]);
+    assert!(room(&nonsense, Pages::Base).is_err());
+}
+
+#[test]
+fn groups_of_version_2_leave_what_they_and_those_above_do_not_use() {
+    let (own, above) = ("/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a");
+    let file = |folder: &str, name: &str| format!("{folder}/{name}");
+    let (max, current, stat) =
+        (file(own, "memory.max"), file(own, "memory.current"), file(own, "memory.stat"));
+    let (high, above_max, above_current) =
+        (file(own, "memory.high"), file(above, "memory.max"), file(above, "memory.current"));
+    let group = ("/proc/self/cgroup", "0::/a/b");
+    let mut texts = vec![group, (&max, "max"), (&current, "1073741824")];
+    assert_eq!(base(&texts).0, 8 * GIB, "no limit");
+
+    texts[1] = (&max, "3221225472");
+    assert_eq!(base(&texts), (2 * GIB, "`memory.max` of its control group".into()));
+    texts.push((&stat, "anon 5\ninactive_file 536870912\nactive_file 7"));
+    assert_eq!(base(&texts).0, 2 * GIB + 512 * MIB, "files that nobody used are dropped");
+
+    texts.push((&high, "2147483648"));
+    assert_eq!(base(&texts), (GIB + 512 * MIB, "`memory.high` of its control group".into()));
+
+    texts.extend([(above_max.as_str(), "1073741824"), (&above_current, "1073741000")]);
+    assert_eq!(base(&texts), (824, "`memory.max` of a control group above it".into()));
+    texts.push((&above_current, "2073741824"));
+    assert_eq!(base(&texts).0, 0, "more than is allowed is in use");
+}
+
+#[test]
+fn groups_of_version_1_leave_what_they_do_not_use() {
+    let mounts = "31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
+    let folder = "/sys/fs/cgroup/memory/x";
+    let (limit, usage, stat) = (
+        format!("{folder}/memory.limit_in_bytes"),
+        format!("{folder}/memory.usage_in_bytes"),
+        format!("{folder}/memory.stat"),
+    );
+    let groups = [("/proc/self/mountinfo", mounts), ("/proc/self/cgroup", "4:memory:/x\n0::/")];
+    let of = |limited: &str, stated: &str| {
+        let own = [(limit.as_str(), limited), (&usage, "1073741824"), (&stat, stated)];
+        base(&[groups.as_slice(), &own].concat())
+    };
+    let words = "`memory.limit_in_bytes` of its control group";
+    let stated = "inactive_file 1\ntotal_inactive_file 1048576";
+    assert_eq!(of("2147483648", stated), (GIB + MIB, words.into()));
+    assert_eq!(of("2147483648", ""), (GIB, words.into()));
+    assert_eq!(of("9223372036854771712", stated).0, 8 * GIB);
+}
+
+#[test]
+fn a_limit_whose_use_is_unknown_is_no_room() {
+    let texts = [("/proc/self/cgroup", "0::/a"), ("/sys/fs/cgroup/a/memory.max", "1073741824")];
+    let why = room(&machine(&texts), Pages::Base).unwrap_err().why;
+    assert!(why.contains("/sys/fs/cgroup/a/memory.current"), "{why}");
+}
+
+#[test]
+fn limits_of_the_process_and_of_promises_count() {
+    let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                  Max data size             unlimited            unlimited            bytes     \n\
+                  Max address space         2147483648           unlimited            bytes     ";
+    let status = ("/proc/self/status", "VmSize:\t 1048576 kB\nVmData:\t    1024 kB");
+    let of = |limits: &str| base(&[("/proc/self/limits", limits), status]);
+    assert_eq!(of(limits), (GIB, "address space of the process (`ulimit -v`)".into()));
+    assert_eq!(of("Max data size 2097152 2097152 bytes").0, MIB);
+    assert_eq!(of("Max address space unlimited unlimited bytes").0, 8 * GIB);
+    assert_eq!(base(&[("/proc/sys/vm/overcommit_memory", "2")]).0, 4 * GIB);
+    assert_eq!(base(&[("/proc/sys/vm/overcommit_memory", "0")]).0, 8 * GIB);
+}
+
+#[test]
+fn pages_that_are_set_aside_are_neither_used_nor_promised() {
+    let folder = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let of = |reserved: &str, free: &str, promised: &str| -> Reading<Room> {
+        let file = |name: &str| format!("{folder}/{name}");
+        let (all, left, taken) =
+            (file("nr_hugepages"), file("free_hugepages"), file("resv_hugepages"));
+        room(&machine(&[(&all, reserved), (&left, free), (&taken, promised)]), Pages::Huge2M)
+    };
+    let room = of("512", "100", "20").unwrap();
+    assert_eq!((room.bytes, room.usable()), (80 * 2 * MIB, 80 * 2 * MIB));
+    assert_eq!(room.limited_by, "free reserved pages of 2 MiB of the machine");
+    let used = of("512", "20", "20").unwrap_err();
+    assert_eq!(used.why, "all 512 pages of 2048 KiB are in use");
+    let none = of("0", "0", "0").unwrap_err();
+    assert_eq!(
+        (none.obstacle, none.why.as_str()),
+        (Obstacle::Permission, "no pages of 2048 KiB are set aside")
+    );
+    assert!(none.remedy.unwrap().contains("hugepages-2048kB/nr_hugepages"));
+    let other = free_huge_pages(&machine(&[]), GIB).unwrap_err();
+    assert_eq!(other.obstacle, Obstacle::Hardware);
+}
+
+#[test]
+fn a_node_has_what_is_free_on_it() {
+    let meminfo = "Node 1 MemTotal:        4194304 kB\nNode 1 MemFree:         2097152 kB\n\
+                   Node 1 Inactive(file):    1024 kB";
+    let huge = "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages";
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let (all, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
+    let machine = machine(&[
+        ("/sys/devices/system/node/node1/meminfo", meminfo),
+        (huge, "3"),
+        (&all, "9"),
+        (&free, "5"),
+    ]);
+    let room = room_on_node(&machine, Pages::Base, 1).unwrap();
+    assert_eq!((room.bytes, room.limited_by.as_str()), (2 * GIB + MIB, "free memory of node 1"));
+    let huge = room_on_node(&machine, Pages::Huge2M, 1).unwrap();
+    assert_eq!(huge.bytes, 6 * MIB);
+    assert_eq!(huge.limited_by, "free reserved pages of 2 MiB of node 1");
+    assert!(room_on_node(&machine, Pages::Base, 2).is_err());
+}
+
+#[test]
+fn simulated_machines_and_this_one_have_room() {
+    let machine = simulated("2s-56c");
+    let memory = machine.simulated.as_ref().unwrap().caches.memory_bytes;
+    assert_eq!(room(&machine, Pages::Base).unwrap().bytes, memory);
+    assert_eq!(room_on_node(&machine, Pages::Base, 1).unwrap().bytes, memory / 2);
+
+    let real = Machine::real();
+    let meminfo = real.tree.read("/proc/meminfo").unwrap();
+    let total = crate::text::value_of(&meminfo, "MemTotal").unwrap();
+    let total = crate::text::whole_number("", total).unwrap() * KIB;
+    let left = room(&real, Pages::Base).unwrap();
+    assert!((1..=total).contains(&left.bytes), "{left:?} of {total}");
+}
