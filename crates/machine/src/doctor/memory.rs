@@ -12,7 +12,7 @@ use crate::text::first_number;
 pub(super) const ROWS: &[Row] = &[
     row("huge_pages", "Huge pages of 2 MiB", |s| huge_pages(s).map(text)),
     row("huge_pages.1gib", "Huge pages of 1 GiB", |s| gigantic_pages(s).map(text)),
-    row("thp", "Transparent huge pages", |s| transparent(s).map(text)),
+    row("thp", "Transparent huge pages", |s| transparent_huge_pages(s).map(text)),
     row("memory_lock", "Locked memory", |s| s.permits.ask(Question::MemoryLock).map(text)),
 ];
 
@@ -62,7 +62,7 @@ fn gigantic_pages(survey: &Survey<'_>) -> Reading<String> {
     Err(not_permitted(why, remedy))
 }
 
-fn transparent(survey: &Survey<'_>) -> Reading<String> {
+pub(crate) fn transparent_huge_pages(survey: &Survey<'_>) -> Reading<String> {
     let mode = said_elsewhere(survey, "thp.enabled").map_err(|reason| match reason.obstacle {
         Obstacle::Hardware => not_permitted(
             "the kernel was built without transparent huge pages",

@@ -13,6 +13,7 @@ mod surroundings;
 use model::record::{Fact, FactValue};
 use model::{Obstacle, Unavailable};
 
+pub(crate) use self::memory::transparent_huge_pages;
 use crate::attempts::Surroundings;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};

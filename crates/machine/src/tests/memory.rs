@@ -1,10 +1,11 @@
-//! Room for memory: files in, bytes and words out.
+//! Room for memory and what it is made of: files in, bytes and words out.
 
 use model::{Obstacle, Pages};
 
 use super::{machine_of, simulated};
 use crate::files::Files;
-use crate::memory::{Room, free_huge_pages, room, room_on_node};
+use crate::memory::transparent_huge_pages;
+use crate::memory::{Backing, Room, backing, free_huge_pages, room, room_on_node};
 use crate::ports::{Machine, Reading};
 
 const KIB: u64 = 1 << 10;
@@ -186,4 +187,57 @@ fn simulated_machines_and_this_one_have_room() {
     let total = crate::text::whole_number("", total).unwrap() * KIB;
     let left = room(&real, Pages::Base).unwrap();
     assert!((1..=total).contains(&left.bytes), "{left:?} of {total}");
+}
+
+/// What memory of this process is made of, once it was written.
+fn made_of(bytes: usize, pages: Pages) -> (u64, Backing) {
+    let mut mapping = sys::memory::Mapping::new(bytes, pages).unwrap();
+    mapping.integers_mut().fill(1);
+    let range = mapping.address()..mapping.address() + mapping.bytes();
+    (mapping.bytes() as u64, backing(&Machine::real(), &range).unwrap())
+}
+
+#[test]
+fn base_pages_are_no_huge_ones() {
+    let (bytes, backing) = made_of(8 << 20, Pages::Base);
+    assert_eq!(backing.resident(), bytes, "{backing}");
+    assert_eq!(backing.share_of(Pages::Base), Some(1.0), "{backing}");
+    let page = backing.parts[0].page_bytes;
+    assert_eq!(page, Some(sys::memory::base_page_bytes() as u64));
+}
+
+#[test]
+fn transparent_pages_are_what_the_kernel_says() {
+    let reason = transparent_huge_pages(&Machine::real());
+    if sys::memory::Mapping::new(1, Pages::Transparent).is_err() {
+        assert!(reason.is_err(), "a kernel without them says so: {reason:?}");
+        return;
+    }
+    let (bytes, backing) = made_of(8 << 20, Pages::Transparent);
+    assert_eq!(backing.resident(), bytes, "{backing}");
+    let huge = backing.share_of(Pages::Transparent).unwrap();
+    // Memory may be too scattered for huge pages; but there are none where they are off.
+    assert!(reason.is_ok() || huge == 0.0, "{backing}, but {reason:?}");
+}
+
+#[test]
+fn memory_that_nobody_touched_is_not_there() {
+    let mapping = sys::memory::Mapping::new(1 << 20, Pages::Base).unwrap();
+    let range = mapping.address()..mapping.address() + mapping.bytes();
+    let backing = backing(&Machine::real(), &range).unwrap();
+    assert_eq!(backing.share_of(Pages::Base), None, "{backing}");
+}
+
+#[test]
+fn why_there_are_no_transparent_huge_pages() {
+    let mode = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let of = |texts: &[(&str, &str)]| transparent_huge_pages(&machine(texts));
+    assert_eq!(of(&[(mode, "always [madvise] never")]).as_deref(), Ok("madvise"));
+    let off = of(&[(mode, "always madvise [never]")]).unwrap_err();
+    assert_eq!(off.what, "transparent huge pages");
+    assert!(off.remedy.unwrap().contains("echo madvise"));
+    assert!(of(&[]).unwrap_err().why.contains("was built without"));
+    let process = ("/proc/self/status", "THP_enabled:\t0");
+    let off = of(&[(mode, "[always] madvise never"), process]).unwrap_err();
+    assert!(off.why.contains("PR_SET_THP_DISABLE"), "{off:?}");
 }
