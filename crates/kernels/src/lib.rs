@@ -56,6 +56,7 @@ mod dirty;
 mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
+pub mod memory;
 pub mod ruler;
 pub mod streams;
 #[cfg(target_arch = "x86_64")]

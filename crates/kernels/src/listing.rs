@@ -13,7 +13,6 @@ use model::Isa;
 
 use crate::arithmetic::Arithmetic;
 use crate::ruler::every_row;
-use crate::stream::KernelFn;
 use crate::{InLoop, Kind, MULTIPLIES_MAX, StreamRow, streams};
 
 const CACHE_LINE: usize = 64;
@@ -71,10 +70,10 @@ impl From<&StreamRow> for Claim {
 }
 
 /// The instructions of a kernel, from its entry to its return.
-fn disassemble(entry: KernelFn) -> Vec<Instruction> {
-    let address = entry as *const () as usize;
+pub(crate) fn disassemble(entry: *const ()) -> Vec<Instruction> {
+    let address = entry as usize;
     assert_eq!(address % CACHE_LINE, 0, "a kernel begins inside a cache line");
-    let line_at = |number: usize| (entry as *const [u8; CACHE_LINE]).wrapping_add(number);
+    let line_at = |number: usize| entry.cast::<[u8; CACHE_LINE]>().wrapping_add(number);
     let mut bytes = Vec::new();
     for number in 0..100 {
         // SAFETY: code can be read, and no cache line crosses a page. The kernel reaches into this
@@ -127,7 +126,7 @@ fn check(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     if !is_counter || jump.mnemonic() != Mnemonic::Jne {
         return Err("a loop that does not end with dec rdi and jnz".to_owned());
     }
-    check_rights(listing, claim)?;
+    check_rights(listing, claim.needs)?;
     check_cleaning(listing, claim)?;
     let ops = match claim.sled {
         0 => ops,
@@ -187,28 +186,28 @@ fn without_sled<'a>(
     }
 }
 
-fn text(instruction: &Instruction) -> String {
+pub(crate) fn text(instruction: &Instruction) -> String {
     let mut text = String::new();
     NasmFormatter::new().format(instruction, &mut text);
     text
 }
 
-fn name(instruction: &Instruction) -> String {
+pub(crate) fn name(instruction: &Instruction) -> String {
     format!("{:?}", instruction.mnemonic()).to_lowercase()
 }
 
 /// That all instructions belong to the sets which the row needs, or to those of every CPU.
-fn check_rights(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
-    let needs = |isa: Isa| claim.needs.contains(&isa);
+pub(crate) fn check_rights(listing: &[Instruction], needed: &[Isa]) -> Result<(), String> {
+    let needs = |isa: Isa| needed.contains(&isa);
     let has_no_avx = |isa: &Isa| *isa == Isa::Sse2 || isa.name().starts_with("amx");
-    let has_avx = !claim.needs.iter().all(has_no_avx);
+    let has_avx = !needed.iter().all(has_no_avx);
     let is_allowed = |feature: &CpuidFeature| match feature {
         CpuidFeature::INTEL8086
         | CpuidFeature::INTEL386
         | CpuidFeature::X64
         | CpuidFeature::PAUSE
         | CpuidFeature::MULTIBYTENOP => true,
-        CpuidFeature::SSE | CpuidFeature::SSE2 => !claim.needs.is_empty(),
+        CpuidFeature::SSE | CpuidFeature::SSE2 => !needed.is_empty(),
         CpuidFeature::AVX => has_avx,
         CpuidFeature::AVX2 => needs(Isa::Avx2) || needs(Isa::Avx512f),
         CpuidFeature::FMA => needs(Isa::Fma),
@@ -281,7 +280,7 @@ fn check_width(listing: &[Instruction], claim: &Claim) -> Result<(), String> {
     }
 }
 
-fn registers(instruction: &Instruction) -> impl Iterator<Item = Register> {
+pub(crate) fn registers(instruction: &Instruction) -> impl Iterator<Item = Register> {
     (0..instruction.op_count()).map(|number| instruction.op_register(number))
 }
 
@@ -398,7 +397,7 @@ fn check_chains(instructions: &[&Instruction], claim: &Claim) -> Result<(), Stri
 #[test]
 fn every_listing_is_what_its_row_says() {
     for row in every_row() {
-        let listing = disassemble(row.entry);
+        let listing = disassemble(row.entry as *const ());
         if let Err(wrong) = check(&listing, &Claim::from(row)) {
             panic!("stream `{}`: {wrong}", row.id);
         }
@@ -408,7 +407,7 @@ fn every_listing_is_what_its_row_says() {
 #[test]
 fn every_kernel_with_the_ruler_in_its_loop_is_what_it_says() {
     for kernel in every_row().flat_map(|row| row.in_loop) {
-        let listing = disassemble(kernel.entry);
+        let listing = disassemble(kernel.entry as *const ());
         if let Err(wrong) = check(&listing, &Claim::from(kernel)) {
             panic!("stream `{}` with {} ops: {wrong}", kernel.row.id, kernel.ops_per_iteration());
         }
@@ -418,7 +417,7 @@ fn every_kernel_with_the_ruler_in_its_loop_is_what_it_says() {
 #[test]
 fn a_wrong_sled_does_not_pass() {
     let kernel = &streams::fma::AVX256_FMA.in_loop[0];
-    let good = disassemble(kernel.entry);
+    let good = disassemble(kernel.entry as *const ());
     let claim = Claim::from(kernel);
     let wrong = |listing: &[Instruction], change: fn(&mut Claim)| {
         let mut claim = claim.clone();
@@ -428,7 +427,7 @@ fn a_wrong_sled_does_not_pass() {
     assert_eq!(wrong(&good, |claim| claim.ops = 5), "6 ops in the loop, 5 claimed");
     assert_eq!(wrong(&good, |claim| claim.sled = 63), "64 multiplies, 63 claimed");
     assert_eq!(wrong(&good, |claim| claim.sled = 0), "jmp in the loop of vfmadd132pd");
-    let plain = disassemble(streams::fma::AVX256_FMA.entry);
+    let plain = disassemble(streams::fma::AVX256_FMA.entry as *const ());
     assert_eq!(wrong(&plain, |_| ()), "no jmp r8 behind the ops");
     let without = |gone: usize| {
         let mut listing = good.clone();
@@ -458,7 +457,7 @@ fn a_wrong_row_does_not_pass() {
     let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
         let mut claim = Claim::from(row);
         change(&mut claim);
-        check(&disassemble(row.entry), &claim).unwrap_err()
+        check(&disassemble(row.entry as *const ()), &claim).unwrap_err()
     };
     let fma = &streams::fma::AVX512_FMA_T;
     assert_eq!(wrong(fma, |claim| claim.ops = 99), "100 ops in the loop, 99 claimed");
@@ -492,7 +491,7 @@ fn a_wrong_row_of_scalar_ops_does_not_pass() {
     let wrong = |row: &StreamRow, change: fn(&mut Claim)| {
         let mut claim = Claim::from(row);
         change(&mut claim);
-        check(&disassemble(row.entry), &claim).unwrap_err()
+        check(&disassemble(row.entry as *const ()), &claim).unwrap_err()
     };
     let merge = &streams::sparse::AVX256_MERGE_SPARSE;
     assert_eq!(wrong(merge, |claim| claim.ops = 99), "100 ops in the loop, 99 claimed");

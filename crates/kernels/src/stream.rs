@@ -150,13 +150,7 @@ impl StreamRow {
 
     /// What is missing, if anything, where `offered` tells what there is.
     pub fn lacking(&self, offered: impl Fn(Isa) -> bool) -> Option<Unavailable> {
-        let missing: Vec<_> =
-            self.needs.iter().filter(|&&isa| !offered(isa)).map(|isa| isa.name()).collect();
-        if missing.is_empty() {
-            return None;
-        }
-        let why = format!("this CPU, or the system that runs it, lacks {}", missing.join(" and "));
-        Some(Unavailable::new(Obstacle::Hardware, self.id, why))
+        lacking(self.id, self.needs, offered)
     }
 
     /// The answer after so many iterations, computed one op at a time and without the kernel.
@@ -185,6 +179,21 @@ impl StreamRow {
             _ => u64::from(self.width_bits.unwrap_or(64) / 64),
         }
     }
+}
+
+/// What is missing for something that needs such instruction sets, if anything.
+pub(crate) fn lacking(
+    what: &str,
+    needs: &[Isa],
+    offered: impl Fn(Isa) -> bool,
+) -> Option<Unavailable> {
+    let missing: Vec<_> =
+        needs.iter().filter(|&&isa| !offered(isa)).map(|isa| isa.name()).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let why = format!("this CPU, or the system that runs it, lacks {}", missing.join(" and "));
+    Some(Unavailable::new(Obstacle::Hardware, what, why))
 }
 
 /// Whether CPU and operating system both offer an instruction set.

@@ -1,0 +1,299 @@
+//! The pointer chase: loads of which each one must wait for the one before, because it brings the
+//! address of the next.
+//!
+//! A [`Ring`] is a block of memory whose lines are linked into one cycle, in an order that nobody
+//! can guess. Time per step is the latency of a load. With several chains at once, which begin
+//! evenly spread along the cycle, it tells how many such loads a core keeps in flight.
+
+use std::iter;
+
+use fastrand::Rng;
+
+/// The most chains that are followed at once.
+pub const CHAINS_MAX: usize = 16;
+
+/// Bytes of a line: one is in each step.
+pub const LINE_BYTES: usize = 64;
+
+/// Steps of a chain are taken so many at a time.
+pub const STEPS_AT_ONCE: u64 = 16;
+
+/// Takes so many times [`STEPS_AT_ONCE`] steps on chains at the addresses in a table.
+#[cfg(target_arch = "x86_64")]
+type WalkFn = unsafe extern "sysv64" fn(*mut u64, u64);
+/// Takes so many times [`STEPS_AT_ONCE`] steps on chains at the addresses in a table.
+#[cfg(target_arch = "aarch64")]
+type WalkFn = unsafe extern "C" fn(*mut u64, u64);
+
+/// By the number of chains less one.
+static WALKS: [WalkFn; CHAINS_MAX] = walks!();
+
+/// Numbers in a line.
+const WORDS: usize = LINE_BYTES / size_of::<u64>();
+
+/// The order in which lines are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walk {
+    /// Any order: most steps of a large block lead to another page.
+    Random,
+    /// All lines of a window in random order before those of the next, which is a random one: with
+    /// windows as large as a page, a step costs no translation of an address that the CPU does not
+    /// remember, but for one in a window.
+    Windows {
+        /// A multiple of 64.
+        bytes: usize,
+    },
+}
+
+/// Lines of 64 bytes, linked into one cycle.
+#[derive(Debug)]
+pub struct Ring<'a> {
+    /// Of each line, the first number is the address of the next one on the cycle, and the second
+    /// one tells which line is visited at the place of this line's number.
+    memory: &'a mut [u64],
+    /// Where the chains are, by their number less one.
+    at: [[u64; CHAINS_MAX]; CHAINS_MAX],
+}
+
+impl<'a> Ring<'a> {
+    /// Links a block of memory that begins at a multiple of 64 bytes and has so many of them: at
+    /// least as many lines as there are chains. It needs no other memory than a number for each
+    /// window.
+    pub fn link(memory: &'a mut [u64], walk: Walk, seed: u64) -> Ring<'a> {
+        let lines = memory.len() / WORDS;
+        let is_whole = memory.as_ptr().addr().is_multiple_of(LINE_BYTES);
+        assert!(is_whole && memory.len().is_multiple_of(WORDS), "BUG: a part of a line");
+        assert!(lines >= CHAINS_MAX, "BUG: {lines} lines for {CHAINS_MAX} chains");
+        let window = match walk {
+            Walk::Random => lines,
+            Walk::Windows { bytes } => {
+                let is_window = bytes > 0 && bytes.is_multiple_of(LINE_BYTES);
+                assert!(is_window, "BUG: a window of {bytes} bytes");
+                bytes / LINE_BYTES
+            }
+        };
+        put_in_order(memory, window, &mut Rng::with_seed(seed));
+        let base = memory.as_mut_ptr().expose_provenance();
+        let address = |line: u64| base as u64 + line * LINE_BYTES as u64;
+        let first = memory[1];
+        let mut line = first;
+        for place in 1..=lines {
+            let next = if place == lines { first } else { memory[place * WORDS + 1] };
+            memory[line as usize * WORDS] = address(next);
+            line = next;
+        }
+        let begin = |chain: usize, chains: usize| {
+            // Chains beyond the wanted ones are never followed.
+            let place = chain % chains * lines / chains;
+            address(memory[place * WORDS + 1])
+        };
+        let at = std::array::from_fn(|one| std::array::from_fn(|chain| begin(chain, one + 1)));
+        Ring { memory, at }
+    }
+
+    /// The number of lines, and of steps of one way round.
+    pub fn lines(&self) -> usize {
+        self.memory.len() / WORDS
+    }
+
+    /// Takes at least so many steps on each of 1 to 16 chains at once, and returns how many it took:
+    /// the next multiple of [`STEPS_AT_ONCE`]. Each goes on where it was left by the last walk with
+    /// as many chains.
+    ///
+    /// # Caveats
+    ///
+    /// Registers are there for 14 chains. The steps of the others take the way through a vector
+    /// register, which costs a few cycles each; that shows in the first-level cache only.
+    #[inline]
+    pub fn walk(&mut self, chains: usize, steps: u64) -> u64 {
+        let which = chains.checked_sub(1).filter(|&which| which < CHAINS_MAX);
+        let which = which.expect("BUG: a walk of no chain or of too many");
+        let trips = steps.div_ceil(STEPS_AT_ONCE);
+        if trips > 0 {
+            // SAFETY: the walk follows addresses from one line of the ring to the next, as `link`
+            // has written them; the memory is borrowed as long as the ring is there, and nobody
+            // else writes to it. It reads and writes the addresses of `chains` chains.
+            unsafe { WALKS[which](self.at[which].as_mut_ptr(), trips) };
+        }
+        trips * STEPS_AT_ONCE
+    }
+
+    /// The line to which each of so many chains goes next, in a number from 0 on.
+    pub fn next_lines(&self, chains: usize) -> impl Iterator<Item = usize> {
+        self.at[chains - 1][..chains].iter().map(|&address| self.line_at(address))
+    }
+
+    /// Whether all lines are on one cycle. Walks it once, slowly.
+    pub fn is_whole(&self) -> bool {
+        let next = |&line: &usize| {
+            let next = self.line_at(self.memory[line * WORDS]);
+            (next != 0).then_some(next)
+        };
+        // As many lines as there are without the first one again: none was visited twice, or the way
+        // would never have come back to the first.
+        let visited = iter::successors(Some(0), next).take(self.lines() + 1).count();
+        visited == self.lines()
+    }
+
+    fn line_at(&self, address: u64) -> usize {
+        (address as usize - self.memory.as_ptr().addr()) / LINE_BYTES
+    }
+}
+
+/// Writes into the second number of each line which line is visited at its place: windows in random
+/// order, and the lines of each in random order.
+fn put_in_order(memory: &mut [u64], window: usize, random: &mut Rng) {
+    let lines = memory.len() / WORDS;
+    let mut windows: Vec<usize> = (0..lines.div_ceil(window)).collect();
+    random.shuffle(&mut windows);
+    let mut place = 0;
+    for number in windows {
+        let first = number * window;
+        let count = window.min(lines - first);
+        let places = &mut memory[place * WORDS..][..count * WORDS];
+        for (line, one) in places.chunks_exact_mut(WORDS).enumerate() {
+            one[1] = (first + line) as u64;
+        }
+        for left in (1..count).rev() {
+            let other = random.usize(..=left);
+            places.swap(left * WORDS + 1, other * WORDS + 1);
+        }
+        place += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Memory of so many lines, in whole lines.
+    fn memory(lines: usize) -> Vec<[u64; 16]> {
+        vec![[7; 16]; lines / 2 + 1]
+    }
+
+    fn block(memory: &mut [[u64; 16]], lines: usize) -> &mut [u64] {
+        let all = memory.as_flattened_mut();
+        let misplaced = all.as_ptr().addr().wrapping_neg() % LINE_BYTES / size_of::<u64>();
+        &mut all[misplaced..][..lines * WORDS]
+    }
+
+    /// The lines in the order of a walk of one chain, once round.
+    fn order(ring: &Ring<'_>) -> Vec<usize> {
+        let next = |&line: &usize| Some(ring.line_at(ring.memory[line * WORDS]));
+        iter::successors(ring.next_lines(1).next(), next).take(ring.lines()).collect()
+    }
+
+    #[test]
+    fn all_lines_are_on_one_cycle() {
+        for lines in [16, 17, 64, 65, 1000, 4099] {
+            for walk in [
+                Walk::Random,
+                Walk::Windows { bytes: 64 },
+                Walk::Windows { bytes: 4096 },
+                Walk::Windows { bytes: 1 << 21 },
+            ] {
+                for seed in 0..3 {
+                    let mut memory = memory(lines);
+                    let ring = Ring::link(block(&mut memory, lines), walk, seed);
+                    assert!(ring.is_whole(), "{lines} lines, {walk:?}");
+                    assert_eq!(ring.lines(), lines);
+                    let visited: BTreeSet<_> = order(&ring).into_iter().collect();
+                    assert_eq!(visited.len(), lines, "{walk:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_ring_is_not_whole() {
+        let mut memory = memory(100);
+        let ring = Ring::link(block(&mut memory, 100), Walk::Random, 1);
+        // One line is left out.
+        let skipped = ring.line_at(ring.memory[0]);
+        ring.memory[0] = ring.memory[skipped * WORDS];
+        assert!(!ring.is_whole());
+        // The way leads into a circle without the first line.
+        ring.memory[skipped * WORDS] = ring.memory.as_ptr().addr() as u64 + skipped as u64 * 64;
+        ring.memory[0] = ring.memory[skipped * WORDS];
+        assert!(!ring.is_whole());
+    }
+
+    #[test]
+    fn walks_follow_the_lines() {
+        let lines = 1009;
+        let mut memory = memory(lines);
+        let mut ring = Ring::link(block(&mut memory, lines), Walk::Random, 3);
+        let order = order(&ring);
+        let mut place = vec![0; lines];
+        for (at, &line) in order.iter().enumerate() {
+            place[line] = at;
+        }
+        for chains in 1..=CHAINS_MAX {
+            let begin: Vec<_> = ring.next_lines(chains).map(|line| place[line]).collect();
+            let wanted: Vec<_> = (0..chains).map(|chain| chain * lines / chains).collect();
+            assert_eq!(begin, wanted, "evenly spread");
+            let mut total = 0;
+            for (steps, done) in [(0, 0), (1, 16), (16, 16), (17, 32), (5000, 5008)] {
+                assert_eq!(ring.walk(chains, steps), done);
+                total += done as usize;
+                let now: Vec<_> = ring.next_lines(chains).map(|line| place[line]).collect();
+                let wanted: Vec<_> = begin.iter().map(|from| (from + total) % lines).collect();
+                assert_eq!(now, wanted, "{chains} chains, {total} steps");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_can_guess_the_next_line() {
+        let lines = 10_000;
+        let mut memory = memory(lines);
+        let ring = Ring::link(block(&mut memory, lines), Walk::Random, 4);
+        let order = order(&ring);
+        let steps: Vec<_> =
+            order.windows(2).map(|two| two[1].cast_signed() - two[0].cast_signed()).collect();
+        let near = steps.iter().filter(|step| step.unsigned_abs() <= 10).count();
+        assert!(near < 60, "{near} of {lines} steps lead to one of 20 neighbours");
+        let upwards = steps.iter().filter(|&&step| step > 0).count();
+        assert!((4500..5500).contains(&upwards), "{upwards} of {lines} steps lead upwards");
+        // No step is more frequent than chance allows.
+        let different: BTreeSet<_> = steps.iter().collect();
+        assert!(different.len() > 6000, "{} different steps", different.len());
+        let other = Ring::link(block(&mut memory, lines), Walk::Random, 5);
+        assert_ne!(self::order(&other), order, "another seed, another order");
+    }
+
+    #[test]
+    fn windows_are_visited_one_after_the_other() {
+        let (lines, per_window) = (64 * 100 + 10, 64);
+        let mut memory = memory(lines);
+        let walk = Walk::Windows { bytes: per_window * LINE_BYTES };
+        let ring = Ring::link(block(&mut memory, lines), walk, 6);
+        let order = order(&ring);
+        let windows: Vec<_> = order.iter().map(|line| line / per_window).collect();
+        let changes = windows.windows(2).filter(|two| two[0] != two[1]).count();
+        assert_eq!(changes, 100, "each of 101 windows is entered once");
+        let mut entered = windows.clone();
+        entered.dedup();
+        let in_order = entered.windows(2).filter(|two| two[0] + 1 == two[1]).count();
+        assert!(in_order < 10, "{in_order} windows follow their neighbour");
+        let pairs = order.windows(2);
+        let in_order = pairs.filter(|two| two[0] + 1 == two[1]).count();
+        assert!(in_order < lines / 20, "{in_order} lines follow their neighbour");
+    }
+
+    #[test]
+    #[should_panic(expected = "BUG: a walk of no chain")]
+    fn too_many_chains_are_a_bug() {
+        let mut memory = memory(32);
+        Ring::link(block(&mut memory, 32), Walk::Random, 1).walk(17, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "BUG: a part of a line")]
+    fn a_part_of_a_line_is_a_bug() {
+        let mut memory = memory(32);
+        Ring::link(&mut block(&mut memory, 32)[1..], Walk::Random, 1);
+    }
+}
