@@ -1,10 +1,12 @@
-//! Streams as loads: the one place where kernels meet the rig.
+//! Streams as loads, memory kernels as transfers: the one place where kernels meet the rig.
 
+use kernels::memory::{MemoryKernel, Mover, Variant};
 use kernels::{Data, Kind, StreamRow, ruler};
 use machine::Machine;
 use model::{Isa, Obstacle, Unavailable};
 
 use crate::rig::job::{Body, Load, Tools};
+use crate::rig::traffic::Transfer;
 
 /// The loads beside the payloads, for this machine.
 pub fn tools(machine: &Machine) -> Result<Tools, Unavailable> {
@@ -52,6 +54,43 @@ fn simulated_in_loop(row: &StreamRow) -> Option<[u64; 2]> {
         Kind::Latency if row.beside.is_none() && row.followers.is_empty() => Some([6, 24]),
         Kind::Throughput => Some([10, 40]),
         _ => None,
+    }
+}
+
+/// A variant of a memory kernel, where this machine can execute it.
+pub fn transfer(
+    machine: &Machine,
+    kernel: &'static MemoryKernel,
+    variant: &'static Variant,
+) -> Result<Transfer, Unavailable> {
+    let offered = match &machine.simulated {
+        Some(model) => {
+            moves_data(machine)?;
+            Some(model.identity.isa.clone())
+        }
+        None if machine.elsewhere.is_some() => Some(machine::facts::isa(machine)?),
+        None => None,
+    };
+    let mover = match offered {
+        None => Some(Mover::new(kernel, variant)?),
+        Some(offered) => {
+            match variant.lacking(kernel, |isa| isa == Isa::Sse2 || offered.contains(&isa)) {
+                Some(reason) => return Err(reason),
+                None => None,
+            }
+        }
+    };
+    Ok(Transfer { kernel, variant, mover })
+}
+
+/// Whether data can be moved at all: on a simulated machine, where its memory is described.
+pub fn moves_data(machine: &Machine) -> Result<(), Unavailable> {
+    match &machine.simulated {
+        Some(model) if model.memory.is_none() => {
+            let why = format!("the simulated machine `{}` describes no memory", model.name);
+            Err(Unavailable::new(Obstacle::Hardware, "memory", why))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -38,7 +38,7 @@ fn check(job: &Repeat, raw: &RawRepeat) {
     assert_eq!(raw.members.len(), job.members.len());
     for (member, asked) in std::iter::zip(&raw.members, &job.members) {
         assert_eq!(member.cpu, asked.cpu);
-        assert_eq!(member.migrations, 0);
+        assert_eq!(member.around.migrations, 0);
         for (phase, raw) in std::iter::zip(&job.phases, &member.phases) {
             assert_eq!(raw.stamps.len(), phase.steps.len() * phase.rounds as usize);
             assert!(raw.stamps.is_sorted_by_key(|stamp| stamp.start), "{:?}", phase.purpose);

@@ -218,7 +218,9 @@ pub mod si {
     /// `2.593 GHz`, `41.3 ns`, `0.12 %`: four significant digits and the SI prefix that fits.
     pub fn format(value: f64, unit: Unit) -> String {
         match unit {
-            Unit::Hertz | Unit::Second | Unit::PerSecond => prefixed(value, unit.symbol()),
+            Unit::Hertz | Unit::Second | Unit::PerSecond | Unit::BytePerSecond => {
+                prefixed(value, unit.symbol())
+            }
             Unit::SecondPerOp => prefixed(value, "s"),
             Unit::CyclePerOp | Unit::Cycle => format!("{value:.2}"),
             Unit::One => format!("{:.2} %", value * 100.0),

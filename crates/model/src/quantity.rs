@@ -79,6 +79,9 @@ pub enum Unit {
     /// Bytes.
     #[serde(rename = "B")]
     Byte,
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytePerSecond,
 }
 
 impl Unit {
@@ -94,6 +97,7 @@ impl Unit {
             Unit::PerSecond => "1/s",
             Unit::Count => "count",
             Unit::Byte => "B",
+            Unit::BytePerSecond => "B/s",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Areas: families of workloads with their own questions. One folder each, one line here.
 
+pub mod memory;
 pub mod pause;
 pub mod turbo;
 
@@ -9,11 +10,13 @@ use kernels::{Data, StreamRow};
 use machine::Machine;
 use model::page::{Block, Text};
 use model::record::{Machine as Description, Record, Series, Topology};
-use model::{CpuId, Finding, Unavailable};
+use model::{CpuId, Finding, Seconds, Unavailable};
 
 use crate::rig::collect::Quantity;
 use crate::rig::job::{Load, Member, Phase};
 use crate::rig::placement::Placement;
+use crate::rig::protocol;
+use crate::rig::traffic::Traffic;
 
 /// A family of workloads.
 pub trait Area: Sync {
@@ -23,6 +26,10 @@ pub trait Area: Sync {
     fn weight(&self) -> f64;
     /// What its numbers mean.
     fn quantities(&self) -> &'static [Quantity];
+    /// Whether a workload has that quantity, where it is measured at all.
+    fn offers(&self, _workload: &str, _quantity: &Quantity) -> bool {
+        true
+    }
     /// What it would like to measure for the data sheet, most wanted first.
     fn wishes(&self, plan: &Planning<'_>) -> Wishes;
     /// Remarks on its numbers.
@@ -34,7 +41,7 @@ pub trait Area: Sync {
 }
 
 /// All areas, in the order of the sheet.
-pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &pause::Pause];
+pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &pause::Pause];
 
 /// What areas plan with.
 pub struct Planning<'a> {
@@ -66,12 +73,26 @@ pub struct Wishes {
 
 /// Workloads on a set of CPUs that are active together; all of them are measured.
 pub struct Cell {
+    /// What the CPUs do.
+    pub work: Work,
+    /// What else tells its series apart.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// What the CPUs of a cell do.
+pub enum Work {
+    /// Each repeats a stream between stamps.
+    Streams(Streams),
+    /// All move data, or follow pointers, together.
+    Traffic(Moved),
+}
+
+/// Streams on CPUs.
+pub struct Streams {
     /// The active CPUs, and what they execute.
     pub members: Vec<Active>,
     /// How.
     pub phases: Vec<Phase>,
-    /// What else tells its series apart.
-    pub parameters: BTreeMap<String, String>,
 }
 
 /// An active CPU of a cell.
@@ -83,26 +104,82 @@ pub struct Active {
     pub member: Member,
 }
 
+/// Data that is moved.
+pub struct Moved {
+    /// Order of its workload within the area.
+    pub order: usize,
+    /// The workload.
+    pub workload: &'static str,
+    /// The ways to do it; of several, a short trial chooses the fastest before the first sweep.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A way to move data.
+pub struct Candidate {
+    /// What it adds to the parameters of the cell.
+    pub parameters: BTreeMap<String, String>,
+    /// The job.
+    pub job: Traffic,
+}
+
+/// A workload of a cell, and the first CPU that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Workload {
+    /// Order within the area.
+    pub order: usize,
+    /// Its id.
+    pub id: &'static str,
+    /// Where.
+    pub cpu: CpuId,
+}
+
 impl Cell {
     /// One load on all of these CPUs.
     pub fn uniform(order: usize, load: Load, cpus: &[CpuId], phases: Vec<Phase>) -> Cell {
         let active = |&cpu: &CpuId| Active { order, member: Member::new(cpu, load) };
-        let members = cpus.iter().map(active).collect();
-        Cell { members, phases, parameters: stream_parameters() }
+        Cell::streams(cpus.iter().map(active).collect(), phases)
+    }
+
+    /// Streams, with the parameters that all of them have.
+    pub fn streams(members: Vec<Active>, phases: Vec<Phase>) -> Cell {
+        Cell { work: Work::Streams(Streams { members, phases }), parameters: stream_parameters() }
     }
 
     /// The active CPUs.
     pub fn cpus(&self) -> Vec<CpuId> {
-        self.members.iter().map(|active| active.member.cpu).collect()
+        match &self.work {
+            Work::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
+            Work::Traffic(moved) => moved.candidates[0].job.cpus(),
+        }
     }
 
     /// What is executed, each workload once.
-    pub fn workloads(&self) -> Vec<(usize, &'static str)> {
-        let of = |active: &Active| (active.order, active.member.payload.id);
-        let mut workloads: Vec<(usize, &'static str)> = self.members.iter().map(of).collect();
-        workloads.sort_unstable();
-        workloads.dedup();
+    pub fn workloads(&self) -> Vec<Workload> {
+        let mut workloads: Vec<Workload> = match &self.work {
+            Work::Streams(streams) => {
+                let of = |active: &Active| Workload {
+                    order: active.order,
+                    id: active.member.payload.id,
+                    cpu: active.member.cpu,
+                };
+                streams.members.iter().map(of).collect()
+            }
+            Work::Traffic(moved) => {
+                let cpu = moved.candidates[0].job.cpus()[0];
+                vec![Workload { order: moved.order, id: moved.workload, cpu }]
+            }
+        };
+        workloads.sort_by_key(|workload| (workload.order, workload.id));
+        workloads.dedup_by_key(|workload| (workload.order, workload.id));
         workloads
+    }
+
+    /// How long one block of it takes, as planned.
+    pub fn duration(&self) -> Seconds {
+        match &self.work {
+            Work::Streams(streams) => protocol::duration(&streams.phases),
+            Work::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
+        }
     }
 }
 

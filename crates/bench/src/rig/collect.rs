@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use model::record::{Disturbance, Outcome, Samples, Series};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
-use super::job::RawMember;
+use super::job::Around;
 use super::placement;
 use super::reduce::{Evidence, PerOp, Reduced, WITNESS_TOLERANCE};
+use super::traffic::Haul;
 use super::verdict;
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
@@ -53,6 +54,8 @@ pub enum Take {
     Reading(fn(&Reduced) -> Option<Result<f64, Unavailable>>),
     /// Per op, less what is fixed.
     PerOp(fn(&Reduced) -> &PerOp),
+    /// Of data that was moved; a wrong answer refuses it.
+    Haul(fn(&Haul) -> &Vec<f64>),
 }
 
 /// What one block gave.
@@ -62,6 +65,15 @@ enum Block {
 }
 
 impl Take {
+    /// Why a block has no number, where it says so itself.
+    fn refusal(self, reduced: &Reduced) -> Option<Unavailable> {
+        match self {
+            Take::Reading(reading) => reading(reduced)?.err(),
+            Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
+            Take::Samples(_) | Take::PerOp(_) => None,
+        }
+    }
+
     fn block(self, reduced: &Reduced) -> Option<Block> {
         match self {
             Take::Samples(samples) => {
@@ -69,6 +81,10 @@ impl Take {
             }
             Take::Reading(reading) => {
                 reading(reduced)?.ok().map(|value| Block::Samples(vec![value]))
+            }
+            Take::Haul(samples) => {
+                let haul = reduced.haul.as_ref()?.as_ref().ok()?;
+                Some(samples(haul).clone()).filter(|s| !s.is_empty()).map(Block::Samples)
             }
             Take::PerOp(per_op) => {
                 let per_op = per_op(reduced);
@@ -160,7 +176,7 @@ impl Collector {
         &mut self,
         key: Key,
         quantities: &'static [Quantity],
-        raw: &RawMember,
+        around: &Around,
         reduced: &Reduced,
     ) {
         let entry = self.entries.entry(key).or_insert_with(|| Entry {
@@ -179,16 +195,14 @@ impl Collector {
             let block = quantity.take.block(reduced);
             let rejected = quantity.guard != Guard::None && reduced.contended();
             entry.contended[index] += u64::from(block.is_some() && rejected);
-            if let Take::Reading(reading) = quantity.take
-                && let Some(Err(reason)) = reading(reduced)
-            {
+            if let Some(reason) = quantity.take.refusal(reduced) {
                 entry.reasons[index] = Some(reason);
             }
             // A block that is held back keeps its place, so that CPUs can be compared block by block.
             entry.blocks[index].push(block.filter(|_| !rejected));
         }
         entry.evidence.extend(reduced.evidence().filter(|_| !reduced.contended()));
-        entry.note(raw, reduced.contended());
+        entry.note(around, reduced.contended());
     }
 
     /// Whether nothing was added yet.
@@ -209,12 +223,14 @@ impl Collector {
         let mut series = Vec::new();
         for (key, entry) in self.entries {
             for (index, quantity) in entry.quantities.iter().enumerate() {
-                if quantity.if_offered && entry.blocks[index].iter().all(Option::is_none) {
+                let none = entry.blocks[index].iter().all(Option::is_none);
+                if quantity.if_offered && none && entry.reasons[index].is_none() {
                     continue;
                 }
                 let absent = match quantity.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
+                    Take::Haul(_) => None,
                 };
                 let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;
@@ -251,19 +267,19 @@ impl Collector {
 }
 
 impl Entry {
-    fn note(&mut self, raw: &RawMember, contended: bool) {
-        let usage = raw.usage.unwrap_or_default();
-        self.polled_ticks += raw.gaps.polled;
-        self.lost_ticks += raw.gaps.lost;
+    fn note(&mut self, around: &Around, contended: bool) {
+        let usage = around.usage.unwrap_or_default();
+        self.polled_ticks += around.gaps.polled;
+        self.lost_ticks += around.gaps.lost;
         let lost =
             (self.polled_ticks > 0).then(|| self.lost_ticks as f64 / self.polled_ticks as f64);
         let sum = &mut self.disturbance;
         sum.involuntary_switches += usage.involuntary_switches;
         sum.page_faults += usage.page_faults;
-        sum.migrations += raw.migrations;
-        sum.gaps += raw.gaps.long;
+        sum.migrations += around.migrations;
+        sum.gaps += around.gaps.long;
         sum.lost_share = lost;
-        sum.unsettled_blocks += u64::from(!raw.settled);
+        sum.unsettled_blocks += u64::from(!around.settled);
         sum.contended_blocks += u64::from(contended);
     }
 

@@ -232,6 +232,13 @@ pub struct RawMember {
     pub cpu: CpuId,
     /// One for each phase, in the order of the job.
     pub phases: Vec<RawPhase>,
+    /// What went on around it.
+    pub around: Around,
+}
+
+/// What went on around a member.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around {
     /// Whether the payload's timings agreed before its time limit.
     pub settled: bool,
     /// Gaps seen while polling.
@@ -240,6 +247,31 @@ pub struct RawMember {
     pub usage: Option<sys::thread::Usage>,
     /// Phases at whose end the thread was found on another CPU.
     pub migrations: u64,
+}
+
+impl Around {
+    /// What went on around two members together.
+    #[must_use]
+    pub fn and(self, other: Around) -> Around {
+        let sum = |a: sys::thread::Usage, b: sys::thread::Usage| sys::thread::Usage {
+            voluntary_switches: a.voluntary_switches + b.voluntary_switches,
+            involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+            page_faults: a.page_faults + b.page_faults,
+        };
+        Around {
+            settled: self.settled && other.settled,
+            gaps: Gaps {
+                polled: self.gaps.polled + other.gaps.polled,
+                lost: self.gaps.lost + other.gaps.lost,
+                long: self.gaps.long + other.gaps.long,
+            },
+            usage: match (self.usage, other.usage) {
+                (Some(a), Some(b)) => Some(sum(a, b)),
+                (a, b) => a.or(b),
+            },
+            migrations: self.migrations + other.migrations,
+        }
+    }
 }
 
 /// The stamps of one phase.

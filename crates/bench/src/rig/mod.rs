@@ -15,4 +15,5 @@ pub mod protocol;
 pub mod reduce;
 pub mod ruler;
 pub mod schedule;
+pub mod traffic;
 pub mod verdict;

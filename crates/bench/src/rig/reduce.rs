@@ -13,6 +13,7 @@ use super::job::{
     Counted, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat, What,
 };
 use super::ruler::{Fixed, Ruler};
+use super::traffic::Haul;
 
 /// How far the witness may be from one cycle per add before a block counts as contended.
 pub const WITNESS_TOLERANCE: f64 = 0.0025;
@@ -39,6 +40,8 @@ pub struct Reduced {
     pub cycles: PerOp,
     /// Seconds that repetitions of the payload took.
     pub seconds: PerOp,
+    /// What was moved, where data was; or why that is worth nothing.
+    pub haul: Option<Result<Haul, Unavailable>>,
     /// Seconds of the empty repetition.
     pub null_seconds: Option<f64>,
     /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.

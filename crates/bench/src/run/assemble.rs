@@ -6,18 +6,19 @@ use machine::Machine;
 use machine::conditions;
 use machine::instruments::clock::StampClock;
 use model::record::{
-    Conditions, Disturbance, Fact, Instrument, Outcome, Plan, PlannedWorkload, Record, Run, SCHEMA,
-    Samples, Series, Tool,
+    Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan, PlannedWorkload,
+    Record, Run, SCHEMA, Samples, Series, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::counters::Counters;
-use super::sweep::{Lost, Own, Swept};
+use super::sweep::{Lost, Own, Swept, Trial};
 use super::{Planned, Program, Request, findings, neighbours};
-use crate::areas::Area;
+use crate::areas::{Area, Workload};
+use crate::rig::collect::rounded;
 use crate::rig::placement::{self, Placement};
-use crate::rig::protocol;
+use crate::rig::traffic::Placed;
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -33,6 +34,7 @@ pub(super) struct Parts<'a> {
     pub(super) placement: &'a Placement,
     pub(super) program: &'a Program,
     pub(super) run: Swept,
+    pub(super) placed: Vec<Placed>,
     pub(super) seconds: Seconds,
 }
 
@@ -65,6 +67,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     series.extend(absent_series(program, &plan, run.lost.as_ref(), &series));
     series.extend(own_series(run.own, run.probes));
+    series.extend(trials(program, run.trials));
     let areas = &program.areas;
     let mut record = Record {
         schema: SCHEMA.to_owned(),
@@ -98,7 +101,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
 
 fn plan(parts: &Parts<'_>) -> Plan {
     let mut active: Vec<u32> =
-        parts.program.cells.iter().map(|planned| planned.cell.members.len() as u32).collect();
+        parts.program.cells.iter().map(|planned| planned.cell.cpus().len() as u32).collect();
     active.sort_unstable();
     active.dedup();
     Plan {
@@ -111,6 +114,24 @@ fn plan(parts: &Parts<'_>) -> Plan {
         blocks_planned: parts.run.sweeps_planned,
         blocks_done: parts.run.sweeps_done,
         seed: parts.run.seed,
+        bytes: parts.request.bytes,
+        memory: parts.placed.iter().map(|placed| memory(parts.machine, placed)).collect(),
+    }
+}
+
+/// Memory that was measured in, and the pages that it really came in.
+fn memory(machine: &Machine, placed: &Placed) -> PlacedMemory {
+    let Placed { cpu, store, range } = placed;
+    let (address, bytes) = *range;
+    let backing = machine::memory::backing(machine, &(address..address + bytes));
+    PlacedMemory {
+        cpu: *cpu,
+        content: store.content.word().to_owned(),
+        bytes: store.bytes,
+        pages: store.pages.name().to_owned(),
+        node: store.node,
+        as_asked: backing.as_ref().ok().and_then(|backing| backing.share_of(store.pages)),
+        backing: backing.map(|backing| backing.to_string()).into(),
     }
 }
 
@@ -207,12 +228,12 @@ fn absent_series(
     });
     let stopped = program.cells.iter().filter(|planned| {
         let active: CpuSet = planned.cell.cpus().into_iter().collect();
-        let (_, workload) = planned.cell.workloads()[0];
+        let workload = planned.cell.workloads()[0].id;
         let of_cell = |series: &Series| {
             series.area == program.areas[planned.area].id()
                 && series.workload == workload
                 && series.active == active
-                && series.parameters == planned.cell.parameters
+                && planned.cell.parameters.iter().all(|(k, v)| series.parameters.get(k) == Some(v))
         };
         !measured.iter().any(of_cell)
     });
@@ -240,7 +261,7 @@ pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
     /// As long as `--budget` may be.
     const BUDGET_MAX: f64 = 3600.0;
     let all = program.cells.iter().chain(&program.left_out);
-    let block = all.map(|planned| protocol::duration(&planned.cell.phases).0).sum::<f64>();
+    let block = all.map(|planned| planned.cell.duration().0).sum::<f64>();
     // Five blocks within half of it, and a tenth for probes and calibration.
     let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(budget_seconds).ceil();
     if needed > BUDGET_MAX {
@@ -258,12 +279,9 @@ fn cell_without(
     let area = program.areas[planned.area];
     let active: CpuSet = planned.cell.cpus().into_iter().collect();
     let mut all = Vec::new();
-    for (_, workload) in planned.cell.workloads() {
-        let members = planned.cell.members.iter().map(|active| active.member);
-        let mut cpus = members.filter(|member| member.payload.id == workload);
-        let Some(first) = cpus.next() else { continue };
-        let reason = reason(format!("{workload} with {} active", active.len()));
-        let without = series_without(area, workload, first.cpu, &active, &reason);
+    for Workload { id, cpu, .. } in planned.cell.workloads() {
+        let reason = reason(format!("{id} with {} active", active.len()));
+        let without = series_without(area, id, cpu, &active, &reason);
         let parameters = &planned.cell.parameters;
         all.extend(without.into_iter().map(|s| Series { parameters: parameters.clone(), ..s }));
     }
@@ -290,7 +308,31 @@ fn series_without(
         fixed_cost: None,
         disturbance: Disturbance::default(),
     };
-    area.quantities().iter().map(of_quantity).collect()
+    area.quantities().iter().filter(|q| area.offers(workload, q)).map(of_quantity).collect()
+}
+
+/// What was tried before the first sweep: one block each, so that there is no interval.
+fn trials(program: &Program, trials: Vec<Trial>) -> Vec<Series> {
+    let of = |trial: Trial| {
+        let samples = Samples::Plain(vec![trial.samples.into_iter().map(rounded).collect()]);
+        let summary = samples.summary()?;
+        let mut parameters = trial.parameters;
+        parameters.insert("question".to_owned(), "trial".to_owned());
+        Some(Series {
+            area: program.areas[trial.area].id().to_owned(),
+            workload: trial.workload.to_owned(),
+            quantity: "bandwidth".to_owned(),
+            unit: Unit::BytePerSecond,
+            parameters,
+            cpu: trial.cpus[0],
+            active: trial.cpus.iter().copied().collect::<CpuSet>(),
+            placement_class: None,
+            outcome: Outcome::Measured { samples, summary },
+            fixed_cost: None,
+            disturbance: Disturbance::default(),
+        })
+    };
+    trials.into_iter().filter_map(of).collect()
 }
 
 /// What the rig measured of itself: area `rig`.

@@ -16,16 +16,16 @@ use machine::Machine;
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::{conditions, disturbances, facts};
-use model::record::{Presentation, Record};
+use model::record::{ByteCount, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use crate::areas::{Area, Cell, Planning, Wishes};
+use crate::areas::{Area, Cell, Planning, Wishes, Work};
 use crate::rig::executor::simulated::Simulated;
 use crate::rig::executor::threads::Threads;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::{Manner, Tools};
 use crate::rig::placement::{self, Choice};
-use crate::rig::{protocol, ruler, schedule};
+use crate::rig::{ruler, schedule};
 use crate::streams;
 use counters::Counters;
 use neighbours::Watch;
@@ -47,6 +47,8 @@ pub struct Request {
     pub rate: RateChoice,
     /// What else is to be said of how it measures.
     pub remark: Option<String>,
+    /// How bytes are counted on the page, where they are.
+    pub bytes: Option<ByteCount>,
     /// The command with its arguments, without paths.
     pub command: Vec<String>,
     /// How the live text is laid out.
@@ -71,6 +73,8 @@ pub enum Span {
     Budget(Seconds),
     /// So many blocks of every cell, however long they take.
     Blocks(u64),
+    /// As many blocks of every cell as fit into this time, and one at least.
+    All(Seconds),
 }
 
 /// Why there is no record.
@@ -144,6 +148,7 @@ pub fn measure(
     let seconds = executor.elapsed();
 
     progress(Progress { share: 1.0, doing: "writing the record" });
+    let placed = executor.placed();
     let disturbed = disturbances::read(machine, &cpus).since(&disturbances_before);
     Ok(assemble::record(assemble::Parts {
         machine,
@@ -158,6 +163,7 @@ pub fn measure(
         placement: &placement,
         program: &program,
         run,
+        placed,
         seconds,
     }))
 }
@@ -239,12 +245,7 @@ impl Program {
             let absent = std::mem::take(&mut asked.wishes.absent);
             program.absent.extend(absent.into_iter().map(|(id, reason)| (area, id, reason)));
             for (index, cell) in std::mem::take(&mut asked.wishes.cells).into_iter().enumerate() {
-                for active in &cell.members {
-                    let payload = active.member.payload;
-                    if verified.insert(payload.id) {
-                        streams::verify(&payload).map_err(RunError::from)?;
-                    }
-                }
+                verify(&cell, &mut verified)?;
                 let admitted = index < admitted[area];
                 let list = if admitted { &mut program.cells } else { &mut program.left_out };
                 list.push(Planned { area, cell });
@@ -265,6 +266,9 @@ impl Program {
         (self.sweeps, self.time) = match span {
             Span::Budget(budget) if self.cells.is_empty() => (0, budget),
             Span::Budget(budget) => (((budget / sweep) as u64).clamp(1, SWEEPS_MAX), budget),
+            Span::All(time) if self.cells.is_empty() => (0, time),
+            // What moving data takes is known when it was moved: sweeps end with the time.
+            Span::All(time) => (SWEEPS_MAX, time),
             Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
             Span::Blocks(blocks) => (blocks, CALIBRATION + sweep * (blocks as f64 * OVERHEAD)),
         };
@@ -272,9 +276,7 @@ impl Program {
 
     /// Seconds of one block of every cell, as planned.
     fn sweep_cost(&self) -> Seconds {
-        self.cells
-            .iter()
-            .fold(Seconds(0.0), |sum, planned| sum + protocol::duration(&planned.cell.phases))
+        self.cells.iter().fold(Seconds(0.0), |sum, planned| sum + planned.cell.duration())
     }
 
     /// The CPUs that it keeps busy.
@@ -293,16 +295,29 @@ impl Program {
     }
 }
 
+/// Lets each stream of a cell prove its answer once; data that was moved is checked in each block.
+fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunError> {
+    let Work::Streams(streams) = &cell.work else { return Ok(()) };
+    for active in &streams.members {
+        let payload = active.member.payload;
+        if verified.insert(payload.id) {
+            streams::verify(&payload)?;
+        }
+    }
+    Ok(())
+}
+
 /// How many cells of each area are measured.
 fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
-    let costs = |asked: &Asked| -> Vec<Seconds> {
-        asked.wishes.cells.iter().map(|cell| protocol::duration(&cell.phases)).collect()
-    };
+    let costs =
+        |asked: &Asked| -> Vec<Seconds> { asked.wishes.cells.iter().map(Cell::duration).collect() };
     let wish = |asked: &Asked| schedule::Wish { weight: asked.area.weight(), costs: costs(asked) };
     match span {
         Span::Budget(budget) => {
             schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
         }
-        Span::Blocks(_) => asked.iter().map(|asked| asked.wishes.cells.len()).collect(),
+        Span::Blocks(_) | Span::All(_) => {
+            asked.iter().map(|asked| asked.wishes.cells.len()).collect()
+        }
     }
 }

@@ -8,7 +8,6 @@ use model::{Seconds, Unavailable, Unit};
 use super::{Error, Planned, Program, Request, Span, assemble};
 use crate::areas::Planning;
 use crate::rig::placement::Placement;
-use crate::rig::protocol;
 
 /// What a run of this request would measure on this machine, what not, and why. It works for
 /// machines that are not here, too.
@@ -40,6 +39,7 @@ pub fn outline(machine: &Machine, request: &Request) -> Result<Page, Error> {
 fn title(machine: &Machine, page: PageKind) -> Block {
     let what = match page {
         PageKind::Turbo => "clocks under instruction streams",
+        PageKind::Memory => "bandwidth and latency of memory",
         PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
@@ -63,6 +63,7 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
         Span::Budget(budget) => {
             (" fit into the budget", format!(" of {}", si::format(budget.0, Unit::Second)))
         }
+        Span::All(time) => ("", format!(" of {}", si::format(time.0, Unit::Second))),
         Span::Blocks(_) => ("", String::new()),
     };
     let mut lines = vec![
@@ -87,7 +88,7 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
 
 /// The numbers of active cores, ascending.
 fn active(cells: &[Planned]) -> String {
-    let mut counts: Vec<usize> = cells.iter().map(|planned| planned.cell.members.len()).collect();
+    let mut counts: Vec<usize> = cells.iter().map(|planned| planned.cell.cpus().len()).collect();
     counts.sort_unstable();
     counts.dedup();
     counts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
@@ -98,7 +99,7 @@ fn cells(program: &Program) -> Block {
     let all = program.cells.iter().chain(&program.left_out);
     let of = |planned: &Planned| {
         let area = planned.area;
-        planned.cell.workloads().into_iter().map(move |(order, id)| (area, order, id))
+        planned.cell.workloads().into_iter().map(move |one| (area, one.order, one.id))
     };
     let mut workloads: Vec<(usize, usize, &str)> = all.flat_map(of).collect();
     workloads.sort_unstable();
@@ -114,7 +115,7 @@ fn cells(program: &Program) -> Block {
     }
     let row = |&(area, _, id): &(usize, usize, &str)| {
         let of = |cells: &'_ [Planned]| -> Vec<Count> {
-            let has = |p: &&Planned| p.cell.workloads().iter().any(|(_, known)| *known == id);
+            let has = |p: &&Planned| p.cell.workloads().iter().any(|known| known.id == id);
             cells.iter().filter(|p| p.area == area).filter(has).map(Count::of).collect()
         };
         let planned = of(&program.cells);
@@ -151,8 +152,8 @@ impl Count {
     fn of(planned: &Planned) -> Count {
         Count {
             core_type: planned.cell.parameters.get("core_type").cloned(),
-            cores: planned.cell.members.len(),
-            cost: protocol::duration(&planned.cell.phases),
+            cores: planned.cell.cpus().len(),
+            cost: planned.cell.duration(),
         }
     }
 }

@@ -7,11 +7,11 @@ use fastrand::Rng;
 use model::CpuId;
 
 use super::{Planned, Program, Progress, Request, Rulers, Span};
-use crate::areas::Planning;
+use crate::areas::{Active, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{RawMember, Repeat};
-use crate::rig::{placement, reduce, ruler};
+use crate::rig::job::{Around, Repeat};
+use crate::rig::{placement, reduce, ruler, traffic};
 
 /// What was measured.
 pub(super) struct Swept {
@@ -26,8 +26,20 @@ pub(super) struct Swept {
     pub(super) sweeps_planned: u64,
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
+    /// What was tried before the first sweep.
+    pub(super) trials: Vec<Trial>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
+}
+
+/// One of the ways to do a thing, tried before the first sweep.
+pub(super) struct Trial {
+    pub(super) area: usize,
+    pub(super) workload: &'static str,
+    pub(super) cpus: Vec<CpuId>,
+    pub(super) parameters: BTreeMap<String, String>,
+    /// Bytes per second.
+    pub(super) samples: Vec<f64>,
 }
 
 /// A CPU that was there when the run began, and that threads could not be pinned to any more.
@@ -84,11 +96,13 @@ pub(super) fn run(
         sweeps_planned: program.sweeps,
         sweeps_done: 0,
         seed,
+        trials: Vec::new(),
         interrupted: false,
         lost: None,
     };
     let random = Rng::with_seed(seed);
-    let mut sweeper = Sweeper { executor, planning, program, request, progress, random };
+    let chosen = vec![0; program.cells.len()];
+    let mut sweeper = Sweeper { executor, planning, program, request, progress, random, chosen };
     match sweeper.sweeps(&mut swept) {
         Err(RunError::Interrupted) => swept.interrupted = true,
         Err(ref error @ RunError::Pin { cpu, .. }) if !swept.collector.is_empty() => {
@@ -107,6 +121,8 @@ struct Sweeper<'a> {
     request: &'a Request,
     progress: &'a mut dyn FnMut(Progress<'_>),
     random: Rng,
+    /// Of each planned cell, the way in which it moves its data.
+    chosen: Vec<usize>,
 }
 
 /// Of more CPUs than this, one look at each is enough: cores of one type share what is fixed.
@@ -124,6 +140,7 @@ impl Sweeper<'_> {
             }
         }
         self.share(swept);
+        self.trials(swept)?;
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
@@ -132,7 +149,7 @@ impl Sweeper<'_> {
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.
             let budget = match self.request.span {
-                Span::Budget(budget) => budget,
+                Span::Budget(budget) | Span::All(budget) => budget,
                 Span::Blocks(_) => continue,
             };
             if self.executor.elapsed() + took > budget {
@@ -144,32 +161,28 @@ impl Sweeper<'_> {
 
     fn sweep(&mut self, swept: &mut Swept) -> Result<(), RunError> {
         let program = self.program;
-        let mut alone: Vec<&Planned> = Vec::new();
-        let mut together: Vec<&Planned> = Vec::new();
-        for planned in &program.cells {
-            let list = if planned.cell.members.len() == 1 { &mut alone } else { &mut together };
-            list.push(planned);
-        }
+        let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
+            (0..program.cells.len()).partition(|&cell| program.cells[cell].cell.cpus().len() == 1);
         self.random.shuffle(&mut alone);
         self.random.shuffle(&mut together);
-        for planned in alone {
-            let pieces = self.block(planned, swept)?;
-            self.add(swept, planned, None, pieces);
+        for cell in alone {
+            let pieces = self.block(cell, swept)?;
+            self.add(swept, cell, None, pieces);
         }
         if together.is_empty() {
             return Ok(());
         }
         let before = self.probes(swept)?;
         let mut blocks = Vec::new();
-        for planned in together {
-            blocks.push((planned, self.block(planned, swept)?));
+        for cell in together {
+            blocks.push((cell, self.block(cell, swept)?));
         }
         let after = self.probes(swept)?;
         let mut changed = false;
-        for (planned, pieces) in blocks {
-            let class = class_of(planned, &before, &after);
+        for (cell, pieces) in blocks {
+            let class = class_of(&program.cells[cell], &before, &after);
             changed |= class.as_deref() == Some(CHANGED);
-            self.add(swept, planned, class.as_deref(), pieces);
+            self.add(swept, cell, class.as_deref(), pieces);
         }
         swept.placement_changes += u64::from(changed);
         Ok(())
@@ -193,12 +206,18 @@ impl Sweeper<'_> {
         Ok(probes)
     }
 
-    fn block(&mut self, planned: &Planned, swept: &mut Swept) -> Result<Pieces, RunError> {
-        let cell = &planned.cell;
-        self.tell(cell.members[0].member.payload.id);
+    fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
+        match &self.program.cells[cell].cell.work {
+            Work::Streams(streams) => self.streams(streams, swept),
+            Work::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
+        }
+    }
+
+    fn streams(&mut self, streams: &Streams, swept: &mut Swept) -> Result<Pieces, RunError> {
+        self.tell(streams.members[0].member.payload.id);
         let job = Repeat {
-            members: cell.members.iter().map(|active| active.member).collect(),
-            phases: cell.phases.clone(),
+            members: streams.members.iter().map(|active| active.member).collect(),
+            phases: streams.phases.clone(),
             tools: self.program.tools,
             manner: self.request.manner,
         };
@@ -213,15 +232,82 @@ impl Sweeper<'_> {
                 self.share(swept);
             }
         }
-        let alone = cell.members.len() == 1;
-        let reduced = std::iter::zip(raw.members, &job.members).map(|(raw, member)| {
+        let alone = streams.members.len() == 1;
+        let pieces = std::iter::zip(raw.members, &streams.members).map(|(raw, active)| {
+            let member = active.member;
             let ruler = swept.rulers.get(&raw.cpu).and_then(|ruler| ruler.as_ref().ok());
             let reduced = reduce::reduce(&raw, member.payload, &job, ruler, rate);
             let reduced = reduce::Reduced { overlap, ..reduced };
             swept.own.entry(raw.cpu).or_default().note(&reduced, alone);
-            (raw, reduced)
+            let Active { order, .. } = *active;
+            Piece { order, workload: member.payload.id, cpu: raw.cpu, around: raw.around, reduced }
         });
-        Ok(reduced.collect())
+        Ok(pieces.collect())
+    }
+
+    /// Data moved in one way: one piece for all members.
+    fn moved(
+        &mut self,
+        moved: &Moved,
+        candidate: usize,
+        swept: &mut Swept,
+    ) -> Result<Pieces, RunError> {
+        self.tell(moved.workload);
+        let job = &moved.candidates[candidate].job;
+        let raw = self.executor.traffic(job, &self.program.tools)?;
+        let cpu = job.cpus()[0];
+        let ruler = swept.rulers.get(&cpu).and_then(|ruler| ruler.as_ref().ok());
+        let ops = self.program.tools.ruler.ops_per_iteration as f64;
+        let ruler_cycles = ruler.map(|ruler| ops * f64::from(ruler.latency_cycles));
+        let haul = traffic::reduce(&raw, job, self.executor.rate(), ruler_cycles);
+        let around = raw
+            .members
+            .iter()
+            .map(|member| member.around)
+            .fold(Around { settled: true, ..Around::default() }, Around::and);
+        let reduced = reduce::Reduced { haul: Some(haul), ..reduce::Reduced::default() };
+        let Moved { order, workload, .. } = *moved;
+        Ok(vec![Piece { order, workload, cpu, around, reduced }])
+    }
+
+    /// Lets all candidates of each cell move a little, in turns, and chooses the fastest. What was seen
+    /// is in the record.
+    fn trials(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+        /// One that was disturbed may be two others' better.
+        const ROUNDS: usize = 3;
+        let program = self.program;
+        for (cell, planned) in program.cells.iter().enumerate() {
+            let Work::Traffic(moved) = &planned.cell.work else { continue };
+            if moved.candidates.len() < 2 {
+                continue;
+            }
+            self.tell("choosing variants");
+            let mut samples = vec![Vec::new(); moved.candidates.len()];
+            for _ in 0..ROUNDS {
+                for (candidate, samples) in moved.candidates.iter().zip(&mut samples) {
+                    let job = candidate.job.trial();
+                    let raw = self.executor.traffic(&job, &program.tools)?;
+                    if let Ok(haul) = traffic::reduce(&raw, &job, self.executor.rate(), None) {
+                        samples.extend(haul.bandwidth);
+                    }
+                }
+            }
+            let chosen = traffic::fastest(&samples).unwrap_or(0);
+            self.chosen[cell] = chosen;
+            let job = &moved.candidates[chosen].job;
+            for (candidate, samples) in std::iter::zip(&moved.candidates, samples) {
+                let mut parameters = planned.cell.parameters.clone();
+                parameters.extend(candidate.parameters.clone());
+                swept.trials.push(Trial {
+                    area: planned.area,
+                    workload: moved.workload,
+                    cpus: job.cpus(),
+                    parameters,
+                    samples,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Lets cores of one type share what is fixed about their rulers.
@@ -232,22 +318,28 @@ impl Sweeper<'_> {
     }
 
     /// One block of every member of a cell.
-    fn add(&self, swept: &mut Swept, planned: &Planned, class: Option<&str>, pieces: Pieces) {
+    fn add(&self, swept: &mut Swept, cell: usize, class: Option<&str>, pieces: Pieces) {
+        let (planned, chosen) = (&self.program.cells[cell], self.chosen[cell]);
         let area = self.program.areas[planned.area];
         let cell = &planned.cell;
-        for (active, (raw, reduced)) in std::iter::zip(&cell.members, pieces) {
+        let mut parameters = cell.parameters.clone();
+        if let Work::Traffic(moved) = &cell.work {
+            parameters.extend(moved.candidates[chosen].parameters.clone());
+        }
+        let active = cell.cpus();
+        for piece in pieces {
             let key = Key {
                 area_order: planned.area,
                 area: area.id(),
-                workload_order: active.order,
-                workload: active.member.payload.id,
-                active_count: cell.members.len(),
-                active: cell.cpus(),
-                cpu: active.member.cpu,
+                workload_order: piece.order,
+                workload: piece.workload,
+                active_count: active.len(),
+                active: active.clone(),
+                cpu: piece.cpu,
                 class: class.map(str::to_owned),
-                parameters: cell.parameters.clone(),
+                parameters: parameters.clone(),
             };
-            swept.collector.add(key, area.quantities(), &raw, &reduced);
+            swept.collector.add(key, area.quantities(), &piece.around, &piece.reduced);
         }
     }
 
@@ -260,7 +352,16 @@ impl Sweeper<'_> {
 /// The class of blocks whose CPUs lay otherwise after them than before.
 const CHANGED: &str = "changed";
 
-type Pieces = Vec<(RawMember, reduce::Reduced)>;
+/// What one block gave to one series.
+struct Piece {
+    order: usize,
+    workload: &'static str,
+    cpu: CpuId,
+    around: Around,
+    reduced: reduce::Reduced,
+}
+
+type Pieces = Vec<Piece>;
 
 /// The class of a cell's CPUs, if it was the same before and after.
 fn class_of(

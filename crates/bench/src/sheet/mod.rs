@@ -34,6 +34,7 @@ pub fn request(
         manner: Manner::USUAL,
         rate: RateChoice::Best,
         remark: None,
+        bytes: None,
         command,
         presentation,
     }

@@ -38,19 +38,19 @@ pub(crate) enum Colour {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Look {
     /// How to print it.
-    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     pub(crate) format: Format,
 
     /// Columns of text, 40 to 400; by default those of the terminal, or 100.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(40..=400), value_name = "COLUMNS")]
+    #[arg(long, global = true, value_parser = clap::value_parser!(u16).range(40..=400), value_name = "COLUMNS")]
     pub(crate) width: Option<u16>,
 
     /// When to use colours; no meaning rests on them.
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub(crate) color: Colour,
 
     /// Also print every fact, condition and instrument.
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Look {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Json {
     /// Also write the record to this file, as JSON; `-` prints it instead of the page.
-    #[arg(id = "json", long = "json", value_name = "FILE")]
+    #[arg(id = "json", long = "json", global = true, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -91,6 +91,20 @@ pub(super) fn cpu_list(list: &str) -> Result<CpuSet, BadValue> {
         .parse()
         .map_err(|error: model::cpus::CpuListError| BadValue::new(error.to_string(), HINT))?;
     if cpus.is_empty() { Err(BadValue::new("the list names no CPU", HINT)) } else { Ok(cpus) }
+}
+
+/// More threads than any machine has.
+pub(super) const THREADS_MAX: usize = 1 << 20;
+
+/// A number of threads or CPUs.
+pub(super) fn count(text: &str) -> Result<usize, BadValue> {
+    match text.parse::<usize>() {
+        Ok(count) if (1..=THREADS_MAX).contains(&count) => Ok(count),
+        _ => Err(BadValue::new(
+            "expected a number of at least 1",
+            "`cpudyno info` says how many CPUs and cores there are",
+        )),
+    }
 }
 
 /// The time that a run may take.

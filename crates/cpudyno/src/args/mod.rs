@@ -4,6 +4,7 @@ mod capture;
 mod common;
 mod doctor;
 mod info;
+mod memory;
 mod sheet;
 mod show;
 mod streams;
@@ -13,6 +14,7 @@ pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
+pub(crate) use memory::{Kernel, MemoryArgs, QuestionArgs, Switch};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
@@ -69,6 +71,7 @@ Exit codes:
 pub(crate) enum Command {
     Sheet(SheetArgs),
     Turbo(TurboArgs),
+    Memory(MemoryArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

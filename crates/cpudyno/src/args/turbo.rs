@@ -6,7 +6,7 @@ use kernels::StreamRow;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, Stream, budget, cpu_list, duration, stream};
+use super::common::{Json, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, stream};
 
 /// Measure which clock the cores hold under each instruction stream, with one core active and more.
 ///
@@ -165,9 +165,6 @@ impl std::fmt::Debug for Part {
     }
 }
 
-/// More threads than any machine has.
-const THREADS_MAX: usize = 1 << 20;
-
 fn part(text: &str) -> Result<Part, BadValue> {
     const HINT: &str = "a mix looks like avx256_fma/1,scalar_iadd/3";
     let Some((id, number)) = text.split_once('/') else {
@@ -177,16 +174,6 @@ fn part(text: &str) -> Result<Part, BadValue> {
     match number.trim().parse::<usize>() {
         Ok(number) if (1..=THREADS_MAX).contains(&number) => Ok(Part(row, number)),
         _ => Err(BadValue::new("expected a number of cores of at least 1 after the slash", HINT)),
-    }
-}
-
-fn count(text: &str) -> Result<usize, BadValue> {
-    match text.parse::<usize>() {
-        Ok(count) if (1..=THREADS_MAX).contains(&count) => Ok(count),
-        _ => Err(BadValue::new(
-            "expected a number of at least 1",
-            "`cpudyno info` says how many CPUs and cores there are",
-        )),
     }
 }
 

@@ -4,6 +4,7 @@ mod capture;
 mod doctor;
 mod info;
 mod measure;
+mod memory;
 mod sheet;
 mod show;
 mod streams;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sheet(args) => sheet::run(&machine(name, root)?, args),
         Command::Turbo(args) if args.list => streams::run(&args.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
+        Command::Memory(args) => memory::run(&machine(name, root)?, args),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -147,6 +149,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Turbo => {
             bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
         }
+        PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

@@ -118,6 +118,14 @@ impl<'a> Ring<'a> {
         trips * STEPS_AT_ONCE
     }
 
+    /// Writes all lines back to memory and drops them from all caches, so that each is a miss until it
+    /// was visited.
+    pub fn flush(&mut self) {
+        for line in self.memory.chunks_exact(WORDS) {
+            flush_line(line.as_ptr());
+        }
+    }
+
     /// The line to which each of so many chains goes next, in a number from 0 on.
     pub fn next_lines(&self, chains: usize) -> impl Iterator<Item = usize> {
         self.at[chains - 1][..chains].iter().map(|&address| self.line_at(address))
@@ -138,6 +146,21 @@ impl<'a> Ring<'a> {
     fn line_at(&self, address: u64) -> usize {
         (address as usize - self.memory.as_ptr().addr()) / LINE_BYTES
     }
+}
+
+/// Drops a line from all caches (Intel SDM volume 2A, CLFLUSH).
+#[cfg(target_arch = "x86_64")]
+fn flush_line(line: *const u64) {
+    // SAFETY: CLFLUSH is part of SSE2, which every x86-64 has; it changes no memory, and faults where a
+    // load would: the line is borrowed by whoever calls.
+    unsafe { std::arch::x86_64::_mm_clflush(line.cast()) };
+}
+
+/// Drops a line from all caches (Arm ARM, DC CIVAC), which Linux lets programs do.
+#[cfg(target_arch = "aarch64")]
+fn flush_line(line: *const u64) {
+    // SAFETY: it changes no memory, and faults where a load would: the line is borrowed by whoever calls.
+    unsafe { std::arch::asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
 }
 
 /// Writes into the second number of each line which line is visited at its place: windows in random

@@ -34,7 +34,9 @@ pub mod formulas;
 mod listing;
 mod mover;
 
-use model::Isa;
+use model::{Isa, Unavailable};
+
+use crate::stream::lacking;
 
 pub use check::{Array, WrongNumber, fill};
 pub use mover::{Arrays, Mover};
@@ -130,6 +132,18 @@ pub struct Variant {
     pub needs: &'static [Isa],
     pub(crate) shape: Shape,
     pub(crate) entry: mover::Entry,
+}
+
+impl Variant {
+    /// What of instruction sets is missing for this variant of a kernel, if anything, where `offered`
+    /// tells what there is.
+    pub fn lacking(
+        &self,
+        kernel: &MemoryKernel,
+        offered: impl Fn(Isa) -> bool,
+    ) -> Option<Unavailable> {
+        lacking(&format!("{} {}", kernel.id, self.id), self.needs, offered)
+    }
 }
 
 /// What of an array the machine code takes at once.

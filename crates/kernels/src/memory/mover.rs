@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use model::Unavailable;
 
 use super::{MemoryKernel, Shape, Variant};
-use crate::stream::{is_detected, lacking};
+use crate::stream::is_detected;
 
 /// A variant's machine code: makes its trips over whole blocks and returns the sum of what it read,
 /// where the kernel adds up; else the number means nothing.
@@ -82,7 +82,7 @@ impl Mover {
     ) -> Result<Mover, Unavailable> {
         let is_own = kernel.variants.iter().any(|own| std::ptr::eq(own, variant));
         assert!(is_own, "BUG: {} is no variant of {}", variant.id, kernel.id);
-        match lacking(&format!("{} {}", kernel.id, variant.id), variant.needs, is_detected) {
+        match variant.lacking(kernel, is_detected) {
             Some(unavailable) => Err(unavailable),
             None => Ok(Mover { kernel, variant }),
         }

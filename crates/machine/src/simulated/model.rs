@@ -47,6 +47,8 @@ pub struct Model {
     /// What the kernel says of each vulnerability; absent: it knows one, and that is no concern.
     #[serde(default)]
     pub vulnerabilities: BTreeMap<String, String>,
+    /// What its caches and memory give in truth; absent: nothing can be moved on it.
+    pub memory: Option<Memory>,
     /// Its stamp clock.
     pub clock: Clock,
     /// Its frequency licences, lightest first.
@@ -150,6 +152,73 @@ pub struct Cache {
     pub l3_ways: Option<u32>,
     /// Cores that share a second-level cache; absent: none do.
     pub cores_per_l2: Option<u32>,
+}
+
+/// What caches and memory give in truth, whatever the machine says of them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Caches, nearest first; the last one is shared by the cores of a package.
+    pub cache: Vec<Level>,
+    /// How long a pointer takes that lies in memory of the own node, in seconds.
+    pub latency_seconds: f64,
+    /// What one core moves to and from memory at most, in bytes per second.
+    pub core_bandwidth: f64,
+    /// What a node gives to all cores together, in bytes per second.
+    pub node_bandwidth: f64,
+    /// How much longer a pointer takes that lies in another node.
+    pub remote_latency_seconds: f64,
+    /// What a node gives to the cores of another one, in bytes per second.
+    pub remote_bandwidth: f64,
+    /// Lines that one core waits for at once.
+    pub lines_in_flight: f64,
+    /// How latency grows with the used share `u` of a node's bandwidth: by this times `u / (1 - u)`.
+    pub queueing: f64,
+    /// Beyond so many bytes of base pages each pointer needs a page walk ...
+    pub tlb_bytes: u64,
+    /// ... that takes so long.
+    pub page_walk_seconds: f64,
+}
+
+/// A level of caches.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// What it really holds.
+    pub bytes: u64,
+    /// How long a pointer takes that lies in it, in seconds.
+    pub latency_seconds: f64,
+    /// What one core moves to and from it, in bytes per second.
+    pub core_bandwidth: f64,
+}
+
+impl Memory {
+    /// The nearest level that holds so many bytes, where so many cores use the last one alike; none:
+    /// memory.
+    pub fn level(&self, bytes: u64, sharing: u64) -> Option<&Level> {
+        let last = self.cache.len().saturating_sub(1);
+        self.cache.iter().enumerate().find_map(|(index, level)| {
+            let needed = if index == last { bytes * sharing } else { bytes };
+            (needed <= level.bytes).then_some(level)
+        })
+    }
+
+    fn is_sound(&self) -> bool {
+        let ascending = self.cache.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
+        let levels = self.cache.iter().all(|level| {
+            level.bytes > 0 && positive(level.latency_seconds) && positive(level.core_bandwidth)
+        });
+        let rest = [
+            self.latency_seconds,
+            self.core_bandwidth,
+            self.node_bandwidth,
+            self.remote_bandwidth,
+            self.lines_in_flight,
+        ];
+        let more = [self.remote_latency_seconds, self.queueing, self.page_walk_seconds];
+        let rest = rest.into_iter().all(positive) && more.into_iter().all(not_negative);
+        !self.cache.is_empty() && ascending && levels && rest
+    }
 }
 
 /// A pool of huge pages.
@@ -346,6 +415,7 @@ impl Model {
             ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
             ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
             ("identity.product", "must say SIMULATED", self.product_says_so()),
+            ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),
@@ -547,6 +617,7 @@ impl Licence {
     }
 }
 
+const MEMORY_RULE: &str = "must have caches that grow, and positive latencies and bandwidths";
 const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
 
 fn positive(number: f64) -> bool {

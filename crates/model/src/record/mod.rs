@@ -120,6 +120,71 @@ pub struct Plan {
     pub blocks_done: u64,
     /// Seed of the order in which cells were measured.
     pub seed: u64,
+    /// How bytes are counted on the page, where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<ByteCount>,
+    /// The memory that was measured in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<PlacedMemory>,
+}
+
+/// How bytes are counted on a page. Records hold the bytes that the program asks for, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ByteCount {
+    /// Whether lines that ordinary stores bring into the cache first are counted in the headline.
+    pub write_allocate: bool,
+    /// The unit.
+    pub unit: ByteUnit,
+}
+
+/// Units of bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum ByteUnit {
+    /// 10^6 bytes.
+    #[serde(rename = "MB/s")]
+    Mega,
+    /// 10^9 bytes.
+    #[serde(rename = "GB/s")]
+    Giga,
+    /// 2^20 bytes.
+    #[serde(rename = "MiB/s")]
+    Mebi,
+    /// 2^30 bytes.
+    #[serde(rename = "GiB/s")]
+    Gibi,
+}
+
+impl ByteUnit {
+    /// The symbol, and its bytes per second.
+    pub const fn symbol(self) -> (&'static str, f64) {
+        match self {
+            ByteUnit::Mega => ("MB/s", 1e6),
+            ByteUnit::Giga => ("GB/s", 1e9),
+            ByteUnit::Mebi => ("MiB/s", 1_048_576.0),
+            ByteUnit::Gibi => ("GiB/s", 1_073_741_824.0),
+        }
+    }
+}
+
+/// Memory of one thread that was measured in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlacedMemory {
+    /// Whose it was; its first touch decided where it lies, unless a node was named.
+    pub cpu: CpuId,
+    /// What was in it: `arrays` or `ring`.
+    pub content: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The pages that were asked for: `4k`, `thp`, `2m` or `1g`.
+    pub pages: String,
+    /// The node that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// What it really came in, as the kernel says: `2 MiB pages (transparent), 98 %`.
+    pub backing: Known<String>,
+    /// The share of it that came in the pages that were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_asked: Option<f64>,
 }
 
 impl Plan {
@@ -135,6 +200,8 @@ impl Plan {
             blocks_planned: 0,
             blocks_done: 0,
             seed: 0,
+            bytes: None,
+            memory: Vec::new(),
         }
     }
 
@@ -192,6 +259,8 @@ pub enum PageKind {
     Doctor,
     /// Clocks by instruction stream and number of active cores.
     Turbo,
+    /// Bandwidth and latency of caches and memory.
+    Memory,
 }
 
 /// A value that people read, or that is compared.

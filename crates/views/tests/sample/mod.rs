@@ -371,6 +371,8 @@ fn run() -> Run {
             active_cores: vec![1, 2, 4],
             blocks_planned: 12,
             blocks_done: 12,
+            bytes: None,
+            memory: Vec::new(),
             seed: u64::MAX,
         },
         presentation: Presentation {

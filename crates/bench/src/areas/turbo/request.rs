@@ -6,7 +6,7 @@ use model::record::{CpuPlace, Presentation};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
-use super::super::{Active, Cell, DATA, Planning, Wishes, stream_parameters};
+use super::super::{Active, Cell, DATA, Planning, Wishes};
 use super::{Turbo, phases, promise};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
@@ -57,6 +57,7 @@ impl Options {
             manner: self.manner,
             rate: self.rate,
             remark: self.remark(),
+            bytes: None,
             ask: Box::new(move |plan| Ok(vec![Asked { area: &Turbo, wishes: self.wishes(plan)? }])),
             command,
             presentation,
@@ -104,13 +105,16 @@ impl Options {
         for (kind, cpus) in kinds(plan) {
             for count in self.counts(plan, kind.as_deref(), &cpus)? {
                 for (order, row, load) in &loads {
-                    let cpus = &cpus[..count];
-                    let uniform = Cell::uniform(*order, *load, cpus, phases_of(&[row]));
-                    wishes.cells.push(self.cell(row, uniform, kind.as_deref()));
+                    let member = |&cpu| self.active(*order, row, Member::new(cpu, *load));
+                    let members = cpus[..count].iter().map(member).collect();
+                    let mut cell = Cell::streams(members, self.phases(&[row]));
+                    cell.parameters.extend(kind.clone().map(|kind| ("core_type".to_owned(), kind)));
+                    cell.parameters.extend(self.whole_ops(&[row]));
+                    wishes.cells.push(cell);
                 }
             }
         }
-        self.held(wishes)
+        self.one_if_held(wishes)
     }
 
     fn spec(
@@ -126,28 +130,20 @@ impl Options {
         let mut members = Vec::with_capacity(asked);
         for (order, (row, count)) in spec.iter().enumerate() {
             let load = streams::load(plan.machine, row, DATA).map_err(cannot)?;
-            members.extend(cpus.by_ref().take(*count).map(|&cpu| Active {
-                order,
-                member: Member { iterations: self.iterations(row), ..Member::new(cpu, load) },
-            }));
+            let member = |&cpu| self.active(order, row, Member::new(cpu, load));
+            members.extend(cpus.by_ref().take(*count).map(member));
         }
         let rows: Vec<&StreamRow> = spec.iter().map(|(row, _)| *row).collect();
         let words: Vec<String> = spec.iter().map(|(row, n)| format!("{}/{n}", row.id)).collect();
-        let mut parameters = stream_parameters();
-        parameters.insert("spec".to_owned(), words.join(","));
-        parameters.extend(self.whole_ops(&rows));
-        let cell = Cell { members, phases: phases_of(&rows), parameters };
-        self.held(Wishes { cells: vec![cell], absent: Vec::new() })
+        let mut cell = Cell::streams(members, self.phases(&rows));
+        cell.parameters.insert("spec".to_owned(), words.join(","));
+        cell.parameters.extend(self.whole_ops(&rows));
+        self.one_if_held(Wishes { cells: vec![cell], absent: Vec::new() })
     }
 
-    /// A cell with what options add to it.
-    fn cell(&self, row: &StreamRow, mut cell: Cell, kind: Option<&str>) -> Cell {
-        for active in &mut cell.members {
-            active.member.iterations = self.iterations(row);
-        }
-        cell.parameters.extend(kind.map(|kind| ("core_type".to_owned(), kind.to_owned())));
-        cell.parameters.extend(self.whole_ops(&[row]));
-        cell
+    /// A member with the iterations that were asked for.
+    fn active(&self, order: usize, row: &StreamRow, member: Member) -> Active {
+        Active { order, member: Member { iterations: self.iterations(row), ..member } }
     }
 
     /// The ops that each repetition has where they were asked for: those of whole iterations, stream
@@ -182,26 +178,31 @@ impl Options {
         Ok(promise::counts(plan, kind, cpus))
     }
 
-    /// The one cell, for as long as asked.
-    fn held(&self, mut wishes: Wishes) -> Result<Wishes, Error> {
-        let Some(duration) = self.duration else { return Ok(wishes) };
-        let [cell] = wishes.cells.as_mut_slice() else {
-            let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
-            let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
-            let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
-            return Err(Error::Asked(refusal.with_remedy(remedy)));
-        };
-        let other: Seconds = cell
-            .phases
+    /// The phases of these streams; those that the payload fills, for as long as asked.
+    fn phases(&self, rows: &[&StreamRow]) -> Vec<Phase> {
+        let mut phases = phases_of(rows);
+        let Some(duration) = self.duration else { return phases };
+        let other: Seconds = phases
             .iter()
             .filter(|phase| !phase.purpose.is_full())
             .fold(Seconds(0.0), |sum, phase| sum + phase.duration());
-        for phase in cell.phases.iter_mut().filter(|phase| phase.purpose.is_full()) {
+        for phase in phases.iter_mut().filter(|phase| phase.purpose.is_full()) {
             let round = phase.duration() / f64::from(phase.rounds);
             let block = duration / BLOCKS_FOR_INTERVAL as f64 - other;
             phase.rounds = ((block / round) as u32).max(phase.rounds);
         }
-        Ok(wishes)
+        phases
+    }
+
+    /// Only one cell can be held.
+    fn one_if_held(&self, wishes: Wishes) -> Result<Wishes, Error> {
+        if self.duration.is_none() || wishes.cells.len() == 1 {
+            return Ok(wishes);
+        }
+        let why = format!("a duration is for one test, and these are {}", wishes.cells.len());
+        let refusal = Unavailable::new(Obstacle::Measurement, "tests", why);
+        let remedy = "name one: --test scalar_iadd --min-threads 1 --max-threads 1";
+        Err(Error::Asked(refusal.with_remedy(remedy)))
     }
 }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds};
 
-use super::job::{Exchange, RawExchange, RawRepeat, Repeat};
+use super::job::{Exchange, RawExchange, RawRepeat, Repeat, Tools};
+use super::traffic::{Placed, RawTraffic, Store, Traffic};
 
 /// Runs jobs.
 pub trait Executor {
@@ -18,6 +19,12 @@ pub trait Executor {
 
     /// Lets two threads hand a cache line back and forth.
     fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError>;
+
+    /// Lets members move data, each in memory of its own.
+    fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError>;
+
+    /// Where the memory of all jobs so far lies.
+    fn placed(&self) -> Vec<Placed>;
 
     /// The rate of the clock that stamps are taken from.
     fn rate(&self) -> Rate<Stamp>;
@@ -45,6 +52,18 @@ pub enum RunError {
     Spawn {
         /// Where it should have run.
         cpu: CpuId,
+        /// What the kernel answered.
+        source: std::io::Error,
+    },
+    /// The kernel gave no memory.
+    #[error(
+        "cannot get {} MiB of memory in pages of {} for CPU {cpu}: {source}", store.bytes >> 20, store.pages
+    )]
+    Memory {
+        /// Whose it should have been.
+        cpu: CpuId,
+        /// What was asked for.
+        store: Store,
         /// What the kernel answered.
         source: std::io::Error,
     },

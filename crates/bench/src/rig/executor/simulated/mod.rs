@@ -3,6 +3,8 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod traffic;
+
 use std::f64::consts::TAU;
 use std::io;
 
@@ -14,9 +16,10 @@ use sys::errno::EINVAL;
 
 use super::super::in_loop;
 use super::super::job::{
-    Counted, Exchange, Gaps, Interval, Load, Member, Mixture, Phase, RawExchange, RawMember,
-    RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Counted, Exchange, Gaps, Interval, Load, Member, Mixture, Phase, RawExchange,
+    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
+use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
 
 /// Answers jobs from a model.
@@ -89,6 +92,15 @@ impl Executor for Simulated {
         Ok(RawExchange { stretches })
     }
 
+    fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
+        self.checked(&job.cpus())?;
+        Ok(traffic::simulate(self, job))
+    }
+
+    fn placed(&self) -> Vec<Placed> {
+        Vec::new()
+    }
+
     fn rate(&self) -> Rate<Stamp> {
         self.rate
     }
@@ -148,10 +160,11 @@ impl<'a> Core<'a> {
         let raw = RawMember {
             cpu,
             phases: Vec::new(),
-            settled: true,
-            gaps: Gaps::default(),
-            usage: Some(sys::thread::Usage::default()),
-            migrations: 0,
+            around: Around {
+                settled: true,
+                usage: Some(sys::thread::Usage::default()),
+                ..Around::default()
+            },
         };
         Core {
             line: Line { model, now, random },
@@ -192,7 +205,7 @@ impl<'a> Core<'a> {
             for (index, step) in phase.steps.iter().enumerate() {
                 let iterations = iterations[index];
                 stamps.push(match (step.what, mixtures[index]) {
-                    (What::Watch, _) => self.line.watch(step.duration(), &mut self.raw.gaps),
+                    (What::Watch, _) => self.line.watch(step.duration(), &mut self.raw.around.gaps),
                     (What::InLoop { .. }, None) => self.line.pass(Seconds(0.0)),
                     (What::InLoop { .. }, Some(mixture)) => {
                         let cycles = self.mixed_cycles(mixture, iterations);

@@ -1,5 +1,7 @@
 //! Real threads: pinned, started together, timed by inlined stamps.
 
+mod traffic;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +15,12 @@ use sys::clock::Probe;
 
 use super::super::in_loop;
 use super::super::job::{
-    Body, Counted, Exchange, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawExchange,
-    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Body, Counted, Exchange, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
+    RawExchange, RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
+use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
+use traffic::Stores;
 
 /// Runs jobs on pinned threads, with `P` as the clock.
 pub struct Threads<P> {
@@ -26,6 +30,7 @@ pub struct Threads<P> {
     stop: Stop,
     begun: Instant,
     paces: Paces,
+    stores: Stores,
 }
 
 /// What was found out about loads on each CPU, so that every job need not find it out anew.
@@ -53,8 +58,8 @@ impl<P: Probe> Threads<P> {
     /// An executor whose stamps come from `probe`, which ticks at `rate`, and which reads these
     /// counters of core cycles around full phases.
     pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
-        let (begun, paces) = (Instant::now(), Paces::default());
-        Threads { probe, rate, counters, stop, begun, paces }
+        let (begun, paces, stores) = (Instant::now(), Paces::default(), Stores::default());
+        Threads { probe, rate, counters, stop, begun, paces, stores }
     }
 
     fn ticks_in(&self, duration: Seconds) -> u64 {
@@ -138,6 +143,14 @@ impl<P: Probe> Executor for Threads<P> {
                 play(self.probe, &ball, job, side == 0, meeting)
             })?;
         Ok(RawExchange { stretches: sides.swap_remove(0) })
+    }
+
+    fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
+        self.move_data(job, tools)
+    }
+
+    fn placed(&self) -> Vec<Placed> {
+        self.stores.placed()
     }
 
     fn rate(&self) -> Rate<Stamp> {
@@ -308,7 +321,8 @@ impl<'a, P: Probe> Worker<'a, P> {
         let usage =
             before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));
         let Worker { cpu, gaps, .. } = self;
-        Ok(RawMember { cpu, phases: raw, settled, gaps, usage, migrations })
+        let around = Around { settled, gaps, usage, migrations };
+        Ok(RawMember { cpu, phases: raw, around })
     }
 
     fn ticks(&self, duration: Seconds) -> u64 {

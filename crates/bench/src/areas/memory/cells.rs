@@ -1,0 +1,269 @@
+//! The cells of each question: which kernels, on how many CPUs, over how much memory.
+
+use std::collections::BTreeMap;
+
+use kernels::memory::chase::Walk;
+use kernels::memory::{MemoryKernel, Stores, TABLE};
+use model::{CpuId, Pages, Seconds, Unavailable};
+
+use super::super::{Candidate, Cell, Moved, Planning, Work};
+use super::CHASE;
+use crate::rig::traffic::{Begin, Content, Party, Store, Task, Traffic, Transfer};
+use crate::streams;
+
+/// What a number was measured for: the parameter `question`.
+pub(super) const QUESTION: &str = "question";
+
+/// Which variants of a kernel may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All; a trial chooses.
+    Any,
+    /// Those with ordinary stores; a trial chooses.
+    Ordinary,
+    /// The widest one with ordinary stores and the widest one without; a trial chooses.
+    Widest,
+    /// The widest one with ordinary stores.
+    WidestOrdinary,
+    /// The widest one with non-temporal stores.
+    WidestNonTemporal,
+    /// The one of this name.
+    Named(String),
+}
+
+impl Which {
+    /// The word for it in the parameter `choice`.
+    fn word(&self) -> &'static str {
+        match self {
+            Which::Any | Which::Widest => "best",
+            Which::Ordinary | Which::WidestOrdinary => "ordinary stores",
+            Which::WidestNonTemporal => "non-temporal stores",
+            Which::Named(_) => "as asked for",
+        }
+    }
+
+    /// The ways to run a kernel here that it admits; the reason where there is none.
+    pub(super) fn transfers(
+        &self,
+        plan: &Planning<'_>,
+        kernel: &'static MemoryKernel,
+    ) -> Result<Vec<Transfer>, Unavailable> {
+        let mut known = Vec::new();
+        let mut reason = None;
+        for variant in kernel.variants {
+            match streams::transfer(plan.machine, kernel, variant) {
+                Ok(transfer) => known.push(transfer),
+                Err(why) => reason = Some(why),
+            }
+        }
+        let of = |stores: &[Stores]| {
+            known.iter().copied().filter(|t| stores.contains(&t.stores())).collect::<Vec<_>>()
+        };
+        let ordinary = of(&[Stores::Ordinary, Stores::None]);
+        let widest = |all: &[Transfer]| {
+            all.iter().copied().reduce(|a, b| if width(&b) > width(&a) { b } else { a })
+        };
+        let passing = of(&[Stores::NonTemporal]);
+        let chosen: Vec<Transfer> = match self {
+            Which::Any => known,
+            Which::Ordinary => ordinary,
+            Which::Widest => widest(&ordinary).into_iter().chain(widest(&passing)).collect(),
+            Which::WidestOrdinary => widest(&ordinary).into_iter().collect(),
+            Which::WidestNonTemporal => widest(&passing).into_iter().collect(),
+            Which::Named(name) => known.into_iter().filter(|t| t.variant.id == name).collect(),
+        };
+        match (chosen.is_empty(), reason) {
+            (false, _) => Ok(chosen),
+            (true, Some(reason)) => Err(reason),
+            (true, None) => {
+                let why = format!("`{}` has no variant with {}", kernel.id, self.word());
+                Err(Unavailable::new(model::Obstacle::Hardware, kernel.id, why))
+            }
+        }
+    }
+}
+
+fn width(transfer: &Transfer) -> u32 {
+    transfer.variant.width_bits.unwrap_or(0)
+}
+
+/// Where the data of a kernel is, and how much of it.
+pub(super) struct Arrays {
+    /// How many arrays each thread has room for.
+    pub(super) count: u32,
+    /// The pages that they come in.
+    pub(super) pages: Pages,
+    /// The node that they lie on; none: that of their thread.
+    pub(super) node: Option<u32>,
+    /// Elements that each thread has room for in each array.
+    pub(super) room: BTreeMap<CpuId, u64>,
+}
+
+/// Arrays that these kernels need: `b` first, then `a`, `c` and `d`.
+pub(super) fn arrays_of(kernels: &[&MemoryKernel]) -> u32 {
+    let of = |kernel: &&MemoryKernel| match (kernel.arrays - kernel.writes, kernel.writes) {
+        (0 | 1, 1) => 2,
+        (sources, written) => sources + written,
+    };
+    kernels.iter().map(of).max().unwrap_or(0)
+}
+
+impl Arrays {
+    /// The memory of one thread.
+    pub(super) fn store(&self, cpu: CpuId) -> Store {
+        let elements = self.room.get(&cpu).copied().unwrap_or(0);
+        Store { node: self.node, ..Store::of_arrays(self.count, elements, self.pages) }
+    }
+
+    /// The memory of all threads.
+    pub(super) fn stores(&self) -> Vec<Store> {
+        self.room.keys().map(|&cpu| self.store(cpu)).collect()
+    }
+
+    /// Makes room for so many elements of a thread.
+    pub(super) fn reserve(&mut self, cpus: &[CpuId], elements: u64) {
+        for &cpu in cpus {
+            let room = self.room.entry(cpu).or_default();
+            *room = (*room).max(elements);
+        }
+    }
+}
+
+/// How often, and how long at least.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) repetitions: u32,
+    pub(super) target: Seconds,
+}
+
+/// A kernel on CPUs that work together, each over so many elements of its own.
+pub(super) fn trips(
+    kernel: &'static MemoryKernel,
+    (which, transfers): (&Which, &[Transfer]),
+    cpus: &[CpuId],
+    arrays: &Arrays,
+    elements: u64,
+    effort: Effort,
+) -> Cell {
+    let candidate = |transfer: &Transfer| {
+        let task =
+            Task::Trips { transfer: *transfer, elements, moving: false, pause: Seconds(0.0) };
+        let party = |&cpu: &CpuId| Party { cpu, store: arrays.store(cpu), task, background: false };
+        Candidate {
+            parameters: of_transfer(transfer),
+            job: Traffic {
+                members: cpus.iter().map(party).collect(),
+                repetitions: effort.repetitions,
+                target: effort.target,
+            },
+        }
+    };
+    let moved = Moved {
+        order: order(kernel),
+        workload: kernel.id,
+        candidates: transfers.iter().map(candidate).collect(),
+    };
+    let total = elements * cpus.len() as u64;
+    let parameters = BTreeMap::from([
+        ("choice".to_owned(), which.word().to_owned()),
+        ("elements".to_owned(), total.to_string()),
+        ("formula".to_owned(), kernel.formula.to_owned()),
+        ("footprint".to_owned(), (total * 8 * u64::from(kernel.arrays)).to_string()),
+        ("pages".to_owned(), arrays.pages.name().to_owned()),
+    ]);
+    Cell { work: Work::Traffic(moved), parameters }
+}
+
+/// Where a kernel stands among the workloads.
+fn order(kernel: &MemoryKernel) -> usize {
+    TABLE.iter().position(|known| known.id == kernel.id).unwrap_or(TABLE.len())
+}
+
+/// What a variant adds to the parameters of its series.
+fn of_transfer(transfer: &Transfer) -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::from([
+        ("variant".to_owned(), transfer.variant.id.to_owned()),
+        ("stores".to_owned(), transfer.stores().word().to_owned()),
+    ]);
+    let asked = transfer.kernel.bytes_per_element();
+    if let Some(moved) = transfer.kernel.moved_bytes_per_element(transfer.stores()) {
+        // A fraction, because 4/3 has no decimals.
+        parameters.insert("moved_per_asked".to_owned(), format!("{moved}/{asked}"));
+    }
+    parameters
+}
+
+/// A chase.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chase {
+    pub(super) cpu: CpuId,
+    pub(super) store: Store,
+    pub(super) bytes: u64,
+    pub(super) walk: Walk,
+    pub(super) chains: usize,
+    pub(super) begin: Begin,
+}
+
+impl Chase {
+    fn party(&self) -> Party {
+        let Chase { cpu, store, bytes, walk, chains, begin } = *self;
+        Party { cpu, store, task: Task::Chase { chains, bytes, walk, begin }, background: false }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, String> {
+        let walk = match self.walk {
+            Walk::Random => "random".to_owned(),
+            Walk::Windows { bytes } => format!("within {bytes} bytes at a time"),
+        };
+        BTreeMap::from([
+            ("chains".to_owned(), self.chains.to_string()),
+            ("footprint".to_owned(), self.bytes.to_string()),
+            ("pages".to_owned(), self.store.pages.name().to_owned()),
+            ("walk".to_owned(), walk),
+        ])
+    }
+
+    /// Alone.
+    pub(super) fn cell(&self, effort: Effort) -> Cell {
+        self.with(Vec::new(), BTreeMap::new(), effort)
+    }
+
+    /// Beside others that move data all the time.
+    pub(super) fn with(
+        &self,
+        beside: Vec<Party>,
+        more: BTreeMap<String, String>,
+        effort: Effort,
+    ) -> Cell {
+        let Effort { repetitions, target } = effort;
+        let members = std::iter::once(self.party()).chain(beside).collect();
+        let candidate = Candidate {
+            parameters: BTreeMap::new(),
+            job: Traffic { members, repetitions, target },
+        };
+        let moved = Moved { order: TABLE.len(), workload: CHASE, candidates: vec![candidate] };
+        let mut parameters = self.parameters();
+        parameters.extend(more);
+        Cell { work: Work::Traffic(moved), parameters }
+    }
+}
+
+/// A thread that moves data all the time, with a pause after each small trip.
+pub(super) fn load(cpu: CpuId, arrays: &Arrays, transfer: Transfer, pause: Seconds) -> Party {
+    /// As often as this a loaded thread looks whether it shall end, and rests.
+    const ELEMENTS: u64 = 2048;
+    let task = Task::Trips { transfer, elements: ELEMENTS, moving: true, pause };
+    Party { cpu, store: arrays.store(cpu), task, background: true }
+}
+
+/// Lets all cells say what they are for.
+pub(super) fn asked(cells: &mut [Cell], question: &str) {
+    for cell in cells {
+        cell.parameters.insert(QUESTION.to_owned(), question.to_owned());
+    }
+}
+
+/// The memory of a chase.
+pub(super) fn ring(bytes: u64, pages: Pages, node: Option<u32>) -> Store {
+    Store { content: Content::Ring, bytes, pages, node }
+}

@@ -1,0 +1,139 @@
+//! What moves between cores, caches and memory: how much a second, and how long one pointer takes.
+
+mod cells;
+mod page;
+mod request;
+mod size;
+
+pub use page::page;
+pub use request::{Options, Question};
+pub use size::Length;
+
+use kernels::memory::{MemoryKernel, find};
+use model::page::{Block, Text};
+use model::record::Record;
+use model::{Finding, Unit};
+
+use super::{Area, Planning, Wishes};
+use crate::rig::collect::{Guard, Quantity, Take};
+
+/// The area.
+pub struct Memory;
+
+const AREA: &str = "memory";
+
+/// The workload that follows pointers; all others are kernels.
+pub(super) const CHASE: &str = "chase";
+
+/// The kernels of STREAM, in its order.
+pub fn classic() -> Vec<&'static MemoryKernel> {
+    ["copy", "scale", "add", "triad"].into_iter().filter_map(find).collect()
+}
+
+const fn offered(
+    id: &'static str,
+    label: &'static str,
+    unit: Unit,
+    better: &'static str,
+    doc: &'static str,
+    take: Take,
+) -> Quantity {
+    Quantity {
+        id,
+        label,
+        unit,
+        better,
+        doc,
+        guard: Guard::None,
+        if_offered: true,
+        packing: 1e-3,
+        take,
+    }
+}
+
+static QUANTITIES: &[Quantity] = &[
+    offered(
+        "bandwidth",
+        "bandwidth",
+        Unit::BytePerSecond,
+        "higher is better",
+        "Bytes that the program asks for, of all threads together, per second from the first one's \
+         beginning to the last one's end; one sample for each repetition.",
+        Take::Haul(|haul| &haul.bandwidth),
+    ),
+    offered(
+        "latency",
+        "latency",
+        Unit::Second,
+        "lower is better",
+        "Seconds that each pointer of a chain takes, where one is known only when the one before has \
+         arrived; one sample for each repetition.",
+        Take::Haul(|haul| &haul.latency),
+    ),
+    offered(
+        "latency_cycles",
+        "latency in core cycles",
+        Unit::Cycle,
+        "lower is better",
+        "The same in core cycles, by the multiply chain right after.",
+        Take::Haul(|haul| &haul.cycles),
+    ),
+    offered(
+        "background",
+        "bandwidth beside it",
+        Unit::BytePerSecond,
+        "higher is better",
+        "Bytes per second that the other threads asked for meanwhile.",
+        Take::Haul(|haul| &haul.background),
+    ),
+    offered(
+        "skew",
+        "skew",
+        Unit::One,
+        "lower is better",
+        "How much earlier than the last thread the first one was through, as a share of the time.",
+        Take::Haul(|haul| &haul.skew),
+    ),
+    offered(
+        "answer_error",
+        "largest error of the answers",
+        Unit::One,
+        "lower is better",
+        "Relative; every kernel is exact, so that it is zero or there is no number at all.",
+        Take::Haul(|haul| &haul.error),
+    ),
+];
+
+impl Area for Memory {
+    fn id(&self) -> &'static str {
+        AREA
+    }
+
+    fn weight(&self) -> f64 {
+        3.0
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
+    }
+
+    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
+        quantity.id == if workload == CHASE { "latency" } else { "bandwidth" }
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
+        request::in_brief(plan)
+    }
+
+    fn findings(&self, _record: &Record) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn sentences(&self, _record: &Record) -> Vec<Text> {
+        Vec::new()
+    }
+
+    fn section(&self, _record: &Record) -> Vec<Block> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,430 @@
+//! Threads that move data.
+
+use std::collections::BTreeMap;
+use std::hint;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use kernels::memory::chase::Ring;
+use kernels::memory::{self, Mover, WrongNumber};
+use model::ticks::Stamp;
+use model::{CpuId, Pages, Seconds, Ticks};
+use sys::clock::Probe;
+use sys::memory::Mapping;
+
+use super::super::super::job::{Around, Interval, Manner, Tools};
+use super::super::super::traffic::{
+    Begin, Content, Party, Placed, RawParty, RawTraffic, Store, Stretch, Task, Traffic, Transfer,
+};
+use super::super::RunError;
+use super::{Call, Meeting, Threads, difference};
+
+/// Memory of each thread, kept so that later jobs find it touched.
+#[derive(Default)]
+pub(super) struct Stores(Mutex<BTreeMap<Place, Kept>>);
+
+/// What memory is told apart by: its size may grow.
+type Place = (CpuId, Content, Pages, Option<u32>);
+
+/// Memory, and where the next moving trip begins in it.
+struct Kept {
+    mapping: Mapping,
+    store: Store,
+    /// Moving trips so far.
+    moved: u64,
+}
+
+fn place(cpu: CpuId, store: &Store) -> Place {
+    (cpu, store.content, store.pages, store.node)
+}
+
+impl Stores {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Place, Kept>> {
+        // What a thread that panicked has left behind is whole: entries are moved in and out.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory of a thread, touched by this one where it is new.
+    fn take(&self, cpu: CpuId, store: Store) -> Result<Kept, RunError> {
+        let kept = self.lock().remove(&place(cpu, &store));
+        if let Some(kept) = kept.filter(|kept| kept.store.bytes >= store.bytes) {
+            return Ok(kept);
+        }
+        let refused = |source| RunError::Memory { cpu, store, source };
+        let mut mapping = Mapping::new(store.bytes as usize, store.pages).map_err(refused)?;
+        if let Some(node) = store.node {
+            mapping.bind(node).map_err(refused)?;
+        }
+        if store.pages.reserved_bytes().is_some() {
+            // Where none is left on the node this is an error, and a touch would be a signal.
+            mapping.populate(0..mapping.bytes()).map_err(refused)?;
+        }
+        let mut kept = Kept { mapping, store, moved: 0 };
+        if let Content::Arrays(_) = store.content {
+            memory::fill(kept.arrays(), 0);
+        }
+        Ok(kept)
+    }
+
+    fn put(&self, cpu: CpuId, kept: Kept) {
+        self.lock().insert(place(cpu, &kept.store), kept);
+    }
+
+    /// Where all of it lies.
+    pub(super) fn placed(&self) -> Vec<Placed> {
+        let of = |(place, kept): (&Place, &Kept)| Placed {
+            cpu: place.0,
+            store: kept.store,
+            range: (kept.mapping.address(), kept.mapping.bytes()),
+        };
+        self.lock().iter().map(of).collect()
+    }
+}
+
+/// The arrays of a store: `a` to `d`, as far as there are so many.
+type Views<'a> = [&'a mut [f64]; 4];
+
+impl Kept {
+    fn arrays(&mut self) -> Views<'_> {
+        let elements = self.store.elements() as usize;
+        let Content::Arrays(count) = self.store.content else {
+            panic!("BUG: a ring has no arrays");
+        };
+        let stride = self.store.bytes as usize / 8 / count as usize;
+        let words = &mut self.mapping.words_mut()[..stride * count as usize];
+        let mut parts = words.chunks_mut(stride).map(|part| &mut part[..elements]);
+        let mut part = || parts.next().unwrap_or_default();
+        // What only reads needs one array, and that is `b`.
+        let (b, a, c, d) = (part(), part(), part(), part());
+        [a, b, c, d]
+    }
+}
+
+/// A mover on its way through arrays.
+struct Passage<'a> {
+    mover: Mover,
+    arrays: Views<'a>,
+    elements: usize,
+    /// Of moving trips, the parts of the arrays that they go over in turns; else one.
+    windows: u64,
+    /// Trips before this job.
+    begun: u64,
+    /// Trips since the arrays were prepared.
+    trips: u64,
+    /// What kernels that only read have returned: of all trips, or of each in the first windows.
+    sums: Vec<f64>,
+}
+
+impl<'a> Passage<'a> {
+    /// More windows than this are not looked at: each has been gone over by the same code.
+    const CHECKED_MAX: u64 = 64;
+
+    fn new(mover: Mover, arrays: Views<'a>, elements: usize, moving: bool, begun: u64) -> Self {
+        let room = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
+        let windows = if moving { (room / elements.max(1)).max(1) as u64 } else { 1 };
+        let sums = Vec::with_capacity(Self::CHECKED_MAX as usize);
+        Passage { mover, arrays, elements, windows, begun, trips: 0, sums }
+    }
+
+    /// Bytes that it goes through again and again.
+    fn footprint(&self) -> usize {
+        let arrays = self.mover.kernel().arrays as usize;
+        self.elements * self.windows as usize * arrays * size_of::<f64>()
+    }
+
+    /// The first element of a trip.
+    fn first(&self, trip: u64) -> usize {
+        ((self.begun + trip) % self.windows) as usize * self.elements
+    }
+
+    /// The arrays from an element on, those that the kernel does not use being empty.
+    fn part(&mut self, first: usize, elements: usize) -> memory::Arrays<'_> {
+        let [a, b, c, d] = self.arrays.each_mut().map(|array| {
+            let end = (first + elements).min(array.len());
+            &mut array[first.min(end)..end]
+        });
+        memory::Arrays { a, b, c, d }
+    }
+
+    /// Trips over the first elements that nobody counts.
+    fn unseen(&mut self, elements: usize) {
+        let mover = self.mover;
+        mover.run(&mut self.part(0, elements));
+    }
+
+    /// Makes sure that the check will see what trips have done from now on.
+    fn prepare(&mut self) {
+        let mover = self.mover;
+        for window in 0..self.windows.min(Self::CHECKED_MAX) {
+            let (first, elements) = (self.first(window), self.elements);
+            mover.prepare(self.part(first, elements).a, first as u64);
+        }
+    }
+
+    /// So many trips, one after the other.
+    fn go(&mut self, trips: u64) {
+        let (mover, elements) = (self.mover, self.elements);
+        if self.windows == 1 {
+            let sum = mover.run_trips(&mut self.part(0, elements), trips);
+            self.trips += trips;
+            match self.sums.first_mut() {
+                Some(sums) => *sums += sum,
+                None => self.sums.push(sum),
+            }
+            return;
+        }
+        for _ in 0..trips {
+            let first = self.first(self.trips);
+            let sum = mover.run(&mut self.part(first, elements));
+            self.trips += 1;
+            if self.trips <= Self::CHECKED_MAX {
+                self.sums.push(sum);
+            }
+        }
+    }
+
+    /// The largest relative error of the answers.
+    fn check(&mut self) -> Result<f64, WrongNumber> {
+        let (mover, elements, reads) = (self.mover, self.elements, self.mover.kernel().writes == 0);
+        if self.windows == 1 {
+            let (trips, sum) = (self.trips, self.sums.first().copied().unwrap_or(0.0));
+            return mover.check(&self.part(0, elements), 0, trips, sum);
+        }
+        let checked = self.trips.min(self.windows).min(Self::CHECKED_MAX);
+        (0..checked).try_fold(0.0, |worst: f64, trip| {
+            // Every further turn through all windows visits this one again; sums are those of one trip.
+            let visits = if reads { 1 } else { (self.trips - trip).div_ceil(self.windows) };
+            let (first, sum) = (self.first(trip), self.sums[trip as usize]);
+            let error = mover.check(&self.part(first, elements), first as u64, visits, sum)?;
+            Ok(worst.max(error))
+        })
+    }
+}
+
+/// What the members of a job share beside the place where they meet.
+struct Shared {
+    /// The most trips that any member needs for the target.
+    trips: AtomicU64,
+    /// How often a member that is no background was through with a repetition.
+    through: AtomicU64,
+    /// How many of them there are.
+    foreground: u64,
+}
+
+/// One member at work.
+struct Hauler<'a, P> {
+    probe: P,
+    party: &'a Party,
+    job: &'a Traffic,
+    meeting: &'a Meeting<'a>,
+    shared: &'a Shared,
+    ruler: Call,
+    ticks_per_second: f64,
+}
+
+impl<P: Probe> Threads<P> {
+    pub(super) fn move_data(&self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
+        let foreground = job.members.iter().filter(|party| !party.background).count() as u64;
+        let (trips, through) = (AtomicU64::new(1), AtomicU64::new(0));
+        let shared = Shared { trips, through, foreground };
+        let members = self.together(&job.cpus(), Manner::USUAL, |index, meeting| {
+            let party = &job.members[index];
+            let mut kept = self.stores.take(party.cpu, party.store)?;
+            let hauler = Hauler {
+                probe: self.probe,
+                party,
+                job,
+                meeting,
+                shared: &shared,
+                ruler: Call::of(tools.ruler),
+                ticks_per_second: self.rate.hertz().0,
+            };
+            let raw = hauler.run(&mut kept);
+            self.stores.put(party.cpu, kept);
+            raw
+        })?;
+        Ok(RawTraffic { members })
+    }
+}
+
+impl<P: Probe> Hauler<'_, P> {
+    fn run(&self, kept: &mut Kept) -> Result<RawParty, RunError> {
+        match self.party.task {
+            Task::Trips { transfer, elements, moving, pause } => {
+                self.trips(kept, transfer, elements as usize, moving, pause)
+            }
+            Task::Chase { chains, bytes, walk, begin } => {
+                let memory = &mut kept.mapping.integers_mut()[..bytes as usize / 8];
+                let ring = Ring::link(memory, walk, u64::from(self.party.cpu.0) + 1);
+                self.chase(ring, chains, begin)
+            }
+        }
+    }
+
+    fn ticks(&self, duration: Seconds) -> u64 {
+        (duration.0 * self.ticks_per_second) as u64
+    }
+
+    fn now(&self) -> u64 {
+        self.probe.stamp()
+    }
+
+    fn interval(start: u64, end: u64) -> Interval {
+        let at = Ticks::<Stamp>::new;
+        Interval { start: at(start), end: at(end) }
+    }
+
+    fn trips(
+        &self,
+        kept: &mut Kept,
+        transfer: Transfer,
+        elements: usize,
+        moving: bool,
+        pause: Seconds,
+    ) -> Result<RawParty, RunError> {
+        let Some(mover) = transfer.mover else {
+            panic!("BUG: `{}` is simulated, threads cannot run it", transfer.kernel.id);
+        };
+        let begun = kept.moved;
+        let mut passage = Passage::new(mover, kept.arrays(), elements, moving, begun);
+        let pace = self.warm(&mut passage);
+        if !self.party.background {
+            let wanted = (self.ticks(self.job.target) as f64 / pace.max(1.0)).ceil();
+            self.shared.trips.fetch_max(wanted.clamp(1.0, 1e9) as u64, Ordering::AcqRel);
+        }
+        passage.prepare();
+        self.meeting.wait()?;
+        let trips = self.shared.trips.load(Ordering::Acquire);
+        let before = sys::thread::usage().ok();
+        let mut stretches = Vec::with_capacity(self.job.repetitions as usize);
+        for repetition in 1..=u64::from(self.job.repetitions) {
+            self.meeting.wait()?;
+            stretches.push(if self.party.background {
+                self.beside(&mut passage, repetition, pause)
+            } else {
+                let stretch = self.stretch(&mut passage, trips);
+                self.shared.through.fetch_add(1, Ordering::AcqRel);
+                stretch
+            });
+        }
+        let around = self.around(before);
+        let answer = passage.check();
+        kept.moved = begun + passage.trips;
+        let rulers = Vec::new();
+        Ok(RawParty { cpu: self.party.cpu, stretches, rulers, answer, around })
+    }
+
+    /// One repetition: nothing happens between the stamps but trips (invariant I3).
+    fn stretch(&self, passage: &mut Passage<'_>, trips: u64) -> Stretch {
+        let start = self.now();
+        passage.go(trips);
+        Stretch { interval: Self::interval(start, self.now()), units: trips }
+    }
+
+    /// Goes on, with pauses, until the others are through with this repetition.
+    fn beside(&self, passage: &mut Passage<'_>, repetition: u64, pause: Seconds) -> Stretch {
+        let pause = self.ticks(pause);
+        let through = repetition * self.shared.foreground;
+        let start = self.now();
+        let mut units = 0;
+        while self.shared.through.load(Ordering::Acquire) < through && !self.meeting.given_up() {
+            passage.go(1);
+            units += 1;
+            let paused = self.now();
+            while pause > 0 && self.now().saturating_sub(paused) < pause {
+                hint::spin_loop();
+            }
+        }
+        Stretch { interval: Self::interval(start, self.now()), units }
+    }
+
+    /// Brings clock, caches and translations to where they stay, and answers the ticks of one trip.
+    fn warm(&self, passage: &mut Passage<'_>) -> f64 {
+        /// Larger arrays than this are not in any cache after a trip; a part of them will do.
+        const WHOLE_MAX: usize = 64 << 20;
+        const PART: usize = 256 << 10;
+        let (least, begun) = (self.ticks(Seconds(1e-3)), self.now());
+        let part = if passage.footprint() > WHOLE_MAX { PART } else { passage.elements };
+        let part = part.min(passage.elements);
+        let mut pace = f64::INFINITY;
+        loop {
+            let start = self.now();
+            passage.unseen(part);
+            let end = self.now();
+            pace = pace.min(end.saturating_sub(start) as f64);
+            if end.saturating_sub(begun) >= least || self.meeting.given_up() {
+                return pace / part.max(1) as f64 * passage.elements as f64;
+            }
+        }
+    }
+
+    fn chase(&self, mut ring: Ring<'_>, chains: usize, begin: Begin) -> Result<RawParty, RunError> {
+        let lines = ring.lines() as u64;
+        let pace = match begin {
+            Begin::Lap => self.lap(&mut ring, chains, lines),
+            Begin::Cold => {
+                ring.flush();
+                self.lap(&mut ring, chains, lines / 64)
+            }
+        };
+        let wanted = (self.ticks(self.job.target) as f64 / pace.max(f64::MIN_POSITIVE)) as u64;
+        let repetitions = u64::from(self.job.repetitions);
+        let most = match begin {
+            Begin::Lap => u64::MAX,
+            // With what is walked unseen before each repetition, no line is visited twice.
+            Begin::Cold => lines / chains as u64 * 3 / 4 / repetitions.max(1),
+        };
+        let steps = wanted.clamp(1, most.max(1));
+        let unseen = if self.job.members.len() > 1 { steps / 4 } else { 0 };
+        self.meeting.wait()?;
+        let before = sys::thread::usage().ok();
+        let mut stretches = Vec::with_capacity(repetitions as usize);
+        let mut rulers = Vec::with_capacity(repetitions as usize);
+        for _ in 0..repetitions {
+            self.meeting.wait()?;
+            // Loads beside it take a moment to get going.
+            ring.walk(chains, unseen);
+            let start = self.now();
+            let units = ring.walk(chains, steps - unseen);
+            let end = self.now();
+            rulers.push(Some(self.rule()));
+            self.shared.through.fetch_add(1, Ordering::AcqRel);
+            stretches.push(Stretch { interval: Self::interval(start, end), units });
+        }
+        let around = self.around(before);
+        Ok(RawParty { cpu: self.party.cpu, stretches, rulers, answer: Ok(0.0), around })
+    }
+
+    /// Follows so many pointers in all, and answers the ticks of one step of all chains.
+    fn lap(&self, ring: &mut Ring<'_>, chains: usize, lines: u64) -> f64 {
+        const PIECE: u64 = 4096;
+        let (mut left, mut pace) = ((lines / chains as u64).max(1), f64::NAN);
+        while left > 0 && !self.meeting.given_up() {
+            let start = self.now();
+            let walked = ring.walk(chains, left.min(PIECE)).max(1);
+            pace = self.now().saturating_sub(start) as f64 / walked as f64;
+            left = left.saturating_sub(walked);
+        }
+        pace
+    }
+
+    /// Multiplies of the ruler for about 10 us: the clock of this moment.
+    fn rule(&self) -> (Interval, u64) {
+        const ITERATIONS: u64 = 100;
+        // Once unseen: what it follows changes what is fixed about it.
+        self.ruler.kernel.run(2, self.ruler.operands);
+        let start = self.now();
+        self.ruler.kernel.run(ITERATIONS, self.ruler.operands);
+        (Self::interval(start, self.now()), ITERATIONS)
+    }
+
+    fn around(&self, before: Option<sys::thread::Usage>) -> Around {
+        let moved = sys::thread::current_cpu() != Some(self.party.cpu);
+        Around {
+            settled: true,
+            usage: before.zip(sys::thread::usage().ok()).map(|(b, after)| difference(b, after)),
+            migrations: u64::from(moved),
+            ..Around::default()
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Jobs that move data: threads pass over arrays or follow pointers, all at the same time.
+//!
+//! Unlike streams, these have no cost per op that holds by itself: what one thread gets depends on
+//! what the others take. So all members begin each repetition together, do the same work, and the
+//! repetition lasts from the first beginning to the last end.
+
+use kernels::memory::chase::Walk;
+use kernels::memory::{MemoryKernel, Mover, Stores, Variant, WrongNumber};
+use model::ticks::Stamp;
+use model::{CpuId, Pages, Rate, Seconds, Unavailable, stats};
+
+use super::job::{Around, Interval};
+
+/// Members move data, each in memory of its own, all at the same time.
+#[derive(Debug, Clone)]
+pub struct Traffic {
+    /// Who moves what. One at least is no background.
+    pub members: Vec<Party>,
+    /// Timed repetitions.
+    pub repetitions: u32,
+    /// How long a repetition lasts at least: as many trips over the arrays as that takes, or one.
+    pub target: Seconds,
+}
+
+/// A thread that takes part.
+#[derive(Debug, Clone)]
+pub struct Party {
+    /// Where it runs.
+    pub cpu: CpuId,
+    /// The memory that it works in.
+    pub store: Store,
+    /// What it does there.
+    pub task: Task,
+    /// Whether it goes on until the others are through, instead of doing as much as they do.
+    pub background: bool,
+}
+
+/// Memory of one thread, first touched by it and kept for later jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Store {
+    /// What is in it.
+    pub content: Content,
+    /// Its size, in bytes: of all arrays together, or of the ring.
+    pub bytes: u64,
+    /// The pages that it is asked to come in.
+    pub pages: Pages,
+    /// The node that it must lie on; none: where the thread that touches it first runs.
+    pub node: Option<u32>,
+}
+
+/// What memory is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Content {
+    /// So many arrays of numbers, of equal length.
+    Arrays(u32),
+    /// Pointers that form one cycle.
+    Ring,
+}
+
+/// Arrays begin so many bytes off the pages of each other: loads and stores at equal places of pages
+/// would wait for each other (Intel's optimization manual, 4 KiB aliasing).
+const OFFSET: u64 = 1088;
+
+impl Store {
+    /// Room for so many arrays of so many elements.
+    pub fn of_arrays(arrays: u32, elements: u64, pages: Pages) -> Store {
+        let bytes = ((elements * 8).next_multiple_of(4096) + OFFSET) * u64::from(arrays);
+        Store { content: Content::Arrays(arrays), bytes, pages, node: None }
+    }
+
+    /// Room for a ring of so many bytes.
+    pub fn of_ring(bytes: u64, pages: Pages) -> Store {
+        Store { content: Content::Ring, bytes, pages, node: None }
+    }
+
+    /// Elements that each of its arrays has room for.
+    pub fn elements(&self) -> u64 {
+        match self.content {
+            Content::Arrays(arrays) => (self.bytes / u64::from(arrays) - OFFSET) / 8,
+            Content::Ring => 0,
+        }
+    }
+}
+
+impl Content {
+    /// The word for it in records.
+    pub fn word(self) -> &'static str {
+        match self {
+            Content::Arrays(_) => "arrays",
+            Content::Ring => "ring",
+        }
+    }
+}
+
+/// What a thread does in its memory.
+#[derive(Debug, Clone, Copy)]
+pub enum Task {
+    /// Trips over the first elements of its arrays.
+    Trips {
+        /// What is done to each element.
+        transfer: Transfer,
+        /// Elements of each array in one trip.
+        elements: u64,
+        /// Whether each trip is over the next elements instead of the same ones, so that small trips
+        /// find nothing in caches.
+        moving: bool,
+        /// Idle time after each stretch of 16 KiB or so; none for members that are no background.
+        pause: Seconds,
+    },
+    /// Following pointers, one for each line.
+    Chase {
+        /// How many at once.
+        chains: usize,
+        /// The lines that the cycle goes through, in bytes.
+        bytes: u64,
+        /// Its order.
+        walk: Walk,
+        /// How it begins.
+        begin: Begin,
+    },
+}
+
+/// What a chase finds in caches when it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// What following all pointers once has left there.
+    Lap,
+    /// Nothing: all lines were flushed to memory, and none is visited twice. For rings beyond all
+    /// caches, where a lap would take longer than the measurement.
+    Cold,
+}
+
+/// A kernel in one of its variants.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// The formula.
+    pub kernel: &'static MemoryKernel,
+    /// How it is executed.
+    pub variant: &'static Variant,
+    /// What executes it; none on a simulated machine.
+    pub mover: Option<Mover>,
+}
+
+impl Transfer {
+    /// Bytes of one trip over so many elements, as the program asks for them.
+    pub fn asked_bytes(&self, elements: u64) -> u64 {
+        elements * self.kernel.bytes_per_element()
+    }
+
+    /// How its stores reach memory.
+    pub fn stores(&self) -> Stores {
+        self.variant.stores
+    }
+}
+
+impl Task {
+    /// Bytes that one trip asks for; a chase has none.
+    pub fn trip_bytes(&self) -> u64 {
+        match self {
+            Task::Trips { transfer, elements, .. } => transfer.asked_bytes(*elements),
+            Task::Chase { .. } => 0,
+        }
+    }
+
+    /// Bytes of memory that it goes through.
+    pub fn footprint(&self) -> u64 {
+        match self {
+            Task::Trips { transfer, elements, .. } => {
+                elements * 8 * u64::from(transfer.kernel.arrays)
+            }
+            Task::Chase { bytes, .. } => *bytes,
+        }
+    }
+}
+
+/// Elements of each array in a trip of a trial: with two arrays and more, beyond second-level caches.
+const TRIAL_ELEMENTS: u64 = 512 << 10;
+
+impl Traffic {
+    /// A short look at the same: one short trip after the other over the whole of its arrays, so that
+    /// caches hold none of it.
+    #[must_use]
+    pub fn trial(&self) -> Traffic {
+        let mut trial = self.clone();
+        (trial.repetitions, trial.target) = (2, Seconds(0.0));
+        for party in &mut trial.members {
+            if let Task::Trips { elements, moving, .. } = &mut party.task {
+                *moving |= *elements > TRIAL_ELEMENTS;
+                *elements = (*elements).min(TRIAL_ELEMENTS);
+            }
+        }
+        trial
+    }
+
+    /// The active CPUs; the first one is no background.
+    pub fn cpus(&self) -> Vec<CpuId> {
+        self.members.iter().map(|party| party.cpu).collect()
+    }
+
+    /// How long one block of it takes, as planned: what memory gives is known only when it was
+    /// measured, so that this is what a slow core would take.
+    pub fn duration(&self) -> Seconds {
+        const BYTES_PER_SECOND: f64 = 8e9;
+        /// A line that is linked, and followed once to warm up.
+        const LINE: Seconds = Seconds(60e-9);
+        const SHARING_MAX: f64 = 8.0;
+        let moved: u64 = self.members.iter().map(|party| party.task.trip_bytes()).sum();
+        let together = (self.members.len() as f64).min(SHARING_MAX);
+        let trip = Seconds(moved as f64 / BYTES_PER_SECOND / together);
+        let longest = if trip > self.target { trip } else { self.target };
+        let prepared = self.members.iter().map(|party| match party.task {
+            Task::Trips { .. } => Seconds(2e-3),
+            Task::Chase { bytes, .. } => LINE * (bytes / 64) as f64,
+        });
+        let prepared = prepared.fold(Seconds(0.0), |a, b| if b > a { b } else { a });
+        prepared + longest * f64::from(self.repetitions)
+    }
+}
+
+/// What the members of a [`Traffic`] saw.
+#[derive(Debug, Clone)]
+pub struct RawTraffic {
+    /// One for each member, in the order of the job.
+    pub members: Vec<RawParty>,
+}
+
+/// What one member saw.
+#[derive(Debug, Clone)]
+pub struct RawParty {
+    /// Where it ran.
+    pub cpu: CpuId,
+    /// One for each repetition.
+    pub stretches: Vec<Stretch>,
+    /// Multiplies of the ruler right after each repetition, where it follows pointers.
+    pub rulers: Vec<Option<(Interval, u64)>>,
+    /// The largest relative error of the answer, or the wrong number.
+    pub answer: Result<f64, WrongNumber>,
+    /// What went on around it.
+    pub around: Around,
+}
+
+/// A timed repetition.
+#[derive(Debug, Clone, Copy)]
+pub struct Stretch {
+    /// When.
+    pub interval: Interval,
+    /// Trips over the arrays, or pointers that each chain followed.
+    pub units: u64,
+}
+
+/// Where memory of a thread lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Placed {
+    /// Whose it is.
+    pub cpu: CpuId,
+    /// What was asked for.
+    pub store: Store,
+    /// Its first address, and its bytes.
+    pub range: (usize, usize),
+}
+
+/// The samples of one job.
+#[derive(Debug, Clone, Default)]
+pub struct Haul {
+    /// Bytes per second that the members that are no background asked for together, one sample for each
+    /// repetition.
+    pub bandwidth: Vec<f64>,
+    /// How much earlier than the last one the first member was through, as a share of the repetition.
+    pub skew: Vec<f64>,
+    /// Seconds that each pointer took.
+    pub latency: Vec<f64>,
+    /// Core cycles that each pointer took, by the ruler right after.
+    pub cycles: Vec<f64>,
+    /// Bytes per second that the background asked for.
+    pub background: Vec<f64>,
+    /// The largest relative error of the answers.
+    pub error: Vec<f64>,
+}
+
+/// Cycles of one iteration of the ruler on a CPU.
+pub type RulerCycles = Option<f64>;
+
+/// The samples of a job, or why there is none: an answer was wrong.
+pub fn reduce(
+    raw: &RawTraffic,
+    job: &Traffic,
+    rate: Rate<Stamp>,
+    ruler_cycles: RulerCycles,
+) -> Result<Haul, Unavailable> {
+    let mut haul = Haul::default();
+    let pairs = || std::iter::zip(&raw.members, &job.members);
+    for (member, _) in pairs() {
+        let error = member.answer.map_err(|wrong| {
+            let why = format!("{wrong}: a kernel that computes wrongly has no speed");
+            Unavailable::new(model::Obstacle::Cpudyno, "answer", why)
+        })?;
+        haul.error.push(error);
+    }
+    let hertz = rate.hertz().0;
+    let counted = pairs().filter(|(_, p)| !p.background).map(|(m, _)| m.stretches.len()).min();
+    for repetition in 0..counted.unwrap_or(0) {
+        let foreground: Vec<(&Party, Stretch)> = pairs()
+            .filter(|(_, party)| !party.background)
+            .map(|(member, party)| (party, member.stretches[repetition]))
+            .collect();
+        together(&mut haul, &foreground, hertz);
+        let background: f64 = pairs()
+            .filter(|(_, party)| party.background)
+            .filter_map(|(member, party)| {
+                let stretch = member.stretches.get(repetition)?;
+                let seconds = stretch.interval.length().count() as f64 / hertz;
+                let bytes = (stretch.units * party.task.trip_bytes()) as f64;
+                (seconds > 0.0).then(|| bytes / seconds)
+            })
+            .sum();
+        if job.members.iter().any(|party| party.background) {
+            haul.background.push(background);
+        }
+    }
+    for (member, party) in pairs() {
+        chased(&mut haul, member, party, hertz, ruler_cycles);
+    }
+    Ok(haul)
+}
+
+/// What members that began together moved, until the last one was through.
+fn together(haul: &mut Haul, stretches: &[(&Party, Stretch)], hertz: f64) {
+    let bytes: u64 = stretches.iter().map(|(p, stretch)| p.task.trip_bytes() * stretch.units).sum();
+    let starts = stretches.iter().map(|(_, stretch)| stretch.interval.start);
+    let ends = || stretches.iter().map(|(_, stretch)| stretch.interval.end);
+    let (Some(first), Some(last), Some(soonest)) = (starts.min(), ends().max(), ends().min())
+    else {
+        return;
+    };
+    let ticks = last.since(first).count() as f64;
+    if bytes > 0 && ticks > 0.0 {
+        haul.bandwidth.push(bytes as f64 / (ticks / hertz));
+        if stretches.len() > 1 {
+            haul.skew.push(last.since(soonest).count() as f64 / ticks);
+        }
+    }
+}
+
+/// What each pointer took.
+fn chased(
+    haul: &mut Haul,
+    member: &RawParty,
+    party: &Party,
+    hertz: f64,
+    ruler_cycles: RulerCycles,
+) {
+    let Task::Chase { .. } = party.task else { return };
+    for (index, stretch) in member.stretches.iter().enumerate() {
+        let ticks = stretch.interval.length().count() as f64 / stretch.units.max(1) as f64;
+        if ticks <= 0.0 {
+            continue;
+        }
+        haul.latency.push(ticks / hertz);
+        let ruler = member.rulers.get(index).copied().flatten();
+        if let (Some((interval, iterations)), Some(cycles)) = (ruler, ruler_cycles) {
+            let per_iteration = interval.length().count() as f64 / iterations.max(1) as f64;
+            if per_iteration > 0.0 {
+                haul.cycles.push(ticks / per_iteration * cycles);
+            }
+        }
+    }
+}
+
+/// The candidate that moves most: the greatest upper quartile over its samples, because what disturbs a
+/// trial only makes it slower.
+pub fn fastest(samples: &[Vec<f64>]) -> Option<usize> {
+    let best = samples.iter().map(|samples| stats::quantile(samples, 0.75));
+    let known = best.enumerate().filter_map(|(index, best)| Some((index, best?)));
+    known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
+}

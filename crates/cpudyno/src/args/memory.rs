@@ -1,0 +1,246 @@
+//! Arguments of `cpudyno memory`.
+
+use bench::areas::memory::Length;
+use clap::{Args, Subcommand, ValueEnum};
+use kernels::memory::MemoryKernel;
+use model::name::did_you_mean;
+use model::record::ByteUnit;
+use model::{CpuSet, Pages, Seconds};
+
+use super::BadValue;
+use super::common::{Json, Look, budget, count, cpu_list};
+use super::turbo::OrderWord;
+
+/// Measure how much caches and memory move, and how long one access takes.
+///
+/// Without a question after it, runs the kernels of STREAM (copy, scale, add, triad) on one CPU and on
+/// all, as STREAMBenchmark does. Each number is given in both countings: the bytes that the program
+/// asks for, and those with the lines that ordinary stores bring into the cache first
+/// (write-allocate). The fastest way to run each kernel is found by a short trial and named. Every
+/// answer is checked; a wrong one has no number.
+///
+/// Arrays are four times as large as the caches in use, and each thread touches its part first. It is
+/// checked before that there is room for them. Nothing on the machine is changed.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true)]
+pub(crate) struct MemoryArgs {
+    /// What to ask instead.
+    #[command(subcommand)]
+    pub(crate) question: Option<QuestionArgs>,
+
+    /// Run these kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy; by default
+    /// the four of STREAM.
+    #[arg(long, global = true, value_delimiter = ',', value_parser = kernel, value_name = "IDS")]
+    pub(crate) kernels: Option<Vec<Kernel>>,
+
+    /// Run them in this variant, such as avx512-nt, instead of the best; --list prints them.
+    #[arg(long, global = true, value_parser = variant, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+
+    /// Use so many threads, at most as many as there are CPUs; by default one, and then all.
+    #[arg(long, global = true, value_parser = count, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    /// Length of each array over all threads, in elements of 8 bytes, or in bytes with a unit: 20000000,
+    /// 512MiB, 1GB; by default four times the caches in use.
+    #[arg(long, global = true, value_parser = length, value_name = "LENGTH")]
+    pub(crate) length: Option<Length>,
+
+    /// The pages that memory is asked to come in: 4k, thp (transparent huge ones), 2m or 1g (set aside
+    /// before); by default thp where the kernel has them.
+    #[arg(long, global = true, value_parser = pages, value_name = "PAGES")]
+    pub(crate) pages: Option<Pages>,
+
+    /// Which counting is the headline: with the lines that ordinary stores bring in first, or without, as
+    /// STREAM counts.
+    #[arg(long, global = true, value_enum, default_value_t = Switch::On, value_name = "SWITCH")]
+    pub(crate) write_allocate: Switch,
+
+    /// The unit of bandwidths: MB/s are 10^6 bytes, MiB/s are 2^20.
+    #[arg(long, global = true, value_enum, default_value_t = UnitWord::Mb, value_name = "UNIT")]
+    pub(crate) unit: UnitWord,
+
+    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    #[arg(long, global = true, value_parser = cpu_list, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+
+    /// The order in which CPUs become active.
+    #[arg(long, global = true, value_enum, default_value_t = OrderWord::Compact, value_name = "ORDER")]
+    pub(crate) order: OrderWord,
+
+    /// Use SMT siblings, too.
+    #[arg(long, global = true)]
+    pub(crate) allow_hyperthreads: bool,
+
+    /// Measure for so long; each question has a time of its own.
+    #[arg(long, global = true, value_parser = budget, value_name = "TIME")]
+    pub(crate) budget: Option<Seconds>,
+
+    /// Print the kernels with their variants, and measure nothing.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, global = true, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno memory                               STREAM's kernels, one CPU and all: ten seconds
+  cpudyno memory --write-allocate off          counted as STREAM does
+  cpudyno memory --kernels load,store --threads 1
+  cpudyno memory scaling                       how many cores does it take to use all bandwidth?
+  cpudyno memory sweep                         where do caches really end?
+  cpudyno memory latency                       what does one access cost, and what do small pages add?
+  cpudyno memory loaded                        and while others use memory?
+  cpudyno memory original --source stream.c    the original STREAM beside ours
+  cpudyno memory numa --machine sim:2s-56c     from each node to each (SIMULATED)";
+
+/// The questions, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuestionArgs {
+    /// How bandwidth grows with the number of threads, packed and spread, and how many reach 95 % of it.
+    Scaling,
+    /// Bandwidth and latency by the size of what is used, from 4 KiB to four times the caches: where
+    /// caches really end, and whether that is what the machine says.
+    Sweep {
+        /// Measure the kernels with arrays of once, twice, ... so many times the caches instead.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64), value_name = "N")]
+        factors: Option<u32>,
+    },
+    /// How long one access takes in each cache and in memory, what small pages add, and how many one
+    /// core has in flight.
+    Latency,
+    /// How long one access takes while other CPUs move ever more data.
+    Loaded,
+    /// Latency and bandwidth from each memory node to each, beside the distances of the firmware.
+    Numa,
+}
+
+/// A kernel that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel(pub(crate) &'static MemoryKernel);
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// With.
+    On,
+    /// Without.
+    Off,
+}
+
+/// Units of bandwidths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnitWord {
+    /// 10^6 bytes per second.
+    #[value(name = "MB")]
+    Mb,
+    /// 10^9 bytes per second.
+    #[value(name = "GB")]
+    Gb,
+    /// 2^20 bytes per second.
+    #[value(name = "MiB")]
+    Mib,
+    /// 2^30 bytes per second.
+    #[value(name = "GiB")]
+    Gib,
+}
+
+impl From<UnitWord> for ByteUnit {
+    fn from(word: UnitWord) -> ByteUnit {
+        match word {
+            UnitWord::Mb => ByteUnit::Mega,
+            UnitWord::Gb => ByteUnit::Giga,
+            UnitWord::Mib => ByteUnit::Mebi,
+            UnitWord::Gib => ByteUnit::Gibi,
+        }
+    }
+}
+
+const LIST: &str = "`cpudyno memory --list` prints them";
+
+fn kernel(id: &str) -> Result<Kernel, BadValue> {
+    let id = id.trim();
+    kernels::memory::find(id).map(Kernel).ok_or_else(|| {
+        let near = did_you_mean(id, kernels::memory::TABLE.iter().map(|kernel| kernel.id));
+        let hint = near.map_or(LIST.to_owned(), |near| format!("did you mean `{near}`?"));
+        BadValue::new("no such kernel", hint)
+    })
+}
+
+/// A variant that some kernel has.
+fn variant(id: &str) -> Result<String, BadValue> {
+    let ids = || kernels::memory::TABLE.iter().flat_map(|kernel| kernel.variants).map(|v| v.id);
+    if ids().any(|known| known == id) {
+        return Ok(id.to_owned());
+    }
+    let hint = did_you_mean(id, ids()).map_or(LIST.to_owned(), |n| format!("did you mean `{n}`?"));
+    Err(BadValue::new("no such variant", hint))
+}
+
+fn pages(word: &str) -> Result<Pages, BadValue> {
+    word.parse::<Pages>().map_err(|error| {
+        BadValue::new(error.to_string(), "pages are 4k, thp, 2m or 1g; `cpudyno doctor` says which")
+    })
+}
+
+/// A length in elements, or in bytes with a unit.
+fn length(text: &str) -> Result<Length, BadValue> {
+    const HINT: &str = "give elements of 8 bytes (20000000), or bytes with a unit (512MiB, 1GB)";
+    const UNITS: &[(&str, u64)] = &[
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("kB", 1000),
+        ("KB", 1000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("B", 1),
+    ];
+    /// More than any machine has.
+    const BYTES_MAX: u64 = 1 << 50;
+    let bad = |why: &str| BadValue::new(why, HINT);
+    let unit = UNITS.iter().find(|(unit, _)| text.ends_with(unit));
+    let number = unit.map_or(text, |(unit, _)| text[..text.len() - unit.len()].trim_end());
+    let number: u64 = number.parse().map_err(|_| bad("expected a length such as 20000000"))?;
+    let bytes = number.checked_mul(unit.map_or(8, |(_, bytes)| *bytes));
+    match bytes.filter(|bytes| *bytes <= BYTES_MAX) {
+        None => Err(bad("no machine has so much memory")),
+        Some(bytes) if bytes < 8 => Err(bad("expected one element of 8 bytes at least")),
+        Some(bytes) if unit.is_some() => Ok(Length::Bytes(bytes)),
+        Some(_) => Ok(Length::Elements(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench::areas::memory::Length;
+
+    use super::length;
+
+    #[test]
+    fn lengths_are_elements_or_bytes() {
+        assert_eq!(length("1000").unwrap(), Length::Elements(1000));
+        assert_eq!(length("1MB").unwrap(), Length::Bytes(1_000_000));
+        assert_eq!(length("2 GiB").unwrap(), Length::Bytes(2 << 30));
+        for bad in ["0", "-1", "", "MB", "1.5GB", "7B", "9999999999999TB", "1e9", "NaN", "ten"] {
+            assert!(length(bad).is_err(), "{bad}");
+        }
+    }
+}
