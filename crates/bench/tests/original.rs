@@ -246,6 +246,8 @@ fn a_program_that_dies_is_not_believed() {
     let error = Case::program("int main(void) { __builtin_trap(); }").error();
     assert!(matches!(error, Error::Failed { .. }), "{error}");
     assert!(error.to_string().contains("signal"), "{error}");
+    let killed = Case::program("#include <signal.h>\nint main(void) { raise(SIGKILL); }").error();
+    assert!(killed.hint().unwrap().contains("lack of memory"), "{killed}");
     let text = changed("    check();\n    return 0;", "    check();\n    return 3;");
     let error = Case::of(&text).error();
     assert!(error.to_string().contains("it failed (exit status: 3): Array size"), "{error}");

@@ -38,10 +38,11 @@ pub(super) struct Finished {
 }
 
 impl Children<'_> {
-    /// The program of that name.
+    /// The program of that name. Relative folders of the search path would be other ones in the
+    /// folder where it runs.
     pub(super) fn find(&self, name: &str) -> Option<PathBuf> {
-        let in_folder = |folder: PathBuf| folder.join(name);
-        std::env::split_paths(self.search_path).map(in_folder).find(|path| is_program(path))
+        let folders = std::env::split_paths(self.search_path).filter(|folder| folder.is_absolute());
+        folders.map(|folder| folder.join(name)).find(|path| is_program(path))
     }
 
     /// A command of that program, in the folder, with messages in English and numbers with points.

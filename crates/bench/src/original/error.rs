@@ -193,6 +193,10 @@ impl Error {
                 "programs may not run in the temporary folder; name another one: TMPDIR=DIR"
                     .to_owned()
             }
+            Error::Failed { status, .. } if status.contains("SIGKILL") => {
+                "somebody killed it: perhaps the kernel, for lack of memory; ask for shorter arrays"
+                    .to_owned()
+            }
             Error::Deviates { what: "elements", .. } => {
                 "the array size is given by -DSTREAM_ARRAY_SIZE; does the source use it?".to_owned()
             }

@@ -113,18 +113,18 @@ fn rate(text: &str, function: Function) -> Result<Rate, String> {
         (Some(_), Some(_)) => return Err(format!("it has several lines `{name}:`")),
     };
     let parsed: Option<Vec<f64>> = numbers.split_whitespace().map(|it| it.parse().ok()).collect();
+    let Some(&[mega, average, shortest, longest]) = parsed.as_deref() else {
+        return Err(format!("expected a rate and three times after `{name}:`"));
+    };
+    let best_bytes_per_second = mega * 1e6;
+    let times = [average, shortest, longest];
     // Times of short arrays are printed as 0.000000; a rate is never 0.
-    let sound = |all: &[f64]| all.iter().all(|one| one.is_finite() && *one >= 0.0) && all[0] > 0.0;
-    match parsed.as_deref() {
-        Some(all @ &[mega, average, shortest, longest]) if sound(all) => Ok(Rate {
-            function,
-            best_bytes_per_second: mega * 1e6,
-            average: Seconds(average),
-            shortest: Seconds(shortest),
-            longest: Seconds(longest),
-        }),
-        _ => Err(format!("expected a rate and three times after `{name}:`")),
+    let sound = |number: f64| number.is_finite() && number >= 0.0;
+    if !times.into_iter().all(sound) || !sound(best_bytes_per_second) || mega == 0.0 {
+        return Err(format!("no rate and times can be `{}` after `{name}:`", numbers.trim()));
     }
+    let [average, shortest, longest] = times.map(Seconds);
+    Ok(Rate { function, best_bytes_per_second, average, shortest, longest })
 }
 
 /// The whole number that follows these words, where they are.
@@ -229,13 +229,48 @@ Solution Validates: avg error less than 1.000000e-13 on all three arrays
         assert_eq!(why("Add:", "Sum:"), "it has no line `Add:`");
         assert_eq!(why("Scale:", "Copy:"), "it has several lines `Copy:`");
         let numbers = "expected a rate and three times after `Copy:`";
-        for wrong in ["nan", "inf", "0.0", "-1.0", "eleven", "", "1.0 2.0"] {
+        for wrong in ["eleven", "", "1.0 2.0"] {
             assert_eq!(why("11000.5", wrong), numbers, "{wrong}");
         }
-        assert_eq!(why("0.031000", "-0.031000"), numbers);
+        for wrong in ["nan", "inf", "0.0", "-1.0", "1e303"] {
+            let why = why("11000.5", wrong);
+            assert!(why.starts_with(&format!("no rate and times can be `{wrong} ")), "{why}");
+        }
+        assert!(why("0.031000", "-0.031000").ends_with("-0.031000` after `Copy:`"));
         assert_eq!(why("20000000", "many"), "expected a number after `Array size =`");
         assert_eq!(why("20000000", &"9".repeat(30)), "expected a number after `Array size =`");
         assert_eq!(Report::parse("").unwrap_err(), "it has no line `Copy:`");
+    }
+
+    /// Whatever is printed: it is read or refused, and what was read are numbers.
+    #[test]
+    fn mutilated_reports_are_read_or_refused() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut bytes = REPORT.as_bytes().to_vec();
+            for _ in 0..random.usize(1..6) {
+                let at = random.usize(..bytes.len());
+                match random.u8(..3) {
+                    0 => bytes[at] = random.u8(..),
+                    1 => bytes.truncate(at.max(1)),
+                    _ => drop(bytes.splice(at..at, *b"9e9")),
+                }
+            }
+            let Ok(report) = Report::parse(&String::from_utf8_lossy(&bytes)) else {
+                refused += 1;
+                continue;
+            };
+            read += 1;
+            for rate in report.rates {
+                let best = rate.best_bytes_per_second;
+                assert!(best.is_finite() && best > 0.0, "{rate:?}");
+                for Seconds(time) in [rate.average, rate.shortest, rate.longest] {
+                    assert!(time.is_finite() && time >= 0.0, "{rate:?}");
+                }
+            }
+        }
+        assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
     }
 
     #[test]
