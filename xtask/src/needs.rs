@@ -75,7 +75,7 @@ pub(crate) const NEEDS: &[Need] = &[
     // cargo is configured to use another linker: build scripts may still call `cc`.
     Need {
         id: "cc",
-        purpose: "links programs",
+        purpose: "links programs, and compiles those of tests",
         probe: Probe::Runs("cc --version"),
         install: Install::Apt("gcc"),
     },
@@ -84,6 +84,12 @@ pub(crate) const NEEDS: &[Need] = &[
         purpose: "gives tests a terminal",
         probe: Probe::Runs("script --version"),
         install: Install::Apt("bsdutils"),
+    },
+    Need {
+        id: "curl",
+        purpose: "fetches a file in tests, from a port of this machine",
+        probe: Probe::Runs("curl --version"),
+        install: Install::Apt("curl"),
     },
 ];
 
@@ -257,7 +263,7 @@ mod tests {
             commands(&all, Root::BySudo).iter().map(|command| command.join(" ")).collect();
         let apt = "sudo env DEBIAN_FRONTEND=noninteractive apt-get";
         assert_eq!(lines[0], format!("{apt} update"));
-        assert_eq!(lines[1], format!("{apt} install -y --no-install-recommends gcc bsdutils"));
+        assert_eq!(lines[1], format!("{apt} install -y --no-install-recommends gcc bsdutils curl"));
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
     }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod areas;
+pub mod original;
 pub mod rig;
 pub mod run;
 pub mod sheet;

@@ -13,6 +13,7 @@ pub mod host;
 pub mod memory;
 pub mod perf_open;
 pub mod perf_page;
+pub mod process;
 pub mod rdpru;
 pub mod scheduler;
 pub mod thread;

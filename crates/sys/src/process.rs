@@ -1,0 +1,79 @@
+//! Children, and the groups that they lead.
+
+use std::io;
+use std::process::Child;
+
+/// Whether a child has ended. It stays to be waited for, so that nobody else gets its number and
+/// [`kill_group`] can still name its group.
+pub fn has_ended(child: &Child) -> io::Result<bool> {
+    const FLAGS: libc::c_int = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `siginfo_t` consists of integers and pointers, for which zero is a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `siginfo_t`, which lives on this stack.
+    let done = unsafe { libc::waitid(libc::P_PID, child.id(), &raw mut info, FLAGS) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // waitid(2): without a child that has ended, the number stays zero.
+    // SAFETY: waitid succeeded, so that the fields of a child's end are those that were written.
+    let ended = unsafe { info.si_pid() };
+    Ok(ended != 0)
+}
+
+/// Kills every process of the group that this child leads. To be called before the child is waited
+/// for: afterwards its number may be somebody else's. That nobody is left is no error.
+pub fn kill_group(leader: &Child) -> io::Result<()> {
+    let group = leader.id().cast_signed();
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::kill(-group, libc::SIGKILL) };
+    match io::Error::last_os_error() {
+        _ if done == 0 => Ok(()),
+        error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        error => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_child_that_has_ended_can_still_be_waited_for() {
+        let mut child = shell("read line; exit 7");
+        assert!(!has_ended(&child).unwrap());
+        drop(child.stdin.take());
+        while !has_ended(&child).unwrap() {
+            std::thread::yield_now();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_group_is_killed_with_its_children() {
+        // The pipe ends when the last process that holds it has.
+        let mut child = shell("sleep 1000 & echo begun; wait");
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        kill_group(&child).unwrap();
+        assert_eq!(output.read_line(&mut line).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_group_without_members_is_no_error() {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        kill_group(&child).unwrap();
+    }
+}
