@@ -531,7 +531,7 @@ impl Scope<'_> {
                 let bytes = fitted(*bytes).min(store.bytes);
                 let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
                 let last = bytes == store.bytes;
-                let mut ways = vec![(Walk::Random, 1), (Walk::Windows { bytes: 4096 }, 1)];
+                let mut ways = vec![(Walk::Random, 1), (Walk::LOCAL, 1)];
                 if last && store.pages == self.pages {
                     ways.extend((2..=CHAINS_MAX).map(|chains| (Walk::Random, chains)));
                 }
