@@ -81,15 +81,13 @@ impl<'a> Scene<'a> {
         for party in &job.members {
             *scene.sharing.entry(model.package_of(party.cpu)).or_default() += 1;
         }
-        for party in job.members.iter().filter(|party| scene.is_memory(party)) {
+        let users: Vec<&Party> = job.members.iter().filter(|p| scene.is_memory(p)).collect();
+        for party in &users {
             *scene.demand.entry(scene.home(party)).or_default() += memory.core_bandwidth;
         }
-        let users = job.members.iter().filter(|party| scene.is_memory(party));
-        let rates: Vec<(u32, f64)> = users
-            .map(|party| (scene.home(party), scene.moved_bytes(party) as f64 / scene.of(party).0))
-            .collect();
-        for (home, rate) in rates {
-            *scene.moved.entry(home).or_default() += rate;
+        for party in users {
+            let rate = scene.moved_bytes(party) as f64 / scene.of(party).0;
+            *scene.moved.entry(scene.home(party)).or_default() += rate;
         }
         scene.unit = job.members.iter().map(|party| scene.of(party)).collect();
         scene
