@@ -56,7 +56,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
 fn absent(cpu: CpuId) -> RawParty {
     let usage = Some(sys::thread::Usage::default());
     let around = Around { settled: true, usage, ..Around::default() };
-    RawParty { cpu, stretches: Vec::new(), rulers: Vec::new(), answer: Ok(0.0), around }
+    RawParty { cpu, stretches: Vec::new(), rulers: Vec::new(), answer: None, around }
 }
 
 /// Who takes what from whom.
