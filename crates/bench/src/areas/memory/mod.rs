@@ -1,8 +1,13 @@
 //! What moves between cores, caches and memory: how much a second, and how long one pointer takes.
 
 mod cells;
+mod counting;
+mod extent;
+mod knees;
 mod page;
+mod read;
 mod request;
+mod shown;
 mod size;
 
 pub use page::page;
