@@ -2,8 +2,13 @@
 
 mod beside;
 mod cells;
+mod counting;
+mod extent;
+mod knees;
 mod page;
+mod read;
 mod request;
+mod shown;
 mod size;
 
 pub use beside::{Extent, extent, kept};
