@@ -25,6 +25,23 @@ impl Counting {
         bytes_per_second / self.0.unit.symbol().1
     }
 
+    /// The unit of axes over caches and memory, which need few digits: 10^9 bytes or 2^30.
+    pub(super) fn giga(self) -> &'static str {
+        self.large().symbol().0
+    }
+
+    /// Bytes per second in that unit.
+    pub(super) fn in_giga(self, bytes_per_second: f64) -> f64 {
+        bytes_per_second / self.large().symbol().1
+    }
+
+    fn large(self) -> ByteUnit {
+        match self.0.unit {
+            ByteUnit::Mega | ByteUnit::Giga => ByteUnit::Giga,
+            ByteUnit::Mebi | ByteUnit::Gibi => ByteUnit::Gibi,
+        }
+    }
+
     /// Rounded, without the unit: to 0.1 MB/s as the originals print it, or 0.01 GB/s.
     pub(super) fn text(self, bytes_per_second: f64) -> String {
         let value = self.in_unit(bytes_per_second);

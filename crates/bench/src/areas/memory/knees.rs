@@ -67,6 +67,9 @@ pub(super) struct Level {
 /// Sizes this near to a plateau's latency are on it.
 const ON_PLATEAU: f64 = 1.15;
 
+/// A plateau has half of its points this near to its height: what rises faster is a slope.
+const FLAT: f64 = 1.25;
+
 /// Plateaus that differ by less than this are one.
 const APART_MIN: f64 = 1.3;
 
@@ -86,7 +89,7 @@ pub(super) fn levels(points: &[Point], claims: &[Claim], claimed_caches: u64) ->
         }),
     );
     let level = |(index, step): (usize, &Step)| {
-        let sizes: Vec<u64> = step.on_it(&curve).map(|at| points[at].bytes).collect();
+        let sizes: Vec<u64> = step.near(&curve, ON_PLATEAU).map(|at| points[at].bytes).collect();
         Some(Level {
             whose: *whose.get(index)?,
             seconds: step.value.exp2(),
@@ -125,16 +128,16 @@ impl Step {
         Step { from, to, value: median(&curve[from..to]).unwrap_or(f64::NAN) }
     }
 
-    /// Its points that are near its height.
-    fn on_it<'a>(&'a self, curve: &'a [f64]) -> impl Iterator<Item = usize> + 'a {
-        let near = ON_PLATEAU.log2();
+    /// Its points that are so near its height.
+    fn near<'a>(&'a self, curve: &'a [f64], ratio: f64) -> impl Iterator<Item = usize> + 'a {
+        let near = ratio.log2();
         (self.from..self.to).filter(move |&at| (curve[at] - self.value).abs() <= near)
     }
 
     /// Whether it is flat, and no part of a slope.
     fn is_plateau(&self, curve: &[f64]) -> bool {
-        let on_it = self.on_it(curve).count();
-        on_it >= 2 && on_it * 2 >= self.to - self.from
+        let flat = self.near(curve, FLAT).count();
+        flat >= 2 && flat * 2 >= self.to - self.from
     }
 }
 

@@ -58,8 +58,10 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         .iter()
         .filter_map(|&factor| Some((factor as f64, counting.in_unit(most(factor)?.0))))
         .collect();
+    let values = || points.iter().map(|point| point.1);
+    let range = values().fold(0.0, f64::max) / values().fold(f64::INFINITY, f64::min);
     let mut blocks = vec![Block::Heading("Arrays of multiples of the caches".to_owned()), table];
-    if points.len() >= POINTS_MIN {
+    if points.len() >= POINTS_MIN && range >= RANGE_MIN {
         blocks.push(Block::Lines(Lines {
             caption: "most that a kernel moves, by the size of the arrays".to_owned(),
             x: "size of each array, in caches in use".to_owned(),
@@ -68,9 +70,18 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             y_scale: Scale::Linear,
             lines: vec![("maximum".to_owned(), points)],
         }));
+    } else if points.len() >= POINTS_MIN {
+        let text = format!(
+            "The size of arrays makes no difference of {:.0} % here.",
+            (RANGE_MIN - 1.0) * 100.0
+        );
+        blocks.push(Block::Paragraph(text.into()));
     }
     blocks
 }
+
+/// A plot of less than this would show nothing but noise.
+const RANGE_MIN: f64 = 1.05;
 
 /// Fewer points are no line.
 pub(super) const POINTS_MIN: usize = 3;

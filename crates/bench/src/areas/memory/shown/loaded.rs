@@ -54,7 +54,10 @@ pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
         Mix { name, points }
     };
     let names = in_order(cells.iter().filter_map(|cell| cell.text("mix")));
-    let mixes: Vec<Mix<'_>> = names.into_iter().map(mix).filter(|m| !m.points.is_empty()).collect();
+    let mut mixes: Vec<Mix<'_>> =
+        names.into_iter().map(mix).filter(|mix| !mix.points.is_empty()).collect();
+    // What only reads is what the others are compared with.
+    mixes.sort_by_key(|mix| mix.name.contains("write"));
     let found = idle.is_some() || !mixes.is_empty();
     found.then_some(Loaded { idle, mixes, cells })
 }

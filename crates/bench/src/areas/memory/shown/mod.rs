@@ -12,7 +12,7 @@ use model::page::{Align, Block, Text, Tone, si};
 use model::{CpuId, Unit};
 
 /// Nanoseconds, to three digits.
-fn nanoseconds(seconds: f64) -> String {
+pub(super) fn nanoseconds(seconds: f64) -> String {
     digits(seconds * 1e9)
 }
 
@@ -46,7 +46,7 @@ fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> 
 }
 
 /// `1 thread`, `2 threads`.
-fn plural(count: usize, word: &str) -> String {
+pub(super) fn plural(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 

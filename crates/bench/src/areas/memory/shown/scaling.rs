@@ -6,7 +6,7 @@ use model::record::Record;
 use super::super::counting::Counting;
 use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
-use super::factors::{POINTS_MIN, most};
+use super::factors::most;
 use super::{columns, note, plural};
 
 /// Who has this share of the most has nearly all.
@@ -62,7 +62,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             .iter()
             .map(|point| (point.threads as f64, counting.in_unit(point.most)))
             .collect();
-        (points.len() >= POINTS_MIN).then(|| (grown.order.to_owned(), points))
+        (points.len() > 1).then(|| (grown.order.to_owned(), points))
     };
     let lines: Vec<_> = orders.iter().filter_map(line).collect();
     if !lines.is_empty() {
@@ -127,10 +127,18 @@ fn table(counting: Counting, grown: &Grown<'_>) -> Block {
 fn saturation(counting: Counting, grown: &Grown<'_>) -> Option<Block> {
     let all = grown.points.iter().map(|point| point.most).reduce(f64::max)?;
     let last = grown.points.last().filter(|last| last.threads > 1)?.threads;
-    let enough = grown.points.iter().find(|point| point.most >= SATURATED * all)?;
+    let at = grown.points.iter().position(|point| point.most >= SATURATED * all)?;
+    let enough = &grown.points[at];
     let verb = if enough.threads == 1 { "reaches" } else { "reach" };
+    // Not every number of threads is measured on a large machine.
+    let before = at.checked_sub(1).map_or(0, |before| grown.points[before].threads);
+    let between = if before + 1 < enough.threads {
+        format!("; {before} do not, and none between was measured")
+    } else {
+        String::new()
+    };
     let text = format!(
-        "{}: {} of {last} {verb} {:.0} % of the most ({} of {} {}).",
+        "{}: {} of {last} {verb} {:.0} % of the most ({} of {} {}){between}.",
         grown.order,
         plural(enough.threads, "thread"),
         SATURATED * 100.0,

@@ -167,7 +167,7 @@ fn bandwidth_plot(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
             .of(kernel)
             .filter_map(|cell| {
                 let asked = cell.median("bandwidth")?;
-                Some((cell.number("footprint")? as f64, counting.in_unit(asked)))
+                Some((cell.number("footprint")? as f64, counting.in_giga(asked)))
             })
             .collect();
         (points.len() >= POINTS_MIN).then(|| (kernel.to_owned(), points))
@@ -179,7 +179,7 @@ fn bandwidth_plot(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
         Block::Lines(Lines {
             caption: format!("bandwidth of {names} by size, as asked (higher is better)"),
             x: "bytes gone over".to_owned(),
-            y: counting.unit().to_owned(),
+            y: counting.giga().to_owned(),
             x_scale: Scale::Bytes,
             y_scale: Scale::Logarithmic,
             lines,
