@@ -233,8 +233,8 @@ pub struct RawParty {
     pub stretches: Vec<Stretch>,
     /// Multiplies of the ruler right after each repetition, where it follows pointers.
     pub rulers: Vec<Option<(Interval, u64)>>,
-    /// The largest relative error of the answer, or the wrong number.
-    pub answer: Result<f64, WrongNumber>,
+    /// The largest relative error of the answer, or the wrong number; none where nothing is computed.
+    pub answer: Option<Result<f64, WrongNumber>>,
     /// What went on around it.
     pub around: Around,
 }
@@ -289,13 +289,13 @@ pub fn reduce(
 ) -> Result<Haul, Unavailable> {
     let mut haul = Haul::default();
     let pairs = || std::iter::zip(&raw.members, &job.members);
-    for (member, _) in pairs() {
-        let error = member.answer.map_err(|wrong| {
-            let why = format!("{wrong}: a kernel that computes wrongly has no speed");
-            Unavailable::new(model::Obstacle::Cpudyno, "answer", why)
-        })?;
-        haul.error.push(error);
-    }
+    let answers: Result<Vec<f64>, WrongNumber> =
+        raw.members.iter().filter_map(|member| member.answer).collect();
+    let errors = answers.map_err(|wrong| {
+        let why = format!("{wrong}: a kernel that computes wrongly has no speed");
+        Unavailable::new(model::Obstacle::Cpudyno, "answer", why)
+    })?;
+    haul.error.extend(errors.into_iter().reduce(f64::max));
     let hertz = rate.hertz().0;
     let counted = pairs().filter(|(_, p)| !p.background).map(|(m, _)| m.stretches.len()).min();
     for repetition in 0..counted.unwrap_or(0) {

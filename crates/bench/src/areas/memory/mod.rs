@@ -1,5 +1,6 @@
 //! What moves between cores, caches and memory: how much a second, and how long one pointer takes.
 
+mod beside;
 mod cells;
 mod counting;
 mod extent;
@@ -13,6 +14,7 @@ mod section;
 mod shown;
 mod size;
 
+pub use beside::{Extent, extent, kept};
 pub use list::list;
 pub use page::page;
 pub use request::{Options, Question};

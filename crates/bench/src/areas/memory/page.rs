@@ -16,6 +16,7 @@ use crate::sheet::parts;
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let mut blocks = vec![title(record), header(record), Block::Paragraph(parts::trust(record))];
     blocks.extend(shown::bandwidth::blocks(record));
+    blocks.extend(super::beside::section(record));
     blocks.extend(shown::scaling::blocks(record));
     blocks.extend(shown::factors::blocks(record));
     blocks.extend(shown::sweep::blocks(record));

@@ -1,5 +1,7 @@
 //! Data that moves on a described machine: what caches and memory give in truth decides.
 
+use std::collections::BTreeMap;
+
 use kernels::memory::Stores;
 use kernels::memory::chase::Walk;
 use machine::simulated::{Memory, Model};
@@ -15,7 +17,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
     let Some(memory) = &model.memory else {
         panic!("BUG: a machine without memory was asked to move data");
     };
-    let scene = Scene { model: &model, memory, job };
+    let scene = Scene::new(&model, memory, job);
     let begun = model.elapsed.seconds() + START;
     let mut line = Line { model: &model, now: begun, random: rig.random.fork() };
     let trips = scene.trips();
@@ -23,12 +25,12 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
     for _ in 0..job.repetitions {
         let start = line.now;
         let mut last = start;
-        for (party, raw) in std::iter::zip(&job.members, &mut members) {
+        for (index, (party, raw)) in std::iter::zip(&job.members, &mut members).enumerate() {
             if !party.background {
                 line.now = start;
-                let units = scene.units(party, trips);
+                let units = scene.units(index, trips);
                 let noise = 1.0 + model.noise.relative_sd * line.gaussian();
-                let work = scene.unit(party) * units as f64 * noise.max(0.5);
+                let work = scene.unit[index] * units as f64 * noise.max(0.5);
                 let interval = line.pass(work);
                 raw.stretches.push(Stretch { interval, units });
                 raw.rulers.push(scene.ruler(party, &mut line));
@@ -36,11 +38,11 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
             }
         }
         let beside = last - start;
-        for (party, raw) in std::iter::zip(&job.members, &mut members) {
+        for (index, (party, raw)) in std::iter::zip(&job.members, &mut members).enumerate() {
             if party.background {
                 line.now = start;
                 let interval = line.pass(beside);
-                let units = (beside / scene.unit(party)) as u64;
+                let units = (beside / scene.unit[index]) as u64;
                 raw.stretches.push(Stretch { interval, units });
             }
         }
@@ -54,7 +56,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
 fn absent(cpu: CpuId) -> RawParty {
     let usage = Some(sys::thread::Usage::default());
     let around = Around { settled: true, usage, ..Around::default() };
-    RawParty { cpu, stretches: Vec::new(), rulers: Vec::new(), answer: Ok(0.0), around }
+    RawParty { cpu, stretches: Vec::new(), rulers: Vec::new(), answer: None, around }
 }
 
 /// Who takes what from whom.
@@ -62,25 +64,53 @@ struct Scene<'a> {
     model: &'a Model,
     memory: &'a Memory,
     job: &'a Traffic,
+    /// Members in each package, which share its last-level cache.
+    sharing: BTreeMap<u32, u64>,
+    /// What all members together would move to and from each node, if it gave so much.
+    demand: BTreeMap<u32, f64>,
+    /// What they do move.
+    moved: BTreeMap<u32, f64>,
+    /// How long a trip, or one step of all chains, takes each member.
+    unit: Vec<Seconds>,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    fn new(model: &'a Model, memory: &'a Memory, job: &'a Traffic) -> Scene<'a> {
+        let (sharing, demand, moved) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut scene = Scene { model, memory, job, sharing, demand, moved, unit: Vec::new() };
+        for party in &job.members {
+            *scene.sharing.entry(model.package_of(party.cpu)).or_default() += 1;
+        }
+        let users: Vec<&Party> = job.members.iter().filter(|p| scene.is_memory(p)).collect();
+        for party in &users {
+            *scene.demand.entry(scene.home(party)).or_default() += memory.core_bandwidth;
+        }
+        for party in users {
+            let rate = scene.moved_bytes(party) as f64 / scene.of(party).0;
+            *scene.moved.entry(scene.home(party)).or_default() += rate;
+        }
+        scene.unit = job.members.iter().map(|party| scene.of(party)).collect();
+        scene
+    }
+
     /// Trips of every member, so that the slowest takes the target.
     fn trips(&self) -> u64 {
-        let members = self.job.members.iter().filter(|party| !party.background);
-        let wanted = members.map(|party| (self.job.target / self.unit(party)).ceil() as u64);
+        let members = std::iter::zip(&self.job.members, &self.unit);
+        let wanted = members
+            .filter(|(party, _)| !party.background)
+            .map(|(_, unit)| (self.job.target / *unit).ceil() as u64);
         wanted.max().unwrap_or(1).max(1)
     }
 
-    fn units(&self, party: &Party, trips: u64) -> u64 {
-        match party.task {
+    fn units(&self, member: usize, trips: u64) -> u64 {
+        match self.job.members[member].task {
             Task::Trips { .. } => trips,
-            Task::Chase { .. } => ((self.job.target / self.unit(party)) as u64).max(1),
+            Task::Chase { .. } => ((self.job.target / self.unit[member]) as u64).max(1),
         }
     }
 
-    /// How long a trip, or one step of all chains, takes.
-    fn unit(&self, party: &Party) -> Seconds {
+    /// How long a trip, or one step of all chains, takes a member.
+    fn of(&self, party: &Party) -> Seconds {
         match party.task {
             Task::Trips { pause, .. } => {
                 let bytes = self.moved_bytes(party) as f64;
@@ -105,9 +135,7 @@ impl Scene<'_> {
 
     /// Members in the same package, which share its last-level cache.
     fn sharing(&self, party: &Party) -> u64 {
-        let package = self.model.package_of(party.cpu);
-        let members = self.job.members.iter();
-        members.filter(|other| self.model.package_of(other.cpu) == package).count() as u64
+        self.sharing.get(&self.model.package_of(party.cpu)).copied().unwrap_or(1)
     }
 
     /// Whether its data comes from memory, because no cache holds it or its stores pass caches by.
@@ -134,8 +162,7 @@ impl Scene<'_> {
             return own;
         }
         let home = self.home(party);
-        let beside = self.job.members.iter().filter(|o| self.home(o) == home && self.is_memory(o));
-        let demand: f64 = beside.map(|other| self.own_share(other)).sum();
+        let demand = self.demand.get(&home).copied().unwrap_or(own);
         let most = if self.is_remote(party) {
             self.memory.remote_bandwidth
         } else {
@@ -169,11 +196,7 @@ impl Scene<'_> {
     /// How much longer memory of a node takes while others use it.
     fn queueing(&self, node: u32) -> f64 {
         const USED_MAX: f64 = 0.97;
-        let loads = self.job.members.iter().filter(|party| self.home(party) == node);
-        let moved: f64 = loads
-            .filter(|party| self.is_memory(party))
-            .map(|party| self.moved_bytes(party) as f64 / self.unit(party).0)
-            .sum();
+        let moved = self.moved.get(&node).copied().unwrap_or(0.0);
         let used = (moved / self.memory.node_bandwidth).min(USED_MAX);
         1.0 + self.memory.queueing * used / (1.0 - used)
     }
