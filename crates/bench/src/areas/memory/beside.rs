@@ -41,7 +41,8 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
     }
     let planning =
         Planning { machine, description: &description, placement: &placement, streams: &[] };
-    let wanted = options.length.map_or_else(|| size::rule(&planning, count), Length::elements);
+    let cpus = placement.cpus[..count].to_vec();
+    let wanted = options.length.map_or_else(|| size::rule(&planning, &cpus), Length::elements);
     let room = machine::memory::room(machine, model::Pages::Base)?;
     // Its arrays are gone when ours are made.
     let most = room.usable() / 8 / ARRAYS;
@@ -54,7 +55,6 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
         let reason = Unavailable::new(Obstacle::Measurement, "the original STREAM", why);
         return Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))));
     }
-    let cpus = placement.cpus[..count].to_vec();
     Ok(Extent { cpus, elements: wanted.min(most) })
 }
 

@@ -211,10 +211,10 @@ impl Scope<'_> {
     }
 
     /// Elements of each array over so many threads: as asked for, or by the rule.
-    fn elements(&self, count: usize) -> u64 {
+    fn elements(&self, cpus: &[CpuId]) -> u64 {
         match self.options.length {
             Some(length) => length.elements(),
-            None => size::rule(self.plan, count),
+            None => size::rule(self.plan, cpus),
         }
     }
 
@@ -237,7 +237,7 @@ impl Scope<'_> {
         let reserve = |share: f64| {
             let mut arrays = self.arrays(kernels);
             for cpus in groups {
-                arrays.reserve(cpus, self.each(cpus.len(), share));
+                arrays.reserve(cpus, self.each(cpus, share));
             }
             arrays
         };
@@ -251,8 +251,8 @@ impl Scope<'_> {
     }
 
     /// Elements of each thread.
-    fn each(&self, count: usize, share: f64) -> u64 {
-        ((self.elements(count) as f64 * share) as u64 / count as u64).max(1)
+    fn each(&self, cpus: &[CpuId], share: f64) -> u64 {
+        ((self.elements(cpus) as f64 * share) as u64 / cpus.len() as u64).max(1)
     }
 
     fn too_large(&self, arrays: &Arrays, fit: &Fit) -> Error {
@@ -260,12 +260,12 @@ impl Scope<'_> {
         let mebibytes = |bytes: f64| bytes / f64::from(1 << 20);
         let why = format!(
             "arrays of {} elements need {:.0} MiB in all, and there is room for {:.0} MiB ({})",
-            self.elements(1),
+            self.elements(&self.cpus()[..1]),
             mebibytes(bytes as f64),
             mebibytes(bytes as f64 * fit.share),
             fit.limited_by.as_deref().unwrap_or("memory")
         );
-        let most = (self.elements(1) as f64 * fit.share) as u64;
+        let most = (self.elements(&self.cpus()[..1]) as f64 * fit.share) as u64;
         let remedy = format!("ask for less: --length {most}");
         let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
         Error::Asked(reason.with_remedy(remedy))
@@ -284,7 +284,7 @@ impl Scope<'_> {
         for &kernel in kernels {
             match which.transfers(self.plan, kernel) {
                 Ok(transfers) => {
-                    let elements = self.each(cpus.len(), fit.share);
+                    let elements = self.each(cpus, fit.share);
                     let ways = (which, transfers.as_slice());
                     let mut cell = cells::trips(kernel, ways, cpus, arrays, elements, effort);
                     let limit = fit.limited_by.clone().map(|by| ("limited_by".to_owned(), by));
@@ -564,12 +564,13 @@ impl Scope<'_> {
         let bytes = size::beyond_caches(self.plan);
         let ring = cells::ring(bytes, self.pages, None);
         let mut arrays = self.arrays(&kernels);
-        arrays.reserve(others, size::rule(self.plan, count) / others.len() as u64);
+        arrays.reserve(others, size::rule(self.plan, &self.cpus()[..count]) / others.len() as u64);
         let mut stores = arrays.stores();
         stores.push(ring);
         let fit = size::fit(self.plan, &stores).map_err(Error::Unavailable)?;
         let mut fitting = self.arrays(&kernels);
-        let each = size::rule(self.plan, count) as f64 * fit.share / others.len() as f64;
+        let each =
+            size::rule(self.plan, &self.cpus()[..count]) as f64 * fit.share / others.len() as f64;
         fitting.reserve(others, each as u64);
         let bytes = (bytes as f64 * fit.share) as u64 / 64 * 64;
         let store = cells::ring(bytes, self.pages, None);

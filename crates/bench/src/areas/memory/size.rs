@@ -44,9 +44,9 @@ pub(super) fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
     if bytes == 0 { UNKNOWN_CACHES } else { bytes }
 }
 
-/// Elements of each array for so many of the chosen CPUs, by the rule.
-pub(super) fn rule(plan: &Planning<'_>, count: usize) -> u64 {
-    TIMES_CACHES * caches(plan.topology(), &plan.placement.cpus[..count]) / 8
+/// Elements of each array on these CPUs, by the rule.
+pub(super) fn rule(plan: &Planning<'_>, cpus: &[CpuId]) -> u64 {
+    TIMES_CACHES * caches(plan.topology(), cpus) / 8
 }
 
 /// Memory that there is room for.
