@@ -82,6 +82,7 @@ fn caches_and_nodes_of_the_record_have_lines_and_tables() {
         bytes: Some(49152),
         line_bytes: None,
         ways: Some(12),
+        inclusive: None,
         instances: vec!["0-1".parse().unwrap(), "2".parse().unwrap()],
     }];
     topology.nodes = (0..10)
@@ -89,6 +90,7 @@ fn caches_and_nodes_of_the_record_have_lines_and_tables() {
             id,
             cpus: (0..100).map(|cpu| model::CpuId(cpu * 20 + id)).collect(),
             memory_bytes: (id > 0).then_some(1 << 30),
+            usable: Some(true),
             distances: [(0, 10), (1, 21)].into(),
         })
         .collect();

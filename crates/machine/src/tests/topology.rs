@@ -188,6 +188,64 @@ fn kinds_of_a_hybrid_are_counted_and_their_caches_shown() {
     assert_eq!(topology.cpus[6].last_level_cache.to_string(), "6-7");
 }
 
+/// CPUID of one vendor: L2 without, L3 with inclusion of what lies further in.
+struct Inclusive {
+    vendor: [u8; 4],
+}
+
+impl Cpuid for Inclusive {
+    fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        let word = |eax, edx| Some(Leaf { eax, ebx: 0, ecx: 0, edx });
+        let caches = if self.vendor == *b"Auth" { 0x8000_001d } else { 4 };
+        match (leaf, subleaf) {
+            (0, _) => Some(Leaf { ebx: u32::from_le_bytes(self.vendor), ..word(0x20, 0)? }),
+            // Topology extensions.
+            (0x8000_0001, _) => Some(Leaf { ecx: 1 << 22, ..word(0, 0)? }),
+            (0x8000_001e, _) => word(0, 0),
+            // Level in bits 7:5, type in bits 4:0.
+            (_, 0) if leaf == caches => word(1 << 5 | 1, 0b10),
+            (_, 1) if leaf == caches => word(2 << 5 | 3, 0b101),
+            (_, 2) if leaf == caches => word(3 << 5 | 3, 0b110),
+            _ => word(0, 0),
+        }
+    }
+
+    fn leaf_of(&self, cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        // Only the first CPU of a cache is asked.
+        (cpu == CpuId(0)).then(|| self.leaf(leaf, subleaf))?
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn what_sysfs_does_not_say_of_caches_cpuid_does() {
+    let mut files = files_of(&[
+        ("/sys/devices/system/cpu/online", "0-1"),
+        ("/sys/devices/system/cpu/cpu0/topology/core_id", "0"),
+        ("/sys/devices/system/cpu/cpu1/topology/core_id", "1"),
+    ]);
+    for cpu in 0..2 {
+        put_cache(&mut files, cpu, 0, ["1", "Data", "32K", &cpu.to_string()]);
+        put_cache(&mut files, cpu, 2, ["2", "Unified", "1024K", &cpu.to_string()]);
+        put_cache(&mut files, cpu, 3, ["3", "Unified", "8192K", "0-1"]);
+    }
+    for vendor in [*b"Genu", *b"Auth"] {
+        let mut machine = machine_of(files.clone(), "0-1");
+        machine.cpuid = Box::new(Inclusive { vendor });
+        let topology = facts::topology(&machine);
+        let inclusive: Vec<_> = topology.caches.iter().map(|c| (c.level, c.inclusive)).collect();
+        assert_eq!(inclusive, [(1, None), (2, Some(false)), (3, Some(true))]);
+        let in_use = topology.caches_in_use(&topology.online).unwrap();
+        assert_eq!(in_use.bytes, 8 << 20, "the third level holds the second");
+    }
+    let topology = topology_of(&files, "0-1");
+    assert!(topology.caches.iter().all(|cache| cache.inclusive.is_none()));
+    assert_eq!(topology.caches_in_use(&topology.online).unwrap().bytes, 10 << 20);
+}
+
 /// CPUID of a hybrid whose CPUs from 2 on are Atoms.
 struct Hybrid;
 
@@ -288,10 +346,32 @@ fn nodes_have_holes_memory_and_distances_also_without_cpus() {
     assert_eq!(nodes[0].distances, BTreeMap::from([(0, 10), (33, 28)]));
     assert!(nodes[1].distances.is_empty());
     assert_eq!((nodes[0].memory_bytes, nodes[1].memory_bytes), (None, Some(2048)));
+    assert!(nodes[1].cpus.is_empty());
+    assert_eq!((nodes[0].usable, nodes[1].usable), (None, None), "nobody says");
     let words = "2 nodes, 1 of them without CPUs; distances 10 to 28";
     assert_eq!(row(&files, "memory.nodes"), words);
     files.put(format!("{NODE}/online"), "nonsense");
     assert_eq!(topology_of(&files, "0-1").nodes.len(), 3);
+}
+
+#[test]
+fn nodes_of_somebody_else_are_not_usable() {
+    let usable = |status: &str| -> Vec<Option<bool>> {
+        let files = files_of(&[
+            ("/sys/devices/system/cpu/online", "0"),
+            ("/sys/devices/system/node/node0/cpulist", "0"),
+            ("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 2 kB"),
+            ("/sys/devices/system/node/node70/meminfo", "Node 70 MemTotal: 2 kB"),
+            ("/proc/self/status", status),
+        ]);
+        topology_of(&files, "0").nodes.iter().map(|node| node.usable).collect()
+    };
+    let allowed = "Mems_allowed:\t1,00000000,00000004\nMems_allowed_list:\t2,64-70";
+    assert_eq!(usable(allowed), [Some(false), Some(true), Some(true)]);
+    assert_eq!(usable("Mems_allowed_list:\tx"), [None; 3]);
+    assert_eq!(usable("Mems_allowed_list:\t"), [None; 3]);
+    let nodes = facts::topology(&simulated("2s-56c")).nodes;
+    assert_eq!(nodes.iter().map(|node| node.usable).collect::<Vec<_>>(), [Some(true); 2]);
 }
 
 /// Nobody knows the affinity of a foreign machine.

@@ -1,6 +1,6 @@
 //! Who sits where: packages, dies, modules, cores, threads, caches, memory nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,69 @@ impl Topology {
     /// Where each usable CPU sits, ascending.
     pub fn usable_places(&self) -> impl Iterator<Item = &CpuPlace> {
         self.cpus.iter().filter(|place| self.usable.contains(place.cpu))
+    }
+
+    /// Nodes that this process may have memory of, as far as the kernel says, ascending.
+    pub fn usable_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.usable != Some(false) && node.memory_bytes != Some(0))
+    }
+
+    /// The caches from the second level on that these CPUs use. `None` where the size of one is
+    /// unknown, or where a CPU has none.
+    ///
+    /// Of what lies within a cache that holds all of it, nothing is counted: from the outermost
+    /// cache of a CPU inwards, up to the first that is known to be inclusive.
+    pub fn caches_in_use(&self, cpus: &CpuSet) -> Option<CachesInUse> {
+        let counts = |cache: &&Cache| cache.level >= 2 && cache.kind != CacheKind::Instruction;
+        let mut rows: Vec<&Cache> = self.caches.iter().filter(counts).collect();
+        rows.sort_by_key(|cache| std::cmp::Reverse(cache.level));
+        let mut without_any: BTreeSet<CpuId> = cpus.iter().collect();
+        let mut without_all = without_any.clone();
+        let mut in_use = CachesInUse::default();
+        for cache in rows {
+            let is_used = |cpus: &&CpuSet| cpus.iter().any(|cpu| without_all.contains(&cpu));
+            let used: Vec<&CpuSet> = cache.instances.iter().filter(is_used).collect();
+            if used.is_empty() {
+                continue;
+            }
+            in_use.add(cache.level, used.len() as u64, cache.bytes?)?;
+            for cpu in used.into_iter().flat_map(CpuSet::iter) {
+                without_any.remove(&cpu);
+                if cache.inclusive == Some(true) {
+                    without_all.remove(&cpu);
+                }
+            }
+        }
+        (without_any.is_empty() && !cpus.is_empty()).then_some(in_use)
+    }
+}
+
+/// The caches that some CPUs use, each counted once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CachesInUse {
+    /// Equal caches, the outermost first.
+    pub parts: Vec<CachePart>,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+/// Equal caches in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CachePart {
+    /// Their level.
+    pub level: u8,
+    /// How many there are.
+    pub count: u64,
+    /// Bytes of each of them.
+    pub bytes: u64,
+}
+
+impl CachesInUse {
+    /// `None` where the sum is no number of bytes.
+    fn add(&mut self, level: u8, count: u64, bytes: u64) -> Option<()> {
+        self.bytes = self.bytes.checked_add(count.checked_mul(bytes)?)?;
+        self.parts.push(CachePart { level, count, bytes });
+        Some(())
     }
 }
 
@@ -116,6 +179,9 @@ pub struct Cache {
     /// Ways of associativity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<u32>,
+    /// Whether it holds whatever the caches further in hold, where the CPU says (CPUID).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<bool>,
     /// The online CPUs of each instance, ascending by their first CPU.
     pub instances: Vec<CpuSet>,
 }
@@ -130,7 +196,148 @@ pub struct Node {
     /// Its memory in bytes, where the kernel says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Whether this process may have memory of it, where the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable: Option<bool>,
     /// Distances to nodes as firmware states them (ACPI SLIT; 10 is the node itself).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub distances: BTreeMap<u32, u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn cache(level: u8, mebibytes: u64, inclusive: Option<bool>, instances: &[&str]) -> Cache {
+        Cache {
+            level,
+            kind: CacheKind::Unified,
+            bytes: Some(mebibytes * MIB),
+            line_bytes: Some(64),
+            ways: None,
+            inclusive,
+            instances: instances.iter().map(|cpus| cpus.parse().unwrap()).collect(),
+        }
+    }
+
+    fn machine(caches: &[Cache]) -> Topology {
+        Topology { caches: caches.to_vec(), ..Topology::default() }
+    }
+
+    /// What is in use, sizes in MiB: `1 x L3 30 + 2 x L2 2 = 34`.
+    fn in_use(topology: &Topology, cpus: &str) -> Option<String> {
+        let used = topology.caches_in_use(&cpus.parse().unwrap())?;
+        let part =
+            |part: &CachePart| format!("{} x L{} {}", part.count, part.level, part.bytes / MIB);
+        let parts: Vec<String> = used.parts.iter().map(part).collect();
+        Some(format!("{} = {}", parts.join(" + "), used.bytes / MIB))
+    }
+
+    fn says(topology: &Topology, cpus: &str, expected: &str) {
+        assert_eq!(in_use(topology, cpus).as_deref(), Some(expected), "CPUs {cpus}");
+    }
+
+    /// Two sockets of four cores with two threads each; L2 of 2 MiB each, L3 of 30 MiB a socket.
+    fn two_sockets(inclusive: Option<bool>) -> Topology {
+        let cores: Vec<String> = (0..8).map(|core| format!("{core},{}", core + 8)).collect();
+        let cores: Vec<&str> = cores.iter().map(String::as_str).collect();
+        let mut data = cache(1, 1, None, &cores);
+        data.kind = CacheKind::Data;
+        machine(&[
+            data,
+            cache(2, 2, None, &cores),
+            cache(3, 30, inclusive, &["0-3,8-11", "4-7,12-15"]),
+        ])
+    }
+
+    #[test]
+    fn each_cache_in_use_counts_once() {
+        let topology = two_sockets(Some(false));
+        says(&topology, "0", "1 x L3 30 + 1 x L2 2 = 32");
+        assert_eq!(in_use(&topology, "0,8"), in_use(&topology, "0"), "threads of a core");
+        says(&topology, "0-1", "1 x L3 30 + 2 x L2 2 = 34");
+        says(&topology, "3-4", "2 x L3 30 + 2 x L2 2 = 64");
+        says(&topology, "0-15", "2 x L3 30 + 8 x L2 2 = 76");
+        assert_eq!(in_use(&two_sockets(None), "0-15"), in_use(&topology, "0-15"), "not known");
+    }
+
+    #[test]
+    fn what_an_inclusive_cache_holds_is_not_counted_again() {
+        let topology = two_sockets(Some(true));
+        says(&topology, "0", "1 x L3 30 = 30");
+        says(&topology, "0-15", "2 x L3 30 = 60");
+    }
+
+    #[test]
+    fn modules_share_their_second_level() {
+        let topology = machine(&[cache(2, 4, None, &["0-3", "4-7"])]);
+        says(&topology, "0-3", "1 x L2 4 = 4");
+        says(&topology, "3-4", "2 x L2 4 = 8");
+    }
+
+    #[test]
+    fn kinds_of_cores_differ_in_what_they_reach() {
+        // Two large cores, a module of four, and two that do not reach the third level.
+        let topology = machine(&[
+            cache(2, 2, Some(true), &["0", "1"]),
+            cache(2, 4, Some(true), &["2-5"]),
+            cache(2, 3, Some(true), &["6-7"]),
+            cache(3, 24, Some(true), &["0-5"]),
+        ]);
+        says(&topology, "0-5", "1 x L3 24 = 24");
+        says(&topology, "6", "1 x L2 3 = 3");
+        says(&topology, "0-7", "1 x L3 24 + 1 x L2 3 = 27");
+    }
+
+    #[test]
+    fn a_fourth_level_lies_around_the_third() {
+        let of = |inclusive| {
+            let caches = [
+                cache(2, 1, None, &["0", "1"]),
+                cache(3, 8, Some(true), &["0-1"]),
+                cache(4, 128, inclusive, &["0-1"]),
+            ];
+            in_use(&machine(&caches), "0-1")
+        };
+        assert_eq!(of(Some(false)).as_deref(), Some("1 x L4 128 + 1 x L3 8 = 136"));
+        assert_eq!(of(Some(true)).as_deref(), Some("1 x L4 128 = 128"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let mut unsized_cache = two_sockets(Some(false));
+        unsized_cache.caches[2].bytes = None;
+        assert_eq!(in_use(&unsized_cache, "0"), None);
+        assert_eq!(in_use(&two_sockets(None), "0,16"), None, "CPU 16 has no cache");
+        assert_eq!(in_use(&two_sockets(None), ""), None);
+        assert_eq!(in_use(&machine(&[]), "0"), None);
+        let mut data = cache(1, 1, None, &["0"]);
+        data.kind = CacheKind::Data;
+        assert_eq!(in_use(&machine(&[data]), "0"), None, "whoever has a first level has a second");
+        let instructions = Cache { kind: CacheKind::Instruction, ..cache(2, 1, None, &["0"]) };
+        assert_eq!(in_use(&machine(&[instructions]), "0"), None);
+        let huge = Cache { bytes: Some(u64::MAX), ..cache(2, 1, None, &["0", "1"]) };
+        assert_eq!(in_use(&machine(&[huge]), "0-1"), None);
+    }
+
+    #[test]
+    fn nodes_without_memory_and_those_of_others_are_not_usable() {
+        let node = |id, memory_bytes, usable| Node {
+            id,
+            cpus: CpuSet::default(),
+            memory_bytes,
+            usable,
+            distances: BTreeMap::new(),
+        };
+        let nodes = vec![
+            node(0, Some(MIB), Some(true)),
+            node(1, Some(0), Some(true)),
+            node(2, Some(MIB), Some(false)),
+            node(7, None, None),
+        ];
+        let topology = Topology { nodes, ..Topology::default() };
+        assert_eq!(topology.usable_nodes().map(|node| node.id).collect::<Vec<_>>(), [0, 7]);
+    }
 }

@@ -269,6 +269,7 @@ struct Shape {
     bytes: Option<u64>,
     line_bytes: Option<u32>,
     ways: Option<u32>,
+    inclusive: Option<bool>,
 }
 
 /// A cache that a CPU uses: CPUs with the same shape and group use one.
@@ -278,13 +279,31 @@ struct Share {
     group: u32,
 }
 
-fn shares(asked: &Asked<'_>, apic: u32, fields: Fields, node: Option<&AmdNode>) -> Vec<Share> {
+/// The caches of a CPU which are known to hold whatever those further in hold, or not to.
+pub(super) fn inclusive(cpuid: &dyn Cpuid, cpu: CpuId) -> Vec<(u8, CacheKind, bool)> {
+    let asked = Asked { cpuid, cpu };
+    let described = described(&asked, asked.amd_node().as_ref()).unwrap_or_default();
+    let known = |leaf: &Leaf| {
+        let shape = shape(leaf)?;
+        Some((shape.level, shape.kind, shape.inclusive?))
+    };
+    described.iter().filter_map(known).collect()
+}
+
+/// The caches of a CPU by leaf 4, of AMD by 8000_001Dh; `None` of AMD before that.
+fn described(asked: &Asked<'_>, node: Option<&AmdNode>) -> Option<Vec<Leaf>> {
     let leaf = match (asked.is_amd(), node) {
         (false, _) => 4,
         (true, Some(_)) => 0x8000_001d,
-        (true, None) => return amd_legacy_shares(asked, apic, fields),
+        (true, None) => return None,
     };
-    let described = asked.subleaves(leaf, |leaf| leaf.eax & 0x1f != 0);
+    Some(asked.subleaves(leaf, |leaf| leaf.eax & 0x1f != 0))
+}
+
+fn shares(asked: &Asked<'_>, apic: u32, fields: Fields, node: Option<&AmdNode>) -> Vec<Share> {
+    let Some(described) = described(asked, node) else {
+        return amd_legacy_shares(asked, apic, fields);
+    };
     let share = |leaf: &Leaf| {
         let shape = shape(leaf)?;
         let sharing = bits_for((leaf.eax >> 14 & 0xfff) + 1).min(fields.package);
@@ -314,7 +333,9 @@ fn shape(leaf: &Leaf) -> Option<Shape> {
     let sets = u64::from(leaf.ecx) + 1;
     let way = u64::from(line_bytes) * u64::from(partitions) * u64::from(ways);
     let bytes = sets.checked_mul(way);
-    Some(Shape { level, kind, bytes, line_bytes: Some(line_bytes), ways: Some(ways) })
+    let (line_bytes, ways) = (Some(line_bytes), Some(ways));
+    let inclusive = Some(leaf.edx >> 1 & 1 == 1);
+    Some(Shape { level, kind, bytes, line_bytes, ways, inclusive })
 }
 
 /// AMD before 8000_001Dh: 8000_0005h ECX and EDX are the first level, 8000_0006h ECX and EDX the
@@ -358,7 +379,8 @@ fn legacy_share(
     ways: Option<u32>,
     group: u32,
 ) -> Option<Share> {
-    let shape = Shape { level, kind, bytes: Some(bytes), line_bytes: Some(line), ways };
+    let (bytes_known, line_bytes) = (Some(bytes), Some(line));
+    let shape = Shape { level, kind, bytes: bytes_known, line_bytes, ways, inclusive: None };
     (bytes > 0 && line > 0).then_some(Share { shape, group })
 }
 
@@ -387,8 +409,8 @@ fn caches(seats: &[Seat]) -> Vec<Cache> {
     }
     let row = |(shape, mut instances): (Shape, Vec<CpuSet>)| {
         instances.sort_unstable_by_key(|cpus| cpus.iter().next());
-        let Shape { level, kind, bytes, line_bytes, ways } = shape;
-        Cache { level, kind, bytes, line_bytes, ways, instances }
+        let Shape { level, kind, bytes, line_bytes, ways, inclusive } = shape;
+        Cache { level, kind, bytes, line_bytes, ways, inclusive, instances }
     };
     rows.into_iter().map(row).collect()
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
+use super::by_cpuid;
 use super::groups::{Groups, Numbered, listed_at_most};
 use super::sysfs::{CPU, members, number, text};
 use crate::ports::Machine;
@@ -43,9 +44,11 @@ impl Caches {
             rows.entry(instance.key).or_default().push(instance.cpus);
         }
         let rows = rows.into_iter().map(|((level, kind, bytes, line_bytes, ways), instances)| {
-            Cache { level, kind, bytes, line_bytes, ways, instances }
+            Cache { level, kind, bytes, line_bytes, ways, inclusive: None, instances }
         });
-        Caches { rows: rows.collect(), ids }
+        let mut rows: Vec<Cache> = rows.collect();
+        add_inclusive(machine, &mut rows);
+        Caches { rows, ids }
     }
 
     /// Who shares the last-level cache of each CPU.
@@ -74,6 +77,23 @@ impl Caches {
         let known = |cpu: &u32| shared.contains_key(&CpuId(*cpu));
         let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0).filter(known));
         groups.with_unique(packages, id)
+    }
+}
+
+/// Adds what sysfs does not say and CPUID does: whether a cache holds what those further in hold.
+/// Of equal caches one is asked, each CPU once.
+fn add_inclusive(machine: &Machine, rows: &mut [Cache]) {
+    if machine.cpuid.leaf(0, 0).is_none() {
+        return;
+    }
+    let mut answers = BTreeMap::new();
+    for cache in rows.iter_mut().filter(|cache| cache.level >= 2) {
+        let cpu = cache.instances.first().and_then(|cpus| cpus.iter().next());
+        let Some(cpu) = cpu else { continue };
+        let of_cpu =
+            answers.entry(cpu).or_insert_with(|| by_cpuid::inclusive(&*machine.cpuid, cpu));
+        let same = |(level, kind, _): &&_| (*level, *kind) == (cache.level, cache.kind);
+        cache.inclusive = of_cpu.iter().find(same).map(|(.., inclusive)| *inclusive);
     }
 }
 

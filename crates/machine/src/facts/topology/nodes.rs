@@ -8,6 +8,7 @@ use model::{CpuId, CpuSet};
 use super::super::memory::MEMORY_BYTES_MAX;
 use super::sysfs::{list, members, text};
 use crate::ports::Machine;
+use crate::text::value_of;
 
 const NODE: &str = "/sys/devices/system/node";
 
@@ -20,6 +21,7 @@ const NODE_NUMBER_MAX: u32 = 1023;
 /// The kernel's `stable/sysfs-devices-node`.
 pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
     let numbers = numbers(machine);
+    let allowed = allowed(machine);
     let mut claimed = BTreeSet::new();
     let node = |&id: &u32| {
         let folder = format!("{NODE}/node{id}");
@@ -29,6 +31,7 @@ pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
             id,
             cpus: listed.iter().filter(free).collect(),
             memory_bytes: memory_bytes(machine, id),
+            usable: allowed.as_ref().map(|allowed| allowed.contains(CpuId(id))),
             distances: distances(machine, id, &numbers),
         }
     };
@@ -44,6 +47,16 @@ fn numbers(machine: &Machine) -> BTreeSet<u32> {
     let online = list(machine, NODE, &["online"]).filter(|online| !online.is_empty());
     let is_online = |number: &u32| online.as_ref().is_none_or(|o| o.contains(CpuId(*number)));
     folders.filter(is_online).collect()
+}
+
+/// The nodes that this process may have memory of; written like CPUs, too.
+///
+/// # Source
+/// proc_pid_status(5): `Mems_allowed_list`.
+fn allowed(machine: &Machine) -> Option<CpuSet> {
+    let status = machine.tree.read("/proc/self/status").ok()?;
+    let nodes: CpuSet = value_of(&status, "Mems_allowed_list")?.parse().ok()?;
+    Some(nodes).filter(|nodes| !nodes.is_empty())
 }
 
 /// `Node 0 MemTotal:  8386704 kB`
