@@ -12,8 +12,10 @@
 )]
 
 mod agree;
+mod bandwidth;
 mod cargo;
 mod check;
+mod companion;
 mod density;
 mod large;
 mod latency;
@@ -60,6 +62,15 @@ enum Task {
         #[arg(long)]
         cpu: Option<u32>,
     },
+    /// Compare the memory kernels with a C program and likwid-bench, side by side
+    Bandwidth {
+        /// Rounds; each lets all take turns
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+        /// CPUs that move data together, such as 0-1; by default one, and then all
+        #[arg(long)]
+        cpus: Option<String>,
+    },
     /// Measure instruction latencies here and compare them with those that others found
     Latency,
     /// Measure what the project claims about its own speed and size
@@ -88,6 +99,7 @@ fn main() -> ExitCode {
         Task::Check { install } => check::run(install),
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
+        Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),

@@ -6,21 +6,19 @@
 //! the bare kernel: what the rig makes of it is not.
 
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use kernels::{Data, Runnable, StreamRow, streams};
 use model::{CpuId, stats};
 
-use crate::{EXIT_CANNOT, EXIT_NO, cargo, table};
+use crate::companion::{self, Companion};
+use crate::{EXIT_CANNOT, EXIT_NO, table};
 
 /// The plain loops, from the repository's root.
 const SOURCE: &str = "benchmarks/plain-loops/plain.c";
-/// What compiles them.
-const COMPILER: &str = "gcc";
 /// What it is told.
 const OPTIONS: &str = "-O2 -Wall -Wextra -Werror -masm=intel";
 /// A stream is as fast as its plain loop when the two differ by no more than this.
@@ -38,39 +36,25 @@ pub(crate) fn run(cpu: Option<CpuId>) -> anyhow::Result<ExitCode> {
         bail!("cannot compare: the plain loops are written for x86-64");
     }
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let binary = compile(&folder.path().join("plain"))?;
     println!("{}", crate::load());
     let cpu = pin(cpu)?;
     // A child may run where its parent may.
-    let mut plain = Plain::start(&binary)?;
+    let mut plain = start(folder.path())?;
     println!("comparing {} streams on CPU {cpu}", streams::CLASSIC.len());
     let rows = streams::CLASSIC
         .iter()
         .map(|row| Ok((row.id, compare(row, &mut plain)?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    plain.stop()?;
+    plain.program.stop()?;
     println!("\n{}", describe(&rows));
     Ok(ExitCode::from(exit_code(&rows)))
 }
 
-/// Compiles the plain loops.
-fn compile(binary: &Path) -> anyhow::Result<PathBuf> {
-    let line = format!("{COMPILER} {OPTIONS} {SOURCE}");
-    let status = Command::new(COMPILER)
-        .args(OPTIONS.split(' '))
-        .arg(cargo::root().join(SOURCE))
-        .arg("-o")
-        .arg(binary)
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(binary.to_owned()),
-        Ok(status) => bail!("`{line}` failed ({status})\nhint: its messages stand above"),
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "cannot compile the plain loops: there is no `{COMPILER}`\n\
-             hint: apt-get install -y --no-install-recommends gcc libc6-dev"
-        ),
-        Err(error) => Err(error).with_context(|| format!("cannot run `{line}`")),
-    }
+/// The plain loops, compiled and started.
+fn start(folder: &Path) -> anyhow::Result<Plain> {
+    let binary = folder.join("plain");
+    companion::compile(SOURCE, OPTIONS, &binary)?;
+    Plain::start(&binary)
 }
 
 /// Pins this thread, and with it each child that it starts, to one CPU.
@@ -106,26 +90,16 @@ impl Loop {
 
 /// The C program, which waits for requests.
 struct Plain {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    program: Companion,
     loops: Vec<Loop>,
 }
 
 impl Plain {
     /// Starts it and reads its list.
     fn start(binary: &Path) -> anyhow::Result<Plain> {
-        let mut child = Command::new(binary)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot run the plain loops")?;
-        let requests = child.stdin.take().context("BUG: no pipe to the plain loops")?;
-        let answers = child.stdout.take().context("BUG: no pipe from the plain loops")?;
-        let mut plain =
-            Plain { child, requests, answers: BufReader::new(answers), loops: Vec::new() };
+        let mut plain = Plain { program: Companion::start(binary, &[])?, loops: Vec::new() };
         loop {
-            let line = plain.answer()?;
+            let line = plain.program.answer()?;
             if line.is_empty() {
                 return Ok(plain);
             }
@@ -134,23 +108,9 @@ impl Plain {
         }
     }
 
-    /// One line of its output.
-    fn answer(&mut self) -> anyhow::Result<String> {
-        let mut line = String::new();
-        let bytes =
-            self.answers.read_line(&mut line).context("cannot read from the plain loops")?;
-        if bytes == 0 {
-            let status = self.child.wait().context("cannot wait for the plain loops")?;
-            bail!("the plain loops ended without an answer ({status})");
-        }
-        Ok(line.trim_end().to_owned())
-    }
-
     /// Executes a loop so many times, and tells the seconds of each.
     fn run(&mut self, index: usize, iterations: u64, times: usize) -> anyhow::Result<Vec<f64>> {
-        writeln!(self.requests, "{index} {iterations} {times}")
-            .context("cannot write to the plain loops")?;
-        let answer = self.answer()?;
+        let answer = self.program.ask(&format!("{index} {iterations} {times}"))?;
         let nanoseconds = answer.split(' ').map(str::parse::<u64>).collect::<Result<Vec<_>, _>>();
         match nanoseconds {
             Ok(each) if each.len() == times && each.iter().all(|&one| one > 0) => {
@@ -171,17 +131,6 @@ impl Plain {
             iterations = (iterations as f64 * TURN.as_secs_f64() / shortest).ceil() as u64;
         }
         Ok(iterations)
-    }
-
-    /// Ends it.
-    fn stop(self) -> anyhow::Result<()> {
-        let Plain { mut child, requests, .. } = self;
-        drop(requests);
-        let status = child.wait().context("cannot wait for the plain loops")?;
-        if !status.success() {
-            bail!("the plain loops failed ({status})");
-        }
-        Ok(())
     }
 }
 
@@ -417,7 +366,7 @@ mod tests {
     #[test]
     fn each_classic_stream_has_a_loop_that_runs() {
         let folder = tempfile::tempdir().unwrap();
-        let mut plain = Plain::start(&compile(&folder.path().join("plain")).unwrap()).unwrap();
+        let mut plain = start(folder.path()).unwrap();
         let names: Vec<_> = plain.loops.iter().map(|one| one.name.clone()).collect();
         let classic: Vec<_> = streams::CLASSIC.iter().map(|row| row.id).collect();
         assert_eq!(names, classic);
@@ -426,7 +375,7 @@ mod tests {
                 assert_eq!(plain.run(index, 3, 2).unwrap().len(), 2, "{}", row.id);
             }
         }
-        plain.stop().unwrap();
+        plain.program.stop().unwrap();
     }
 
     fn lacking() -> Outcome {

@@ -206,6 +206,7 @@ pub(crate) fn check_rights(listing: &[Instruction], needed: &[Isa]) -> Result<()
         | CpuidFeature::INTEL386
         | CpuidFeature::X64
         | CpuidFeature::PAUSE
+        | CpuidFeature::PREFETCHW
         | CpuidFeature::MULTIBYTENOP => true,
         CpuidFeature::SSE | CpuidFeature::SSE2 => !needed.is_empty(),
         CpuidFeature::AVX => has_avx,

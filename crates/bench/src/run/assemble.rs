@@ -87,6 +87,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         conditions: Conditions { before: parts.conditions_before, after: conditions_after },
         instruments,
         series,
+        original: None,
         findings,
     };
     let more = findings::of_record(&record);

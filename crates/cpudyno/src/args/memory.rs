@@ -1,6 +1,7 @@
 //! Arguments of `cpudyno memory`.
 
 use bench::areas::memory::Length;
+use bench::original::{Sha256, Sha256Error};
 use clap::{Args, Subcommand, ValueEnum};
 use kernels::memory::MemoryKernel;
 use model::name::did_you_mean;
@@ -120,8 +121,37 @@ pub(crate) enum QuestionArgs {
     Latency,
     /// How long one access takes while other CPUs move ever more data.
     Loaded,
+    /// Compile and run the original STREAM, from a file or an address, and print its numbers beside ours.
+    Original(OriginalArgs),
     /// Latency and bandwidth from each memory node to each, beside the distances of the firmware.
     Numa,
+}
+
+/// The original STREAM.
+#[derive(Debug, Args)]
+pub(crate) struct OriginalArgs {
+    /// Its source: a file, or an address that curl fetches, such as
+    /// https://www.cs.virginia.edu/stream/FTP/Code/stream.c.
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) source: String,
+
+    /// Refuse a source that is another one than this, to the bit.
+    #[arg(long, value_parser = sha256, value_name = "HEX")]
+    pub(crate) sha256: Option<Sha256>,
+
+    /// Compile it by this; by default the first of gcc, cc and clang that is there.
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) compiler: Option<String>,
+
+    /// How often it runs each kernel; the first time does not count.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100),
+          value_name = "N")]
+    pub(crate) repetitions: u32,
+}
+
+fn sha256(text: &str) -> Result<Sha256, BadValue> {
+    const HINT: &str = "give its 64 hexadecimal digits, as sha256sum prints them";
+    text.parse().map_err(|error: Sha256Error| BadValue::new(error.to_string(), HINT))
 }
 
 /// A kernel that was asked for.

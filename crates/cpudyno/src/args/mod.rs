@@ -14,7 +14,7 @@ pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
-pub(crate) use memory::{Kernel, MemoryArgs, QuestionArgs, Switch};
+pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use bench::rig::executor::RunError;
+use bench::rig::executor::{RunError, Stop};
 use bench::rig::placement::Refusal;
 use bench::run::{Error, Progress, Request};
 use machine::Machine;
+use model::record::OriginalRun;
 
 use super::{render, text};
 use crate::args::Format;
@@ -20,8 +21,20 @@ pub(super) fn measure(
     format: Format,
     sink: Option<Sink>,
 ) -> Result<ExitCode, Failure> {
+    measure_after(machine, request, (format, sink), |_, _| Ok(None))
+}
+
+/// The same after something else, which goes into the record, too.
+pub(super) fn measure_after(
+    machine: &Machine,
+    request: &Request,
+    (format, sink): (Format, Option<Sink>),
+    before: impl FnOnce(&Stop, &mut dyn FnMut(&str)) -> Result<Option<OriginalRun>, Failure>,
+) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
     let bar = output::progress_bar();
+    let original = before(signals.stop(), &mut |doing| bar.set_message(doing.to_owned()));
+    let original = original.inspect_err(|_| bar.finish_and_clear())?;
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
@@ -29,6 +42,7 @@ pub(super) fn measure(
     let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let mut record = measured.map_err(refused)?;
+    record.original = original;
     let signal = signals.came();
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
@@ -76,7 +90,7 @@ pub(super) fn once_each(
     rows
 }
 
-fn refused(error: Error) -> Failure {
+pub(super) fn refused(error: Error) -> Failure {
     let text = error.to_string();
     match error {
         Error::Placement(Refusal::Missing { usable, .. }) => {

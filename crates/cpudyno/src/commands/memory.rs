@@ -1,31 +1,89 @@
 //! `cpudyno memory`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use bench::areas::memory::{Options, Question};
+use bench::areas::memory::{self, Length, Options, Question};
+use bench::original::{self, Source, Surroundings};
 use bench::rig::placement::Choice;
 use machine::Machine;
-use model::record::{ByteCount, PageKind};
+use model::record::{ByteCount, PageKind, Presentation};
 
-use super::measure::{measure, outline};
+use super::measure::{measure, measure_after, outline, refused};
 use super::{command, presentation, sink};
-use crate::args::{Kernel, MemoryArgs, QuestionArgs, Switch};
-use crate::failure::Failure;
+use crate::args::{Format, Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+use crate::failure::{Failure, code};
+use crate::output::Sink;
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
     let sink = sink(&args.json, &mut look)?;
     let dry_run = args.dry_run;
-    let request = options(args).request(command(), presentation(&look, PageKind::Memory));
+    let presentation = presentation(&look, PageKind::Memory);
+    let (options, original) = options(args);
+    if let (Some(original), false) = (original, dry_run) {
+        return beside(machine, options, original, (look.format, sink), presentation);
+    }
+    let request = options.request(command(), presentation);
     if dry_run {
         return outline(machine, &request, look.format);
     }
     measure(machine, &request, look.format, sink)
 }
 
-fn options(args: MemoryArgs) -> Options {
+/// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.
+fn beside(
+    machine: &Machine,
+    options: Options,
+    args: OriginalArgs,
+    output: (Format, Option<Sink>),
+    presentation: Presentation,
+) -> Result<ExitCode, Failure> {
+    /// Ten repetitions of the largest arrays that fit into memory take less.
+    const TIME_LIMIT: Duration = Duration::from_mins(10);
+    let extent = memory::extent(machine, &options).map_err(refused)?;
+    let original = original::Request {
+        source: Source::new(&args.source),
+        sha256: args.sha256,
+        compiler: args.compiler,
+        cpus: extent.cpus.clone(),
+        array_elements: extent.elements,
+        repetitions: args.repetitions,
+        time_limit: TIME_LIMIT,
+        surroundings: Surroundings::of_process(),
+    };
+    let ours = Options {
+        threads: Some(extent.cpus.len()),
+        length: Some(Length::Elements(extent.elements)),
+        ..options
+    };
+    let request = ours.request(command(), presentation);
+    measure_after(machine, &request, output, |stop, tell| {
+        let original = original::run(&original, stop, tell).map_err(|error| {
+            let failed = Failure::new(code_of(&error), error.to_string());
+            Failure { hint: error.hint(), ..failed }
+        })?;
+        Ok(Some(memory::kept(&original, &extent)))
+    })
+}
+
+/// What was asked for wrongly, and what does not go here.
+fn code_of(error: &original::Error) -> u8 {
+    use original::Error::{NotStream, OtherSource, Request, Unreadable};
+    match error {
+        Request { .. } | Unreadable { .. } | NotStream { .. } | OtherSource { .. } => code::USAGE,
+        _ => code::NOT_HERE,
+    }
+}
+
+fn options(args: MemoryArgs) -> (Options, Option<OriginalArgs>) {
+    let mut original = None;
     let question = match args.question {
         None => Question::Bandwidth,
+        Some(QuestionArgs::Original(asked)) => {
+            original = Some(asked);
+            Question::Bandwidth
+        }
         Some(QuestionArgs::Scaling) => Question::Scaling,
         Some(QuestionArgs::Sweep { factors: None }) => Question::Sweep,
         Some(QuestionArgs::Sweep { factors: Some(most) }) => Question::Factors(most),
@@ -33,7 +91,7 @@ fn options(args: MemoryArgs) -> Options {
         Some(QuestionArgs::Loaded) => Question::Loaded,
         Some(QuestionArgs::Numa) => Question::Numa,
     };
-    Options {
+    let options = Options {
         question,
         kernels: args.kernels.map(|kernels| kernels.iter().map(|Kernel(kernel)| *kernel).collect()),
         variant: args.variant,
@@ -51,5 +109,6 @@ fn options(args: MemoryArgs) -> Options {
             order: args.order.into(),
             at_most: None,
         },
-    }
+    };
+    (options, original)
 }

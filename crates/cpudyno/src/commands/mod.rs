@@ -83,7 +83,7 @@ fn machine_hint(error: &machine::Error) -> String {
 }
 
 /// Options that take a path.
-const PATHS: &[&str] = &["--json", "--machine", "--root"];
+const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler"];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
 fn command() -> Vec<String> {

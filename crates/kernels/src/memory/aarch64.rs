@@ -138,6 +138,7 @@ macro_rules! variant {
             doc: $doc,
             width_bits: Some(128),
             stores: $crate::memory::Stores::$stores,
+            lines_ahead: None,
             needs: &[model::Isa::Asimd],
             shape: $crate::memory::Shape { block_bytes: 128, streams: 1, alignment: 64 },
             entry: mover!($stores $ops),

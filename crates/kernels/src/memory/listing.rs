@@ -9,6 +9,9 @@ use crate::listing::{check_rights, disassemble, name, registers, text};
 
 const CACHE_LINE: u64 = 64;
 
+/// Of the sub-streams.
+const POINTERS: [Register; 4] = [Register::RAX, Register::R10, Register::RBX, Register::RBP];
+
 /// What one array is to a loop: a sub-stream's pointer, and the register with the distance of the
 /// array from the one that the pointer walks through, where it is another one.
 type Place = (Register, Option<Register>);
@@ -21,7 +24,7 @@ fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 /// The loop over the blocks: from the target of the first backward jump to the jump.
-fn loop_of(listing: &[Instruction]) -> Result<&[Instruction], String> {
+fn loop_of(listing: &[Instruction], streams: usize) -> Result<&[Instruction], String> {
     let is_backward = |one: &Instruction| {
         one.flow_control() == FlowControl::ConditionalBranch && one.near_branch_target() < one.ip()
     };
@@ -40,22 +43,29 @@ fn loop_of(listing: &[Instruction]) -> Result<&[Instruction], String> {
     if !head.is_multiple_of(CACHE_LINE) {
         return Err(format!("the loop head {head:#x} is not at the start of a cache line"));
     }
-    let around: Vec<_> = listing[trip..begin]
+    check_trips(listing, [trip, begin, jump, again], streams)?;
+    Ok(&listing[begin..=jump])
+}
+
+/// That each trip begins where it should, and that trips are counted.
+fn check_trips(
+    listing: &[Instruction],
+    [trip, begin, jump, again]: [usize; 4],
+    streams: usize,
+) -> Result<(), String> {
+    let begins = ["mov rax,r11", "mov r10,r8", "lea rbx,[r10+rdi]", "lea rbp,[rbx+rdi]"];
+    let (before, after) = (&listing[trip..begin], &listing[jump + 1..again]);
+    let around: Vec<_> = before
         .iter()
         .filter(|one| one.mnemonic() != Mnemonic::Nop)
-        .chain(&listing[jump + 1..=again])
+        .chain(after)
         .map(text)
         .collect();
-    let jumps_back = format!("jne short {:016X}h", listing[trip].ip());
-    let jumps_back_far = format!("jne near {:016X}h", listing[trip].ip());
-    match around.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["mov rax,r11", "mov r10,r8", "dec r9", last]
-            if last == jumps_back || last == jumps_back_far =>
-        {
-            Ok(&listing[begin..=jump])
-        }
-        _ => Err(format!("trips that are made by {}", around.join("; "))),
-    }
+    let wanted: Vec<_> = begins.into_iter().take(streams).chain(["dec r9"]).collect();
+    let is_counted = listing[again].mnemonic() == Mnemonic::Jne;
+    ensure(around == wanted && is_counted, || {
+        format!("trips that are made by {}", around.join("; "))
+    })
 }
 
 /// Holds a listing against a claim; the error says what is wrong.
@@ -80,7 +90,7 @@ fn check(listing: &[Instruction], kernel: &MemoryKernel, variant: &Variant) -> R
     if let Some(one) = listing.iter().find(|one| registers(one).any(beyond)) {
         return Err(format!("{} leaves a register dirty", text(one)));
     }
-    let body = loop_of(listing)?;
+    let body = loop_of(listing, variant.shape.streams)?;
     let [work @ .., _, _] = body else {
         return Err("a loop of less than two instructions".to_owned());
     };
@@ -96,8 +106,11 @@ fn check(listing: &[Instruction], kernel: &MemoryKernel, variant: &Variant) -> R
 fn check_pointers(body: &[Instruction], variant: &Variant) -> Result<(), String> {
     let block = variant.shape.block_bytes;
     let moves = |pointer: &str| format!("add {pointer},{block:X}h");
-    let mut wanted: Vec<_> =
-        ["rax", "r10"].iter().take(variant.shape.streams).map(|one| moves(one)).collect();
+    let mut wanted: Vec<_> = ["rax", "r10", "rbx", "rbp"]
+        .iter()
+        .take(variant.shape.streams)
+        .map(|one| moves(one))
+        .collect();
     wanted.push("cmp rax,r8".to_owned());
     let found: Vec<_> = body
         .iter()
@@ -115,7 +128,7 @@ fn check_work(
     variant: &Variant,
     width: u32,
 ) -> Result<(), String> {
-    let (mut read, mut written) = (Parts::new(), Parts::new());
+    let (mut read, mut written, mut asked) = (Parts::new(), Parts::new(), Parts::new());
     let mut arithmetic = 0;
     for one in work {
         let name = name(one);
@@ -127,10 +140,12 @@ fn check_work(
             ("movntpd", Some(0)) if variant.stores == Stores::NonTemporal => {}
             ("movupd", Some(1)) | ("movapd", None) => {}
             ("mulpd" | "addpd", None | Some(2)) => arithmetic += 1,
+            ("prefetchw", Some(0)) if variant.lines_ahead.is_some() => {}
             _ => return Err(format!("{} with {} stores", text(one), variant.stores.word())),
         }
         let parts = match memory {
             None => continue,
+            Some(_) if plain == "prefetchw" => &mut asked,
             Some(0) => &mut written,
             Some(_) => &mut read,
         };
@@ -139,12 +154,26 @@ fn check_work(
         parts.entry((one.memory_base(), index)).or_default().push(part);
     }
     check_parts(read, kernel, variant, Access::Read)?;
+    if let Some(lines) = variant.lines_ahead {
+        check_asked(&asked, &written, lines * CACHE_LINE)?;
+    }
     check_parts(written, kernel, variant, Access::Write)?;
     let Variant { shape, .. } = variant;
     let vectors = shape.block_bytes * shape.streams * 8 / width as usize;
     ensure(arithmetic == vectors * kernel.flops as usize, || {
         format!("{arithmetic} instructions of arithmetic on {vectors} vectors")
     })
+}
+
+/// That each line which is written was asked for, so many bytes ahead.
+fn check_asked(asked: &Parts, written: &Parts, ahead: u64) -> Result<(), String> {
+    let begins_line = |&(begin, _): &&(u64, usize)| begin.is_multiple_of(CACHE_LINE);
+    for (place, parts) in written {
+        let wanted: Vec<_> = parts.iter().filter(begins_line).map(|one| one.0 + ahead).collect();
+        let found: Vec<_> = asked.get(place).into_iter().flatten().map(|one| one.0).collect();
+        ensure(found == wanted, || format!("{found:?} are asked for, claimed {wanted:?}"))?;
+    }
+    ensure(asked.len() == written.len(), || "another array is asked for".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -160,10 +189,12 @@ fn check_parts(
     variant: &Variant,
     access: Access,
 ) -> Result<(), String> {
-    let pointers = [Register::RAX, Register::R10].into_iter().take(variant.shape.streams);
+    let pointers = POINTERS.into_iter().take(variant.shape.streams);
     let sources = [Register::RSI, Register::RDX, Register::RCX].map(Some);
     let sources = sources.into_iter().take(kernel.sources() as usize);
     let arrays: Vec<_> = match access {
+        // Where nothing is written, the pointers walk through what is read.
+        Access::Read if kernel.writes == 0 => vec![None],
         Access::Read => sources.chain(kernel.in_place.then_some(None)).collect(),
         Access::Write => (0..kernel.writes).map(|_| None).collect(),
     };
@@ -192,23 +223,26 @@ fn check_parts(
     Ok(())
 }
 
-/// That non-temporal stores, and no others, are waited for, and that upper halves are clean.
+/// That non-temporal stores, and no others, are waited for, that the caller's registers are as they
+/// were, and that upper halves are clean.
 fn check_end(listing: &[Instruction], variant: &Variant, width: u32) -> Result<(), String> {
-    let fences = listing.iter().filter(|one| one.mnemonic() == Mnemonic::Sfence).count();
-    let last = listing.iter().rev().skip(1).take(2).map(name).collect::<Vec<_>>();
-    let (fence, cleaning) = match width {
-        128 => (last.first(), None),
-        _ => (last.get(1), last.first()),
+    let is_nt = variant.stores == Stores::NonTemporal;
+    let kept = [("push rbx", "pop rbx"), ("push rbp", "pop rbp")];
+    let kept = if variant.shape.streams > 2 { &kept[..] } else { &[] };
+    let mut wanted: Vec<_> = kept.iter().rev().map(|both| both.1).collect();
+    wanted.extend(is_nt.then_some("sfence"));
+    wanted.extend((width > 128).then_some("vzeroupper"));
+    wanted.push("ret");
+    let is_of_end = |one: &String| {
+        ["pop", "sfence", "vzeroupper", "ret"].iter().any(|start| one.starts_with(start))
     };
-    if width > 128 && cleaning.is_none_or(|one| one != "vzeroupper") {
-        return Err("no vzeroupper before the return".to_owned());
-    }
-    let is_fenced = fences == 1 && fence.is_some_and(|one| one == "sfence");
-    match (variant.stores == Stores::NonTemporal, fences) {
-        (true, _) if is_fenced => Ok(()),
-        (false, 0) => Ok(()),
-        _ => Err(format!("{fences} fences after {} stores", variant.stores.word())),
-    }
+    let found: Vec<_> = listing.iter().map(text).filter(is_of_end).collect();
+    ensure(found == wanted, || {
+        format!("an end by {}, claimed {}", found.join("; "), wanted.join("; "))
+    })?;
+    let pushed: Vec<_> = listing.iter().map(text).filter(|one| one.starts_with("push")).collect();
+    let wanted: Vec<_> = kept.iter().map(|both| both.0).collect();
+    ensure(pushed == wanted, || format!("{} at the start", pushed.join("; ")))
 }
 
 /// That the one instruction does all, as long as there are trips.
@@ -272,7 +306,13 @@ fn a_wrong_declaration_does_not_pass() {
     let block = wrong("avx", |_, variant| variant.shape.block_bytes = 128);
     assert_eq!(block, "add rax,100h; cmp rax,r8; add rax,80h; cmp rax,r8 is claimed");
     let streams = wrong("avx-2s", |_, variant| variant.shape.streams = 1);
-    assert!(streams.starts_with("add rax,100h; add r10,100h; cmp rax,r8"), "{streams}");
+    assert_eq!(streams, "trips that are made by mov rax,r11; mov r10,r8; dec r9");
+    let ahead = wrong("avx-2s-pw", |_, variant| variant.lines_ahead = None);
+    assert!(ahead.starts_with("prefetchw"), "{ahead}");
+    let ahead = wrong("avx-2s-pw", |_, variant| variant.lines_ahead = Some(31));
+    assert!(ahead.starts_with("[2048, 2112, 2176, 2240] are asked for"), "{ahead}");
+    let ahead = wrong("avx-2s", |_, variant| variant.lines_ahead = Some(32));
+    assert!(ahead.starts_with("[] are asked for"), "{ahead}");
 }
 
 #[test]
@@ -290,8 +330,14 @@ fn wrong_code_does_not_pass() {
     let without = |mnemonic: Mnemonic| {
         wrong(&|listing| listing.retain(|one| one.ip() != good[first(mnemonic)].ip()))
     };
-    assert_eq!(without(Mnemonic::Sfence), "0 fences after non-temporal stores");
-    assert_eq!(without(Mnemonic::Vzeroupper), "no vzeroupper before the return");
+    assert_eq!(
+        without(Mnemonic::Sfence),
+        "an end by vzeroupper; ret, claimed sfence; vzeroupper; ret"
+    );
+    assert_eq!(
+        without(Mnemonic::Vzeroupper),
+        "an end by sfence; ret, claimed sfence; vzeroupper; ret"
+    );
     assert!(without(Mnemonic::Vmovntpd).starts_with("Write of [(32, 32)"));
     assert!(without(Mnemonic::Dec).starts_with("trips that are made by"));
     let load = first(Mnemonic::Vmulpd) - 1;

@@ -128,6 +128,8 @@ pub struct Variant {
     pub width_bits: Option<u32>,
     /// How it stores.
     pub stores: Stores,
+    /// How many lines ahead it asks for those that it will write, if it does.
+    pub lines_ahead: Option<u64>,
     /// The instruction sets without which it cannot run.
     pub needs: &'static [Isa],
     pub(crate) shape: Shape,

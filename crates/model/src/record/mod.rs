@@ -4,11 +4,13 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod original;
 mod power;
 mod read;
 mod samples;
 mod topology;
 
+pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
 pub use samples::Samples;
@@ -45,6 +47,9 @@ pub struct Record {
     pub instruments: Vec<Instrument>,
     /// The numbers.
     pub series: Vec<Series>,
+    /// What the original STREAM reported, where it was run beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<OriginalRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }

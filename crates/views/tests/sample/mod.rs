@@ -343,6 +343,7 @@ pub(crate) fn record() -> Record {
             series("avx256_fma", measured(packed)),
             series("avx512_fma", Outcome::Unavailable { unavailable: denied() }),
         ],
+        original: None,
         findings: vec![Finding {
             id: "ruler.sibling-busy".into(),
             severity: Severity::Warning,

@@ -1,10 +1,12 @@
 //! What moves between cores, caches and memory: how much a second, and how long one pointer takes.
 
+mod beside;
 mod cells;
 mod page;
 mod request;
 mod size;
 
+pub use beside::{Extent, extent, kept};
 pub use page::page;
 pub use request::{Options, Question};
 pub use size::Length;

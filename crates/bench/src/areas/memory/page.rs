@@ -5,6 +5,6 @@ use model::record::Record;
 
 /// What was asked of memory.
 pub fn page(record: &Record, verbosity: u8) -> Page {
-    let _ = (record, verbosity);
-    Page::default()
+    let _ = verbosity;
+    Page { blocks: super::beside::section(record) }
 }
