@@ -41,7 +41,9 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
     }
     let planning =
         Planning { machine, description: &description, placement: &placement, streams: &[] };
-    let wanted = options.length.map_or_else(|| size::rule(&planning, count), Length::elements);
+    let wanted = options
+        .length
+        .map_or_else(|| size::rule(&planning, &placement.cpus[..count]), Length::elements);
     let room = machine::memory::room(machine, model::Pages::Base)?;
     // Its arrays are gone when ours are made.
     let most = room.usable() / 8 / ARRAYS;

@@ -3,6 +3,7 @@
 mod beside;
 mod cells;
 mod page;
+mod questions;
 mod request;
 mod size;
 
