@@ -189,7 +189,7 @@ fn classes(cells: &[Cell<'_>]) -> Option<Block> {
 fn answers(cells: &[Cell<'_>]) -> String {
     let errors = cells.iter().filter_map(|cell| Some(cell.numbers("answer_error")?.max));
     errors.reduce(f64::max).map_or_else(
-        || "answers checked: none was right".to_owned(),
+        || "answers: nothing was computed".to_owned(),
         |error| format!("answers checked: largest error {error}"),
     )
 }
