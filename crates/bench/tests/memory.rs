@@ -472,7 +472,7 @@ fn without_memory(name: &str) -> Machine {
 fn a_description_without_memory_says_so_and_the_sheet_still_works() {
     let machine = without_memory("sim:2s-56c");
     for question in [Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa] {
-        let error = run(&machine, asked(question)).err().expect("it is refused");
+        let error = run(&machine, asked(question)).expect_err("it is refused");
         let Error::Unavailable(reason) = &error else { panic!("{error:?}") };
         assert!(reason.why.contains("`2s-56c` describes no memory"), "{reason:?}");
     }
@@ -627,7 +627,7 @@ fn too_little_memory_shrinks_arrays_and_says_what_limits_them() {
 #[test]
 fn where_not_even_the_smallest_arrays_fit_nothing_is_measured() {
     let machine = changed("sim:2s-56c", |model| model.caches.memory_bytes = 100 << 20);
-    let error = run(&machine, asked(Question::Bandwidth)).err().expect("nothing fits");
+    let error = run(&machine, asked(Question::Bandwidth)).expect_err("nothing fits");
     let Error::Unavailable(reason) = &error else { panic!("{error:?}") };
     assert!(reason.why.contains("there is room for"), "{reason:?}");
 }
@@ -650,7 +650,7 @@ fn reserved_pages_are_counted_as_a_whole() {
     }
     assert!(free_pages(16).is_ok());
     for too_few in [15, 0] {
-        let error = free_pages(too_few).err().expect("sixteen threads need a page each");
+        let error = free_pages(too_few).expect_err("sixteen threads need a page each");
         assert!(matches!(&error, Error::Unavailable(_)), "{error:?}");
     }
 }
@@ -699,10 +699,10 @@ fn more_threads_than_cpus_are_refused() {
     for question in [Question::Bandwidth, Question::Scaling, Question::Factors(2), Question::Loaded]
     {
         let asked = |threads| Options { threads: Some(threads), ..asked(question) };
-        let error = run(&machine, asked(3)).err().expect("it is refused");
+        let error = run(&machine, asked(3)).expect_err("it is refused");
         let Error::Placement(refusal) = error else { panic!("{error:?}") };
         assert_eq!(refusal, Refusal::TooMany { asked: 3, chosen: 2 });
-        let error = run(&machine, asked(0)).err().expect("it is refused");
+        let error = run(&machine, asked(0)).expect_err("it is refused");
         assert!(matches!(error, Error::Placement(Refusal::Nobody)), "{error:?}");
     }
 }
@@ -717,9 +717,8 @@ fn loads_need_somebody_beside_the_chase() {
     for (machine, cpus) in [("sim:1c", None), ("sim:vm-2c", Some("1"))] {
         let cpus = Choice::usual(cpus.map(|cpus| cpus.parse().unwrap()));
         let machine = Machine::named(machine).unwrap();
-        let error = run(&machine, Options { cpus, ..asked(Question::Loaded) })
-            .err()
-            .expect("it is refused");
+        let error =
+            run(&machine, Options { cpus, ..asked(Question::Loaded) }).expect_err("it is refused");
         let Error::Unavailable(reason) = error else { panic!("{error:?}") };
         assert!(reason.why.contains("one more that moves data"), "{reason:?}");
     }

@@ -9,7 +9,7 @@ use crate::streams;
 /// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
 pub fn list(machine: &Machine) -> Page {
     let mut blocks = vec![Block::Table(kernels())];
-    blocks.extend(TABLE.iter().map(|kernel| Block::Table(variants(machine, kernel))));
+    blocks.extend(TABLE.iter().copied().map(|kernel| Block::Table(variants(machine, kernel))));
     blocks.extend(
         TABLE
             .iter()
@@ -62,7 +62,7 @@ fn write_allocate(kernel: &MemoryKernel) -> String {
     )
 }
 
-fn variants(machine: &Machine, kernel: &&'static MemoryKernel) -> Table {
+fn variants(machine: &Machine, kernel: &'static MemoryKernel) -> Table {
     let mut reasons: Vec<String> = Vec::new();
     let mut row = |variant: &'static Variant| {
         let needs: Vec<&str> = variant.needs.iter().map(|isa| isa.name()).collect();
