@@ -493,7 +493,7 @@ fn a_description_without_memory_says_so_and_the_sheet_still_works() {
 fn the_sheet_has_bandwidth_sweep_and_loaded_latency() {
     for machine in ["sim:vm-2c", "sim:1c"] {
         let page = look(PageKind::Sheet);
-        let request = sheet::request(Seconds(30.0), None, None, vec!["test".to_owned()], page);
+        let request = sheet::request(Seconds(90.0), None, None, vec!["test".to_owned()], page);
         let described = Machine::named(machine).unwrap();
         let record = measure(&described, &request, &Stop::default(), &mut |_| {}).unwrap();
         let has = |quantity, question| {
