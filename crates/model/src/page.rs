@@ -207,8 +207,24 @@ pub struct Lines {
     pub x: String,
     /// The vertical axis: name with unit.
     pub y: String,
+    /// How the horizontal axis is divided.
+    pub x_scale: Scale,
+    /// How the vertical axis is divided.
+    pub y_scale: Scale,
     /// The lines: name and points.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By its logarithm; only positive numbers have a place on it.
+    Logarithmic,
+    /// By the logarithm of numbers of bytes: 4K, 64K, 1M.
+    Bytes,
 }
 
 /// Numbers with prefixes, for people.

@@ -1,7 +1,8 @@
 //! A page for a ticket: GitHub-flavoured Markdown, short enough for a comment.
 
 use model::page::{
-    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text, Tone,
+    Align, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale, Table, Text,
+    Tone,
 };
 
 use crate::{number, visible};
@@ -136,7 +137,11 @@ fn listed(plot: &Lines, places: &[f64]) -> String {
             point.map(|point| number::short(point.1)).unwrap_or_default()
         };
         let cells = plot.lines.iter().map(value);
-        std::iter::once(number::short(x)).chain(cells).map(Text::from).collect()
+        let place = match plot.x_scale {
+            Scale::Bytes => number::bytes(x),
+            Scale::Linear | Scale::Logarithmic => number::short(x),
+        };
+        std::iter::once(place).chain(cells).map(Text::from).collect()
     };
     let rows: Vec<Vec<Text>> = places.iter().map(row).collect();
     pipes(&format!("{} ({})", plot.caption, plot.y), &columns, &rows)
@@ -237,6 +242,8 @@ mod tests {
             caption: "growth".into(),
             x: "n".into(),
             y: "s".into(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
             lines: vec![("square".into(), points)],
         };
         let text = line_table(&plot);

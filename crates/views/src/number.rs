@@ -13,6 +13,18 @@ pub(crate) fn on_scale(value: f64, step: f64, size: f64) -> String {
     with_digits(value, (power(size) - power(step) + 1).max(1))
 }
 
+/// Numbers of bytes by powers of 1,024, as short as they can be: `4K`, `1.5M`.
+pub(crate) fn bytes(value: f64) -> String {
+    const STEPS: [(f64, &str); 4] = [
+        (1024.0 * 1024.0 * 1024.0 * 1024.0, "T"),
+        (1024.0 * 1024.0 * 1024.0, "G"),
+        (1024.0 * 1024.0, "M"),
+        (1024.0, "K"),
+    ];
+    let step = STEPS.into_iter().find(|(size, _)| value.abs() >= *size);
+    step.map_or_else(|| short(value), |(size, prefix)| short(value / size) + prefix)
+}
+
 fn power(value: f64) -> i32 {
     value.abs().log10().floor() as i32
 }
@@ -44,6 +56,13 @@ mod tests {
         assert_eq!(short(0.000_25), "0.00025");
         assert_eq!(short(2.5e9), "2.500e9");
         assert_eq!(short(f64::NAN), "NaN");
+    }
+
+    #[test]
+    fn bytes_are_short() {
+        assert_eq!(bytes(4096.0), "4K");
+        assert_eq!(bytes(1.5 * 1024.0 * 1024.0), "1.5M");
+        assert_eq!(bytes(64.0), "64");
     }
 
     #[test]

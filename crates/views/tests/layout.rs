@@ -1,8 +1,8 @@
 //! Laws of the text view, on arbitrary pages.
 
 use model::page::{
-    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text,
-    Tone,
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale, Table,
+    Text, Tone,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -50,12 +50,10 @@ fn number() -> impl Strategy<Value = f64> {
 
 fn lines() -> impl Strategy<Value = Lines> {
     let line = (words(), vec((number(), number()), 0..20));
-    (words(), words(), words(), vec(line, 0..5)).prop_map(|(caption, x, y, lines)| Lines {
-        caption,
-        x,
-        y,
-        lines,
-    })
+    let scale = || prop_oneof![Just(Scale::Linear), Just(Scale::Logarithmic), Just(Scale::Bytes)];
+    (words(), words(), words(), scale(), scale(), vec(line, 0..5)).prop_map(
+        |(caption, x, y, x_scale, y_scale, lines)| Lines { caption, x, y, x_scale, y_scale, lines },
+    )
 }
 
 fn bars() -> impl Strategy<Value = Bars> {

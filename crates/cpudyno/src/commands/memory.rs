@@ -10,12 +10,15 @@ use machine::Machine;
 use model::record::{ByteCount, PageKind, Presentation};
 
 use super::measure::{measure, measure_after, outline, refused};
-use super::{command, presentation, sink};
-use crate::args::{Format, Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+use super::{command, presentation, sink, text};
+use crate::args::{Format, Kernel, Look, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};
-use crate::output::Sink;
+use crate::output::{self, Sink};
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list(machine, &args.look);
+    }
     let mut look = args.look.clone();
     let sink = sink(&args.json, &mut look)?;
     let dry_run = args.dry_run;
@@ -29,6 +32,21 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
         return outline(machine, &request, look.format);
     }
     measure(machine, &request, look.format, sink)
+}
+
+/// The kernels with their variants.
+fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
+    let page = bench::areas::memory::list(machine);
+    let printed = match look.format {
+        Format::Text => text(&page, presentation(look, PageKind::Memory)),
+        Format::Markdown => views::markdown::render(&page),
+        Format::Json | Format::Csv => {
+            return Err(Failure::usage("the list of kernels is no record")
+                .hint("print it as text or markdown: --format markdown"));
+        }
+    };
+    output::data(&printed)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.

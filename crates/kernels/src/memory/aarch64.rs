@@ -2,8 +2,8 @@
 //!
 //! The frame is the one of x86-64, but each array has a pointer of its own, and an iteration takes
 //! eight registers of each. A register's scratch has its number and 20 more; register 31 holds the
-//! factor. Registers 8 to 15 are the caller's, and are left alone. That a store is non-temporal is a
-//! hint here, and needs no fence.
+//! factor. Registers 8 to 15 are the caller's, and are left alone. That a store is non-temporal is
+//! a hint here, and needs no fence.
 
 /// Where a register's part of an array lies: `\r` is the register's number.
 macro_rules! address {

@@ -7,8 +7,8 @@
 //! an iteration has three instructions beside its work. Sub-streams have a pointer each, and take
 //! turns group by group.
 //!
-//! Within the text for the assembler, `\s` is a sub-stream's pointer, `\g` the number of a group and
-//! `\r` the number of a register. Register 14 is scratch and 15 holds the factor. No vector
+//! Within the text for the assembler, `\s` is a sub-stream's pointer, `\g` the number of a group
+//! and `\r` the number of a register. Register 14 is scratch and 15 holds the factor. No vector
 //! register above 15 is used, which `vzeroupper` would leave dirty.
 
 /// Where a register's part of an array lies.
@@ -154,9 +154,9 @@ macro_rules! store {
     };
 }
 
-/// Asks for the line that will be written some iterations later, where register `\r` begins one. The
-/// line is fetched as one that will be changed, before the store has to wait for it. A line behind
-/// the end of the array may be asked for too; that faults nowhere.
+/// Asks for the line that will be written some iterations later, where register `\r` begins one.
+/// The line is fetched as one that will be changed, before the store has to wait for it. A line
+/// behind the end of the array may be asked for too; that faults nowhere.
 ///
 /// # Source
 ///
@@ -403,12 +403,13 @@ macro_rules! variant {
 
 /// All variants of a kernel.
 ///
-/// There are so many because no two machines agree. What was seen with one thread and 152 MiB arrays
-/// on Cascade Lake, beside the plainest variant of the same stores: with quiet neighbours ordinary
-/// stores are the faster ones, several sub-streams gain up to 12 %, asking for lines ahead gains 5 to
-/// 10 %, and registers of 512 bits alone lose up to 30 %, as half the loads make the core prefetch
-/// less. With neighbours that fill the memory bus, non-temporal stores are faster by half. On Zen 5
-/// registers of 512 bits with non-temporal stores were best, with few loads before the stores.
+/// There are so many because no two machines agree. What was seen with one thread and 152 MiB
+/// arrays on Cascade Lake, beside the plainest variant of the same stores: with quiet neighbours
+/// ordinary stores are the faster ones, several sub-streams gain up to 12 %, asking for lines ahead
+/// gains 5 to 10 %, and registers of 512 bits alone lose up to 30 %, as half the loads make the
+/// core prefetch less. With neighbours that fill the memory bus, non-temporal stores are faster by
+/// half. On Zen 5 registers of 512 bits with non-temporal stores were best, with few loads before
+/// the stores.
 ///
 /// Sums are collected in as many registers as there are, so that no addition waits for another one;
 /// the encoding of SSE needs one for loads from addresses that are not aligned.

@@ -7,6 +7,8 @@ use crate::facts::{self, HUGE_PAGES, MEMINFO};
 use crate::ports::{Machine, Reading};
 use crate::text::{value_of, whole_number};
 
+const NODE: &str = "/sys/devices/system/node";
+
 /// Memory that this process may still use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
@@ -63,7 +65,7 @@ pub fn room(machine: &Machine, pages: Pages) -> Reading<Room> {
 
 /// As [`room`], for memory that is bound to one node.
 pub fn room_on_node(machine: &Machine, pages: Pages, node: u32) -> Reading<Room> {
-    let folder = format!("/sys/devices/system/node/node{node}");
+    let folder = format!("{NODE}/node{node}");
     if let Some(page_bytes) = pages.reserved_bytes() {
         let path = format!("{folder}/hugepages/{}/free_hugepages", folder_of(page_bytes));
         let free = whole_number(&path, &machine.tree.read(&path)?)?;
@@ -100,12 +102,33 @@ fn kibibytes(path: &str, text: &str, key: &str) -> Reading<u64> {
 
 /// What the kernel could hand out without swapping; where it is too old to estimate that, what
 /// nobody uses.
+///
+/// Guests were seen that count what their balloon holds as available (MemTotal 23.5 GiB), although
+/// their nodes do not have it (14.5 GiB): it is not, before the host gives it back.
 fn available(machine: &Machine) -> Reading<Room> {
     let meminfo = machine.tree.read(MEMINFO)?;
     let bytes = |key| kibibytes(MEMINFO, &meminfo, key);
+    let total = bytes("MemTotal").ok();
+    let elsewhere = total.zip(total_of_nodes(machine)).map(|(all, here)| all.saturating_sub(here));
+    let room = |bytes: u64, words| Room::new(bytes.saturating_sub(elsewhere.unwrap_or(0)), words);
     bytes("MemAvailable")
-        .map(|bytes| Room::new(bytes, "available memory of the machine"))
-        .or_else(|_| Ok(Room::new(bytes("MemFree")?, "free memory of the machine")))
+        .map(|bytes| room(bytes, "available memory of the machine"))
+        .or_else(|_| Ok(room(bytes("MemFree")?, "free memory of the machine")))
+}
+
+/// The memory of all nodes; `None` where they do not all say it.
+fn total_of_nodes(machine: &Machine) -> Option<u64> {
+    let names = machine.tree.list(NODE).ok()?;
+    let is_node = |name: &&String| {
+        name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let mut nodes = names.iter().filter(is_node).peekable();
+    nodes.peek()?;
+    nodes.try_fold(0_u64, |sum, name| {
+        let meminfo = machine.tree.read(&format!("{NODE}/{name}/meminfo")).ok()?;
+        let total = meminfo.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
+        sum.checked_add(whole_number("", total).ok()?.checked_mul(1024)?)
+    })
 }
 
 /// What may still be promised, where the kernel promises no more than it has.

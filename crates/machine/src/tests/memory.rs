@@ -62,6 +62,18 @@ fn kernels_that_estimate_nothing_have_what_is_free() {
 }
 
 #[test]
+fn what_no_node_has_is_not_available() {
+    let node = |node: u32| format!("/sys/devices/system/node/node{node}/meminfo");
+    let (first, second) = (node(0), node(1));
+    let of = |here: &str, there: &str| base(&[(&first, here), (&second, there)]).0;
+    let half = "Node 0 MemTotal:  8388608 kB\nNode 0 MemFree: 5 kB";
+    assert_eq!(of(half, "Node 1 MemTotal:  8388608 kB"), 8 * GIB);
+    assert_eq!(of(half, "Node 1 MemTotal:  5242880 kB"), 5 * GIB, "a balloon holds 3 GiB");
+    assert_eq!(of(half, "Node 1 MemTotal: 99999999 kB"), 8 * GIB);
+    assert_eq!(of(half, ""), 8 * GIB, "one of them does not say it");
+}
+
+#[test]
 fn groups_of_version_2_leave_what_they_and_those_above_do_not_use() {
     let (own, above) = ("/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a");
     let file = |folder: &str, name: &str| format!("{folder}/{name}");
@@ -161,6 +173,7 @@ fn a_node_has_what_is_free_on_it() {
     let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
     let (all, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
     let machine = machine(&[
+        ("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 12582912 kB"),
         ("/sys/devices/system/node/node1/meminfo", meminfo),
         (huge, "3"),
         (&all, "9"),

@@ -4,7 +4,7 @@
 //! evenly, whatever their values, and puts its legend over the data; both are drawn here instead.
 
 use anstyle::{AnsiColor, Style};
-use model::page::{Lines, Tone};
+use model::page::{Lines, Scale, Tone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Color;
@@ -45,19 +45,16 @@ type Points = Vec<(f64, f64)>;
 
 /// The plot with its caption and the name of the vertical axis above, the rest below.
 pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
-    let plottable = |&(x, y): &(f64, f64)| x.abs() <= PLOTTABLE_MAX && y.abs() <= PLOTTABLE_MAX;
-    let data: Vec<Points> = plot
-        .lines
-        .iter()
-        .map(|(_, points)| points.iter().copied().filter(plottable).collect())
-        .collect();
+    let placed = |&(x, y): &(f64, f64)| Some((place(x, plot.x_scale)?, place(y, plot.y_scale)?));
+    let data: Vec<Points> =
+        plot.lines.iter().map(|(_, points)| points.iter().filter_map(placed).collect()).collect();
     let mut lines = toned(&plot.caption, Tone::Plain, limit);
     if data.iter().all(Vec::is_empty) {
         lines.extend(toned("no points to plot", Tone::Faint, limit));
         return lines;
     }
     lines.extend(toned(&plot.y, Tone::Faint, limit));
-    lines.extend(draw(&data, limit));
+    lines.extend(draw(&data, (plot.x_scale, plot.y_scale), limit));
     lines.extend(toned_right(&plot.x, limit));
     if data.len() > 1 {
         for (index, (name, _)) in plot.lines.iter().enumerate() {
@@ -66,6 +63,16 @@ pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Where a number stands on an axis of that scale, if anywhere.
+fn place(value: f64, scale: Scale) -> Option<f64> {
+    match scale {
+        Scale::Linear => (value.abs() <= PLOTTABLE_MAX).then_some(value),
+        Scale::Logarithmic | Scale::Bytes => {
+            (PLOTTABLE_MAX.recip()..=PLOTTABLE_MAX).contains(&value).then(|| value.log2())
+        }
+    }
 }
 
 fn toned_right(text: &str, limit: usize) -> Vec<Line> {
@@ -85,17 +92,18 @@ fn line_style(index: usize) -> Style {
     COLOURS[index % COLOURS.len()].on_default()
 }
 
-/// The range of an axis and the distance between its labels.
+/// The range of an axis and the distance between its labels, as places.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Axis {
     low: f64,
     high: f64,
     step: f64,
+    scale: Scale,
 }
 
 impl Axis {
-    /// An axis over `values` with about that many labels, a round distance apart.
-    fn over(values: impl Iterator<Item = f64> + Clone, labels: usize) -> Axis {
+    /// An axis over these places with about that many labels, a round distance apart.
+    fn over(values: impl Iterator<Item = f64> + Clone, labels: usize, scale: Scale) -> Axis {
         let whole = values.clone().all(|value| value.fract() == 0.0);
         let ends = |(low, high): (f64, f64), value| (low.min(value), high.max(value));
         let (mut low, mut high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), ends);
@@ -106,11 +114,16 @@ impl Axis {
             (low, high) = (low - room, high + room);
         }
         let least = (high - low) / labels as f64;
+        if scale != Scale::Linear {
+            // Labels are powers of two, so many times apart.
+            let step = least.max(1.0).log2().ceil().exp2();
+            return Axis { low, high, step, scale };
+        }
         let power = 10f64.powf(least.log10().floor());
         let round = [1.0, 2.0, 5.0].into_iter().find(|round| round * power >= least * 0.999);
         let step = round.unwrap_or(10.0) * power;
         // There is nothing between whole numbers, such as counts of cores.
-        Axis { low, high, step: if whole { step.max(1.0) } else { step } }
+        Axis { low, high, step: if whole { step.max(1.0) } else { step }, scale }
     }
 
     /// The same axis from label to label.
@@ -132,17 +145,22 @@ impl Axis {
         let first = (self.low / self.step - slack).ceil() as i64;
         let last = (self.high / self.step + slack).floor() as i64;
         let label = |index: i64| {
-            let value = index as f64 * self.step;
-            (value, number::on_scale(value, self.step, size))
+            let place = index as f64 * self.step;
+            let text = match self.scale {
+                Scale::Linear => number::on_scale(place, self.step, size),
+                Scale::Logarithmic => number::short(place.exp2()),
+                Scale::Bytes => number::bytes(place.exp2()),
+            };
+            (place, text)
         };
         (first..=last).map(label).collect()
     }
 }
 
-fn draw(data: &[Points], limit: usize) -> Vec<Line> {
+fn draw(data: &[Points], (x, y): (Scale, Scale), limit: usize) -> Vec<Line> {
     let points = || data.iter().flatten();
-    let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2));
-    let y = Axis::over(points().map(|point| point.1), Y_LABELS).rounded();
+    let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
+    let y = Axis::over(points().map(|point| point.1), Y_LABELS, y).rounded();
     let y_labels: Vec<String> = y.labels().into_iter().map(|(_, label)| label).collect();
     let gutter = y_labels.iter().map(|label| width(label)).max().unwrap_or(0);
     // The widget gives labels no more than a third.
@@ -230,7 +248,22 @@ mod tests {
     use super::*;
 
     fn axis(values: &[f64], labels: usize) -> Axis {
-        Axis::over(values.iter().copied(), labels)
+        Axis::over(values.iter().copied(), labels, Scale::Linear)
+    }
+
+    fn labels(values: &[f64], labels: usize, scale: Scale) -> Vec<String> {
+        let places = values.iter().filter_map(|value| place(*value, scale)).collect::<Vec<_>>();
+        let axis = Axis::over(places.into_iter(), labels, scale);
+        axis.labels().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn logarithms_are_labelled_with_powers_of_two() {
+        let caches = [4096.0, 448e6];
+        assert_eq!(labels(&caches, 5, Scale::Bytes), ["4K", "64K", "1M", "16M", "256M"]);
+        assert_eq!(labels(&[1.4, 110.0], 8, Scale::Logarithmic), ["2", "4", "8", "16", "32", "64"]);
+        assert_eq!(place(0.0, Scale::Bytes), None);
+        assert_eq!(place(-1.0, Scale::Logarithmic), None);
     }
 
     #[test]
@@ -242,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_constant_gets_room() {
-        assert_eq!(axis(&[0.0, 0.0], 4), Axis { low: -1.0, high: 1.0, step: 1.0 });
+        let zero = axis(&[0.0, 0.0], 4);
+        assert_eq!(zero, Axis { low: -1.0, high: 1.0, step: 1.0, scale: Scale::Linear });
         let five = axis(&[5.0], 4);
         assert!(five.low < 5.0 && five.high > 5.0 && five.step > 0.0);
     }

@@ -1,8 +1,8 @@
 //! A page with every block, and a record with every form of samples.
 
 use model::page::{
-    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Table, Text,
-    Tone,
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale, Table,
+    Text, Tone,
 };
 use model::record::{
     CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
@@ -274,6 +274,8 @@ fn few_lines() -> Lines {
         caption: "Core clock over active cores".into(),
         x: "active cores".into(),
         y: "clock in GHz".into(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
         lines: vec![
             line("scalar", [3.702, 3.702, 3.501, 3.401]),
             line("avx256_fma", [3.498, 3.45, 3.2, 3.102]),
@@ -289,6 +291,8 @@ fn long_line() -> Lines {
         caption: "Latency over working set".into(),
         x: "MiB".into(),
         y: "ns".into(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
         lines: vec![("chase".into(), points.collect())],
     }
 }

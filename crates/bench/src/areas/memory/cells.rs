@@ -190,7 +190,7 @@ fn order(kernel: &MemoryKernel) -> usize {
 }
 
 /// What a variant adds to the parameters of its series.
-fn of_transfer(transfer: &Transfer) -> BTreeMap<String, String> {
+pub(super) fn of_transfer(transfer: &Transfer) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         ("variant".to_owned(), transfer.variant.id.to_owned()),
         ("stores".to_owned(), transfer.stores().word().to_owned()),

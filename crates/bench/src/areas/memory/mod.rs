@@ -2,12 +2,21 @@
 
 mod beside;
 mod cells;
+mod counting;
+mod extent;
+mod findings;
+mod knees;
+mod list;
 mod page;
 mod questions;
+mod read;
 mod request;
+mod section;
+mod shown;
 mod size;
 
 pub use beside::{Extent, extent, kept};
+pub use list::list;
 pub use page::page;
 pub use request::{Options, Question};
 pub use size::Length;
@@ -128,15 +137,15 @@ impl Area for Memory {
         request::in_brief(plan)
     }
 
-    fn findings(&self, _record: &Record) -> Vec<Finding> {
-        Vec::new()
+    fn findings(&self, record: &Record) -> Vec<Finding> {
+        findings::of(record)
     }
 
-    fn sentences(&self, _record: &Record) -> Vec<Text> {
-        Vec::new()
+    fn sentences(&self, record: &Record) -> Vec<Text> {
+        section::sentences(record)
     }
 
-    fn section(&self, _record: &Record) -> Vec<Block> {
-        Vec::new()
+    fn section(&self, record: &Record) -> Vec<Block> {
+        section::section(record)
     }
 }

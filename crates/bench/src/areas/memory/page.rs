@@ -1,10 +1,129 @@
 //! The page of `cpudyno memory`, a pure function of the record (invariant I2).
 
-use model::page::Page;
+use machine::pages::parts::{fact, value_text};
+use model::Known;
+use model::Unit;
+use model::page::{Align, Block, Page, Table, Text, si};
 use model::record::Record;
 
-/// What was asked of memory.
+use super::counting::Counting;
+use super::read::{cells, in_order};
+use super::shown;
+use crate::sheet::parts;
+
+/// What was asked of memory. A verbosity of 1 and more adds points of plots, trials, every fact,
+/// condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
-    let _ = verbosity;
-    Page { blocks: super::beside::section(record) }
+    let mut blocks = vec![title(record), header(record), Block::Paragraph(parts::trust(record))];
+    blocks.extend(shown::bandwidth::blocks(record));
+    blocks.extend(super::beside::section(record));
+    blocks.extend(shown::scaling::blocks(record));
+    blocks.extend(shown::factors::blocks(record));
+    blocks.extend(shown::sweep::blocks(record));
+    blocks.extend(shown::latency::blocks(record, verbosity));
+    blocks.extend(shown::loaded::blocks(record, verbosity));
+    blocks.extend(shown::numa::blocks(record));
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(parts::findings(record));
+    blocks.extend(parts::missing(record));
+    if verbosity > 0 {
+        blocks.extend(trials(record));
+        blocks.extend(parts::how(record));
+        blocks.extend(parts::details(record));
+    }
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
+    Page { blocks }
+}
+
+fn title(record: &Record) -> Block {
+    let text = match &record.run.simulated {
+        Some(name) => format!("SIMULATED memory: machine sim:{name}, nothing was measured"),
+        None => "Bandwidth and latency of caches and memory".to_owned(),
+    };
+    Block::Title { text, subtitle: parts::subtitle(record) }
+}
+
+/// What a reader of such numbers asks first.
+fn header(record: &Record) -> Block {
+    let known = |id: &str| {
+        let fact = fact(record, id)?;
+        match &fact.value {
+            Known::Yes(_) => Some(value_text(&fact.value).text),
+            Known::No { .. } => None,
+        }
+    };
+    let plan = &record.run.plan;
+    let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let lines = [
+        ("CPU", known("cpu.brand")),
+        ("Caches", known("cpu.caches")),
+        ("Memory", known("memory.total")),
+        ("Pages", backing(record)),
+        ("Measured", Some(format!("{word} {}: {}", plan.cpus, plan.placement))),
+        ("Bytes", counted(record)),
+        ("Other busy CPUs", known("busy.cpus")),
+    ];
+    let lines = lines.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    Block::Box(lines.map(|(label, text)| (label.to_owned(), Text::from(text))).collect())
+}
+
+/// How bytes are counted; nothing where no bandwidth was measured.
+fn counted(record: &Record) -> Option<String> {
+    let moves =
+        record.series.iter().any(|s| s.unit == Unit::BytePerSecond && s.area == super::AREA);
+    let text = if Counting::of(record).write_allocate() {
+        "counted with write-allocate: lines that ordinary stores bring into the cache first count, too"
+    } else {
+        "counted as asked by the program, as STREAM counts"
+    };
+    moves.then(|| text.to_owned())
+}
+
+/// What memory was really made of, each kind once.
+fn backing(record: &Record) -> Option<String> {
+    let memory = &record.run.plan.memory;
+    let words = |memory: &model::record::PlacedMemory| match &memory.backing {
+        Known::Yes(backing) => backing.clone(),
+        Known::No { unavailable } => format!("unknown: {}", unavailable.why),
+    };
+    let of = |memory: &model::record::PlacedMemory| {
+        format!("{}, asked for {}", words(memory), memory.pages)
+    };
+    let known = in_order(memory.iter().map(of));
+    (!known.is_empty()).then(|| known.join("; "))
+}
+
+/// What was tried before the first sweep to choose variants.
+fn trials(record: &Record) -> Option<Block> {
+    let mut tried = cells(record, "trial");
+    tried.sort_by_key(|cell| cell.active.len());
+    let row = |cell: &super::read::Cell<'_>| {
+        let most = cell.numbers("bandwidth")?.max;
+        Some(vec![
+            Text::from(cell.active.len().to_string()),
+            Text::from(cell.workload),
+            Text::from(cell.text("choice").unwrap_or("-")),
+            Text::from(cell.text("variant").unwrap_or("-")),
+            Text::from(cell.text("stores").unwrap_or("-")),
+            si::format(most, Unit::BytePerSecond).into(),
+        ])
+    };
+    let rows: Vec<Vec<Text>> = tried.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "trials that chose the variants: best of each, as asked".to_owned(),
+            columns: [
+                ("threads", Align::Right),
+                ("kernel", Align::Left),
+                ("choice", Align::Left),
+                ("variant", Align::Left),
+                ("stores", Align::Left),
+                ("best", Align::Right),
+            ]
+            .map(|(name, align)| (name.to_owned(), align))
+            .to_vec(),
+            rows,
+            notes: Vec::new(),
+        })
+    })
 }

@@ -1,6 +1,6 @@
 //! The area's part of the sheet.
 
-use model::page::{Align, Bar, Bars, Block, Lines, Table, Text, Tone};
+use model::page::{Align, Bar, Bars, Block, Lines, Scale, Table, Text, Tone};
 use model::record::Record;
 
 use super::read::{Pooled, active_counts, pooled, summary, workloads};
@@ -104,6 +104,8 @@ fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
         caption: "median clock by active cores (higher is better)".to_owned(),
         x: "active cores".to_owned(),
         y: "MHz".to_owned(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
         lines: workloads.iter().filter(|w| SHOWN.contains(w)).filter_map(line).collect(),
     })
 }

@@ -41,7 +41,7 @@ impl Scope<'_> {
         for store in reserve(fit.share) {
             for Level { name, bytes } in self.levels(cpu, store.bytes) {
                 let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
-                let mut ways = vec![(Walk::Random, 1), (Walk::Windows { bytes: 4096 }, 1)];
+                let mut ways = vec![(Walk::Random, 1), (Walk::LOCAL, 1)];
                 if bytes == store.bytes && store.pages == self.pages {
                     ways.extend((2..=CHAINS_MAX).map(|chains| (Walk::Random, chains)));
                 }

@@ -308,7 +308,7 @@ impl<P: Probe> Hauler<'_, P> {
             });
         }
         let around = self.around(before);
-        let answer = passage.check();
+        let answer = Some(passage.check());
         kept.moved = begun + passage.trips;
         let rulers = Vec::new();
         Ok(RawParty { cpu: self.party.cpu, stretches, rulers, answer, around })
@@ -416,7 +416,7 @@ impl<P: Probe> Hauler<'_, P> {
             stretches.push(stretch);
         }
         let around = self.around(before);
-        Ok(RawParty { cpu: self.party.cpu, stretches, rulers, answer: Ok(0.0), around })
+        Ok(RawParty { cpu: self.party.cpu, stretches, rulers, answer: None, around })
     }
 
     /// Follows so many pointers in all, and answers the ticks of one step of all chains.

@@ -1,0 +1,69 @@
+//! What data of a size passes through, by what the machine says of its caches: no number of a cache is
+//! ever called memory.
+
+use model::record::{Cache, CacheKind, Record, Topology};
+use model::{CpuId, CpuSet};
+
+use super::read::Cell;
+use super::size;
+
+/// What the data of a cell passes through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Each core's part fits into this level of the caches.
+    Within(u8),
+    /// Larger than that, and less than the rule.
+    Partly,
+    /// As large as the rule asks.
+    Memory,
+}
+
+impl Extent {
+    /// The words for it.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Extent::Within(level) => format!("within L{level}"),
+            Extent::Partly => "cache and memory".to_owned(),
+            Extent::Memory => "memory".to_owned(),
+        }
+    }
+}
+
+/// The data caches that these CPUs use, nearest first.
+pub(super) fn data_caches<'a>(
+    topology: &'a Topology,
+    cpus: &'a CpuSet,
+) -> impl Iterator<Item = &'a Cache> {
+    let used = |cache: &&Cache| {
+        let mut instances = cache.instances.iter();
+        cache.kind != CacheKind::Instruction
+            && instances.any(|instance| !instance.intersection(cpus).is_empty())
+    };
+    topology.caches.iter().filter(used)
+}
+
+/// The nearest cache in which so many bytes in equal parts for these CPUs fit.
+pub(super) fn holding(topology: &Topology, cpus: &CpuSet, bytes: u64) -> Option<u8> {
+    let each = bytes.div_ceil(cpus.len().max(1) as u64);
+    let holds = |cache: &&Cache| {
+        let users = cache.instances.iter().map(|instance| instance.intersection(cpus).len() as u64);
+        let users = users.max().unwrap_or(0);
+        cache.bytes.is_some_and(|size| each * users <= size)
+    };
+    let held = data_caches(topology, cpus).find(holds);
+    held.map(|cache| cache.level)
+}
+
+/// What each of these arrays passes through, where all of them together have a footprint.
+pub(super) fn of_arrays(record: &Record, cell: &Cell<'_>) -> Option<Extent> {
+    let topology = &record.machine.topology;
+    let (elements, footprint) = (cell.number("elements")?, cell.number("footprint")?);
+    let cpus: Vec<CpuId> = cell.active.as_slice().to_vec();
+    let caches = size::caches(topology, &cpus);
+    // Threads have whole elements each.
+    let slack = 8 * cpus.len() as u64;
+    if elements * 8 + slack >= size::TIMES_CACHES * caches {
+        return Some(Extent::Memory);
+    }
+    Some(holding(topology, cell.active, footprint).map_or(Extent::Partly, Extent::Within))
+}

@@ -1,0 +1,236 @@
+//! Remarks on what was measured of memory.
+
+use model::page::si;
+use model::record::{PlacedMemory, Record};
+use model::stats::quantile_sorted;
+use model::{Finding, Severity, Unit};
+
+use super::counting::Counting;
+use super::extent::{self, Extent};
+use super::read::{Cell, cells, in_order};
+use super::shown::sweep::{Sweep, Verdict, not_seen, sweep, verdict};
+use super::shown::{self, plural};
+use super::size;
+
+/// All of them.
+pub(super) fn of(record: &Record) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(too_small(record));
+    findings.extend(limited(record));
+    findings.extend(other_pages(record));
+    findings.extend(two_modes(record));
+    if let Some(sweep) = sweep(record) {
+        findings.extend(other_sizes(&sweep));
+    }
+    findings
+}
+
+/// The questions whose arrays should be as large as the rule asks.
+const BY_RULE: &[&str] = &["bandwidth", "scaling"];
+
+/// Arrays were asked to be so small that caches hold a part of them.
+fn too_small(record: &Record) -> Option<Finding> {
+    let cells: Vec<Cell<'_>> = BY_RULE.iter().flat_map(|word| cells(record, word)).collect();
+    let small = cells.iter().filter(|cell| {
+        cell.text("limited_by").is_none()
+            && extent::of_arrays(record, cell).is_some_and(|extent| extent != Extent::Memory)
+    });
+    // The number of threads with the largest caches.
+    let cell = small.max_by_key(|cell| cell.active.len())?;
+    let caches = size::caches(&record.machine.topology, cell.active.as_slice());
+    let elements = (size::TIMES_CACHES * caches).div_ceil(8);
+    Some(Finding {
+        id: "memory.arrays-too-small".to_owned(),
+        severity: Severity::Warning,
+        about: "arrays".to_owned(),
+        text: format!(
+            "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
+             the numbers are none of memory",
+            shown::size(cell.number("elements")? * 8),
+            size::TIMES_CACHES,
+            plural(cell.active.len(), "thread"),
+            shown::size(caches)
+        ),
+        remedy: Some(format!(
+            "make them larger, or leave the length to cpudyno: --length {elements}"
+        )),
+    })
+}
+
+/// There was no room for arrays as large as the rule asks.
+fn limited(record: &Record) -> Option<Finding> {
+    let questions = ["bandwidth", "scaling", "sweep", "latency", "loaded"];
+    let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
+    let limited = cells.iter().filter(|cell| cell.text("limited_by").is_some());
+    let cell = limited.max_by_key(|cell| cell.number("footprint"))?;
+    Some(Finding {
+        id: "memory.limited".to_owned(),
+        severity: Severity::Warning,
+        about: "size".to_owned(),
+        text: format!(
+            "there is no room for {} times the caches, so that {} at most was used: limited by {}",
+            size::TIMES_CACHES,
+            shown::size(cell.number("footprint")?),
+            cell.text("limited_by")?
+        ),
+        remedy: Some("give it more memory, or use fewer CPUs: --threads N".to_owned()),
+    })
+}
+
+/// Memory came in other pages than it was asked to.
+fn other_pages(record: &Record) -> Option<Finding> {
+    /// Ends of arrays never fill a huge page.
+    const SHARE_MIN: f64 = 0.9;
+    let few = |memory: &&PlacedMemory| memory.as_asked.is_some_and(|share| share < SHARE_MIN);
+    let memory: Vec<&PlacedMemory> = record.run.plan.memory.iter().filter(few).collect();
+    let first = memory.first()?;
+    let got = in_order(memory.iter().filter_map(|memory| memory.backing.value()));
+    let asked = in_order(memory.iter().map(|memory| memory.pages.as_str()));
+    let remedy = match first.pages.as_str() {
+        "thp" => {
+            "let the kernel make huge pages where they are asked for: \
+             `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`; memory may also be \
+             too scattered: `echo 1 | sudo tee /proc/sys/vm/compact_memory`"
+        }
+        "4k" => "ask for the pages that it comes in: --pages thp",
+        _ => "set more of these pages aside; `cpudyno doctor` says how",
+    };
+    Some(Finding {
+        id: "memory.other-pages".to_owned(),
+        severity: Severity::Warning,
+        about: "pages".to_owned(),
+        text: format!(
+            "memory was asked to come in {} and came in {}: latencies contain more address translation, \
+             and bandwidths may",
+            asked.join(", "),
+            got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
+        ),
+        remedy: Some(remedy.to_owned()),
+    })
+}
+
+/// Two groups of samples, each with its share of them and its median.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Modes([(f64, f64); 2]);
+
+/// The two groups that samples fall into, if they do.
+fn modes(samples: &[f64]) -> Option<Modes> {
+    /// A group of fewer is a disturbance.
+    const SHARE_MIN: f64 = 0.2;
+    /// Medians of the groups are farther apart than this ...
+    const APART_MIN: f64 = 1.4;
+    /// ... and there is nothing between them.
+    const GAP_MIN: f64 = 1.2;
+    /// Fewer samples fall into groups by chance.
+    const SAMPLES_MIN: usize = 8;
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let count = sorted.len();
+    let least = ((count as f64 * SHARE_MIN).ceil() as usize).max(1);
+    if count < SAMPLES_MIN || sorted[0] <= 0.0 {
+        return None;
+    }
+    let gap = |at: usize| sorted[at] / sorted[at - 1];
+    let at = (least..=count - least).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+    let of = |group: &[f64]| (group.len() as f64 / count as f64, quantile_sorted(group, 0.5));
+    let modes = [of(&sorted[..at]), of(&sorted[at..])];
+    let apart = modes[1].1 / modes[0].1;
+    (gap(at) >= GAP_MIN && apart >= APART_MIN).then_some(Modes(modes))
+}
+
+/// Within one placement class, samples of a bandwidth fall into two groups.
+fn two_modes(record: &Record) -> Option<Finding> {
+    let counting = Counting::of(record);
+    let questions = ["bandwidth", "scaling", "sweep", "factors", "numa"];
+    let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
+    let found: Vec<String> = cells
+        .iter()
+        .filter_map(|cell| {
+            let Modes([low, high]) = modes(&cell.series("bandwidth")?.samples()?.all())?;
+            Some(format!(
+                "{} on {}: {} ({:.0} %) and {} {} ({:.0} %)",
+                cell.workload,
+                plural(cell.active.len(), "thread"),
+                counting.text(low.1),
+                low.0 * 100.0,
+                counting.text(high.1),
+                counting.unit(),
+                high.0 * 100.0
+            ))
+        })
+        .collect();
+    /// More are counted.
+    const SHOWN_MAX: usize = 3;
+    let more = found.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    (!found.is_empty()).then(|| Finding {
+        id: "memory.two-modes".to_owned(),
+        severity: Severity::Warning,
+        about: "bandwidth".to_owned(),
+        text: format!(
+            "samples fall into two groups with nothing between them, although the CPUs lay to each \
+             other as before: {}{more}. A median tells one of the two, and no average is right",
+            found[..found.len().min(SHOWN_MAX)].join("; ")
+        ),
+        remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
+    })
+}
+
+/// Caches that end elsewhere than the machine claims.
+fn other_sizes(sweep: &Sweep<'_>) -> Vec<Finding> {
+    let note = |level: u8, text: String| Finding {
+        id: "memory.cache-size".to_owned(),
+        severity: Severity::Note,
+        about: format!("L{level} cache"),
+        text,
+        remedy: None,
+    };
+    let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
+    let of_level = |level: &super::knees::Level| {
+        let (Verdict::Behaves(_), Some(knee)) = (verdict(level), level.knee) else { return None };
+        let super::knees::Whose::Cache(claim) = level.whose else { return None };
+        let [low, high] = knee.interval;
+        let text = format!(
+            "it claims {} and behaves like {} ({} to {}): it is shared with others, in a guest also \
+             with its neighbours, and moves with what they do",
+            bytes(claim.bytes as f64),
+            bytes(knee.bytes),
+            bytes(low),
+            bytes(high)
+        );
+        Some(note(claim.level, text))
+    };
+    let mut findings: Vec<Finding> = sweep.levels.iter().filter_map(of_level).collect();
+    findings.extend(not_seen(sweep).into_iter().map(|claim| {
+        let text = format!(
+            "it claims {} and shows no plateau of its own in the latencies",
+            bytes(claim.bytes as f64)
+        );
+        note(claim.level, text)
+    }));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_groups_are_told_from_a_broad_one() {
+        let mut bimodal = vec![60.0, 61.0, 62.0, 59.0];
+        bimodal.extend([110.0, 112.0, 111.0, 113.0, 109.0, 112.0]);
+        let Modes([low, high]) = modes(&bimodal).unwrap();
+        assert_eq!((low.0, high.0), (0.4, 0.6));
+        assert_eq!((low.1, high.1), (60.5, 111.5));
+        // As broad, but with something everywhere between.
+        let broad: Vec<f64> = (0..20).map(|i| 60.0 + 3.0 * f64::from(i)).collect();
+        assert_eq!(modes(&broad), None);
+        // One disturbed sample of ten is no mode, nor is a small difference.
+        let disturbed = [60.0, 111.0, 112.0, 113.0, 110.0, 109.0, 111.0, 112.0, 113.0, 111.0];
+        assert_eq!(modes(&disturbed), None);
+        let near = [90.0, 91.0, 90.0, 92.0, 110.0, 111.0, 112.0, 110.0];
+        assert_eq!(modes(&near), None);
+        assert_eq!(modes(&[60.0, 120.0]), None);
+        assert_eq!(modes(&[]), None);
+    }
+}

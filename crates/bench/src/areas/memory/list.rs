@@ -1,0 +1,96 @@
+//! The memory kernels with their variants.
+
+use kernels::memory::{MemoryKernel, TABLE, Variant};
+use machine::Machine;
+use model::page::{Align, Block, Page, Table, Text, Tone};
+
+use crate::streams;
+
+/// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
+pub fn list(machine: &Machine) -> Page {
+    let mut blocks = vec![Block::Table(kernels())];
+    blocks.extend(TABLE.iter().map(|kernel| Block::Table(variants(machine, kernel))));
+    blocks.extend(
+        TABLE
+            .iter()
+            .map(|kernel| Block::Paragraph(format!("{}: {}", kernel.id, kernel.doc).into())),
+    );
+    Page { blocks }
+}
+
+fn kernels() -> Table {
+    let row = |kernel: &&MemoryKernel| {
+        vec![
+            Text::from(kernel.id),
+            kernel.formula.into(),
+            kernel.arrays.to_string().into(),
+            kernel.bytes_per_element().to_string().into(),
+            write_allocate(kernel).into(),
+            kernel.flops.to_string().into(),
+        ]
+    };
+    Table {
+        caption: "memory kernels, over arrays of 64-bit numbers".to_owned(),
+        columns: columns(&[
+            ("kernel", Align::Left),
+            ("formula", Align::Left),
+            ("arrays", Align::Right),
+            ("bytes asked for each element", Align::Right),
+            ("with write-allocate", Align::Right),
+            ("flops", Align::Right),
+        ]),
+        rows: TABLE.iter().map(row).collect(),
+        notes: vec![
+            "with write-allocate: so many times as many bytes must be moved with ordinary stores, which \
+             bring each line into the cache before they change it; once with non-temporal ones"
+                .to_owned(),
+        ],
+    }
+}
+
+/// What ordinary stores move for what is asked.
+fn write_allocate(kernel: &MemoryKernel) -> String {
+    let asked = kernel.bytes_per_element();
+    let moved = kernel.moved_bytes_per_element(kernels::memory::Stores::Ordinary);
+    moved.map_or_else(
+        || "-".to_owned(),
+        |moved| {
+            let factor = format!("{:.3}", moved as f64 / asked as f64);
+            let factor = factor.trim_end_matches('0').trim_end_matches('.');
+            format!("x {factor} ({moved})")
+        },
+    )
+}
+
+fn variants(machine: &Machine, kernel: &&'static MemoryKernel) -> Table {
+    let row = |variant: &'static Variant| {
+        let needs: Vec<&str> = variant.needs.iter().map(|isa| isa.name()).collect();
+        let runs = match streams::transfer(machine, kernel, variant) {
+            Ok(_) => Text::toned("yes", Tone::Good),
+            Err(reason) => Text::toned(format!("no: {}", reason.why), Tone::Faint),
+        };
+        vec![
+            Text::from(variant.id),
+            variant.stores.word().into(),
+            needs.join(" ").into(),
+            runs,
+            variant.doc.into(),
+        ]
+    };
+    Table {
+        caption: format!("variants of {}", kernel.id),
+        columns: columns(&[
+            ("variant", Align::Left),
+            ("stores", Align::Left),
+            ("needs", Align::Left),
+            ("runs here", Align::Left),
+            ("executes", Align::Left),
+        ]),
+        rows: kernel.variants.iter().map(row).collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn columns(columns: &[(&str, Align)]) -> Vec<(String, Align)> {
+    columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect()
+}

@@ -1,0 +1,124 @@
+//! Reading the area's series back out of a record.
+
+use std::collections::BTreeMap;
+
+use model::CpuSet;
+use model::record::{Record, Series};
+use model::stats::quantile;
+
+use super::AREA;
+use super::cells::QUESTION;
+
+/// One workload with its parameters on one set of CPUs: the series of all its quantities.
+pub(super) struct Cell<'a> {
+    pub(super) workload: &'a str,
+    pub(super) active: &'a CpuSet,
+    parameters: &'a BTreeMap<String, String>,
+    series: Vec<&'a Series>,
+}
+
+/// What a page says of a series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    pub(super) median: f64,
+    pub(super) p10: f64,
+    pub(super) p90: f64,
+    pub(super) max: f64,
+    /// The farther end of the median's interval between blocks, relative to it.
+    pub(super) uncertainty: Option<f64>,
+}
+
+impl<'a> Cell<'a> {
+    /// A parameter.
+    pub(super) fn text(&self, name: &str) -> Option<&'a str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// A parameter that is a whole number.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// The series of that quantity. Classes of placement are never pooled: of several, the one with
+    /// the most samples.
+    pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {
+        let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
+        self.of(quantity).max_by_key(|series| count(series))
+    }
+
+    fn of<'b>(&'b self, quantity: &'b str) -> impl Iterator<Item = &'a Series> + 'b {
+        self.series.iter().filter(move |series| series.quantity == quantity).copied()
+    }
+
+    /// The classes of placement in which that quantity was measured, the one that is shown first.
+    pub(super) fn classes(&self, quantity: &str) -> Vec<&'a str> {
+        let shown = self.series(quantity).and_then(|series| series.placement_class.as_deref());
+        let others = self.of(quantity).filter_map(|series| series.placement_class.as_deref());
+        let others = others.filter(|class| Some(*class) != shown);
+        shown.into_iter().chain(others).collect()
+    }
+
+    /// The numbers of that quantity.
+    pub(super) fn numbers(&self, quantity: &str) -> Option<Numbers> {
+        let series = self.series(quantity)?;
+        let (summary, samples) = (series.summary()?, series.samples()?.all());
+        Some(Numbers {
+            median: summary.median,
+            p10: quantile(&samples, 0.1)?,
+            p90: quantile(&samples, 0.9)?,
+            max: summary.max,
+            uncertainty: summary.relative_uncertainty(),
+        })
+    }
+
+    /// The median of that quantity, where it can be calculated with: times and rates are positive.
+    pub(super) fn median(&self, quantity: &str) -> Option<f64> {
+        let median = self.series(quantity)?.summary()?.median;
+        (median > 0.0).then_some(median)
+    }
+}
+
+/// The cells of a question, in the order of the record.
+pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
+    let asked = |series: &&Series| {
+        let of = series.parameters.get(QUESTION);
+        series.area == AREA && of.is_some_and(|of| of == question)
+    };
+    let mut cells: Vec<Cell<'_>> = Vec::new();
+    for series in record.series.iter().filter(asked) {
+        let same = |cell: &&mut Cell<'_>| {
+            cell.workload == series.workload
+                && *cell.active == series.active
+                && *cell.parameters == series.parameters
+        };
+        match cells.iter_mut().rfind(same) {
+            Some(cell) => cell.series.push(series),
+            None => cells.push(Cell {
+                workload: &series.workload,
+                active: &series.active,
+                parameters: &series.parameters,
+                series: vec![series],
+            }),
+        }
+    }
+    cells
+}
+
+/// Distinct values in the order of their first appearance.
+pub(super) fn in_order<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// How many, and which: `CPU 0`, `2 threads, CPUs 0-1`.
+pub(super) fn threads(active: &CpuSet) -> String {
+    match active.len() {
+        1 => format!("Single-threaded, CPU {active}"),
+        count => format!("{count} threads, CPUs {active}"),
+    }
+}

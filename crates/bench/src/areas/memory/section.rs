@@ -1,0 +1,142 @@
+//! The area's part of the sheet.
+
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::Record;
+
+use super::counting::{Counting, moved_per_asked};
+use super::extent::{self, Extent};
+use super::knees::{Level, Whose};
+use super::read::{Cell, cells, in_order};
+use super::shown::sweep::{Sweep, Verdict, latency_plot, level_table, name, sweep, verdict};
+use super::shown::{loaded, nanoseconds, plural, size};
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let counting = Counting::of(record);
+    let mut blocks = Vec::new();
+    let bandwidths = in_brief(record);
+    if let Some(heading) = bandwidth_heading(record, &bandwidths) {
+        blocks.push(Block::Heading(heading));
+        blocks.push(bandwidth_table(counting, &bandwidths));
+    }
+    if let Some(sweep) = sweep(record) {
+        blocks.push(Block::Heading("Latency by size".to_owned()));
+        blocks.extend(latency_plot(&sweep));
+        blocks.extend(level_table(counting, &sweep));
+    }
+    if let Some(loaded) = loaded::loaded(record) {
+        blocks.push(Block::Heading("Latency while others move data".to_owned()));
+        blocks.push(loaded::table(counting, &loaded));
+    }
+    blocks
+}
+
+/// The first choice of variants.
+fn in_brief(record: &Record) -> Vec<Cell<'_>> {
+    let mut cells = cells(record, "bandwidth");
+    let choice = cells.first().and_then(|cell| cell.text("choice"));
+    cells.retain(|cell| cell.text("choice") == choice);
+    cells
+}
+
+fn bandwidth_heading(record: &Record, cells: &[Cell<'_>]) -> Option<String> {
+    cells.first()?;
+    let extents = in_order(cells.iter().filter_map(|cell| extent::of_arrays(record, cell)));
+    let words: Vec<String> = extents.iter().map(Extent::words).collect();
+    Some(format!("Bandwidth: {}", words.join(", ")))
+}
+
+fn bandwidth_table(counting: Counting, cells: &[Cell<'_>]) -> Block {
+    let mut counts = in_order(cells.iter().map(|cell| cell.active.len()));
+    counts.sort_unstable();
+    let of = |kernel: &str, count: usize| {
+        cells.iter().find(|cell| cell.workload == kernel && cell.active.len() == count)
+    };
+    let value = |cell: Option<&Cell<'_>>| {
+        let Some(cell) = cell else { return Text::toned("not planned", Tone::Faint) };
+        let Some(asked) = cell.median("bandwidth") else {
+            return Text::toned("unavailable", Tone::Warning);
+        };
+        match moved_per_asked(cell) {
+            Some(moved) if moved > 1.0 => {
+                format!("{} ({})", counting.text(asked), counting.text(asked * moved)).into()
+            }
+            _ => counting.text(asked).into(),
+        }
+    };
+    let row = |kernel: &str| {
+        let widest = counts.last().and_then(|count| of(kernel, *count));
+        let formula = widest.and_then(|cell| cell.text("formula")).unwrap_or("");
+        let variant = widest.and_then(|cell| cell.text("variant")).unwrap_or("-");
+        let mut row = vec![Text::from(kernel), Text::from(formula)];
+        row.extend(counts.iter().map(|count| value(of(kernel, *count))));
+        row.push(variant.into());
+        row
+    };
+    let mut columns = vec![("kernel".to_owned(), Align::Left), ("formula".to_owned(), Align::Left)];
+    columns.extend(counts.iter().map(|count| (plural(*count, "core"), Align::Right)));
+    columns.push(("variant".to_owned(), Align::Left));
+    Block::Table(Table {
+        caption: format!(
+            "{} as the program asks for them, and with write-allocate where that is more (higher is \
+             better)",
+            counting.unit()
+        ),
+        columns,
+        rows: in_order(cells.iter().map(|cell| cell.workload)).into_iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let sweep = sweep(record);
+    let mut sentences = Vec::new();
+    sentences.extend(memory(record, sweep.as_ref()));
+    sentences.extend(sweep.as_ref().and_then(caches));
+    sentences
+}
+
+/// What memory gives, with all cores and one, and how long one access takes.
+fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
+    let counting = Counting::of(record);
+    let cells = in_brief(record);
+    let mut of_copy: Vec<(usize, f64)> = cells
+        .iter()
+        .filter(|cell| cell.workload == "copy")
+        .filter(|cell| extent::of_arrays(record, cell) == Some(Extent::Memory))
+        .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
+        .collect();
+    of_copy.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let with = |&(count, moved): &(usize, f64)| {
+        let unit = counting.unit();
+        format!("{} {unit} with {}", counting.text(moved), plural(count, "core"))
+    };
+    let moved: Vec<String> = of_copy.iter().map(with).collect();
+    let latency = sweep.and_then(|sweep| {
+        let level = sweep.levels.last().filter(|level| level.whose == Whose::Memory)?;
+        Some(format!("one access takes {} ns", nanoseconds(sweep.seconds(level))))
+    });
+    let moved = (!moved.is_empty()).then(|| format!("{} (copy, as asked)", moved.join(", ")));
+    let parts: Vec<String> = moved.into_iter().chain(latency).collect();
+    (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")).into())
+}
+
+/// The caches, and where they are not what they claim.
+fn caches(sweep: &Sweep<'_>) -> Option<Text> {
+    let of_level = |level: &Level| {
+        let Whose::Cache(claim) = level.whose else { return None };
+        let name = name(level.whose);
+        let takes = format!("{} ns", nanoseconds(sweep.seconds(level)));
+        Some(match verdict(level) {
+            Verdict::Behaves(bytes) => format!(
+                "{name} {takes}, behaves like {} although {} are claimed",
+                size(bytes),
+                size(claim.bytes)
+            ),
+            Verdict::AsClaimed | Verdict::Unknown => {
+                format!("{name} {} {takes}", size(claim.bytes))
+            }
+        })
+    };
+    let known: Vec<String> = sweep.levels.iter().filter_map(of_level).collect();
+    (!known.is_empty()).then(|| format!("Caches: {}.", known.join("; ")).into())
+}

@@ -1,0 +1,189 @@
+//! What one access costs in each cache and in memory, what address translation adds, and how many
+//! accesses one core has in flight.
+
+use model::page::{Align, Block, Lines, Scale, Table, Text};
+use model::record::Record;
+use model::{CpuSet, Pages};
+
+use super::super::extent::{self, Extent};
+use super::super::read::{Cell, cells, in_order};
+use super::super::size;
+use super::factors::POINTS_MIN;
+use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
+
+/// The walk that goes to another page at nearly every step.
+const RANDOM: &str = "random";
+
+/// The table of levels, and the chains side by side.
+pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
+    let cells = cells(record, "latency");
+    let Some(cpu) = cells.first().and_then(|cell| cell.active.iter().next()) else {
+        return Vec::new();
+    };
+    let mut blocks = vec![Block::Heading(format!("Latency of one access, {}", of_cpu(cpu)))];
+    blocks.push(table(record, &cells));
+    let limits = in_order(cells.iter().filter_map(|cell| cell.text("limited_by")));
+    blocks.extend(limits.into_iter().map(|by| note(format!("sizes limited by {by}"))));
+    blocks.extend(chains(&cells, verbosity));
+    blocks
+}
+
+/// One row for each size, a column for each kind of pages and walk.
+fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
+    let mut sizes = in_order(cells.iter().filter_map(|cell| cell.number("footprint")));
+    sizes.sort_unstable();
+    let kinds = in_order(cells.iter().filter_map(|cell| cell.text("pages")));
+    let (base, huge) = match kinds.as_slice() {
+        [base, huge, ..] if *base == Pages::Base.name() => (Some(*base), Some(*huge)),
+        [huge, base, ..] if *base == Pages::Base.name() => (Some(*base), Some(*huge)),
+        [only, ..] => (Some(*only), None),
+        [] => (None, None),
+    };
+    let find = |bytes: u64, kind: Option<&str>, random: bool| {
+        let kind = kind?;
+        cells.iter().find(|cell| {
+            cell.number("footprint") == Some(bytes)
+                && cell.number("chains") == Some(1)
+                && cell.text("pages") == Some(kind)
+                && (cell.text("walk") == Some(RANDOM)) == random
+        })
+    };
+    let row = |&bytes: &u64| {
+        let of = |kind, random| find(bytes, kind, random);
+        let difference = || {
+            let small = of(base, true)?.median("latency")?;
+            let large = of(huge, true)?.median("latency")?;
+            let ns = (small - large) * 1e9;
+            Some(Text::from(format!("{ns:+.1}")))
+        };
+        let level = cells.iter().find(|cell| cell.number("footprint") == Some(bytes));
+        let mut row = vec![
+            Text::from(level.map_or_else(String::new, |cell| where_to(record, cell, bytes))),
+            size_text(bytes).into(),
+            both(of(base, true)),
+        ];
+        if huge.is_some() {
+            row.extend([both(of(huge, true)), difference().unwrap_or_else(dash)]);
+        }
+        row.push(both(of(base, false)));
+        row
+    };
+    let in_pages = |kind: Option<&str>| format!("random, {}", kind.map_or("", pages));
+    let mut header = vec![("level", Align::Left), ("size", Align::Right)];
+    let (first, second) = (in_pages(base), in_pages(huge));
+    header.push((&first, Align::Right));
+    if huge.is_some() {
+        header.extend([(second.as_str(), Align::Right), ("translation", Align::Right)]);
+    }
+    header.push(("within 4 KiB at a time", Align::Right));
+    Block::Table(Table {
+        caption: "latency of one access: ns (core cycles); lower is better".to_owned(),
+        columns: header.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
+        rows: sizes.iter().map(row).collect(),
+        notes: vec![
+            format!(
+                "within 4 KiB at a time: in {}, one page after the other, so that address translation \
+                 hardly counts",
+                base.map_or("the same pages", pages)
+            ),
+            "translation: what base pages cost beyond huge ones, ns".to_owned(),
+        ],
+    })
+}
+
+/// Nanoseconds and cycles of a cell.
+fn both(cell: Option<&Cell<'_>>) -> Text {
+    let Some(seconds) = cell.and_then(|cell| cell.median("latency")) else { return dash() };
+    let cycles = cell.and_then(|cell| cell.median("latency_cycles"));
+    let cycles = cycles.map_or(String::new(), |cycles| format!(" ({})", digits(cycles)));
+    format!("{}{cycles}", nanoseconds(seconds)).into()
+}
+
+/// What accesses of that size go to, by what the machine says.
+fn where_to(record: &Record, cell: &Cell<'_>, bytes: u64) -> String {
+    let topology = &record.machine.topology;
+    let cpus: &CpuSet = cell.active;
+    let extent = match extent::holding(topology, cpus, bytes) {
+        Some(level) => Extent::Within(level),
+        None if bytes >= size::TIMES_CACHES * size::caches(topology, cpus.as_slice()) / 64 * 64 => {
+            Extent::Memory
+        }
+        None => Extent::Partly,
+    };
+    match extent {
+        Extent::Within(level) => format!("L{level}, as claimed"),
+        other => other.words(),
+    }
+}
+
+/// Latency by the number of chains that one core follows at once.
+fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
+    let Some(most) = cells.iter().filter_map(|cell| cell.number("chains")).max() else {
+        return Vec::new();
+    };
+    let Some(parallel) = cells.iter().find(|cell| cell.number("chains") == Some(most)) else {
+        return Vec::new();
+    };
+    let same = |cell: &&Cell<'_>| {
+        ["footprint", "pages", "walk"].iter().all(|name| cell.text(name) == parallel.text(name))
+    };
+    let mut steps: Vec<(u64, f64)> = cells
+        .iter()
+        .filter(same)
+        .filter_map(|cell| Some((cell.number("chains")?, cell.median("latency")?)))
+        .collect();
+    steps.sort_by_key(|step| step.0);
+    let Some((_, alone)) = steps.first().copied().filter(|step| step.0 == 1 && steps.len() > 1)
+    else {
+        return Vec::new();
+    };
+    // A step moves all chains on by one.
+    let in_flight = |(chains, seconds): (u64, f64)| alone * chains as f64 / seconds;
+    let greatest = steps.iter().map(|step| in_flight(*step)).fold(0.0, f64::max);
+    let enough = steps.iter().find(|step| in_flight(**step) >= 0.95 * greatest);
+    let bytes = parallel.number("footprint").unwrap_or(0);
+    let text = format!(
+        "One core has up to {greatest:.1} accesses in flight over {} ({} chains are enough for 95 % of \
+         it): then one is done every {} ns, against {} ns one after the other.",
+        size_text(bytes),
+        enough.map_or(1, |step| step.0),
+        nanoseconds(alone / greatest),
+        nanoseconds(alone)
+    );
+    let mut blocks =
+        vec![Block::Heading("Accesses in parallel".to_owned()), Block::Paragraph(text.into())];
+    if steps.len() >= POINTS_MIN {
+        blocks.push(Block::Lines(Lines {
+            caption: "accesses in flight by the number of independent chains (higher is better)"
+                .to_owned(),
+            x: "chains".to_owned(),
+            y: "accesses in flight".to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            lines: vec![(
+                "in flight".to_owned(),
+                steps.iter().map(|step| (step.0 as f64, in_flight(*step))).collect(),
+            )],
+        }));
+    }
+    if verbosity > 0 {
+        let row = |step: &(u64, f64)| {
+            vec![
+                Text::from(step.0.to_string()),
+                nanoseconds(step.1 / step.0 as f64).into(),
+                format!("{:.1}", in_flight(*step)).into(),
+            ]
+        };
+        blocks.push(Block::Table(Table {
+            caption: "independent chains that one core follows at once".to_owned(),
+            columns: columns([
+                ("chains", Align::Right),
+                ("ns per access", Align::Right),
+                ("in flight", Align::Right),
+            ]),
+            rows: steps.iter().map(row).collect(),
+            notes: Vec::new(),
+        }));
+    }
+    blocks
+}

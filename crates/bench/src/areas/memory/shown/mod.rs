@@ -1,0 +1,64 @@
+//! What a page shows of each question.
+
+pub(super) mod bandwidth;
+pub(super) mod factors;
+pub(super) mod latency;
+pub(super) mod loaded;
+pub(super) mod numa;
+pub(super) mod scaling;
+pub(super) mod sweep;
+
+use model::page::{Align, Block, Text, Tone, si};
+use model::{CpuId, Unit};
+
+/// Nanoseconds, to three digits.
+pub(super) fn nanoseconds(seconds: f64) -> String {
+    digits(seconds * 1e9)
+}
+
+/// Three digits: more say nothing of a latency.
+pub(super) fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A size of memory.
+pub(super) fn size(bytes: u64) -> String {
+    si::format(bytes as f64, Unit::Byte)
+}
+
+/// A remark of less weight.
+fn note(text: impl Into<String>) -> Block {
+    Block::Paragraph(Text::toned(text, Tone::Faint))
+}
+
+/// What stands where there is no number.
+fn dash() -> Text {
+    Text::toned("-", Tone::Faint)
+}
+
+/// Columns with their alignment.
+fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> {
+    columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
+}
+
+/// `1 thread`, `2 threads`.
+pub(super) fn plural(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+/// The words for pages that memory was asked to come in.
+fn pages(word: &str) -> &str {
+    match word.parse::<model::Pages>() {
+        Ok(pages) => pages.title(),
+        Err(_) => word,
+    }
+}
+
+/// The CPU of a question that one CPU answers.
+fn of_cpu(cpu: CpuId) -> String {
+    format!("CPU {cpu}")
+}

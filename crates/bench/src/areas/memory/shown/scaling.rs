@@ -1,0 +1,150 @@
+//! How bandwidth grows with the number of threads.
+
+use model::page::{Align, Block, Lines, Scale, Table, Text};
+use model::record::Record;
+
+use super::super::counting::Counting;
+use super::super::extent::{self, Extent};
+use super::super::read::{Cell, cells, in_order};
+use super::factors::most;
+use super::{columns, note, plural};
+
+/// Who has this share of the most has nearly all.
+const SATURATED: f64 = 0.95;
+
+/// The most with one number of threads.
+struct Point<'a> {
+    threads: usize,
+    most: f64,
+    kernel: &'a str,
+    variant: &'a str,
+}
+
+/// An order of CPUs.
+struct Grown<'a> {
+    order: &'a str,
+    points: Vec<Point<'a>>,
+}
+
+fn grown<'a>(counting: Counting, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
+    let of_order = |order: &'a str| {
+        let of_order = || cells.iter().filter(move |cell| cell.text("order") == Some(order));
+        let mut counts = in_order(of_order().map(|cell| cell.active.len()));
+        counts.sort_unstable();
+        let point = |threads: usize| {
+            let of_count = || of_order().filter(|cell| cell.active.len() == threads);
+            let (most, kernel) = most(counting, of_count())?;
+            let variant = of_count().find(|cell| cell.workload == kernel)?.text("variant")?;
+            Some(Point { threads, most, kernel, variant })
+        };
+        Grown { order, points: counts.into_iter().filter_map(point).collect() }
+    };
+    let orders = in_order(cells.iter().filter_map(|cell| cell.text("order")));
+    orders.into_iter().map(of_order).filter(|grown| !grown.points.is_empty()).collect()
+}
+
+/// A table for each order, and the plot.
+pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
+    let cells = cells(record, "scaling");
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let counting = Counting::of(record);
+    let orders = grown(counting, &cells);
+    let mut blocks = vec![Block::Heading(heading(record, &cells))];
+    for grown in &orders {
+        blocks.push(table(counting, grown));
+        blocks.extend(saturation(counting, grown));
+    }
+    let line = |grown: &Grown<'_>| {
+        let points: Vec<(f64, f64)> = grown
+            .points
+            .iter()
+            .map(|point| (point.threads as f64, counting.in_unit(point.most)))
+            .collect();
+        (points.len() > 1).then(|| (grown.order.to_owned(), points))
+    };
+    let lines: Vec<_> = orders.iter().filter_map(line).collect();
+    if !lines.is_empty() {
+        blocks.push(Block::Lines(Lines {
+            caption: "Bandwidth Scaling: most that a kernel moves, by number of threads".to_owned(),
+            x: "threads".to_owned(),
+            y: counting.unit().to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            lines,
+        }));
+    }
+    let classes = in_order(cells.iter().flat_map(|cell| cell.classes("bandwidth")));
+    if !classes.is_empty() {
+        blocks.push(note(format!(
+            "placement of several threads, as probed: {} (classes are never pooled)",
+            classes.join(", ")
+        )));
+    }
+    blocks
+}
+
+fn heading(record: &Record, cells: &[Cell<'_>]) -> String {
+    let extents = in_order(cells.iter().filter_map(|cell| extent::of_arrays(record, cell)));
+    let words: Vec<String> = extents.iter().map(Extent::words).collect();
+    format!("Bandwidth by number of threads: {}", words.join(", "))
+}
+
+fn table(counting: Counting, grown: &Grown<'_>) -> Block {
+    let all = grown.points.iter().map(|point| point.most).fold(0.0, f64::max);
+    let row = |point: &Point<'_>| {
+        vec![
+            Text::from(point.threads.to_string()),
+            counting.text(point.most).into(),
+            counting.text(point.most / point.threads as f64).into(),
+            format!("{:.0} %", point.most / all * 100.0).into(),
+            point.kernel.into(),
+            point.variant.into(),
+        ]
+    };
+    Block::Table(Table {
+        caption: format!(
+            "{}: most that a kernel moves, {} {} (higher is better)",
+            grown.order,
+            counting.unit(),
+            counting.words()
+        ),
+        columns: columns([
+            ("threads", Align::Right),
+            ("maximum", Align::Right),
+            ("per core", Align::Right),
+            ("of the most", Align::Right),
+            ("kernel", Align::Left),
+            ("variant", Align::Left),
+        ]),
+        rows: grown.points.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// The fewest threads that have nearly all that any number of them has.
+fn saturation(counting: Counting, grown: &Grown<'_>) -> Option<Block> {
+    let all = grown.points.iter().map(|point| point.most).reduce(f64::max)?;
+    let last = grown.points.last().filter(|last| last.threads > 1)?.threads;
+    let at = grown.points.iter().position(|point| point.most >= SATURATED * all)?;
+    let enough = &grown.points[at];
+    let verb = if enough.threads == 1 { "reaches" } else { "reach" };
+    // Not every number of threads is measured on a large machine.
+    let before = at.checked_sub(1).map_or(0, |before| grown.points[before].threads);
+    let between = if before + 1 < enough.threads {
+        format!("; {before} do not, and none between was measured")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "{}: {} of {last} {verb} {:.0} % of the most ({} of {} {}){between}.",
+        grown.order,
+        plural(enough.threads, "thread"),
+        SATURATED * 100.0,
+        counting.text(enough.most),
+        counting.text(all),
+        counting.unit()
+    );
+    Some(Block::Paragraph(text.into()))
+}

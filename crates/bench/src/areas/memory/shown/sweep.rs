@@ -1,0 +1,258 @@
+//! Latency and bandwidth by the size of what is used, and where caches end.
+
+use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
+use model::record::Record;
+use model::stats::{median, quantile};
+use model::{CpuId, CpuSet};
+
+use super::super::counting::Counting;
+use super::super::extent::data_caches;
+use super::super::knees::{self, Claim, Level, Point, Whose};
+use super::super::read::{Cell, cells, in_order};
+use super::super::{CHASE, size};
+use super::factors::POINTS_MIN;
+use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
+
+/// What a sweep found.
+pub(in super::super) struct Sweep<'a> {
+    /// The CPU that did it.
+    pub(in super::super) cpu: CpuId,
+    /// The levels that its latencies show.
+    pub(in super::super) levels: Vec<Level>,
+    /// What the machine claims.
+    pub(in super::super) claims: Vec<Claim>,
+    cells: Vec<Cell<'a>>,
+}
+
+/// Reads the sweep of a record, where there is one.
+pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
+    let mut cells = cells(record, "sweep");
+    cells.sort_by_key(|cell| cell.number("footprint"));
+    let active = cells.first()?.active;
+    let &cpu = active.as_slice().first()?;
+    let topology = &record.machine.topology;
+    let only = CpuSet::from_iter([cpu]);
+    let claim = |cache: &model::record::Cache| {
+        Some(Claim { level: cache.level, bytes: cache.bytes.filter(|bytes| *bytes > 0)? })
+    };
+    let mut claims: Vec<Claim> = data_caches(topology, &only).filter_map(claim).collect();
+    claims.sort_by_key(|claim| claim.level);
+    claims.dedup_by_key(|claim| claim.level);
+    let points: Vec<Point> =
+        cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
+    let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
+    Some(Sweep { cpu, levels, claims, cells })
+}
+
+/// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
+fn point(cell: &Cell<'_>) -> Option<Point> {
+    let samples = cell.series("latency")?.samples()?;
+    Some(Point {
+        bytes: cell.number("footprint")?,
+        seconds: quantile(&samples.all(), 0.25).filter(|seconds| *seconds > 0.0)?,
+        blocks: samples.numbered_medians(),
+    })
+}
+
+impl Sweep<'_> {
+    fn of<'b>(&'b self, workload: &'b str) -> impl Iterator<Item = &'b Cell<'b>> {
+        self.cells.iter().filter(move |cell| cell.workload == workload)
+    }
+
+    /// The kernels that were swept, too.
+    fn kernels(&self) -> Vec<&str> {
+        in_order(self.cells.iter().map(|cell| cell.workload).filter(|id| *id != CHASE))
+    }
+
+    /// The median of a quantity over the sizes of a level.
+    fn over(&self, level: &Level, workload: &str, quantity: &str) -> Option<f64> {
+        let [least, greatest] = level.sizes;
+        let on_it = |cell: &&Cell<'_>| {
+            cell.number("footprint").is_some_and(|bytes| (least..=greatest).contains(&bytes))
+        };
+        let medians: Vec<f64> =
+            self.of(workload).filter(on_it).filter_map(|cell| cell.median(quantity)).collect();
+        median(&medians)
+    }
+
+    /// Latency of a level, in seconds.
+    pub(in super::super) fn seconds(&self, level: &Level) -> f64 {
+        self.over(level, CHASE, "latency").unwrap_or(level.seconds)
+    }
+
+    /// The greatest size that was gone over.
+    pub(in super::super) fn largest(&self) -> u64 {
+        self.of(CHASE).filter_map(|cell| cell.number("footprint")).max().unwrap_or(0)
+    }
+}
+
+/// What people call a level.
+pub(in super::super) fn name(whose: Whose) -> String {
+    match whose {
+        Whose::Cache(claim) => format!("L{}", claim.level),
+        Whose::Unclaimed(number) => format!("cache {number}"),
+        Whose::Memory => "memory".to_owned(),
+        Whose::Beyond(Some(level)) => format!("beyond L{level}"),
+        Whose::Beyond(None) => "beyond".to_owned(),
+    }
+}
+
+/// How a level's end compares with what the machine claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Verdict {
+    /// It ends where it should.
+    AsClaimed,
+    /// It ends elsewhere, about here.
+    Behaves(u64),
+    /// It was not reached, or there is nothing to compare with.
+    Unknown,
+}
+
+/// The verdict on a level.
+pub(in super::super) fn verdict(level: &Level) -> Verdict {
+    /// Sizes are this far apart at most where nothing is known of what is between.
+    const NEAR: f64 = 1.3;
+    let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
+        return Verdict::Unknown;
+    };
+    let claimed = claim.bytes as f64;
+    let [low, high] = knee.interval;
+    if (low / NEAR..=high * NEAR).contains(&claimed) {
+        Verdict::AsClaimed
+    } else {
+        Verdict::Behaves(knee.bytes as u64)
+    }
+}
+
+/// Plots of latency and bandwidth, and the table of levels.
+pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let mut blocks =
+        vec![Block::Heading(format!("Latency and bandwidth by size, {}", of_cpu(sweep.cpu)))];
+    blocks.extend(latency_plot(&sweep));
+    blocks.extend(bandwidth_plot(Counting::of(record), &sweep));
+    blocks.extend(level_table(Counting::of(record), &sweep));
+    blocks.extend(how(&sweep));
+    blocks
+}
+
+fn how(sweep: &Sweep<'_>) -> Option<Block> {
+    let cell = sweep.of(CHASE).next()?;
+    let asked = pages(cell.text("pages")?);
+    let limited = cell.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"));
+    Some(note(format!("one pointer for each line, in random order, in {asked}{limited}")))
+}
+
+/// Latency by size.
+pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
+    let points: Vec<(f64, f64)> = sweep
+        .of(CHASE)
+        .filter_map(|cell| Some((cell.number("footprint")? as f64, cell.median("latency")? * 1e9)))
+        .collect();
+    (points.len() >= POINTS_MIN).then(|| {
+        Block::Lines(Lines {
+            caption: "latency of a random access by size (lower is better)".to_owned(),
+            x: "bytes gone over".to_owned(),
+            y: "ns".to_owned(),
+            x_scale: Scale::Bytes,
+            y_scale: Scale::Logarithmic,
+            lines: vec![("latency".to_owned(), points)],
+        })
+    })
+}
+
+fn bandwidth_plot(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
+    let line = |kernel: &str| {
+        let points: Vec<(f64, f64)> = sweep
+            .of(kernel)
+            .filter_map(|cell| {
+                let asked = cell.median("bandwidth")?;
+                Some((cell.number("footprint")? as f64, counting.in_giga(asked)))
+            })
+            .collect();
+        (points.len() >= POINTS_MIN).then(|| (kernel.to_owned(), points))
+    };
+    let kernels = sweep.kernels();
+    let lines: Vec<_> = kernels.iter().filter_map(|kernel| line(kernel)).collect();
+    let names = kernels.join(", ");
+    (!lines.is_empty()).then(|| {
+        Block::Lines(Lines {
+            caption: format!("bandwidth of {names} by size, as asked (higher is better)"),
+            x: "bytes gone over".to_owned(),
+            y: counting.giga().to_owned(),
+            x_scale: Scale::Bytes,
+            y_scale: Scale::Logarithmic,
+            lines,
+        })
+    })
+}
+
+/// The levels, with what the machine claims of them.
+pub(in super::super) fn level_table(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
+    let kernel = sweep.kernels().first().copied();
+    let row = |level: &Level| {
+        let cycles = sweep.over(level, CHASE, "latency_cycles");
+        let moved = kernel.and_then(|kernel| sweep.over(level, kernel, "bandwidth"));
+        let claim = match level.whose {
+            Whose::Cache(claim) => Some(claim),
+            _ => None,
+        };
+        let ends = level.knee.map_or_else(dash, |knee| {
+            let [low, high] = knee.interval.map(|bytes| size_text(bytes as u64));
+            format!("{} ({low} - {high})", size_text(knee.bytes as u64)).into()
+        });
+        vec![
+            Text::from(name(level.whose)),
+            nanoseconds(sweep.seconds(level)).into(),
+            cycles.map_or_else(dash, |cycles| digits(cycles).into()),
+            moved.map_or_else(dash, |moved| counting.text(moved).into()),
+            ends,
+            claim.map_or_else(dash, |claim| size_text(claim.bytes).into()),
+            verdict_text(level),
+        ]
+    };
+    let bandwidth = format!("{} {}", kernel.unwrap_or("bandwidth"), counting.unit());
+    (!sweep.levels.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "levels, as the latencies show them".to_owned(),
+            columns: columns([
+                ("level", Align::Left),
+                ("ns", Align::Right),
+                ("cycles", Align::Right),
+                (&bandwidth, Align::Right),
+                ("ends at (interval)", Align::Left),
+                ("claimed", Align::Right),
+                ("verdict", Align::Left),
+            ]),
+            rows: sweep.levels.iter().map(row).collect(),
+            notes: unseen(sweep),
+        })
+    })
+}
+
+fn verdict_text(level: &Level) -> Text {
+    match (verdict(level), level.whose) {
+        (Verdict::AsClaimed, _) => Text::toned("as claimed", Tone::Good),
+        (Verdict::Behaves(bytes), Whose::Cache(claim)) => Text::toned(
+            format!("says {}, behaves like {}", size_text(claim.bytes), size_text(bytes)),
+            Tone::Warning,
+        ),
+        (_, Whose::Cache(_)) => Text::toned("its end was not reached", Tone::Faint),
+        (_, Whose::Beyond(_)) => Text::toned("not far enough to be memory", Tone::Faint),
+        _ => dash(),
+    }
+}
+
+/// Claimed caches that the latencies do not show.
+pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
+    let seen = |claim: &Claim| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
+    let reached = sweep.largest();
+    sweep.claims.iter().copied().filter(|claim| !seen(claim) && reached > claim.bytes).collect()
+}
+
+fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
+    let line = |claim: Claim| {
+        format!("L{} ({} claimed) shows no plateau of its own", claim.level, size_text(claim.bytes))
+    };
+    not_seen(sweep).into_iter().map(line).collect()
+}
