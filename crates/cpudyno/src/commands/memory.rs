@@ -36,7 +36,7 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
 
 /// The kernels with their variants.
 fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
-    let page = bench::areas::memory::list(machine);
+    let page = memory::list(machine);
     let printed = match look.format {
         Format::Text => text(&page, presentation(look, PageKind::Memory)),
         Format::Markdown => views::markdown::render(&page),

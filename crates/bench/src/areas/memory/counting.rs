@@ -15,6 +15,11 @@ impl Counting {
         Counting(record.run.plan.bytes.unwrap_or(usual))
     }
 
+    /// The same unit, with the bytes that the program asks for.
+    pub(super) fn as_asked(self) -> Counting {
+        Counting(ByteCount { write_allocate: false, ..self.0 })
+    }
+
     /// The unit.
     pub(super) fn unit(self) -> &'static str {
         self.0.unit.symbol().0

@@ -9,7 +9,7 @@ use crate::streams;
 /// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
 pub fn list(machine: &Machine) -> Page {
     let mut blocks = vec![Block::Table(kernels())];
-    blocks.extend(TABLE.iter().map(|kernel| Block::Table(variants(machine, kernel))));
+    blocks.extend(TABLE.iter().copied().map(|kernel| Block::Table(variants(machine, kernel))));
     blocks.extend(
         TABLE
             .iter()
@@ -62,12 +62,16 @@ fn write_allocate(kernel: &MemoryKernel) -> String {
     )
 }
 
-fn variants(machine: &Machine, kernel: &&'static MemoryKernel) -> Table {
-    let row = |variant: &'static Variant| {
+fn variants(machine: &Machine, kernel: &'static MemoryKernel) -> Table {
+    let mut reasons: Vec<String> = Vec::new();
+    let mut row = |variant: &'static Variant| {
         let needs: Vec<&str> = variant.needs.iter().map(|isa| isa.name()).collect();
         let runs = match streams::transfer(machine, kernel, variant) {
             Ok(_) => Text::toned("yes", Tone::Good),
-            Err(reason) => Text::toned(format!("no: {}", reason.why), Tone::Faint),
+            Err(reason) => {
+                reasons.extend(Some(reason.why).filter(|why| !reasons.contains(why)));
+                Text::toned("no", Tone::Faint)
+            }
         };
         vec![
             Text::from(variant.id),
@@ -77,17 +81,18 @@ fn variants(machine: &Machine, kernel: &&'static MemoryKernel) -> Table {
             variant.doc.into(),
         ]
     };
+    let rows = kernel.variants.iter().map(&mut row).collect();
     Table {
         caption: format!("variants of {}", kernel.id),
         columns: columns(&[
             ("variant", Align::Left),
             ("stores", Align::Left),
             ("needs", Align::Left),
-            ("runs here", Align::Left),
+            ("here", Align::Left),
             ("executes", Align::Left),
         ]),
-        rows: kernel.variants.iter().map(row).collect(),
-        notes: Vec::new(),
+        rows,
+        notes: reasons.into_iter().map(|why| format!("no: {why}")).collect(),
     }
 }
 

@@ -9,7 +9,7 @@ use model::Seconds;
 use super::super::super::Wishes;
 use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{LINE, SMALLEST, Scope, limit, lines_of, some_cells};
+use super::{SMALLEST, Scope, limit, lines_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 
@@ -68,7 +68,8 @@ fn sizes(largest: u64, per_octave: u32) -> Vec<u64> {
     let steps = (largest as f64 / SMALLEST as f64).log2() * f64::from(per_octave);
     let size = |step: u32| {
         let size = SMALLEST as f64 * (f64::from(step) / f64::from(per_octave)).exp2();
-        (size as u64 / LINE * LINE).min(largest)
+        // Whole multiples of what kernels take at once: a rest would be gone over number by number.
+        ((size / SMALLEST as f64).round() as u64 * SMALLEST).min(largest)
     };
     let mut sizes: Vec<u64> = (0..steps.ceil() as u32).map(size).chain([largest]).collect();
     sizes.dedup();
@@ -88,6 +89,7 @@ fn outside_in<T>(items: Vec<T>) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LINE;
     use super::*;
 
     #[test]

@@ -17,13 +17,17 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     cells.sort_by_key(|cell| cell.active.len());
     let mut blocks = Vec::new();
     for of_threads in cells.chunk_by(|a, b| a.active == b.active) {
-        blocks.push(Block::Heading(heading(record, of_threads)));
+        let extents =
+            in_order(of_threads.iter().filter_map(|cell| extent::of_arrays(record, cell)));
+        let within = extents.iter().any(|extent| matches!(extent, Extent::Within(_)));
+        let counting = counting(record, within);
+        blocks.push(Block::Heading(heading(of_threads, &extents)));
         blocks.extend(arrays(of_threads));
         for choice in in_order(of_threads.iter().map(|cell| cell.text("choice").unwrap_or(""))) {
             let of_choice: Vec<&Cell<'_>> =
                 of_threads.iter().filter(|cell| cell.text("choice") == Some(choice)).collect();
-            blocks.push(table(Counting::of(record), choice, &of_choice));
-            blocks.extend(in_brief(Counting::of(record), &of_choice));
+            blocks.push(table((counting, within), choice, &of_choice));
+            blocks.extend(in_brief(counting, &of_choice));
         }
         blocks.extend(classes(of_threads));
     }
@@ -36,9 +40,14 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks
 }
 
+/// How bytes are counted: within caches no line is brought in from memory.
+fn counting(record: &Record, within: bool) -> Counting {
+    let counting = Counting::of(record);
+    if within { counting.as_asked() } else { counting }
+}
+
 /// Who moved it, and what it passed through.
-fn heading(record: &Record, cells: &[Cell<'_>]) -> String {
-    let extents = in_order(cells.iter().filter_map(|cell| extent::of_arrays(record, cell)));
+fn heading(cells: &[Cell<'_>], extents: &[Extent]) -> String {
     let words: Vec<String> = extents.iter().map(Extent::words).collect();
     let through = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
     format!("{}{through}", threads(cells[0].active))
@@ -68,17 +77,19 @@ fn caption(choice: &str) -> &str {
     }
 }
 
-fn table(counting: Counting, choice: &str, cells: &[&Cell<'_>]) -> Block {
-    let untold = cells.iter().any(|cell| is_untold(cell));
-    let notes = if untold {
-        vec![
+fn table((counting, within): (Counting, bool), choice: &str, cells: &[&Cell<'_>]) -> Block {
+    let mut notes = Vec::new();
+    if within {
+        notes.push(
+            "within caches no line is brought in from memory before it is written".to_owned(),
+        );
+    } else if cells.iter().any(|cell| is_untold(cell)) {
+        notes.push(
             "with write-allocate is unavailable where one instruction moves the whole array: the CPU \
              chooses how it stores, and does not tell"
                 .to_owned(),
-        ]
-    } else {
-        Vec::new()
-    };
+        );
+    }
     Block::Ruled(Ruled {
         caption: format!(
             "{}: {}, median of all samples (higher is better)",
@@ -96,7 +107,7 @@ fn table(counting: Counting, choice: &str, cells: &[&Cell<'_>]) -> Block {
             ("variant", Align::Left),
         ]),
         optional: vec![1, 5, 4],
-        parts: vec![cells.iter().map(|cell| row(counting, cell)).collect()],
+        parts: vec![cells.iter().map(|cell| row((counting, within), cell)).collect()],
         notes,
     })
 }
@@ -105,7 +116,7 @@ fn is_untold(cell: &Cell<'_>) -> bool {
     moved_per_asked(cell).is_none() && cell.median(QUANTITY).is_some()
 }
 
-fn row(counting: Counting, cell: &Cell<'_>) -> Vec<Text> {
+fn row((counting, within): (Counting, bool), cell: &Cell<'_>) -> Vec<Text> {
     let name = Text::from(cell.workload);
     let formula = Text::from(cell.text("formula").unwrap_or(""));
     let variant = Text::from(cell.text("variant").unwrap_or("-"));
@@ -117,6 +128,7 @@ fn row(counting: Counting, cell: &Cell<'_>) -> Vec<Text> {
     let asked = counting.text(numbers.median);
     let strong = |text: String| Text::toned(text, Tone::Strong);
     let (asked, moved) = match (moved, counting.write_allocate()) {
+        _ if within => (strong(asked), dash()),
         (Some(moved), true) => (asked.into(), strong(moved)),
         (Some(moved), false) => (strong(asked), moved.into()),
         (None, _) => (strong(asked), Text::toned("unavailable", Tone::Warning)),
@@ -177,7 +189,7 @@ fn classes(cells: &[Cell<'_>]) -> Option<Block> {
 fn answers(cells: &[Cell<'_>]) -> String {
     let errors = cells.iter().filter_map(|cell| Some(cell.numbers("answer_error")?.max));
     errors.reduce(f64::max).map_or_else(
-        || "answers checked: none was right".to_owned(),
+        || "answers: nothing was computed".to_owned(),
         |error| format!("answers checked: largest error {error}"),
     )
 }

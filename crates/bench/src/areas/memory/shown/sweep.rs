@@ -7,7 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::counting::Counting;
 use super::super::extent::data_caches;
-use super::super::knees::{self, Claim, Level, Point, Whose};
+use super::super::knees::{self, Claim, Knee, Level, Point, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::super::{CHASE, size};
 use super::factors::POINTS_MIN;
@@ -115,6 +115,9 @@ pub(in super::super) fn verdict(level: &Level) -> Verdict {
     let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
         return Verdict::Unknown;
     };
+    if knee.is_gap() {
+        return Verdict::Unknown;
+    }
     let claimed = claim.bytes as f64;
     let [low, high] = knee.interval;
     if (low / NEAR..=high * NEAR).contains(&claimed) {
@@ -237,6 +240,9 @@ fn verdict_text(level: &Level) -> Text {
             format!("says {}, behaves like {}", size_text(claim.bytes), size_text(bytes)),
             Tone::Warning,
         ),
+        (_, Whose::Cache(_)) if level.knee.is_some() => {
+            Text::toned("too little was measured around its end", Tone::Faint)
+        }
         (_, Whose::Cache(_)) => Text::toned("its end was not reached", Tone::Faint),
         (_, Whose::Beyond(_)) => Text::toned("not far enough to be memory", Tone::Faint),
         _ => dash(),
@@ -247,7 +253,13 @@ fn verdict_text(level: &Level) -> Text {
 pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
     let seen = |claim: &Claim| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
     let reached = sweep.largest();
-    sweep.claims.iter().copied().filter(|claim| !seen(claim) && reached > claim.bytes).collect()
+    let gaps = || sweep.levels.iter().filter_map(|level| level.knee).filter(Knee::is_gap);
+    let looked_at = |claim: &Claim| {
+        let bytes = claim.bytes as f64;
+        let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
+        reached > claim.bytes && !gaps().any(within)
+    };
+    sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
 }
 
 fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
@@ -255,4 +267,78 @@ fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
         format!("L{} ({} claimed) shows no plateau of its own", claim.level, size_text(claim.bytes))
     };
     not_seen(sweep).into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::record::{ByteCount, ByteUnit, PageKind, Presentation};
+
+    use super::super::super::{Options, Question};
+    use super::*;
+    use crate::rig::executor::Stop;
+    use crate::rig::placement::Choice;
+
+    /// The sweep of a simulated machine.
+    fn record(name: &str) -> Record {
+        let options = Options {
+            question: Question::Sweep,
+            kernels: None,
+            variant: None,
+            threads: None,
+            length: None,
+            pages: None,
+            bytes: ByteCount { write_allocate: true, unit: ByteUnit::Giga },
+            budget: None,
+            cpus: Choice::usual(None),
+        };
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Memory };
+        let request = options.request(vec!["test".to_owned()], look);
+        let machine = Machine::named(name).unwrap();
+        crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn levels_come_out_as_put_into_the_machine() {
+        for name in ["sim:1c", "sim:vm-2c", "sim:2s-56c"] {
+            let truth = Machine::named(name).unwrap().simulated.unwrap().memory.unwrap();
+            let record = record(name);
+            let sweep = sweep(&record).unwrap();
+            assert_eq!(sweep.levels.len(), truth.cache.len() + 1, "{name}: {:?}", sweep.levels);
+            let near = |found: f64, put_in: f64| {
+                assert!((found / put_in - 1.0).abs() < 0.03, "{name}: {found} for {put_in}");
+            };
+            for (level, put_in) in sweep.levels.iter().zip(&truth.cache) {
+                let [low, high] = level.knee.unwrap().interval;
+                let bytes = put_in.bytes as f64;
+                assert!((low..=high).contains(&bytes), "{name}: {bytes} in {low} to {high}");
+                assert!(high / low < 2.0, "{name}: {low} to {high}");
+                near(sweep.seconds(level), put_in.latency_seconds);
+                let moved = sweep.over(level, "load", "bandwidth").unwrap();
+                near(moved, put_in.core_bandwidth);
+            }
+            let memory = sweep.levels.last().unwrap();
+            assert_eq!(memory.whose, Whose::Memory);
+            near(sweep.seconds(memory), truth.latency_seconds);
+        }
+    }
+
+    #[test]
+    fn a_cache_that_behaves_like_less_is_told_and_others_are_not() {
+        let misleading = record("sim:vm-2c");
+        let verdicts: Vec<Verdict> =
+            sweep(&misleading).unwrap().levels.iter().map(verdict).collect();
+        let [Verdict::AsClaimed, Verdict::AsClaimed, Verdict::Behaves(bytes), Verdict::Unknown] =
+            verdicts[..]
+        else {
+            panic!("{verdicts:?}");
+        };
+        assert!(((14 << 20)..=(21 << 20)).contains(&bytes), "{bytes}");
+        let of_size = |record: &Record| {
+            let found = record.findings.iter().filter(|found| found.id == "memory.cache-size");
+            found.count()
+        };
+        assert_eq!(of_size(&misleading), 1);
+        assert_eq!(of_size(&record("sim:1c")), 0);
+    }
 }
