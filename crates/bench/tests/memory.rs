@@ -60,6 +60,16 @@ fn measured(machine: &Machine, options: Options) -> Record {
     run(machine, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Why there is no record.
+#[track_caller]
+fn failed(machine: &Machine, options: Options) -> Error {
+    let asked = format!("{options:?}");
+    match run(machine, options) {
+        Err(error) => error,
+        Ok(_) => panic!("{asked} was measured"),
+    }
+}
+
 /// The machine, what its memory gives in truth, and its record. Nobody takes time away from it: what
 /// lasts longer than a slice would lose a part of it for certain.
 fn answered(name: &str, options: Options) -> (Model, Memory, Record) {
@@ -156,7 +166,7 @@ fn bandwidth_of_one_core_and_of_all_is_what_memory_gives() {
         }
         let counts = record.run.plan.active_cores.len();
         assert_eq!(cells.len(), 4 * 2 * counts, "{machine}: {cells:?}");
-        assert!(of(&record, "answer_error", &[]).is_empty(), "nothing was computed");
+        assert!(of(&record, "answer_error", &[]).is_empty(), "nothing is computed");
     }
 }
 
@@ -472,7 +482,7 @@ fn without_memory(name: &str) -> Machine {
 fn a_description_without_memory_says_so_and_the_sheet_still_works() {
     let machine = without_memory("sim:2s-56c");
     for question in [Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa] {
-        let error = run(&machine, asked(question)).expect_err("it is refused");
+        let error = failed(&machine, asked(question));
         let Error::Unavailable(reason) = &error else { panic!("{error:?}") };
         assert!(reason.why.contains("`2s-56c` describes no memory"), "{reason:?}");
     }
@@ -493,7 +503,7 @@ fn a_description_without_memory_says_so_and_the_sheet_still_works() {
 fn the_sheet_has_bandwidth_sweep_and_loaded_latency() {
     for machine in ["sim:vm-2c", "sim:1c"] {
         let page = look(PageKind::Sheet);
-        let request = sheet::request(Seconds(90.0), None, None, vec!["test".to_owned()], page);
+        let request = sheet::request(Seconds(60.0), None, None, vec!["test".to_owned()], page);
         let described = Machine::named(machine).unwrap();
         let record = measure(&described, &request, &Stop::default(), &mut |_| {}).unwrap();
         let has = |quantity, question| {
@@ -508,11 +518,9 @@ fn the_sheet_has_bandwidth_sweep_and_loaded_latency() {
 
 #[track_caller]
 fn refused(machine: &Machine, options: Options) -> model::Unavailable {
-    let asked = format!("{options:?}");
-    match run(machine, options) {
-        Err(Error::Asked(reason)) => reason,
-        Err(other) => panic!("{asked}: {other:?}"),
-        Ok(_) => panic!("{asked} was measured"),
+    match failed(machine, options) {
+        Error::Asked(reason) => reason,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -627,7 +635,7 @@ fn too_little_memory_shrinks_arrays_and_says_what_limits_them() {
 #[test]
 fn where_not_even_the_smallest_arrays_fit_nothing_is_measured() {
     let machine = changed("sim:2s-56c", |model| model.caches.memory_bytes = 100 << 20);
-    let error = run(&machine, asked(Question::Bandwidth)).expect_err("nothing fits");
+    let error = failed(&machine, asked(Question::Bandwidth));
     let Error::Unavailable(reason) = &error else { panic!("{error:?}") };
     assert!(reason.why.contains("there is room for"), "{reason:?}");
 }
@@ -638,9 +646,10 @@ fn reserved_pages_are_counted_as_a_whole() {
         let machine = changed("sim:2s-56c", |model| model.huge_pages[0].free = free);
         let options =
             Options { pages: Some(Pages::Huge2M), threads: Some(16), ..asked(Question::Bandwidth) };
-        run(&machine, options)
+        (machine, options)
     };
-    let record = free_pages(500).unwrap();
+    let (machine, options) = free_pages(500);
+    let record = measured(&machine, options);
     for series in of(&record, "bandwidth", &[]) {
         assert_eq!(parameter(series, "pages"), "2m");
         assert!(parameter(series, "limited_by").contains("2 MiB"), "{}", name(series));
@@ -648,9 +657,12 @@ fn reserved_pages_are_counted_as_a_whole() {
         let pages = (number(series, "elements") / 16 * 8 * 3).div_ceil(2 << 20) * 16;
         assert!((500 - 16..=500).contains(&pages), "{pages} pages: {}", name(series));
     }
-    assert!(free_pages(16).is_ok());
+    let (machine, options) = free_pages(16);
+    measured(&machine, options);
     for too_few in [15, 0] {
-        let error = free_pages(too_few).expect_err("sixteen threads need a page each");
+        // Sixteen threads need a page each.
+        let (machine, options) = free_pages(too_few);
+        let error = failed(&machine, options);
         assert!(matches!(&error, Error::Unavailable(_)), "{error:?}");
     }
 }
@@ -699,10 +711,10 @@ fn more_threads_than_cpus_are_refused() {
     for question in [Question::Bandwidth, Question::Scaling, Question::Factors(2), Question::Loaded]
     {
         let asked = |threads| Options { threads: Some(threads), ..asked(question) };
-        let error = run(&machine, asked(3)).expect_err("it is refused");
+        let error = failed(&machine, asked(3));
         let Error::Placement(refusal) = error else { panic!("{error:?}") };
         assert_eq!(refusal, Refusal::TooMany { asked: 3, chosen: 2 });
-        let error = run(&machine, asked(0)).expect_err("it is refused");
+        let error = failed(&machine, asked(0));
         assert!(matches!(error, Error::Placement(Refusal::Nobody)), "{error:?}");
     }
 }
@@ -717,8 +729,7 @@ fn loads_need_somebody_beside_the_chase() {
     for (machine, cpus) in [("sim:1c", None), ("sim:vm-2c", Some("1"))] {
         let cpus = Choice::usual(cpus.map(|cpus| cpus.parse().unwrap()));
         let machine = Machine::named(machine).unwrap();
-        let error =
-            run(&machine, Options { cpus, ..asked(Question::Loaded) }).expect_err("it is refused");
+        let error = failed(&machine, Options { cpus, ..asked(Question::Loaded) });
         let Error::Unavailable(reason) = error else { panic!("{error:?}") };
         assert!(reason.why.contains("one more that moves data"), "{reason:?}");
     }

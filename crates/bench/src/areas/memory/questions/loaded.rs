@@ -1,7 +1,5 @@
 //! How long one pointer takes while others move data.
 
-use std::collections::BTreeMap;
-
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, find};
 use model::{Obstacle, Seconds, Unavailable};
@@ -51,11 +49,11 @@ impl Scope<'_> {
         for &pause in pauses {
             for (name, transfer) in &mixes {
                 let load = |&cpu| cells::load(cpu, &arrays, *transfer, Seconds(pause * 1e-6));
-                let more = BTreeMap::from([
+                let mut more = cells::of_transfer(transfer);
+                more.extend([
                     ("mix".to_owned(), (*name).to_owned()),
                     ("pause_us".to_owned(), pause.to_string()),
                     ("beside".to_owned(), transfer.kernel.id.to_owned()),
-                    ("variant".to_owned(), transfer.variant.id.to_owned()),
                 ]);
                 wishes.cells.push(chase.with(others.iter().map(load).collect(), more, EFFORT));
             }

@@ -173,9 +173,11 @@ fn part_of(elements: u64, threads: usize, share: f64) -> u64 {
     ((elements as f64 * share) as u64 / threads as u64).max(1)
 }
 
-/// The share of so many bytes, in whole lines, and no smaller than a ring may be.
+/// The share of so many bytes, in whole lines, and no smaller or larger than a ring may be.
 fn lines_of(bytes: u64, share: f64) -> u64 {
-    ((bytes as f64 * share) as u64 / LINE * LINE).max(SMALLEST)
+    /// A chase of this length has lost nothing: no cache is near it.
+    const LARGEST: u64 = 128 << 30;
+    ((bytes as f64 * share) as u64 / LINE * LINE).clamp(SMALLEST, LARGEST)
 }
 
 /// Notes once that there is no such workload.

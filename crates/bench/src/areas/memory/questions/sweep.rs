@@ -9,7 +9,7 @@ use model::Seconds;
 use super::super::super::Wishes;
 use super::super::cells::{self, Arrays, Chase, Effort, Which};
 use super::super::size;
-use super::{LINE, SMALLEST, Scope, limit, lines_of, some_cells};
+use super::{SMALLEST, Scope, limit, lines_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
 
@@ -89,6 +89,7 @@ fn outside_in<T>(items: Vec<T>) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LINE;
     use super::*;
 
     #[test]
