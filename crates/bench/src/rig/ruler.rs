@@ -125,7 +125,7 @@ pub fn refine(
 }
 
 /// The rulers alone.
-fn quiet(tools: &Tools, cpu: CpuId) -> Repeat {
+pub fn quiet(tools: &Tools, cpu: CpuId) -> Repeat {
     Repeat {
         members: vec![Member::new(cpu, tools.null)],
         phases: vec![protocol::quiet(12)],

@@ -140,6 +140,7 @@ impl Sweeper<'_> {
             }
         }
         self.share(swept);
+        self.own_cost(swept, &cpus)?;
         self.trials(swept)?;
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
@@ -268,6 +269,23 @@ impl Sweeper<'_> {
         let reduced = reduce::Reduced { haul: Some(haul), ..reduce::Reduced::default() };
         let Moved { order, workload, .. } = *moved;
         Ok(vec![Piece { order, workload, cpu, around, reduced }])
+    }
+
+    /// What a repetition costs by itself, where no stream will tell.
+    fn own_cost(&mut self, swept: &mut Swept, cpus: &[CpuId]) -> Result<(), RunError> {
+        let streams = |planned: &Planned| matches!(planned.cell.work, Work::Streams(_));
+        if self.program.cells.iter().any(streams) {
+            return Ok(());
+        }
+        for &cpu in cpus.iter().take(REFINED_AT_ONCE) {
+            let job = ruler::quiet(&self.program.tools, cpu);
+            let raw = self.executor.repeat(&job)?;
+            let ruler = swept.rulers.get(&cpu).and_then(|ruler| ruler.as_ref().ok());
+            let null = self.program.tools.null;
+            let reduced = reduce::reduce(&raw.members[0], null, &job, ruler, self.executor.rate());
+            swept.own.entry(cpu).or_default().note(&reduced, true);
+        }
+        Ok(())
     }
 
     /// Lets all candidates of each cell move a little, in turns, and chooses the fastest. What was seen
