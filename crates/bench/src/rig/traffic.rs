@@ -373,3 +373,192 @@ pub fn fastest(samples: &[Vec<f64>]) -> Option<usize> {
     let known = best.enumerate().filter_map(|(index, best)| Some((index, best?)));
     known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
+
+#[cfg(test)]
+mod tests {
+    use kernels::memory::find;
+    use model::{Hertz, Ticks};
+
+    use super::*;
+
+    /// One tick is one nanosecond.
+    fn rate() -> Rate<Stamp> {
+        Rate::new(Hertz(1e9))
+    }
+
+    const ELEMENTS: u64 = 1000;
+
+    fn transfer(kernel: &str) -> Transfer {
+        let kernel = find(kernel).unwrap();
+        Transfer { kernel, variant: &kernel.variants[0], mover: None }
+    }
+
+    fn trips(kernel: &str, background: bool) -> Party {
+        let transfer = transfer(kernel);
+        let pause = Seconds(0.0);
+        Party {
+            cpu: CpuId(0),
+            store: Store::of_arrays(3, ELEMENTS, Pages::Base),
+            task: Task::Trips { transfer, elements: ELEMENTS, moving: false, pause },
+            background,
+        }
+    }
+
+    fn chase(chains: usize) -> Party {
+        let (bytes, walk, begin) = (4096, Walk::Random, Begin::Lap);
+        Party {
+            cpu: CpuId(0),
+            store: Store::of_ring(bytes, Pages::Base),
+            task: Task::Chase { chains, bytes, walk, begin },
+            background: false,
+        }
+    }
+
+    fn job(members: &[Party]) -> Traffic {
+        Traffic { members: members.to_vec(), repetitions: 2, target: Seconds(1e-3) }
+    }
+
+    fn interval(start: u64, end: u64) -> Interval {
+        Interval { start: Ticks::new(start), end: Ticks::new(end) }
+    }
+
+    /// A member that needed from start to end for so many units.
+    fn raw(stretches: &[(u64, u64, u64)]) -> RawParty {
+        let stretch = |&(start, end, units): &_| Stretch { interval: interval(start, end), units };
+        RawParty {
+            cpu: CpuId(0),
+            stretches: stretches.iter().map(stretch).collect(),
+            rulers: Vec::new(),
+            answer: Some(Ok(0.0)),
+            around: Around::default(),
+        }
+    }
+
+    fn reduced(job: &Traffic, members: Vec<RawParty>, cycles: RulerCycles) -> Haul {
+        reduce(&RawTraffic { members }, job, rate(), cycles).unwrap()
+    }
+
+    #[test]
+    fn bandwidth_is_from_the_first_start_to_the_last_end() {
+        let job = job(&[trips("copy", false), trips("copy", false)]);
+        let first = raw(&[(0, 8000, 4), (10_000, 14_000, 4)]);
+        let second = raw(&[(2000, 10_000, 4), (10_000, 12_000, 4)]);
+        let haul = reduced(&job, vec![first, second], None);
+        // 16 bytes for each element, 8 trips in all.
+        let bytes = 8.0 * 16.0 * ELEMENTS as f64;
+        assert_eq!(haul.bandwidth, [bytes / 10_000e-9, bytes / 4000e-9]);
+        assert_eq!(haul.skew, [0.2, 0.5]);
+        assert_eq!(haul.error, [0.0, 0.0]);
+        assert!(haul.latency.is_empty() && haul.background.is_empty() && haul.cycles.is_empty());
+    }
+
+    #[test]
+    fn one_member_has_no_skew_and_no_time_has_no_bandwidth() {
+        let haul =
+            reduced(&job(&[trips("add", false)]), vec![raw(&[(5, 5, 1), (5, 1005, 1)])], None);
+        assert_eq!(haul.bandwidth.len(), 1);
+        assert!((haul.bandwidth[0] / (24.0 * ELEMENTS as f64 / 1e-6) - 1.0).abs() < 1e-12);
+        assert!(haul.skew.is_empty());
+    }
+
+    #[test]
+    fn a_repetition_that_one_member_lacks_is_none() {
+        let job = job(&[trips("copy", false), trips("copy", false)]);
+        let haul = reduced(&job, vec![raw(&[(0, 10, 1), (10, 20, 1)]), raw(&[(0, 10, 1)])], None);
+        assert_eq!(haul.bandwidth.len(), 1);
+        assert!(reduced(&job, vec![raw(&[]), raw(&[])], None).bandwidth.is_empty());
+    }
+
+    #[test]
+    fn a_background_counts_by_its_own_time_and_not_as_bandwidth() {
+        let job = job(&[chase(1), trips("load", true), trips("copy", true)]);
+        let members =
+            vec![raw(&[(0, 1000, 10)]), raw(&[(0, 2000, 5)]), raw(&[(500, 1500, 1), (0, 9, 9)])];
+        let haul = reduced(&job, members, None);
+        let elements = ELEMENTS as f64;
+        assert_eq!(haul.background, [5.0 * 8.0 * elements / 2e-6 + 16.0 * elements / 1e-6]);
+        assert!(haul.bandwidth.is_empty(), "a chase asks for none");
+        assert_eq!(haul.latency, [100e-9]);
+    }
+
+    #[test]
+    fn latency_is_time_and_cycles_of_a_pointer() {
+        let mut member = raw(&[(0, 3000, 30), (10_000, 10_500, 10), (20_000, 20_000, 10)]);
+        // Ten iterations in 50 ns, of 20 cycles each: 4 cycles in a nanosecond.
+        member.rulers = vec![Some((interval(0, 50), 10)), None];
+        let haul = reduced(&job(&[chase(4)]), vec![member.clone()], Some(20.0));
+        assert_eq!(haul.latency, [100e-9, 50e-9], "what took no time is none");
+        assert_eq!(haul.cycles, [400.0]);
+        assert!(reduced(&job(&[chase(4)]), vec![member], None).cycles.is_empty());
+    }
+
+    #[test]
+    fn a_wrong_answer_of_any_member_refuses_all_numbers() {
+        let job = job(&[trips("copy", false), trips("copy", true)]);
+        let mut wrong = raw(&[(0, 10, 1)]);
+        let (kernel, variant) = ("copy", "sse2");
+        wrong.answer =
+            Some(Err(WrongNumber { kernel, variant, index: Some(7), found: 1.0, expected: 2.0 }));
+        let raw = RawTraffic { members: vec![raw(&[(0, 10, 1)]), wrong] };
+        let reason = reduce(&raw, &job, rate(), None).unwrap_err();
+        assert_eq!(reason.what, "answer");
+        assert!(reason.why.contains("`copy`, variant `sse2`: a[7] is 1.0"), "{reason:?}");
+        assert!(reason.why.contains("computes wrongly"), "{reason:?}");
+    }
+
+    #[test]
+    fn the_fastest_is_the_one_with_the_greatest_upper_quartile() {
+        let steady = vec![10.0, 10.0, 10.0, 10.0];
+        let disturbed = vec![2.0, 12.0, 12.0, 3.0];
+        let lucky = vec![1.0, 1.0, 1.0, 20.0];
+        assert_eq!(fastest(&[steady.clone(), disturbed, lucky]), Some(1));
+        assert_eq!(fastest(&[Vec::new(), steady]), Some(1));
+        assert_eq!(fastest(&[Vec::new()]), None);
+        assert_eq!(fastest(&[]), None);
+    }
+
+    #[test]
+    fn a_trial_is_short_and_goes_over_the_whole_arrays() {
+        let of = |elements| {
+            let mut party = trips("triad", false);
+            if let Task::Trips { elements: own, .. } = &mut party.task {
+                *own = elements;
+            }
+            let trial = job(&[party, chase(1)]).trial();
+            assert_eq!(trial.target.0.to_bits(), 0, "one trip");
+            assert!(matches!(trial.members[1].task, Task::Chase { bytes: 4096, .. }));
+            match trial.members[0].task {
+                Task::Trips { elements, moving, .. } => (elements, moving),
+                Task::Chase { .. } => panic!("it became a chase"),
+            }
+        };
+        assert_eq!(of(ELEMENTS), (ELEMENTS, false), "what is small stays as it is");
+        assert_eq!(of(TRIAL_ELEMENTS), (TRIAL_ELEMENTS, false));
+        assert_eq!(of(TRIAL_ELEMENTS + 1), (TRIAL_ELEMENTS, true));
+        assert_eq!(of(1 << 40), (TRIAL_ELEMENTS, true));
+    }
+
+    #[test]
+    fn a_store_has_room_for_what_it_was_made_for() {
+        for arrays in 1..=4 {
+            for elements in [0, 1, 511, 512, 513, 1_000_003] {
+                let store = Store::of_arrays(arrays, elements, Pages::Base);
+                assert!(store.elements() >= elements, "{store:?}");
+                assert!(store.elements() < elements + 512 + 1, "{store:?}");
+                let each = store.bytes / u64::from(arrays);
+                assert!(each.is_multiple_of(8) && !each.is_multiple_of(4096), "{each}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_work_is_planned_to_take_longer() {
+        let seconds = |members: &[Party]| job(members).duration().0;
+        assert!(seconds(&[trips("copy", false)]) >= 2e-3, "two repetitions of a millisecond");
+        let mut large = chase(1);
+        if let Task::Chase { bytes, .. } = &mut large.task {
+            *bytes = 1 << 30;
+        }
+        assert!(seconds(&[large]) > seconds(&[chase(1)]) + 0.1);
+    }
+}

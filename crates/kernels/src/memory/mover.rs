@@ -328,7 +328,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_lacking_instruction_set_is_named() {
-        let lacks = lacking("triad avx512", &[Isa::Avx512f], |_| false).expect("it is missing");
+        let triad = &crate::memory::formulas::TRIAD;
+        let wide = triad.variant("avx512").expect("there is one");
+        let lacks = wide.lacking(triad, |_| false).expect("it is missing");
         assert_eq!((lacks.what.as_str(), lacks.obstacle), ("triad avx512", Obstacle::Hardware));
     }
 

@@ -20,6 +20,7 @@ pub(crate) use self::ports::machine;
 use ::model::name::did_you_mean;
 
 use crate::error::Error;
+use crate::ports::Machine;
 
 /// Name and description of every simulated machine.
 const MACHINES: &[(&str, &str)] = &[
@@ -44,5 +45,12 @@ impl Model {
                 known: names().map(|name| format!("sim:{name}")).collect::<Vec<_>>().join(", "),
             }),
         }
+    }
+}
+
+impl From<Model> for Machine {
+    /// The machine that a description stands for.
+    fn from(model: Model) -> Machine {
+        machine(model)
     }
 }

@@ -111,6 +111,9 @@ pub struct Layout {
     pub threads_per_core: u32,
     /// NUMA nodes in each package.
     pub nodes_per_package: u32,
+    /// Further nodes, which have memory and no CPUs. Their numbers follow those of the others.
+    #[serde(default)]
+    pub memory_only_nodes: u32,
     /// So many of the last cores of each package are efficient ones, the others fast.
     pub efficient_cores_per_package: Option<u32>,
     /// CPUs that are switched off.
@@ -411,6 +414,7 @@ impl Model {
             ("topology.cores_per_package", "must be 1..=1024", self.has_cores()),
             ("topology.threads_per_core", "must be 1..=8", self.has_threads()),
             ("topology.nodes_per_package", "must divide the cores", self.nodes_divide_cores()),
+            ("topology.memory_only_nodes", "must be 0..=64", layout.memory_only_nodes <= 64),
             ("topology.offline", "must leave CPU 0", self.offline_is_ours()),
             ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
             ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
@@ -586,6 +590,12 @@ impl Model {
         let layout = &self.topology;
         let cores_per_node = layout.cores_per_package / layout.nodes_per_package;
         cpu.0 % self.cores() / cores_per_node
+    }
+
+    /// Number of NUMA nodes, those without CPUs among them.
+    pub fn nodes(&self) -> u32 {
+        let layout = &self.topology;
+        layout.packages * layout.nodes_per_package + layout.memory_only_nodes
     }
 
     /// How long a cache line takes from one CPU to another, one way.

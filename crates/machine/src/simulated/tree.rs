@@ -126,12 +126,8 @@ fn put_topology(files: &mut Files, model: &Model) {
     files.put(format!("{CPU}/smt/control"), &smt);
 }
 
-fn nodes(model: &Model) -> u32 {
-    model.topology.packages * model.topology.nodes_per_package
-}
-
 fn put_nodes(files: &mut Files, model: &Model) {
-    let nodes = nodes(model);
+    let nodes = model.nodes();
     let online: CpuSet = (0..nodes).map(CpuId).collect();
     files.put(format!("{NODE}/online"), &online);
     let kibibytes = model.caches.memory_bytes / 1024 / u64::from(nodes);
@@ -262,7 +258,7 @@ fn put_platform(files: &mut Files, model: &Model) {
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
     files.put("/sys/fs/cgroup/cpu.max", "max 100000");
-    let nodes: CpuSet = (0..nodes(model)).map(CpuId).collect();
+    let nodes: CpuSet = (0..model.nodes()).map(CpuId).collect();
     let status = format!("CapEff:\t0000000000000000\nSeccomp:\t0\nMems_allowed_list:\t{nodes}");
     files.put("/proc/self/status", &status);
     files.put("/proc/self/uid_map", "0 0 4294967295");

@@ -41,8 +41,9 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
     }
     let planning =
         Planning { machine, description: &description, placement: &placement, streams: &[] };
-    let cpus = placement.cpus[..count].to_vec();
-    let wanted = options.length.map_or_else(|| size::rule(&planning, &cpus), Length::elements);
+    let wanted = options
+        .length
+        .map_or_else(|| size::rule(&planning, &placement.cpus[..count]), Length::elements);
     let room = machine::memory::room(machine, model::Pages::Base)?;
     // Its arrays are gone when ours are made.
     let most = room.usable() / 8 / ARRAYS;
@@ -55,6 +56,7 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
         let reason = Unavailable::new(Obstacle::Measurement, "the original STREAM", why);
         return Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))));
     }
+    let cpus = placement.cpus[..count].to_vec();
     Ok(Extent { cpus, elements: wanted.min(most) })
 }
 

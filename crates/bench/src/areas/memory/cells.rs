@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernels::memory::chase::Walk;
-use kernels::memory::{MemoryKernel, Stores, TABLE};
+use kernels::memory::{MemoryKernel, Stores, TABLE, Variant};
 use model::{CpuId, Pages, Seconds, Unavailable};
 
 use super::super::{Candidate, Cell, Moved, Planning, Work};
@@ -42,6 +42,18 @@ impl Which {
         }
     }
 
+    fn admits(&self, variant: &Variant) -> bool {
+        let is_ordinary = matches!(variant.stores, Stores::Ordinary | Stores::None);
+        let is_non_temporal = variant.stores == Stores::NonTemporal;
+        match self {
+            Which::Any => true,
+            Which::Ordinary | Which::WidestOrdinary => is_ordinary,
+            Which::Widest => is_ordinary || is_non_temporal,
+            Which::WidestNonTemporal => is_non_temporal,
+            Which::Named(name) => variant.id == name,
+        }
+    }
+
     /// The ways to run a kernel here that it admits; the reason where there is none.
     pub(super) fn transfers(
         &self,
@@ -50,37 +62,35 @@ impl Which {
     ) -> Result<Vec<Transfer>, Unavailable> {
         let mut known = Vec::new();
         let mut reason = None;
-        for variant in kernel.variants {
+        for variant in kernel.variants.iter().filter(|variant| self.admits(variant)) {
             match streams::transfer(plan.machine, kernel, variant) {
                 Ok(transfer) => known.push(transfer),
                 Err(why) => reason = Some(why),
             }
         }
-        let of = |stores: &[Stores]| {
-            known.iter().copied().filter(|t| stores.contains(&t.stores())).collect::<Vec<_>>()
-        };
-        let ordinary = of(&[Stores::Ordinary, Stores::None]);
-        let widest = |all: &[Transfer]| {
-            all.iter().copied().reduce(|a, b| if width(&b) > width(&a) { b } else { a })
-        };
-        let passing = of(&[Stores::NonTemporal]);
-        let chosen: Vec<Transfer> = match self {
-            Which::Any => known,
-            Which::Ordinary => ordinary,
-            Which::Widest => widest(&ordinary).into_iter().chain(widest(&passing)).collect(),
-            Which::WidestOrdinary => widest(&ordinary).into_iter().collect(),
-            Which::WidestNonTemporal => widest(&passing).into_iter().collect(),
-            Which::Named(name) => known.into_iter().filter(|t| t.variant.id == name).collect(),
-        };
-        match (chosen.is_empty(), reason) {
-            (false, _) => Ok(chosen),
-            (true, Some(reason)) => Err(reason),
-            (true, None) => {
-                let why = format!("`{}` has no variant with {}", kernel.id, self.word());
-                Err(Unavailable::new(model::Obstacle::Hardware, kernel.id, why))
-            }
+        if !known.is_empty() {
+            return Ok(match self {
+                Which::Any | Which::Ordinary | Which::Named(_) => known,
+                Which::Widest | Which::WidestOrdinary | Which::WidestNonTemporal => {
+                    let (passing, ordinary): (Vec<_>, Vec<_>) =
+                        known.into_iter().partition(|t| t.stores() == Stores::NonTemporal);
+                    widest(&ordinary).into_iter().chain(widest(&passing)).collect()
+                }
+            });
         }
+        Err(reason.unwrap_or_else(|| {
+            let why = match self {
+                Which::Named(name) => format!("it has no variant `{name}`"),
+                _ => format!("it has no variant with {}", self.word()),
+            };
+            Unavailable::new(model::Obstacle::Hardware, kernel.id, why)
+        }))
     }
+}
+
+/// The first one with the widest registers.
+fn widest(transfers: &[Transfer]) -> Option<Transfer> {
+    transfers.iter().copied().reduce(|a, b| if width(&b) > width(&a) { b } else { a })
 }
 
 fn width(transfer: &Transfer) -> u32 {
@@ -252,8 +262,10 @@ impl Chase {
 pub(super) fn load(cpu: CpuId, arrays: &Arrays, transfer: Transfer, pause: Seconds) -> Party {
     /// As often as this a loaded thread looks whether it shall end, and rests.
     const ELEMENTS: u64 = 2048;
-    let task = Task::Trips { transfer, elements: ELEMENTS, moving: true, pause };
-    Party { cpu, store: arrays.store(cpu), task, background: true }
+    let store = arrays.store(cpu);
+    let task =
+        Task::Trips { transfer, elements: ELEMENTS.min(store.elements()), moving: true, pause };
+    Party { cpu, store, task, background: true }
 }
 
 /// Lets all cells say what they are for.

@@ -140,6 +140,8 @@ fn modes(samples: &[f64]) -> Option<Modes> {
 
 /// Within one placement class, samples of a bandwidth fall into two groups.
 fn two_modes(record: &Record) -> Option<Finding> {
+    /// More are counted.
+    const SHOWN_MAX: usize = 3;
     let counting = Counting::of(record);
     let questions = ["bandwidth", "scaling", "sweep", "factors", "numa"];
     let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
@@ -159,8 +161,6 @@ fn two_modes(record: &Record) -> Option<Finding> {
             ))
         })
         .collect();
-    /// More are counted.
-    const SHOWN_MAX: usize = 3;
     let more = found.len().saturating_sub(SHOWN_MAX);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     (!found.is_empty()).then(|| Finding {

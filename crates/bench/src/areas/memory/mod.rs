@@ -8,6 +8,7 @@ mod findings;
 mod knees;
 mod list;
 mod page;
+mod questions;
 mod read;
 mod request;
 mod section;

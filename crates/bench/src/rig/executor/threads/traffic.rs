@@ -5,7 +5,7 @@ use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use kernels::memory::chase::Ring;
+use kernels::memory::chase::{Ring, STEPS_AT_ONCE};
 use kernels::memory::{self, Mover, WrongNumber};
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
@@ -318,11 +318,9 @@ impl<P: Probe> Hauler<'_, P> {
     /// millisecond is ten times as long with another thread's slice in it. Others would have to repeat
     /// it too, so that this is for members alone. The switches are in the record.
     fn undisturbed(&self, mut repetition: impl FnMut() -> Stretch) -> Stretch {
-        const TRIES: usize = 3;
         let switches = || sys::thread::usage().ok().map(|usage| usage.involuntary_switches);
-        let tries = if self.job.members.len() == 1 { TRIES } else { 1 };
         let mut last = None;
-        for _ in 0..tries {
+        for _ in 0..self.tries() {
             let before = switches();
             last = Some(repetition());
             if switches() == before {
@@ -330,6 +328,12 @@ impl<P: Probe> Hauler<'_, P> {
             }
         }
         last.expect("BUG: no try at all")
+    }
+
+    /// How often a repetition is executed at most.
+    fn tries(&self) -> u64 {
+        const TRIES: u64 = 3;
+        if self.job.members.len() == 1 { TRIES } else { 1 }
     }
 
     /// One repetition: nothing happens between the stamps but trips (invariant I3).
@@ -390,9 +394,9 @@ impl<P: Probe> Hauler<'_, P> {
         let most = match begin {
             Begin::Lap => u64::MAX,
             // With what is walked unseen before each repetition, no line is visited twice.
-            Begin::Cold => lines / chains as u64 * 3 / 4 / repetitions.max(1),
+            Begin::Cold => lines / chains as u64 * 3 / 4 / (repetitions * self.tries()).max(1),
         };
-        let steps = wanted.clamp(1, most.max(1));
+        let steps = wanted.clamp(1, (most / STEPS_AT_ONCE * STEPS_AT_ONCE).max(1));
         let unseen = if self.job.members.len() > 1 { steps / 4 } else { 0 };
         self.meeting.wait()?;
         let before = sys::thread::usage().ok();

@@ -1,0 +1,175 @@
+//! How much kernels move: on one CPU and on all, on ever more, and over arrays of several lengths.
+
+use model::{CpuId, Obstacle, Seconds, Unavailable};
+
+use super::super::super::Wishes;
+use super::super::cells::{Effort, Which};
+use super::super::size;
+use super::{Scope, limit, part_of, some_cells};
+use crate::rig::placement::{Choice, Order};
+use crate::run::Error;
+
+const EFFORT: Effort = Effort { repetitions: 2, target: Seconds(2e-3) };
+
+impl Scope<'_> {
+    pub(super) fn bandwidth(&self) -> Result<Wishes, Error> {
+        let choices = match &self.options.variant {
+            Some(name) => vec![Which::Named(name.clone())],
+            None => vec![Which::Any, Which::Ordinary],
+        };
+        self.of_counts(&self.counts(), &choices)
+    }
+
+    /// For the sheet: the best on all cores, then on one.
+    pub(super) fn bandwidth_in_brief(&self) -> Result<Wishes, Error> {
+        let mut counts = self.counts();
+        counts.reverse();
+        self.of_counts(&counts, &[Which::Widest])
+    }
+
+    /// One thread and all, or as many as asked for.
+    fn counts(&self) -> Vec<usize> {
+        let all = self.cpus().len();
+        match self.options.threads {
+            Some(asked) => vec![asked],
+            None if all == 1 => vec![1],
+            None => vec![1, all],
+        }
+    }
+
+    fn of_counts(&self, counts: &[usize], choices: &[Which]) -> Result<Wishes, Error> {
+        let kernels = self.kernels();
+        let groups: Vec<&[CpuId]> = counts.iter().map(|&count| &self.cpus()[..count]).collect();
+        let (arrays, fit) = self.fitted(&kernels, &groups)?;
+        let mut wishes = Wishes::default();
+        for cpus in groups {
+            let elements = self.each(cpus, fit.share);
+            for which in choices {
+                self.on(&mut wishes, (which, &kernels), &arrays, (cpus, elements), EFFORT);
+            }
+        }
+        limit(&mut wishes.cells, &fit);
+        some_cells(wishes)
+    }
+
+    pub(super) fn scaling(&self) -> Result<Wishes, Error> {
+        let kernels = self.kernels();
+        let orders = self.orders(self.asked_cpus().len());
+        let groups: Vec<(&str, &[CpuId])> = orders
+            .iter()
+            .flat_map(|(word, cpus)| {
+                let counts = scaling_counts(cpus.len());
+                counts.into_iter().map(|count| (word.as_str(), &cpus[..count]))
+            })
+            .collect();
+        let cpus: Vec<&[CpuId]> = groups.iter().map(|(_, cpus)| *cpus).collect();
+        let (arrays, fit) = self.fitted(&kernels, &cpus)?;
+        let which = self.which_or(Which::Widest);
+        let mut wishes = Wishes::default();
+        for (word, cpus) in groups {
+            let begun = wishes.cells.len();
+            let elements = self.each(cpus, fit.share);
+            self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
+            for cell in &mut wishes.cells[begun..] {
+                cell.parameters.insert("order".to_owned(), word.to_owned());
+            }
+        }
+        limit(&mut wishes.cells, &fit);
+        some_cells(wishes)
+    }
+
+    /// Compact and spread, where they differ; and each node by itself, where there are several.
+    fn orders(&self, most: usize) -> Vec<(String, Vec<CpuId>)> {
+        let topology = self.plan.topology();
+        let place = |order| {
+            let cpus = Some(self.cpus().iter().copied().collect());
+            let choice = Choice { cpus, siblings: true, order, at_most: Some(most) };
+            choice.place(topology).map(|placement| placement.cpus).unwrap_or_default()
+        };
+        let mut orders = vec![("compact".to_owned(), place(Order::Compact))];
+        let spread = place(Order::Spread);
+        if spread != orders[0].1 {
+            orders.push(("spread".to_owned(), spread));
+        }
+        let with_cpus = || topology.nodes.iter().filter(|node| !node.cpus.is_empty());
+        if with_cpus().count() > 1 && most == self.cpus().len() {
+            for node in with_cpus() {
+                let cpus: Vec<CpuId> =
+                    self.cpus().iter().copied().filter(|cpu| node.cpus.contains(*cpu)).collect();
+                if !cpus.is_empty() && cpus[..] != orders[0].1[..cpus.len()] {
+                    orders.push((format!("node {}", node.id), cpus));
+                }
+            }
+        }
+        orders
+    }
+
+    /// Arrays of once to so many times the caches, on as many threads as asked for or all.
+    pub(super) fn factors(&self, most: u32) -> Result<Wishes, Error> {
+        let (kernels, cpus) = (self.kernels(), self.asked_cpus());
+        let caches = size::caches(self.plan.topology(), cpus);
+        let each =
+            |factor: u32, share: f64| part_of(caches * u64::from(factor) / 8, cpus.len(), share);
+        let reserve = |share: f64| {
+            let mut arrays = self.arrays(&kernels);
+            arrays.reserve(cpus, each(most, share));
+            arrays
+        };
+        let fit = self.fit(|share| reserve(share).stores())?;
+        if let Some(limit) = fit.limit {
+            let why = format!(
+                "arrays of {most} times the caches need {} MiB in all, and there is room for {} MiB \
+                 ({})",
+                limit.wanted >> 20,
+                limit.usable >> 20,
+                limit.by
+            );
+            let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
+            let fitting = (f64::from(most) * fit.share) as u32;
+            let remedy = match fitting {
+                0 => "use fewer CPUs".to_owned(),
+                fitting => format!("ask for less: --factors {fitting}"),
+            };
+            return Err(Error::Asked(reason.with_remedy(remedy)));
+        }
+        let (arrays, which) = (reserve(1.0), self.which_or(Which::WidestOrdinary));
+        let mut wishes = Wishes::default();
+        for factor in 1..=most {
+            let begun = wishes.cells.len();
+            let elements = each(factor, 1.0);
+            self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
+            for cell in &mut wishes.cells[begun..] {
+                cell.parameters.insert("factor".to_owned(), factor.to_string());
+            }
+        }
+        some_cells(wishes)
+    }
+}
+
+/// Numbers of threads: all up to eight, then ever sparser.
+fn scaling_counts(all: usize) -> Vec<usize> {
+    let mut counts: Vec<usize> = (1..=all.min(8)).collect();
+    while let Some(&last) = counts.last().filter(|last| **last < all) {
+        counts.push((last + (last / 4).max(1)).min(all));
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scaling_counts;
+
+    #[test]
+    fn counts_are_dense_at_first_and_end_with_all() {
+        assert_eq!(scaling_counts(1), [1]);
+        assert_eq!(scaling_counts(8), (1..=8).collect::<Vec<_>>());
+        assert_eq!(scaling_counts(9), (1..=9).collect::<Vec<_>>());
+        assert_eq!(scaling_counts(16)[8..], [10, 12, 15, 16]);
+        for all in 1..600 {
+            let counts = scaling_counts(all);
+            assert_eq!(counts.last(), Some(&all));
+            assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "{counts:?}");
+            assert!(counts.len() < 30, "{counts:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! How long one pointer takes: in each cache and in memory, in small and huge pages, in parallel.
+
+use kernels::memory::chase::{CHAINS_MAX, Walk};
+use model::record::CacheKind;
+use model::{CpuId, Pages, Seconds};
+
+use super::super::super::Wishes;
+use super::super::cells::{self, Chase, Effort};
+use super::super::size::{self, Length};
+use super::{LINE, SMALLEST, Scope, limit, lines_of};
+use crate::rig::traffic::{Begin, Store};
+use crate::run::Error;
+
+const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
+
+/// A size, and what it lies in.
+struct Level {
+    name: String,
+    bytes: u64,
+}
+
+impl Scope<'_> {
+    pub(super) fn latency(&self) -> Result<Wishes, Error> {
+        let cpu = self.cpus()[0];
+        let largest = match self.options.length.map(Length::elements) {
+            Some(elements) => elements * 8,
+            None => size::TIMES_CACHES * size::caches(self.plan.topology(), &[cpu]),
+        };
+        let kinds: Vec<Pages> = match self.options.pages {
+            Some(pages) => vec![pages],
+            None if self.pages == Pages::Base => vec![Pages::Base],
+            None => vec![Pages::Base, self.pages],
+        };
+        let reserve = |share: f64| -> Vec<Store> {
+            let ring = |&pages: &Pages| cells::ring(lines_of(largest, share), pages, None);
+            kinds.iter().map(ring).collect()
+        };
+        let fit = self.fit(reserve)?;
+        let beyond = size::beyond_caches(self.plan, cpu);
+        let mut wishes = Wishes::default();
+        for store in reserve(fit.share) {
+            for Level { name, bytes } in self.levels(cpu, store.bytes) {
+                let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
+                let mut ways = vec![(Walk::Random, 1), (Walk::LOCAL, 1)];
+                if bytes == store.bytes && store.pages == self.pages {
+                    ways.extend((2..=CHAINS_MAX).map(|chains| (Walk::Random, chains)));
+                }
+                for (walk, chains) in ways {
+                    let chase = Chase { cpu, store, bytes, walk, chains, begin };
+                    let mut cell = chase.cell(EFFORT);
+                    cell.parameters.insert("level".to_owned(), name.clone());
+                    wishes.cells.push(cell);
+                }
+            }
+        }
+        limit(&mut wishes.cells, &fit);
+        Ok(wishes)
+    }
+
+    /// Sizes that lie within each cache, by what the machine says of it, and the largest one: it is
+    /// called memory if it is larger than all of them.
+    fn levels(&self, cpu: CpuId, largest: u64) -> Vec<Level> {
+        let topology = self.plan.topology();
+        let mut caches: Vec<(u8, u64)> = topology
+            .caches
+            .iter()
+            .filter(|cache| cache.kind != CacheKind::Instruction)
+            .filter(|cache| cache.instances.iter().any(|cpus| cpus.contains(cpu)))
+            .filter_map(|cache| Some((cache.level, cache.bytes?)))
+            .collect();
+        caches.sort_unstable();
+        let mut levels = Vec::new();
+        let mut inner = 0;
+        for (level, bytes) in caches {
+            let within = within(inner, bytes);
+            if bytes > inner && (SMALLEST..largest).contains(&within) {
+                levels.push(Level { name: format!("L{level}"), bytes: within });
+            }
+            inner = bytes;
+        }
+        let is_memory = largest > size::caches(topology, &[cpu]);
+        let name = if is_memory { "memory".to_owned() } else { format!("{} KiB", largest >> 10) };
+        levels.push(Level { name, bytes: largest });
+        levels
+    }
+}
+
+/// A size that a cache holds and the one further in does not: half of it, or halfway between them
+/// where that is more.
+fn within(inner: u64, bytes: u64) -> u64 {
+    let between = (inner as f64 * bytes as f64).sqrt() as u64;
+    (bytes / 2).max(between) / LINE * LINE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn a_size_lies_within_its_cache_and_beyond_the_one_before() {
+        assert_eq!(within(0, 48 << 10), 24 << 10);
+        assert_eq!(within(48 << 10, 2 << 20), 1 << 20);
+        for (inner, bytes) in [(1 << 20, 1536 << 10), (2 << 20, 3 << 20), (2 << 20, 4 << 20)] {
+            assert!((inner + 1..bytes).contains(&within(inner, bytes)), "{inner} {bytes}");
+        }
+    }
+}

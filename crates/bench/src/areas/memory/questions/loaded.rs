@@ -1,0 +1,105 @@
+//! How long one pointer takes while others move data.
+
+use std::collections::BTreeMap;
+
+use kernels::memory::chase::Walk;
+use kernels::memory::{MemoryKernel, find};
+use model::{Obstacle, Seconds, Unavailable};
+
+use super::super::super::{Planning, Wishes};
+use super::super::cells::{self, Arrays, Chase, Effort, Which};
+use super::super::size;
+use super::{Scope, limit, lines_of, part_of};
+use crate::rig::placement::Refusal;
+use crate::rig::traffic::{Begin, Store, Transfer};
+use crate::run::Error;
+
+/// Pauses of loads after each 16 KiB or so, in microseconds: from all that they can to nearly nothing.
+pub(super) const PAUSES: &[f64] = &[0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
+pub(super) const PAUSES_IN_BRIEF: &[f64] = &[0.0, 4.0];
+
+const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
+
+impl Scope<'_> {
+    /// One CPU follows pointers, the others move data with ever longer pauses.
+    pub(super) fn loaded(&self, pauses: &[f64]) -> Result<Wishes, Error> {
+        let [cpu, others @ ..] = self.asked_cpus() else {
+            return Err(Refusal::Nobody.into());
+        };
+        if others.is_empty() {
+            return Err(self.nobody_beside());
+        }
+        let mixes = mixes(self.plan)?;
+        let kernels: Vec<&'static MemoryKernel> =
+            mixes.iter().map(|(_, transfer)| transfer.kernel).collect();
+        let elements = self.elements(self.asked_cpus());
+        let beyond = size::beyond_caches(self.plan, *cpu);
+        let reserve = |share: f64| -> (Arrays, Store) {
+            let mut arrays = self.arrays(&kernels);
+            arrays.reserve(others, part_of(elements, others.len(), share));
+            (arrays, cells::ring(lines_of(beyond, self.ring_share(share)), self.pages, None))
+        };
+        let fit = self.fit(|share| {
+            let (arrays, ring) = reserve(share);
+            arrays.stores().into_iter().chain([ring]).collect()
+        })?;
+        let (arrays, store) = reserve(fit.share);
+        let (walk, begin) = (Walk::Random, Begin::Cold);
+        let chase = Chase { cpu: *cpu, store, bytes: store.bytes, walk, chains: 1, begin };
+        let mut wishes = Wishes::default();
+        wishes.cells.push(chase.cell(EFFORT));
+        for &pause in pauses {
+            for (name, transfer) in &mixes {
+                let load = |&cpu| cells::load(cpu, &arrays, *transfer, Seconds(pause * 1e-6));
+                let more = BTreeMap::from([
+                    ("mix".to_owned(), (*name).to_owned()),
+                    ("pause_us".to_owned(), pause.to_string()),
+                    ("beside".to_owned(), transfer.kernel.id.to_owned()),
+                    ("variant".to_owned(), transfer.variant.id.to_owned()),
+                ]);
+                wishes.cells.push(chase.with(others.iter().map(load).collect(), more, EFFORT));
+            }
+        }
+        limit(&mut wishes.cells, &fit);
+        Ok(wishes)
+    }
+
+    fn nobody_beside(&self) -> Error {
+        let why = "it needs a CPU that follows pointers and one more that moves data";
+        let reason = |obstacle| Unavailable::new(obstacle, "loaded latency", why);
+        match (self.options.threads, self.plan.topology().usable.len()) {
+            (_, 0 | 1) => Error::Unavailable(reason(Obstacle::Hardware)),
+            (Some(_), _) if self.cpus().len() > 1 => {
+                Error::Asked(reason(Obstacle::Measurement).with_remedy("use more: --threads 2"))
+            }
+            _ => {
+                let remedy = "use more CPUs: --cpus names them";
+                Error::Unavailable(reason(Obstacle::Measurement).with_remedy(remedy))
+            }
+        }
+    }
+}
+
+/// What loads move: by the bytes that really cross the bus, reads to writes. What this machine cannot
+/// execute is left out.
+fn mixes(plan: &Planning<'_>) -> Result<Vec<(&'static str, Transfer)>, Error> {
+    const MIXES: &[(&str, &str, Which)] = &[
+        ("read only", "load", Which::WidestOrdinary),
+        ("2 reads, 1 write", "copy", Which::WidestOrdinary),
+        ("1 read, 1 write", "update", Which::WidestOrdinary),
+        ("1 read, 1 non-temporal write", "copy", Which::WidestNonTemporal),
+    ];
+    let mut known = Vec::new();
+    let mut reason = None;
+    for (name, id, which) in MIXES {
+        let Some(kernel) = find(id) else { continue };
+        match which.transfers(plan, kernel) {
+            Ok(ways) => known.extend(ways.first().map(|transfer| (*name, *transfer))),
+            Err(why) => reason = Some(why),
+        }
+    }
+    match (known.is_empty(), reason) {
+        (true, Some(reason)) => Err(Error::Unavailable(reason)),
+        _ => Ok(known),
+    }
+}

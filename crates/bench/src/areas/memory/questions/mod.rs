@@ -1,0 +1,204 @@
+//! What each question measures on a machine.
+
+mod bandwidth;
+mod latency;
+mod loaded;
+mod numa;
+mod sweep;
+
+use std::collections::BTreeMap;
+
+use kernels::memory::MemoryKernel;
+use kernels::memory::chase::LINE_BYTES;
+use model::{CpuId, Obstacle, Pages, Unavailable};
+
+use super::super::{Cell, Planning, Wishes};
+use super::cells::{self, Arrays, Effort, Which};
+use super::classic;
+use super::request::{Options, Question};
+use super::size::{self, Fit, Length};
+use crate::rig::traffic::Store;
+use crate::run::Error;
+
+/// A line, in which a chase has one pointer.
+const LINE: u64 = LINE_BYTES as u64;
+
+/// Sizes of sweeps begin here; rings have room for the most chains.
+const SMALLEST: u64 = 4096;
+
+/// A question, on a machine.
+pub(super) struct Scope<'a> {
+    pub(super) plan: &'a Planning<'a>,
+    pub(super) pages: Pages,
+    pub(super) options: &'a Options,
+    /// The part of free memory that it may take: what questions of one run use is kept until its end.
+    pub(super) part: f64,
+}
+
+impl Scope<'_> {
+    /// The answer to its question.
+    pub(super) fn wishes(&self) -> Result<Wishes, Error> {
+        match self.options.question {
+            Question::Bandwidth => self.bandwidth(),
+            Question::Scaling => self.scaling(),
+            Question::Sweep => self.sweep(sweep::STEPS_PER_OCTAVE),
+            Question::Factors(most) => self.factors(most),
+            Question::Latency => self.latency(),
+            Question::Loaded => self.loaded(loaded::PAUSES),
+            Question::Numa => self.numa(),
+        }
+    }
+
+    /// The same for the data sheet.
+    pub(super) fn briefly(&self) -> Result<Wishes, Error> {
+        match self.options.question {
+            Question::Bandwidth => self.bandwidth_in_brief(),
+            Question::Sweep => self.sweep(sweep::STEPS_IN_BRIEF),
+            Question::Loaded => self.loaded(loaded::PAUSES_IN_BRIEF),
+            _ => self.wishes(),
+        }
+    }
+
+    fn cpus(&self) -> &[CpuId] {
+        &self.plan.placement.cpus
+    }
+
+    /// As many CPUs as asked for, or all.
+    fn asked_cpus(&self) -> &[CpuId] {
+        let all = self.cpus();
+        &all[..self.options.threads.unwrap_or(all.len())]
+    }
+
+    /// The kernels asked for, or else these.
+    fn kernels_or(&self, usual: &[&'static MemoryKernel]) -> Vec<&'static MemoryKernel> {
+        self.options.kernels.clone().unwrap_or_else(|| usual.to_vec())
+    }
+
+    fn kernels(&self) -> Vec<&'static MemoryKernel> {
+        self.kernels_or(&classic())
+    }
+
+    /// The variant asked for, or else these.
+    fn which_or(&self, usual: Which) -> Which {
+        self.options.variant.clone().map_or(usual, Which::Named)
+    }
+
+    fn arrays(&self, kernels: &[&'static MemoryKernel]) -> Arrays {
+        Arrays {
+            count: cells::arrays_of(kernels),
+            pages: self.pages,
+            node: None,
+            room: BTreeMap::new(),
+        }
+    }
+
+    /// Elements of each array over these CPUs: as asked for, or by the rule.
+    fn elements(&self, cpus: &[CpuId]) -> u64 {
+        self.options.length.map_or_else(|| size::rule(self.plan, cpus), Length::elements)
+    }
+
+    /// Elements of each thread, where there is room for that share of all.
+    fn each(&self, cpus: &[CpuId], share: f64) -> u64 {
+        part_of(self.elements(cpus), cpus.len(), share)
+    }
+
+    /// The share of a ring beside arrays that have that share: a length that was asked for is the length
+    /// of arrays.
+    fn ring_share(&self, share: f64) -> f64 {
+        if self.options.length.is_some() { 1.0 } else { share }
+    }
+
+    /// What part of these stores there is room for. Less than a length that was asked for is an error.
+    fn fit(&self, stores: impl Fn(f64) -> Vec<Store>) -> Result<Fit, Error> {
+        let fit = size::fit(self.plan, self.part, stores)?;
+        match (&fit.limit, self.options.length) {
+            (Some(limit), Some(length)) => {
+                let elements = length.elements();
+                let why = format!(
+                    "arrays of {elements} elements need {} MiB in all, and there is room for {} MiB \
+                     ({})",
+                    limit.wanted >> 20,
+                    limit.usable >> 20,
+                    limit.by
+                );
+                let most = part_of(elements, 1, fit.share);
+                let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
+                Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))))
+            }
+            _ => Ok(fit),
+        }
+    }
+
+    /// Room for these groups of threads, shrunk to what there is; and what shrank it.
+    fn fitted(
+        &self,
+        kernels: &[&'static MemoryKernel],
+        groups: &[&[CpuId]],
+    ) -> Result<(Arrays, Fit), Error> {
+        let elements: Vec<u64> = groups.iter().map(|cpus| self.elements(cpus)).collect();
+        let reserve = |share: f64| {
+            let mut arrays = self.arrays(kernels);
+            for (cpus, elements) in std::iter::zip(groups, &elements) {
+                arrays.reserve(cpus, part_of(*elements, cpus.len(), share));
+            }
+            arrays
+        };
+        let fit = self.fit(|share| reserve(share).stores())?;
+        Ok((reserve(fit.share), fit))
+    }
+
+    /// The cells of kernels on these threads; kernels that cannot run are absent.
+    fn on(
+        &self,
+        wishes: &mut Wishes,
+        (which, kernels): (&Which, &[&'static MemoryKernel]),
+        arrays: &Arrays,
+        (cpus, elements): (&[CpuId], u64),
+        effort: Effort,
+    ) {
+        for &kernel in kernels {
+            match which.transfers(self.plan, kernel) {
+                Ok(transfers) => {
+                    let ways = (which, transfers.as_slice());
+                    wishes.cells.push(cells::trips(kernel, ways, cpus, arrays, elements, effort));
+                }
+                Err(reason) => miss(wishes, kernel.id, reason),
+            }
+        }
+    }
+}
+
+/// The share of so many elements that each of so many threads has: one at least.
+fn part_of(elements: u64, threads: usize, share: f64) -> u64 {
+    ((elements as f64 * share) as u64 / threads as u64).max(1)
+}
+
+/// The share of so many bytes, in whole lines, and no smaller than a ring may be.
+fn lines_of(bytes: u64, share: f64) -> u64 {
+    ((bytes as f64 * share) as u64 / LINE * LINE).max(SMALLEST)
+}
+
+/// Notes once that there is no such workload.
+pub(super) fn miss(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
+    let absent = (workload, reason);
+    if !wishes.absent.contains(&absent) {
+        wishes.absent.push(absent);
+    }
+}
+
+/// Says of cells what their size was limited by.
+fn limit(cells: &mut [Cell], fit: &Fit) {
+    if let Some(limit) = &fit.limit {
+        for cell in cells {
+            cell.parameters.insert("limited_by".to_owned(), limit.by.clone());
+        }
+    }
+}
+
+/// The wishes, if there is anything to measure; else why there is not.
+fn some_cells(wishes: Wishes) -> Result<Wishes, Error> {
+    match (wishes.cells.is_empty(), wishes.absent.first()) {
+        (true, Some((_, reason))) => Err(Error::Asked(reason.clone())),
+        _ => Ok(wishes),
+    }
+}

@@ -1,0 +1,94 @@
+//! Latency and bandwidth from the CPUs of each node to the memory of each.
+
+use kernels::memory::chase::Walk;
+use kernels::memory::{MemoryKernel, find};
+use model::{CpuId, Obstacle, Seconds, Unavailable};
+
+use super::super::super::Wishes;
+use super::super::cells::{self, Arrays, Chase, Effort, Which};
+use super::super::size;
+use super::{Scope, limit, lines_of, part_of, some_cells};
+use crate::rig::traffic::{Begin, Store};
+use crate::run::Error;
+
+const EFFORT: Effort = Effort { repetitions: 3, target: Seconds(2e-3) };
+
+/// CPUs of one node, and memory of the same or another one.
+struct Pair {
+    from: u32,
+    to: u32,
+    cpus: Vec<CpuId>,
+    /// Elements of each array over all of these CPUs.
+    elements: u64,
+    /// Bytes of the ring that the first of them follows.
+    ring: u64,
+}
+
+impl Scope<'_> {
+    pub(super) fn numa(&self) -> Result<Wishes, Error> {
+        let pairs = self.pairs();
+        if pairs.is_empty() {
+            let why = if self.plan.topology().nodes.is_empty() {
+                "the kernel knows no memory nodes"
+            } else {
+                "no chosen CPU is in one, or none has memory for this process"
+            };
+            return Err(Unavailable::new(Obstacle::Hardware, "memory nodes", why).into());
+        }
+        let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
+        let kernels = self.kernels_or(&usual);
+        let reserve = |pair: &Pair, share: f64| -> (Arrays, Store) {
+            let mut arrays = Arrays { node: Some(pair.to), ..self.arrays(&kernels) };
+            arrays.reserve(&pair.cpus, part_of(pair.elements, pair.cpus.len(), share));
+            (
+                arrays,
+                cells::ring(lines_of(pair.ring, self.ring_share(share)), self.pages, Some(pair.to)),
+            )
+        };
+        let fit = self.fit(|share| {
+            let of_pair = |pair: &Pair| {
+                let (arrays, ring) = reserve(pair, share);
+                arrays.stores().into_iter().chain([ring])
+            };
+            pairs.iter().flat_map(of_pair).collect()
+        })?;
+        let which = self.which_or(Which::WidestOrdinary);
+        let (walk, begin) = (Walk::Random, Begin::Cold);
+        let mut wishes = Wishes::default();
+        for pair in &pairs {
+            let (arrays, store) = reserve(pair, fit.share);
+            let cpu = pair.cpus[0];
+            let elements = part_of(pair.elements, pair.cpus.len(), fit.share);
+            let chase = Chase { cpu, store, bytes: store.bytes, walk, chains: 1, begin };
+            let begun = wishes.cells.len();
+            wishes.cells.push(chase.cell(EFFORT));
+            self.on(&mut wishes, (&which, &kernels), &arrays, (&pair.cpus, elements), EFFORT);
+            for cell in &mut wishes.cells[begun..] {
+                cell.parameters.insert("from_node".to_owned(), pair.from.to_string());
+                cell.parameters.insert("to_node".to_owned(), pair.to.to_string());
+            }
+        }
+        limit(&mut wishes.cells, &fit);
+        some_cells(wishes)
+    }
+
+    /// From each node with chosen CPUs to each with memory that this process may have.
+    fn pairs(&self) -> Vec<Pair> {
+        let topology = self.plan.topology();
+        let mut pairs = Vec::new();
+        for from in &topology.nodes {
+            let is_of = |cpu: &CpuId| from.cpus.contains(*cpu);
+            let cpus: Vec<CpuId> = self.cpus().iter().copied().filter(is_of).collect();
+            let Some(&first) = cpus.first() else { continue };
+            let (elements, ring) = (self.elements(&cpus), size::beyond_caches(self.plan, first));
+            pairs.extend(topology.usable_nodes().map(|to| Pair {
+                from: from.id,
+                to: to.id,
+                cpus: cpus.clone(),
+                elements,
+                ring,
+            }));
+        }
+        pairs
+    }
+}
