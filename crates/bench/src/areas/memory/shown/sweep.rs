@@ -271,7 +271,11 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
     let looked_at = |claim: &Claim| {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
-        sweep.largest > claim.bytes && !gaps().any(within)
+        // A few points of a sweep that was cut short tell of no cache.
+        let sizes = sweep.cells.iter().filter(|cell| cell.workload == CHASE);
+        let sizes = sizes.filter_map(|cell| cell.number("footprint"));
+        let near = sizes.filter(|size| *size <= claim.bytes && size * 8 > claim.bytes).count();
+        sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
     };
     sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
 }
