@@ -75,14 +75,14 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
     if huge.is_some() {
         header.extend([(second.as_str(), Align::Right), ("translation", Align::Right)]);
     }
-    header.push(("within 4 KiB at a time", Align::Right));
+    header.push(("local, 256 KiB windows", Align::Right));
     Block::Table(Table {
         caption: "latency of one access: ns (core cycles); lower is better".to_owned(),
         columns: header.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: sizes.iter().map(row).collect(),
         notes: vec![
             format!(
-                "within 4 KiB at a time: in {}, one page after the other, so that address translation \
+                "local, 256 KiB windows: in {}, a window after the other, so that address translation \
                  hardly counts",
                 base.map_or("the same pages", pages)
             ),
