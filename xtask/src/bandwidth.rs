@@ -7,20 +7,20 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, anyhow, bail};
-use bench::rig::executor::threads::Threads;
+use bench::areas::memory;
 use bench::rig::executor::{Executor, Stop};
 use bench::rig::job::Tools;
 use bench::rig::placement;
 use bench::rig::traffic::{self, Party, Store, Task, Traffic, Transfer};
 use bench::streams;
 use kernels::memory::MemoryKernel;
-use machine::instruments::clock::{self, StampSource};
+use machine::instruments::clock;
 use machine::{Machine, facts};
 use model::record::Topology;
-use model::{CpuId, CpuSet, Pages, Seconds, Unavailable, stats};
+use model::{CpuId, CpuSet, Pages, Seconds, stats};
 
 use crate::companion::{self, Companion};
-use crate::{EXIT_NO, table};
+use crate::{EXIT_NO, because, table};
 
 /// The C program, from the repository's root.
 const SOURCE: &str = "benchmarks/four-loops/loops.c";
@@ -65,10 +65,6 @@ fn groups(topology: &Topology, cpus: Option<&str>) -> anyhow::Result<Vec<Vec<Cpu
     Ok(groups)
 }
 
-fn because(reason: &Unavailable) -> anyhow::Error {
-    anyhow!("{}: {}", reason.what, reason.why)
-}
-
 /// Who takes part, on some CPUs.
 struct Contest<'a> {
     topology: &'a Topology,
@@ -97,21 +93,11 @@ impl<'a> Contest<'a> {
         cpus: &[CpuId],
     ) -> anyhow::Result<Contest<'a>> {
         let stamp = clock::calibrate(machine).map_err(|reason| because(&reason))?;
-        let executor: Box<dyn Executor> = match stamp.source {
-            StampSource::Tsc(probe) => {
-                Box::new(Threads::new(probe, stamp.rate, None, Stop::default()))
-            }
-            StampSource::MonotonicRaw(probe) => {
-                Box::new(Threads::new(probe, stamp.rate, None, Stop::default()))
-            }
-            _ => bail!("cannot compare: no clock that this benchmark knows"),
-        };
-        let set: CpuSet = cpus.iter().copied().collect();
-        let caches = topology.caches_in_use(&set);
-        let bytes: u64 = caches.map_or(64 << 20, |caches| caches.bytes);
+        let executor = bench::run::executor(machine, &stamp, None, &Stop::default());
+        let executor = executor.map_err(|reason| because(&reason))?;
         // Whole lines for each thread, so that nobody has a remainder.
         let step = 64 * cpus.len() as u64;
-        let elements = (4 * bytes / 8).next_multiple_of(step);
+        let elements = memory::rule(topology, cpus).next_multiple_of(step);
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let binary = folder.path().join("loops");
         companion::compile(SOURCE, OPTIONS, &binary)?;
@@ -132,7 +118,7 @@ impl<'a> Contest<'a> {
         }
         let mut rows = Vec::new();
         let mut as_fast = true;
-        for kernel in bench::areas::memory::classic() {
+        for kernel in memory::classic() {
             let (row, good) = self.compare(kernel, rounds)?;
             rows.push(row);
             as_fast &= good;

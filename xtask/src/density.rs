@@ -15,9 +15,9 @@ use bench::streams;
 use kernels::Data;
 use machine::Machine;
 use machine::instruments::clock::{self, StampSource};
-use model::{CpuId, Seconds, Unavailable, stats};
+use model::{CpuId, Seconds, stats};
 
-use crate::table;
+use crate::{because, table};
 
 /// Per cent of the chain's time that the payload alone would take.
 const DENSITIES: [u8; 6] = [33, 50, 65, 82, 95, 120];
@@ -58,10 +58,6 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let header = ["stream", "33 %", "50 %", "65 %", "82 %", "95 %", "120 %"];
     println!("{}", table::plain(header, &header[1..], rows));
     Ok(ExitCode::SUCCESS)
-}
-
-fn because(reason: &Unavailable) -> anyhow::Error {
-    anyhow!("{}: {}", reason.what, reason.why)
 }
 
 fn ratio(

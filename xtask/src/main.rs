@@ -28,7 +28,7 @@ mod turbo;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use model::CpuId;
+use model::{CpuId, Unavailable};
 
 /// The answer is no: a step failed, two runs disagree, a claim does not hold.
 const EXIT_NO: u8 = 1;
@@ -92,6 +92,11 @@ fn load() -> String {
         Some(mean) => format!("load of the last minute: {mean:.2}, with {cpus} CPUs to use"),
         None => "the load is not known: `/proc/loadavg` cannot be read".to_owned(),
     }
+}
+
+/// Why something cannot be measured, as an error.
+fn because(reason: &Unavailable) -> anyhow::Error {
+    anyhow::anyhow!("{}: {}", reason.what, reason.why)
 }
 
 fn main() -> ExitCode {

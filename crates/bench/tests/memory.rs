@@ -31,17 +31,8 @@ fn look(page: PageKind) -> Presentation {
 }
 
 fn asked(question: Question) -> Options {
-    Options {
-        question,
-        kernels: None,
-        variant: None,
-        threads: None,
-        length: None,
-        pages: None,
-        bytes: ByteCount { write_allocate: true, unit: ByteUnit::Mega },
-        budget: None,
-        cpus: Choice::usual(None),
-    }
+    let bytes = ByteCount { unit: ByteUnit::Mega, ..ByteCount::USUAL };
+    Options { bytes, ..Options::about(question) }
 }
 
 fn changed(name: &str, change: impl FnOnce(&mut Model)) -> Machine {

@@ -365,15 +365,11 @@ fn status(key: &str) -> u64 {
 
 fn bandwidth(length: Length) -> Options {
     Options {
-        question: Question::Bandwidth,
-        kernels: None,
-        variant: None,
         threads: Some(1),
         length: Some(length),
         pages: Some(Pages::Base),
-        bytes: ByteCount { write_allocate: true, unit: ByteUnit::Mega },
         budget: Some(Seconds(0.1)),
-        cpus: Choice::usual(None),
+        ..Options::about(Question::Bandwidth)
     }
 }
 

@@ -180,7 +180,8 @@ fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
     }
 }
 
-fn executor(
+/// What runs jobs on this machine, by that clock.
+pub fn executor(
     machine: &Machine,
     clock: &StampClock,
     counters: Option<CycleCounters>,

@@ -142,6 +142,11 @@ pub struct ByteCount {
     pub unit: ByteUnit,
 }
 
+impl ByteCount {
+    /// Where nobody says.
+    pub const USUAL: ByteCount = ByteCount { write_allocate: true, unit: ByteUnit::Giga };
+}
+
 /// Units of bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum ByteUnit {

@@ -3,15 +3,14 @@
 
 use machine::{Machine, facts};
 use model::page::{Align, Block, Table, Text};
-use model::record::{ByteUnit, OriginalRate, OriginalRun, Record, Series};
+use model::record::{OriginalRate, OriginalRun, Record};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::super::{Planning, series_of};
+use super::counting::Counting;
+use super::read::{Cell, cells};
 use super::request::Options;
-use super::size::Length;
-use super::{AREA, cells, size};
+use super::size::{self, Length};
 use crate::original::{Function, Original, Rate, Validation};
-use crate::rig::placement::Refusal;
 use crate::run::Error;
 
 /// Arrays of STREAM.
@@ -34,16 +33,10 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
     }
     let description = facts::machine(machine);
     let placement = options.cpus.place(&description.topology)?;
-    let chosen = placement.cpus.len();
-    let count = options.threads.unwrap_or(chosen);
-    if count > chosen {
-        return Err(Refusal::TooMany { asked: count, chosen }.into());
-    }
-    let planning =
-        Planning { machine, description: &description, placement: &placement, streams: &[] };
-    let wanted = options
-        .length
-        .map_or_else(|| size::rule(&planning, &placement.cpus[..count]), Length::elements);
+    options.check(placement.cpus.len())?;
+    let cpus = &placement.cpus[..options.threads.unwrap_or(placement.cpus.len())];
+    let usual = || size::rule(&description.topology, cpus);
+    let wanted = options.length.map_or_else(usual, Length::elements);
     let room = machine::memory::room(machine, model::Pages::Base)?;
     // Its arrays are gone when ours are made.
     let most = room.usable() / 8 / ARRAYS;
@@ -56,8 +49,7 @@ pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
         let reason = Unavailable::new(Obstacle::Measurement, "the original STREAM", why);
         return Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))));
     }
-    let cpus = placement.cpus[..count].to_vec();
-    Ok(Extent { cpus, elements: wanted.min(most) })
+    Ok(Extent { cpus: cpus.to_vec(), elements: wanted.min(most) })
 }
 
 /// What is kept of it.
@@ -95,10 +87,10 @@ pub fn kept(original: &Original, extent: &Extent) -> OriginalRun {
 /// Its numbers and ours, both without write-allocate.
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let Some(original) = &record.original else { return Vec::new() };
-    let unit = record.run.plan.bytes.map_or(ByteUnit::Mega, |bytes| bytes.unit);
-    let (symbol, scale) = unit.symbol();
-    let number = |bytes: f64| Text::from(format!("{:.1}", bytes / scale));
-    let ours = |workload: &str, choice: &str| best(record, original, workload, choice);
+    let counting = Counting::of(record).as_asked();
+    let cells = cells(record, "bandwidth");
+    let number = |bytes: f64| Text::from(counting.text(bytes));
+    let ours = |workload: &str, choice: &str| best(&cells, original, workload, choice);
     let row = |rate: &OriginalRate| {
         let theirs = rate.best_bytes_per_second;
         let [ordinary, best] =
@@ -128,8 +120,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         Block::Heading("Original STREAM beside ours".to_owned()),
         Block::Table(Table {
             caption: format!(
-                "best repetition in {symbol}, bytes that the program asks for, no write-allocate; \
-                 higher is better"
+                "best repetition in {}, bytes that the program asks for, no write-allocate; higher \
+                 is better",
+                counting.unit()
             ),
             columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
             rows: original.rates.iter().map(row).collect(),
@@ -155,14 +148,12 @@ fn notes(original: &OriginalRun) -> Vec<String> {
 }
 
 /// Our best repetition on the same CPUs, of that choice of variants.
-fn best(record: &Record, original: &OriginalRun, workload: &str, choice: &str) -> Option<f64> {
-    let wanted = |series: &&Series| {
-        let has = |key: &str, value: &str| series.parameters.get(key).is_some_and(|v| v == value);
-        series.workload == workload
-            && series.active == original.cpus
-            && has("choice", choice)
-            && has(cells::QUESTION, "bandwidth")
+fn best(cells: &[Cell<'_>], original: &OriginalRun, workload: &str, choice: &str) -> Option<f64> {
+    let wanted = |cell: &&Cell<'_>| {
+        cell.workload == workload
+            && *cell.active == original.cpus
+            && cell.text("choice") == Some(choice)
     };
-    let series = series_of(record, AREA, "bandwidth").filter(wanted);
-    series.filter_map(|series| Some(series.summary()?.max)).reduce(f64::max)
+    let bests = cells.iter().filter(wanted).filter_map(|cell| Some(cell.numbers("bandwidth")?.max));
+    bests.reduce(f64::max)
 }

@@ -8,7 +8,7 @@ use model::{CpuId, Pages, Seconds, Unavailable};
 
 use super::super::{Candidate, Cell, Moved, Planning, Work};
 use super::CHASE;
-use crate::rig::traffic::{Begin, Content, Party, Store, Task, Traffic, Transfer};
+use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 use crate::streams;
 
 /// What a number was measured for: the parameter `question`.
@@ -273,9 +273,4 @@ pub(super) fn asked(cells: &mut [Cell], question: &str) {
     for cell in cells {
         cell.parameters.insert(QUESTION.to_owned(), question.to_owned());
     }
-}
-
-/// The memory of a chase.
-pub(super) fn ring(bytes: u64, pages: Pages, node: Option<u32>) -> Store {
-    Store { content: Content::Ring, bytes, pages, node }
 }

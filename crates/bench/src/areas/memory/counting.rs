@@ -11,8 +11,7 @@ pub(super) struct Counting(ByteCount);
 impl Counting {
     /// As the run was asked to.
     pub(super) fn of(record: &Record) -> Counting {
-        let usual = ByteCount { write_allocate: true, unit: ByteUnit::Giga };
-        Counting(record.run.plan.bytes.unwrap_or(usual))
+        Counting(record.run.plan.bytes.unwrap_or(ByteCount::USUAL))
     }
 
     /// The same unit, with the bytes that the program asks for.

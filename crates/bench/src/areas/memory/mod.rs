@@ -19,7 +19,7 @@ pub use beside::{Extent, extent, kept};
 pub use list::list;
 pub use page::page;
 pub use request::{Options, Question};
-pub use size::Length;
+pub use size::{Length, rule};
 
 use kernels::memory::{MemoryKernel, find};
 use model::page::{Block, Text};
@@ -153,11 +153,10 @@ impl Area for Memory {
 #[cfg(test)]
 mod tests {
     use machine::Machine;
-    use model::record::{ByteCount, ByteUnit, PageKind, Presentation};
+    use model::record::{PageKind, Presentation};
 
     use super::*;
     use crate::rig::executor::Stop;
-    use crate::rig::placement::Choice;
 
     /// What a simulated machine answers.
     pub(super) fn simulated(
@@ -165,17 +164,7 @@ mod tests {
         question: Question,
         change: impl FnOnce(&mut Options),
     ) -> Record {
-        let mut options = Options {
-            question,
-            kernels: None,
-            variant: None,
-            threads: None,
-            length: None,
-            pages: None,
-            bytes: ByteCount { write_allocate: true, unit: ByteUnit::Giga },
-            budget: None,
-            cpus: Choice::usual(None),
-        };
+        let mut options = Options::about(question);
         change(&mut options);
         let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Memory };
         let request = options.request(vec!["test".to_owned()], look);

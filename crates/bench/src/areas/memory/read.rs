@@ -39,6 +39,11 @@ impl<'a> Cell<'a> {
         self.text(name)?.parse().ok()
     }
 
+    /// What its size was limited by, to stand behind that size; nothing where there was room.
+    pub(super) fn limited(&self) -> String {
+        self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
+    }
+
     /// The series of that quantity. Classes of placement are never pooled: of several, the one with
     /// the most samples.
     pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {

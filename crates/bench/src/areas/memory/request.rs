@@ -2,7 +2,7 @@
 
 use kernels::memory::MemoryKernel;
 use machine::instruments::clock::RateChoice;
-use model::record::{ByteCount, ByteUnit, Presentation};
+use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Planning, Wishes};
@@ -81,6 +81,21 @@ pub struct Options {
 }
 
 impl Options {
+    /// The question, and everything else as usual.
+    pub fn about(question: Question) -> Options {
+        Options {
+            question,
+            kernels: None,
+            variant: None,
+            threads: None,
+            length: None,
+            pages: None,
+            bytes: ByteCount::USUAL,
+            budget: None,
+            cpus: Choice::usual(None),
+        }
+    }
+
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         Request {
@@ -109,7 +124,7 @@ impl Options {
     }
 
     /// What goes together, with so many CPUs.
-    fn check(&self, chosen: usize) -> Result<(), Error> {
+    pub(super) fn check(&self, chosen: usize) -> Result<(), Error> {
         match self.threads {
             Some(0) => return Err(Refusal::Nobody.into()),
             Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
@@ -160,20 +175,9 @@ impl Options {
 /// What the data sheet asks: the four kernels, latencies by size, and a little of loaded latency.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     const QUESTIONS: [Question; 3] = [Question::Bandwidth, Question::Sweep, Question::Loaded];
-    let options = |question| Options {
-        question,
-        kernels: None,
-        variant: None,
-        threads: None,
-        length: None,
-        pages: None,
-        bytes: ByteCount { write_allocate: true, unit: ByteUnit::Giga },
-        budget: None,
-        cpus: Choice::usual(None),
-    };
     let mut wishes = Wishes::default();
     for question in QUESTIONS {
-        let (options, pages) = (options(question), usual_pages(plan));
+        let (options, pages) = (Options::about(question), usual_pages(plan));
         let part = 1.0 / QUESTIONS.len() as f64;
         let scope = Scope { plan, pages, options: &options, part };
         let data = crate::streams::moves_data(plan.machine).map_err(Error::from);

@@ -43,8 +43,8 @@ pub(super) fn caches(topology: &Topology, cpus: &[CpuId]) -> u64 {
 }
 
 /// Elements of each array for these CPUs, by the rule.
-pub(super) fn rule(plan: &Planning<'_>, cpus: &[CpuId]) -> u64 {
-    TIMES_CACHES * caches(plan.topology(), cpus) / 8
+pub fn rule(topology: &Topology, cpus: &[CpuId]) -> u64 {
+    TIMES_CACHES * caches(topology, cpus) / 8
 }
 
 /// What larger than this is certainly not in any cache of that CPU, and every base page of it misses.

@@ -1,11 +1,11 @@
 //! How long one pointer takes: in each cache and in memory, in small and huge pages, in parallel.
 
 use kernels::memory::chase::{CHAINS_MAX, Walk};
-use model::record::CacheKind;
-use model::{CpuId, Pages, Seconds};
+use model::{CpuId, CpuSet, Pages, Seconds};
 
 use super::super::super::Wishes;
-use super::super::cells::{self, Chase, Effort};
+use super::super::cells::{Chase, Effort};
+use super::super::extent::data_caches;
 use super::super::size::{self, Length};
 use super::{LINE, SMALLEST, Scope, limit, lines_of};
 use crate::rig::traffic::{Begin, Store};
@@ -32,7 +32,7 @@ impl Scope<'_> {
             None => vec![Pages::Base, self.pages],
         };
         let reserve = |share: f64| -> Vec<Store> {
-            let ring = |&pages: &Pages| cells::ring(lines_of(largest, share), pages, None);
+            let ring = |&pages: &Pages| Store::of_ring(lines_of(largest, share), pages);
             kinds.iter().map(ring).collect()
         };
         let fit = self.fit(reserve)?;
@@ -61,11 +61,7 @@ impl Scope<'_> {
     /// called memory if it is larger than all of them.
     fn levels(&self, cpu: CpuId, largest: u64) -> Vec<Level> {
         let topology = self.plan.topology();
-        let mut caches: Vec<(u8, u64)> = topology
-            .caches
-            .iter()
-            .filter(|cache| cache.kind != CacheKind::Instruction)
-            .filter(|cache| cache.instances.iter().any(|cpus| cpus.contains(cpu)))
+        let mut caches: Vec<(u8, u64)> = data_caches(topology, &CpuSet::from_iter([cpu]))
             .filter_map(|cache| Some((cache.level, cache.bytes?)))
             .collect();
         caches.sort_unstable();

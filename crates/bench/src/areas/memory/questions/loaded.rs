@@ -35,7 +35,7 @@ impl Scope<'_> {
         let reserve = |share: f64| -> (Arrays, Store) {
             let mut arrays = self.arrays(&kernels);
             arrays.reserve(others, part_of(elements, others.len(), share));
-            (arrays, cells::ring(lines_of(beyond, self.ring_share(share)), self.pages, None))
+            (arrays, Store::of_ring(lines_of(beyond, self.ring_share(share)), self.pages))
         };
         let fit = self.fit(|share| {
             let (arrays, ring) = reserve(share);

@@ -5,7 +5,7 @@ use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::super::Wishes;
-use super::super::cells::{self, Arrays, Chase, Effort, Which};
+use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{Scope, limit, lines_of, part_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
@@ -40,10 +40,8 @@ impl Scope<'_> {
         let reserve = |pair: &Pair, share: f64| -> (Arrays, Store) {
             let mut arrays = Arrays { node: Some(pair.to), ..self.arrays(&kernels) };
             arrays.reserve(&pair.cpus, part_of(pair.elements, pair.cpus.len(), share));
-            (
-                arrays,
-                cells::ring(lines_of(pair.ring, self.ring_share(share)), self.pages, Some(pair.to)),
-            )
+            let ring = Store::of_ring(lines_of(pair.ring, self.ring_share(share)), self.pages);
+            (arrays, Store { node: Some(pair.to), ..ring })
         };
         let fit = self.fit(|share| {
             let of_pair = |pair: &Pair| {

@@ -7,7 +7,7 @@ use kernels::memory::{MemoryKernel, find};
 use model::Seconds;
 
 use super::super::super::Wishes;
-use super::super::cells::{self, Arrays, Chase, Effort, Which};
+use super::super::cells::{Arrays, Chase, Effort, Which};
 use super::super::size;
 use super::{SMALLEST, Scope, limit, lines_of, some_cells};
 use crate::rig::traffic::{Begin, Store};
@@ -33,7 +33,7 @@ impl Scope<'_> {
             let mut arrays = self.arrays(&kernels);
             let elements = kernels.iter().map(|kernel| elements_in(bytes, kernel)).max();
             arrays.reserve(&[cpu], elements.unwrap_or(1));
-            (arrays, cells::ring(bytes, self.pages, None))
+            (arrays, Store::of_ring(bytes, self.pages))
         };
         let fit = self.fit(|share| {
             let (arrays, ring) = reserve(share);

@@ -57,7 +57,7 @@ fn heading(cells: &[Cell<'_>], extents: &[Extent]) -> String {
 fn arrays(cells: &[Cell<'_>]) -> Option<Block> {
     let cell = cells.first()?;
     let elements = cell.number("elements")?;
-    let limited = cell.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"));
+    let limited = cell.limited();
     Some(note(format!(
         "each array: {elements} elements of 8 bytes ({}) over all threads, in {}{limited}",
         size(elements * 8),

@@ -98,7 +98,7 @@ pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
 fn setting(loaded: &Loaded<'_>) -> Option<Block> {
     let cell = loaded.cells.iter().find(|cell| cell.text("mix").is_some())?;
     let chaser = cell.active.iter().next()?;
-    let limited = cell.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"));
+    let limited = cell.limited();
     Some(note(format!(
         "CPU {chaser} follows pointers over {}; {} of CPUs {} beside it, with ever shorter \
          pauses{limited}",

@@ -141,7 +141,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
 fn how(sweep: &Sweep<'_>) -> Option<Block> {
     let cell = sweep.of(CHASE).next()?;
     let asked = pages(cell.text("pages")?);
-    let limited = cell.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"));
+    let limited = cell.limited();
     Some(note(format!("one pointer for each line, in random order, in {asked}{limited}")))
 }
 
@@ -272,8 +272,7 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
         // A few points of a sweep that was cut short tell of no cache.
-        let sizes = sweep.cells.iter().filter(|cell| cell.workload == CHASE);
-        let sizes = sizes.filter_map(|cell| cell.number("footprint"));
+        let sizes = sweep.of(CHASE).filter_map(|cell| cell.number("footprint"));
         let near = sizes.filter(|size| *size <= claim.bytes && size * 8 > claim.bytes).count();
         sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
     };
