@@ -60,7 +60,7 @@ fn arrays(cells: &[Cell<'_>]) -> Option<Block> {
     let limited = cell.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"));
     Some(note(format!(
         "each array: {elements} elements of 8 bytes ({}) over all threads, in {}{limited}",
-        size(elements * 8),
+        size(cell.array_bytes()?),
         pages(cell.text("pages").unwrap_or("pages of unknown size")),
     )))
 }
