@@ -1,8 +1,8 @@
 //! What data of a size passes through, by what the machine says of its caches: no number of a cache is
 //! ever called memory.
 
+use model::CpuSet;
 use model::record::{Cache, CacheKind, Record, Topology};
-use model::{CpuId, CpuSet};
 
 use super::read::Cell;
 use super::size;
@@ -48,21 +48,24 @@ pub(super) fn holding(topology: &Topology, cpus: &CpuSet, bytes: u64) -> Option<
     let holds = |cache: &&Cache| {
         let users = cache.instances.iter().map(|instance| instance.intersection(cpus).len() as u64);
         let users = users.max().unwrap_or(0);
-        cache.bytes.is_some_and(|size| each * users <= size)
+        cache.bytes.is_some_and(|size| each.saturating_mul(users) <= size)
     };
     let held = data_caches(topology, cpus).find(holds);
     held.map(|cache| cache.level)
 }
 
+/// Bytes that are certainly beyond the caches of these CPUs.
+pub(super) fn rule(topology: &Topology, cpus: &CpuSet) -> u64 {
+    size::TIMES_CACHES.saturating_mul(size::caches(topology, cpus.as_slice()))
+}
+
 /// What each of these arrays passes through, where all of them together have a footprint.
 pub(super) fn of_arrays(record: &Record, cell: &Cell<'_>) -> Option<Extent> {
     let topology = &record.machine.topology;
-    let (elements, footprint) = (cell.number("elements")?, cell.number("footprint")?);
-    let cpus: Vec<CpuId> = cell.active.as_slice().to_vec();
-    let caches = size::caches(topology, &cpus);
+    let (bytes, footprint) = (cell.array_bytes()?, cell.number("footprint")?);
     // Threads have whole elements each.
-    let slack = 8 * cpus.len() as u64;
-    if elements * 8 + slack >= size::TIMES_CACHES * caches {
+    let slack = 8 * cell.active.len() as u64;
+    if bytes.saturating_add(slack) >= rule(topology, cell.active) {
         return Some(Extent::Memory);
     }
     Some(holding(topology, cell.active, footprint).map_or(Extent::Partly, Extent::Within))

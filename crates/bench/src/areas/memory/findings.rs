@@ -38,7 +38,7 @@ fn too_small(record: &Record) -> Option<Finding> {
     // The number of threads with the largest caches.
     let cell = small.max_by_key(|cell| cell.active.len())?;
     let caches = size::caches(&record.machine.topology, cell.active.as_slice());
-    let elements = (size::TIMES_CACHES * caches).div_ceil(8);
+    let elements = extent::rule(&record.machine.topology, cell.active).div_ceil(8);
     Some(Finding {
         id: "memory.arrays-too-small".to_owned(),
         severity: Severity::Warning,
@@ -46,7 +46,7 @@ fn too_small(record: &Record) -> Option<Finding> {
         text: format!(
             "{} each are less than {} times the caches of {} ({}): a part of them stays in caches, and \
              the numbers are none of memory",
-            shown::size(cell.number("elements")? * 8),
+            shown::size(cell.array_bytes()?),
             size::TIMES_CACHES,
             plural(cell.active.len(), "thread"),
             shown::size(caches)

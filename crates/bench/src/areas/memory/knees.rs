@@ -288,7 +288,7 @@ fn whose_last(
 ) -> Whose {
     let past = knees.last().is_none_or(|knee| largest as f64 >= 2.0 * knee.interval[1]);
     // Sizes are whole lines.
-    let beyond_claims = largest + 64 >= 4 * claimed_caches;
+    let beyond_claims = largest.saturating_add(64) >= 4u64.saturating_mul(claimed_caches);
     if past && beyond_claims {
         return Whose::Memory;
     }

@@ -152,6 +152,8 @@ impl Area for Memory {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use machine::Machine;
     use model::record::{PageKind, Presentation};
 
@@ -170,5 +172,63 @@ mod tests {
         let request = options.request(vec!["test".to_owned()], look);
         let machine = Machine::named(name).unwrap();
         crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+    }
+
+    /// All that is made from a record.
+    fn shown(record: &Record) {
+        for verbosity in [0, 1] {
+            assert!(!page(record, verbosity).blocks.is_empty());
+        }
+        Memory.findings(record);
+        Memory.sentences(record);
+        Memory.section(record);
+    }
+
+    #[test]
+    fn no_record_is_too_strange_for_a_page() {
+        let questions = [
+            Question::Bandwidth,
+            Question::Scaling,
+            Question::Sweep,
+            Question::Factors(2),
+            Question::Latency,
+            Question::Loaded,
+            Question::Numa,
+        ];
+        for question in questions {
+            let record = simulated("sim:vm-2c", question, |options| {
+                options.budget = Some(model::Seconds(2.0));
+            });
+            let names: BTreeSet<String> =
+                record.series.iter().flat_map(|series| series.parameters.keys().cloned()).collect();
+            for name in names.iter().filter(|name| *name != cells::QUESTION) {
+                for value in ["0", "1", "18446744073709551615", "-1", "x/0", ""] {
+                    let mut strange = record.clone();
+                    for series in &mut strange.series {
+                        series.parameters.insert(name.clone(), value.to_owned());
+                    }
+                    shown(&strange);
+                }
+                let mut without = record.clone();
+                for series in &mut without.series {
+                    series.parameters.remove(name);
+                }
+                shown(&without);
+            }
+            let mut nowhere = record.clone();
+            nowhere.machine.topology = model::record::Topology::default();
+            shown(&nowhere);
+            let mut endless = record.clone();
+            for cache in &mut endless.machine.topology.caches {
+                cache.bytes = Some(u64::MAX);
+            }
+            shown(&endless);
+            for series in &mut nowhere.series {
+                series.active = model::CpuSet::default();
+            }
+            shown(&nowhere);
+            nowhere.series.clear();
+            shown(&nowhere);
+        }
     }
 }

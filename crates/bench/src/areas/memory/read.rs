@@ -44,6 +44,11 @@ impl<'a> Cell<'a> {
         self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
     }
 
+    /// Bytes of each of its arrays, over all threads.
+    pub(super) fn array_bytes(&self) -> Option<u64> {
+        self.number("elements").map(|elements| elements.saturating_mul(8))
+    }
+
     /// The series of that quantity. Classes of placement are never pooled: of several, the one with
     /// the most samples.
     pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {

@@ -60,7 +60,7 @@ fn arrays(cells: &[Cell<'_>]) -> Option<Block> {
     let limited = cell.limited();
     Some(note(format!(
         "each array: {elements} elements of 8 bytes ({}) over all threads, in {}{limited}",
-        size(elements * 8),
+        size(cell.array_bytes()?),
         pages(cell.text("pages").unwrap_or("pages of unknown size")),
     )))
 }

@@ -25,7 +25,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         vec![
             Text::from(factor.to_string()),
             elements.map_or_else(dash, |elements| elements.to_string().into()),
-            elements.map_or_else(dash, |elements| size(elements * 8).into()),
+            elements.map_or_else(dash, |elements| size(elements.saturating_mul(8)).into()),
             best.map_or_else(
                 || Text::toned("unavailable", Tone::Warning),
                 |(value, _)| counting.text(value).into(),

@@ -7,7 +7,6 @@ use model::{CpuSet, Pages};
 
 use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
-use super::super::size;
 use super::factors::POINTS_MIN;
 use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
 
@@ -105,9 +104,7 @@ fn where_to(record: &Record, cell: &Cell<'_>, bytes: u64) -> String {
     let cpus: &CpuSet = cell.active;
     let extent = match extent::holding(topology, cpus, bytes) {
         Some(level) => Extent::Within(level),
-        None if bytes >= size::TIMES_CACHES * size::caches(topology, cpus.as_slice()) / 64 * 64 => {
-            Extent::Memory
-        }
+        None if bytes >= extent::rule(topology, cpus) / 64 * 64 => Extent::Memory,
         None => Extent::Partly,
     };
     match extent {

@@ -103,7 +103,7 @@ fn setting(loaded: &Loaded<'_>) -> Option<Block> {
         "CPU {chaser} follows pointers over {}; {} of CPUs {} beside it, with ever shorter \
          pauses{limited}",
         size(cell.number("footprint")?),
-        plural(cell.active.len() - 1, "thread"),
+        plural(cell.active.len().saturating_sub(1), "thread"),
         cell.active
     )))
 }

@@ -198,7 +198,7 @@ pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
         .filter(|cell| cell.median("latency").is_some())
         .filter_map(|cell| cell.number("footprint"))
         .collect();
-    let gaps = sizes.windows(2).filter(|pair| pair[1] > APART_MAX * pair[0]);
+    let gaps = sizes.windows(2).filter(|pair| pair[1] / APART_MAX > pair[0]);
     let gaps: Vec<String> =
         gaps.map(|pair| format!("{} and {}", size_text(pair[0]), size_text(pair[1]))).collect();
     let text = format!("nothing was measured between {}", gaps.join(", "));
@@ -272,8 +272,9 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
         // A few points of a sweep that was cut short tell of no cache.
-        let sizes = sweep.of(CHASE).filter_map(|cell| cell.number("footprint"));
-        let near = sizes.filter(|size| *size <= claim.bytes && size * 8 > claim.bytes).count();
+        let sizes = sweep.of(CHASE).filter(|cell| cell.median("latency").is_some());
+        let sizes = sizes.filter_map(|cell| cell.number("footprint"));
+        let near = sizes.filter(|size| (claim.bytes / 8..=claim.bytes).contains(size)).count();
         sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
     };
     sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
