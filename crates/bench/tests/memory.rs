@@ -183,7 +183,7 @@ fn scaling_saturates_where_cores_ask_for_what_a_node_gives() {
     }
     assert_eq!(
         orders.iter().map(String::as_str).collect::<Vec<_>>(),
-        ["compact", "node 1", "spread"]
+        ["compact", "node 0", "node 1", "spread"]
     );
     let fewest = |order: &str, nodes: f64| {
         let all = of(&record, "bandwidth", &[("order", order)]);
@@ -192,6 +192,7 @@ fn scaling_saturates_where_cores_ask_for_what_a_node_gives() {
         enough.map(|series| series.active.len()).min()
     };
     assert_eq!(fewest("compact", 1.0), Some(15));
+    assert_eq!(fewest("node 0", 1.0), Some(15));
     assert_eq!(fewest("node 1", 1.0), Some(15));
     assert_eq!(fewest("spread", 2.0), Some(33), "the first count from 30 on");
 }
