@@ -215,6 +215,80 @@ fn other_sizes(sweep: &Sweep<'_>) -> Vec<Finding> {
 mod tests {
     use super::*;
 
+    use machine::Machine;
+    use model::record::{Outcome, Samples};
+
+    use super::super::super::Area;
+    use super::super::tests::simulated;
+    use super::super::{Length, Memory, Options, Question};
+
+    fn of_question(question: Question, change: impl FnOnce(&mut Options)) -> Record {
+        simulated("sim:1c", question, change)
+    }
+
+    fn ids(record: &Record) -> Vec<String> {
+        Memory.findings(record).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn arrays_that_caches_hold_are_found() {
+        let with = |length| {
+            of_question(Question::Bandwidth, |options| {
+                options.length = length;
+            })
+        };
+        let caches = Machine::named("sim:1c").unwrap().simulated.unwrap().caches;
+        let rule = size::TIMES_CACHES * (caches.l2_bytes + caches.l3_bytes);
+        assert!(ids(&with(None)).is_empty());
+        assert!(ids(&with(Some(Length::Bytes(rule)))).is_empty());
+        let small = with(Some(Length::Bytes(rule - 4096)));
+        assert_eq!(ids(&small), ["memory.arrays-too-small"]);
+        let remedy = Memory.findings(&small)[0].remedy.clone().unwrap();
+        assert!(remedy.ends_with(&format!("--length {}", rule / 8)), "{remedy}");
+    }
+
+    #[test]
+    fn lack_of_room_is_found() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        for series in &mut record.series {
+            series.parameters.insert("limited_by".to_owned(), "free memory".to_owned());
+        }
+        let findings = Memory.findings(&record);
+        assert_eq!(ids(&record), ["memory.limited"]);
+        assert!(findings[0].text.ends_with("limited by free memory"), "{}", findings[0].text);
+    }
+
+    #[test]
+    fn other_pages_than_asked_for_are_found() {
+        let mut record = of_question(Question::Latency, |_| ());
+        let placed = |share| PlacedMemory {
+            cpu: model::CpuId(0),
+            content: "ring".to_owned(),
+            bytes: 1 << 20,
+            pages: "thp".to_owned(),
+            node: None,
+            backing: model::Known::Yes("4 KiB pages, 70 %".to_owned()),
+            as_asked: share,
+        };
+        record.run.plan.memory = vec![placed(Some(0.95)), placed(None)];
+        assert!(ids(&record).is_empty());
+        record.run.plan.memory.push(placed(Some(0.3)));
+        assert_eq!(ids(&record), ["memory.other-pages"]);
+    }
+
+    #[test]
+    fn two_modes_of_a_bandwidth_are_found() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
+        let samples = Samples::Plain(vec![vec![60e9, 61e9, 110e9, 112e9]; 3]);
+        let summary = samples.summary().unwrap();
+        series.unwrap().outcome = Outcome::Measured { samples, summary };
+        let findings = Memory.findings(&record);
+        assert_eq!(ids(&record), ["memory.two-modes"]);
+        let text = &findings[0].text;
+        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %)"), "{text}");
+    }
+
     #[test]
     fn two_groups_are_told_from_a_broad_one() {
         let mut bimodal = vec![60.0, 61.0, 62.0, 59.0];

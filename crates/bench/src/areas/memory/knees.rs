@@ -296,10 +296,10 @@ fn whose_last(
         Some(Whose::Cache(claim)) => Some(claim.level),
         _ => None,
     };
-    let rest = claims.iter().filter(|claim| level.is_none_or(|level| claim.level > level));
+    let mut rest = claims.iter().filter(|claim| level.is_none_or(|level| claim.level > level));
     match rest.clone().find(|claim| largest <= claim.bytes) {
         Some(claim) => Whose::Cache(*claim),
-        None => Whose::Beyond(rest.last().map(|claim| claim.level).or(level)),
+        None => Whose::Beyond(rest.next_back().map(|claim| claim.level).or(level)),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::streams;
 /// The page of `cpudyno memory --list`: each kernel, and each way to run it, with what it needs.
 pub fn list(machine: &Machine) -> Page {
     let mut blocks = vec![Block::Table(kernels())];
-    blocks.extend(TABLE.iter().copied().map(|kernel| Block::Table(variants(machine, kernel))));
+    blocks.extend(alike().iter().map(|kernels| Block::Table(variants(machine, kernels))));
     blocks.extend(
         TABLE
             .iter()
@@ -62,7 +62,21 @@ fn write_allocate(kernel: &MemoryKernel) -> String {
     )
 }
 
-fn variants(machine: &Machine, kernel: &'static MemoryKernel) -> Table {
+/// Kernels with the same variants, together.
+fn alike() -> Vec<Vec<&'static MemoryKernel>> {
+    let ids = |kernel: &MemoryKernel| kernel.variants.iter().map(|v| v.id).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<&'static MemoryKernel>> = Vec::new();
+    for &kernel in TABLE {
+        match groups.iter_mut().find(|group| ids(group[0]) == ids(kernel)) {
+            Some(group) => group.push(kernel),
+            None => groups.push(vec![kernel]),
+        }
+    }
+    groups
+}
+
+fn variants(machine: &Machine, kernels: &[&'static MemoryKernel]) -> Table {
+    let kernel = kernels[0];
     let mut reasons: Vec<String> = Vec::new();
     let mut row = |variant: &'static Variant| {
         let needs: Vec<&str> = variant.needs.iter().map(|isa| isa.name()).collect();
@@ -83,7 +97,10 @@ fn variants(machine: &Machine, kernel: &'static MemoryKernel) -> Table {
     };
     let rows = kernel.variants.iter().map(&mut row).collect();
     Table {
-        caption: format!("variants of {}", kernel.id),
+        caption: format!(
+            "variants of {}",
+            kernels.iter().map(|kernel| kernel.id).collect::<Vec<_>>().join(", ")
+        ),
         columns: columns(&[
             ("variant", Align::Left),
             ("stores", Align::Left),

@@ -149,3 +149,37 @@ impl Area for Memory {
         section::section(record)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::record::{ByteCount, ByteUnit, PageKind, Presentation};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+    use crate::rig::placement::Choice;
+
+    /// What a simulated machine answers.
+    pub(super) fn simulated(
+        name: &str,
+        question: Question,
+        change: impl FnOnce(&mut Options),
+    ) -> Record {
+        let mut options = Options {
+            question,
+            kernels: None,
+            variant: None,
+            threads: None,
+            length: None,
+            pages: None,
+            bytes: ByteCount { write_allocate: true, unit: ByteUnit::Giga },
+            budget: None,
+            cpus: Choice::usual(None),
+        };
+        change(&mut options);
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Memory };
+        let request = options.request(vec!["test".to_owned()], look);
+        let machine = Machine::named(name).unwrap();
+        crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+    }
+}

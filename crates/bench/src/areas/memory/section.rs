@@ -7,7 +7,7 @@ use super::counting::{Counting, moved_per_asked};
 use super::extent::{self, Extent};
 use super::knees::{Level, Whose};
 use super::read::{Cell, cells, in_order};
-use super::shown::sweep::{Sweep, Verdict, latency_plot, level_table, name, sweep, verdict};
+use super::shown::sweep::{Sweep, Verdict, gaps, latency_plot, level_table, name, sweep, verdict};
 use super::shown::{loaded, nanoseconds, plural, size};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
@@ -22,6 +22,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         blocks.push(Block::Heading("Latency by size".to_owned()));
         blocks.extend(latency_plot(&sweep));
         blocks.extend(level_table(counting, &sweep));
+        blocks.extend(gaps(&sweep));
     }
     if let Some(loaded) = loaded::loaded(record) {
         blocks.push(Block::Heading("Latency while others move data".to_owned()));

@@ -32,7 +32,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         blocks.extend(classes(of_threads));
     }
     if !blocks.is_empty() {
-        blocks.push(note(answers(&cells)));
+        blocks.extend(answers(record, &cells));
         blocks.push(note(
             "measured traffic: unavailable: this version reads no counters of memory controllers",
         ));
@@ -185,11 +185,12 @@ fn classes(cells: &[Cell<'_>]) -> Option<Block> {
     }
 }
 
-/// What became of the answers.
-fn answers(cells: &[Cell<'_>]) -> String {
+/// What became of the answers; nothing where nothing was computed.
+fn answers(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
     let errors = cells.iter().filter_map(|cell| Some(cell.numbers("answer_error")?.max));
-    errors.reduce(f64::max).map_or_else(
-        || "answers: nothing was computed".to_owned(),
-        |error| format!("answers checked: largest error {error}"),
-    )
+    match errors.reduce(f64::max) {
+        Some(error) => Some(note(format!("answers checked: largest error {error}"))),
+        None if record.run.simulated.is_some() => None,
+        None => Some(note("answers: none was checked")),
+    }
 }

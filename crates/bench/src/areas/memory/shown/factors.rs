@@ -72,7 +72,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         }));
     } else if points.len() >= POINTS_MIN {
         let text = format!(
-            "The size of arrays makes no difference of {:.0} % here.",
+            "Between these sizes it differs by less than {:.0} %.",
             (RANGE_MIN - 1.0) * 100.0
         );
         blocks.push(Block::Paragraph(text.into()));

@@ -17,7 +17,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let heading = Block::Heading("From node to node".to_owned());
     let counting = Counting::of(record);
     if let [node] = record.machine.topology.nodes.as_slice() {
-        return vec![heading, Block::Paragraph(alone(counting, node.id, &cells).into())];
+        return vec![heading, Block::Paragraph(alone(counting, node.id, &cells))];
     }
     let latency = |cell: &Cell<'_>| {
         let seconds = cell.median("latency").filter(|_| cell.workload == CHASE)?;
@@ -102,10 +102,10 @@ fn distances(record: &Record) -> Option<Block> {
 
 /// The words for a machine with one node.
 fn alone(counting: Counting, node: u32, cells: &[Cell<'_>]) -> Text {
-    let latency = cells.iter().filter(|cell| cell.workload == CHASE);
-    let latency = latency.filter_map(|cell| cell.median("latency")).next();
-    let moved = cells.iter().filter(|cell| cell.workload != CHASE);
-    let moved = moved.filter_map(|cell| cell.median("bandwidth")).next();
+    let mut latency = cells.iter().filter(|cell| cell.workload == CHASE);
+    let latency = latency.find_map(|cell| cell.median("latency"));
+    let mut moved = cells.iter().filter(|cell| cell.workload != CHASE);
+    let moved = moved.find_map(|cell| cell.median("bandwidth"));
     let known: Vec<String> = in_order(
         [
             latency.map(|latency| format!("one access takes {} ns", nanoseconds(latency))),

@@ -20,7 +20,9 @@ pub(in super::super) struct Sweep<'a> {
     /// The levels that its latencies show.
     pub(in super::super) levels: Vec<Level>,
     /// What the machine claims.
-    pub(in super::super) claims: Vec<Claim>,
+    claims: Vec<Claim>,
+    /// The greatest size that has a latency.
+    largest: u64,
     cells: Vec<Cell<'a>>,
 }
 
@@ -41,7 +43,8 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let points: Vec<Point> =
         cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
     let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
-    Some(Sweep { cpu, levels, claims, cells })
+    let largest = points.last()?.bytes;
+    Some(Sweep { cpu, levels, claims, largest, cells })
 }
 
 /// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
@@ -78,11 +81,6 @@ impl Sweep<'_> {
     /// Latency of a level, in seconds.
     pub(in super::super) fn seconds(&self, level: &Level) -> f64 {
         self.over(level, CHASE, "latency").unwrap_or(level.seconds)
-    }
-
-    /// The greatest size that was gone over.
-    pub(in super::super) fn largest(&self) -> u64 {
-        self.of(CHASE).filter_map(|cell| cell.number("footprint")).max().unwrap_or(0)
     }
 }
 
@@ -135,6 +133,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(latency_plot(&sweep));
     blocks.extend(bandwidth_plot(Counting::of(record), &sweep));
     blocks.extend(level_table(Counting::of(record), &sweep));
+    blocks.extend(gaps(&sweep));
     blocks.extend(how(&sweep));
     blocks
 }
@@ -188,6 +187,22 @@ fn bandwidth_plot(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
             lines,
         })
     })
+}
+
+/// Sizes between which nothing was measured, because the time was over before.
+pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
+    /// Sizes are not farther apart than this where all were measured.
+    const APART_MAX: u64 = 3;
+    let sizes: Vec<u64> = sweep
+        .of(CHASE)
+        .filter(|cell| cell.median("latency").is_some())
+        .filter_map(|cell| cell.number("footprint"))
+        .collect();
+    let gaps = sizes.windows(2).filter(|pair| pair[1] > APART_MAX * pair[0]);
+    let gaps: Vec<String> =
+        gaps.map(|pair| format!("{} and {}", size_text(pair[0]), size_text(pair[1]))).collect();
+    let text = format!("nothing was measured between {}", gaps.join(", "));
+    (!gaps.is_empty()).then(|| Block::Paragraph(Text::toned(text, Tone::Warning)))
 }
 
 /// The levels, with what the machine claims of them.
@@ -252,12 +267,15 @@ fn verdict_text(level: &Level) -> Text {
 /// Claimed caches that the latencies do not show.
 pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
     let seen = |claim: &Claim| sweep.levels.iter().any(|l| l.whose == Whose::Cache(*claim));
-    let reached = sweep.largest();
     let gaps = || sweep.levels.iter().filter_map(|level| level.knee).filter(Knee::is_gap);
     let looked_at = |claim: &Claim| {
         let bytes = claim.bytes as f64;
         let within = |knee: Knee| (knee.interval[0]..=knee.interval[1]).contains(&bytes);
-        reached > claim.bytes && !gaps().any(within)
+        // A few points of a sweep that was cut short tell of no cache.
+        let sizes = sweep.cells.iter().filter(|cell| cell.workload == CHASE);
+        let sizes = sizes.filter_map(|cell| cell.number("footprint"));
+        let near = sizes.filter(|size| *size <= claim.bytes && size * 8 > claim.bytes).count();
+        sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
     };
     sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
 }
@@ -272,30 +290,13 @@ fn unseen(sweep: &Sweep<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use machine::Machine;
-    use model::record::{ByteCount, ByteUnit, PageKind, Presentation};
 
+    use super::super::super::tests::simulated;
     use super::super::super::{Options, Question};
     use super::*;
-    use crate::rig::executor::Stop;
-    use crate::rig::placement::Choice;
 
-    /// The sweep of a simulated machine.
     fn record(name: &str) -> Record {
-        let options = Options {
-            question: Question::Sweep,
-            kernels: None,
-            variant: None,
-            threads: None,
-            length: None,
-            pages: None,
-            bytes: ByteCount { write_allocate: true, unit: ByteUnit::Giga },
-            budget: None,
-            cpus: Choice::usual(None),
-        };
-        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Memory };
-        let request = options.request(vec!["test".to_owned()], look);
-        let machine = Machine::named(name).unwrap();
-        crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+        simulated(name, Question::Sweep, |_: &mut Options| ())
     }
 
     #[test]
