@@ -56,7 +56,11 @@ fn title(machine: &Machine, page: PageKind) -> Block {
 fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String) -> Block {
     let cpus: model::CpuSet = placement.cpus.iter().copied().collect();
     let sweep = program.sweep_cost();
-    let sweeps = program.sweeps;
+    let sweeps = match span {
+        // As many as there is time for, and one at least.
+        Span::All(time) => ((time / sweep) as u64).max(1).min(program.sweeps),
+        Span::Budget(_) | Span::Blocks(_) => program.sweeps,
+    };
     let takes = si::format(sweep.0 * sweeps as f64, Unit::Second);
     let total = program.cells.len() + program.left_out.len();
     let (fit, given) = match span {

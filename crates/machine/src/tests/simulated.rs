@@ -2,6 +2,7 @@ use model::ticks::Ticks;
 use model::{CpuId, Hertz, Seconds};
 
 use crate::error::Error;
+use crate::facts;
 use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
 use crate::ports::Machine;
 use crate::simulated::{self, Fault, Model, names};
@@ -80,7 +81,9 @@ fn broken_descriptions_name_file_and_key() {
         ("packages = 1", "packages = 1\noffline = \"0\"", "topology.offline"),
         ("packages = 1", "packages = 1\noffline = \"1\"", "topology.offline"),
         ("packages = 1", "packages = 1\nefficient_cores_per_package = 1", "efficient_cores"),
+        ("packages = 1", "packages = 1\nmemory_only_nodes = 65", "topology.memory_only_nodes"),
         ("l2_bytes", "cores_per_l2 = 3\nl2_bytes", "caches.cores_per_l2"),
+        ("lines_in_flight = 8.0", "lines_in_flight = 0.0", "`memory`"),
         ("isa = [", "product = \"Server\"\nisa = [", "identity.product"),
     ] {
         let error = error(from, to);
@@ -93,6 +96,7 @@ fn what_is_new_in_a_description_is_answered() {
     let text = include_str!("../simulated/machines/1c.toml")
         .replace("cores_per_package = 1", "cores_per_package = 4\nefficient_cores_per_package = 2")
         .replace("packages = 1", "packages = 1\noffline = \"3\"\nisolated = \"2\"")
+        .replace("threads_per_core = 1", "threads_per_core = 1\nmemory_only_nodes = 1")
         .replace("l2_bytes", "cores_per_l2 = 2\nline_bytes = 64\nl2_bytes");
     let machine = simulated::machine(Model::parse("x.toml", &text).unwrap());
     let cpu = "/sys/devices/system/cpu";
@@ -105,6 +109,11 @@ fn what_is_new_in_a_description_is_answered() {
     assert_eq!(read(&format!("{cpu}/cpu1/cache/index1/shared_cpu_list")), "0-1");
     assert_eq!(read(&format!("{cpu}/cpu2/cache/index1/shared_cpu_list")), "2");
     assert_eq!(read(&format!("{cpu}/cpu2/cache/index1/coherency_line_size")), "64");
+    let nodes = facts::topology(&machine).nodes;
+    let of_node = |index: usize| (nodes[index].cpus.to_string(), nodes[index].memory_bytes);
+    assert_eq!(nodes.len(), 2);
+    assert_eq!(of_node(0), ("0-2".to_owned(), Some(4 << 30)));
+    assert_eq!(of_node(1), (String::new(), Some(4 << 30)));
     let kind = |cpu| machine.cpuid.leaf_of(CpuId(cpu), 0x1a, 0).unwrap().eax >> 24;
     assert_eq!([kind(0), kind(2)], [0x40, 0x20]);
     assert_eq!(machine.cpuid.leaf(1, 0).unwrap().eax, 0x621);

@@ -6,7 +6,7 @@ use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Planning, Wishes};
-use super::questions::{Scope, miss};
+use super::questions::{RING_MAX, Scope, miss};
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::rig::job::Manner;
@@ -130,16 +130,19 @@ impl Options {
             Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
             _ => {}
         }
-        let refused = |what: &str, why: String| {
+        let refused = |what: String, why: String| {
             Err(Error::Asked(Unavailable::new(Obstacle::Measurement, what, why)))
         };
         if let Some((option, why)) = self.ignored() {
-            return refused(&format!("`{option}`"), why.to_owned());
+            return refused(format!("{} with `{option}`", self.question.word()), why.to_owned());
         }
-        let most = Length::ELEMENTS_MAX;
+        let most = match self.question {
+            Question::Sweep | Question::Latency => RING_MAX / 8,
+            _ => Length::ELEMENTS_MAX,
+        };
         match self.length.map(Length::elements) {
             Some(elements) if !(1..=most).contains(&elements) => {
-                refused("arrays", format!("{elements} elements are none, or more than {most}"))
+                refused(format!("arrays of {elements} elements"), format!("1 to {most} can be"))
             }
             _ => Ok(()),
         }

@@ -96,7 +96,7 @@ impl Scope<'_> {
             for node in with_cpus() {
                 let cpus: Vec<CpuId> =
                     self.cpus().iter().copied().filter(|cpu| node.cpus.contains(*cpu)).collect();
-                if !cpus.is_empty() && cpus[..] != orders[0].1[..cpus.len()] {
+                if !cpus.is_empty() {
                     orders.push((format!("node {}", node.id), cpus));
                 }
             }

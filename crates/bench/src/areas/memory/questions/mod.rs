@@ -26,6 +26,9 @@ const LINE: u64 = LINE_BYTES as u64;
 /// Sizes of sweeps begin here; rings have room for the most chains.
 const SMALLEST: u64 = 4096;
 
+/// Rings are no larger than this, which is far beyond any cache.
+pub(super) const RING_MAX: u64 = 128 << 30;
+
 /// A question, on a machine.
 pub(super) struct Scope<'a> {
     pub(super) plan: &'a Planning<'a>,
@@ -175,9 +178,7 @@ fn part_of(elements: u64, threads: usize, share: f64) -> u64 {
 
 /// The share of so many bytes, in whole lines, and no smaller or larger than a ring may be.
 fn lines_of(bytes: u64, share: f64) -> u64 {
-    /// A chase of this length has lost nothing: no cache is near it.
-    const LARGEST: u64 = 128 << 30;
-    ((bytes as f64 * share) as u64 / LINE * LINE).clamp(SMALLEST, LARGEST)
+    ((bytes as f64 * share) as u64 / LINE * LINE).clamp(SMALLEST, RING_MAX)
 }
 
 /// Notes once that there is no such workload.
