@@ -8,7 +8,6 @@ use std::time::Duration;
 use bench::areas::memory::{Length, Options, Question};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::placement::Choice;
 use bench::rig::traffic::{
     Begin, Party, Placed, RawTraffic, Store, Task, Traffic, Transfer, reduce,
 };
@@ -18,7 +17,7 @@ use kernels::memory::TABLE;
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use machine::Machine;
 use machine::memory::backing;
-use model::record::{ByteCount, ByteUnit, PageKind, Presentation};
+use model::record::{PageKind, Presentation};
 use model::{CpuId, Hertz, Pages, Rate, Seconds};
 use sys::clock::MonotonicRaw;
 
