@@ -1,9 +1,11 @@
 //! Real threads: jobs come back whole, with every clock, and never hang. Nothing here looks at how long
 //! something took: that is what a shared machine cannot promise.
 
+use bench::rig::exchange::{Channel, Exchange, Pace};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::job::{Exchange, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use bench::rig::job::{Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use bench::rig::line::{LINE, Line};
 use bench::rig::reduce::{self, Evidence, Reduced};
 use bench::rig::ruler::{self, Ruler};
 use bench::rig::{protocol, verdict};
@@ -71,12 +73,39 @@ fn a_job_comes_back_whole_with_every_clock() {
     }
 }
 
+fn exchange(first: CpuId, second: CpuId, channels: &[Box<dyn Channel>]) -> Exchange<'_> {
+    let (stretches, round_trips, pace) = (5, 20, Pace::Rally);
+    Exchange { id: LINE, first, second, channels, stretches, round_trips, pace }
+}
+
+#[test]
+fn stamps_of_signals_are_in_order() {
+    let [first, second] = cpus()[..] else {
+        return; // One CPU: nobody to exchange with.
+    };
+    let channels: [Box<dyn Channel>; 2] = [Box::new(Line::default()), Box::new(Line::default())];
+    for pace in [Pace::Stamped, Pace::Rested(Seconds(20e-6))] {
+        let job = Exchange { pace, ..exchange(first, second, &channels) };
+        let clock = MonotonicRaw::new().unwrap();
+        let raw = executor(clock, &Stop::default()).exchange(&job).unwrap();
+        assert_eq!((raw.stretches.len(), raw.trips.len()), (5, 100));
+        for trip in &raw.trips {
+            assert!(trip.sent <= trip.received && trip.received <= trip.returned, "{trip:?}");
+        }
+        if pace != Pace::Stamped {
+            let rests = raw.trips.windows(2).map(|pair| pair[1].sent.since(pair[0].returned));
+            assert!(rests.min().unwrap().count() >= 20_000, "it rested");
+        }
+    }
+}
+
 #[test]
 fn an_exchange_comes_back_whole() {
     let [first, second] = cpus()[..] else {
         return; // One CPU: nobody to exchange with.
     };
-    let job = Exchange { first, second, repetitions: 5, round_trips: 20 };
+    let channels: [Box<dyn Channel>; 2] = [Box::new(Line::default()), Box::new(Line::default())];
+    let job = exchange(first, second, &channels);
     let raw = executor(MonotonicRaw::new().unwrap(), &Stop::default()).exchange(&job).unwrap();
     assert_eq!(raw.stretches.len(), 5);
     assert!(raw.stretches.iter().all(|stretch| stretch.length().count() > 0));
@@ -89,7 +118,8 @@ fn one_thread_that_cannot_be_pinned_ends_the_job_for_all() {
     let with_absent: Vec<CpuId> = cpus().into_iter().chain([absent]).collect();
     let error = executor.repeat(&job(&with_absent)).unwrap_err();
     assert!(matches!(error, RunError::Pin { cpu, .. } if cpu == absent), "{error}");
-    let job = Exchange { first: cpus()[0], second: absent, repetitions: 1, round_trips: 1 };
+    let channels: [Box<dyn Channel>; 1] = [Box::new(Line::default())];
+    let job = exchange(cpus()[0], absent, &channels);
     let error = executor.exchange(&job).unwrap_err();
     assert!(matches!(error, RunError::Pin { cpu, .. } if cpu == absent), "{error}");
 }

@@ -13,9 +13,12 @@ use model::record::{Machine as Description, Record, Series, Topology};
 use model::{CpuId, Finding, Seconds, Unavailable};
 
 use crate::rig::collect::Quantity;
-use crate::rig::job::{Load, Member, Phase};
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{Around, Load, Member, Phase};
 use crate::rig::placement::Placement;
 use crate::rig::protocol;
+use crate::rig::reduce::Readings;
+use crate::rig::ruler::Rulers;
 use crate::rig::traffic::Traffic;
 
 /// A family of workloads.
@@ -85,6 +88,36 @@ pub enum Work {
     Streams(Streams),
     /// All move data, or follow pointers, together.
     Traffic(Moved),
+    /// Something whose numbers the area makes itself.
+    Errand(Box<dyn Errand>),
+}
+
+/// A job, or a few, whose stamps the area itself turns into samples.
+pub trait Errand {
+    /// Order of its workload within the area.
+    fn order(&self) -> usize;
+    /// The workload.
+    fn workload(&self) -> &'static str;
+    /// The active CPUs; its series are those of the first.
+    fn cpus(&self) -> Vec<CpuId>;
+    /// How long one block of it takes, as planned.
+    fn duration(&self) -> Seconds;
+    /// Whether the placement of its CPUs is probed before and after each sweep. Where they are many
+    /// pairs, or what is measured is what a probe would measure, it is not.
+    fn is_probed(&self) -> bool {
+        true
+    }
+    /// Runs one block of it.
+    fn run(&self, executor: &mut dyn Executor, rulers: &Rulers) -> Result<Run, RunError>;
+}
+
+/// What one block of an [`Errand`] gave.
+#[derive(Default)]
+pub struct Run {
+    /// What went on around it.
+    pub around: Around,
+    /// Its samples.
+    pub readings: Readings,
 }
 
 /// Streams on CPUs.
@@ -150,6 +183,15 @@ impl Cell {
         match &self.work {
             Work::Streams(streams) => streams.members.iter().map(|a| a.member.cpu).collect(),
             Work::Traffic(moved) => moved.candidates[0].job.cpus(),
+            Work::Errand(errand) => errand.cpus(),
+        }
+    }
+
+    /// Whether the placement of its CPUs is probed.
+    pub fn is_probed(&self) -> bool {
+        match &self.work {
+            Work::Streams(_) | Work::Traffic(_) => true,
+            Work::Errand(errand) => errand.is_probed(),
         }
     }
 
@@ -168,6 +210,10 @@ impl Cell {
                 let cpu = moved.candidates[0].job.cpus()[0];
                 vec![Workload { order: moved.order, id: moved.workload, cpu }]
             }
+            Work::Errand(errand) => {
+                let (order, cpu) = (errand.order(), errand.cpus()[0]);
+                vec![Workload { order, id: errand.workload(), cpu }]
+            }
         };
         workloads.sort_by_key(|workload| (workload.order, workload.id));
         workloads.dedup_by_key(|workload| (workload.order, workload.id));
@@ -179,6 +225,7 @@ impl Cell {
         match &self.work {
             Work::Streams(streams) => protocol::duration(&streams.phases),
             Work::Traffic(moved) => protocol::JOB_OVERHEAD + moved.candidates[0].job.duration(),
+            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
         }
     }
 }

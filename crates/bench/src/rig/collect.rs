@@ -56,6 +56,8 @@ pub enum Take {
     PerOp(fn(&Reduced) -> &PerOp),
     /// Of data that was moved; a wrong answer refuses it.
     Haul(fn(&Haul) -> &Vec<f64>),
+    /// What the area made of its own jobs, by the quantity's id.
+    Named(&'static str),
 }
 
 /// What one block gave.
@@ -70,6 +72,7 @@ impl Take {
         match self {
             Take::Reading(reading) => reading(reduced)?.err(),
             Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
+            Take::Named(id) => reduced.readings.get(id)?.as_ref().err().cloned(),
             Take::Samples(_) | Take::PerOp(_) => None,
         }
     }
@@ -85,6 +88,10 @@ impl Take {
             Take::Haul(samples) => {
                 let haul = reduced.haul.as_ref()?.as_ref().ok()?;
                 Some(samples(haul).clone()).filter(|s| !s.is_empty()).map(Block::Samples)
+            }
+            Take::Named(id) => {
+                let samples = reduced.readings.get(id)?.as_ref().ok()?;
+                Some(samples.clone()).filter(|s| !s.is_empty()).map(Block::Samples)
             }
             Take::PerOp(per_op) => {
                 let per_op = per_op(reduced);
@@ -230,7 +237,7 @@ impl Collector {
                 let absent = match quantity.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
-                    Take::Haul(_) => None,
+                    Take::Haul(_) | Take::Named(_) => None,
                 };
                 let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;

@@ -205,19 +205,6 @@ pub enum What {
     Watch,
 }
 
-/// Two pinned threads hand a cache line back and forth.
-#[derive(Debug, Clone, Copy)]
-pub struct Exchange {
-    /// Who begins, and takes the stamps.
-    pub first: CpuId,
-    /// Who answers.
-    pub second: CpuId,
-    /// Timed stretches.
-    pub repetitions: u32,
-    /// Round trips in one stretch.
-    pub round_trips: u32,
-}
-
 /// What the members of a [`Repeat`] saw: integers, and nothing computed from them.
 #[derive(Debug, Clone)]
 pub struct RawRepeat {
@@ -333,11 +320,4 @@ pub struct Gaps {
     pub lost: u64,
     /// Gaps longer than 10 us.
     pub long: u64,
-}
-
-/// What an [`Exchange`] saw.
-#[derive(Debug, Clone)]
-pub struct RawExchange {
-    /// One for each repetition.
-    pub stretches: Vec<Interval>,
 }

@@ -7,9 +7,11 @@
 //! and [`placement`] and [`schedule`] decide who runs where and when.
 
 pub mod collect;
+pub mod exchange;
 pub mod executor;
 pub mod in_loop;
 pub mod job;
+pub mod line;
 pub mod placement;
 pub mod protocol;
 pub mod reduce;

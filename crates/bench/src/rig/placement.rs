@@ -3,8 +3,10 @@
 use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
 
+use super::exchange::{Channel, Exchange, Pace};
 use super::executor::{Executor, RunError};
-use super::job::{Exchange, Manner, Member, RawRepeat, Repeat, Tools};
+use super::job::{Manner, Member, RawRepeat, Repeat, Tools};
+use super::line::{LINE, Line};
 use super::protocol;
 
 /// The CPUs of a run, in the order in which they become active.
@@ -258,7 +260,16 @@ pub fn probe(
     topology: &Topology,
     pair: [CpuId; 2],
 ) -> Result<Probe, RunError> {
-    let job = Exchange { first: pair[0], second: pair[1], repetitions: 20, round_trips: 50 };
+    let channels: [Box<dyn Channel>; 1] = [Box::new(Line::default())];
+    let job = Exchange {
+        id: LINE,
+        first: pair[0],
+        second: pair[1],
+        channels: &channels,
+        stretches: 20,
+        round_trips: 50,
+        pace: Pace::Rally,
+    };
     let raw = executor.exchange(&job)?;
     let trips: Vec<f64> = raw
         .stretches

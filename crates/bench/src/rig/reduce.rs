@@ -6,6 +6,8 @@
 //! `f = 2 T(n) - T(2n)`. Each block finds its own, so that what is uncertain about it shows as spread
 //! between blocks (METHODOLOGY.md tells what pooling it would hide).
 
+use std::collections::BTreeMap;
+
 use model::ticks::Stamp;
 use model::{Rate, Unavailable, stats};
 
@@ -42,6 +44,8 @@ pub struct Reduced {
     pub seconds: PerOp,
     /// What was moved, where data was; or why that is worth nothing.
     pub haul: Option<Result<Haul, Unavailable>>,
+    /// What an area made of its own jobs.
+    pub readings: Readings,
     /// Seconds of the empty repetition.
     pub null_seconds: Option<f64>,
     /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.
@@ -49,6 +53,9 @@ pub struct Reduced {
     /// How far that may be off by the scatter of its samples.
     pub witness_scatter: f64,
 }
+
+/// Samples by the id of their quantity, or why there is none of it.
+pub type Readings = BTreeMap<&'static str, Result<Vec<f64>, Unavailable>>;
 
 /// What the counters of core cycles say of a stretch.
 #[derive(Debug, Clone, Copy)]

@@ -285,10 +285,10 @@ impl Program {
         self.cells.iter().flat_map(|planned| planned.cell.cpus()).collect()
     }
 
-    /// The CPUs that are active together somewhere.
+    /// The CPUs that are active together somewhere, where their placement is to be probed.
     fn together(&self) -> Vec<Vec<CpuId>> {
-        let mut together: Vec<Vec<CpuId>> =
-            self.cells.iter().map(|planned| planned.cell.cpus()).collect();
+        let probed = self.cells.iter().map(|planned| &planned.cell).filter(|c| c.is_probed());
+        let mut together: Vec<Vec<CpuId>> = probed.map(Cell::cpus).collect();
         together.sort_unstable();
         together.dedup();
         together.retain(|cpus| cpus.len() > 1);

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use model::CpuId;
 
 use super::{Planned, Program, Progress, Request, Rulers, Span};
-use crate::areas::{Active, Moved, Planning, Streams, Work};
+use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Repeat};
@@ -211,6 +211,7 @@ impl Sweeper<'_> {
         match &self.program.cells[cell].cell.work {
             Work::Streams(streams) => self.streams(streams, swept),
             Work::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
+            Work::Errand(errand) => self.errand(&**errand, swept),
         }
     }
 
@@ -269,6 +270,15 @@ impl Sweeper<'_> {
         let reduced = reduce::Reduced { haul: Some(haul), ..reduce::Reduced::default() };
         let Moved { order, workload, .. } = *moved;
         Ok(vec![Piece { order, workload, cpu, around, reduced }])
+    }
+
+    /// What the area makes of its own jobs: one piece for all of its CPUs.
+    fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
+        self.tell(errand.workload());
+        let run = errand.run(self.executor, &swept.rulers)?;
+        let reduced = reduce::Reduced { readings: run.readings, ..reduce::Reduced::default() };
+        let (order, workload, cpu) = (errand.order(), errand.workload(), errand.cpus()[0]);
+        Ok(vec![Piece { order, workload, cpu, around: run.around, reduced }])
     }
 
     /// What a repetition costs by itself, where no stream will tell.

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds};
 
-use super::job::{Exchange, RawExchange, RawRepeat, Repeat, Tools};
+use super::exchange::{Exchange, RawExchange};
+use super::job::{RawRepeat, Repeat, Tools};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
 
 /// Runs jobs.
@@ -17,8 +18,8 @@ pub trait Executor {
     /// Lets all members repeat their payloads together.
     fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError>;
 
-    /// Lets two threads hand a cache line back and forth.
-    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError>;
+    /// Lets two threads send each other signals in turns.
+    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError>;
 
     /// Lets members move data, each in memory of its own.
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError>;
@@ -64,6 +65,16 @@ pub enum RunError {
         cpu: CpuId,
         /// What was asked for.
         store: Store,
+        /// What the kernel answered.
+        source: std::io::Error,
+    },
+    /// A signal could not be sent or awaited.
+    #[error("cannot signal by {method} on CPU {cpu}: {source}")]
+    Signal {
+        /// How.
+        method: &'static str,
+        /// Where.
+        cpu: CpuId,
         /// What the kernel answered.
         source: std::io::Error,
     },

@@ -14,10 +14,11 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::errno::EINVAL;
 
+use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
-    Around, Counted, Exchange, Gaps, Interval, Load, Member, Mixture, Phase, RawExchange,
-    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
+    Repeat, Step, Tools, What,
 };
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
@@ -80,16 +81,17 @@ impl Executor for Simulated {
         Ok(RawRepeat { members })
     }
 
-    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
+    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
         self.checked(&[job.first, job.second])?;
         let begun = self.model.elapsed.seconds() + START;
         let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
         let round_trip = self.model.distance(job.first, job.second) * 2.0;
         let stretch = round_trip * f64::from(job.round_trips);
-        let stretches = (0..job.repetitions).map(|_| line.pass(stretch)).collect();
+        let stretches = (0..job.stretches).map(|_| line.pass(stretch)).collect();
         let end = line.now;
         self.model.elapsed.advance(end - self.model.elapsed.seconds());
-        Ok(RawExchange { stretches })
+        let around = [Around { settled: true, ..Around::default() }; 2];
+        Ok(RawExchange { stretches, trips: Vec::new(), around })
     }
 
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {

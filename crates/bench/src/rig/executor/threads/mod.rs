@@ -1,9 +1,10 @@
 //! Real threads: pinned, started together, timed by inlined stamps.
 
+mod exchange;
 mod traffic;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -13,10 +14,11 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::clock::Probe;
 
+use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
-    Around, Body, Counted, Exchange, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
-    RawExchange, RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Body, Counted, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawMember,
+    RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
@@ -136,13 +138,8 @@ impl<P: Probe> Executor for Threads<P> {
         Ok(RawRepeat { members })
     }
 
-    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
-        let ball = Ball::default();
-        let mut sides =
-            self.together(&[job.first, job.second], Manner::USUAL, |side, meeting| {
-                play(self.probe, &ball, job, side == 0, meeting)
-            })?;
-        Ok(RawExchange { stretches: sides.swap_remove(0) })
+    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+        self.take_turns(job)
     }
 
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
@@ -566,53 +563,4 @@ fn difference(before: sys::thread::Usage, after: sys::thread::Usage) -> sys::thr
         involuntary_switches: after.involuntary_switches - before.involuntary_switches,
         page_faults: after.page_faults - before.page_faults,
     }
-}
-
-/// A cache line of its own (two, because the adjacent line may be fetched with it).
-#[repr(align(128))]
-#[derive(Default)]
-struct Ball(AtomicU32);
-
-/// One side of the exchange: odd numbers are served, even ones returned.
-fn play<P: Probe>(
-    probe: P,
-    ball: &Ball,
-    job: &Exchange,
-    serves: bool,
-    meeting: &Meeting<'_>,
-) -> Result<Vec<Interval>, RunError> {
-    /// How often the other side is polled before looking whether anybody gave up.
-    const POLLS: u32 = 1 << 16;
-    let mut stretches = Vec::with_capacity(job.repetitions as usize);
-    let mut number = 0;
-    let await_number = |number: u32| -> Result<(), RunError> {
-        let mut polls = 0;
-        while ball.0.load(Ordering::Acquire) != number {
-            polls += 1;
-            if polls >= POLLS {
-                if meeting.given_up() {
-                    return Err(RunError::Interrupted);
-                }
-                std::thread::yield_now();
-                polls = 0;
-            }
-        }
-        Ok(())
-    };
-    for _ in 0..job.repetitions {
-        let start = probe.stamp();
-        for _ in 0..job.round_trips {
-            if serves {
-                ball.0.store(number + 1, Ordering::Release);
-                await_number(number + 2)?;
-            } else {
-                await_number(number + 1)?;
-                ball.0.store(number + 2, Ordering::Release);
-            }
-            number += 2;
-        }
-        let end = probe.stamp();
-        stretches.push(Interval { start: Ticks::new(start), end: Ticks::new(end) });
-    }
-    Ok(stretches)
 }

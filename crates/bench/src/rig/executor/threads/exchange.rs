@@ -1,0 +1,185 @@
+//! Two threads that take turns.
+
+use std::io;
+
+use model::ticks::Stamp;
+use model::{CpuId, Ticks};
+use sys::clock::Probe;
+
+use super::super::super::exchange::{Channel, Exchange, Pace, Patience, RawExchange, Side, Trip};
+use super::super::super::job::{Around, Interval, Manner};
+use super::super::super::line::Line;
+use super::super::RunError;
+use super::{Meeting, Threads, difference};
+
+impl Patience for Meeting<'_> {
+    fn is_over(&self) -> bool {
+        self.given_up()
+    }
+}
+
+impl<P: Probe> Threads<P> {
+    /// Lets both sides take turns.
+    pub(super) fn take_turns(&self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+        let answers = Line::default();
+        let cpus = [job.first, job.second];
+        let mut sides = self.together(&cpus, Manner::USUAL, |index, meeting| {
+            let side = if index == 0 { Side::First } else { Side::Second };
+            let cpu = cpus[index];
+            let (probe, answers) = (self.probe, &answers);
+            let rest = match job.pace {
+                Pace::Rested(rest) => self.ticks_in(rest),
+                Pace::Rally | Pace::Stamped => 0,
+            };
+            let player = Player { probe, cpu, side, job, answers, rest, meeting };
+            player.play().map_err(|source| match source.kind() {
+                io::ErrorKind::Interrupted => RunError::Interrupted,
+                _ => RunError::Signal { method: job.id, cpu, source },
+            })
+        })?;
+        let (Some(second), Some(first)) = (sides.pop(), sides.pop()) else {
+            return Err(RunError::Interrupted);
+        };
+        let trips = std::iter::zip(&first.trips, &second.trips);
+        let trips =
+            trips.map(|(&(sent, returned), &(received, _))| Trip { sent, received, returned });
+        let (trips, around) = (trips.collect(), [first.around, second.around]);
+        Ok(RawExchange { stretches: first.stretches, trips, around })
+    }
+}
+
+/// What one side saw.
+struct Seen {
+    stretches: Vec<Interval>,
+    /// Of the first side: sent and returned; of the second one: received, and when it went on.
+    trips: Vec<(Ticks<Stamp>, Ticks<Stamp>)>,
+    around: Around,
+}
+
+/// One side.
+struct Player<'a, P> {
+    probe: P,
+    cpu: CpuId,
+    side: Side,
+    job: &'a Exchange<'a>,
+    answers: &'a Line,
+    rest: u64,
+    meeting: &'a Meeting<'a>,
+}
+
+impl<P: Probe> Player<'_, P> {
+    /// Plays, and leaves nobody waiting.
+    fn play(&self) -> io::Result<Seen> {
+        let seen = self.turns();
+        if seen.is_err() {
+            self.meeting.abandon();
+            for channel in self.job.channels {
+                // Who sleeps there wakes up and finds that the job was given up. Nobody may.
+                drop(channel.signal(self.side, 0));
+            }
+        }
+        seen
+    }
+
+    fn turns(&self) -> io::Result<Seen> {
+        let Exchange { channels, stretches, round_trips, .. } = *self.job;
+        for channel in channels {
+            channel.enter(self.side)?;
+        }
+        self.meeting.wait().map_err(|_| io::ErrorKind::Interrupted)?;
+        let before = sys::thread::usage().ok();
+        let each = if self.job.pace == Pace::Rally { 0 } else { stretches * round_trips };
+        let mut seen = Seen {
+            stretches: Vec::with_capacity(stretches as usize),
+            trips: Vec::with_capacity(each as usize),
+            around: Around { settled: true, ..Around::default() },
+        };
+        let (mut sent, mut answered) = (vec![0u32; channels.len()], 0);
+        for stretch in 0..stretches as usize {
+            let turn = stretch % channels.len();
+            let channel = &*channels[turn];
+            let start = self.now();
+            match self.job.pace {
+                Pace::Rally => channel.rally(self.side, sent[turn], round_trips, self.meeting)?,
+                Pace::Stamped => self.stamped(channel, sent[turn], &mut seen)?,
+                Pace::Rested(_) => self.rested(channel, sent[turn], &mut answered, &mut seen)?,
+            }
+            seen.stretches.push(Interval { start, end: self.now() });
+            sent[turn] = sent[turn].wrapping_add(2 * round_trips);
+        }
+        let after = sys::thread::usage().ok();
+        let moved = sys::thread::current_cpu() != Some(self.cpu);
+        seen.around.usage = before.zip(after).map(|(before, after)| difference(before, after));
+        seen.around.migrations = u64::from(moved);
+        Ok(seen)
+    }
+
+    /// Signals there and back, with stamps.
+    fn stamped(&self, channel: &dyn Channel, sent: u32, seen: &mut Seen) -> io::Result<()> {
+        for trip in 0..self.job.round_trips {
+            let serve = sent.wrapping_add(2 * trip + 1);
+            let (one, other) = match self.side {
+                Side::First => {
+                    self.meeting.check()?;
+                    let one = self.now();
+                    channel.signal(self.side, serve)?;
+                    channel.wait(self.side, serve.wrapping_add(1), self.meeting)?;
+                    (one, self.now())
+                }
+                Side::Second => {
+                    channel.wait(self.side, serve, self.meeting)?;
+                    let one = self.now();
+                    channel.signal(self.side, serve.wrapping_add(1))?;
+                    (one, one)
+                }
+            };
+            seen.trips.push((one, other));
+        }
+        Ok(())
+    }
+
+    /// The second side rests before each signal, and answers by a line that is polled. The numbers of
+    /// the channel go on by two, as if it had answered there.
+    fn rested(
+        &self,
+        channel: &dyn Channel,
+        sent: u32,
+        answered: &mut u32,
+        seen: &mut Seen,
+    ) -> io::Result<()> {
+        for trip in 0..self.job.round_trips {
+            let serve = sent.wrapping_add(2 * trip + 1);
+            *answered += 1;
+            let (one, other) = match self.side {
+                Side::First => {
+                    self.rest()?;
+                    let one = self.now();
+                    channel.signal(self.side, serve)?;
+                    self.answers.wait(self.side, *answered, self.meeting)?;
+                    (one, self.now())
+                }
+                Side::Second => {
+                    channel.wait(self.side, serve, self.meeting)?;
+                    let one = self.now();
+                    self.answers.signal(self.side, *answered)?;
+                    (one, one)
+                }
+            };
+            seen.trips.push((one, other));
+        }
+        Ok(())
+    }
+
+    /// Polls the clock, so that this CPU stays awake meanwhile.
+    fn rest(&self) -> io::Result<()> {
+        let begun = self.probe.stamp();
+        while self.probe.stamp().saturating_sub(begun) < self.rest {
+            self.meeting.check()?;
+        }
+        self.meeting.check()
+    }
+
+    fn now(&self) -> Ticks<Stamp> {
+        Ticks::new(self.probe.stamp())
+    }
+}
