@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use bench::areas::turbo::known::{self, Bound, Comparison, Verdict};
+use bench::areas::known::{self, Bound, Comparison, Verdict};
+use bench::areas::turbo::known::compare;
 
 use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, table};
 
@@ -15,7 +16,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let binary = cargo::release_binary()?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let record = agree::measure(&binary, &COMMAND, &folder.path().join("latency.json"))?;
-    let comparisons = known::compare(&record);
+    let comparisons = compare(&record);
     println!("\nCore cycles per op with one core active, median\n{}\n", shown(&comparisons));
     println!("{}", known::citations(&comparisons).join("\n"));
     let answer = Answer::of(comparisons.iter().map(|c| (c.stream, c.bound, c.verdict())));

@@ -16,6 +16,7 @@ mod bandwidth;
 mod cargo;
 mod check;
 mod companion;
+mod cores;
 mod density;
 mod large;
 mod latency;
@@ -71,6 +72,15 @@ enum Task {
         #[arg(long)]
         cpus: Option<String>,
     },
+    /// Compare latencies from core to core with those of a C program, side by side
+    Cores {
+        /// Rounds; each lets both take turns
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+        /// The two CPUs, such as 0,1; by default the first two that may be used
+        #[arg(long)]
+        cpus: Option<String>,
+    },
     /// Measure instruction latencies here and compare them with those that others found
     Latency,
     /// Measure what the project claims about its own speed and size
@@ -105,6 +115,7 @@ fn main() -> ExitCode {
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
+        Task::Cores { rounds, cpus } => cores::run(rounds, cpus.as_deref()),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),

@@ -93,6 +93,37 @@ macro_rules! in_loop {
     };
 }
 
+/// A kernel of instructions that compute nothing.
+macro_rules! counting_kernel {
+    ($op:expr) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
+            _: u64,
+            _: *const $crate::Operands,
+            _: u64,
+        ) -> u64 {
+            core::arch::naked_asm!(
+                ".p2align 6",
+                "mov x9, x0",
+                "cbz x0, 3f",
+                ".p2align 6",
+                "2:",
+                ".rept {ops}",
+                $op,
+                ".endr",
+                "subs x0, x0, #1",
+                "b.ne 2b",
+                "3:",
+                "sub x9, x9, x0",
+                "mov x10, #{ops}",
+                "mul x0, x9, x10",
+                "ret",
+                ops = const OPS,
+            )
+        }
+    };
+}
+
 /// One naked function called `kernel`, generic over the ops in an iteration. No multiplies of the
 /// ruler are beside them.
 macro_rules! kernel {
@@ -110,31 +141,12 @@ macro_rules! kernel {
 
     // An instruction without operands and without a result. The answer comes from the loop counter.
     (none Count $mnemonic:tt, chains $chains:tt, []) => {
-        #[unsafe(naked)]
-        unsafe extern "C" fn kernel<const OPS: u64, const SLED: u32>(
-            _: u64,
-            _: *const $crate::Operands,
-            _: u64,
-        ) -> u64 {
-            core::arch::naked_asm!(
-                ".p2align 6",
-                "mov x9, x0",
-                "cbz x0, 3f",
-                ".p2align 6",
-                "2:",
-                ".rept {ops}",
-                $mnemonic,
-                ".endr",
-                "subs x0, x0, #1",
-                "b.ne 2b",
-                "3:",
-                "sub x9, x9, x0",
-                "mov x10, #{ops}",
-                "mul x0, x9, x10",
-                "ret",
-                ops = const OPS,
-            )
-        }
+        counting_kernel! { $mnemonic }
+    };
+
+    // One that needs an event to return.
+    (event Count $mnemonic:tt, chains $chains:tt, []) => {
+        counting_kernel! { concat!("sevl\n", $mnemonic) }
     };
 
     // General purpose registers, chain and operand both in registers.

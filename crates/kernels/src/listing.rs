@@ -47,7 +47,11 @@ impl From<&InLoop> for Claim {
 
 impl From<&StreamRow> for Claim {
     fn from(row: &StreamRow) -> Self {
-        let scalar_bits = if row.followers.is_empty() { 64 } else { 128 };
+        let scalar_bits = match row.kind {
+            Kind::Spin => 32,
+            _ if row.followers.is_empty() => 64,
+            _ => 128,
+        };
         let tile_bits = row.needs.contains(&Isa::AmxTile).then_some(8192);
         let op_bits = row.width_bits.filter(|_| row.beside.is_none()).or(tile_bits);
         let numbered = op_bits.is_some() || !row.followers.is_empty();
@@ -221,6 +225,8 @@ pub(crate) fn check_rights(listing: &[Instruction], needed: &[Isa]) -> Result<()
         CpuidFeature::AVX512_BF16 => needs(Isa::Avx512Bf16),
         CpuidFeature::AVX512_FP16 => needs(Isa::Avx512Fp16),
         CpuidFeature::AVX_VNNI => needs(Isa::AvxVnni),
+        CpuidFeature::WAITPKG => needs(Isa::Waitpkg),
+        CpuidFeature::MONITORX => needs(Isa::Mwaitx),
         CpuidFeature::AMX_TILE => needs(Isa::AmxTile),
         CpuidFeature::AMX_INT8 => needs(Isa::AmxInt8),
         CpuidFeature::AMX_BF16 => needs(Isa::AmxBf16),

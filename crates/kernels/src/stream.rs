@@ -213,12 +213,25 @@ pub(crate) fn is_detected(isa: Isa) -> bool {
         Isa::Avx512Bf16 => std::is_x86_feature_detected!("avx512bf16"),
         Isa::Avx512Fp16 => std::is_x86_feature_detected!("avx512fp16"),
         Isa::AvxVnni => std::is_x86_feature_detected!("avxvnni"),
+        Isa::Waitpkg => announces(7, |leaf| leaf.ecx >> 5),
+        Isa::Mwaitx => announces(0x8000_0001, |leaf| leaf.ecx >> 29),
         Isa::AmxBf16 => has_tiles(22),
         Isa::AmxTile => has_tiles(24),
         Isa::AmxInt8 => has_tiles(25),
         // A stream that needs another one adds its line.
         _ => false,
     }
+}
+
+/// Whether CPUID has a leaf, and this bit of it.
+///
+/// # Source
+///
+/// Intel SDM volume 2A, CPUID; AMD64 APM volume 3, CPUID Fn8000_0001.
+#[cfg(target_arch = "x86_64")]
+fn announces(leaf: u32, bit: fn(std::arch::x86_64::CpuidResult) -> u32) -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    __cpuid(leaf & 0x8000_0000).eax >= leaf && bit(__cpuid_count(leaf, 0)) & 1 == 1
 }
 
 /// Whether CPUID 7.0 EDX has a bit of AMX, and the system saves tiles. The permission that a process
@@ -380,6 +393,12 @@ macro_rules! title {
     (none $title:literal) => {
         $title
     };
+    (timed $title:literal) => {
+        $title
+    };
+    (event $title:literal) => {
+        $title
+    };
     (gpr $title:literal) => {
         concat!("64-bit ", $title)
     };
@@ -458,7 +477,7 @@ macro_rules! first_register {
 /// another one. `op` is an [`Arithmetic`] and the mnemonic that performs it, followed by the one of
 /// AArch64 where that differs; with `beside`, the ops are scalar and one vector instruction stands
 /// in each iteration beside them. A row is a class of registers, the name of the static, the id,
-/// and what it needs. Classes are `none`, `gpr`, and `clean` and `dirty` for scalar floating point
+/// and what it needs. Classes are `none`, `timed`, `gpr`, and `clean` and `dirty` for scalar floating point
 /// with such upper halves; `sse`, `xmm`, `ymm`, `zmm` and `tile` on x86-64; `neon` and `sve` on AArch64.
 macro_rules! stream {
     (

@@ -383,13 +383,33 @@ macro_rules! kernel {
     // it proves the trips; that each trip holds `ops` instructions is what the listing proves.
     (none Count $mnemonic:tt, chains $chains:tt, []) => {
         looped_kernel! {
-            before { "mov rax, rdi" }
+            before { "mov r11, rdi", "xor eax, eax", "xor ecx, ecx" }
             body {
                 ".rept {ops}",
                 $mnemonic,
                 ".endr"
             }
             fold {
+                "mov rax, r11",
+                "sub rax, rdi",
+                "imul rax, rax, {ops}"
+            }
+            clean {}
+            ops = OPS,
+        }
+    };
+
+    // The same with a time as the operand: the one at which the counter began, and the fast state.
+    (timed Count $mnemonic:tt, chains $chains:tt, []) => {
+        looped_kernel! {
+            before { "mov r11, rdi", "xor eax, eax", "xor edx, edx", "mov ecx, 1" }
+            body {
+                ".rept {ops}",
+                concat!($mnemonic, " ecx"),
+                ".endr"
+            }
+            fold {
+                "mov rax, r11",
                 "sub rax, rdi",
                 "imul rax, rax, {ops}"
             }

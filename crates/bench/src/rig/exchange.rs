@@ -120,6 +120,8 @@ pub struct RawExchange {
     pub stretches: Vec<Interval>,
     /// One for each round trip of stamped stretches.
     pub trips: Vec<Trip>,
+    /// What one stamp costs: each interval between two stamps holds as much.
+    pub stamp_cost: Ticks<Stamp>,
     /// What went on around each side, the first one first.
     pub around: [Around; 2],
 }

@@ -223,10 +223,11 @@ impl Probe {
     pub fn class(&self) -> Class {
         /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
         const SHARE_OF_SAME_CORE: f64 = 0.75;
-        /// Within a last-level cache a line needs 50 to 230 ns there and back on known machines,
-        /// between caches or packages 200 ns and more: the ranges overlap.
+        /// Within a last-level cache a line needs 50 to 310 ns there and back on known machines (the
+        /// most on the mesh of large ones), between caches or packages 200 ns and more: the ranges
+        /// overlap.
         const SURELY_SAME_CACHE: Seconds = Seconds(150e-9);
-        const SURELY_APART: Seconds = Seconds(300e-9);
+        const SURELY_APART: Seconds = Seconds(400e-9);
         if self.share_together < SHARE_OF_SAME_CORE {
             Class::SameCore
         } else if self.round_trip < SURELY_SAME_CACHE {

@@ -40,6 +40,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
     let what = match page {
         PageKind::Turbo => "clocks under instruction streams",
         PageKind::Memory => "bandwidth and latency of memory",
+        PageKind::Cores => "latencies from core to core",
+        PageKind::Pause => "times of instructions that wait",
         PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {

@@ -1,7 +1,7 @@
 //! Parts of pages that show what was measured.
 
-use machine::pages::parts::{Absences, columns, fact_table, value_text};
-use model::page::{Align, Block, Remark, Table, Text, Tone, si};
+use machine::pages::parts::{Absences, columns, fact, fact_table, value_text};
+use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
 use model::{Known, Severity, Unit};
 
@@ -23,6 +23,55 @@ pub(crate) fn subtitle(record: &Record) -> String {
         run.plan.blocks_done,
         run.plan.blocks_planned,
     )
+}
+
+/// What the page of one area is made of.
+pub(crate) struct Leaf {
+    /// Its title, as `clocks`: of a simulated machine it says so.
+    pub(crate) title: &'static str,
+    /// What a reader of such numbers asks first; lines without an answer are left out.
+    pub(crate) lines: Vec<(&'static str, Option<String>)>,
+    /// What was measured.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// The page of one area. A verbosity of 1 and more adds every fact, condition and instrument.
+pub(crate) fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
+    let Leaf { title, lines, blocks: measured } = leaf;
+    let text = match &record.run.simulated {
+        Some(name) => format!("SIMULATED {title}: machine sim:{name}, nothing was measured"),
+        None => title
+            .chars()
+            .take(1)
+            .flat_map(char::to_uppercase)
+            .chain(title.chars().skip(1))
+            .collect(),
+    };
+    let lines =
+        lines.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
+    let mut blocks = vec![
+        Block::Title { text, subtitle: subtitle(record) },
+        Block::Box(lines.collect()),
+        Block::Paragraph(trust(record)),
+    ];
+    blocks.extend(measured);
+    blocks.push(Block::Heading("Findings".to_owned()));
+    blocks.push(findings(record));
+    blocks.extend(missing(record));
+    if verbosity > 0 {
+        blocks.extend(how(record));
+        blocks.extend(details(record));
+    }
+    Page { blocks }
+}
+
+/// What the machine says of that, where it does.
+pub(crate) fn known(record: &Record, id: &str) -> Option<String> {
+    let fact = fact(record, id)?;
+    match &fact.value {
+        Known::Yes(_) => Some(value_text(&fact.value).text),
+        Known::No { .. } => None,
+    }
 }
 
 /// An instrument in a few words: its rate and whose word that is, or why it is not used.

@@ -2,9 +2,11 @@
 
 mod capture;
 mod common;
+mod cores;
 mod doctor;
 mod info;
 mod memory;
+mod pause;
 mod sheet;
 mod show;
 mod streams;
@@ -12,9 +14,11 @@ mod turbo;
 
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
+pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+pub(crate) use pause::PauseArgs;
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
@@ -72,6 +76,8 @@ pub(crate) enum Command {
     Sheet(SheetArgs),
     Turbo(TurboArgs),
     Memory(MemoryArgs),
+    Cores(CoresArgs),
+    Pause(PauseArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

@@ -1,10 +1,12 @@
 //! Commands: each in its own file, each a short way from arguments to text.
 
 mod capture;
+mod cores;
 mod doctor;
 mod info;
 mod measure;
 mod memory;
+mod pause;
 mod sheet;
 mod show;
 mod streams;
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Turbo(args) if args.list => streams::run(&args.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
+        Command::Cores(args) => cores::run(&machine(name, root)?, args),
+        Command::Pause(args) => pause::run(&machine(name, root)?, args),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -150,6 +154,8 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
             bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
         }
         PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
+        PageKind::Cores => bench::areas::cores::page(record, presentation.verbosity),
+        PageKind::Pause => bench::areas::pause::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

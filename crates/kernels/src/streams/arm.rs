@@ -1,4 +1,21 @@
-//! Vector streams of AArch64.
+//! Streams of AArch64: hints, and vectors.
+
+stream! {
+    /// YIELD, the hint that was meant for spin loops. Most cores do nothing for it.
+    title: "yields",
+    kind: Spin, chains: 1, ops: 10,
+    op: Count "yield",
+    rows: { none YIELD = "yield" needs [] }
+}
+
+stream! {
+    /// WFE right after an event was set (SEVL): what a look costs. Without an event it would last until the
+    /// next one, which Linux sends every 100 us.
+    title: "waits for an event that is there",
+    kind: Spin, chains: 1, ops: 10,
+    op: Count "wfe",
+    rows: { event WFE = "wfe" needs [] }
+}
 
 stream! {
     /// Dependent additions of vectors of 64-bit integers: each waits for the one before it.

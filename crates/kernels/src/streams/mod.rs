@@ -21,11 +21,16 @@ pub mod sparse;
 pub mod sse;
 #[cfg(target_arch = "x86_64")]
 pub mod tiles;
+#[cfg(target_arch = "x86_64")]
+pub mod waiting;
 
 /// All of them, in the order of listings: from the lightest load to the heaviest.
 #[cfg(target_arch = "x86_64")]
 pub static TABLE: &[&StreamRow] = &[
     &scalar::PAUSE_ONLY,
+    &waiting::TPAUSE,
+    &waiting::UMWAIT,
+    &waiting::MWAITX,
     &float::UCOMIS_CLEAN,
     &float::UCOMIS_DIRTY,
     &scalar::SCALAR_IADD,
@@ -122,6 +127,8 @@ pub static TABLE: &[&StreamRow] = &[
 #[cfg(target_arch = "aarch64")]
 pub static TABLE: &[&StreamRow] = &[
     &scalar::PAUSE_ONLY,
+    &arm::YIELD,
+    &arm::WFE,
     &scalar::SCALAR_IADD,
     &arm::NEON_IADD,
     &arm::NEON_IADD_T,

@@ -14,7 +14,7 @@ pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
 pub use samples::Samples;
-pub use topology::{Cache, CacheKind, CpuPlace, Node, Topology};
+pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 
 use std::collections::BTreeMap;
 
@@ -271,6 +271,10 @@ pub enum PageKind {
     Turbo,
     /// Bandwidth and latency of caches and memory.
     Memory,
+    /// From core to core.
+    Cores,
+    /// Instructions that wait.
+    Pause,
 }
 
 /// A value that people read, or that is compared.

@@ -46,6 +46,24 @@ impl Topology {
         self.cpus.iter().filter(|place| self.usable.contains(place.cpu))
     }
 
+    /// How two CPUs lie to each other, as far as is known of both.
+    pub fn relation(&self, a: CpuId, b: CpuId) -> Option<Relation> {
+        let (first, second) = (self.place(a)?, self.place(b)?);
+        Some(if a == b {
+            Relation::SameCpu
+        } else if first.siblings.contains(b) {
+            Relation::Sibling
+        } else if first.package != second.package {
+            Relation::OtherPackage
+        } else if first.last_level_cache.contains(b) {
+            Relation::SameCache
+        } else if first.last_level_cache.is_empty() {
+            Relation::SamePackage
+        } else {
+            Relation::OtherCache
+        })
+    }
+
     /// Nodes that this process may have memory of, as far as the kernel says, ascending.
     pub fn usable_nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.usable != Some(false) && node.memory_bytes != Some(0))
@@ -78,6 +96,47 @@ impl Topology {
             }
         }
         (without_any.is_empty() && !cpus.is_empty()).then_some(in_use)
+    }
+}
+
+/// How two CPUs lie to each other, as the kernel says; the nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// They are one.
+    SameCpu,
+    /// They share a core.
+    Sibling,
+    /// They share a last-level cache.
+    SameCache,
+    /// They share a package; nobody says which caches.
+    SamePackage,
+    /// They share a package, and no cache.
+    OtherCache,
+    /// They share nothing.
+    OtherPackage,
+}
+
+impl Relation {
+    /// All of them, the nearest first.
+    pub const ALL: [Relation; 6] = [
+        Relation::SameCpu,
+        Relation::Sibling,
+        Relation::SameCache,
+        Relation::SamePackage,
+        Relation::OtherCache,
+        Relation::OtherPackage,
+    ];
+
+    /// The word in records and for options.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Relation::SameCpu => "same-cpu",
+            Relation::Sibling => "sibling",
+            Relation::SameCache => "same-cache",
+            Relation::SamePackage => "same-package",
+            Relation::OtherCache => "other-cache",
+            Relation::OtherPackage => "other-package",
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod nodes;
 use std::io;
 use std::ops::Range;
 use std::ptr;
+use std::sync::atomic::AtomicU32;
 
 use model::Pages;
 
@@ -117,6 +118,13 @@ impl Mapping {
         let first = self.pointer().cast::<u64>();
         // SAFETY: as in `words_mut`.
         unsafe { std::slice::from_raw_parts_mut(first, self.bytes / size_of::<u64>()) }
+    }
+
+    /// The memory as integers that several threads may change.
+    pub fn atomics(&self) -> &[AtomicU32] {
+        let first = self.pointer().cast::<AtomicU32>();
+        // SAFETY: as in `words_mut`; who shares `self` changes the memory in no other way.
+        unsafe { std::slice::from_raw_parts(first, self.bytes / size_of::<AtomicU32>()) }
     }
 
     /// Brings the pages of a part in, by the calling thread: what it holds stays as it is.

@@ -6,7 +6,8 @@ use model::Known;
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, Text, Tone};
 use model::record::{Record, Series};
 
-use super::known::{self, Verdict};
+use super::super::known::{Comparison, Verdict, citations};
+use super::known;
 use super::promise;
 use super::read::{Row, rows};
 use crate::rig::verdict::WORDS;
@@ -407,7 +408,7 @@ fn promised(record: &Record) -> Option<Block> {
 /// What others found each stream's instruction to cost, beside what it cost here.
 fn known_costs(record: &Record) -> Block {
     let comparisons = known::compare(record);
-    let line = |c: &known::Comparison<'_>| {
+    let line = |c: &Comparison<'_>| {
         let verdict = c.verdict();
         let tone = match verdict {
             Verdict::Equal => Tone::Good,
@@ -435,6 +436,6 @@ fn known_costs(record: &Record) -> Block {
         .map(|(name, align)| (name.to_owned(), align))
         .to_vec(),
         rows: comparisons.iter().map(line).collect(),
-        notes: known::citations(&comparisons),
+        notes: citations(&comparisons),
     })
 }

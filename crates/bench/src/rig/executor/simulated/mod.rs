@@ -14,7 +14,7 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::errno::EINVAL;
 
-use super::super::exchange::{Exchange, RawExchange};
+use super::super::exchange::{Exchange, Pace, RawExchange, Trip};
 use super::super::in_loop;
 use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
@@ -85,13 +85,20 @@ impl Executor for Simulated {
         self.checked(&[job.first, job.second])?;
         let begun = self.model.elapsed.seconds() + START;
         let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
-        let round_trip = self.model.distance(job.first, job.second) * 2.0;
-        let stretch = round_trip * f64::from(job.round_trips);
-        let stretches = (0..job.stretches).map(|_| line.pass(stretch)).collect();
+        let distance = self.model.distance(job.first, job.second);
+        let (stretches, trips) = match job.pace {
+            Pace::Rally => {
+                let stretch = distance * (2.0 * f64::from(job.round_trips));
+                ((0..job.stretches).map(|_| line.pass(stretch)).collect(), Vec::new())
+            }
+            Pace::Stamped => line.trips(job, distance, Seconds(0.0)),
+            Pace::Rested(rest) => line.trips(job, distance, rest),
+        };
         let end = line.now;
         self.model.elapsed.advance(end - self.model.elapsed.seconds());
         let around = [Around { settled: true, ..Around::default() }; 2];
-        Ok(RawExchange { stretches, trips: Vec::new(), around })
+        let stamp_cost = Ticks::new(self.model.clock.stamp_cost_ticks);
+        Ok(RawExchange { stretches, trips, stamp_cost, around })
     }
 
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
@@ -336,6 +343,27 @@ impl Line<'_> {
         let clock = &self.model.clock;
         self.now = self.now + Seconds(clock.stamp_cost_ticks as f64 / clock.tsc_hz);
         Interval { start: Ticks::new(start), end: Ticks::new(self.stamp()) }
+    }
+
+    /// Signals there and back, each of which takes as long, after a rest.
+    fn trips(
+        &mut self,
+        job: &Exchange<'_>,
+        one_way: Seconds,
+        rest: Seconds,
+    ) -> (Vec<Interval>, Vec<Trip>) {
+        let mut trips = Vec::new();
+        let stretches = (0..job.stretches).map(|_| {
+            let start = Ticks::new(self.stamp());
+            for _ in 0..job.round_trips {
+                self.now = self.now + rest;
+                let there = self.pass(one_way);
+                let back = self.pass(one_way);
+                trips.push(Trip { sent: there.start, received: there.end, returned: back.end });
+            }
+            Interval { start, end: Ticks::new(self.stamp()) }
+        });
+        (stretches.collect(), trips)
     }
 
     fn stamp(&self) -> u64 {

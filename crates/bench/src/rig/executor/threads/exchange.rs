@@ -44,7 +44,8 @@ impl<P: Probe> Threads<P> {
         let trips =
             trips.map(|(&(sent, returned), &(received, _))| Trip { sent, received, returned });
         let (trips, around) = (trips.collect(), [first.around, second.around]);
-        Ok(RawExchange { stretches: first.stretches, trips, around })
+        let stamp_cost = first.stamp_cost;
+        Ok(RawExchange { stretches: first.stretches, trips, stamp_cost, around })
     }
 }
 
@@ -53,6 +54,7 @@ struct Seen {
     stretches: Vec<Interval>,
     /// Of the first side: sent and returned; of the second one: received, and when it went on.
     trips: Vec<(Ticks<Stamp>, Ticks<Stamp>)>,
+    stamp_cost: Ticks<Stamp>,
     around: Around,
 }
 
@@ -92,6 +94,7 @@ impl<P: Probe> Player<'_, P> {
         let mut seen = Seen {
             stretches: Vec::with_capacity(stretches as usize),
             trips: Vec::with_capacity(each as usize),
+            stamp_cost: self.stamp_cost(),
             around: Around { settled: true, ..Around::default() },
         };
         let (mut sent, mut answered) = (vec![0u32; channels.len()], 0);
@@ -177,6 +180,16 @@ impl<P: Probe> Player<'_, P> {
             self.meeting.check()?;
         }
         self.meeting.check()
+    }
+
+    /// From one stamp to the next one; the least of some.
+    fn stamp_cost(&self) -> Ticks<Stamp> {
+        const TRIES: usize = 32;
+        let step = |_| {
+            let before = self.now();
+            self.now().since(before)
+        };
+        (0..TRIES).map(step).min().unwrap_or(Ticks::new(0))
     }
 
     fn now(&self) -> Ticks<Stamp> {

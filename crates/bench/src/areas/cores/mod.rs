@@ -1,0 +1,89 @@
+//! How long one core takes to tell another one something, pair by pair.
+//!
+//! A line that two cores write travels between their caches; how far depends on who shares what with
+//! whom, and on where the line is at home. One line says little: what it costs depends on the slice or
+//! agent that its address belongs to, so that each pair has many.
+
+mod messages;
+mod page;
+mod pairs;
+mod request;
+mod show;
+mod tell;
+
+pub use messages::{MESSAGES, Message};
+pub use page::page;
+pub use request::{Home, Options};
+
+use model::page::{Block, Text};
+use model::record::Record;
+use model::{CpuId, Finding, Unavailable, Unit};
+
+use super::{Area, Errand, Planning, Wishes};
+use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::ruler::Rulers;
+use tell::Tell;
+
+/// The area.
+pub struct Cores;
+
+const AREA: &str = "cores";
+
+const LATENCY: &str = "latency";
+
+static QUANTITIES: &[Quantity] = &[Quantity {
+    id: LATENCY,
+    label: "latency",
+    unit: Unit::Second,
+    better: "lower is better",
+    doc: "Half of a round trip, one sample for each line; of `one_way`, a store until the other core \
+          has seen it, less the cost of a stamp.",
+    guard: Guard::None,
+    if_offered: false,
+    packing: 1e-3,
+    take: Take::Named(LATENCY),
+}];
+
+/// Seconds from one CPU to the other on each line, by that message: one block, for comparisons with other
+/// programs.
+pub fn block(
+    executor: &mut dyn Executor,
+    message: &'static Message,
+    pair: [CpuId; 2],
+) -> Result<Result<Vec<f64>, Unavailable>, RunError> {
+    let (is_probed, is_simulated) = (false, false);
+    let tell = Tell { order: 0, message, pair, home: None, is_probed, is_simulated };
+    let mut run = tell.run(executor, &Rulers::new())?;
+    Ok(run.readings.remove(LATENCY).unwrap_or_else(|| Ok(Vec::new())))
+}
+
+impl Area for Cores {
+    fn id(&self) -> &'static str {
+        AREA
+    }
+
+    fn weight(&self) -> f64 {
+        1.0
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
+        request::in_brief(plan)
+    }
+
+    fn findings(&self, record: &Record) -> Vec<Finding> {
+        show::findings(record)
+    }
+
+    fn sentences(&self, record: &Record) -> Vec<Text> {
+        show::sentences(record)
+    }
+
+    fn section(&self, record: &Record) -> Vec<Block> {
+        show::section(record)
+    }
+}

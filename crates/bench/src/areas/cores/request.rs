@@ -1,0 +1,155 @@
+//! What `cpudyno cores` measures.
+
+use std::collections::BTreeMap;
+
+use machine::instruments::clock::RateChoice;
+use model::record::Presentation;
+use model::{CpuId, Obstacle, Seconds, Unavailable};
+
+use super::super::{Cell, Planning, Wishes, Work};
+use super::Cores;
+use super::messages::{MESSAGES, Message};
+use super::pairs::pairs;
+use super::tell::{LINES, Tell};
+use crate::rig::job::Manner;
+use crate::rig::placement::Choice;
+use crate::rig::protocol::JOB_OVERHEAD;
+use crate::run::{Asked, Error, Request, Span};
+
+/// The time that it takes at most, if nobody says.
+const TIME: Seconds = Seconds(30.0);
+
+/// Where lines are at home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// On the node of the first CPU of each pair.
+    First,
+    /// On the node of the second one.
+    Second,
+    /// On this node.
+    Node(u32),
+}
+
+/// What was asked for.
+#[derive(Clone)]
+pub struct Options {
+    /// How cores tell each other; none: all ways of few CPUs, and the first one of many.
+    pub messages: Option<Vec<&'static Message>>,
+    /// Where lines are at home.
+    pub home: Home,
+    /// Time to measure; what does not fit is not all pairs.
+    pub budget: Option<Seconds>,
+    /// Which CPUs.
+    pub cpus: Choice,
+}
+
+impl Options {
+    /// The run that answers it.
+    pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
+        let budget = self.budget.unwrap_or(TIME);
+        Request {
+            span: Span::All(budget),
+            cpus: self.cpus.clone(),
+            streams: Vec::new(),
+            manner: Manner::USUAL,
+            rate: RateChoice::Best,
+            remark: None,
+            bytes: None,
+            ask: Box::new(move |plan| {
+                let wishes = self.wishes(plan, budget)?;
+                Ok(vec![Asked { area: &Cores, wishes }])
+            }),
+            command,
+            presentation,
+        }
+    }
+
+    fn wishes(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Error> {
+        let cpus = &plan.placement.cpus;
+        if let [alone] = cpus.as_slice() {
+            let why = format!("CPU {alone} is the only one to measure, and it takes two");
+            let reason = Unavailable::new(Obstacle::Permission, "pairs of cores", why);
+            return Err(reason.with_remedy("allow more CPUs: --cpus 0,1").into());
+        }
+        if let Home::Node(node) = self.home
+            && !plan.topology().usable_nodes().any(|known| known.id == node)
+        {
+            let known: Vec<String> =
+                plan.topology().usable_nodes().map(|node| node.id.to_string()).collect();
+            let why = match known.as_slice() {
+                [] => "the kernel lists no memory nodes".to_owned(),
+                _ => format!("memory may come from node {}", known.join(", ")),
+            };
+            let reason =
+                Unavailable::new(Obstacle::Measurement, format!("lines of node {node}"), why);
+            return Err(Error::Asked(reason));
+        }
+        let messages = match &self.messages {
+            Some(messages) => messages.clone(),
+            None if cpus.len() <= CPUS_WITH_ALL => MESSAGES.iter().collect(),
+            None => MESSAGES.iter().take(1).collect(),
+        };
+        let cost = messages
+            .iter()
+            .fold(Seconds(0.0), |sum, message| sum + JOB_OVERHEAD + Tell::planned(message));
+        // One block of each pair is the least, and calibration takes its time.
+        let count = (budget / (cost * 1.2)) as usize;
+        let chosen = pairs(plan.topology(), cpus, count, plan.machine.host.seed());
+        Ok(self::cells(plan, &messages, &chosen, self.home))
+    }
+}
+
+/// Of up to so many CPUs all messages are measured.
+const CPUS_WITH_ALL: usize = 8;
+
+/// Of up to so many pairs the placement is probed: it costs about as much as a block.
+const PAIRS_PROBED: usize = 6;
+
+fn cells(
+    plan: &Planning<'_>,
+    messages: &[&'static Message],
+    pairs: &[[CpuId; 2]],
+    home: Home,
+) -> Wishes {
+    let topology = plan.topology();
+    let several = topology.usable_nodes().count() > 1;
+    let node_of = |cpu| topology.place(cpu).and_then(|place| place.node).filter(|_| several);
+    let mut cells = Vec::new();
+    for &pair in pairs {
+        for &message in messages {
+            let home = match home {
+                Home::First => node_of(pair[0]),
+                Home::Second => node_of(pair[1]),
+                Home::Node(node) => Some(node),
+            };
+            let relation = topology.relation(pair[0], pair[1]);
+            let relation = relation.map(|relation| relation.word().to_owned());
+            let lines = Some(LINES.to_string());
+            let parameters = [
+                ("between", relation),
+                ("home_node", home.map(|node| node.to_string())),
+                ("lines", lines),
+            ];
+            let parameters = parameters.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?)));
+            let tell = Tell {
+                order: MESSAGES.iter().position(|row| row.id == message.id).unwrap_or(0),
+                message,
+                pair,
+                home,
+                is_probed: pairs.len() <= PAIRS_PROBED,
+                is_simulated: plan.machine.simulated.is_some(),
+            };
+            let parameters: BTreeMap<String, String> = parameters.collect();
+            cells.push(Cell { work: Work::Errand(Box::new(tell)), parameters });
+        }
+    }
+    Wishes { cells, absent: Vec::new() }
+}
+
+/// What the data sheet asks: every pair of few CPUs, one of each kind of pair of many and some others.
+pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+    const PAIRS_MAX: usize = 16;
+    let cpus = &plan.placement.cpus;
+    let chosen = pairs(plan.topology(), cpus, PAIRS_MAX, plan.machine.host.seed());
+    cells(plan, &[&MESSAGES[0]], &chosen, Home::First)
+}

@@ -1,0 +1,322 @@
+//! What others found instructions to cost, beside what was measured.
+
+use std::sync::LazyLock;
+
+use machine::pages::parts::fact;
+use model::record::{FactValue, PlannedWorkload, Record};
+use serde::Deserialize;
+
+/// The table, as `data/README.md` describes it.
+static SETS: LazyLock<Vec<Set>> = LazyLock::new(|| {
+    const TEXT: &str = include_str!("../../../../data/instruction-latency.toml");
+    let table: Document = toml::from_str(TEXT).expect("BUG: a test reads the table");
+    table.set
+});
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    set: Vec<Set>,
+}
+
+/// What one source says of one core.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    of: Vec<String>,
+    cpu: Option<String>,
+    remark: Option<String>,
+    source: String,
+    version: String,
+    place: String,
+    method: Method,
+    figures: Vec<Figure>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Method {
+    Measured,
+    Model,
+    Database,
+}
+
+/// What it says of one instruction, in core cycles per op. Its encoding is for readers of the file:
+/// figures of all encodings are accepted.
+#[derive(Debug, Deserialize)]
+struct Figure {
+    mnemonic: String,
+    bits: Option<u32>,
+    latency: Option<f64>,
+    reciprocal: Option<f64>,
+}
+
+/// Which figure a stream is held against, by its kind in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// A chain: the latency.
+    Latency,
+    /// Several chains: the reciprocal throughput.
+    Throughput,
+    /// Instructions that wait on purpose: their duration. It differs between CPUs of one
+    /// microarchitecture and between guest and host, so that no finding rests on it.
+    Spin,
+}
+
+impl Bound {
+    fn of(kind: &str) -> Option<Bound> {
+        match kind {
+            "latency" => Some(Bound::Latency),
+            "throughput" => Some(Bound::Throughput),
+            "spin" => Some(Bound::Spin),
+            _ => None,
+        }
+    }
+
+    fn figure(self, figure: &Figure) -> Option<f64> {
+        match self {
+            Bound::Latency => figure.latency,
+            Bound::Throughput | Bound::Spin => figure.reciprocal,
+        }
+    }
+
+    /// Up to this share a measured number equals a known one. Sources round latencies to a
+    /// hundredth or a tenth of a cycle, and throughputs suffer from whatever else a core does.
+    fn tolerance(self) -> f64 {
+        match self {
+            Bound::Latency => 0.02,
+            Bound::Throughput | Bound::Spin => 0.05,
+        }
+    }
+}
+
+/// What the comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It equals a known figure, within 2 % (latency) or 5 % (throughput).
+    Equal,
+    /// It differs from every known figure by more than that.
+    Differs,
+    /// Nothing is known of this instruction on this core.
+    Unknown,
+}
+
+impl Verdict {
+    /// The word for it in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Equal => "equal",
+            Verdict::Differs => "differs",
+            Verdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// A stream with one active core beside what others found.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// The stream.
+    pub stream: &'a str,
+    /// The type of its core, where the machine has several.
+    pub core_type: Option<&'a str>,
+    /// Which figure it is held against; none where there is none for such a stream.
+    pub bound: Option<Bound>,
+    /// Median, in core cycles per op.
+    pub measured: f64,
+    /// Figures of that core, in core cycles per op, each with the set that holds it.
+    known: Vec<(f64, &'static Set)>,
+}
+
+impl<'a> Comparison<'a> {
+    /// A workload of a record on a type of core, beside what others found on such a core.
+    ///
+    /// # Source
+    /// `data/instruction-latency.toml`, whose sets name theirs.
+    pub fn in_record(
+        record: &'a Record,
+        workload: &str,
+        core_type: Option<&'a str>,
+        cycles_per_op: f64,
+    ) -> Option<Comparison<'a>> {
+        let planned = record.run.plan.workload(workload)?;
+        let core = core(record, core_type);
+        Some(Comparison { core_type, ..Comparison::of(planned, core.as_deref(), cycles_per_op) })
+    }
+
+    fn of(planned: &'a PlannedWorkload, core: Option<&str>, measured: f64) -> Comparison<'a> {
+        let bound = Bound::of(&planned.kind);
+        let same = |figure: &&Figure| {
+            planned.mnemonic.as_ref() == Some(&figure.mnemonic) && planned.width_bits == figure.bits
+        };
+        let known = |set: &'static Set| {
+            let of_stream = set.figures.iter().filter(same);
+            of_stream.filter_map(move |figure| Some((bound?.figure(figure)?, set)))
+        };
+        let known = sets(core).flat_map(known).collect();
+        Comparison { stream: &planned.id, core_type: None, bound, measured, known }
+    }
+
+    /// Whether any known figure is near enough.
+    pub fn verdict(&self) -> Verdict {
+        let Some(bound) = self.bound.filter(|_| !self.known.is_empty()) else {
+            return Verdict::Unknown;
+        };
+        let near = |known: f64| (self.measured / known - 1.0).abs() <= bound.tolerance();
+        if self.known.iter().any(|(known, _)| near(*known)) {
+            Verdict::Equal
+        } else {
+            Verdict::Differs
+        }
+    }
+
+    /// The known figures, each once, in core cycles per op; a dash where there are none.
+    pub fn known(&self) -> String {
+        distinct(self.known.iter().map(|(cycles, _)| cycles.to_string()), " / ")
+    }
+
+    /// Who found them, each once; a dash where there is nobody.
+    pub fn sources(&self) -> String {
+        distinct(self.known.iter().map(|(_, set)| set.source.clone()), ", ")
+    }
+}
+
+/// Each text once, in the order of their appearance; a dash for none.
+fn distinct(texts: impl Iterator<Item = String>, between: &str) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    if seen.is_empty() { "-".to_owned() } else { seen.join(between) }
+}
+
+/// The name of a core in the table: the microarchitecture, and the type where there are several.
+fn core(record: &Record, core_type: Option<&str>) -> Option<String> {
+    match fact(record, "cpu.microarchitecture")?.value.value()? {
+        FactValue::Text(name) => {
+            Some(core_type.map_or(name.clone(), |core_type| format!("{name} {core_type}")))
+        }
+        FactValue::Number { .. } => None,
+    }
+}
+
+/// What is known of that core.
+fn sets(core: Option<&str>) -> impl Iterator<Item = &'static Set> {
+    SETS.iter().filter(move |set| set.of.iter().any(|name| Some(name.as_str()) == core))
+}
+
+/// Where the figures of these comparisons come from, a line for each set.
+pub fn citations<'a, 'b: 'a>(
+    comparisons: impl IntoIterator<Item = &'a Comparison<'b>>,
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (_, set) in comparisons.into_iter().flat_map(|comparison| &comparison.known) {
+        let line = set.citation();
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+impl Set {
+    fn citation(&self) -> String {
+        let how = match self.method {
+            Method::Measured => "measured",
+            Method::Model => "a model, not measured",
+            Method::Database => "a database",
+        };
+        let of = self.cpu.iter().chain(&self.remark).map(|text| format!(", {text}"));
+        let of: String = of.collect();
+        format!("{} {}, {}: {how}{of}", self.source, self.version, self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_source_and_a_number_that_a_stream_can_have() {
+        assert!(SETS.len() >= 28, "{}", SETS.len());
+        for set in SETS.iter() {
+            for text in [&set.source, &set.version, &set.place] {
+                assert!(!text.trim().is_empty(), "{set:?}");
+            }
+            assert!(!set.of.is_empty() && !set.figures.is_empty(), "{set:?}");
+            for figure in &set.figures {
+                let numbers = [figure.latency, figure.reciprocal];
+                assert!(numbers.iter().any(Option::is_some), "{figure:?}");
+                assert!(numbers.iter().flatten().all(|cycles| *cycles > 0.0), "{figure:?}");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn every_row_is_an_instruction_of_a_stream() {
+        let streams = kernels::streams::TABLE;
+        for figure in SETS.iter().flat_map(|set| &set.figures) {
+            let found = streams.iter().find(|row| row.mnemonic == figure.mnemonic);
+            let row = found.unwrap_or_else(|| panic!("no stream executes {figure:?}"));
+            assert_eq!(row.width_bits.is_some(), figure.bits.is_some(), "{figure:?}");
+            assert!(matches!(figure.bits, None | Some(128 | 256 | 512)), "{figure:?}");
+        }
+    }
+
+    fn stream(mnemonic: &str, width_bits: u32, kind: &str) -> PlannedWorkload {
+        PlannedWorkload {
+            id: "it".to_owned(),
+            title: String::new(),
+            kind: kind.to_owned(),
+            width_bits: Some(width_bits),
+            mnemonic: Some(mnemonic.to_owned()),
+            ops_per_iteration: 100,
+        }
+    }
+
+    fn verdict(planned: &PlannedWorkload, core: &str, measured: f64) -> Verdict {
+        Comparison::of(planned, Some(core), measured).verdict()
+    }
+
+    #[test]
+    fn two_per_cent_of_a_latency_and_five_of_a_throughput_are_equal() {
+        let chain = stream("vfmadd132pd", 256, "latency");
+        assert_eq!(verdict(&chain, "Cascade Lake", 4.07), Verdict::Equal);
+        assert_eq!(verdict(&chain, "Cascade Lake", 4.09), Verdict::Differs);
+        assert_eq!(verdict(&chain, "Cascade Lake", 3.91), Verdict::Differs);
+        let chains = stream("vfmadd132pd", 256, "throughput");
+        assert_eq!(verdict(&chains, "Cascade Lake", 0.52), Verdict::Equal);
+        assert_eq!(verdict(&chains, "Cascade Lake", 0.53), Verdict::Differs);
+    }
+
+    #[test]
+    fn any_known_figure_will_do() {
+        let chain = stream("vpaddq", 512, "latency");
+        for cycles in [1.10, 2.00] {
+            assert_eq!(verdict(&chain, "Zen 5", cycles), Verdict::Equal);
+        }
+        assert_eq!(verdict(&chain, "Zen 5", 1.5), Verdict::Differs);
+        let comparison = Comparison::of(&chain, Some("Zen 5"), 1.5);
+        assert_eq!(
+            (&*comparison.known(), &*comparison.sources()),
+            ("1.1 / 2", "InstLatx64, cpudyno")
+        );
+    }
+
+    #[test]
+    fn what_nobody_measured_is_unknown() {
+        let chain = stream("vpaddq", 512, "latency");
+        assert_eq!(verdict(&chain, "SIMULATED wide core", 7.0), Verdict::Unknown);
+        assert_eq!(verdict(&chain, "Haswell", 7.0), Verdict::Unknown);
+        assert_eq!(verdict(&stream("add", 512, "latency"), "Cascade Lake", 7.0), Verdict::Unknown);
+        assert_eq!(
+            verdict(&stream("vpaddq", 512, "rename"), "Cascade Lake", 7.0),
+            Verdict::Unknown
+        );
+        let nameless = PlannedWorkload { mnemonic: None, ..chain };
+        assert_eq!(verdict(&nameless, "Cascade Lake", 7.0), Verdict::Unknown);
+        assert_eq!(Comparison::of(&nameless, None, 7.0).known(), "-");
+    }
+}

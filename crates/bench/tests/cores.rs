@@ -1,0 +1,88 @@
+//! `cpudyno cores` on simulated machines: what was put in comes out.
+
+use bench::areas::cores::{Home, MESSAGES, Options};
+use bench::rig::executor::Stop;
+use bench::rig::placement::Choice;
+use bench::run::{Error, measure};
+use machine::Machine;
+use machine::simulated::Model;
+use model::record::{PageKind, Presentation, Record, Series};
+use model::{CpuSet, Seconds};
+
+fn options(cpus: Option<&str>) -> Options {
+    let cpus = cpus.map(|list| list.parse::<CpuSet>().unwrap());
+    let (messages, home, budget) = (None, Home::First, None);
+    Options { messages, home, budget, cpus: Choice::usual(cpus) }
+}
+
+fn run(machine: &Machine, options: Options) -> Result<Record, Error> {
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Cores };
+    let request = options.request(vec!["cpudyno".to_owned()], look);
+    measure(machine, &request, &Stop::default(), &mut |_| ())
+}
+
+fn changed(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
+    let mut model = Model::named(name).unwrap();
+    change(&mut model);
+    Machine::from(model)
+}
+
+fn latencies(record: &Record) -> impl Iterator<Item = &Series> {
+    record.series.iter().filter(|series| series.area == "cores")
+}
+
+#[test]
+fn every_message_has_the_distance_that_was_put_in() {
+    let machine = changed("2s-56c", |model| {
+        model.distance.same_cache_seconds = 43e-9;
+        model.distance.apart_seconds = 131e-9;
+    });
+    let record = run(&machine, options(Some("0,1,56,57"))).unwrap();
+    assert_eq!(latencies(&record).count(), 6 * MESSAGES.len());
+    for series in latencies(&record) {
+        let within = series.parameters["between"] == "same-cache";
+        let expected = if within { 43e-9 } else { 131e-9 };
+        let median = series.summary().unwrap().median;
+        assert!((median / expected - 1.0).abs() < 0.02, "{}: {median}", series.workload);
+    }
+}
+
+#[test]
+fn siblings_are_measured_when_asked_for() {
+    let machine = changed("2s-56c", |_| ());
+    let record = run(&machine, options(Some("0,112"))).unwrap();
+    assert!(latencies(&record).all(|series| series.parameters["between"] == "sibling"));
+    assert_eq!(latencies(&record).count(), MESSAGES.len());
+}
+
+#[test]
+fn many_cpus_stay_within_their_time() {
+    let machine = changed("2s-56c", |model| {
+        model.topology.cores_per_package = 288;
+        for licence in &mut model.licence {
+            licence.bins.push((288, 2.0e9));
+        }
+    });
+    let budget = Seconds(5.0);
+    let record = run(&machine, Options { budget: Some(budget), ..options(None) }).unwrap();
+    assert_eq!(record.run.plan.cpus.len(), 576);
+    assert!(record.run.seconds <= budget.0 * 1.1, "{} s", record.run.seconds);
+    let measured: Vec<&Series> = latencies(&record).filter(|s| s.summary().is_some()).collect();
+    assert!(measured.len() > 100, "{} pairs", measured.len());
+    for between in ["same-cache", "other-package"] {
+        assert!(measured.iter().any(|s| s.parameters["between"] == between), "{between}");
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_has_a_reason() {
+    let alone = changed("1c", |_| ());
+    let error = run(&alone, options(None)).unwrap_err();
+    assert!(matches!(&error, Error::Unavailable(_)), "{error}");
+    assert!(error.to_string().contains("it takes two"), "{error}");
+    let machine = changed("2s-56c", |_| ());
+    let elsewhere = Options { home: Home::Node(7), ..options(Some("0,1")) };
+    let error = run(&machine, elsewhere).unwrap_err();
+    assert!(matches!(&error, Error::Asked(_)), "{error}");
+    assert!(error.to_string().contains("node 0, 1"), "{error}");
+}

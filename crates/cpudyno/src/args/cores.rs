@@ -1,0 +1,100 @@
+//! Arguments of `cpudyno cores`.
+
+use bench::areas::cores::{Home, MESSAGES, Message};
+use clap::Args;
+use model::name::did_you_mean;
+use model::{CpuSet, Seconds};
+
+use super::BadValue;
+use super::common::{Json, Look, budget, cpu_list};
+
+/// Measure how long one core takes to tell another one something.
+///
+/// Two pinned threads hand a cache line to each other; half of a round trip is the latency between
+/// their cores. Each pair has 64 fresh lines, because what a line costs depends on where its address is
+/// at home, and both cores are warm before they count. One CPU of each core takes part. Above 128
+/// CPUs, or where there is no time for all pairs, one pair of each kind is measured, and others at
+/// random.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CoresArgs {
+    /// How cores tell each other: cas (both compare and swap one line), load_store (each stores to a line
+    /// of its own), one_way (a store until it is seen). By default all three, or only cas above 8 CPUs.
+    #[arg(long, value_delimiter = ',', value_parser = message, value_name = "IDS")]
+    pub(crate) messages: Option<Vec<MessageWord>>,
+
+    /// The memory node that lines are at home on: that of the first or of the second CPU of each pair, or
+    /// the node of that number.
+    #[arg(long, default_value = "first", value_parser = home, value_name = "HOME")]
+    pub(crate) home: HomeWord,
+
+    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    #[arg(long, value_parser = cpu_list, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+
+    /// Use SMT siblings, too.
+    #[arg(long)]
+    pub(crate) allow_hyperthreads: bool,
+
+    /// Measure for so long at most; by default 30s, and two CPUs need two.
+    #[arg(long, value_parser = budget, value_name = "TIME")]
+    pub(crate) budget: Option<Seconds>,
+
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno cores                                every pair of cores
+  cpudyno cores --cpus 0,1 --messages cas      one pair
+  cpudyno cores --allow-hyperthreads           SMT siblings, too
+  cpudyno cores --home 1                       lines of memory node 1
+  cpudyno cores --machine sim:2s-56c           a server of two packages (SIMULATED)";
+
+/// A message that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageWord(pub(crate) &'static Message);
+
+impl std::fmt::Debug for MessageWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+/// Where lines are at home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HomeWord(pub(crate) Home);
+
+fn message(id: &str) -> Result<MessageWord, BadValue> {
+    let id = id.trim();
+    MESSAGES.iter().find(|message| message.id == id).map(MessageWord).ok_or_else(|| {
+        let ids = || MESSAGES.iter().map(|message| message.id);
+        let known = ids().collect::<Vec<_>>().join(", ");
+        let hint = match did_you_mean(id, ids()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("messages: {known}"),
+        };
+        BadValue::new("no such message", hint)
+    })
+}
+
+fn home(word: &str) -> Result<HomeWord, BadValue> {
+    match word {
+        "first" => Ok(HomeWord(Home::First)),
+        "second" => Ok(HomeWord(Home::Second)),
+        number => number.parse().map(|node| HomeWord(Home::Node(node))).map_err(|_| {
+            BadValue::new(
+                "expected first, second, or the number of a memory node",
+                "`cpudyno info` lists the nodes",
+            )
+        }),
+    }
+}

@@ -1,0 +1,30 @@
+//! `cpudyno cores`.
+
+use std::process::ExitCode;
+
+use bench::areas::cores::Options;
+use bench::rig::placement::Choice;
+use machine::Machine;
+use model::record::PageKind;
+
+use super::measure::{measure, outline};
+use super::{command, presentation, sink};
+use crate::args::CoresArgs;
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failure> {
+    let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, dry_run, json, mut look } =
+        args;
+    let sink = sink(&json, &mut look)?;
+    let options = Options {
+        messages: messages.map(|messages| messages.into_iter().map(|word| word.0).collect()),
+        home: home.0,
+        budget,
+        cpus: Choice { siblings: allow_hyperthreads, ..Choice::usual(cpus) },
+    };
+    let request = options.request(command(), presentation(&look, PageKind::Cores));
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}

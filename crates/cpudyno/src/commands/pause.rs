@@ -1,0 +1,26 @@
+//! `cpudyno pause`.
+
+use std::process::ExitCode;
+
+use bench::areas::pause;
+use bench::rig::placement::Choice;
+use machine::Machine;
+use model::record::PageKind;
+
+use super::measure::{measure, once_each, outline};
+use super::{command, presentation, sink};
+use crate::args::PauseArgs;
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failure> {
+    let PauseArgs { instructions, cpus, budget, dry_run, json, mut look } = args;
+    let sink = sink(&json, &mut look)?;
+    let choice = Choice { siblings: true, ..Choice::usual(cpus) };
+    let rows = instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0)));
+    let presentation = presentation(&look, PageKind::Pause);
+    let request = pause::request(budget, choice, rows, command(), presentation);
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}
