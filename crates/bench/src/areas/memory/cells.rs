@@ -21,7 +21,8 @@ pub(super) enum Which {
     Any,
     /// Those with ordinary stores; a trial chooses.
     Ordinary,
-    /// The widest one with ordinary stores and the widest one without; a trial chooses.
+    /// The widest one with ordinary stores and the widest one without, for questions with so many cells
+    /// that trials of all would take longer than the answer; a trial chooses.
     Widest,
     /// The widest one with ordinary stores.
     WidestOrdinary,
@@ -35,7 +36,8 @@ impl Which {
     /// The word for it in the parameter `choice`.
     fn word(&self) -> &'static str {
         match self {
-            Which::Any | Which::Widest => "best",
+            Which::Any => "best",
+            Which::Widest => "widest",
             Which::Ordinary | Which::WidestOrdinary => "ordinary stores",
             Which::WidestNonTemporal => "non-temporal stores",
             Which::Named(_) => "as asked for",
