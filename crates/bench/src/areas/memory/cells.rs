@@ -86,6 +86,7 @@ impl Which {
                 _ => format!("it has no variant with {}", self.word()),
             };
             Unavailable::new(model::Obstacle::Hardware, kernel.id, why)
+                .with_remedy("`cpudyno memory --list` prints kernels and variants")
         }))
     }
 }

@@ -130,11 +130,13 @@ impl Options {
             Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
             _ => {}
         }
-        let refused = |what: String, why: String| {
-            Err(Error::Asked(Unavailable::new(Obstacle::Measurement, what, why)))
+        let refused = |what: String, why: String, remedy: String| {
+            let reason = Unavailable::new(Obstacle::Measurement, what, why);
+            Err(Error::Asked(reason.with_remedy(remedy)))
         };
         if let Some((option, why)) = self.ignored() {
-            return refused(format!("{} with `{option}`", self.question.word()), why.to_owned());
+            let what = format!("{} with `{option}`", self.question.word());
+            return refused(what, why.to_owned(), format!("leave `{option}` out"));
         }
         let most = match self.question {
             Question::Sweep | Question::Latency => RING_MAX / 8,
@@ -142,7 +144,9 @@ impl Options {
         };
         match self.length.map(Length::elements) {
             Some(elements) if !(1..=most).contains(&elements) => {
-                refused(format!("arrays of {elements} elements"), format!("1 to {most} can be"))
+                let (what, why) =
+                    (format!("arrays of {elements} elements"), format!("1 to {most} can be"));
+                refused(what, why, format!("ask for less: --length {most}"))
             }
             _ => Ok(()),
         }
