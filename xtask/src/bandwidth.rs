@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use bench::areas::memory;
+use bench::rig::contest::Contest;
 use bench::rig::executor::{Executor, Stop};
 use bench::rig::job::Tools;
 use bench::rig::placement;
@@ -28,6 +29,10 @@ const SOURCE: &str = "benchmarks/four-loops/loops.c";
 const OPTIONS: &str = "-O3 -march=native -fopenmp -lm";
 /// One turn.
 const TURN: Seconds = Seconds(0.2);
+/// One turn while a variant is chosen: two trips or so over the whole arrays.
+const SHORT: Seconds = Seconds(0.01);
+/// How long choosing one takes at most, unless the fewest rounds take longer.
+const CHOOSING: Seconds = Seconds(5.0);
 
 /// What likwid-bench has that moves the same bytes, by kernel: its classic forms and those with
 /// non-temporal stores. It has no SCALE and no ADD.
@@ -47,9 +52,9 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
     println!("{}", crate::load());
     let mut all_as_fast = true;
     for cpus in &groups {
-        let mut contest = Contest::new(&machine, &topology, cpus)?;
-        all_as_fast &= contest.run(rounds)?;
-        contest.loops.stop()?;
+        let mut game = Match::new(&machine, &topology, cpus)?;
+        all_as_fast &= game.run(rounds)?;
+        game.loops.stop()?;
     }
     Ok(if all_as_fast { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
 }
@@ -66,7 +71,7 @@ fn groups(topology: &Topology, cpus: Option<&str>) -> anyhow::Result<Vec<Vec<Cpu
 }
 
 /// Who takes part, on some CPUs.
-struct Contest<'a> {
+struct Match<'a> {
     topology: &'a Topology,
     machine: &'a Machine,
     cpus: Vec<CpuId>,
@@ -86,12 +91,12 @@ struct Round {
     likwid: Option<f64>,
 }
 
-impl<'a> Contest<'a> {
+impl<'a> Match<'a> {
     fn new(
         machine: &'a Machine,
         topology: &'a Topology,
         cpus: &[CpuId],
-    ) -> anyhow::Result<Contest<'a>> {
+    ) -> anyhow::Result<Match<'a>> {
         let stamp = clock::calibrate(machine).map_err(|reason| because(&reason))?;
         let executor = bench::run::executor(machine, &stamp, None, &Stop::default());
         let executor = executor.map_err(|reason| because(&reason))?;
@@ -107,7 +112,7 @@ impl<'a> Contest<'a> {
         let likwid = Command::new("likwid-bench").arg("-v").stdout(Stdio::null()).status().is_ok();
         let tools = streams::tools(machine).map_err(|reason| because(&reason))?;
         let cpus = cpus.to_vec();
-        Ok(Contest { topology, machine, cpus, elements, executor, tools, loops, likwid, folder })
+        Ok(Match { topology, machine, cpus, elements, executor, tools, loops, likwid, folder })
     }
 
     fn run(&mut self, rounds: u32) -> anyhow::Result<bool> {
@@ -232,20 +237,23 @@ impl<'a> Contest<'a> {
         number.with_context(|| format!("likwid-bench -t {test} printed no rate"))
     }
 
-    /// The variant that moves most, each given three short turns.
+    /// The variant that moves most, by short turns in rounds, as a run chooses.
     fn best(&mut self, kernel: &'static MemoryKernel) -> anyhow::Result<Transfer> {
         let transfers: Vec<Transfer> = kernel
             .variants
             .iter()
             .filter_map(|variant| streams::transfer(self.machine, kernel, variant).ok())
             .collect();
-        let mut samples = vec![Vec::new(); transfers.len()];
-        for _ in 0..3 {
-            for (transfer, samples) in std::iter::zip(&transfers, &mut samples) {
-                samples.push(self.ours(*transfer, TURN / 4.0)?);
+        let mut contest = Contest::new(transfers.len(), self.machine.host.seed());
+        let until = self.executor.elapsed() + CHOOSING;
+        while let Some(turns) = contest.turns(self.executor.elapsed() > until) {
+            let mut reached = Vec::new();
+            for turn in turns {
+                reached.push((turn, self.ours(transfers[turn], SHORT)?));
             }
+            contest.round(&reached);
         }
-        let best = traffic::fastest(&samples).context("no variant runs here")?;
+        let best = contest.leader().context("no variant runs here")?;
         Ok(transfers[best])
     }
 

@@ -23,6 +23,7 @@ mod latency;
 mod needs;
 mod plain;
 mod speed;
+mod stores;
 mod table;
 mod turbo;
 
@@ -81,6 +82,8 @@ enum Task {
         #[arg(long)]
         cpus: Option<String>,
     },
+    /// Prove by reading back that stores reach memory as each variant declares
+    Stores,
     /// Measure instruction latencies here and compare them with those that others found
     Latency,
     /// Measure what the project claims about its own speed and size
@@ -116,6 +119,7 @@ fn main() -> ExitCode {
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
         Task::Cores { rounds, cpus } => cores::run(rounds, cpus.as_deref()),
+        Task::Stores => stores::run(),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),

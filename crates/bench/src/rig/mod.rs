@@ -7,6 +7,7 @@
 //! and [`placement`] and [`schedule`] decide who runs where and when.
 
 pub mod collect;
+pub mod contest;
 pub mod exchange;
 pub mod executor;
 pub mod in_loop;

@@ -7,7 +7,7 @@
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Mover, Stores, Variant, WrongNumber};
 use model::ticks::Stamp;
-use model::{CpuId, Pages, Rate, Seconds, Unavailable, stats};
+use model::{CpuId, Pages, Rate, Seconds, Unavailable};
 
 use super::job::{Around, Interval};
 
@@ -366,14 +366,6 @@ fn chased(
     }
 }
 
-/// The candidate that moves most: the greatest upper quartile over its samples, because what disturbs a
-/// trial only makes it slower.
-pub fn fastest(samples: &[Vec<f64>]) -> Option<usize> {
-    let best = samples.iter().map(|samples| stats::quantile(samples, 0.75));
-    let known = best.enumerate().filter_map(|(index, best)| Some((index, best?)));
-    known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
-}
-
 #[cfg(test)]
 mod tests {
     use kernels::memory::find;
@@ -505,17 +497,6 @@ mod tests {
         assert_eq!(reason.what, "answer");
         assert!(reason.why.contains("`copy`, variant `sse2`: a[7] is 1.0"), "{reason:?}");
         assert!(reason.why.contains("computes wrongly"), "{reason:?}");
-    }
-
-    #[test]
-    fn the_fastest_is_the_one_with_the_greatest_upper_quartile() {
-        let steady = vec![10.0, 10.0, 10.0, 10.0];
-        let disturbed = vec![2.0, 12.0, 12.0, 3.0];
-        let lucky = vec![1.0, 1.0, 1.0, 20.0];
-        assert_eq!(fastest(&[steady.clone(), disturbed, lucky]), Some(1));
-        assert_eq!(fastest(&[Vec::new(), steady]), Some(1));
-        assert_eq!(fastest(&[Vec::new()]), None);
-        assert_eq!(fastest(&[]), None);
     }
 
     #[test]

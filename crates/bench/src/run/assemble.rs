@@ -13,7 +13,8 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::counters::Counters;
-use super::sweep::{Lost, Own, Swept, Trial};
+use super::sweep::{Lost, Own, Swept};
+use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::{Area, Workload};
 use crate::rig::collect::rounded;

@@ -6,6 +6,7 @@ pub(crate) mod findings;
 pub(crate) mod neighbours;
 mod outline;
 mod sweep;
+mod trials;
 
 pub use outline::outline;
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 use model::CpuId;
 
+use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
@@ -30,16 +31,6 @@ pub(super) struct Swept {
     pub(super) trials: Vec<Trial>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
-}
-
-/// One of the ways to do a thing, tried before the first sweep.
-pub(super) struct Trial {
-    pub(super) area: usize,
-    pub(super) workload: &'static str,
-    pub(super) cpus: Vec<CpuId>,
-    pub(super) parameters: BTreeMap<String, String>,
-    /// Bytes per second.
-    pub(super) samples: Vec<f64>,
 }
 
 /// A CPU that was there when the run began, and that threads could not be pinned to any more.
@@ -141,7 +132,9 @@ impl Sweeper<'_> {
         }
         self.share(swept);
         self.own_cost(swept, &cpus)?;
-        self.trials(swept)?;
+        self.tell("choosing variants");
+        let (span, chosen) = (self.request.span, &mut self.chosen);
+        swept.trials = trials::choose(self.executor, self.program, span, &mut self.random, chosen)?;
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
@@ -294,46 +287,6 @@ impl Sweeper<'_> {
             let null = self.program.tools.null;
             let reduced = reduce::reduce(&raw.members[0], null, &job, ruler, self.executor.rate());
             swept.own.entry(cpu).or_default().note(&reduced, true);
-        }
-        Ok(())
-    }
-
-    /// Lets all candidates of each cell move a little, in turns, and chooses the fastest. What was seen
-    /// is in the record.
-    fn trials(&mut self, swept: &mut Swept) -> Result<(), RunError> {
-        /// One that was disturbed may be two others' better.
-        const ROUNDS: usize = 3;
-        let program = self.program;
-        for (cell, planned) in program.cells.iter().enumerate() {
-            let Work::Traffic(moved) = &planned.cell.work else { continue };
-            if moved.candidates.len() < 2 {
-                continue;
-            }
-            self.tell("choosing variants");
-            let mut samples = vec![Vec::new(); moved.candidates.len()];
-            for _ in 0..ROUNDS {
-                for (candidate, samples) in moved.candidates.iter().zip(&mut samples) {
-                    let job = candidate.job.trial();
-                    let raw = self.executor.traffic(&job, &program.tools)?;
-                    if let Ok(haul) = traffic::reduce(&raw, &job, self.executor.rate(), None) {
-                        samples.extend(haul.bandwidth);
-                    }
-                }
-            }
-            let chosen = traffic::fastest(&samples).unwrap_or(0);
-            self.chosen[cell] = chosen;
-            let job = &moved.candidates[chosen].job;
-            for (candidate, samples) in std::iter::zip(&moved.candidates, samples) {
-                let mut parameters = planned.cell.parameters.clone();
-                parameters.extend(candidate.parameters.clone());
-                swept.trials.push(Trial {
-                    area: planned.area,
-                    workload: moved.workload,
-                    cpus: job.cpus(),
-                    parameters,
-                    samples,
-                });
-            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Arguments of `cpudyno memory`.
 
+use std::num::IntErrorKind;
+
 use bench::areas::memory::Length;
 use bench::original::{Sha256, Sha256Error};
 use clap::{Args, Subcommand, ValueEnum};
@@ -248,10 +250,14 @@ fn length(text: &str) -> Result<Length, BadValue> {
     let bad = |why: &str| BadValue::new(why, HINT);
     let unit = UNITS.iter().find(|(unit, _)| text.ends_with(unit));
     let number = unit.map_or(text, |(unit, _)| text[..text.len() - unit.len()].trim_end());
-    let number: u64 = number.parse().map_err(|_| bad("expected a length such as 20000000"))?;
+    let too_much = "no machine has so much memory";
+    let number = number.parse::<u64>().map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => bad(too_much),
+        _ => bad("expected a length such as 20000000"),
+    })?;
     let bytes = number.checked_mul(unit.map_or(8, |(_, bytes)| *bytes));
     match bytes.filter(|bytes| *bytes <= BYTES_MAX) {
-        None => Err(bad("no machine has so much memory")),
+        None => Err(bad(too_much)),
         Some(bytes) if bytes < 8 => Err(bad("expected one element of 8 bytes at least")),
         Some(bytes) if unit.is_some() => Ok(Length::Bytes(bytes)),
         Some(_) => Ok(Length::Elements(number)),

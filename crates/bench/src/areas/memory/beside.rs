@@ -29,7 +29,8 @@ pub struct Extent {
 pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
     if machine.elsewhere.is_some() || machine.simulated.is_some() {
         let why = "a compiled program runs on the machine at hand alone";
-        return Err(Unavailable::new(Obstacle::Hardware, "the original STREAM", why).into());
+        let reason = Unavailable::new(Obstacle::Hardware, "the original STREAM", why);
+        return Err(reason.with_remedy("leave `--machine` out").into());
     }
     let description = facts::machine(machine);
     let placement = options.cpus.place(&description.topology)?;

@@ -21,7 +21,8 @@ pub(super) enum Which {
     Any,
     /// Those with ordinary stores; a trial chooses.
     Ordinary,
-    /// The widest one with ordinary stores and the widest one without; a trial chooses.
+    /// The widest one with ordinary stores and the widest one without, for questions with so many cells
+    /// that trials of all would take longer than the answer; a trial chooses.
     Widest,
     /// The widest one with ordinary stores.
     WidestOrdinary,
@@ -35,7 +36,8 @@ impl Which {
     /// The word for it in the parameter `choice`.
     fn word(&self) -> &'static str {
         match self {
-            Which::Any | Which::Widest => "best",
+            Which::Any => "best",
+            Which::Widest => "widest",
             Which::Ordinary | Which::WidestOrdinary => "ordinary stores",
             Which::WidestNonTemporal => "non-temporal stores",
             Which::Named(_) => "as asked for",
@@ -84,6 +86,7 @@ impl Which {
                 _ => format!("it has no variant with {}", self.word()),
             };
             Unavailable::new(model::Obstacle::Hardware, kernel.id, why)
+                .with_remedy("`cpudyno memory --list` prints kernels and variants")
         }))
     }
 }
@@ -109,13 +112,11 @@ pub(super) struct Arrays {
     pub(super) room: BTreeMap<CpuId, u64>,
 }
 
-/// Arrays that these kernels need: `b` first, then `a`, `c` and `d`.
+/// Arrays that these kernels need: one that is written, where any is, and those that are only read.
 pub(super) fn arrays_of(kernels: &[&MemoryKernel]) -> u32 {
-    let of = |kernel: &&MemoryKernel| match (kernel.arrays - kernel.writes, kernel.writes) {
-        (0 | 1, 1) => 2,
-        (sources, written) => sources + written,
-    };
-    kernels.iter().map(of).max().unwrap_or(0)
+    let sources = kernels.iter().map(|kernel| kernel.arrays - kernel.writes).max();
+    let written = kernels.iter().map(|kernel| kernel.writes).max();
+    sources.unwrap_or(0) + written.unwrap_or(0)
 }
 
 impl Arrays {
@@ -272,5 +273,21 @@ pub(super) fn load(cpu: CpuId, arrays: &Arrays, transfer: Transfer, pause: Secon
 pub(super) fn asked(cells: &mut [Cell], question: &str) {
     for cell in cells {
         cell.parameters.insert(QUESTION.to_owned(), question.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::memory::find;
+
+    use super::arrays_of;
+
+    #[test]
+    fn no_array_is_asked_for_that_no_kernel_uses() {
+        let of =
+            |ids: &[&str]| arrays_of(&ids.iter().filter_map(|id| find(id)).collect::<Vec<_>>());
+        assert_eq!([of(&["load"]), of(&["store"]), of(&["update"]), of(&["copy"])], [1, 1, 1, 2]);
+        assert_eq!([of(&["store", "update"]), of(&["load", "store"])], [1, 2]);
+        assert_eq!([of(&["copy", "triad"]), of(&["striad", "load"]), of(&[])], [3, 4, 0]);
     }
 }

@@ -98,32 +98,38 @@ fn trials(record: &Record) -> Option<Block> {
     let mut tried = cells(record, "trial");
     tried.sort_by_key(|cell| cell.active.len());
     let row = |cell: &super::read::Cell<'_>| {
-        let most = cell.numbers("bandwidth")?.max;
+        let tried = cell.series("bandwidth")?.summary()?;
         Some(vec![
             Text::from(cell.active.len().to_string()),
             Text::from(cell.workload),
             Text::from(cell.text("choice").unwrap_or("-")),
             Text::from(cell.text("variant").unwrap_or("-")),
             Text::from(cell.text("stores").unwrap_or("-")),
-            si::format(most, Unit::BytePerSecond).into(),
+            si::format(tried.median, Unit::BytePerSecond).into(),
+            tried.count.to_string().into(),
         ])
     };
     let rows: Vec<Vec<Text>> = tried.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
-            caption: "trials that chose the variants: best of each, as asked".to_owned(),
+            caption: "trials that chose the variants: median of each, as asked".to_owned(),
             columns: [
                 ("threads", Align::Right),
                 ("kernel", Align::Left),
                 ("choice", Align::Left),
                 ("variant", Align::Left),
                 ("stores", Align::Left),
-                ("best", Align::Right),
+                ("median", Align::Right),
+                ("rounds", Align::Right),
             ]
             .map(|(name, align)| (name.to_owned(), align))
             .to_vec(),
             rows,
-            notes: Vec::new(),
+            notes: vec![
+                "what decides is how fast each is beside the others of the same round, not the median \
+                 here; who is behind takes no part in later rounds"
+                    .to_owned(),
+            ],
         })
     })
 }

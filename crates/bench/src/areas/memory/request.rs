@@ -130,11 +130,13 @@ impl Options {
             Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
             _ => {}
         }
-        let refused = |what: String, why: String| {
-            Err(Error::Asked(Unavailable::new(Obstacle::Measurement, what, why)))
+        let refused = |what: String, why: String, remedy: String| {
+            let reason = Unavailable::new(Obstacle::Measurement, what, why);
+            Err(Error::Asked(reason.with_remedy(remedy)))
         };
         if let Some((option, why)) = self.ignored() {
-            return refused(format!("{} with `{option}`", self.question.word()), why.to_owned());
+            let what = format!("{} with `{option}`", self.question.word());
+            return refused(what, why.to_owned(), format!("leave `{option}` out"));
         }
         let most = match self.question {
             Question::Sweep | Question::Latency => RING_MAX / 8,
@@ -142,7 +144,9 @@ impl Options {
         };
         match self.length.map(Length::elements) {
             Some(elements) if !(1..=most).contains(&elements) => {
-                refused(format!("arrays of {elements} elements"), format!("1 to {most} can be"))
+                let (what, why) =
+                    (format!("arrays of {elements} elements"), format!("1 to {most} can be"));
+                refused(what, why, format!("ask for less: --length {most}"))
             }
             _ => Ok(()),
         }
@@ -179,6 +183,7 @@ impl Options {
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     const QUESTIONS: [Question; 3] = [Question::Bandwidth, Question::Sweep, Question::Loaded];
     let mut wishes = Wishes::default();
+    let mut latencies = Vec::new();
     for question in QUESTIONS {
         let (options, pages) = (Options::about(question), usual_pages(plan));
         let part = 1.0 / QUESTIONS.len() as f64;
@@ -187,7 +192,11 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
         match data.and_then(|()| scope.briefly()) {
             Ok(mut asked) => {
                 cells::asked(&mut asked.cells, question.word());
-                wishes.cells.append(&mut asked.cells);
+                if question == Question::Bandwidth {
+                    wishes.cells.append(&mut asked.cells);
+                } else {
+                    latencies.push(asked.cells);
+                }
                 asked.absent.into_iter().for_each(|(id, why)| miss(&mut wishes, id, why));
             }
             Err(error) => {
@@ -200,11 +209,37 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
             }
         }
     }
+    wishes.cells.extend(merged(latencies));
     wishes
+}
+
+/// All lists as one, each spread evenly over it, so that a part of it has the same part of each.
+fn merged<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut placed = Vec::new();
+    for list in lists {
+        let count = list.len() as f64;
+        let place = |(index, item)| (index as f64 / count, item);
+        placed.extend(list.into_iter().enumerate().map(place));
+    }
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    placed.into_iter().map(|(_, item)| item).collect()
 }
 
 /// Transparent huge pages, unless the kernel never gives them.
 fn usual_pages(plan: &Planning<'_>) -> Pages {
     let given = machine::memory::transparent_huge_pages(plan.machine).is_ok();
     if given || plan.machine.simulated.is_some() { Pages::Transparent } else { Pages::Base }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merged;
+
+    #[test]
+    fn merged_lists_keep_their_order_and_are_spread() {
+        let lists = vec![vec![1, 2, 3, 4, 5, 6], vec![10, 20, 30]];
+        assert_eq!(merged(lists), [1, 10, 2, 3, 20, 4, 5, 30, 6]);
+        assert_eq!(merged(vec![Vec::new(), vec![1]]), [1]);
+        assert!(merged(Vec::<Vec<u8>>::new()).is_empty());
+    }
 }

@@ -44,7 +44,10 @@ impl Scope<'_> {
         let mut wishes = Wishes::default();
         for cpus in groups {
             let elements = self.each(cpus, fit.share);
-            for which in choices {
+            for (index, which) in choices.iter().enumerate() {
+                // What stores nothing has no second table: it would be the first one again.
+                let kernels: Vec<_> =
+                    kernels.iter().copied().filter(|k| index == 0 || k.writes > 0).collect();
                 self.on(&mut wishes, (which, &kernels), &arrays, (cpus, elements), EFFORT);
             }
         }

@@ -66,7 +66,10 @@ impl Scope<'_> {
         let why = "it needs a CPU that follows pointers and one more that moves data";
         let reason = |obstacle| Unavailable::new(obstacle, "loaded latency", why);
         match (self.options.threads, self.plan.topology().usable.len()) {
-            (_, 0 | 1) => Error::Unavailable(reason(Obstacle::Hardware)),
+            (_, 0 | 1) => {
+                let remedy = "`cpudyno memory latency` needs one CPU";
+                Error::Unavailable(reason(Obstacle::Hardware).with_remedy(remedy))
+            }
             (Some(_), _) if self.cpus().len() > 1 => {
                 Error::Asked(reason(Obstacle::Measurement).with_remedy("use more: --threads 2"))
             }

@@ -43,8 +43,8 @@ impl Scope<'_> {
         let which = self.which_or(Which::WidestOrdinary);
         let beyond = size::beyond_caches(self.plan, cpu);
         let mut wishes = Wishes::default();
-        // The farthest points first: what does not fit into a budget leaves a gap in the middle.
-        for bytes in outside_in(sizes(store.bytes, per_octave)) {
+        // What does not fit into a budget leaves a coarser curve.
+        for bytes in coarse_first(&sizes(store.bytes, per_octave)) {
             let begin = if bytes > beyond { Begin::Cold } else { Begin::Lap };
             let chase = Chase { cpu, store, bytes, walk: Walk::Random, chains: 1, begin };
             wishes.cells.push(chase.cell(EFFORT));
@@ -76,13 +76,19 @@ fn sizes(largest: u64, per_octave: u32) -> Vec<u64> {
     sizes
 }
 
-/// First, last, second, last but one, ...
-fn outside_in<T>(items: Vec<T>) -> Vec<T> {
-    let mut left = VecDeque::from(items);
-    let mut ordered = Vec::with_capacity(left.len());
-    while let Some(item) = left.pop_front() {
-        ordered.push(item);
-        ordered.extend(left.pop_back());
+/// First, last, and then always what lies in the middle of the widest gap, so that every part of the
+/// order from its beginning is spread evenly.
+fn coarse_first(items: &[u64]) -> Vec<u64> {
+    let ends = [items.first(), items.last()].into_iter().flatten().copied();
+    let mut ordered: Vec<u64> = ends.take(items.len()).collect();
+    let mut gaps = VecDeque::from([(0, items.len().saturating_sub(1))]);
+    // Gaps are halved in the order in which they arose: from the widest to the narrowest.
+    while let Some((low, high)) = gaps.pop_front() {
+        let middle = usize::midpoint(low, high);
+        if middle > low {
+            ordered.push(items[middle]);
+            gaps.extend([(low, middle), (middle, high)]);
+        }
     }
     ordered
 }
@@ -106,8 +112,23 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_come_first() {
-        assert_eq!(outside_in(vec![1, 2, 3, 4, 5]), [1, 5, 2, 4, 3]);
-        assert!(outside_in(Vec::<u8>::new()).is_empty());
+    fn every_beginning_is_spread_evenly() {
+        assert_eq!(coarse_first(&[1, 2, 3, 4, 5]), [1, 5, 3, 2, 4]);
+        assert_eq!(coarse_first(&[7]), [7]);
+        assert_eq!(coarse_first(&[7, 8]), [7, 8]);
+        assert_eq!(coarse_first(&[]), [0; 0]);
+        for count in 2..50_u64 {
+            let ordered = coarse_first(&(0..count).collect::<Vec<_>>());
+            let mut sorted = ordered.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>(), "each once");
+            for begun in 2..=ordered.len() {
+                let mut known = ordered[..begun].to_vec();
+                known.sort_unstable();
+                let gaps: Vec<u64> = known.windows(2).map(|pair| pair[1] - pair[0]).collect();
+                let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+                assert!(*most <= 2 * least + 2, "{begun} of {count}: {known:?}");
+            }
+        }
     }
 }

@@ -69,6 +69,9 @@ fn arrays(cells: &[Cell<'_>]) -> Option<Block> {
 fn caption(choice: &str) -> &str {
     match choice {
         "best" => "fastest variants, as a short trial chose them",
+        "widest" => {
+            "the widest registers, with ordinary or non-temporal stores: the faster, by a trial"
+        }
         "ordinary stores" => {
             "fastest variants with ordinary stores: compare these with STREAMBenchmark and with C"
         }

@@ -94,7 +94,7 @@ impl Kept {
         let words = &mut self.mapping.words_mut()[..stride * count as usize];
         let mut parts = words.chunks_mut(stride).map(|part| &mut part[..elements]);
         let mut part = || parts.next().unwrap_or_default();
-        // What only reads needs one array, and that is `b`.
+        // What only reads needs one array, and that is `b`; what only writes finds `a` there.
         let (b, a, c, d) = (part(), part(), part(), part());
         [a, b, c, d]
     }
@@ -120,6 +120,9 @@ impl<'a> Passage<'a> {
     const CHECKED_MAX: u64 = 64;
 
     fn new(mover: Mover, arrays: Views<'a>, elements: usize, moving: bool, begun: u64) -> Self {
+        let [a, b, c, d] = arrays;
+        let is_alone = a.is_empty() && mover.kernel().writes > 0;
+        let arrays = if is_alone { [b, a, c, d] } else { [a, b, c, d] };
         let room = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
         let windows = if moving { (room / elements.max(1)).max(1) as u64 } else { 1 };
         let sums = Vec::with_capacity(Self::CHECKED_MAX as usize);

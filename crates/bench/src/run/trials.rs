@@ -1,0 +1,101 @@
+//! What is tried before the first sweep: of the ways to move the data of a cell, the fastest is found.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use model::{CpuId, Seconds};
+
+use super::{Program, Span};
+use crate::areas::{Candidate, Moved, Work};
+use crate::rig::contest::Contest;
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::Tools;
+use crate::rig::traffic;
+
+/// One of the ways to do a thing, as it was tried.
+pub(super) struct Trial {
+    pub(super) area: usize,
+    pub(super) workload: &'static str,
+    pub(super) cpus: Vec<CpuId>,
+    pub(super) parameters: BTreeMap<String, String>,
+    /// Bytes per second.
+    pub(super) samples: Vec<f64>,
+}
+
+/// Lets the candidates of each cell compete, and notes the winners by cell. What was seen is in the
+/// record.
+pub(super) fn choose(
+    executor: &mut dyn Executor,
+    program: &Program,
+    span: Span,
+    random: &mut Rng,
+    chosen: &mut [usize],
+) -> Result<Vec<Trial>, RunError> {
+    let begun = executor.elapsed();
+    let mut trials = Vec::new();
+    let open = |index: &usize| match &program.cells[*index].cell.work {
+        Work::Traffic(moved) => moved.candidates.len() > 1,
+        Work::Streams(_) | Work::Errand(_) => false,
+    };
+    let cells: Vec<usize> = (0..program.cells.len()).filter(open).collect();
+    for (done, &cell) in cells.iter().enumerate() {
+        let planned = &program.cells[cell];
+        let Work::Traffic(moved) = &planned.cell.work else { continue };
+        // What is not used up is left to those who come later.
+        let left = longest(span) - (executor.elapsed() - begun);
+        let until = executor.elapsed() + left * (1.0 / (cells.len() - done) as f64);
+        let contest = compete(executor, &program.tools, moved, until, random)?;
+        chosen[cell] = contest.leader().unwrap_or(0);
+        trials.extend(moved.candidates.iter().enumerate().map(|(index, candidate)| Trial {
+            area: planned.area,
+            workload: moved.workload,
+            cpus: candidate.job.cpus(),
+            parameters: parameters(&planned.cell.parameters, candidate),
+            samples: contest.speeds(index),
+        }));
+    }
+    Ok(trials)
+}
+
+/// How long all of them together may take, unless the fewest rounds take longer.
+fn longest(span: Span) -> Seconds {
+    const LONGEST: Seconds = Seconds(2.0);
+    const SHARE: f64 = 0.1;
+    match span {
+        Span::Budget(time) | Span::All(time) if time * SHARE < LONGEST => time * SHARE,
+        Span::Budget(_) | Span::All(_) | Span::Blocks(_) => LONGEST,
+    }
+}
+
+fn parameters(
+    of_cell: &BTreeMap<String, String>,
+    candidate: &Candidate,
+) -> BTreeMap<String, String> {
+    let mut parameters = of_cell.clone();
+    parameters.extend(candidate.parameters.clone());
+    parameters
+}
+
+/// Lets the candidates of a cell move a little, in turns.
+fn compete(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    moved: &Moved,
+    until: Seconds,
+    random: &mut Rng,
+) -> Result<Contest, RunError> {
+    let mut contest = Contest::new(moved.candidates.len(), random.u64(..));
+    while let Some(turns) = contest.turns(executor.elapsed() >= until) {
+        let mut reached = Vec::new();
+        for candidate in turns {
+            let job = moved.candidates[candidate].job.trial();
+            let raw = executor.traffic(&job, tools)?;
+            let haul = traffic::reduce(&raw, &job, executor.rate(), None);
+            // Of the trips of one turn the last: the first one finds what others left in caches.
+            let speed = haul.ok().and_then(|haul| haul.bandwidth.last().copied());
+            reached.extend(speed.map(|speed| (candidate, speed)));
+        }
+        contest.round(&reached);
+    }
+    Ok(contest)
+}
