@@ -3,6 +3,7 @@
 pub mod memory;
 pub mod pause;
 pub mod turbo;
+pub mod wake;
 
 use std::collections::BTreeMap;
 
@@ -118,6 +119,8 @@ pub struct Run {
     pub around: Around,
     /// Its samples.
     pub readings: Readings,
+    /// Samples of parts of it, each with what else tells its series apart.
+    pub parts: Vec<(BTreeMap<String, String>, Readings)>,
 }
 
 /// Streams on CPUs.

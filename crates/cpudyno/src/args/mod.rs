@@ -9,6 +9,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wake;
 
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
@@ -19,6 +20,7 @@ pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};
+pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     Sheet(SheetArgs),
     Turbo(TurboArgs),
     Memory(MemoryArgs),
+    Wake(WakeArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

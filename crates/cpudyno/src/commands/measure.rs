@@ -115,6 +115,7 @@ pub(super) fn refused(error: Error) -> Failure {
             .hint("`cpudyno doctor` says which pages there are; ask for less: --length 1000000"),
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),
+        Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
             Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
         }

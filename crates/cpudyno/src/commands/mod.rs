@@ -9,6 +9,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wake;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Turbo(args) if args.list => streams::run(&args.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
+        Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -150,6 +152,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
             bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
         }
         PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
+        PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

@@ -5,12 +5,14 @@
 //! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
 
 mod counters;
+mod idle;
 mod model;
 mod ports;
 mod registers;
 mod tree;
 
 pub use self::counters::SimulatedCounters;
+pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
     Level, Licence, Memory, Model, Noise, Registers,

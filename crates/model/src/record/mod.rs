@@ -271,6 +271,8 @@ pub enum PageKind {
     Turbo,
     /// Bandwidth and latency of caches and memory.
     Memory,
+    /// What waking a thread costs.
+    Wake,
 }
 
 /// A value that people read, or that is compared.

@@ -3,6 +3,7 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod signals;
 mod traffic;
 
 use std::f64::consts::TAU;
@@ -14,7 +15,8 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::errno::EINVAL;
 
-use super::super::exchange::{Exchange, RawExchange};
+use super::super::alarm::{Alarm, RawAlarm};
+use super::super::exchange::{Exchange, Pace, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
@@ -83,6 +85,9 @@ impl Executor for Simulated {
 
     fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
         self.checked(&[job.first, job.second])?;
+        if job.pace != Pace::Rally || self.model.signals.contains_key(job.id) {
+            return Ok(signals::exchange(self, job));
+        }
         let begun = self.model.elapsed.seconds() + START;
         let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
         let round_trip = self.model.distance(job.first, job.second) * 2.0;
@@ -91,7 +96,12 @@ impl Executor for Simulated {
         let end = line.now;
         self.model.elapsed.advance(end - self.model.elapsed.seconds());
         let around = [Around { settled: true, ..Around::default() }; 2];
-        Ok(RawExchange { stretches, trips: Vec::new(), around })
+        Ok(RawExchange { stretches, trips: Vec::new(), around, looks: Vec::new() })
+    }
+
+    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+        self.checked(&[job.cpu])?;
+        Ok(signals::alarm(self, job))
     }
 
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
@@ -336,6 +346,13 @@ impl Line<'_> {
         let clock = &self.model.clock;
         self.now = self.now + Seconds(clock.stamp_cost_ticks as f64 / clock.tsc_hz);
         Interval { start: Ticks::new(start), end: Ticks::new(self.stamp()) }
+    }
+
+    /// Lets a piece of work pass that takes about so long, without a stamp.
+    fn spend(&mut self, work: Seconds) {
+        let noise = 1.0 + self.model.noise.relative_sd * self.gaussian();
+        let work = work * noise.max(0.5);
+        self.now = self.now + work + self.interruptions(work);
     }
 
     fn stamp(&self) -> u64 {
