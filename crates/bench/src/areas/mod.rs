@@ -45,7 +45,7 @@ pub trait Area: Sync {
 }
 
 /// All areas, in the order of the sheet.
-pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &pause::Pause];
+pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &pause::Pause, &wake::Wake];
 
 /// What areas plan with.
 pub struct Planning<'a> {

@@ -48,7 +48,7 @@ pub(crate) struct Cli {
     ///
     /// `cpudyno capture FILE` writes a capture. A simulated machine is a description that answers
     /// like a machine would; everything printed or recorded says SIMULATED. There are sim:1c,
-    /// sim:2s-56c and sim:vm-2c.
+    /// sim:4c, sim:2s-56c and sim:vm-2c.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 

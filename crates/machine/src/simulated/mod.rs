@@ -27,6 +27,7 @@ use crate::ports::Machine;
 /// Name and description of every simulated machine.
 const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
+    ("4c", include_str!("machines/4c.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
     ("vm-2c", include_str!("machines/vm-2c.toml")),
 ];

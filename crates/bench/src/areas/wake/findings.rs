@@ -5,7 +5,7 @@ use model::record::{FactValue, Record};
 use model::{Finding, Known, Severity};
 
 use super::read::cells;
-use super::shown::idle::{SLEPT_MIN, Staircase, State, rest_words, staircases};
+use super::shown::idle::{SLEPT_MIN, Staircase, State, lightest, rest_words, staircases};
 use super::shown::microseconds;
 
 /// What a state adds at the median to be worth a word.
@@ -53,7 +53,7 @@ fn costliest<'a, 'b>(stairs: &'b Staircase<'a>) -> Option<&'b State<'a>> {
 fn deep_sleep(stairs: &Staircase<'_>) -> Option<Finding> {
     let state = costliest(stairs)?;
     let text = format!(
-        "a wake-up from {} takes {} us, {} us more than right away",
+        "a wake-up from {} takes {} us, {} us more than from the lightest sleep",
         state.name,
         microseconds(state.spread.median),
         microseconds(state.beyond?)
@@ -122,17 +122,18 @@ pub(super) fn verdict(record: &Record) -> Vec<Text> {
     lines.into_iter().map(Text::from).collect()
 }
 
-/// The longest rest against none.
+/// The longest rest against the fastest in which the sleeper slept.
 pub(super) fn cliff(stairs: &Staircase<'_>) -> Option<String> {
-    let (first, last) = (stairs.steps.first()?, stairs.steps.last()?);
-    (first.rest < last.rest).then(|| {
+    let (lightest, last) = (lightest(&stairs.steps)?, stairs.steps.last()?);
+    (lightest.rest < last.rest).then(|| {
         format!(
-            "After a rest of {} a wake-up takes {} us (p99 {}), right away {} (p99 {}).",
+            "After a rest of {} a wake-up takes {} us (p99 {}), after {} it takes {} (p99 {}).",
             rest_words(last.rest),
             microseconds(last.spread.median),
             microseconds(last.spread.p99),
-            microseconds(first.spread.median),
-            microseconds(first.spread.p99)
+            rest_words(lightest.rest),
+            microseconds(lightest.spread.median),
+            microseconds(lightest.spread.p99)
         )
     })
 }
@@ -143,7 +144,7 @@ fn of_state(state: &State<'_>) -> Option<String> {
         |table| format!("the kernel's table says {}", microseconds(table.latency_seconds)),
     );
     Some(format!(
-        "{}: {} us, {} beyond a wake-up right away; {table}.",
+        "{}: {} us, {} beyond the lightest sleep; {table}.",
         state.name,
         microseconds(state.spread.median),
         microseconds(state.beyond?)

@@ -278,8 +278,8 @@ fn timer(plan: &Planning<'_>, wishes: &mut Wishes) {
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     const BETWEEN: [&str; 4] = ["futex", "pipe", "condvar", "spin-pause"];
     const ALONE: [&str; 1] = ["futex"];
-    /// Right away, and after a rest in which every CPU falls asleep.
-    const RESTS: [Seconds; 2] = [Seconds(0.0), Seconds(1e-3)];
+    /// Light sleep, and a rest in which every CPU sleeps as deeply as it can.
+    const RESTS: [Seconds; 2] = [Seconds(10e-6), Seconds(1e-3)];
     let mut wishes = Wishes::default();
     let cpus = &plan.placement.cpus;
     let two = pairs::nearest_two(plan.topology(), cpus);

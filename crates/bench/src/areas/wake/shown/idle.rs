@@ -37,7 +37,7 @@ pub(in super::super) struct State<'a> {
     pub(in super::super) name: &'a str,
     /// Round trips that ended it.
     pub(in super::super) spread: Spread,
-    /// What they take beyond those without rest, at the median.
+    /// What they take beyond the fastest rest in which the sleeper slept, at the median.
     pub(in super::super) beyond: Option<f64>,
     /// What the kernel's table says of it.
     pub(in super::super) table: Option<&'a IdleState>,
@@ -60,11 +60,18 @@ pub(in super::super) fn staircases(record: &Record) -> Vec<Staircase<'_>> {
                 .filter(|c| (c.workload, c.active, c.text(LIMIT)) == (workload, active, limit))
                 .collect();
             let steps = steps(&mine);
-            let states = states(record, &mine, steps.first());
+            let lightest = lightest(&steps).map(|step| step.spread.median);
+            let states = states(record, &mine, lightest);
             Staircase { workload, active, limit, steps, states }
         })
         .filter(|stairs| !stairs.steps.is_empty())
         .collect()
+}
+
+/// The fastest rest in which the sleeper slept: what a wake-up costs beside idle states.
+pub(in super::super) fn lightest(steps: &[Step]) -> Option<&Step> {
+    let slept = steps.iter().filter(|step| step.slept.is_none_or(|slept| slept >= SLEPT_MIN));
+    slept.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
 }
 
 fn steps(cells: &[&Cell<'_>]) -> Vec<Step> {
@@ -88,10 +95,9 @@ fn steps(cells: &[&Cell<'_>]) -> Vec<Step> {
 }
 
 /// Wake-ups by the state that they ended, over all rests.
-fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], first: Option<&Step>) -> Vec<State<'a>> {
+fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], lightest: Option<f64>) -> Vec<State<'a>> {
     let mut numbers = in_order(cells.iter().filter_map(|cell| cell.number(STATE)));
     numbers.sort_unstable();
-    let right_away = first.filter(|step| step.rest == 0).map(|step| step.spread.median);
     let state = |number: u64| {
         let mine: Vec<&&Cell<'_>> =
             cells.iter().filter(|cell| cell.number(STATE) == Some(number)).collect();
@@ -102,7 +108,7 @@ fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], first: Option<&Step>) -> 
         let table = record.machine.idle_states.iter().find(|state| {
             state.name == name && sleeper.is_none_or(|sleeper| state.cpus.contains(sleeper))
         });
-        let beyond = right_away.map(|right_away| spread.median - right_away);
+        let beyond = lightest.map(|lightest| spread.median - lightest);
         Some(State { number, name, spread, beyond, table })
     };
     numbers.into_iter().filter_map(state).collect()
@@ -210,13 +216,16 @@ fn state_table(stairs: &Staircase<'_>) -> Option<Block> {
                 ("state", Align::Left),
                 ("table: exit", Align::Right),
                 ("table: residency", Align::Right),
-                ("measured: beyond no rest", Align::Right),
+                ("measured: beyond", Align::Right),
                 ("median", Align::Right),
                 ("p99", Align::Right),
                 ("wake-ups", Align::Right),
             ]),
             rows,
             notes: vec![
+                "beyond: what the median is more than that of the fastest rest in which the sleeper \
+                 slept"
+                    .to_owned(),
                 "the kernel counts the state that was asked for; hardware may choose a shallower one"
                     .to_owned(),
             ],
