@@ -75,7 +75,7 @@ fn a_job_comes_back_whole_with_every_clock() {
 
 fn exchange(first: CpuId, second: CpuId, channels: &[Box<dyn Channel>]) -> Exchange<'_> {
     let (stretches, round_trips, pace) = (5, 20, Pace::Rally);
-    Exchange { id: LINE, first, second, channels, stretches, round_trips, pace }
+    Exchange { id: LINE, first, second, channels, stretches, round_trips, pace, look: None }
 }
 
 #[test]

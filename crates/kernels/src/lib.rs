@@ -58,6 +58,7 @@ mod in_loop;
 mod listing;
 pub mod memory;
 pub mod ruler;
+pub mod spin;
 pub mod streams;
 #[cfg(target_arch = "x86_64")]
 mod xstate;

@@ -26,6 +26,7 @@ mod files;
 mod files_only;
 mod folder;
 pub mod instruments;
+pub mod latency_limit;
 pub mod memory;
 pub mod pages;
 pub mod permits;

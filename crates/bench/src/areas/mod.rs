@@ -5,6 +5,7 @@ pub mod known;
 pub mod memory;
 pub mod pause;
 pub mod turbo;
+pub mod wake;
 
 use std::collections::BTreeMap;
 
@@ -46,7 +47,8 @@ pub trait Area: Sync {
 }
 
 /// All areas, in the order of the sheet.
-pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &cores::Cores, &pause::Pause];
+pub static AREAS: &[&dyn Area] =
+    &[&turbo::Turbo, &memory::Memory, &cores::Cores, &pause::Pause, &wake::Wake];
 
 /// What areas plan with.
 pub struct Planning<'a> {
@@ -120,6 +122,8 @@ pub struct Run {
     pub around: Around,
     /// Its samples.
     pub readings: Readings,
+    /// Samples of parts of it, each with what else tells its series apart.
+    pub parts: Vec<(BTreeMap<String, String>, Readings)>,
 }
 
 /// Streams on CPUs.

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use machine::instruments::idle::{IdleCount, IdleCounters};
 use model::ticks::Stamp;
 use model::{CpuId, Seconds, Ticks};
 
@@ -27,12 +28,26 @@ pub struct Exchange<'a> {
     pub round_trips: u32,
     /// How stretches are gone through.
     pub pace: Pace,
+    /// What the first side reads before the first signal and after each stretch, and of stretches with
+    /// a rest of [`LOOK_REST_MIN`] and more after each round trip.
+    pub look: Option<&'a IdleCounters>,
 }
+
+impl Exchange<'_> {
+    /// Whether there is a look after each round trip.
+    pub fn looks_at_trips(&self) -> bool {
+        let long = matches!(self.pace, Pace::Rested(rest) if rest >= LOOK_REST_MIN);
+        self.look.is_some() && long
+    }
+}
+
+/// In a shorter rest a look, which takes some microseconds, is a disturbance.
+pub const LOOK_REST_MIN: Seconds = Seconds(50e-6);
 
 /// How a stretch is gone through.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// One round trip right after the other; stamps at the beginning and at the end.
+    /// One round trip right after the other; the first side stamps the beginning and the end.
     Rally,
     /// The same, with stamps of each signal.
     Stamped,
@@ -124,6 +139,9 @@ pub struct RawExchange {
     pub stamp_cost: Ticks<Stamp>,
     /// What went on around each side, the first one first.
     pub around: [Around; 2],
+    /// What was read: before the first signal, and then after each stretch or round trip. Empty where
+    /// nothing was to be read, or where it could not be read every time.
+    pub looks: Vec<Vec<IdleCount>>,
 }
 
 /// One round trip.

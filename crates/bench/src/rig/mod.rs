@@ -6,6 +6,7 @@
 //! turns stamps into samples by the [`ruler`], a [`collect::Collector`] gathers samples into series,
 //! and [`placement`] and [`schedule`] decide who runs where and when.
 
+pub mod alarm;
 pub mod collect;
 pub mod contest;
 pub mod exchange;

@@ -270,6 +270,7 @@ pub fn probe(
         stretches: 20,
         round_trips: 50,
         pace: Pace::Rally,
+        look: None,
     };
     let raw = executor.exchange(&job)?;
     let trips: Vec<f64> = raw

@@ -235,7 +235,8 @@ impl Sweeper<'_> {
             let reduced = reduce::Reduced { overlap, ..reduced };
             swept.own.entry(raw.cpu).or_default().note(&reduced, alone);
             let Active { order, .. } = *active;
-            Piece { order, workload: member.payload.id, cpu: raw.cpu, around: raw.around, reduced }
+            let (workload, parameters) = (member.payload.id, BTreeMap::new());
+            Piece { order, workload, cpu: raw.cpu, parameters, around: raw.around, reduced }
         });
         Ok(pieces.collect())
     }
@@ -262,16 +263,20 @@ impl Sweeper<'_> {
             .fold(Around { settled: true, ..Around::default() }, Around::and);
         let reduced = reduce::Reduced { haul: Some(haul), ..reduce::Reduced::default() };
         let Moved { order, workload, .. } = *moved;
-        Ok(vec![Piece { order, workload, cpu, around, reduced }])
+        Ok(vec![Piece { order, workload, cpu, parameters: BTreeMap::new(), around, reduced }])
     }
 
     /// What the area makes of its own jobs: one piece for all of its CPUs.
     fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
         self.tell(errand.workload());
         let run = errand.run(self.executor, &swept.rulers)?;
-        let reduced = reduce::Reduced { readings: run.readings, ..reduce::Reduced::default() };
         let (order, workload, cpu) = (errand.order(), errand.workload(), errand.cpus()[0]);
-        Ok(vec![Piece { order, workload, cpu, around: run.around, reduced }])
+        let whole = std::iter::once((BTreeMap::new(), run.readings));
+        let pieces = whole.chain(run.parts).map(|(parameters, readings)| {
+            let reduced = reduce::Reduced { readings, ..reduce::Reduced::default() };
+            Piece { order, workload, cpu, parameters, around: run.around, reduced }
+        });
+        Ok(pieces.collect())
     }
 
     /// What a repetition costs by itself, where no stream will tell.
@@ -309,6 +314,8 @@ impl Sweeper<'_> {
         }
         let active = cell.cpus();
         for piece in pieces {
+            let mut parameters = parameters.clone();
+            parameters.extend(piece.parameters);
             let key = Key {
                 area_order: planned.area,
                 area: area.id(),
@@ -318,7 +325,7 @@ impl Sweeper<'_> {
                 active: active.clone(),
                 cpu: piece.cpu,
                 class: class.map(str::to_owned),
-                parameters: parameters.clone(),
+                parameters,
             };
             swept.collector.add(key, area.quantities(), &piece.around, &piece.reduced);
         }
@@ -338,6 +345,8 @@ struct Piece {
     order: usize,
     workload: &'static str,
     cpu: CpuId,
+    /// What tells it from the other pieces of its cell.
+    parameters: BTreeMap<String, String>,
     around: Around,
     reduced: reduce::Reduced,
 }

@@ -11,6 +11,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wake;
 
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
@@ -23,6 +24,7 @@ pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};
+pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -50,7 +52,7 @@ pub(crate) struct Cli {
     ///
     /// `cpudyno capture FILE` writes a capture. A simulated machine is a description that answers
     /// like a machine would; everything printed or recorded says SIMULATED. There are sim:1c,
-    /// sim:2s-56c and sim:vm-2c.
+    /// sim:4c, sim:2s-56c and sim:vm-2c.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 
@@ -78,6 +80,7 @@ pub(crate) enum Command {
     Memory(MemoryArgs),
     Cores(CoresArgs),
     Pause(PauseArgs),
+    Wake(WakeArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

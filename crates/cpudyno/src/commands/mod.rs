@@ -11,6 +11,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wake;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
         Command::Cores(args) => cores::run(&machine(name, root)?, args),
         Command::Pause(args) => pause::run(&machine(name, root)?, args),
+        Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -156,6 +158,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
         PageKind::Cores => bench::areas::cores::page(record, presentation.verbosity),
         PageKind::Pause => bench::areas::pause::page(record, presentation.verbosity),
+        PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

@@ -111,12 +111,12 @@ fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
         .collect()
 }
 
-fn folder(cpu: CpuId) -> String {
+pub(crate) fn folder(cpu: CpuId) -> String {
     format!("{CPU}/cpu{cpu}/cpuidle")
 }
 
 /// The numbers of a CPU's states, ascending: `state0` is the shallowest.
-fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
+pub(crate) fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
     let names = machine.tree.list(folder).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
         _ => no_idle(machine),

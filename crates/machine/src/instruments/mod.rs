@@ -3,6 +3,7 @@
 pub mod aperf_mperf;
 pub mod clock;
 mod gauge;
+pub mod idle;
 mod monotonic_raw;
 mod rates;
 mod regression;

@@ -5,12 +5,14 @@
 //! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
 
 mod counters;
+mod idle;
 mod model;
 mod ports;
 mod registers;
 mod tree;
 
 pub use self::counters::SimulatedCounters;
+pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
     Level, Licence, Memory, Model, Noise, Registers,
@@ -25,6 +27,7 @@ use crate::ports::Machine;
 /// Name and description of every simulated machine.
 const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
+    ("4c", include_str!("machines/4c.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
     ("vm-2c", include_str!("machines/vm-2c.toml")),
 ];

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
+use super::idle::{Idled, SignalCost};
 use crate::error::Error;
 
 /// A simulated machine, as its file describes it.
@@ -59,9 +60,19 @@ pub struct Model {
     pub noise: Noise,
     /// How long a cache line takes from one CPU to another.
     pub distance: Distance,
+    /// What a signal to another thread costs, and how late alarms are, by their id. What has no cost
+    /// cannot be used here.
+    #[serde(default)]
+    pub signals: BTreeMap<String, SignalCost>,
+    /// Whether processes may ask for a limit of idle states' exit latency.
+    #[serde(default)]
+    pub may_limit_latency: bool,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
+    /// What its CPUs idled. Clones share it.
+    #[serde(skip)]
+    pub idled: Idled,
 }
 
 /// Who it says it is.
@@ -421,6 +432,7 @@ impl Model {
             ("identity.product", "must say SIMULATED", self.product_says_so()),
             ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
+            ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),
             ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
@@ -487,6 +499,12 @@ impl Model {
     fn idle_is_sound(&self) -> bool {
         self.idle.iter().all(|state| {
             not_negative(state.exit_latency_seconds) && not_negative(state.target_residency_seconds)
+        })
+    }
+
+    fn signals_are_sound(&self) -> bool {
+        self.signals.values().all(|cost| {
+            not_negative(cost.seconds) && cost.same_cpu_seconds.is_none_or(not_negative)
         })
     }
 

@@ -96,13 +96,15 @@ struct SimulatedPermits {
     tree: SimulatedTree,
     guest: bool,
     msr: bool,
+    latency: bool,
 }
 
 impl SimulatedPermits {
     fn new(model: &Model) -> SimulatedPermits {
         let guest = model.identity.hypervisor.is_some();
         let msr = !model.has(Fault::NoMsr);
-        SimulatedPermits { tree: SimulatedTree::new(model), guest, msr }
+        let latency = model.may_limit_latency;
+        SimulatedPermits { tree: SimulatedTree::new(model), guest, msr, latency }
     }
 }
 
@@ -114,6 +116,7 @@ impl Permits for SimulatedPermits {
             Question::PerfCyclesUser | Question::Rdpmc => pmu,
             Question::MemoryLock => Ok("a page was locked"),
             Question::Affinity => Ok("threads can be pinned"),
+            Question::CpuDmaLatency if self.latency => Ok("limits can be asked for"),
             Question::MsrDevice if !self.msr => Err(ENOENT),
             Question::IsstInterface | Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
             Question::HugePage => Err(ENOMEM),

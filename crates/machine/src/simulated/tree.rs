@@ -59,7 +59,7 @@ impl Tree for SimulatedTree {
             {
                 Ok((self.model.elapsed.seconds().0 as u64).to_string())
             }
-            _ => self.files.read(path),
+            _ => idle_count(&self.model, path).unwrap_or_else(|| self.files.read(path)),
         }
     }
 
@@ -199,7 +199,22 @@ fn put_idle(files: &mut Files, model: &Model) {
             files.put(format!("{folder}/latency"), &microseconds(state.exit_latency_seconds));
             files.put(format!("{folder}/residency"), &microseconds(state.target_residency_seconds));
             files.put(format!("{folder}/disable"), "0");
+            for count in ["usage", "time"] {
+                files.put(format!("{folder}/{count}"), "");
+            }
         }
+    }
+}
+
+/// How often a CPU was in a state, or for how many microseconds, where the path asks for that.
+fn idle_count(model: &Model, path: &str) -> Option<Reading<String>> {
+    let (cpu, rest) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once("/cpuidle/state")?;
+    let (state, file) = rest.split_once('/')?;
+    let count = *model.idle_counts(CpuId(cpu.parse().ok()?)).get(state.parse::<usize>().ok()?)?;
+    match file {
+        "usage" => Some(Ok(count.entries.to_string())),
+        "time" => Some(Ok(((count.seconds * 1e6).round() as u64).to_string())),
+        _ => None,
     }
 }
 

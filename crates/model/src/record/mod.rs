@@ -275,6 +275,8 @@ pub enum PageKind {
     Cores,
     /// Instructions that wait.
     Pause,
+    /// What waking a thread costs.
+    Wake,
 }
 
 /// A value that people read, or that is compared.

@@ -66,6 +66,7 @@ impl Tell {
             stretches: (LINES * TURNS) as u32,
             round_trips: ROUND_TRIPS,
             pace: self.message.pace,
+            look: None,
         };
         executor.exchange(&job).map(Ok)
     }
@@ -177,6 +178,7 @@ mod tests {
             trips: (0..count).map(trip).collect(),
             stamp_cost: Ticks::new(20),
             around: [Around::default(); 2],
+            looks: Vec::new(),
         }
     }
 

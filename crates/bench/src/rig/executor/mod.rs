@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds};
 
+use super::alarm::{Alarm, RawAlarm};
 use super::exchange::{Exchange, RawExchange};
 use super::job::{RawRepeat, Repeat, Tools};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
@@ -20,6 +21,9 @@ pub trait Executor {
 
     /// Lets two threads send each other signals in turns.
     fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError>;
+
+    /// Lets a thread sleep until each of its alarms.
+    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError>;
 
     /// Lets members move data, each in memory of its own.
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError>;

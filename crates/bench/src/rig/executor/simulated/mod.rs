@@ -3,6 +3,7 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod signals;
 mod traffic;
 
 use std::f64::consts::TAU;
@@ -14,7 +15,8 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::errno::EINVAL;
 
-use super::super::exchange::{Exchange, Pace, RawExchange, Trip};
+use super::super::alarm::{Alarm, RawAlarm};
+use super::super::exchange::{Exchange, Pace, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
@@ -83,22 +85,25 @@ impl Executor for Simulated {
 
     fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
         self.checked(&[job.first, job.second])?;
+        if job.pace != Pace::Rally || self.model.signals.contains_key(job.id) {
+            return Ok(signals::exchange(self, job));
+        }
         let begun = self.model.elapsed.seconds() + START;
         let mut line = Line { model: &self.model, now: begun, random: self.random.fork() };
-        let distance = self.model.distance(job.first, job.second);
-        let (stretches, trips) = match job.pace {
-            Pace::Rally => {
-                let stretch = distance * (2.0 * f64::from(job.round_trips));
-                ((0..job.stretches).map(|_| line.pass(stretch)).collect(), Vec::new())
-            }
-            Pace::Stamped => line.trips(job, distance, Seconds(0.0)),
-            Pace::Rested(rest) => line.trips(job, distance, rest),
-        };
+        let round_trip = self.model.distance(job.first, job.second) * 2.0;
+        let stretch = round_trip * f64::from(job.round_trips);
+        let stretches = (0..job.stretches).map(|_| line.pass(stretch)).collect();
         let end = line.now;
         self.model.elapsed.advance(end - self.model.elapsed.seconds());
         let around = [Around { settled: true, ..Around::default() }; 2];
         let stamp_cost = Ticks::new(self.model.clock.stamp_cost_ticks);
-        Ok(RawExchange { stretches, trips, stamp_cost, around })
+        let (trips, looks) = (Vec::new(), Vec::new());
+        Ok(RawExchange { stretches, trips, stamp_cost, around, looks })
+    }
+
+    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+        self.checked(&[job.cpu])?;
+        Ok(signals::alarm(self, job))
     }
 
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
@@ -345,25 +350,11 @@ impl Line<'_> {
         Interval { start: Ticks::new(start), end: Ticks::new(self.stamp()) }
     }
 
-    /// Signals there and back, each of which takes as long, after a rest.
-    fn trips(
-        &mut self,
-        job: &Exchange<'_>,
-        one_way: Seconds,
-        rest: Seconds,
-    ) -> (Vec<Interval>, Vec<Trip>) {
-        let mut trips = Vec::new();
-        let stretches = (0..job.stretches).map(|_| {
-            let start = Ticks::new(self.stamp());
-            for _ in 0..job.round_trips {
-                self.now = self.now + rest;
-                let there = self.pass(one_way);
-                let back = self.pass(one_way);
-                trips.push(Trip { sent: there.start, received: there.end, returned: back.end });
-            }
-            Interval { start, end: Ticks::new(self.stamp()) }
-        });
-        (stretches.collect(), trips)
+    /// Lets a piece of work pass that takes about so long, without a stamp.
+    fn spend(&mut self, work: Seconds) {
+        let noise = 1.0 + self.model.noise.relative_sd * self.gaussian();
+        let work = work * noise.max(0.5);
+        self.now = self.now + work + self.interruptions(work);
     }
 
     fn stamp(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use machine::instruments::idle::IdleCount;
 use model::ticks::Stamp;
 use model::{CpuId, Ticks};
 use sys::clock::Probe;
@@ -44,8 +45,10 @@ impl<P: Probe> Threads<P> {
         let trips =
             trips.map(|(&(sent, returned), &(received, _))| Trip { sent, received, returned });
         let (trips, around) = (trips.collect(), [first.around, second.around]);
-        let stamp_cost = first.stamp_cost;
-        Ok(RawExchange { stretches: first.stretches, trips, stamp_cost, around })
+        let looks: Option<Vec<Vec<IdleCount>>> = first.looks.into_iter().collect();
+        let looks = looks.unwrap_or_default();
+        let (stretches, stamp_cost) = (first.stretches, first.stamp_cost);
+        Ok(RawExchange { stretches, trips, stamp_cost, around, looks })
     }
 }
 
@@ -55,6 +58,7 @@ struct Seen {
     /// Of the first side: sent and returned; of the second one: received, and when it went on.
     trips: Vec<(Ticks<Stamp>, Ticks<Stamp>)>,
     stamp_cost: Ticks<Stamp>,
+    looks: Vec<Option<Vec<IdleCount>>>,
     around: Around,
 }
 
@@ -95,19 +99,25 @@ impl<P: Probe> Player<'_, P> {
             stretches: Vec::with_capacity(stretches as usize),
             trips: Vec::with_capacity(each as usize),
             stamp_cost: self.stamp_cost(),
+            looks: Vec::new(),
             around: Around { settled: true, ..Around::default() },
         };
         let (mut sent, mut answered) = (vec![0u32; channels.len()], 0);
+        self.look(&mut seen);
         for stretch in 0..stretches as usize {
             let turn = stretch % channels.len();
             let channel = &*channels[turn];
-            let start = self.now();
+            self.meeting.check()?;
+            let start = self.beginning();
             match self.job.pace {
                 Pace::Rally => channel.rally(self.side, sent[turn], round_trips, self.meeting)?,
                 Pace::Stamped => self.stamped(channel, sent[turn], &mut seen)?,
                 Pace::Rested(_) => self.rested(channel, sent[turn], &mut answered, &mut seen)?,
             }
-            seen.stretches.push(Interval { start, end: self.now() });
+            seen.stretches.push(Interval { start, end: self.beginning() });
+            if !self.job.looks_at_trips() {
+                self.look(&mut seen);
+            }
             sent[turn] = sent[turn].wrapping_add(2 * round_trips);
         }
         let after = sys::thread::usage().ok();
@@ -150,16 +160,19 @@ impl<P: Probe> Player<'_, P> {
         answered: &mut u32,
         seen: &mut Seen,
     ) -> io::Result<()> {
+        let mut begun = self.probe.stamp();
         for trip in 0..self.job.round_trips {
             let serve = sent.wrapping_add(2 * trip + 1);
             *answered += 1;
             let (one, other) = match self.side {
                 Side::First => {
-                    self.rest()?;
+                    self.rest(begun)?;
                     let one = self.now();
                     channel.signal(self.side, serve)?;
                     self.answers.wait(self.side, *answered, self.meeting)?;
-                    (one, self.now())
+                    let returned = self.now();
+                    begun = returned.count();
+                    (one, returned)
                 }
                 Side::Second => {
                     channel.wait(self.side, serve, self.meeting)?;
@@ -169,13 +182,31 @@ impl<P: Probe> Player<'_, P> {
                 }
             };
             seen.trips.push((one, other));
+            if self.job.looks_at_trips() {
+                self.look(seen);
+            }
         }
         Ok(())
     }
 
-    /// Polls the clock, so that this CPU stays awake meanwhile.
-    fn rest(&self) -> io::Result<()> {
-        let begun = self.probe.stamp();
+    /// Reads what is to be read beside, as a part of the next rest.
+    fn look(&self, seen: &mut Seen) {
+        if let (Side::First, Some(counters)) = (self.side, self.job.look) {
+            seen.looks.push(counters.read());
+        }
+    }
+
+    /// The time at which a stretch begins or ends, of the first side: a stamp of the second one would
+    /// delay its next answer.
+    fn beginning(&self) -> Ticks<Stamp> {
+        match self.side {
+            Side::First => self.now(),
+            Side::Second => Ticks::new(0),
+        }
+    }
+
+    /// Polls the clock until a rest that began then is over, so that this CPU stays awake meanwhile.
+    fn rest(&self, begun: u64) -> io::Result<()> {
         while self.probe.stamp().saturating_sub(begun) < self.rest {
             self.meeting.check()?;
         }

@@ -1,9 +1,10 @@
 //! Real threads: pinned, started together, timed by inlined stamps.
 
+mod alarm;
 mod exchange;
 mod traffic;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -14,6 +15,7 @@ use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks};
 use sys::clock::Probe;
 
+use super::super::alarm::{Alarm, RawAlarm};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
@@ -75,7 +77,7 @@ impl<P: Probe> Threads<P> {
         manner: Manner,
         body: impl Fn(usize, &Meeting<'_>) -> Result<T, RunError> + Sync,
     ) -> Result<Vec<T>, RunError> {
-        let meeting = Meeting::new(cpus.len(), manner.together, &self.stop);
+        let meeting = Meeting::new(cpus, manner.together, &self.stop);
         let (meeting, body) = (&meeting, &body);
         std::thread::scope(|scope| {
             let mut threads = Vec::with_capacity(cpus.len());
@@ -142,6 +144,10 @@ impl<P: Probe> Executor for Threads<P> {
         self.take_turns(job)
     }
 
+    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+        self.sleep(job)
+    }
+
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
         self.move_data(job, tools)
     }
@@ -164,6 +170,8 @@ struct Meeting<'a> {
     members: usize,
     /// Whether members wait at all.
     together: bool,
+    /// Looks at the others before this one lets them have its CPU.
+    spins: u32,
     arrived: AtomicU64,
     abandoned: AtomicBool,
     stop: &'a Stop,
@@ -186,9 +194,14 @@ impl Drop for Attendance<'_> {
 }
 
 impl<'a> Meeting<'a> {
-    fn new(members: usize, together: bool, stop: &'a Stop) -> Self {
+    fn new(cpus: &[CpuId], together: bool, stop: &'a Stop) -> Self {
+        /// With fewer CPUs than threads (a cgroup quota) the others need ours to arrive at all.
+        const SPINS_BEFORE_YIELD: u32 = 100_000;
+        let distinct: BTreeSet<CpuId> = cpus.iter().copied().collect();
+        let members = cpus.len();
+        let spins = if distinct.len() < members { 0 } else { SPINS_BEFORE_YIELD };
         let (arrived, abandoned) = (AtomicU64::new(0), AtomicBool::new(false));
-        Meeting { members, together, arrived, abandoned, stop }
+        Meeting { members, together, spins, arrived, abandoned, stop }
     }
 
     fn abandon(&self) {
@@ -208,8 +221,6 @@ impl<'a> Meeting<'a> {
 
     /// The same, doing something useful meanwhile.
     fn wait_doing(&self, mut meanwhile: impl FnMut()) -> Result<(), RunError> {
-        /// With fewer CPUs than threads (a cgroup quota) the others need ours to arrive at all.
-        const SPINS_BEFORE_YIELD: u32 = 100_000;
         let members = self.members as u64;
         let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
         let full = (ticket / members + 1) * members;
@@ -220,7 +231,7 @@ impl<'a> Meeting<'a> {
             }
             meanwhile();
             spins += 1;
-            if spins > SPINS_BEFORE_YIELD {
+            if spins > self.spins {
                 std::thread::yield_now();
             }
         }

@@ -1,0 +1,185 @@
+//! Remarks on wake-ups, and the verdict: which idle states there are, what they cost, what to set.
+
+use model::page::Text;
+use model::record::{FactValue, Record};
+use model::{Finding, Known, Severity};
+
+use super::read::cells;
+use super::shown::idle::{SLEPT_MIN, Staircase, State, lightest, rest_words, staircases};
+use super::shown::microseconds;
+
+/// What a state adds at the median to be worth a word.
+const COSTLY: f64 = 20e-6;
+
+/// All of them.
+pub(super) fn of(record: &Record) -> Vec<Finding> {
+    let stairs = staircases(record);
+    let mut findings = Vec::new();
+    findings.extend(stairs.iter().find_map(not_slept));
+    findings.extend(usual(&stairs).and_then(deep_sleep));
+    findings.extend(usual(&stairs).and_then(other_than_table));
+    findings
+}
+
+/// The rests without a limit.
+fn usual<'a, 'b>(stairs: &'b [Staircase<'a>]) -> Option<&'b Staircase<'a>> {
+    stairs.iter().find(|stairs| stairs.limit.is_none())
+}
+
+fn note(id: &str, severity: Severity, text: String, remedy: Option<String>) -> Finding {
+    let about = "wake-ups".to_owned();
+    Finding { id: id.to_owned(), severity, about, text, remedy }
+}
+
+/// A sleeper that did not sleep says nothing of idle states.
+fn not_slept(stairs: &Staircase<'_>) -> Option<Finding> {
+    let awake = stairs.steps.iter().filter(|step| step.rest > 0);
+    let step = awake.filter(|s| s.slept.is_some_and(|slept| slept < SLEPT_MIN)).next_back()?;
+    let text = format!(
+        "after rests of {} the sleeper slept in {:.0} % of its waits only: the times of the others are \
+         none of a wake-up",
+        rest_words(step.rest),
+        step.slept? * 100.0
+    );
+    Some(note("wake.not-slept", Severity::Warning, text, None))
+}
+
+/// The costliest state that wake-ups ended.
+fn costliest<'a, 'b>(stairs: &'b Staircase<'a>) -> Option<&'b State<'a>> {
+    let costly = stairs.states.iter().filter(|s| s.beyond.is_some_and(|beyond| beyond >= COSTLY));
+    costly.max_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
+}
+
+fn deep_sleep(stairs: &Staircase<'_>) -> Option<Finding> {
+    let state = costliest(stairs)?;
+    let text = format!(
+        "a wake-up from {} takes {} us, {} us more than from the lightest sleep",
+        state.name,
+        microseconds(state.spread.median),
+        microseconds(state.beyond?)
+    );
+    Some(note("wake.deep-sleep", Severity::Note, text, Some(what_to_set(stairs, state))))
+}
+
+/// What keeps a state away.
+fn what_to_set(stairs: &Staircase<'_>, state: &State<'_>) -> String {
+    let shallower = stairs.states.iter().filter(|other| other.number < state.number);
+    let allowed = shallower.filter_map(|other| other.table).next_back();
+    let limit = allowed.map_or(0.0, |table| table.latency_seconds * 1e6);
+    format!(
+        "let programs that mind hold /dev/cpu_dma_latency at {limit:.0} us (`cpudyno wake idle \
+         --limit-latency {limit:.0}` shows what that gives), or switch the state off: `echo 1 | sudo tee \
+         /sys/devices/system/cpu/cpu*/cpuidle/state{}/disable`",
+        state.number
+    )
+}
+
+/// A table that is off by more than this misleads the kernel's governor.
+const TABLE_RATIO: f64 = 2.0;
+
+/// The kernel's table and what was measured.
+fn other_than_table(stairs: &Staircase<'_>) -> Option<Finding> {
+    let off = stairs.states.iter().find_map(|state| {
+        let (said, seen) = (state.table?.latency_seconds, state.beyond?);
+        let off = seen > said * TABLE_RATIO || seen < said / TABLE_RATIO;
+        (off && said.max(seen) >= COSTLY).then_some((state, said, seen))
+    });
+    let (state, said, seen) = off?;
+    let text = format!(
+        "leaving {} takes {} us, where the kernel's table says {}: its governor decides by the table",
+        state.name,
+        microseconds(seen),
+        microseconds(said)
+    );
+    Some(note("wake.table-off", Severity::Note, text, None))
+}
+
+/// What the steps and the counters say; no total time is asked.
+pub(super) fn verdict(record: &Record) -> Vec<Text> {
+    let all = staircases(record);
+    let Some(stairs) = usual(&all) else { return Vec::new() };
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(cliff(stairs));
+    lines.extend(stairs.states.iter().filter_map(of_state));
+    match costliest(stairs) {
+        Some(state) => lines.push(format!("What to set: {}.", what_to_set(stairs, state))),
+        None if !stairs.states.is_empty() => lines.push(format!(
+            "No state costs {} us or more: there is nothing to set.",
+            microseconds(COSTLY)
+        )),
+        None => lines.extend(without_counters(record)),
+    }
+    lines.extend(all.iter().filter(|other| other.limit.is_some()).filter_map(|limited| {
+        let (before, after) = (stairs.steps.last()?, limited.steps.last()?);
+        Some(format!(
+            "With states limited to {} us, a wake-up after {} takes {} us instead of {}.",
+            limited.limit?,
+            rest_words(after.rest),
+            microseconds(after.spread.median),
+            microseconds(before.spread.median)
+        ))
+    }));
+    lines.into_iter().map(Text::from).collect()
+}
+
+/// The longest rest against the fastest in which the sleeper slept.
+pub(super) fn cliff(stairs: &Staircase<'_>) -> Option<String> {
+    let (lightest, last) = (lightest(&stairs.steps)?, stairs.steps.last()?);
+    (lightest.rest < last.rest).then(|| {
+        format!(
+            "After a rest of {} a wake-up takes {} us (p99 {}), after {} it takes {} (p99 {}).",
+            rest_words(last.rest),
+            microseconds(last.spread.median),
+            microseconds(last.spread.p99),
+            rest_words(lightest.rest),
+            microseconds(lightest.spread.median),
+            microseconds(lightest.spread.p99)
+        )
+    })
+}
+
+fn of_state(state: &State<'_>) -> Option<String> {
+    let table = state.table.map_or_else(
+        || "the kernel's table does not have it".to_owned(),
+        |table| format!("the kernel's table says {}", microseconds(table.latency_seconds)),
+    );
+    Some(format!(
+        "{}: {} us, {} beyond the lightest sleep; {table}.",
+        state.name,
+        microseconds(state.spread.median),
+        microseconds(state.beyond?)
+    ))
+}
+
+/// What can be said where the kernel counts no idle states.
+fn without_counters(record: &Record) -> Vec<String> {
+    let text = |id: &str| match &record.machine.fact(id)?.value {
+        Known::Yes(FactValue::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let reason = |id: &str| match &record.machine.fact(id)?.value {
+        Known::No { unavailable } => Some(unavailable.why.as_str()),
+        Known::Yes(_) => None,
+    };
+    if cells(record, super::IDLE).is_empty() {
+        return Vec::new();
+    }
+    let guest = text("platform.virtualisation").is_some_and(|word| word != "none");
+    let mut lines = Vec::new();
+    if guest {
+        lines.push(
+            "This is a guest: its idle is a halt, and which states the host's CPU enters meanwhile is \
+             invisible here. The steps above are guest and host together."
+                .to_owned(),
+        );
+        lines.push(match text("idle.haltpoll") {
+            Some(how) => format!("Before it halts, {how}: rests shorter than that cost no exit to the host."),
+            None => "The guest does not poll before it halts (no haltpoll governor at work); the host may \
+                     (kvm.halt_poll_ns), which shows as a step."
+                .to_owned(),
+        });
+    } else if let Some(why) = reason("idle.states") {
+        lines.push(format!("Which state was left is unknown: {why}."));
+    }
+    lines
+}

@@ -1,0 +1,38 @@
+//! Pipes.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+
+use super::{Method, Waits, of};
+use crate::rig::exchange::{Channel, Patience, Side};
+
+/// The method.
+pub(super) static PIPE: Method = Method {
+    id: "pipe",
+    doc: "write(2) of four bytes to a pipe; the other one sleeps in read(2), as in `perf bench sched \
+          pipe`.",
+    waits: Waits::Sleeping,
+    needs: None,
+    open: || Ok(Box::new(Pipes([io::pipe()?, io::pipe()?]))),
+};
+
+/// What the first side reads, and what the second one does.
+struct Pipes([(PipeReader, PipeWriter); 2]);
+
+impl Channel for Pipes {
+    #[inline(always)]
+    fn signal(&self, from: Side, number: u32) -> io::Result<()> {
+        (&of(&self.0, from.other()).1).write_all(&number.to_ne_bytes())
+    }
+
+    #[inline(always)]
+    fn wait(&self, me: Side, number: u32, patience: &dyn Patience) -> io::Result<()> {
+        let mut bytes = [0; 4];
+        loop {
+            (&of(&self.0, me).0).read_exact(&mut bytes)?;
+            if u32::from_ne_bytes(bytes) == number {
+                return Ok(());
+            }
+            patience.check()?;
+        }
+    }
+}

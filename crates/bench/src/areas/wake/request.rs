@@ -1,0 +1,308 @@
+//! What `cpudyno wake` measures, question by question.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use machine::instruments::clock::RateChoice;
+use machine::instruments::idle::IdleCounters;
+use machine::latency_limit::LatencyLimits;
+use model::record::Presentation;
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+
+use super::super::{Planning, Wishes};
+use super::idle::{RESTS, Rested};
+use super::methods::{self, Method, Waits};
+use super::pairs::{self, Asked, Kind, Pair};
+use super::signals::Signals;
+use super::timer::{Alarms, WAYS};
+use super::{Wake, idle};
+use crate::rig::job::Manner;
+use crate::rig::placement::{Choice, Order, Refusal};
+use crate::run::{self, Error, Request, Span};
+
+/// What is asked of waking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// What signals cost, one right after the other.
+    Signals,
+    /// What they cost when the sleeper rested before.
+    Idle,
+    /// How late alarms are.
+    Timer,
+}
+
+impl Question {
+    /// The time that it takes if nobody says.
+    const fn time(self) -> Seconds {
+        Seconds(match self {
+            Question::Signals => 8.0,
+            Question::Idle => 10.0,
+            Question::Timer => 6.0,
+        })
+    }
+}
+
+/// What was asked for.
+#[derive(Clone)]
+pub struct Options {
+    /// The question.
+    pub question: Question,
+    /// The ways to signal; none: all, and of a sleeper that rests, the futex.
+    pub methods: Option<Vec<&'static Method>>,
+    /// The pairs; none: one of each kind, and of a sleeper that rests, the nearest two cores.
+    pub pairs: Option<Vec<Asked>>,
+    /// Signals of each method and pair; none: as many as the time allows.
+    pub signals: Option<u64>,
+    /// Beside all else, with idle states limited to this exit latency.
+    pub limit: Option<Seconds>,
+    /// Time to measure.
+    pub budget: Option<Seconds>,
+    /// Which CPUs; none: all.
+    pub cpus: Option<CpuSet>,
+}
+
+/// Blocks that a fixed number of signals is spread over.
+const BLOCKS: u64 = 5;
+
+impl Options {
+    /// The question, and everything else as usual.
+    pub fn about(question: Question) -> Options {
+        Options {
+            question,
+            methods: None,
+            pairs: None,
+            signals: None,
+            limit: None,
+            budget: None,
+            cpus: None,
+        }
+    }
+
+    /// The run that answers it.
+    pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
+        let span = match self.signals {
+            Some(_) => Span::Blocks(BLOCKS),
+            None => Span::All(self.budget.unwrap_or(self.question.time())),
+        };
+        let cpus = Choice {
+            cpus: self.cpus.clone(),
+            siblings: true,
+            order: Order::Package,
+            at_most: None,
+        };
+        Request {
+            span,
+            cpus,
+            streams: Vec::new(),
+            manner: Manner::USUAL,
+            rate: RateChoice::Best,
+            remark: None,
+            bytes: None,
+            ask: Box::new(move |plan| {
+                Ok(vec![run::Asked { area: &Wake, wishes: self.wishes(plan)? }])
+            }),
+            command,
+            presentation,
+        }
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+        let asked = self.pairs.as_deref().unwrap_or_default();
+        let missing = pairs::unusable(asked, &plan.topology().usable);
+        if !missing.is_empty() {
+            let usable = plan.topology().usable.clone();
+            return Err(Refusal::Missing { asked: missing, usable }.into());
+        }
+        let mut wishes = Wishes::default();
+        match self.question {
+            Question::Signals => self.signals(plan, &mut wishes),
+            Question::Idle => self.idle(plan, &mut wishes)?,
+            Question::Timer => timer(plan, &mut wishes),
+        }
+        Ok(wishes)
+    }
+
+    fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
+        let every_kind: Vec<Asked> = Kind::ALL.into_iter().map(Asked::Kind).collect();
+        let asked = self.pairs.as_deref().unwrap_or(&every_kind);
+        let methods = self.methods(plan, methods::TABLE, wishes);
+        for asked in asked {
+            let Some((kind, pair)) = pair(plan, *asked, wishes) else { continue };
+            for &method in &methods {
+                if kind == Kind::SameCpu && method.waits != Waits::Sleeping {
+                    continue;
+                }
+                let signals = match self.signals {
+                    Some(signals) => signals.div_ceil(BLOCKS),
+                    None => Signals::usual(method),
+                };
+                wishes.cells.push(Signals { method, pair, kind, signals }.cell());
+            }
+        }
+        for method in methods.iter().filter(|method| method.waits != Waits::Sleeping) {
+            if asked.iter().all(|asked| is_alone(plan, *asked)) {
+                let why = "who spins keeps the only CPU from who is to signal it";
+                let reason = Unavailable::new(Obstacle::Hardware, method.id, why);
+                wishes.absent.push((method.id, reason));
+            }
+        }
+    }
+
+    fn idle(&self, plan: &Planning<'_>, wishes: &mut Wishes) -> Result<(), Error> {
+        let futex: Vec<&'static Method> = methods::find("futex").into_iter().collect();
+        let methods = self.methods(plan, &futex, wishes);
+        let limit = self.limit.and_then(|limit| match LatencyLimits::of(plan.machine) {
+            Ok(limits) => Some((limit, Arc::new(limits))),
+            Err(reason) => {
+                let what = format!("wake-ups limited to {} us", idle::microseconds(limit));
+                wishes.absent.push(("limited", Unavailable { what, ..reason }));
+                None
+            }
+        });
+        let pairs = match &self.pairs {
+            None => vec![Asked::Pair(pairs::nearest_two(plan.topology(), &plan.placement.cpus)?)],
+            Some(asked) => asked.clone(),
+        };
+        for asked in pairs {
+            let Some((kind, pair)) = pair(plan, asked, wishes) else { continue };
+            if kind == Kind::SameCpu {
+                let why = "who wakes must stay awake meanwhile, on another CPU than the sleeper";
+                let reason = Unavailable::new(Obstacle::Hardware, kind.word(), why);
+                wishes.absent.push((kind.word(), reason));
+                continue;
+            }
+            for &method in &methods {
+                let limits = [None, limit.clone()];
+                let limits = &limits[..1 + usize::from(limit.is_some())];
+                rested(plan, wishes, (method, pair, kind), &RESTS, limits);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the methods that this machine has.
+    fn methods(
+        &self,
+        plan: &Planning<'_>,
+        usual: &[&'static Method],
+        wishes: &mut Wishes,
+    ) -> Vec<&'static Method> {
+        let asked = self.methods.as_deref().unwrap_or(usual);
+        available(plan, asked, wishes)
+    }
+}
+
+fn available(
+    plan: &Planning<'_>,
+    asked: &[&'static Method],
+    wishes: &mut Wishes,
+) -> Vec<&'static Method> {
+    let mut known = Vec::new();
+    for &method in asked {
+        match method.missing(plan.machine) {
+            None => known.push(method),
+            Some(reason) => wishes.absent.push((method.id, reason)),
+        }
+    }
+    known
+}
+
+/// Whether both threads would share a CPU, or there is no such pair.
+fn is_alone(plan: &Planning<'_>, asked: Asked) -> bool {
+    match asked {
+        Asked::Kind(Kind::SameCpu) => true,
+        Asked::Kind(kind) => pairs::of_kind(plan.topology(), &plan.placement.cpus, kind).is_err(),
+        Asked::Pair(pair) => pair.first == pair.second,
+    }
+}
+
+/// The pair that was asked for; the reason where there is none.
+fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Kind, Pair)> {
+    match asked {
+        Asked::Pair(pair) => Some((pair.kind(plan.topology())?, pair)),
+        Asked::Kind(kind) => match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
+            Ok(pair) => Some((kind, pair)),
+            Err(reason) => {
+                wishes.absent.push((kind.word(), reason));
+                None
+            }
+        },
+    }
+}
+
+/// Sleepers that rest, with each limit.
+fn rested(
+    plan: &Planning<'_>,
+    wishes: &mut Wishes,
+    (method, pair, kind): (&'static Method, Pair, Kind),
+    rests: &[Seconds],
+    limits: &[Option<(Seconds, Arc<LatencyLimits>)>],
+) {
+    let counters = IdleCounters::of(plan.machine, pair.second);
+    let counters = counters.ok().map(Arc::new);
+    for limit in limits {
+        for &rest in rests {
+            let (limit, counters) = (limit.clone(), counters.clone());
+            wishes.cells.push(Rested { method, pair, kind, rest, limit, counters }.cell());
+        }
+    }
+}
+
+/// Alarms on each CPU, or on some that are spread over the machine.
+fn timer(plan: &Planning<'_>, wishes: &mut Wishes) {
+    /// One block on each takes a tenth of a second for each way.
+    const CPUS_MAX: usize = 8;
+    let cpus = &plan.placement.cpus;
+    let step = cpus.len().div_ceil(CPUS_MAX).max(1);
+    let chosen: Vec<CpuId> = cpus.iter().copied().step_by(step).collect();
+    for way in &WAYS {
+        if let Some(model) = &plan.machine.simulated
+            && !model.signals.contains_key(way.id)
+        {
+            let why = format!("sim:{} has no cost for it", model.name);
+            wishes.absent.push((way.id, Unavailable::new(Obstacle::Hardware, way.id, why)));
+            continue;
+        }
+        for &cpu in &chosen {
+            let counters = IdleCounters::of(plan.machine, cpu).ok().map(Arc::new);
+            let seed = plan.machine.host.seed() ^ u64::from(cpu.0);
+            let random = RefCell::new(Rng::with_seed(seed));
+            wishes.cells.push(Alarms { way, cpu, counters, random }.cell());
+        }
+    }
+}
+
+/// What the data sheet asks: a few methods between the nearest two cores and on one CPU, and what deep
+/// sleep adds.
+pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+    const BETWEEN: [&str; 4] = ["futex", "pipe", "condvar", "spin-pause"];
+    const ALONE: [&str; 1] = ["futex"];
+    /// Light sleep, and a rest in which every CPU sleeps as deeply as it can.
+    const RESTS: [Seconds; 2] = [Seconds(10e-6), Seconds(1e-3)];
+    let mut wishes = Wishes::default();
+    let cpus = &plan.placement.cpus;
+    let two = pairs::nearest_two(plan.topology(), cpus);
+    let alone = pairs::of_kind(plan.topology(), cpus, Kind::SameCpu);
+    let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| methods::find(id)).collect();
+    let known = available(plan, &all, &mut wishes);
+    for (pair, ids) in [(&two, &BETWEEN[..]), (&alone, &ALONE[..])] {
+        let Ok(pair) = pair else { continue };
+        let Some(kind) = pair.kind(plan.topology()) else { continue };
+        for method in known.iter().filter(|method| ids.contains(&method.id)) {
+            let signals = Signals::usual(method);
+            wishes.cells.push(Signals { method, pair: *pair, kind, signals }.cell());
+        }
+    }
+    let futex = known.iter().find(|method| method.id == "futex");
+    match (two, futex) {
+        (Ok(pair), Some(futex)) => {
+            if let Some(kind) = pair.kind(plan.topology()) {
+                rested(plan, &mut wishes, (futex, pair, kind), &RESTS, &[None]);
+            }
+        }
+        (Err(reason), _) => wishes.absent.push(("other-cpu", reason)),
+        (Ok(_), None) => {}
+    }
+    wishes
+}

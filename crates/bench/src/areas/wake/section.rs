@@ -1,0 +1,73 @@
+//! The area's part of the sheet.
+
+use model::page::{Align, Block, Table, Text};
+use model::record::Record;
+
+use super::findings::cliff;
+use super::pairs::Kind;
+use super::read::Cell;
+use super::shown::idle::staircases;
+use super::shown::microseconds;
+use super::shown::signals::measured;
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let cells = measured(record);
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let row = |cell: &Cell<'_>| {
+        let spread = cell.spread("round_trip")?;
+        let kind = cell.kind().map_or("-", Kind::word);
+        let mut row = vec![
+            Text::from(cell.workload),
+            kind.into(),
+            cell.active.to_string().into(),
+            microseconds(cell.median("time_per_signal")?).into(),
+        ];
+        let numbers = [spread.median, spread.p99, spread.p999, spread.max];
+        row.extend(numbers.map(|seconds| Text::from(microseconds(seconds))));
+        Some(row)
+    };
+    let rows: Vec<Vec<Text>> = cells.iter().filter_map(row).collect();
+    let columns = [
+        ("method", Align::Left),
+        ("pair", Align::Left),
+        ("CPUs", Align::Right),
+        ("us/signal", Align::Right),
+        ("round trip", Align::Right),
+        ("p99", Align::Right),
+        ("p99.9", Align::Right),
+        ("max", Align::Right),
+    ];
+    vec![
+        Block::Heading("Wake-ups".to_owned()),
+        Block::Table(Table {
+            caption: "two threads that signal each other, us (lower is better)".to_owned(),
+            columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+            rows,
+            notes: Vec::new(),
+        }),
+    ]
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let cells = measured(record);
+    let of = |method: &str| {
+        let mut found =
+            cells.iter().filter(|c| c.workload == method && c.kind() != Some(Kind::SameCpu));
+        found.find_map(|cell| cell.median("time_per_signal"))
+    };
+    let mut sentences: Vec<Text> = Vec::new();
+    if let Some(futex) = of("futex") {
+        let spin = of("spin-pause").map_or(String::new(), |spin| {
+            format!("; one that spins sees a signal after {} us", microseconds(spin))
+        });
+        let text = format!(
+            "Waking a thread on another core takes {} us by futex{spin}.",
+            microseconds(futex)
+        );
+        sentences.push(text.into());
+    }
+    sentences.extend(staircases(record).first().and_then(cliff).map(Text::from));
+    sentences
+}

@@ -1,0 +1,260 @@
+//! What a rest before the signal costs, and which idle states stand behind it.
+
+use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
+use model::record::{IdleState, Record};
+use model::{CpuId, CpuSet};
+
+use super::super::read::{Cell, Spread, cells, in_order};
+use super::super::{IDLE, LIMIT, REST, STATE};
+use super::{columns, dash, microseconds, percent};
+
+/// The rests of one method, pair and limit.
+pub(in super::super) struct Staircase<'a> {
+    pub(in super::super) workload: &'a str,
+    pub(in super::super) active: &'a CpuSet,
+    /// Microseconds that states may take to be left.
+    pub(in super::super) limit: Option<&'a str>,
+    /// By length of rest.
+    pub(in super::super) steps: Vec<Step>,
+    /// By depth.
+    pub(in super::super) states: Vec<State<'a>>,
+}
+
+/// One length of rest.
+pub(in super::super) struct Step {
+    /// Microseconds.
+    pub(in super::super) rest: u64,
+    pub(in super::super) spread: Spread,
+    pub(in super::super) slept: Option<f64>,
+    pub(in super::super) ambiguous: Option<f64>,
+    /// Name of each state that was left, and how often per wake-up.
+    pub(in super::super) states: Vec<(String, f64)>,
+}
+
+/// An idle state that wake-ups ended.
+pub(in super::super) struct State<'a> {
+    pub(in super::super) number: u64,
+    pub(in super::super) name: &'a str,
+    /// Round trips that ended it.
+    pub(in super::super) spread: Spread,
+    /// What they take beyond the fastest rest in which the sleeper slept, at the median.
+    pub(in super::super) beyond: Option<f64>,
+    /// What the kernel's table says of it.
+    pub(in super::super) table: Option<&'a IdleState>,
+}
+
+/// Whose CPU sleeps: the one that does not carry the series.
+fn sleeper(cell: &Cell<'_>) -> Option<CpuId> {
+    let waker = cell.series("round_trip")?.cpu;
+    cell.active.iter().find(|cpu| *cpu != waker)
+}
+
+/// All of them.
+pub(in super::super) fn staircases(record: &Record) -> Vec<Staircase<'_>> {
+    let all = cells(record, IDLE);
+    let keys = in_order(all.iter().map(|cell| (cell.workload, cell.active, cell.text(LIMIT))));
+    keys.into_iter()
+        .map(|(workload, active, limit)| {
+            let mine: Vec<&Cell<'_>> = all
+                .iter()
+                .filter(|c| (c.workload, c.active, c.text(LIMIT)) == (workload, active, limit))
+                .collect();
+            let steps = steps(&mine);
+            let lightest = lightest(&steps).map(|step| step.spread.median);
+            let states = states(record, &mine, lightest);
+            Staircase { workload, active, limit, steps, states }
+        })
+        .filter(|stairs| !stairs.steps.is_empty())
+        .collect()
+}
+
+/// The fastest rest in which the sleeper slept: what a wake-up costs beside idle states.
+pub(in super::super) fn lightest(steps: &[Step]) -> Option<&Step> {
+    let slept = steps.iter().filter(|step| step.slept.is_none_or(|slept| slept >= SLEPT_MIN));
+    slept.min_by(|a, b| a.spread.median.total_cmp(&b.spread.median))
+}
+
+fn steps(cells: &[&Cell<'_>]) -> Vec<Step> {
+    let step = |cell: &&&Cell<'_>| {
+        let rest = cell.number(REST).filter(|_| cell.text(STATE).is_none())?;
+        let of_rest = cells.iter().filter(|c| c.number(REST) == Some(rest));
+        let states = of_rest
+            .filter_map(|c| Some((c.text("state_name")?.to_owned(), c.median("entries")?)))
+            .collect();
+        Some(Step {
+            rest,
+            spread: cell.spread("round_trip")?,
+            slept: cell.median("slept"),
+            ambiguous: cell.median("ambiguous"),
+            states,
+        })
+    };
+    let mut steps: Vec<Step> = cells.iter().filter_map(|cell| step(&cell)).collect();
+    steps.sort_by_key(|step| step.rest);
+    steps
+}
+
+/// Wake-ups by the state that they ended, over all rests.
+fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], lightest: Option<f64>) -> Vec<State<'a>> {
+    let mut numbers = in_order(cells.iter().filter_map(|cell| cell.number(STATE)));
+    numbers.sort_unstable();
+    let state = |number: u64| {
+        let mine: Vec<&&Cell<'_>> =
+            cells.iter().filter(|cell| cell.number(STATE) == Some(number)).collect();
+        let samples: Vec<f64> = mine.iter().flat_map(|cell| cell.samples("round_trip")).collect();
+        let name = mine.first()?.text("state_name")?;
+        let spread = Spread::of(&samples)?;
+        let sleeper = mine.iter().find_map(|cell| sleeper(cell));
+        let table = record.machine.idle_states.iter().find(|state| {
+            state.name == name && sleeper.is_none_or(|sleeper| state.cpus.contains(sleeper))
+        });
+        let beyond = lightest.map(|lightest| spread.median - lightest);
+        Some(State { number, name, spread, beyond, table })
+    };
+    numbers.into_iter().filter_map(state).collect()
+}
+
+/// Tables, plot and verdict.
+pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
+    let stairs = staircases(record);
+    let mut blocks = Vec::new();
+    for stairs in &stairs {
+        let limited = stairs.limit.map_or(String::new(), |limit| {
+            format!(", idle states limited to {limit} us of exit latency")
+        });
+        blocks.push(Block::Heading(format!(
+            "A sleeper that rested: {}, CPUs {}{limited}",
+            stairs.workload, stairs.active
+        )));
+        blocks.push(table(stairs));
+        blocks.extend(state_table(stairs));
+    }
+    blocks.extend(plot(&stairs));
+    if !stairs.is_empty() {
+        blocks.push(Block::Heading("Verdict".to_owned()));
+        blocks.push(Block::List(super::super::findings::verdict(record)));
+    }
+    blocks
+}
+
+fn table(stairs: &Staircase<'_>) -> Block {
+    let row = |step: &Step| {
+        let spread = &step.spread;
+        let numbers = [spread.min, spread.median, spread.p99, spread.p999, spread.max];
+        let mut row = vec![Text::from(rest_words(step.rest))];
+        row.extend(numbers.map(|seconds| Text::from(microseconds(seconds))));
+        let slept = match step.slept {
+            None => dash(),
+            Some(slept) if slept < SLEPT_MIN => Text::toned(percent(slept), Tone::Warning),
+            Some(slept) => percent(slept).into(),
+        };
+        row.push(slept);
+        let states: Vec<String> =
+            step.states.iter().map(|(name, entries)| format!("{name} {entries:.2}")).collect();
+        row.push(if states.is_empty() { dash() } else { states.join(", ").into() });
+        row.push(step.ambiguous.map_or_else(dash, |share| percent(share).into()));
+        row
+    };
+    Block::Table(Table {
+        caption: "from the signal until a cache line answers, us, by how long the sleeper rested before \
+                  (lower is better)"
+            .to_owned(),
+        columns: columns([
+            ("rest", Align::Right),
+            ("min", Align::Right),
+            ("median", Align::Right),
+            ("p99", Align::Right),
+            ("p99.9", Align::Right),
+            ("max", Align::Right),
+            ("slept", Align::Right),
+            ("states left per wake-up", Align::Left),
+            ("ambiguous", Align::Right),
+        ]),
+        rows: stairs.steps.iter().map(row).collect(),
+        notes: vec![
+            "slept: waits in which the kernel took the sleeper off its CPU; ambiguous: rests in which \
+             the CPU left no idle state, or several"
+                .to_owned(),
+        ],
+    })
+}
+
+/// A wait that did not sleep proves nothing of idle states.
+pub(in super::super) const SLEPT_MIN: f64 = 0.9;
+
+/// `0`, `10 us`, `1 ms`.
+pub(in super::super) fn rest_words(microseconds: u64) -> String {
+    match microseconds {
+        0 => "0".to_owned(),
+        us if us % 1000 == 0 => format!("{} ms", us / 1000),
+        us => format!("{us} us"),
+    }
+}
+
+fn state_table(stairs: &Staircase<'_>) -> Option<Block> {
+    let row = |state: &State<'_>| {
+        let of_table = |of: fn(&IdleState) -> f64| {
+            state.table.map_or_else(dash, |table| microseconds(of(table)).into())
+        };
+        vec![
+            Text::from(state.name),
+            of_table(|table| table.latency_seconds),
+            of_table(|table| table.residency_seconds),
+            state.beyond.map_or_else(dash, |beyond| microseconds(beyond).into()),
+            microseconds(state.spread.median).into(),
+            microseconds(state.spread.p99).into(),
+            Text::toned(state.spread.count.to_string(), Tone::Faint),
+        ]
+    };
+    let rows: Vec<Vec<Text>> = stairs.states.iter().map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "idle states, us: what the kernel's table says, and what wake-ups took that ended \
+                      them"
+                .to_owned(),
+            columns: columns([
+                ("state", Align::Left),
+                ("table: exit", Align::Right),
+                ("table: residency", Align::Right),
+                ("measured: beyond", Align::Right),
+                ("median", Align::Right),
+                ("p99", Align::Right),
+                ("wake-ups", Align::Right),
+            ]),
+            rows,
+            notes: vec![
+                "beyond: what the median is more than that of the fastest rest in which the sleeper \
+                 slept"
+                    .to_owned(),
+                "the kernel counts the state that was asked for; hardware may choose a shallower one"
+                    .to_owned(),
+            ],
+        })
+    })
+}
+
+/// Median and p99 by length of rest.
+fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
+    /// No rest has no place on a logarithmic axis: it stands one decade before the next one.
+    const NO_REST: f64 = 1.0;
+    let points = |stairs: &Staircase<'_>, of: fn(&Spread) -> f64| -> Vec<(f64, f64)> {
+        let point = |step: &Step| ((step.rest as f64).max(NO_REST), of(&step.spread) * 1e6);
+        stairs.steps.iter().map(point).collect()
+    };
+    let mut lines = Vec::new();
+    for of in stairs.iter().take(2) {
+        let limited = of.limit.map_or(String::new(), |limit| format!(" (limit {limit} us)"));
+        lines.push((format!("median{limited}"), points(of, |spread| spread.median)));
+        lines.push((format!("p99{limited}"), points(of, |spread| spread.p99)));
+    }
+    (!lines.is_empty()).then(|| {
+        Block::Lines(Lines {
+            caption: "wake-up by length of the rest, us (no rest stands at 1)".to_owned(),
+            x: "rest us".to_owned(),
+            y: "us".to_owned(),
+            x_scale: Scale::Logarithmic,
+            y_scale: Scale::Logarithmic,
+            lines,
+        })
+    })
+}

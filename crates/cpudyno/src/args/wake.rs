@@ -1,0 +1,181 @@
+//! Arguments of `cpudyno wake`.
+
+use bench::areas::wake::methods::{self, Method};
+use bench::areas::wake::{Asked, Kind, Pair};
+use clap::{Args, Subcommand};
+use model::name::did_you_mean;
+use model::{CpuId, CpuSet, Seconds};
+
+use super::BadValue;
+use super::common::{Json, Look, budget, cpu_list};
+
+/// Measure what it costs that one thread wakes another one.
+///
+/// Without a question after it, two threads signal each other as fast as they can, by each method and
+/// between two CPUs of each kind: one CPU, SMT siblings, cores with one last-level cache, with caches
+/// of their own, in two packages. It prints time per signal, signals per second, the distribution of
+/// round trips, and whether the waiting thread really slept.
+///
+/// Threads are pinned. Nothing on the machine is changed, nor left behind.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, subcommand_negates_reqs = true)]
+pub(crate) struct WakeArgs {
+    /// What to ask instead.
+    #[command(subcommand)]
+    pub(crate) question: Option<WakeQuestion>,
+
+    /// Signal by these methods, such as futex,pipe,spin; --list prints them. By default all; of a sleeper
+    /// that rests, futex.
+    #[arg(long, global = true, value_delimiter = ',', value_parser = method, value_name = "IDS")]
+    pub(crate) methods: Option<Vec<WakeMethod>>,
+
+    /// Between two CPUs of these kinds (same-cpu, smt-sibling, same-cache, other-cache, other-package), or
+    /// between these two, such as 0:1; the first one begins.
+    #[arg(long, global = true, value_delimiter = ',', value_parser = pair, value_name = "PAIRS")]
+    pub(crate) pairs: Option<Vec<Asked>>,
+
+    /// Send so many signals by each method between each pair, as many one way as the other; by default as
+    /// many as the time allows.
+    #[arg(long, value_parser = signals, value_name = "N", conflicts_with = "budget")]
+    pub(crate) signals: Option<u64>,
+
+    /// Choose pairs among these CPUs, such as 0-3,8; by default all.
+    #[arg(long, global = true, value_parser = cpu_list, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+
+    /// Measure for so long; each question has a time of its own.
+    #[arg(long, global = true, value_parser = budget, value_name = "TIME")]
+    pub(crate) budget: Option<Seconds>,
+
+    /// Print the methods, and measure nothing.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, global = true, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno wake                                 every method, every kind of pair: ten seconds
+  cpudyno wake --signals 100000 --methods condvar
+  cpudyno wake --pairs 0:1,same-cpu            these two CPUs, and one alone
+  cpudyno wake idle                            what does deep sleep add?
+  sudo cpudyno wake idle --limit-latency 10    and without the states that take longer to leave?
+  cpudyno wake timer                           how late are alarms?
+  cpudyno wake idle --machine sim:4c           a deep-sleep cliff (SIMULATED)";
+
+/// The questions, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WakeQuestion {
+    /// What a wake-up costs after the sleeper rested for 0, 10 us, 100 us, 1 ms and 10 ms, and which idle
+    /// states of its CPU stand behind that, by the kernel's count.
+    Idle {
+        /// Measure also while CPUs enter no idle state that takes longer than so many microseconds to
+        /// leave: /dev/cpu_dma_latency is held meanwhile, which needs the right to write there.
+        #[arg(long, value_parser = latency, value_name = "US")]
+        limit_latency: Option<Seconds>,
+    },
+    /// How late a thread runs again that asked for a time, by clock_nanosleep and timerfd, at random
+    /// distances from 10 us to 20 ms, on each CPU.
+    Timer,
+}
+
+/// A method that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct WakeMethod(pub(crate) &'static Method);
+
+impl std::fmt::Debug for WakeMethod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+fn method(id: &str) -> Result<WakeMethod, BadValue> {
+    let id = id.trim();
+    methods::find(id).map(WakeMethod).ok_or_else(|| {
+        let hint = match methods::near(id) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`cpudyno wake --list` prints them".to_owned(),
+        };
+        BadValue::new("no such method", hint)
+    })
+}
+
+fn pair(text: &str) -> Result<Asked, BadValue> {
+    let text = text.trim();
+    if let Some(kind) = Kind::named(text) {
+        return Ok(Asked::Kind(kind));
+    }
+    let hint = did_you_mean(text, Kind::ALL.map(Kind::word)).map_or_else(
+        || "give two CPUs, such as 0:1, or a kind, such as same-cache".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    let number = |text: &str| text.parse().ok().map(CpuId);
+    let cpus =
+        text.split_once(':').and_then(|(first, second)| Some((number(first)?, number(second)?)));
+    match cpus {
+        Some((first, second)) => Ok(Asked::Pair(Pair { first, second })),
+        None => Err(BadValue::new("no such pair of CPUs", hint)),
+    }
+}
+
+/// A number of signals.
+fn signals(text: &str) -> Result<u64, BadValue> {
+    /// Some hours of the slowest method.
+    const MOST: u64 = 1_000_000_000;
+    match text.parse::<u64>() {
+        Ok(count) if (1..=MOST).contains(&count) => Ok(count),
+        _ => Err(BadValue::new(
+            format!("expected a number from 1 to {MOST}"),
+            "give a whole number: --signals 100000",
+        )),
+    }
+}
+
+/// A latency in microseconds.
+fn latency(text: &str) -> Result<Seconds, BadValue> {
+    /// More than any state takes.
+    const MOST: u32 = 1_000_000;
+    match text.parse::<u32>() {
+        Ok(microseconds) if microseconds <= MOST => Ok(Seconds(f64::from(microseconds) * 1e-6)),
+        _ => Err(BadValue::new(
+            format!("expected microseconds from 0 to {MOST}"),
+            "give a whole number: --limit-latency 10; 0 keeps CPUs from any sleep",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_kinds_or_two_cpus() {
+        assert_eq!(pair("same-cache"), Ok(Asked::Kind(Kind::SameCache)));
+        let two = Pair { first: CpuId(3), second: CpuId(0) };
+        assert_eq!(pair("3:0"), Ok(Asked::Pair(two)));
+        for bad in ["", "3", "3:", ":", "0:1:2", "-1:0", "same-cash", "0-1"] {
+            assert!(pair(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        assert_eq!(signals("100000"), Ok(100_000));
+        assert_eq!(latency("0"), Ok(Seconds(0.0)));
+        for bad in ["", "0", "-1", "1e5", "99999999999", "many"] {
+            assert!(signals(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "-1", "10us", "2000000"] {
+            assert!(latency(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `cpudyno wake`.
+
+use std::process::ExitCode;
+
+use bench::areas::wake::{self, Options, Question};
+use machine::Machine;
+use model::record::PageKind;
+
+use super::measure::{measure, outline};
+use super::{command, presentation, sink, text};
+use crate::args::{Format, Look, WakeArgs, WakeMethod, WakeQuestion};
+use crate::failure::Failure;
+use crate::output;
+
+pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list(machine, &args.look);
+    }
+    let mut look = args.look.clone();
+    let sink = sink(&args.json, &mut look)?;
+    let dry_run = args.dry_run;
+    let presentation = presentation(&look, PageKind::Wake);
+    let request = options(args)?.request(command(), presentation);
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}
+
+/// The methods.
+fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
+    let page = wake::list(machine);
+    let printed = match look.format {
+        Format::Text => text(&page, presentation(look, PageKind::Wake)),
+        Format::Markdown => views::markdown::render(&page),
+        Format::Json | Format::Csv => {
+            return Err(Failure::usage("the list of methods is no record")
+                .hint("print it as text or markdown: --format markdown"));
+        }
+    };
+    output::data(&printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: WakeArgs) -> Result<Options, Failure> {
+    let (question, limit) = match args.question {
+        None => (Question::Signals, None),
+        Some(WakeQuestion::Idle { limit_latency }) => (Question::Idle, limit_latency),
+        Some(WakeQuestion::Timer) => (Question::Timer, None),
+    };
+    let ignored = match question {
+        Question::Signals => None,
+        Question::Idle => args.signals.map(|_| "--signals"),
+        Question::Timer if args.methods.is_some() => Some("--methods"),
+        Question::Timer if args.pairs.is_some() => Some("--pairs"),
+        Question::Timer => args.signals.map(|_| "--signals"),
+    };
+    if let Some(option) = ignored {
+        return Err(Failure::usage(format!("{option} does not go with this question"))
+            .hint("`cpudyno wake idle --help` and `cpudyno wake timer --help` say what does"));
+    }
+    let methods = args.methods.map(|asked| {
+        let mut once = Vec::new();
+        for WakeMethod(method) in asked {
+            if !once.iter().any(|known: &&wake::methods::Method| known.id == method.id) {
+                once.push(method);
+            }
+        }
+        once
+    });
+    let pairs = args.pairs.map(|asked| {
+        let mut once = Vec::new();
+        for pair in asked {
+            if !once.contains(&pair) {
+                once.push(pair);
+            }
+        }
+        once
+    });
+    Ok(Options {
+        question,
+        methods,
+        pairs,
+        signals: args.signals,
+        limit,
+        budget: args.budget,
+        cpus: args.cpus,
+    })
+}

@@ -1,0 +1,71 @@
+//! What the CPUs of a simulated machine do while they wait.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{CpuId, Seconds};
+use serde::Deserialize;
+
+use super::model::Model;
+use crate::instruments::idle::IdleCount;
+
+/// What a way to signal a thread, or an alarm, costs.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalCost {
+    /// From the signal until the other thread goes on, on another CPU, beyond the way of a cache line
+    /// and the exit from an idle state, in seconds; of an alarm, how late it is.
+    pub seconds: f64,
+    /// The same to a thread on the same CPU; absent: there it waits forever.
+    pub same_cpu_seconds: Option<f64>,
+    /// Whether the other thread sleeps, so that its CPU may idle.
+    #[serde(default)]
+    pub sleeps: bool,
+}
+
+/// What CPUs idled, and what limits it; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Idled(Arc<Mutex<Log>>);
+
+#[derive(Debug, Default)]
+struct Log {
+    counts: BTreeMap<CpuId, Vec<IdleCount>>,
+    /// The greatest exit latency that is allowed.
+    limit: Option<Seconds>,
+}
+
+impl Idled {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        // Counts are whole at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Allows only states that are left within this time; none: all.
+    pub(crate) fn limit(&self, latency: Option<Seconds>) {
+        self.log().limit = latency;
+    }
+}
+
+impl Model {
+    /// Lets a CPU idle for so long in the deepest state that is worth it, and says how long it takes
+    /// to leave that state.
+    pub fn idle(&self, cpu: CpuId, duration: Seconds) -> Seconds {
+        let mut log = self.idled.log();
+        let limit = log.limit.map_or(f64::INFINITY, |limit| limit.0);
+        let fits = |state: &super::IdleState| {
+            state.target_residency_seconds <= duration.0 && state.exit_latency_seconds <= limit
+        };
+        let Some(state) = self.idle.iter().rposition(fits) else { return Seconds(0.0) };
+        let states = self.idle.len();
+        let counts = log.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
+        counts[state].entries += 1;
+        counts[state].seconds += duration.0;
+        Seconds(self.idle[state].exit_latency_seconds)
+    }
+
+    /// What the states of a CPU have counted.
+    pub fn idle_counts(&self, cpu: CpuId) -> Vec<IdleCount> {
+        let known = self.idled.log().counts.get(&cpu).cloned();
+        known.unwrap_or_else(|| vec![IdleCount::default(); self.idle.len()])
+    }
+}
