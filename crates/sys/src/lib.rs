@@ -11,6 +11,8 @@ pub mod cpuid;
 pub mod errno;
 pub mod host;
 pub mod memory;
+pub mod openmp;
+pub mod parking;
 pub mod perf_open;
 pub mod perf_page;
 pub mod process;

@@ -1,6 +1,7 @@
 //! Areas: families of workloads with their own questions. One folder each, one line here.
 
 pub mod memory;
+pub mod openmp;
 pub mod pause;
 pub mod turbo;
 
@@ -44,7 +45,7 @@ pub trait Area: Sync {
 }
 
 /// All areas, in the order of the sheet.
-pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &pause::Pause];
+pub static AREAS: &[&dyn Area] = &[&turbo::Turbo, &memory::Memory, &pause::Pause, &openmp::Openmp];
 
 /// What areas plan with.
 pub struct Planning<'a> {

@@ -15,6 +15,7 @@ pub mod line;
 pub mod placement;
 pub mod protocol;
 pub mod reduce;
+pub mod regions;
 pub mod ruler;
 pub mod schedule;
 pub mod traffic;

@@ -40,6 +40,7 @@ fn title(machine: &Machine, page: PageKind) -> Block {
     let what = match page {
         PageKind::Turbo => "clocks under instruction streams",
         PageKind::Memory => "bandwidth and latency of memory",
+        PageKind::Openmp => "what parallel regions cost",
         PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {

@@ -5,6 +5,7 @@ mod common;
 mod doctor;
 mod info;
 mod memory;
+mod openmp;
 mod sheet;
 mod show;
 mod streams;
@@ -15,6 +16,7 @@ pub(crate) use common::{Colour, Format, Json, Look, Stream};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
@@ -72,11 +74,15 @@ pub(crate) enum Command {
     Sheet(SheetArgs),
     Turbo(TurboArgs),
     Memory(MemoryArgs),
+    Openmp(OpenmpArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
+    /// Does what needs a process of its own: one order on standard input, the answer on standard output.
+    #[command(hide = true)]
+    Worker,
 }
 
 /// Reads the arguments. Help and version are printed here; they end with a failure of code 0.

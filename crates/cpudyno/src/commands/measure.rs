@@ -113,6 +113,7 @@ pub(super) fn refused(error: Error) -> Failure {
         },
         Error::Run(RunError::Memory { .. }) => Failure::new(code::NOT_HERE, text)
             .hint("`cpudyno doctor` says which pages there are; ask for less: --length 1000000"),
+        Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {

@@ -5,10 +5,12 @@ mod doctor;
 mod info;
 mod measure;
 mod memory;
+mod openmp;
 mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod worker;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Turbo(args) if args.list => streams::run(&args.look),
         Command::Turbo(args) => turbo::run(&machine(name, root)?, args),
         Command::Memory(args) => memory::run(&machine(name, root)?, args),
+        Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
+        Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -49,7 +53,11 @@ fn machine(name: Option<&str>, root: Option<&Path>) -> Result<Machine, Failure> 
         (None, Some(folder)) => Machine::rooted(folder),
         (None, None) => Ok(Machine::real()),
     };
-    machine.map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
+    // What needs a process of its own is done by this program, too.
+    let with_worker = |machine| Machine { worker: std::env::current_exe().ok(), ..machine };
+    machine
+        .map(with_worker)
+        .map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
 }
 
 fn is_json(name: &str) -> bool {
@@ -150,6 +158,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
             bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
         }
         PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
+        PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

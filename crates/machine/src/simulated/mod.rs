@@ -13,7 +13,7 @@ mod tree;
 pub use self::counters::SimulatedCounters;
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
-    Level, Licence, Memory, Model, Noise, Registers,
+    Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
 pub(crate) use self::ports::machine;
 

@@ -271,6 +271,8 @@ pub enum PageKind {
     Turbo,
     /// Bandwidth and latency of caches and memory.
     Memory,
+    /// What parallel regions cost, by runtime and way of waiting.
+    Openmp,
 }
 
 /// A value that people read, or that is compared.

@@ -3,6 +3,7 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod regions;
 mod traffic;
 
 use std::f64::consts::TAU;
@@ -11,7 +12,7 @@ use std::io;
 use fastrand::Rng;
 use machine::simulated::Model;
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Ticks};
+use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
 
 use super::super::exchange::{Exchange, RawExchange};
@@ -20,6 +21,7 @@ use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
     Repeat, Step, Tools, What,
 };
+use super::super::regions::{RawRegions, Regions};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
 
@@ -97,6 +99,11 @@ impl Executor for Simulated {
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
         self.checked(&job.cpus())?;
         Ok(traffic::simulate(self, job))
+    }
+
+    fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
+        self.checked(&job.cpus)?;
+        Ok(regions::simulate(self, job))
     }
 
     fn placed(&self) -> Vec<Placed> {
