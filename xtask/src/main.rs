@@ -20,6 +20,7 @@ mod density;
 mod large;
 mod latency;
 mod needs;
+mod openmp;
 mod plain;
 mod speed;
 mod table;
@@ -71,6 +72,15 @@ enum Task {
         #[arg(long)]
         cpus: Option<String>,
     },
+    /// Compare parallel regions with those of C programs by GCC and Clang, taking turns
+    Openmp {
+        /// Rounds; each lets both take a turn
+        #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+    },
+    /// One turn of ours in a process of its own
+    #[command(hide = true)]
+    Worker,
     /// Measure instruction latencies here and compare them with those that others found
     Latency,
     /// Measure what the project claims about its own speed and size
@@ -105,6 +115,8 @@ fn main() -> ExitCode {
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
+        Task::Openmp { rounds } => openmp::run(rounds),
+        Task::Worker => openmp::worker(),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),

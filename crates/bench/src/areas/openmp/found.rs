@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn defaults_are_what_the_runtime_says() {
-        let seen = |block_time_ms| Seen {
+        let seen = |block_time_ms: Option<u32>| Seen {
             path: "/usr/lib/x.so".to_owned(),
             kmpc: block_time_ms.is_some(),
             threads_max: 2,
