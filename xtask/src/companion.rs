@@ -13,19 +13,26 @@ const COMPILER: &str = "gcc";
 
 /// Compiles a source, named from the repository's root.
 pub(crate) fn compile(source: &str, options: &str, binary: &Path) -> anyhow::Result<()> {
-    let line = format!("{COMPILER} {options} {source}");
-    let status = Command::new(COMPILER)
-        .args(options.split(' '))
-        .arg(cargo::root().join(source))
-        .arg("-o")
-        .arg(binary)
-        .status();
+    compile_by(COMPILER, options, &cargo::root().join(source), binary)
+}
+
+/// The same by another compiler.
+pub(crate) fn compile_by(
+    compiler: &str,
+    options: &str,
+    source: &Path,
+    binary: &Path,
+) -> anyhow::Result<()> {
+    let line = format!("{compiler} {options} {}", source.display());
+    let status =
+        Command::new(compiler).args(options.split(' ')).arg(source).arg("-o").arg(binary).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => bail!("`{line}` failed ({status})\nhint: its messages stand above"),
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "cannot compile `{source}`: there is no `{COMPILER}`\n\
-             hint: apt-get install -y --no-install-recommends gcc libc6-dev"
+            "cannot compile `{}`: there is no `{compiler}`\n\
+             hint: apt-get install -y --no-install-recommends gcc libc6-dev",
+            source.display()
         ),
         Err(error) => Err(error).with_context(|| format!("cannot run `{line}`")),
     }

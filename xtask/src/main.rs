@@ -21,6 +21,7 @@ mod density;
 mod large;
 mod latency;
 mod needs;
+mod openmp;
 mod plain;
 mod speed;
 mod stores;
@@ -84,6 +85,15 @@ enum Task {
     },
     /// Prove by reading back that stores reach memory as each variant declares
     Stores,
+    /// Compare parallel regions with those of C programs by GCC and Clang, taking turns
+    Openmp {
+        /// Rounds; each lets both take a turn
+        #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+    },
+    /// One turn of ours in a process of its own
+    #[command(hide = true)]
+    Worker,
     /// Measure instruction latencies here and compare them with those that others found
     Latency,
     /// Measure what the project claims about its own speed and size
@@ -120,6 +130,8 @@ fn main() -> ExitCode {
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
         Task::Cores { rounds, cpus } => cores::run(rounds, cpus.as_deref()),
         Task::Stores => stores::run(),
+        Task::Openmp { rounds } => openmp::run(rounds),
+        Task::Worker => openmp::worker(),
         Task::Latency => latency::run(),
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),

@@ -11,3 +11,4 @@ pub mod rig;
 pub mod run;
 pub mod sheet;
 pub mod streams;
+pub mod worker;

@@ -57,6 +57,7 @@ mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod listing;
 pub mod memory;
+pub mod relax;
 pub mod ruler;
 pub mod spin;
 pub mod streams;

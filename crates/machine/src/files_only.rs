@@ -30,6 +30,7 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
         // Not its path: that may name people (invariant I10).
         elsewhere: Some("files below a folder".to_owned()),
         simulated: None,
+        worker: None,
     })
 }
 

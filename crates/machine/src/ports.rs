@@ -1,6 +1,6 @@
 //! The narrow traits through which the machine is read, and a machine as a set of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::{CpuId, CpuSet, Unavailable};
@@ -71,6 +71,8 @@ pub struct Machine {
     pub elsewhere: Option<String>,
     /// The model that stands behind the ports, where the machine is simulated.
     pub simulated: Option<simulated::Model>,
+    /// The program that does what needs a process of its own there, `cpudyno worker`; none: nobody does.
+    pub worker: Option<PathBuf>,
 }
 
 impl Machine {

@@ -22,6 +22,7 @@ pub(crate) fn machine() -> Machine {
         host: Box::new(Surroundings::drawn()),
         elsewhere: None,
         simulated: None,
+        worker: None,
     }
 }
 

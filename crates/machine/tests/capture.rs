@@ -129,6 +129,7 @@ fn somewhere(files: Files) -> Machine {
         host: Box::new(Somebody),
         elsewhere: None,
         simulated: None,
+        worker: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Child;
+use std::time::Duration;
 
 /// Whether a child has ended. It stays to be waited for, so that nobody else gets its number and
 /// [`kill_group`] can still name its group.
@@ -31,6 +32,28 @@ pub fn kill_group(leader: &Child) -> io::Result<()> {
         error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         error => Err(error),
     }
+}
+
+/// Lets the kernel kill this process when the thread that started it ends. Whether that thread is still
+/// there: whoever lost its parent before has another one, and nobody will kill it.
+pub fn die_with(parent: u32) -> io::Result<bool> {
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(std::os::unix::process::parent_id() == parent)
+}
+
+/// CPU time of all threads of this process, those that are running among them.
+pub fn cpu_time() -> io::Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec`, which lives on this stack.
+    let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod cores;
 pub mod known;
 pub mod memory;
+pub mod openmp;
 pub mod pause;
 pub mod turbo;
 pub mod wake;
@@ -48,7 +49,7 @@ pub trait Area: Sync {
 
 /// All areas, in the order of the sheet.
 pub static AREAS: &[&dyn Area] =
-    &[&turbo::Turbo, &memory::Memory, &cores::Cores, &pause::Pause, &wake::Wake];
+    &[&turbo::Turbo, &memory::Memory, &cores::Cores, &pause::Pause, &wake::Wake, &openmp::Openmp];
 
 /// What areas plan with.
 pub struct Planning<'a> {

@@ -17,6 +17,7 @@ pub mod line;
 pub mod placement;
 pub mod protocol;
 pub mod reduce;
+pub mod regions;
 pub mod ruler;
 pub mod schedule;
 pub mod traffic;

@@ -43,6 +43,7 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         PageKind::Cores => "latencies from core to core",
         PageKind::Pause => "times of instructions that wait",
         PageKind::Wake => "what waking a thread costs",
+        PageKind::Openmp => "what parallel regions cost",
         PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {

@@ -6,6 +6,7 @@ mod cores;
 mod doctor;
 mod info;
 mod memory;
+mod openmp;
 mod pause;
 mod sheet;
 mod show;
@@ -19,6 +20,7 @@ pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
+pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
@@ -81,11 +83,15 @@ pub(crate) enum Command {
     Cores(CoresArgs),
     Pause(PauseArgs),
     Wake(WakeArgs),
+    Openmp(OpenmpArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
+    /// Does what needs a process of its own: one order on standard input, the answer on standard output.
+    #[command(hide = true)]
+    Worker,
 }
 
 /// Reads the arguments. Help and version are printed here; they end with a failure of code 0.

@@ -6,12 +6,14 @@ mod doctor;
 mod info;
 mod measure;
 mod memory;
+mod openmp;
 mod pause;
 mod sheet;
 mod show;
 mod streams;
 mod turbo;
 mod wake;
+mod worker;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -41,6 +43,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Cores(args) => cores::run(&machine(name, root)?, args),
         Command::Pause(args) => pause::run(&machine(name, root)?, args),
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
+        Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
+        Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
@@ -55,7 +59,11 @@ fn machine(name: Option<&str>, root: Option<&Path>) -> Result<Machine, Failure> 
         (None, Some(folder)) => Machine::rooted(folder),
         (None, None) => Ok(Machine::real()),
     };
-    machine.map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
+    // What needs a process of its own is done by this program, too.
+    let with_worker = |machine| Machine { worker: std::env::current_exe().ok(), ..machine };
+    machine
+        .map(with_worker)
+        .map_err(|error| Failure::usage(error.to_string()).hint(machine_hint(&error)))
 }
 
 fn is_json(name: &str) -> bool {
@@ -159,6 +167,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Cores => bench::areas::cores::page(record, presentation.verbosity),
         PageKind::Pause => bench::areas::pause::page(record, presentation.verbosity),
         PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
+        PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

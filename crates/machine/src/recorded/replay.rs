@@ -60,6 +60,7 @@ pub(super) fn machine(capture: Capture) -> Machine {
         host: Box::new(Then { captured, is_root, affinity }),
         elsewhere: Some(elsewhere),
         simulated,
+        worker: None,
     }
 }
 

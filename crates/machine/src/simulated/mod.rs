@@ -15,7 +15,7 @@ pub use self::counters::SimulatedCounters;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
-    Level, Licence, Memory, Model, Noise, Registers,
+    Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
 pub(crate) use self::ports::machine;
 

@@ -50,6 +50,8 @@ pub struct Model {
     pub vulnerabilities: BTreeMap<String, String>,
     /// What its caches and memory give in truth; absent: nothing can be moved on it.
     pub memory: Option<Memory>,
+    /// What its OpenMP runtimes take; absent: it has none.
+    pub openmp: Option<Openmp>,
     /// Its stamp clock.
     pub clock: Clock,
     /// Its frequency licences, lightest first.
@@ -232,6 +234,46 @@ impl Memory {
         let more = [self.remote_latency_seconds, self.queueing, self.page_walk_seconds];
         let rest = rest.into_iter().all(positive) && more.into_iter().all(not_negative);
         !self.cache.is_empty() && ascending && levels && rest
+    }
+}
+
+/// What parallel regions take with more than one thread. All times in seconds.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Openmp {
+    /// One number of the loop.
+    pub element_seconds: f64,
+    /// A region whose threads spin before it.
+    pub region_spinning_seconds: f64,
+    /// A region whose threads sleep before it.
+    pub region_sleeping_seconds: f64,
+    /// A barrier within a region, where threads spin.
+    pub barrier_spinning_seconds: f64,
+    /// The same where they sleep.
+    pub barrier_sleeping_seconds: f64,
+    /// What a reduction adds to a region.
+    pub reduction_seconds: f64,
+    /// One look of a thread of libgomp that spins.
+    pub look_seconds: f64,
+    /// How often such a thread looks if nobody says.
+    pub gomp_spin_count: u64,
+    /// How long a thread of libomp spins if nobody says, in milliseconds.
+    pub kmp_block_time_ms: u32,
+}
+
+impl Openmp {
+    fn is_sound(&self) -> bool {
+        [
+            self.element_seconds,
+            self.region_spinning_seconds,
+            self.region_sleeping_seconds,
+            self.barrier_spinning_seconds,
+            self.barrier_sleeping_seconds,
+            self.reduction_seconds,
+            self.look_seconds,
+        ]
+        .into_iter()
+        .all(positive)
     }
 }
 
@@ -431,6 +473,7 @@ impl Model {
             ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
             ("identity.product", "must say SIMULATED", self.product_says_so()),
             ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
+            ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),

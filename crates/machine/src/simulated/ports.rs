@@ -23,6 +23,7 @@ pub(crate) fn machine(model: Model) -> Machine {
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
         simulated: Some(model),
+        worker: None,
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
         host: Box::new(Somebody(cpus.parse().unwrap())),
         elsewhere: None,
         simulated: None,
+        worker: None,
     }
 }
 

@@ -59,6 +59,7 @@ pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
         host: Box::new(Somebody),
         elsewhere: Some("files of a test".to_owned()),
         simulated: None,
+        worker: None,
     }
 }
 

@@ -277,6 +277,8 @@ pub enum PageKind {
     Pause,
     /// What waking a thread costs.
     Wake,
+    /// What parallel regions cost, by runtime and way of waiting.
+    Openmp,
 }
 
 /// A value that people read, or that is compared.

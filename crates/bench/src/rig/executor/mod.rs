@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds};
+use model::{CpuId, Rate, Seconds, Unavailable};
 
 use super::alarm::{Alarm, RawAlarm};
 use super::exchange::{Exchange, RawExchange};
 use super::job::{RawRepeat, Repeat, Tools};
+use super::regions::{RawRegions, Regions};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
 
 /// Runs jobs.
@@ -27,6 +28,9 @@ pub trait Executor {
 
     /// Lets members move data, each in memory of its own.
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError>;
+
+    /// Lets a team go through parallel regions, in a process of its own; or why it could not.
+    fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError>;
 
     /// Where the memory of all jobs so far lies.
     fn placed(&self) -> Vec<Placed>;

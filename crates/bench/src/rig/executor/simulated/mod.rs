@@ -3,6 +3,7 @@
 //! What is put in (bins by licence and active cores, drift, noise, interrupts, a busy sibling) must
 //! come out again as numbers and findings; tests hold the rig to that. One seed, one run.
 
+mod regions;
 mod signals;
 mod traffic;
 
@@ -12,7 +13,7 @@ use std::io;
 use fastrand::Rng;
 use machine::simulated::Model;
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Ticks};
+use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
 
 use super::super::alarm::{Alarm, RawAlarm};
@@ -22,6 +23,7 @@ use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
     Repeat, Step, Tools, What,
 };
+use super::super::regions::{RawRegions, Regions};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
 
@@ -109,6 +111,11 @@ impl Executor for Simulated {
     fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
         self.checked(&job.cpus())?;
         Ok(traffic::simulate(self, job))
+    }
+
+    fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
+        self.checked(&job.cpus)?;
+        Ok(regions::simulate(self, job))
     }
 
     fn placed(&self) -> Vec<Placed> {

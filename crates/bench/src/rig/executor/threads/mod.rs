@@ -2,6 +2,7 @@
 
 mod alarm;
 mod exchange;
+mod regions;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use std::time::Instant;
 use kernels::{Operands, Runnable};
 use machine::instruments::aperf_mperf::CycleCounters;
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Ticks};
+use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::clock::Probe;
 
 use super::super::alarm::{Alarm, RawAlarm};
@@ -22,8 +23,10 @@ use super::super::job::{
     Around, Body, Counted, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawMember,
     RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
+use super::super::regions::{RawRegions, Regions};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
+pub(crate) use regions::nobody;
 use traffic::Stores;
 
 /// Runs jobs on pinned threads, with `P` as the clock.
@@ -150,6 +153,10 @@ impl<P: Probe> Executor for Threads<P> {
 
     fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
         self.move_data(job, tools)
+    }
+
+    fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
+        self.in_a_child(job)
     }
 
     fn placed(&self) -> Vec<Placed> {

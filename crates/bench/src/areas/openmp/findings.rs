@@ -1,0 +1,102 @@
+//! Remarks on how threads wait.
+
+use model::page::si;
+use model::record::Record;
+use model::{Finding, Severity, Unit};
+
+use super::read::{Team, libraries, teams};
+
+/// Who waits in two ways that differ by less need not care.
+const RATIO_MIN: f64 = 2.0;
+/// Cores that are kept busy by threads without work, from which on it is worth a word.
+const BURNT_MIN: f64 = 0.5;
+/// Settings whose regions take at most so much more than the fastest are as good as it.
+const AS_GOOD: f64 = 1.15;
+
+pub(super) fn of(record: &Record) -> Vec<Finding> {
+    let teams = teams(record);
+    let libraries = libraries(&teams);
+    let rows = [sleeping, default_sleeps, default_burns];
+    libraries.iter().flat_map(|teams| rows.into_iter().filter_map(|row| row(teams))).collect()
+}
+
+/// A setting and the time of a region with it.
+type Timed<'a, 'b> = (&'b Team<'a>, f64);
+
+fn timed<'a, 'b>(teams: &[&'b Team<'a>]) -> Vec<Timed<'a, 'b>> {
+    let of = |team: &&'b Team<'a>| Some((*team, team.median("loop_time").filter(|t| *t > 0.0)?));
+    let mut timed: Vec<Timed<'_, '_>> = teams.iter().filter_map(of).collect();
+    timed.sort_by(|a, b| a.1.total_cmp(&b.1));
+    timed
+}
+
+fn time(seconds: f64) -> String {
+    si::format(seconds, Unit::Second)
+}
+
+/// What a setting does that makes threads sleep.
+fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
+    let timed = timed(teams);
+    let (&(fast, least), &(slow, most)) = (timed.first()?, timed.last()?);
+    (most >= RATIO_MIN * least).then(|| Finding {
+        id: "openmp.waiting".to_owned(),
+        severity: Severity::Note,
+        about: fast.runtime.to_owned(),
+        text: format!(
+            "with {} a region of the loop takes {}, with {} {}: {:.1} times as long, on {} threads",
+            named(fast),
+            time(least),
+            named(slow),
+            time(most),
+            most / least,
+            fast.active.len()
+        ),
+        remedy: None,
+    })
+}
+
+/// The way of waiting, in words.
+fn named(team: &Team<'_>) -> String {
+    if team.is_default() { "its default".to_owned() } else { team.setting().to_owned() }
+}
+
+/// A default that costs time.
+fn default_sleeps(teams: &[&Team<'_>]) -> Option<Finding> {
+    let timed = timed(teams);
+    let &(fast, least) = timed.first()?;
+    let &(_, default) = timed.iter().find(|(team, _)| team.is_default())?;
+    (default >= RATIO_MIN * least).then(|| Finding {
+        id: "openmp.default-slow".to_owned(),
+        severity: Severity::Warning,
+        about: fast.runtime.to_owned(),
+        text: format!(
+            "programs that set nothing have {} for each region of the loop, where {} could be had",
+            time(default),
+            time(least)
+        ),
+        remedy: Some(format!("export {}", fast.setting())),
+    })
+}
+
+/// A default that keeps cores busy while there is nothing to do.
+fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
+    let busy = |team: &Team<'_>| team.median("rest_busy").or_else(|| team.median("small_busy"));
+    let default = teams.iter().find(|team| team.is_default())?;
+    let burnt = busy(default).filter(|burnt| *burnt >= BURNT_MIN)?;
+    let timed = timed(teams);
+    let least = timed.first().map(|(_, least)| *least);
+    let modest = |(team, time): &&Timed<'_, '_>| {
+        least.is_some_and(|least| *time <= AS_GOOD * least)
+            && busy(team).is_some_and(|busy| busy < burnt / 2.0)
+    };
+    let better = timed.iter().find(modest).map(|(team, _)| *team);
+    Some(Finding {
+        id: "openmp.default-burns".to_owned(),
+        severity: Severity::Note,
+        about: default.runtime.to_owned(),
+        text: format!(
+            "with its default, threads without work keep {burnt:.2} cores busy right after a region"
+        ),
+        remedy: better.map(|team| format!("export {}", team.setting())),
+    })
+}

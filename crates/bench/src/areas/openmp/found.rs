@@ -1,0 +1,285 @@
+//! Which runtimes there are: asked of a child each, because loading one changes a process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use machine::Machine;
+use model::{CpuId, Obstacle, Unavailable};
+
+use crate::rig::executor::Stop;
+use crate::rig::executor::threads::nobody;
+use crate::rig::regions::{Kind, Team, Waiting, environment};
+use crate::worker::{self, Answer, Seen, Work};
+
+/// A family of runtimes.
+pub(super) struct Family {
+    /// The workload.
+    pub(super) id: &'static str,
+    kind: Kind,
+    /// What the loader is asked for.
+    names: &'static [&'static str],
+    /// Its name below `/usr/lib/llvm-*/lib`, where Debian puts those that the loader does not find.
+    in_llvm: Option<&'static str>,
+    remedy: &'static str,
+}
+
+pub(super) static FAMILIES: &[Family] = &[
+    Family {
+        id: "libgomp",
+        kind: Kind::Gomp,
+        names: &["libgomp.so.1"],
+        in_llvm: None,
+        remedy: "apt-get install libgomp1",
+    },
+    Family {
+        id: "libomp",
+        kind: Kind::Kmpc,
+        names: &["libomp.so.5", "libomp.so"],
+        in_llvm: Some("libomp.so.5"),
+        remedy: "apt-get install libomp-dev, or libomp5-19 and the like for the library alone",
+    },
+    Family {
+        id: "libiomp5",
+        kind: Kind::Kmpc,
+        names: &["libiomp5.so"],
+        in_llvm: Some("libiomp5.so"),
+        remedy: "it comes with Intel's compilers; Debian's libomp-dev has LLVM's runtime by that name",
+    },
+];
+
+/// A runtime.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// Order of its workload within the area.
+    pub(super) order: usize,
+    /// The workload.
+    pub(super) id: &'static str,
+    pub(super) kind: Kind,
+    pub(super) team: Team,
+    /// What is known of it.
+    pub(super) parameters: BTreeMap<String, String>,
+}
+
+/// The runtimes of this machine, and why others are missing.
+pub(super) fn runtimes(
+    machine: &Machine,
+    cpus: &[CpuId],
+) -> (Vec<Found>, Vec<(&'static str, Unavailable)>) {
+    let mut scout = Scout { machine, cpus, found: Vec::new(), paths: Vec::new() };
+    let look = |(order, family): (usize, &Family)| {
+        scout.family(order, family).err().map(|reason| (family.id, reason))
+    };
+    let absent = FAMILIES.iter().enumerate().filter_map(look).collect();
+    (scout.found, absent)
+}
+
+struct Scout<'a> {
+    machine: &'a Machine,
+    cpus: &'a [CpuId],
+    found: Vec<Found>,
+    /// Files that were found already: one file may have several names.
+    paths: Vec<(String, &'static str)>,
+}
+
+impl Scout<'_> {
+    fn family(&mut self, order: usize, family: &Family) -> Result<(), Unavailable> {
+        let missing = |why: String| {
+            let reason = Unavailable::new(Obstacle::Permission, family.id, why);
+            Err(reason.with_remedy(family.remedy))
+        };
+        if let Some(elsewhere) = &self.machine.elsewhere {
+            return missing(format!("which runtimes there are is not known: {elsewhere}"));
+        }
+        if let Some(model) = &self.machine.simulated {
+            // Nothing stands for a second one of its kind there.
+            return match model.openmp {
+                Some(_) if family.id != "libiomp5" => {
+                    self.found.push(simulated(order, family));
+                    Ok(())
+                }
+                _ => missing("the description of this machine has none".to_owned()),
+            };
+        }
+        let Some(program) = &self.machine.worker else { return Err(nobody()) };
+        let (mut why, mut is_another) = (None, None);
+        let before = self.found.len();
+        for name in self.names(family) {
+            match self.look(program, &name) {
+                Ok((seen, shown)) => match self.paths.iter().find(|(path, _)| *path == seen.path) {
+                    Some((_, known)) if *known == family.id => {}
+                    Some((_, known)) => is_another = Some(*known),
+                    None => self.keep(order, family, &seen, &shown),
+                },
+                Err(reason) => why = why.or(Some(reason)),
+            }
+        }
+        match (self.found.len() > before, is_another, why) {
+            (true, ..) => Ok(()),
+            (false, Some(known), _) => missing(format!("here it is another name of {known}")),
+            (false, None, why) => missing(why.unwrap_or_else(|| "it was not found".to_owned())),
+        }
+    }
+
+    /// What may be such a runtime: as the loader finds it, and where it does not look.
+    fn names(&self, family: &Family) -> Vec<String> {
+        let mut names: Vec<String> = family.names.iter().map(|&name| name.to_owned()).collect();
+        let folders = self.machine.tree.list("/usr/lib").unwrap_or_default();
+        let folders = folders.iter().filter(|folder| folder.starts_with("llvm-"));
+        let of = |folder: &String| {
+            let path = format!("/usr/lib/{folder}/lib/{}", family.in_llvm?);
+            Path::new(&path).exists().then_some(path)
+        };
+        names.extend(folders.filter_map(of));
+        names
+    }
+
+    /// What a library is, and what it shows of its settings.
+    fn look(&self, program: &Path, name: &str) -> Result<(Seen, Shown), String> {
+        /// It is loaded, and does nothing.
+        const LIMIT: Duration = Duration::from_secs(10);
+        let mut variables = environment(self.cpus, Waiting::Default);
+        variables.push(("OMP_DISPLAY_ENV", "verbose".to_owned()));
+        variables.push(("KMP_VERSION", "1".to_owned()));
+        let work = Work::Look(name.to_owned());
+        match worker::ask(program, work, &variables, LIMIT, &Stop::default()) {
+            Ok(answered) => match answered.answer {
+                Answer::Library(seen) => Ok((seen, Shown::of(&answered.said))),
+                Answer::NotFound(why) | Answer::Cannot(why) => Err(why),
+                Answer::Regions(_) => Err("the child answered something else".to_owned()),
+            },
+            Err(failed) => Err(format!("cannot look at {name}: {failed}")),
+        }
+    }
+
+    fn keep(&mut self, order: usize, family: &Family, seen: &Seen, shown: &Shown) {
+        self.paths.push((seen.path.clone(), family.id));
+        let mut parameters = BTreeMap::from([("library".to_owned(), nameless(&seen.path))]);
+        let rows = [
+            ("openmp", shown.get("_OPENMP").map(str::to_owned)),
+            ("version", shown.version.clone()),
+            ("default", default(seen, shown)),
+        ];
+        let known = rows.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
+        parameters.extend(known);
+        self.found.push(Found {
+            order,
+            id: family.id,
+            kind: if seen.kmpc { Kind::Kmpc } else { Kind::Gomp },
+            team: Team::Library(seen.path.clone()),
+            parameters,
+        });
+    }
+}
+
+/// A path that names nobody: of files outside of the system's folders only the last part.
+fn nameless(path: &str) -> String {
+    let is_system = ["/usr/", "/lib", "/opt/"].iter().any(|folder| path.starts_with(folder));
+    let last = path.rsplit('/').next().unwrap_or(path);
+    if is_system { path.to_owned() } else { last.to_owned() }
+}
+
+fn simulated(order: usize, family: &Family) -> Found {
+    let library = format!("SIMULATED {}", family.id);
+    Found {
+        order,
+        id: family.id,
+        kind: family.kind,
+        team: Team::Library(library.clone()),
+        parameters: BTreeMap::from([("library".to_owned(), library)]),
+    }
+}
+
+/// How threads wait if nobody says, as the runtime says it.
+fn default(seen: &Seen, shown: &Shown) -> Option<String> {
+    if let Some(ms) = seen.block_time_ms {
+        // `INT_MAX` stands for ever there.
+        let forever = ms == i32::MAX as u32;
+        let time = if forever { "infinite".to_owned() } else { ms.to_string() };
+        return Some(format!("KMP_BLOCKTIME={time}"));
+    }
+    let words = ["GOMP_SPINCOUNT", "OMP_WAIT_POLICY"]
+        .into_iter()
+        .filter_map(|name| Some(format!("{name}={}", shown.get(name)?)));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// What a runtime prints with `OMP_DISPLAY_ENV=verbose` and `KMP_VERSION=1`.
+struct Shown {
+    values: BTreeMap<String, String>,
+    version: Option<String>,
+}
+
+impl Shown {
+    /// Lines such as `  OMP_DYNAMIC = 'FALSE'` and `  [host] KMP_BLOCKTIME='200'`, and
+    /// `LLVM OMP version: 5.0.20140926`.
+    fn of(text: &str) -> Shown {
+        let mut shown = Shown { values: BTreeMap::new(), version: None };
+        for line in text.lines() {
+            if let Some((product, version)) = line.split_once(" version: ") {
+                let is_own = product.ends_with("OMP");
+                shown.version = shown.version.or(is_own.then(|| format!("{product} {version}")));
+            } else if let Some((name, value)) = line.split_once('=') {
+                let name = name.trim().trim_start_matches("[host]").trim();
+                let value = value.trim().trim_matches('\'');
+                shown.values.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        shown
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_both_families_print_them() {
+        let gomp = Shown::of(
+            "\nOPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '201511'\n  OMP_WAIT_POLICY = 'PASSIVE'\n  \
+             OMP_PLACES = ''\n  GOMP_SPINCOUNT = '300000'\nOPENMP DISPLAY ENVIRONMENT END\n",
+        );
+        assert_eq!(gomp.get("_OPENMP"), Some("201511"));
+        assert_eq!(gomp.get("GOMP_SPINCOUNT"), Some("300000"));
+        assert_eq!(gomp.get("OMP_PLACES"), None);
+        assert_eq!(gomp.version, None);
+        let kmpc = Shown::of(
+            "LLVM OMP version: 5.0.20140926\nLLVM OMP API version: 5.0 (201611)\n   _OPENMP='201611'\n  \
+             [host] KMP_BLOCKTIME='200'\n  [host] OMP_PLACES: value is not defined\n",
+        );
+        assert_eq!(kmpc.get("_OPENMP"), Some("201611"));
+        assert_eq!(kmpc.get("KMP_BLOCKTIME"), Some("200"));
+        assert_eq!(kmpc.version.as_deref(), Some("LLVM OMP 5.0.20140926"));
+    }
+
+    #[test]
+    fn defaults_are_what_the_runtime_says() {
+        let seen = |block_time_ms: Option<u32>| Seen {
+            path: "/usr/lib/x.so".to_owned(),
+            kmpc: block_time_ms.is_some(),
+            threads_max: 2,
+            block_time_ms,
+        };
+        let nothing = Shown::of("");
+        assert_eq!(default(&seen(Some(200)), &nothing).as_deref(), Some("KMP_BLOCKTIME=200"));
+        let forever = Some(i32::MAX as u32);
+        assert_eq!(default(&seen(forever), &nothing).as_deref(), Some("KMP_BLOCKTIME=infinite"));
+        assert_eq!(default(&seen(None), &nothing), None);
+        let shown = Shown::of(" GOMP_SPINCOUNT = '7'\n");
+        assert_eq!(default(&seen(None), &shown).as_deref(), Some("GOMP_SPINCOUNT=7"));
+    }
+
+    #[test]
+    fn paths_name_nobody() {
+        assert_eq!(
+            nameless("/usr/lib/llvm-14/lib/libomp.so.5"),
+            "/usr/lib/llvm-14/lib/libomp.so.5"
+        );
+        assert_eq!(nameless("/home/ada/lib/libomp.so"), "libomp.so");
+    }
+}

@@ -1,0 +1,281 @@
+//! What `cpudyno openmp` measures.
+
+use std::collections::BTreeMap;
+
+use machine::instruments::clock::RateChoice;
+use model::record::Presentation;
+use model::{CpuId, Seconds};
+
+use super::super::{Cell, Errand, Planning, Run, Wishes, Work};
+use super::Openmp;
+use super::found::{FAMILIES, Found, runtimes};
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{Around, Manner};
+use crate::rig::placement::{Choice, Refusal};
+use crate::rig::regions::{Effort, Kind, Looped, Regions, Small, Team, Waiting, reduce};
+use crate::rig::ruler::Rulers;
+use crate::run::{Asked, Error, Request, Span};
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How often the loop is to be run.
+    pub outer: u64,
+    /// One more than the numbers in its array, as the ancestor counts.
+    pub inner: u64,
+    /// Small regions instead.
+    pub small: bool,
+    /// Numbers of threads; none: all, and one with default settings.
+    pub threads: Option<Vec<usize>>,
+    /// Runtimes by name; none: all.
+    pub runtimes: Option<Vec<String>>,
+    /// Time to measure.
+    pub budget: Option<Seconds>,
+    /// Which CPUs, in which order.
+    pub cpus: Choice,
+}
+
+/// How often the ancestor runs its loop.
+const OUTER: u64 = 500_000;
+/// One more than the numbers in its array.
+const INNER: u64 = 10_000;
+
+/// What every child does first.
+const WARM_UP: Seconds = Seconds(0.1);
+/// What starting a child takes, and what its loop takes beyond its time until its pace is known.
+const START: Seconds = Seconds(0.05);
+
+impl Options {
+    /// The ancestor's loop, with every runtime and setting.
+    pub fn usual() -> Options {
+        Options {
+            outer: OUTER,
+            inner: INNER,
+            small: false,
+            threads: None,
+            runtimes: None,
+            budget: None,
+            cpus: Choice::usual(None),
+        }
+    }
+
+    /// The run that answers it.
+    pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
+        let budget = self.budget();
+        Request {
+            span: Span::All(budget),
+            cpus: self.cpus.clone(),
+            streams: Vec::new(),
+            manner: Manner::USUAL,
+            rate: RateChoice::Best,
+            remark: None,
+            bytes: None,
+            ask: Box::new(move |plan| {
+                Ok(vec![Asked { area: &Openmp, wishes: self.wishes(plan)? }])
+            }),
+            command,
+            presentation,
+        }
+    }
+
+    /// Small regions take five seconds each.
+    fn budget(&self) -> Seconds {
+        const USUAL: Seconds = Seconds(25.0);
+        const SMALL: Seconds = Seconds(60.0);
+        self.budget.unwrap_or(if self.small { SMALL } else { USUAL })
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
+        self.check(plan.placement.cpus.len())?;
+        let (mut found, mut absent) = runtimes(plan.machine, &plan.placement.cpus);
+        found.extend(own());
+        if let Some(names) = &self.runtimes {
+            found.retain(|runtime| names.iter().any(|name| name == runtime.id));
+            absent.retain(|(id, _)| names.iter().any(|name| name == id));
+        }
+        let mut teams = Vec::new();
+        for runtime in &found {
+            for threads in self.counts(plan.placement.cpus.len()) {
+                // Nobody waits for one thread.
+                let waits = |waiting: &&Waiting| threads > 1 || **waiting == Waiting::Default;
+                let settings = settings(runtime.kind).iter().filter(waits);
+                teams.extend(settings.map(|waiting| (runtime, *waiting, threads)));
+            }
+        }
+        let effort = self.effort(teams.len());
+        let cell = |(runtime, waiting, threads): (&Found, Waiting, usize)| {
+            cell(plan, runtime, waiting, &plan.placement.cpus[..threads], effort, self.outer)
+        };
+        Ok(Wishes { cells: teams.into_iter().map(cell).collect(), absent })
+    }
+
+    /// What goes together, with so many CPUs.
+    fn check(&self, chosen: usize) -> Result<(), Error> {
+        for &asked in self.threads.iter().flatten() {
+            match asked {
+                0 => return Err(Refusal::Nobody.into()),
+                _ if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self, chosen: usize) -> Vec<usize> {
+        let mut counts = self.threads.clone().unwrap_or_else(|| vec![1, chosen]);
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+
+    /// What each block of so many teams does, so that five fit into the budget.
+    fn effort(&self, teams: usize) -> Effort {
+        /// Of the loop, or it scatters too much.
+        const LOOP_MIN: f64 = 0.03;
+        const BLOCKS: f64 = 5.0;
+        let warm_up = WARM_UP;
+        if self.small {
+            let small = Some(Small::USUAL);
+            return Effort { warm_up, looped: None, construct: None, rest: None, small };
+        }
+        let fixed = Effort {
+            warm_up,
+            looped: None,
+            construct: Some(Seconds(0.012)),
+            rest: Some(Seconds(0.02)),
+            small: None,
+        };
+        let each = self.budget().0 / (BLOCKS * teams.max(1) as f64);
+        let time = Seconds((each - fixed.duration().0 - START.0).max(LOOP_MIN));
+        let elements = self.inner.saturating_sub(1);
+        Effort { looped: Some(Looped { elements, regions_max: self.outer, time }), ..fixed }
+    }
+}
+
+/// What the data sheet asks: each runtime as it is, and with threads that sleep.
+pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+    let all = &plan.placement.cpus;
+    let (found, absent) = runtimes(plan.machine, all);
+    let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.03) };
+    let effort = Effort {
+        warm_up: WARM_UP,
+        looped: Some(looped),
+        construct: None,
+        rest: Some(Seconds(0.02)),
+        small: None,
+    };
+    let brief = |runtime: &Found| match runtime.kind {
+        Kind::Kmpc => [Waiting::Default, Waiting::BlockTime(Some(0))],
+        Kind::Gomp | Kind::Own => [Waiting::Default, Waiting::Passive],
+    };
+    let mut wishes = Wishes { absent, ..Wishes::default() };
+    // The most wanted first: all as they are, and then the others.
+    for setting in 0..2 {
+        let mut seen = Vec::new();
+        for runtime in &found {
+            // One of each family.
+            if !seen.contains(&runtime.id) && (all.len() > 1 || setting == 0) {
+                seen.push(runtime.id);
+                let waiting = brief(runtime)[setting];
+                wishes.cells.push(cell(plan, runtime, waiting, all, effort, OUTER));
+            }
+        }
+    }
+    wishes
+}
+
+/// The names of what can be measured.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.id).chain(own().map(|own| own.id))
+}
+
+/// Barriers of our own.
+fn own() -> impl Iterator<Item = Found> {
+    let rows = [("spin_barrier", Team::Spinning), ("futex_barrier", Team::Sleeping)];
+    rows.into_iter().enumerate().map(|(place, (id, team))| Found {
+        order: FAMILIES.len() + place,
+        id,
+        kind: Kind::Own,
+        team,
+        parameters: BTreeMap::new(),
+    })
+}
+
+fn settings(kind: Kind) -> &'static [Waiting] {
+    match kind {
+        Kind::Kmpc => &[
+            Waiting::Default,
+            Waiting::BlockTime(Some(0)),
+            Waiting::BlockTime(Some(1)),
+            Waiting::BlockTime(Some(200)),
+            Waiting::BlockTime(None),
+        ],
+        Kind::Gomp => &[
+            Waiting::Default,
+            Waiting::Passive,
+            Waiting::Active,
+            Waiting::SpinCount(100),
+            Waiting::SpinCount(10_000),
+        ],
+        Kind::Own => &[Waiting::Default],
+    }
+}
+
+fn cell(
+    plan: &Planning<'_>,
+    runtime: &Found,
+    waiting: Waiting,
+    cpus: &[CpuId],
+    effort: Effort,
+    outer: u64,
+) -> Cell {
+    let mut parameters = runtime.parameters.clone();
+    if runtime.kind != Kind::Own {
+        parameters.insert("setting".to_owned(), waiting.words());
+    }
+    if let Some(looped) = effort.looped {
+        parameters.insert("elements".to_owned(), looped.elements.to_string());
+        parameters.insert("outer".to_owned(), outer.to_string());
+    }
+    let job = Regions {
+        worker: plan.machine.worker.clone(),
+        team: runtime.team.clone(),
+        kind: runtime.kind,
+        waiting,
+        cpus: cpus.to_vec(),
+        effort,
+    };
+    let (order, id) = (runtime.order, runtime.id);
+    Cell { work: Work::Errand(Box::new(Crew { order, id, job })), parameters }
+}
+
+/// A team with a setting.
+struct Crew {
+    order: usize,
+    id: &'static str,
+    job: Regions,
+}
+
+impl Errand for Crew {
+    fn order(&self) -> usize {
+        self.order
+    }
+
+    fn workload(&self) -> &'static str {
+        self.id
+    }
+
+    fn cpus(&self) -> Vec<CpuId> {
+        self.job.cpus.clone()
+    }
+
+    fn duration(&self) -> Seconds {
+        START + self.job.effort.duration()
+    }
+
+    fn run(&self, executor: &mut dyn Executor, _: &Rulers) -> Result<Run, RunError> {
+        let raw = executor.regions(&self.job)?;
+        let around = Around { settled: true, ..Around::default() };
+        Ok(Run { around, readings: reduce(&raw), ..Run::default() })
+    }
+}

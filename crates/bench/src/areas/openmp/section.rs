@@ -1,0 +1,245 @@
+//! The area's part of the sheet, and what it shares with the page of the command.
+
+use model::Unit;
+use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
+use model::record::Record;
+
+use super::read::{Team, libraries, teams, widest};
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let teams = teams(record);
+    if teams.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Heading("OpenMP regions".to_owned())];
+    blocks.push(loops(&teams));
+    blocks.extend(bars(&teams));
+    blocks
+}
+
+pub(super) fn sentences(record: &Record) -> Vec<Text> {
+    let teams = teams(record);
+    let libraries = libraries(&teams);
+    let of = |teams: &Vec<&Team<'_>>| {
+        let default = teams.iter().find(|team| team.is_default())?;
+        let usual = default.median("loop_time").filter(|time| *time > 0.0)?;
+        let timed =
+            teams.iter().filter_map(|team| Some((team.setting(), team.median("loop_time")?)));
+        let slowest = timed.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let more = if slowest.1 > 1.5 * usual {
+            format!(", with {} {:.1} times that", slowest.0, slowest.1 / usual)
+        } else {
+            String::new()
+        };
+        Some(format!("{} {}{more}", default.runtime, si::format(usual, Unit::Second)))
+    };
+    let known: Vec<String> = libraries.iter().filter_map(of).collect();
+    let threads = widest(&teams).first().map_or(0, |team| team.active.len());
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let word = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    vec![format!("A small OpenMP loop on {word}: {}.", known.join("; ")).into()]
+}
+
+/// How the ancestor would say it.
+pub(super) fn title(teams: &[Team<'_>]) -> Option<String> {
+    let team = teams.iter().find(|team| team.number("outer").is_some())?;
+    let (outer, elements) = (team.number("outer")?, team.number("elements")?);
+    Some(format!(
+        "OpenMP loop with {outer} outer and {} parallel inner loop",
+        elements.saturating_add(1)
+    ))
+}
+
+/// What stands where there is no number.
+fn dash() -> Text {
+    Text::toned("-", Tone::Faint)
+}
+
+fn microseconds(seconds: Option<f64>) -> Text {
+    seconds.map_or_else(dash, |seconds| digits(seconds * 1e6).into())
+}
+
+fn cores(busy: Option<f64>) -> Text {
+    busy.map_or_else(dash, |busy| format!("{busy:.2}").into())
+}
+
+/// Three digits: more say nothing of a region.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> {
+    columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
+}
+
+/// The time of a region, the elapsed time of the ancestor's loop, and the cores that are kept busy.
+pub(super) fn loops(teams: &[Team<'_>]) -> Block {
+    let row = |team: &Team<'_>| {
+        let time = team.median("loop_time");
+        let outer = team.number("outer");
+        let elapsed = time.zip(outer).map(|(time, outer)| time * outer as f64);
+        let run = team.sum("loop_regions");
+        vec![
+            Text::from(team.runtime),
+            team.setting().into(),
+            team.active.len().to_string().into(),
+            microseconds(time),
+            elapsed.map_or_else(dash, |seconds| format!("{seconds:.1}").into()),
+            run.map_or_else(dash, |run| format!("{run:.0}").into()),
+            cores(team.median("loop_busy")),
+            cores(team.median("rest_busy")),
+        ]
+    };
+    let timed = teams.iter().filter(|team| team.median("loop_time").is_some());
+    let rows: Vec<Vec<Text>> = timed.map(row).collect();
+    let title = title(teams).unwrap_or_else(|| "OpenMP loop".to_owned());
+    let notes = if rows.is_empty() {
+        Vec::new()
+    } else {
+        vec![
+            "elapsed: as many regions as were asked for, by the time of those that were run".to_owned(),
+            "cores busy: CPU time of all threads against time, in the loop, and in the 20 ms after it in \
+             which the first thread sleeps"
+                .to_owned(),
+        ]
+    };
+    Block::Table(Table {
+        caption: format!("{title} (lower is better)"),
+        columns: columns([
+            ("runtime", Align::Left),
+            ("setting", Align::Left),
+            ("threads", Align::Right),
+            ("us per region", Align::Right),
+            ("elapsed s", Align::Right),
+            ("regions run", Align::Right),
+            ("cores busy", Align::Right),
+            ("after it", Align::Right),
+        ]),
+        rows,
+        notes,
+    })
+}
+
+/// The time of a region, and the cores that waiting keeps busy: runtime by setting, on all CPUs.
+pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
+    let threads = widest(teams).first().map_or(0, |team| team.active.len());
+    let label = |team: &Team<'_>| match team.setting() {
+        "-" => team.runtime.to_owned(),
+        setting => format!("{} {setting}", team.runtime),
+    };
+    let of = |quantity: &str, value: fn(f64) -> f64, text: fn(f64) -> String| -> Vec<Bar> {
+        let bar = |team: &&Team<'_>| {
+            let median = team.median(quantity).filter(|median| *median >= 0.0)?;
+            Some(Bar { label: label(team), value: value(median), text: text(median) })
+        };
+        widest(teams).iter().filter_map(bar).collect()
+    };
+    let plots = [
+        (
+            format!("us per region of the loop, {threads} threads (lower is better)"),
+            of("loop_time", |s| s * 1e6, |s| si::format(s, Unit::Second)),
+        ),
+        (
+            format!("cores kept busy by {threads} threads right after it (lower is better)"),
+            of("rest_busy", |busy| busy, |busy| format!("{busy:.2}")),
+        ),
+        (
+            format!("cores kept busy by {threads} threads with little to do (lower is better)"),
+            of("small_busy", |busy| busy, |busy| format!("{busy:.2}")),
+        ),
+    ];
+    let plots = plots.into_iter().filter(|(_, bars)| bars.len() > 1);
+    plots.map(|(caption, bars)| Block::Bars(Bars { caption, bars })).collect()
+}
+
+/// What each construct costs.
+pub(super) fn constructs(teams: &[Team<'_>]) -> Option<Block> {
+    const COSTS: [&str; 4] = ["region_cost", "barrier_cost", "for_cost", "reduction_cost"];
+    let row = |team: &Team<'_>| {
+        let costs = COSTS.map(|id| microseconds(team.median(id)));
+        let head =
+            [Text::from(team.runtime), team.setting().into(), team.active.len().to_string().into()];
+        head.into_iter().chain(costs).collect()
+    };
+    let has = |team: &&Team<'_>| COSTS.iter().any(|id| team.median(id).is_some());
+    let rows: Vec<Vec<Text>> = teams.iter().filter(has).map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "us that a construct costs (EPCC's method; lower is better)".to_owned(),
+            columns: columns([
+                ("runtime", Align::Left),
+                ("setting", Align::Left),
+                ("threads", Align::Right),
+                ("region", Align::Right),
+                ("barrier", Align::Right),
+                ("for", Align::Right),
+                ("reduction", Align::Right),
+            ]),
+            rows,
+            notes: vec![
+                "for: a static loop and the barrier at its end; reduction: a region with a sum"
+                    .to_owned(),
+            ],
+        })
+    })
+}
+
+/// Regions with little to do.
+pub(super) fn small(teams: &[Team<'_>]) -> Option<Block> {
+    let row = |team: &Team<'_>| {
+        let time = team.median("small_time")?;
+        Some(vec![
+            Text::from(team.runtime),
+            team.setting().into(),
+            team.active.len().to_string().into(),
+            format!("{time:.3}").into(),
+            cores(team.median("small_busy")),
+        ])
+    };
+    let rows: Vec<Vec<Text>> = teams.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "25 empty regions with 200 ms of sleep after each (lower is better)"
+                .to_owned(),
+            columns: columns([
+                ("runtime", Align::Left),
+                ("setting", Align::Left),
+                ("threads", Align::Right),
+                ("elapsed s", Align::Right),
+                ("cores busy", Align::Right),
+            ]),
+            rows,
+            notes: Vec::new(),
+        })
+    })
+}
+
+/// Which runtimes: file, version, and what they do if nobody says.
+pub(super) fn runtimes(teams: &[Team<'_>]) -> Option<Block> {
+    let row = |teams: &Vec<&Team<'_>>| {
+        let team = teams[0];
+        let text = |name: &str| team.text(name).map_or_else(dash, Text::from);
+        vec![team.runtime.into(), text("library"), text("version"), text("openmp"), text("default")]
+    };
+    let rows: Vec<Vec<Text>> = libraries(teams).iter().map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "runtimes, as they show themselves".to_owned(),
+            columns: columns([
+                ("runtime", Align::Left),
+                ("file", Align::Left),
+                ("version", Align::Left),
+                ("_OPENMP", Align::Left),
+                ("default", Align::Left),
+            ]),
+            rows,
+            notes: Vec::new(),
+        })
+    })
+}

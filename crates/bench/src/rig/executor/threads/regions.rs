@@ -1,0 +1,45 @@
+//! Teams in processes of their own.
+
+use std::time::Duration;
+
+use model::{Obstacle, Unavailable};
+use sys::clock::Probe;
+
+use super::super::super::regions::{RawRegions, Regions};
+use super::super::RunError;
+use super::Threads;
+use crate::worker::{self, Answer, Failed, Work};
+
+/// Beyond what is planned: other programs may have the CPUs for a while.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE_FACTOR: f64 = 4.0;
+
+impl<P: Probe> Threads<P> {
+    /// A child for each job: runtimes read their settings once.
+    pub(super) fn in_a_child(
+        &self,
+        job: &Regions,
+    ) -> Result<Result<RawRegions, Unavailable>, RunError> {
+        let Regions { team, cpus, effort, .. } = job.clone();
+        let Some(program) = &job.worker else { return Ok(Err(nobody())) };
+        let work = Work::Regions { team, cpus, effort };
+        let planned = (effort.duration().0 * PATIENCE_FACTOR).clamp(0.0, 86_400.0);
+        let limit = PATIENCE + Duration::from_secs_f64(planned);
+        let why = match worker::ask(program, work, &job.environment(), limit, &self.stop) {
+            Ok(answered) => match answered.answer {
+                Answer::Regions(raw) => return Ok(Ok(raw)),
+                Answer::Cannot(why) | Answer::NotFound(why) => why,
+                Answer::Library(_) => "the child answered something else".to_owned(),
+            },
+            Err(Failed::Interrupted) => return Err(RunError::Interrupted),
+            Err(failed) => format!("the child that ran them failed: {failed}"),
+        };
+        Ok(Err(Unavailable::new(Obstacle::Measurement, "parallel regions", why)))
+    }
+}
+
+/// There is no program to start.
+pub(crate) fn nobody() -> Unavailable {
+    let why = "each setting needs a process of its own, and no program was given for it";
+    Unavailable::new(Obstacle::Cpudyno, "parallel regions", why)
+}

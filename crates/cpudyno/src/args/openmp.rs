@@ -1,0 +1,88 @@
+//! Arguments of `cpudyno openmp`.
+
+use clap::Args;
+use model::name::did_you_mean;
+use model::{CpuSet, Seconds};
+
+use super::BadValue;
+use super::common::{Json, Look, budget, count, cpu_list};
+
+/// Measure what parallel regions cost, with each OpenMP runtime and each way of waiting.
+///
+/// Threads without work spin or sleep; which, and for how long, is a setting of the runtime: KMP_BLOCKTIME,
+/// OMP_WAIT_POLICY, GOMP_SPINCOUNT. Each runtime that is installed (libgomp, libomp, libiomp5) is loaded
+/// in a process of its own for each setting, and called as GCC and Clang call it. Runs the loop of
+/// OpenMPTest, and gives the cost of one region, barrier, static loop and reduction by EPCC's method, and
+/// the cores that waiting keeps busy. Barriers of our own, one that spins and one that sleeps, are the
+/// floor.
+///
+/// Nothing on the machine is changed.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct OpenmpArgs {
+    /// How often the loop is to be run. Of that as much is run as there is time for; the page says how
+    /// much.
+    #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000),
+          value_name = "N")]
+    pub(crate) outer: u64,
+
+    /// The loop goes over so many numbers, less one, as in OpenMPTest.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000),
+          value_name = "N")]
+    pub(crate) inner: u64,
+
+    /// Run 25 empty regions with 200 ms of sleep after each instead: what waiting costs where there is
+    /// little to do.
+    #[arg(long)]
+    pub(crate) small: bool,
+
+    /// Use so many threads, such as 1,2,4; by default one, and then all.
+    #[arg(long, value_delimiter = ',', value_parser = count, value_name = "LIST")]
+    pub(crate) threads: Option<Vec<usize>>,
+
+    /// Measure these alone: libgomp, libomp, libiomp5, spin_barrier, futex_barrier.
+    #[arg(long, value_delimiter = ',', value_parser = runtime, value_name = "NAMES")]
+    pub(crate) runtime: Option<Vec<RuntimeName>>,
+
+    /// Use exactly these CPUs, such as 0-3,8; by default one CPU of each core.
+    #[arg(long, value_parser = cpu_list, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+
+    /// Measure for so long; by default 25s, or 60s with --small.
+    #[arg(long, value_parser = budget, value_name = "TIME")]
+    pub(crate) budget: Option<Seconds>,
+
+    /// Print what would be measured, what not and why, and measure nothing.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno openmp                               every runtime and setting: half a minute
+  cpudyno openmp --runtime libomp              what does KMP_BLOCKTIME do?
+  cpudyno openmp --threads 1,2,4 --budget 60s
+  cpudyno openmp --small                       what does spinning cost when there is little to do?
+  cpudyno openmp --machine sim:2s-56c          of a described machine (SIMULATED)";
+
+/// A runtime that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RuntimeName(pub(crate) &'static str);
+
+fn runtime(typed: &str) -> Result<RuntimeName, BadValue> {
+    let names = bench::areas::openmp::names;
+    if let Some(name) = names().find(|name| *name == typed) {
+        return Ok(RuntimeName(name));
+    }
+    let hint = did_you_mean(typed, names()).map_or_else(
+        || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Err(BadValue::new(format!("no runtime `{typed}` is known"), hint))
+}

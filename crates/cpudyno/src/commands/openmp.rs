@@ -1,0 +1,33 @@
+//! `cpudyno openmp`.
+
+use std::process::ExitCode;
+
+use bench::areas::openmp::Options;
+use bench::rig::placement::Choice;
+use machine::Machine;
+use model::record::PageKind;
+
+use super::measure::{measure, outline};
+use super::{command, presentation, sink};
+use crate::args::{OpenmpArgs, RuntimeName};
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failure> {
+    let mut look = args.look.clone();
+    let sink = sink(&args.json, &mut look)?;
+    let names = |names: Vec<RuntimeName>| names.into_iter().map(|it| it.0.to_owned()).collect();
+    let options = Options {
+        outer: args.outer,
+        inner: args.inner,
+        small: args.small,
+        threads: args.threads,
+        runtimes: args.runtime.map(names),
+        budget: args.budget,
+        cpus: Choice::usual(args.cpus),
+    };
+    let request = options.request(command(), presentation(&look, PageKind::Openmp));
+    if args.dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}
