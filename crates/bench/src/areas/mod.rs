@@ -6,6 +6,7 @@ pub mod memory;
 pub mod openmp;
 pub mod pause;
 pub mod turbo;
+pub mod wait;
 pub mod wake;
 
 use std::collections::BTreeMap;
@@ -48,8 +49,15 @@ pub trait Area: Sync {
 }
 
 /// All areas, in the order of the sheet.
-pub static AREAS: &[&dyn Area] =
-    &[&turbo::Turbo, &memory::Memory, &cores::Cores, &pause::Pause, &wake::Wake, &openmp::Openmp];
+pub static AREAS: &[&dyn Area] = &[
+    &turbo::Turbo,
+    &memory::Memory,
+    &cores::Cores,
+    &pause::Pause,
+    &wake::Wake,
+    &openmp::Openmp,
+    &wait::Wait,
+];
 
 /// What areas plan with.
 pub struct Planning<'a> {

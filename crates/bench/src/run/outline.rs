@@ -41,6 +41,7 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         PageKind::Turbo => "clocks under instruction streams",
         PageKind::Memory => "bandwidth and latency of memory",
         PageKind::Cores => "latencies from core to core",
+        PageKind::Wait => "what advice on waiting rests on",
         PageKind::Pause => "times of instructions that wait",
         PageKind::Wake => "what waking a thread costs",
         PageKind::Openmp => "what parallel regions cost",

@@ -12,6 +12,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wait;
 mod wake;
 
 pub(crate) use capture::CaptureArgs;
@@ -26,6 +27,7 @@ pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};
+pub(crate) use wait::WaitArgs;
 pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
 
 use std::error::Error;
@@ -84,6 +86,7 @@ pub(crate) enum Command {
     Pause(PauseArgs),
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
+    Wait(WaitArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Capture(CaptureArgs),

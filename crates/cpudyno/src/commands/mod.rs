@@ -12,6 +12,7 @@ mod sheet;
 mod show;
 mod streams;
 mod turbo;
+mod wait;
 mod wake;
 mod worker;
 
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Cores(args) => cores::run(&machine(name, root)?, args),
         Command::Pause(args) => pause::run(&machine(name, root)?, args),
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
+        Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
@@ -168,6 +170,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Pause => bench::areas::pause::page(record, presentation.verbosity),
         PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
         PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
+        PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

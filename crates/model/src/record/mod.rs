@@ -275,6 +275,8 @@ pub enum PageKind {
     Cores,
     /// Instructions that wait.
     Pause,
+    /// Advice on waiting.
+    Wait,
     /// What waking a thread costs.
     Wake,
     /// What parallel regions cost, by runtime and way of waiting.

@@ -1,0 +1,171 @@
+//! From numbers to advice; each with the numbers that it rests on.
+
+use model::Unit;
+use model::page::{Text, si};
+use model::record::Record;
+
+use super::facts::{self, Step, Team};
+
+/// An answer to one question.
+pub(super) struct Advice {
+    pub(super) what: &'static str,
+    /// The advice and what it rests on; or why there is none.
+    pub(super) value: Result<(String, String), String>,
+}
+
+impl Advice {
+    /// As a sentence of the sheet.
+    pub(super) fn sentence(&self) -> Option<Text> {
+        let (value, because) = self.value.as_ref().ok()?;
+        Some(format!("Spin before sleeping: {value} ({because}).").into())
+    }
+}
+
+/// All of it, the most general first.
+pub(super) fn advice(record: &Record) -> Vec<Advice> {
+    let wake_up = facts::wake_up(record);
+    let pause = facts::pause(record);
+    let runtime = |what, runtimes: &[&str], prefix| Advice {
+        what,
+        value: least(&facts::teams(record, runtimes, prefix)).ok_or_else(|| {
+            format!("no runtime of {} was measured with two settings", runtimes.join(", "))
+        }),
+    };
+    vec![
+        Advice { what: "spin before sleeping", value: spin(wake_up, pause) },
+        Advice { what: "between two looks at a line", value: look(facts::line(record), pause) },
+        runtime("KMP_BLOCKTIME", &["libomp", "libiomp5"], "KMP_BLOCKTIME="),
+        runtime("GOMP_SPINCOUNT", &["libgomp"], "GOMP_SPINCOUNT="),
+        Advice { what: "sleep states, at p99", value: sleep(&facts::steps(record)) },
+    ]
+}
+
+fn time(seconds: f64) -> String {
+    si::format(seconds, Unit::Second)
+}
+
+/// For as long as a wake-up takes.
+fn spin(wake_up: Option<(f64, f64)>, pause: Option<f64>) -> Result<(String, String), String> {
+    let (median, p99) = wake_up.ok_or("no wake-up of another core was measured")?;
+    let seen = format!("a futex wakes another core in {} (p99 {})", time(median), time(p99));
+    Ok(match pause {
+        None => (format!("for {}", time(median)), seen),
+        Some(pause) => (
+            format!("for {}, {:.0} pauses", time(median), median / pause),
+            format!("{seen}, a pause takes {}", time(pause)),
+        ),
+    })
+}
+
+/// No more often than the line can come.
+fn look(line: Option<f64>, pause: Option<f64>) -> Result<(String, String), String> {
+    let line = line.ok_or("no pair of cores was measured")?;
+    let pause = pause.ok_or("the pause was not measured")?;
+    let count = (line / pause).ceil().max(1.0);
+    let word = if count > 1.0 { "pauses" } else { "pause" };
+    Ok((
+        format!("{count:.0} {word}"),
+        format!("a contended line takes {}, a pause {}", time(line), time(pause)),
+    ))
+}
+
+/// The least value of a setting whose regions take hardly longer than with the best one: who spins for
+/// longer only keeps cores busy.
+fn least(teams: &[Team]) -> Option<(String, String)> {
+    /// Less than regions scatter.
+    const HARDLY: f64 = 1.1;
+    if teams.len() < 2 {
+        return None;
+    }
+    let best = teams.iter().map(|team| team.region).fold(f64::INFINITY, f64::min);
+    let worst = teams.iter().max_by(|a, b| a.region.total_cmp(&b.region))?;
+    let value = |team: &Team| match team.setting.split_once('=')?.1 {
+        "infinite" => Some(f64::INFINITY),
+        number => number.parse().ok(),
+    };
+    let good = teams.iter().filter(|team| team.region <= best * HARDLY);
+    let chosen =
+        good.min_by(|a, b| value(a).unwrap_or(f64::NAN).total_cmp(&value(b).unwrap_or(f64::NAN)))?;
+    let busy = chosen.busy_after.map_or(String::new(), |busy| {
+        format!(", and {busy:.2} cores stay busy in the 20 ms after it")
+    });
+    let against = if worst.setting == chosen.setting {
+        String::new()
+    } else {
+        format!(", {:.1} times as long with {}", worst.region / chosen.region, worst.setting)
+    };
+    Some((chosen.setting.clone(), format!("a region takes {}{against}{busy}", time(chosen.region))))
+}
+
+/// What the longest rest costs over the shortest one.
+fn sleep(steps: &[Step]) -> Result<(String, String), String> {
+    let slept: Vec<&Step> = steps.iter().filter(|step| step.rest_seconds > 0.0).collect();
+    let (Some(first), Some(last)) = (slept.first(), slept.last()) else {
+        return Err("no sleeper that rested was measured".to_owned());
+    };
+    if slept.len() < 2 {
+        return Err("wake-ups after one rest only were measured".to_owned());
+    }
+    Ok((
+        format!("{} more after {}", time((last.p99 - first.p99).max(0.0)), time(last.rest_seconds)),
+        format!(
+            "p99 {} after a rest of {}, {} after {} (medians {} and {})",
+            time(last.p99),
+            time(last.rest_seconds),
+            time(first.p99),
+            time(first.rest_seconds),
+            time(last.median),
+            time(first.median)
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn team(setting: &str, region: f64, busy_after: f64) -> Team {
+        Team { setting: setting.to_owned(), region, busy_after: Some(busy_after) }
+    }
+
+    #[test]
+    fn the_least_setting_that_is_good_enough_is_chosen() {
+        let teams = [
+            team("KMP_BLOCKTIME=0", 20e-6, 0.0),
+            team("KMP_BLOCKTIME=infinite", 4.0e-6, 1.0),
+            team("KMP_BLOCKTIME=200", 3.9e-6, 0.9),
+            team("KMP_BLOCKTIME=1", 4.1e-6, 0.1),
+        ];
+        let (setting, because) = least(&teams).unwrap();
+        assert_eq!(setting, "KMP_BLOCKTIME=1");
+        assert!(because.contains("4.9 times as long with KMP_BLOCKTIME=0"), "{because}");
+        assert!(because.contains("0.10 cores stay busy"), "{because}");
+        assert_eq!(least(&teams[..1]), None);
+    }
+
+    #[test]
+    fn spinning_lasts_as_long_as_a_wake_up() {
+        let (value, because) = spin(Some((5e-6, 30e-6)), Some(10e-9)).unwrap();
+        assert!(value.ends_with("500 pauses"), "{value}");
+        assert!(because.contains("p99 30"), "{because}");
+        assert!(spin(None, Some(10e-9)).is_err());
+        assert!(spin(Some((5e-6, 30e-6)), None).is_ok());
+    }
+
+    #[test]
+    fn a_line_is_looked_at_when_it_can_have_come() {
+        assert_eq!(look(Some(70e-9), Some(30e-9)).unwrap().0, "3 pauses");
+        assert_eq!(look(Some(20e-9), Some(30e-9)).unwrap().0, "1 pause");
+        assert!(look(None, Some(30e-9)).is_err());
+    }
+
+    #[test]
+    fn sleep_costs_what_the_longest_rest_adds() {
+        let step = |rest_seconds, p99| Step { rest_seconds, median: p99 / 2.0, p99 };
+        let steps = [step(0.0, 1e-6), step(10e-6, 5e-6), step(10e-3, 145e-6)];
+        let (value, because) = sleep(&steps).unwrap();
+        assert!(value.starts_with("140"), "{value}");
+        assert!(because.contains("145"), "{because}");
+        assert!(sleep(&steps[..2]).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! The numbers of other areas that advice rests on, read from the record.
+
+use model::record::{Record, Series};
+use model::stats;
+
+use super::super::series_of;
+
+/// Seconds that one PAUSE takes; the middle over CPUs.
+pub(super) fn pause(record: &Record) -> Option<f64> {
+    let of = series_of(record, "pause", "time_per_op").filter(|s| s.workload == "pause_only");
+    middle(of.filter_map(median))
+}
+
+/// Seconds that a contended line takes from core to core; the middle over pairs.
+pub(super) fn line(record: &Record) -> Option<f64> {
+    let of = series_of(record, "cores", "latency").filter(|s| s.workload == "cas");
+    middle(of.filter_map(median))
+}
+
+/// Seconds from a futex signal until the other core's thread goes on: median and 99th percentile, half
+/// of a round trip.
+pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
+    let elsewhere = |series: &&Series| {
+        series.workload == "futex"
+            && parameter(series, "question") == Some("signals")
+            && series.active.len() == 2
+    };
+    let series = largest(series_of(record, "wake", "round_trip").filter(elsewhere))?;
+    let samples = series.samples()?.all();
+    Some((stats::median(&samples)? / 2.0, stats::quantile(&samples, 0.99)? / 2.0))
+}
+
+/// A wake-up after a rest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) rest_seconds: f64,
+    pub(super) median: f64,
+    pub(super) p99: f64,
+}
+
+/// Wake-ups by the rest before them, ascending; of one CPU, with all idle states.
+pub(super) fn steps(record: &Record) -> Vec<Step> {
+    let step = |series: &Series| {
+        if parameter(series, "question") != Some("idle") || parameter(series, "limit_us").is_some()
+        {
+            return None;
+        }
+        let rest: f64 = parameter(series, "rest_us")?.parse().ok()?;
+        let samples = series.samples()?.all();
+        let (median, p99) = (stats::median(&samples)?, stats::quantile(&samples, 0.99)?);
+        Some(Step { rest_seconds: rest * 1e-6, median, p99 })
+    };
+    let mut steps: Vec<Step> = series_of(record, "wake", "round_trip").filter_map(step).collect();
+    steps.sort_by(|a, b| a.rest_seconds.total_cmp(&b.rest_seconds));
+    steps.dedup_by(|later, first| later.rest_seconds <= first.rest_seconds);
+    steps
+}
+
+/// A runtime with a setting, on the most threads.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Team {
+    pub(super) setting: String,
+    /// Seconds per region of the loop.
+    pub(super) region: f64,
+    /// Cores kept busy right after it, where that was measured.
+    pub(super) busy_after: Option<f64>,
+}
+
+/// The teams of these runtimes whose setting begins so, in the order of the record.
+pub(super) fn teams(record: &Record, runtimes: &[&str], prefix: &str) -> Vec<Team> {
+    let of = |quantity: &'static str| {
+        series_of(record, "openmp", quantity)
+            .filter(|series| runtimes.contains(&series.workload.as_str()))
+            .filter(|s| parameter(s, "setting").is_some_and(|setting| setting.starts_with(prefix)))
+    };
+    let most = of("loop_time").map(|series| series.active.len()).max();
+    let widest = |series: &&Series| Some(series.active.len()) == most;
+    let team = |series: &Series| {
+        let same = |other: &&Series| {
+            (&other.workload, &other.parameters, &other.active)
+                == (&series.workload, &series.parameters, &series.active)
+        };
+        Some(Team {
+            setting: parameter(series, "setting")?.to_owned(),
+            region: median(series)?,
+            busy_after: of("rest_busy").find(same).and_then(median),
+        })
+    };
+    of("loop_time").filter(widest).filter_map(team).collect()
+}
+
+fn parameter<'a>(series: &'a Series, name: &str) -> Option<&'a str> {
+    series.parameters.get(name).map(String::as_str)
+}
+
+fn median(series: &Series) -> Option<f64> {
+    Some(series.summary()?.median)
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    stats::median(&values.collect::<Vec<_>>())
+}
+
+/// Classes of placement are never pooled: of several, the one with the most samples.
+fn largest<'a>(series: impl Iterator<Item = &'a Series>) -> Option<&'a Series> {
+    series.filter(|s| s.summary().is_some()).max_by_key(|s| s.summary().map_or(0, |s| s.count))
+}

@@ -1,0 +1,125 @@
+//! Spin or sleep? What the numbers of other areas say about waiting on this machine.
+//!
+//! It measures nothing itself: pauses, lines from core to core, wake-ups and parallel regions are theirs.
+//! Whoever waits for at most as long as a wake-up takes is better off spinning; whoever waits longer keeps
+//! a CPU busy for nothing. Spinning for exactly as long as a wake-up takes never costs more than twice
+//! what the better of the two would have cost (Karlin, Manasse, McGeoch, Owicki: Competitive randomized
+//! algorithms for non-uniform problems, SODA 1990).
+
+mod advice;
+mod facts;
+
+use machine::instruments::clock::RateChoice;
+use model::page::{Align, Block, Page, Table, Text, Tone};
+use model::record::{Presentation, Record};
+use model::{Finding, Seconds};
+
+use super::cores::Cores;
+use super::openmp::Openmp;
+use super::pause::Pause;
+use super::wake::Wake;
+use super::{Area, Planning, Wishes};
+use crate::rig::collect::Quantity;
+use crate::rig::job::Manner;
+use crate::rig::placement::Choice;
+use crate::run::{Asked, Request, Span};
+use crate::sheet::parts::{self, Leaf, known};
+use advice::{Advice, advice};
+
+/// The area.
+pub struct Wait;
+
+/// Whose numbers it rests on.
+static RESTS_ON: &[&dyn Area] = &[&Pause, &Cores, &Wake, &Openmp];
+
+/// The run that measures what advice rests on.
+pub fn request(
+    budget: Option<Seconds>,
+    cpus: Choice,
+    command: Vec<String>,
+    presentation: Presentation,
+) -> Request {
+    const TIME: Seconds = Seconds(25.0);
+    Request {
+        span: Span::Budget(budget.unwrap_or(TIME)),
+        cpus,
+        streams: super::pause::waits().into_iter().take(1).collect(),
+        manner: Manner::USUAL,
+        rate: RateChoice::Best,
+        remark: None,
+        bytes: None,
+        ask: Box::new(|plan| {
+            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
+            Ok(RESTS_ON.iter().map(asked).collect())
+        }),
+        command,
+        presentation,
+    }
+}
+
+impl Area for Wait {
+    fn id(&self) -> &'static str {
+        "wait"
+    }
+
+    fn weight(&self) -> f64 {
+        0.0
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        &[]
+    }
+
+    fn wishes(&self, _plan: &Planning<'_>) -> Wishes {
+        Wishes::default()
+    }
+
+    fn findings(&self, _record: &Record) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn sentences(&self, record: &Record) -> Vec<Text> {
+        advice(record).into_iter().take(1).filter_map(|advice| advice.sentence()).collect()
+    }
+
+    fn section(&self, record: &Record) -> Vec<Block> {
+        let advice = advice(record);
+        if advice.iter().all(|advice| advice.value.is_err()) {
+            return Vec::new();
+        }
+        vec![Block::Heading("Spin or sleep".to_owned()), table(&advice)]
+    }
+}
+
+/// The page of `cpudyno wait`: advice, and then what it rests on.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let mut blocks = vec![table(&advice(record))];
+    blocks.extend(RESTS_ON.iter().flat_map(|area| area.section(record)));
+    let plan = &record.run.plan;
+    let lines = vec![
+        ("CPU", known(record, "cpu.brand")),
+        ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
+        ("Other busy CPUs", known(record, "busy.cpus")),
+    ];
+    parts::leaf(record, verbosity, Leaf { title: "advice on waiting", lines, blocks })
+}
+
+fn table(advice: &[Advice]) -> Block {
+    let row = |advice: &Advice| {
+        let (value, because) = match &advice.value {
+            Ok((value, because)) => {
+                (Text::toned(value.as_str(), Tone::Strong), Text::from(because.as_str()))
+            }
+            Err(why) => (Text::toned("unavailable", Tone::Warning), Text::from(why.as_str())),
+        };
+        vec![Text::from(advice.what), value, because]
+    };
+    Block::Table(Table {
+        caption: "what this machine's numbers say about waiting".to_owned(),
+        columns: [("question", Align::Left), ("advice", Align::Left), ("it rests on", Align::Left)]
+            .map(|(name, align)| (name.to_owned(), align))
+            .to_vec(),
+        rows: advice.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}

@@ -1,0 +1,24 @@
+//! `cpudyno wait`.
+
+use std::process::ExitCode;
+
+use bench::areas::wait;
+use bench::rig::placement::Choice;
+use machine::Machine;
+use model::record::PageKind;
+
+use super::measure::{measure, outline};
+use super::{command, presentation, sink};
+use crate::args::WaitArgs;
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: WaitArgs) -> Result<ExitCode, Failure> {
+    let WaitArgs { cpus, budget, dry_run, json, mut look } = args;
+    let sink = sink(&json, &mut look)?;
+    let presentation = presentation(&look, PageKind::Wait);
+    let request = wait::request(budget, Choice::usual(cpus), command(), presentation);
+    if dry_run {
+        return outline(machine, &request, look.format);
+    }
+    measure(machine, &request, look.format, sink)
+}
