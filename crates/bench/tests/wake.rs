@@ -130,8 +130,9 @@ fn of<'a>(record: &'a Record, quantity: &str, words: &[(&str, &str)]) -> Vec<&'a
 }
 
 fn median(record: &Record, quantity: &str, words: &[(&str, &str)]) -> f64 {
-    let whole =
-        |s: &&Series| words.iter().any(|w| w.0 == "state") || !s.parameters.contains_key("state");
+    let whole = |s: &&Series| {
+        words.iter().any(|w| w.0.starts_with("state")) || !s.parameters.contains_key("state")
+    };
     let series = of(record, quantity, words).into_iter().find(whole).unwrap();
     series.summary().unwrap().median
 }
