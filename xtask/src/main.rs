@@ -27,6 +27,7 @@ mod speed;
 mod stores;
 mod table;
 mod turbo;
+mod wake;
 
 use std::process::ExitCode;
 
@@ -102,6 +103,15 @@ enum Task {
     Turbo,
     /// Compare the clock within a stream's loop with the one right after it, by density
     Density,
+    /// Compare wake-ups by futex and pipe with a C program and `perf bench sched pipe`, side by side
+    Wake {
+        /// Rounds; each lets all take turns
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..=1000))]
+        rounds: u32,
+        /// The CPUs to take the first two of, such as 0-1; by default all
+        #[arg(long)]
+        cpus: Option<String>,
+    },
     /// Rewrite the generated reference
     Generate,
 }
@@ -136,6 +146,7 @@ fn main() -> ExitCode {
         Task::Speed => speed::run(),
         Task::Turbo => turbo::run(),
         Task::Density => density::run(),
+        Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

@@ -21,6 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     row("idle.driver", "Idle driver", |s| driver(s).map(text)),
     row("idle.states", "Idle states (exit latency/residency)",
         |s| Ok(text(in_words(s.idle_states()?)))),
+    row("idle.haltpoll", "Polling before a halt", |s| haltpoll(s).map(text)),
 ];
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -56,6 +57,31 @@ fn driver(survey: &Survey<'_>) -> Reading<String> {
     }
     let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
     Ok(governor.map_or_else(|_| driver.clone(), |name| format!("{driver}, governor {name}")))
+}
+
+/// How long a guest polls before it halts, which costs an exit to the host.
+///
+/// # Source
+/// Linux, `Documentation/virt/guest-halt-polling.rst`.
+fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
+    const PARAMETERS: &str = "/sys/module/haltpoll/parameters";
+    let absent =
+        |why: String| Err(Unavailable::new(Obstacle::Permission, "polling before a halt", why));
+    if !is_guest(survey) {
+        return absent("only guests poll before they halt".to_owned());
+    }
+    let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
+    let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
+    let [driver, governor] = [read("current_driver"), governor]
+        .map(|word| word.unwrap_or_else(|_| "unknown".to_owned()));
+    if driver == "none" || governor != "haltpoll" {
+        return absent(format!(
+            "the guest halts right away: idle driver `{driver}`, governor `{governor}`"
+        ));
+    }
+    let most = survey.tree.read(&format!("{PARAMETERS}/guest_halt_poll_ns"))?;
+    let microseconds = first_number(PARAMETERS, &most)? / 1e3;
+    Ok(format!("for up to {microseconds:.0} us (guest_halt_poll_ns)"))
 }
 
 /// The states of all CPUs, the shallowest first; kinds of CPUs may have states of their own.
@@ -242,6 +268,25 @@ mod tests {
         let survey = Survey::new(&machine);
         assert_eq!(in_words(survey.idle_states().unwrap()), "POLL, C1 1/1 us, C6 133/400 us");
         assert_eq!(disabled(&Survey::new(&machine)).unwrap(), "C1 (CPUs 1), C6");
+    }
+
+    #[test]
+    fn a_guest_polls_where_the_governor_does() {
+        let mut files = Files::default();
+        files.put("/sys/devices/system/cpu/online", "0");
+        files.put("/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll");
+        files.put("/sys/devices/system/cpu/cpuidle/current_governor", "haltpoll");
+        files.put("/sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000");
+        files.put("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor");
+        files.put("/sys/class/dmi/id/sys_vendor", "QEMU");
+        files.put("/sys/class/dmi/id/product_name", "Standard PC");
+        let machine = machine_of(files, "0");
+        let answer = haltpoll(&Survey::new(&machine));
+        if is_guest(&machine) {
+            assert_eq!(answer.unwrap(), "for up to 200 us (guest_halt_poll_ns)");
+        } else {
+            assert!(answer.unwrap_err().why.contains("only guests"));
+        }
     }
 
     #[test]

@@ -93,6 +93,7 @@ const GROUPS: &[&[Line]] = &[
             piece("idle.states", "{} (exit latency/residency)"),
             piece("idle.driver", "driver {}"),
             unless(NONE, "idle.disabled", "switched off: {}"),
+            piece("idle.haltpoll", "polls before a halt {}"),
         ]),
     ],
     &[

@@ -124,7 +124,8 @@ pub(super) const TABLE: &[Row] = &[
     whole("/proc/vz/version"),
     part("/boot/config-*", scrub::configuration),
     whole("/sys/module/{msr,cpuid}/initstate"),
-    whole("/sys/module/{intel_idle,processor,cpuidle,msr,kvm,kvm_intel,kvm_amd}/parameters/*"),
+    whole("/sys/module/{intel_idle,processor,cpuidle,haltpoll,msr,kvm,kvm_intel,\
+           kvm_amd}/parameters/*"),
     whole("/sys/kernel/debug/sched/preempt"),
     whole("/sys/kernel/security/lockdown"),
     name("/sys/kernel/security/*"),

@@ -172,14 +172,24 @@ fn without_counters(record: &Record) -> Vec<String> {
              invisible here. The steps above are guest and host together."
                 .to_owned(),
         );
-        lines.push(match text("idle.haltpoll") {
-            Some(how) => format!("Before it halts, {how}: rests shorter than that cost no exit to the host."),
-            None => "The guest does not poll before it halts (no haltpoll governor at work); the host may \
-                     (kvm.halt_poll_ns), which shows as a step."
-                .to_owned(),
+        lines.push(match (text("idle.haltpoll"), reason("idle.haltpoll")) {
+            (Some(how), _) => format!(
+                "Before it halts the guest polls (haltpoll) {how}: shorter rests cost no exit to the host."
+            ),
+            (None, why) => format!(
+                "{}; the host may poll before it sleeps (kvm.halt_poll_ns), which shows as a step.",
+                why.map_or_else(|| "Whether the guest polls is unknown".to_owned(), capital)
+            ),
         });
     } else if let Some(why) = reason("idle.states") {
         lines.push(format!("Which state was left is unknown: {why}."));
     }
     lines
+}
+
+/// A reason as the beginning of a sentence.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }

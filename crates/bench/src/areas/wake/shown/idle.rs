@@ -52,7 +52,10 @@ fn sleeper(cell: &Cell<'_>) -> Option<CpuId> {
 /// All of them.
 pub(in super::super) fn staircases(record: &Record) -> Vec<Staircase<'_>> {
     let all = cells(record, IDLE);
-    let keys = in_order(all.iter().map(|cell| (cell.workload, cell.active, cell.text(LIMIT))));
+    let keys = all.iter().map(|cell| (cell.workload, cell.active, cell.text(LIMIT)));
+    let mut keys = in_order(keys);
+    // What is as usual comes first.
+    keys.sort_by_key(|(_, _, limit)| limit.is_some());
     keys.into_iter()
         .map(|(workload, active, limit)| {
             let mine: Vec<&Cell<'_>> = all

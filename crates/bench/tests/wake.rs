@@ -1,0 +1,273 @@
+//! Wake-ups: every method of this machine between real threads, which never hang; and simulated
+//! machines, whose idle states must come out again. Nothing here looks at how long something took.
+
+use bench::areas::Area;
+use bench::areas::wake::methods::{Method, TABLE, Waits};
+use bench::areas::wake::{Asked, Kind, Options, Pair, Question, Wake, page};
+use bench::rig::alarm::{Alarm, By};
+use bench::rig::exchange::{Exchange, Pace};
+use bench::rig::executor::threads::Threads;
+use bench::rig::executor::{Executor, RunError, Stop};
+use machine::Machine;
+use machine::simulated::Model;
+use model::record::{PageKind, Presentation, Record, Series};
+use model::{CpuId, Hertz, Rate, Seconds};
+use sys::clock::MonotonicRaw;
+
+fn cpus() -> Vec<CpuId> {
+    sys::affinity::current().unwrap().iter().take(2).collect()
+}
+
+fn executor(stop: &Stop) -> Threads<MonotonicRaw> {
+    let clock = MonotonicRaw::new().unwrap();
+    Threads::new(clock, Rate::new(Hertz(1e9)), None, stop.clone())
+}
+
+/// Those that this machine has, between CPUs on which they do not wait forever.
+fn playable() -> Vec<(&'static Method, [CpuId; 2])> {
+    let cpus = cpus();
+    let mut playable = Vec::new();
+    for &method in TABLE {
+        if (method.open)().is_err() {
+            continue; // This CPU lacks its instruction.
+        }
+        if let [first, second] = cpus[..] {
+            playable.push((method, [first, second]));
+        }
+        if method.waits == Waits::Sleeping {
+            playable.push((method, [cpus[0]; 2]));
+        }
+    }
+    playable
+}
+
+fn play(
+    executor: &mut dyn Executor,
+    (method, [first, second]): (&'static Method, [CpuId; 2]),
+    (stretches, round_trips, pace): (u32, u32, Pace),
+) -> Result<bench::rig::exchange::RawExchange, RunError> {
+    let channels = [(method.open)().unwrap()];
+    let id = method.id;
+    let channels = &channels;
+    executor.exchange(&Exchange {
+        id,
+        first,
+        second,
+        channels,
+        stretches,
+        round_trips,
+        pace,
+        look: None,
+    })
+}
+
+#[test]
+fn every_method_comes_back_whole() {
+    let mut executor = executor(&Stop::default());
+    for of in playable() {
+        let raw = play(&mut executor, of, (4, 25, Pace::Rally)).unwrap();
+        assert_eq!(raw.stretches.len(), 4, "{}", of.0.id);
+        assert!(raw.stretches.is_sorted_by_key(|stretch| stretch.start), "{}", of.0.id);
+        assert_eq!(raw.around[0].migrations + raw.around[1].migrations, 0, "{}", of.0.id);
+        let raw = play(&mut executor, of, (2, 25, Pace::Stamped)).unwrap();
+        assert_eq!(raw.trips.len(), 50, "{}", of.0.id);
+        for trip in &raw.trips {
+            assert!(trip.sent <= trip.received && trip.received <= trip.returned, "{}", of.0.id);
+        }
+        if of.1[0] != of.1[1] {
+            let raw = play(&mut executor, of, (1, 10, Pace::Rested(Seconds(1e-4)))).unwrap();
+            assert_eq!(raw.trips.len(), 10, "{}", of.0.id);
+        }
+    }
+}
+
+/// Who waits when the job is given up must be woken, whatever it waits in.
+#[test]
+fn a_job_that_is_stopped_ends_whatever_threads_wait_in() {
+    for of in playable() {
+        let stop = Stop::default();
+        let result = std::thread::scope(|scope| {
+            let asked = stop.clone();
+            scope.spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                asked.ask();
+            });
+            // Far more than it can do until then.
+            play(&mut executor(&stop), of, (4_000_000, 2, Pace::Rally))
+        });
+        assert!(matches!(result, Err(RunError::Interrupted)), "{}", of.0.id);
+    }
+}
+
+#[test]
+fn alarms_come_back_whole_and_are_never_early() {
+    let distances = [Seconds(1e-5), Seconds(2e-3), Seconds(1e-4)];
+    for by in [By::Nanosleep, By::TimerFile] {
+        let job = Alarm { id: "alarm", by, cpu: cpus()[0], distances: &distances, look: None };
+        let raw = executor(&Stop::default()).alarm(&job).unwrap();
+        assert_eq!(raw.late.len(), distances.len());
+        assert!(raw.late.iter().all(|late| late.0 >= 0.0), "{by:?}");
+    }
+}
+
+fn measured(machine: &Machine, change: impl FnOnce(&mut Options), question: Question) -> Record {
+    let mut options = Options::about(question);
+    options.budget = Some(Seconds(3.0));
+    change(&mut options);
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let request = options.request(vec!["test".to_owned()], look);
+    bench::run::measure(machine, &request, &Stop::default(), &mut |_| {}).unwrap()
+}
+
+fn of<'a>(record: &'a Record, quantity: &str, words: &[(&str, &str)]) -> Vec<&'a Series> {
+    let fits = |series: &&Series| {
+        series.quantity == quantity
+            && words
+                .iter()
+                .all(|(name, word)| series.parameters.get(*name).is_some_and(|known| known == word))
+    };
+    record.series.iter().filter(fits).collect()
+}
+
+fn median(record: &Record, quantity: &str, words: &[(&str, &str)]) -> f64 {
+    let whole = |s: &&Series| {
+        words.iter().any(|w| w.0.starts_with("state")) || !s.parameters.contains_key("state")
+    };
+    let series = of(record, quantity, words).into_iter().find(whole).unwrap();
+    series.summary().unwrap().median
+}
+
+#[test]
+fn deep_sleep_that_was_put_in_comes_out() {
+    let machine = Machine::named("sim:4c").unwrap();
+    let record = measured(&machine, |_| {}, Question::Idle);
+    let rest = |rest: &str| median(&record, "round_trip", &[("rest_us", rest)]);
+    assert!(rest("10") < 5e-6 && rest("100") < 15e-6, "{} {}", rest("10"), rest("100"));
+    assert!((rest("1000") - rest("10") - 139e-6).abs() < 2e-6, "{}", rest("1000"));
+    let entries = median(&record, "entries", &[("rest_us", "10000"), ("state_name", "C6")]);
+    assert!((entries - 1.0).abs() < 1e-9, "{entries}");
+    let from_c6 = median(&record, "round_trip", &[("rest_us", "1000"), ("state", "3")]);
+    assert!((from_c6 - rest("1000")).abs() < 1e-6, "{from_c6}");
+    let finding = record.findings.iter().find(|finding| finding.id == "wake.deep-sleep").unwrap();
+    assert!(finding.text.contains("C6") && finding.text.contains("140 us more"), "{finding:?}");
+    assert!(finding.remedy.as_ref().unwrap().contains("--limit-latency 10"), "{finding:?}");
+    assert!(!record.findings.iter().any(|finding| finding.id == "wake.table-off"));
+}
+
+#[test]
+fn a_limit_keeps_deep_sleep_away_while_it_is_held() {
+    let machine = Machine::named("sim:4c").unwrap();
+    let limit = |options: &mut Options| options.limit = Some(Seconds(20e-6));
+    let record = measured(&machine, limit, Question::Idle);
+    let limited = [("rest_us", "10000"), ("limit_us", "20")];
+    let limited = median(&record, "round_trip", &limited);
+    let series = of(&record, "round_trip", &[("rest_us", "10000")]);
+    let free = series.iter().find(|s| !s.parameters.contains_key("limit_us")).unwrap();
+    let free = free.summary().unwrap().median;
+    assert!(limited < 15e-6 && free > 140e-6, "{limited} {free}");
+}
+
+#[test]
+fn without_the_right_a_limit_is_a_reason_and_the_rest_is_measured() {
+    let mut model = Model::named("4c").unwrap();
+    model.may_limit_latency = false;
+    let limit = |options: &mut Options| options.limit = Some(Seconds(20e-6));
+    let record = measured(&Machine::from(model), limit, Question::Idle);
+    assert!(median(&record, "round_trip", &[("rest_us", "1000")]) > 100e-6);
+    let absent = record.series.iter().find(|series| series.workload == "limited").unwrap();
+    let model::record::Outcome::Unavailable { unavailable } = &absent.outcome else {
+        panic!("{absent:?}");
+    };
+    assert!(unavailable.what.contains("20 us"), "{unavailable:?}");
+}
+
+#[test]
+fn a_table_that_is_wrong_is_found() {
+    let mut model = Model::named("4c").unwrap();
+    // The driver's table is made of the model; the record's is changed instead.
+    model.idle[3].exit_latency_seconds = 140e-6;
+    let machine = Machine::from(model);
+    let mut record = measured(&machine, |_| {}, Question::Idle);
+    for state in &mut record.machine.idle_states {
+        state.latency_seconds /= 3.0;
+    }
+    assert!(Wake.findings(&record).iter().any(|finding| finding.id == "wake.table-off"));
+}
+
+#[test]
+fn one_cpu_has_reasons_for_everything_that_needs_two() {
+    let machine = Machine::named("sim:1c").unwrap();
+    let record = measured(&machine, |_| {}, Question::Signals);
+    assert!(median(&record, "time_per_signal", &[("pair", "same-cpu")]) > 0.0);
+    for id in ["smt-sibling", "same-cache", "other-cache", "other-package", "spin", "umwait"] {
+        let series = record.series.iter().find(|series| series.workload == id);
+        assert!(series.is_some_and(|series| series.summary().is_none()), "{id}");
+    }
+    let idle = Options::about(Question::Idle);
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let request = idle.request(Vec::new(), look);
+    let refused = bench::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
+    assert!(matches!(refused, Err(bench::run::Error::Unavailable(_))));
+}
+
+#[test]
+fn as_many_signals_are_sent_as_were_asked_for() {
+    let machine = Machine::named("sim:vm-2c").unwrap();
+    let record = measured(&machine, |options| options.signals = Some(10_000), Question::Signals);
+    for series in of(&record, "time_per_signal", &[]) {
+        let each: u64 = series.parameters["signals"].parse().unwrap();
+        assert_eq!(each * series.summary().unwrap().blocks, 10_000, "{}", series.workload);
+    }
+}
+
+#[test]
+fn pairs_that_cannot_be_used_are_refused() {
+    let machine = Machine::named("sim:vm-2c").unwrap();
+    let absent = Asked::Pair(Pair { first: CpuId(0), second: CpuId(7) });
+    let options = Options { pairs: Some(vec![absent]), ..Options::about(Question::Signals) };
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Wake };
+    let request = options.request(Vec::new(), look);
+    let refused = bench::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
+    assert!(matches!(refused, Err(bench::run::Error::Placement(_))));
+    let missing = Asked::Kind(Kind::OtherPackage);
+    let record = measured(&machine, |o| o.pairs = Some(vec![missing]), Question::Signals);
+    assert!(record.series.iter().any(|series| series.workload == "other-package"));
+}
+
+#[test]
+fn no_record_is_too_strange_for_a_page() {
+    let machine = Machine::named("sim:4c").unwrap();
+    for question in [Question::Signals, Question::Idle, Question::Timer] {
+        let record = measured(&machine, |_| {}, question);
+        let shown = |record: &Record| {
+            assert!(!page(record, 0).blocks.is_empty());
+            Wake.findings(record);
+            Wake.sentences(record);
+            Wake.section(record);
+        };
+        let names: std::collections::BTreeSet<String> =
+            record.series.iter().flat_map(|series| series.parameters.keys().cloned()).collect();
+        for name in names.iter().filter(|name| *name != "question") {
+            for value in ["0", "18446744073709551615", "-1", "x", ""] {
+                let mut strange = record.clone();
+                for series in &mut strange.series {
+                    series.parameters.insert(name.clone(), value.to_owned());
+                }
+                shown(&strange);
+            }
+            let mut without = record.clone();
+            for series in &mut without.series {
+                series.parameters.remove(name);
+            }
+            shown(&without);
+        }
+        let mut nowhere = record.clone();
+        nowhere.machine.idle_states.clear();
+        for series in &mut nowhere.series {
+            series.active = model::CpuSet::default();
+        }
+        shown(&nowhere);
+        nowhere.series.clear();
+        shown(&nowhere);
+    }
+}
