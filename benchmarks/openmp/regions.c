@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define STRETCHES 10
+#define STRETCHES 50
 #define THREADS_MAX 1024
 /* Numbers of the delay, and their distance: lines of their own for each thread. */
 #define DELAY 32

@@ -28,6 +28,8 @@ pub(crate) enum Probe {
     Runs(&'static str),
     /// The command prints the path of a folder that exists.
     PrintsFolder(&'static str),
+    /// The loader finds this OpenMP runtime.
+    Loads(&'static str),
 }
 
 /// Where a tool comes from.
@@ -91,17 +93,32 @@ pub(crate) const NEEDS: &[Need] = &[
         probe: Probe::Runs("curl --version"),
         install: Install::Apt("curl"),
     },
+    Need {
+        id: "libgomp",
+        purpose: "GCC's OpenMP runtime, which tests load",
+        probe: Probe::Loads("libgomp.so.1"),
+        install: Install::Apt("libgomp1"),
+    },
+    Need {
+        id: "libomp",
+        purpose: "LLVM's OpenMP runtime, which tests load",
+        probe: Probe::Loads("libomp.so.5"),
+        install: Install::Apt("libomp-dev"),
+    },
 ];
 
 impl Probe {
     /// The command that looks.
     pub(crate) fn command(&self) -> &'static str {
         match self {
-            Probe::Runs(command) | Probe::PrintsFolder(command) => command,
+            Probe::Runs(command) | Probe::PrintsFolder(command) | Probe::Loads(command) => command,
         }
     }
 
     fn succeeds(&self) -> bool {
+        if let Probe::Loads(library) = self {
+            return sys::openmp::Runtime::load(library).is_ok();
+        }
         let mut words = self.command().split(' ');
         let Some(program) = words.next() else { return false };
         let mut command = if program == "cargo" { cargo() } else { Command::new(program) };
@@ -113,7 +130,7 @@ impl Probe {
             .output();
         let Ok(output) = output else { return false };
         match self {
-            Probe::Runs(_) => output.status.success(),
+            Probe::Runs(_) | Probe::Loads(_) => output.status.success(),
             Probe::PrintsFolder(_) => {
                 let printed = String::from_utf8_lossy(&output.stdout);
                 output.status.success() && Path::new(printed.trim()).is_dir()
@@ -135,6 +152,7 @@ pub(crate) fn describe(missing: &[&Need]) -> String {
         let found = match probe {
             Probe::Runs(_) => format!("`{command}` fails"),
             Probe::PrintsFolder(_) => format!("`{command}` names no existing folder"),
+            Probe::Loads(library) => format!("the loader does not find {library}"),
         };
         format!("  {id}: {purpose}; {found}")
     });
@@ -263,7 +281,12 @@ mod tests {
             commands(&all, Root::BySudo).iter().map(|command| command.join(" ")).collect();
         let apt = "sudo env DEBIAN_FRONTEND=noninteractive apt-get";
         assert_eq!(lines[0], format!("{apt} update"));
-        assert_eq!(lines[1], format!("{apt} install -y --no-install-recommends gcc bsdutils curl"));
+        assert_eq!(
+            lines[1],
+            format!(
+                "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 libomp-dev"
+            )
+        );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
     }
 

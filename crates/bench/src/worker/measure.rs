@@ -11,8 +11,10 @@ use sys::openmp::Sum;
 use super::team::{Member, Team};
 use crate::rig::regions::{Effort, Looped, RawRegions, Small, Spent, Stretch};
 
-/// Timed stretches of the loop and of each construct.
+/// Timed stretches of each construct.
 const STRETCHES: u64 = 10;
+/// Of the loop. They are short: one in which somebody else had the CPU is told from the others.
+const LOOP_STRETCHES: u64 = 50;
 /// The delay between two constructs: so many numbers of the loop's body, some 50 ns.
 const DELAY: usize = 32;
 
@@ -71,10 +73,10 @@ impl Team {
         let (stretches, spent, right) = self.lead(&body, |region| {
             let before = proof(&array, region);
             let count = pace(looped.time, region).min(looped.regions_max);
-            let mut stretches = Vec::with_capacity(STRETCHES as usize);
+            let mut stretches = Vec::with_capacity(LOOP_STRETCHES as usize);
             let spent = spent(|| {
-                let each = (count / STRETCHES).max(1);
-                for _ in 0..STRETCHES.min(count) {
+                let each = (count / LOOP_STRETCHES).max(1);
+                for _ in 0..LOOP_STRETCHES.min(count) {
                     stretches.push(timed(each, || (0..each).for_each(|_| region())));
                 }
             });

@@ -2,7 +2,7 @@
 //!
 //! The parent starts a program with an environment, writes one line of JSON to its standard input and
 //! reads one from its standard output ([`ask`]); the program hands the line to [`answer`]. A child that
-//! crashes, hangs or talks nonsense is an [`Failed`], and never takes its parent along.
+//! crashes, hangs or talks nonsense is a [`Failed`], and never takes its parent along.
 
 mod ask;
 mod measure;

@@ -65,12 +65,14 @@ pub(super) struct Found {
 pub(super) fn runtimes(
     machine: &Machine,
     cpus: &[CpuId],
+    is_asked: impl Fn(&str) -> bool,
 ) -> (Vec<Found>, Vec<(&'static str, Unavailable)>) {
     let mut scout = Scout { machine, cpus, found: Vec::new(), paths: Vec::new() };
     let look = |(order, family): (usize, &Family)| {
         scout.family(order, family).err().map(|reason| (family.id, reason))
     };
-    let absent = FAMILIES.iter().enumerate().filter_map(look).collect();
+    let absent = FAMILIES.iter().enumerate().filter(|(_, family)| is_asked(family.id));
+    let absent = absent.filter_map(look).collect();
     (scout.found, absent)
 }
 

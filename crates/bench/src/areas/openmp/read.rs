@@ -53,7 +53,7 @@ impl<'a> Team<'a> {
     }
 }
 
-/// The teams of a record, in its order.
+/// The teams of a record, in its order, those with default settings before others of their library.
 pub(super) fn teams(record: &Record) -> Vec<Team<'_>> {
     let mut teams: Vec<Team<'_>> = Vec::new();
     let measured = |series: &&Series| series.area == AREA && series.summary().is_some();
@@ -72,6 +72,12 @@ pub(super) fn teams(record: &Record) -> Vec<Team<'_>> {
                 series: vec![series],
             }),
         }
+    }
+    for library in teams.chunk_by_mut(|a, b| {
+        (a.runtime, a.active.len(), a.text("library"))
+            == (b.runtime, b.active.len(), b.text("library"))
+    }) {
+        library.sort_by_key(|team| !team.is_default());
     }
     teams
 }

@@ -87,15 +87,15 @@ impl Options {
 
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
         self.check(plan.placement.cpus.len())?;
-        let (mut found, mut absent) = runtimes(plan.machine, &plan.placement.cpus);
-        found.extend(own());
-        if let Some(names) = &self.runtimes {
-            found.retain(|runtime| names.iter().any(|name| name == runtime.id));
-            absent.retain(|(id, _)| names.iter().any(|name| name == id));
-        }
+        let is_asked = |id: &str| {
+            self.runtimes.as_ref().is_none_or(|names| names.iter().any(|name| name == id))
+        };
+        let cpus = &plan.placement.cpus;
+        let (mut found, absent) = runtimes(plan.machine, cpus, is_asked);
+        found.extend(own().filter(|own| is_asked(own.id)));
         let mut teams = Vec::new();
         for runtime in &found {
-            for threads in self.counts(plan.placement.cpus.len()) {
+            for threads in self.counts(cpus.len()) {
                 // Nobody waits for one thread.
                 let waits = |waiting: &&Waiting| threads > 1 || **waiting == Waiting::Default;
                 let settings = settings(runtime.kind).iter().filter(waits);
@@ -104,7 +104,7 @@ impl Options {
         }
         let effort = self.effort(teams.len());
         let cell = |(runtime, waiting, threads): (&Found, Waiting, usize)| {
-            cell(plan, runtime, waiting, &plan.placement.cpus[..threads], effort, self.outer)
+            cell(plan, runtime, waiting, &cpus[..threads], effort, self.outer)
         };
         Ok(Wishes { cells: teams.into_iter().map(cell).collect(), absent })
     }
@@ -155,7 +155,7 @@ impl Options {
 /// What the data sheet asks: each runtime as it is, and with threads that sleep.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     let all = &plan.placement.cpus;
-    let (found, absent) = runtimes(plan.machine, all);
+    let (found, absent) = runtimes(plan.machine, all, |_| true);
     let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.03) };
     let effort = Effort {
         warm_up: WARM_UP,
