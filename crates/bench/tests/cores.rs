@@ -51,7 +51,7 @@ fn every_message_has_the_distance_that_was_put_in() {
 fn siblings_are_measured_when_asked_for() {
     let machine = changed("2s-56c", |_| ());
     let record = run(&machine, options(Some("0,112"))).unwrap();
-    assert!(latencies(&record).all(|series| series.parameters["between"] == "sibling"));
+    assert!(latencies(&record).all(|series| series.parameters["between"] == "smt-sibling"));
     assert_eq!(latencies(&record).count(), MESSAGES.len());
 }
 

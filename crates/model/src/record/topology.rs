@@ -51,14 +51,13 @@ impl Topology {
         let (first, second) = (self.place(a)?, self.place(b)?);
         Some(if a == b {
             Relation::SameCpu
-        } else if first.siblings.contains(b) {
-            Relation::Sibling
         } else if first.package != second.package {
             Relation::OtherPackage
-        } else if first.last_level_cache.contains(b) {
+        } else if first.siblings.contains(b) {
+            Relation::Sibling
+        } else if first.last_level_cache.contains(b) || first.last_level_cache.is_empty() {
+            // Where nobody says who shares a cache, a package is the best guess.
             Relation::SameCache
-        } else if first.last_level_cache.is_empty() {
-            Relation::SamePackage
         } else {
             Relation::OtherCache
         })
@@ -108,8 +107,6 @@ pub enum Relation {
     Sibling,
     /// They share a last-level cache.
     SameCache,
-    /// They share a package; nobody says which caches.
-    SamePackage,
     /// They share a package, and no cache.
     OtherCache,
     /// They share nothing.
@@ -118,11 +115,10 @@ pub enum Relation {
 
 impl Relation {
     /// All of them, the nearest first.
-    pub const ALL: [Relation; 6] = [
+    pub const ALL: [Relation; 5] = [
         Relation::SameCpu,
         Relation::Sibling,
         Relation::SameCache,
-        Relation::SamePackage,
         Relation::OtherCache,
         Relation::OtherPackage,
     ];
@@ -131,12 +127,16 @@ impl Relation {
     pub const fn word(self) -> &'static str {
         match self {
             Relation::SameCpu => "same-cpu",
-            Relation::Sibling => "sibling",
+            Relation::Sibling => "smt-sibling",
             Relation::SameCache => "same-cache",
-            Relation::SamePackage => "same-package",
             Relation::OtherCache => "other-cache",
             Relation::OtherPackage => "other-package",
         }
+    }
+
+    /// The one of that word.
+    pub fn named(word: &str) -> Option<Relation> {
+        Relation::ALL.into_iter().find(|relation| relation.word() == word)
     }
 }
 

@@ -72,9 +72,8 @@ fn kinds<'a>(told: &'a [Told<'a>]) -> Vec<Kind<'a>> {
             }),
         }
     }
-    let nearness = |word: &str| Relation::ALL.iter().position(|relation| relation.word() == word);
     let order = |id: &str| MESSAGES.iter().position(|message| message.id == id);
-    kinds.sort_by_key(|kind| (order(kind.message), nearness(kind.relation)));
+    kinds.sort_by_key(|kind| (order(kind.message), Relation::named(kind.relation)));
     kinds
 }
 
