@@ -129,8 +129,8 @@ fn pair(text: &str) -> Result<Asked, BadValue> {
 
 /// A number of signals.
 fn signals(text: &str) -> Result<u64, BadValue> {
-    /// Some hours of the slowest method.
-    const MOST: u64 = 1_000_000_000;
+    /// Half an hour of the slowest method.
+    const MOST: u64 = 100_000_000;
     match text.parse::<u64>() {
         Ok(count) if (1..=MOST).contains(&count) => Ok(count),
         _ => Err(BadValue::new(

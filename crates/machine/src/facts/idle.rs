@@ -72,8 +72,9 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
     let governor = read("current_governor").or_else(|_| read("current_governor_ro"));
-    let [driver, governor] = [read("current_driver"), governor]
-        .map(|word| word.unwrap_or_else(|_| "unknown".to_owned()));
+    let hidden = || hidden_from_guest("polling before a halt");
+    let driver = read("current_driver").map_err(|_| hidden())?;
+    let governor = governor.map_err(|_| hidden())?;
     if driver == "none" || governor != "haltpoll" {
         return absent(format!(
             "the guest halts right away: idle driver `{driver}`, governor `{governor}`"

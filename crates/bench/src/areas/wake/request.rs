@@ -62,8 +62,12 @@ pub struct Options {
     pub cpus: Option<CpuSet>,
 }
 
-/// Blocks that a fixed number of signals is spread over.
-const BLOCKS: u64 = 5;
+/// Blocks that a fixed number of signals is spread over: five at least, and none of more signals than
+/// are sent within a second, so that who stops the run loses little.
+fn blocks(signals: u64) -> u64 {
+    const SIGNALS_MAX: u64 = 100_000;
+    signals.div_ceil(SIGNALS_MAX).max(5)
+}
 
 impl Options {
     /// The question, and everything else as usual.
@@ -82,7 +86,7 @@ impl Options {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         let span = match self.signals {
-            Some(_) => Span::Blocks(BLOCKS),
+            Some(signals) => Span::Blocks(blocks(signals)),
             None => Span::All(self.budget.unwrap_or(self.question.time())),
         };
         let cpus = Choice {
@@ -134,7 +138,7 @@ impl Options {
                     continue;
                 }
                 let signals = match self.signals {
-                    Some(signals) => signals.div_ceil(BLOCKS),
+                    Some(signals) => signals.div_ceil(blocks(signals)),
                     None => Signals::usual(method),
                 };
                 wishes.cells.push(Signals { method, pair, kind, signals }.cell());

@@ -208,7 +208,7 @@ fn disagree([low, high]: [Seconds; 2]) -> Option<Unavailable> {
 
 impl Errand for Signals {
     fn order(&self) -> usize {
-        self.kind as usize * 100 + self.method.order()
+        self.method.order()
     }
 
     fn workload(&self) -> &'static str {

@@ -14,7 +14,8 @@ const COUNTED: f64 = 100_000.0;
 /// A table and a plot for each kind of pair.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let all = measured(record);
-    let kinds = in_order(all.iter().filter_map(Cell::kind));
+    let mut kinds = in_order(all.iter().filter_map(Cell::kind));
+    kinds.sort_unstable();
     let mut blocks = Vec::new();
     for kind in kinds {
         let sets = in_order(all.iter().filter(|c| c.kind() == Some(kind)).map(|c| c.active));
