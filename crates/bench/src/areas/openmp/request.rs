@@ -122,10 +122,9 @@ impl Options {
     }
 
     fn counts(&self, chosen: usize) -> Vec<usize> {
-        let mut counts = self.threads.clone().unwrap_or_else(|| match self.small {
-            // Who waits is what that is about.
-            true => vec![chosen],
-            false => vec![1, chosen],
+        let mut counts = self.threads.clone().unwrap_or_else(|| {
+            // Small regions are about those who wait.
+            if self.small { vec![chosen] } else { vec![1, chosen] }
         });
         counts.sort_unstable();
         counts.dedup();
