@@ -5,7 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench::rig::executor::Stop;
 use bench::rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
@@ -18,6 +18,8 @@ const LIBRARIES: &[(&str, bool)] =
     &[("libgomp.so.1", false), ("libomp.so.5", true), ("libiomp5.so", true)];
 /// Long enough for any machine that is not stuck.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+type Case = fn();
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("worker") {
@@ -43,7 +45,6 @@ fn main() -> ExitCode {
         };
         trials.push(trial(&format!("{library}{why}"), case).with_ignored_flag(!there));
     }
-    type Case = fn();
     let cases: &[(&str, Case)] = &[
         ("our own regions", || {
             goes_through_everything(&Team::Spinning, Waiting::Default);
@@ -195,13 +196,11 @@ fn crashes() {
 }
 
 fn hangs() {
-    let begun = Instant::now();
     let file = tempfile::NamedTempFile::new().unwrap();
     // The script's own child must not stay behind either.
     let text = format!("sleep 1000 & echo $! > {}; wait", file.path().display());
     let ended = script(&text, Duration::from_secs(1));
     assert!(matches!(ended, Err(Failed::TookTooLong { .. })), "{ended:?}");
-    assert!(begun.elapsed() < Duration::from_secs(900));
     let child = std::fs::read_to_string(file.path()).unwrap();
     let stat = PathBuf::from(format!("/proc/{}/stat", child.trim()));
     // It is killed at once, and gone when somebody has waited for it.

@@ -27,7 +27,7 @@ fn regions_of_described_machines() {
 fn a_machine_without_runtimes_says_so() {
     let page = openmp("sim:1c", &["--width", "80"]);
     assert!(page.contains("the description of this machine has none"), "{page}");
-    assert!(page.contains("apt-get install libgomp1"), "{page}");
+    assert!(!page.contains("apt-get"), "{page}");
 }
 
 #[test]

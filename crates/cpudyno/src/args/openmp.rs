@@ -48,7 +48,7 @@ pub(crate) struct OpenmpArgs {
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub(crate) cpus: Option<CpuSet>,
 
-    /// Measure for so long; by default 25s, or 60s with --small.
+    /// Measure for so long; by default 25s, or 65s with --small.
     #[arg(long, value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 

@@ -86,12 +86,9 @@ struct Scout<'a> {
 
 impl Scout<'_> {
     fn family(&mut self, order: usize, family: &Family) -> Result<(), Unavailable> {
-        let missing = |why: String| {
-            let reason = Unavailable::new(Obstacle::Permission, family.id, why);
-            Err(reason.with_remedy(family.remedy))
-        };
-        if let Some(elsewhere) = &self.machine.elsewhere {
-            return missing(format!("which runtimes there are is not known: {elsewhere}"));
+        let missing = |why: String| Err(Unavailable::new(Obstacle::Permission, family.id, why));
+        if self.machine.elsewhere.is_some() {
+            return missing("which runtimes there are is known to that machine alone".to_owned());
         }
         if let Some(model) = &self.machine.simulated {
             // Nothing stands for a second one of its kind there.
@@ -116,11 +113,12 @@ impl Scout<'_> {
                 Err(reason) => why = why.or(Some(reason)),
             }
         }
-        match (self.found.len() > before, is_another, why) {
-            (true, ..) => Ok(()),
-            (false, Some(known), _) => missing(format!("here it is another name of {known}")),
-            (false, None, why) => missing(why.unwrap_or_else(|| "it was not found".to_owned())),
-        }
+        let why = match (self.found.len() > before, is_another, why) {
+            (true, ..) => return Ok(()),
+            (false, Some(known), _) => format!("here it is another name of {known}"),
+            (false, None, why) => why.unwrap_or_else(|| "it was not found".to_owned()),
+        };
+        missing(why).map_err(|reason: Unavailable| reason.with_remedy(family.remedy))
     }
 
     /// What may be such a runtime: as the loader finds it, and where it does not look.

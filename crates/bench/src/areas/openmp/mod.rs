@@ -112,7 +112,7 @@ impl Area for Openmp {
     }
 
     fn weight(&self) -> f64 {
-        1.5
+        1.0
     }
 
     fn quantities(&self) -> &'static [Quantity] {

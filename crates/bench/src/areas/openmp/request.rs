@@ -81,7 +81,7 @@ impl Options {
     /// Small regions take five seconds each.
     fn budget(&self) -> Seconds {
         const USUAL: Seconds = Seconds(25.0);
-        const SMALL: Seconds = Seconds(60.0);
+        const SMALL: Seconds = Seconds(65.0);
         self.budget.unwrap_or(if self.small { SMALL } else { USUAL })
     }
 
@@ -122,7 +122,10 @@ impl Options {
     }
 
     fn counts(&self, chosen: usize) -> Vec<usize> {
-        let mut counts = self.threads.clone().unwrap_or_else(|| vec![1, chosen]);
+        let mut counts = self.threads.clone().unwrap_or_else(|| {
+            // Small regions are about those who wait.
+            if self.small { vec![chosen] } else { vec![1, chosen] }
+        });
         counts.sort_unstable();
         counts.dedup();
         counts

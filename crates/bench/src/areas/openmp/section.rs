@@ -67,7 +67,10 @@ fn cores(busy: Option<f64>) -> Text {
 
 /// Three digits: more say nothing of a region.
 fn digits(value: f64) -> String {
+    /// What is less than the last digit has no sign.
+    const LEAST: f64 = 0.005;
     match value.abs() {
+        v if v < LEAST => "0.00".to_owned(),
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
