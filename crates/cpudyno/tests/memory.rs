@@ -93,3 +93,33 @@ fn show_prints_what_the_live_run_printed() {
         }
     }
 }
+
+/// What is asked for wrongly, what is said of it, and what helps.
+#[test]
+fn wrong_values_are_told_what_is_right() {
+    #[rustfmt::skip]
+    let rows: &[(&str, &str, &str)] = &[
+        ("--length -1", "invalid value '-1' for '--length <LENGTH>'", "give elements of 8 bytes"),
+        ("--threads -1", "expected a number of at least 1", "`cpudyno info`"),
+        ("--budget -1", "expected a time from 1s to 1h", "--budget 30s"),
+        ("--length 512M", "expected a length", "did you mean `512MB`?"),
+        ("--unit mb", "invalid value 'mb' for '--unit <UNIT>'", "did you mean `MB`?"),
+        ("--length 15", "arrays of 15 elements: it takes 16, a cache line for each of 2 threads",
+            "--length 16"),
+        ("sweep --length 511", "arrays of 511 elements: it takes 512, a page", "--length 512"),
+        ("latency --length 511", "arrays of 511 elements: it takes 512, a page", "--length 512"),
+    ];
+    for (args, error, hint) in rows {
+        let args: Vec<&str> = args.split(' ').collect();
+        let refused = finish(cpudyno(&[&["memory", "--machine", "sim:vm-2c"], &args[..]].concat()));
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{args:?}");
+        let said = &refused.stderr;
+        assert!(said.contains(error) && said.contains(hint), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_kernel_that_is_named_twice_is_measured_once() {
+    let of = |kernels| memory("sim:1c", &["--kernels", kernels, "--budget", "1s"]);
+    assert_eq!(of("copy,copy"), of("copy"));
+}

@@ -109,7 +109,8 @@ fn few_blocks(record: &Record) -> Option<Finding> {
         return None;
     }
     let done = plan.blocks_done;
-    let text = format!("only {done} blocks were completed: numbers have no interval");
+    let blocks = if done == 1 { "block was" } else { "blocks were" };
+    let text = format!("only {done} {blocks} completed: numbers have no interval");
     let remedy = format!("give it more time: --budget {:.0}s", plan.budget_seconds * 2.0);
     Some(finding("run.few-blocks", Severity::Warning, text, Some(&remedy)))
 }

@@ -190,8 +190,15 @@ pub fn free_huge_pages(machine: &Machine, page_bytes: u64) -> Reading<u64> {
         0 => format!("no pages of {} KiB are set aside", page_bytes / 1024),
         pages => format!("all {pages} pages of {} KiB are in use", page_bytes / 1024),
     };
-    let path = format!("{HUGE_PAGES}/{}/nr_hugepages", folder_of(page_bytes));
-    let remedy = format!("`echo N | sudo tee {path}`");
     let refused = Unavailable::new(Obstacle::Permission, "reserved huge pages", why);
-    Err(refused.with_remedy(remedy))
+    Err(refused.with_remedy(set_aside_pages("N", page_bytes)))
+}
+
+/// The command that sets so many pages of this size aside.
+pub fn set_aside(page_bytes: u64, pages: u64) -> String {
+    set_aside_pages(&pages.to_string(), page_bytes)
+}
+
+fn set_aside_pages(pages: &str, page_bytes: u64) -> String {
+    format!("`echo {pages} | sudo tee {HUGE_PAGES}/{}/nr_hugepages`", folder_of(page_bytes))
 }

@@ -14,6 +14,14 @@ use crate::streams;
 /// What a number was measured for: the parameter `question`.
 pub(super) const QUESTION: &str = "question";
 
+/// The words for choices of variants, in the parameter `choice`.
+pub(super) mod choice {
+    pub(in super::super) const BEST: &str = "best";
+    pub(in super::super) const ORDINARY: &str = "ordinary stores";
+    pub(in super::super) const NON_TEMPORAL: &str = "non-temporal stores";
+    pub(in super::super) const AS_ASKED: &str = "as asked for";
+}
+
 /// Which variants of a kernel may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
@@ -35,10 +43,10 @@ impl Which {
     /// The word for it in the parameter `choice`.
     fn word(&self) -> &'static str {
         match self {
-            Which::Any | Which::Widest => "best",
-            Which::Ordinary | Which::WidestOrdinary => "ordinary stores",
-            Which::WidestNonTemporal => "non-temporal stores",
-            Which::Named(_) => "as asked for",
+            Which::Any | Which::Widest => choice::BEST,
+            Which::Ordinary | Which::WidestOrdinary => choice::ORDINARY,
+            Which::WidestNonTemporal => choice::NON_TEMPORAL,
+            Which::Named(_) => choice::AS_ASKED,
         }
     }
 

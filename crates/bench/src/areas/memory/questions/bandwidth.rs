@@ -1,6 +1,6 @@
 //! How much kernels move: on one CPU and on all, on ever more, and over arrays of several lengths.
 
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{CpuId, Seconds};
 
 use super::super::super::Wishes;
 use super::super::cells::{Effort, Which};
@@ -117,20 +117,12 @@ impl Scope<'_> {
         };
         let fit = self.fit(|share| reserve(share).stores())?;
         if let Some(limit) = fit.limit {
-            let why = format!(
-                "arrays of {most} times the caches need {} MiB in all, and there is room for {} MiB \
-                 ({})",
-                limit.wanted >> 20,
-                limit.usable >> 20,
-                limit.by
-            );
-            let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
             let fitting = (f64::from(most) * fit.share) as u32;
             let remedy = match fitting {
                 0 => "use fewer CPUs".to_owned(),
                 fitting => format!("ask for less: --factors {fitting}"),
             };
-            return Err(Error::Asked(reason.with_remedy(remedy)));
+            return Err(limit.refuse(&format!("arrays of {most} times the caches"), remedy));
         }
         let (arrays, which) = (reserve(1.0), self.which_or(Which::WidestOrdinary));
         let mut wishes = Wishes::default();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use kernels::memory::MemoryKernel;
 use kernels::memory::chase::LINE_BYTES;
-use model::{CpuId, Obstacle, Pages, Unavailable};
+use model::{CpuId, Pages, Unavailable};
 
 use super::super::{Cell, Planning, Wishes};
 use super::cells::{self, Arrays, Effort, Which};
@@ -21,10 +21,10 @@ use crate::rig::traffic::Store;
 use crate::run::Error;
 
 /// A line, in which a chase has one pointer.
-const LINE: u64 = LINE_BYTES as u64;
+pub(super) const LINE: u64 = LINE_BYTES as u64;
 
 /// Sizes of sweeps begin here; rings have room for the most chains.
-const SMALLEST: u64 = 4096;
+pub(super) const SMALLEST: u64 = 4096;
 
 /// Rings are no larger than this, which is far beyond any cache.
 pub(super) const RING_MAX: u64 = 128 << 30;
@@ -62,12 +62,27 @@ impl Scope<'_> {
         }
     }
 
+    /// As many elements of each array as asked for or by the rule, or fewer where there is no room for
+    /// them.
+    pub(super) fn fitting(&self, cpus: &[CpuId]) -> Result<u64, Error> {
+        let (_, fit) = self.fitted(&self.kernels(), &[cpus])?;
+        Ok(match fit.limit {
+            None => self.elements(cpus),
+            Some(_) => self.each(cpus, fit.share) * cpus.len() as u64,
+        })
+    }
+
+    /// Bytes of the largest ring on that CPU: as asked for, or by the rule.
+    fn largest_ring(&self, cpu: CpuId) -> u64 {
+        self.elements(&[cpu]) * 8
+    }
+
     fn cpus(&self) -> &[CpuId] {
         &self.plan.placement.cpus
     }
 
     /// As many CPUs as asked for, or all.
-    fn asked_cpus(&self) -> &[CpuId] {
+    pub(super) fn asked_cpus(&self) -> &[CpuId] {
         let all = self.cpus();
         &all[..self.options.threads.unwrap_or(all.len())]
     }
@@ -117,16 +132,9 @@ impl Scope<'_> {
         match (&fit.limit, self.options.length) {
             (Some(limit), Some(length)) => {
                 let elements = length.elements();
-                let why = format!(
-                    "arrays of {elements} elements need {} MiB in all, and there is room for {} MiB \
-                     ({})",
-                    limit.wanted >> 20,
-                    limit.usable >> 20,
-                    limit.by
-                );
                 let most = part_of(elements, 1, fit.share);
-                let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
-                Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))))
+                let remedy = format!("ask for less: --length {most}");
+                Err(limit.refuse(&format!("arrays of {elements} elements"), remedy))
             }
             _ => Ok(fit),
         }

@@ -21,7 +21,7 @@ use super::super::job::{
     RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
 use super::super::traffic::{Placed, RawTraffic, Traffic};
-use super::{Executor, RunError, Stop};
+use super::{Executor, RunError, STACK_BYTES, Stop};
 use traffic::Stores;
 
 /// Runs jobs on pinned threads, with `P` as the clock.
@@ -82,6 +82,7 @@ impl<P: Probe> Threads<P> {
             let mut spawn_error = None;
             for (index, &cpu) in cpus.iter().enumerate() {
                 let thread = std::thread::Builder::new().name(format!("cpu {cpu}"));
+                let thread = thread.stack_size(STACK_BYTES);
                 let begun = thread.spawn_scoped(scope, move || {
                     let attendance = Attendance(meeting);
                     if manner.pinned {
