@@ -30,27 +30,30 @@ pub(crate) struct MemoryArgs {
     pub(crate) question: Option<QuestionArgs>,
 
     /// Run these kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy; by default
-    /// the four of STREAM.
+    /// the four of STREAM (sweep, numa: load). Latency and loaded take none, original those of STREAM.
     #[arg(long, global = true, value_delimiter = ',', value_parser = kernel, value_name = "IDS")]
     pub(crate) kernels: Option<Vec<Kernel>>,
 
-    /// Run them in this variant, such as avx512-nt, instead of the best; --list prints them.
+    /// Run them in this variant, such as avx512-nt, instead of the best; `cpudyno memory --list` prints
+    /// them. Latency and loaded take none.
     #[arg(long, global = true, value_parser = variant, value_name = "NAME")]
     pub(crate) variant: Option<String>,
 
-    /// Use so many threads, at most as many as there are CPUs; by default one, and then all.
+    /// Use so many threads, at most as many as there are CPUs; by default one, and then all (scaling: up
+    /// to all; factors, loaded, original: all). Sweep and latency use one, numa those of each node.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = count,
           value_name = "N")]
     pub(crate) threads: Option<usize>,
 
     /// Length of each array over all threads, in elements of 8 bytes, or in bytes with a unit: 20000000,
-    /// 512MiB, 1GB; by default four times the caches in use.
+    /// 512MiB, 1GB; by default four times the caches in use. In a sweep and for latency: of the largest
+    /// one.
     #[arg(long, global = true, allow_hyphen_values = true, value_parser = length,
           value_name = "LENGTH")]
     pub(crate) length: Option<Length>,
 
     /// The pages that memory is asked to come in: 4k, thp (transparent huge ones), 2m or 1g (set aside
-    /// before); by default thp where the kernel has them.
+    /// before); by default thp where the kernel has them (latency: 4k beside them).
     #[arg(long, global = true, value_parser = pages, value_name = "PAGES")]
     pub(crate) pages: Option<Pages>,
 

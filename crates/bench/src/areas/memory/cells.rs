@@ -14,6 +14,10 @@ use crate::streams;
 /// What a number was measured for: the parameter `question`.
 pub(super) const QUESTION: &str = "question";
 
+/// Elements and bytes of what others move beside a chase.
+pub(super) const BESIDE_ELEMENTS: &str = "beside_elements";
+pub(super) const BESIDE_FOOTPRINT: &str = "beside_footprint";
+
 /// The words for choices of variants, in the parameter `choice`.
 pub(super) mod choice {
     pub(in super::super) const BEST: &str = "best";

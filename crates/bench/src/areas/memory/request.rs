@@ -51,9 +51,11 @@ impl Question {
     const fn time(self) -> Seconds {
         Seconds(match self {
             Question::Bandwidth => 8.5,
-            Question::Scaling | Question::Factors(_) | Question::Numa => 10.0,
+            Question::Factors(_) | Question::Numa => 10.0,
             Question::Latency | Question::Loaded => 12.0,
             Question::Sweep => 17.0,
+            // Two sockets have several orders of many CPUs; few CPUs are through in less.
+            Question::Scaling => 30.0,
         })
     }
 }
@@ -100,7 +102,7 @@ impl Options {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         Request {
-            span: Span::All(self.budget.unwrap_or(self.question.time())),
+            span: Span::All(self.time()),
             cpus: self.cpus.clone(),
             streams: Vec::new(),
             manner: Manner::USUAL,
@@ -119,6 +121,11 @@ impl Options {
         let mut wishes = self.scope(plan, 1.0)?.wishes()?;
         cells::asked(&mut wishes.cells, self.question.word());
         Ok(wishes)
+    }
+
+    /// How long it may take.
+    pub(super) fn time(&self) -> Seconds {
+        self.budget.unwrap_or(self.question.time())
     }
 
     /// The question on that machine, where it may take that part of free memory.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use kernels::memory::MemoryKernel;
 use kernels::memory::chase::LINE_BYTES;
-use model::{CpuId, Pages, Unavailable};
+use model::{CpuId, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, Planning, Wishes};
 use super::cells::{self, Arrays, Effort, Which};
@@ -85,6 +85,23 @@ impl Scope<'_> {
     pub(super) fn asked_cpus(&self) -> &[CpuId] {
         let all = self.cpus();
         &all[..self.options.threads.unwrap_or(all.len())]
+    }
+
+    /// The wishes with as many points as fit into the time, where thinning tells them how sparse to be.
+    fn in_time(
+        &self,
+        wishes: impl Fn(&Thinning) -> Result<Wishes, Error>,
+    ) -> Result<Wishes, Error> {
+        let time = self.options.time();
+        let [finest @ .., coarsest] = &THINNINGS;
+        for thinning in finest {
+            let wishes = wishes(thinning)?;
+            let sweep = wishes.cells.iter().fold(Seconds(0.0), |sum, cell| sum + cell.duration());
+            if sweep * thinning.sweeps <= time {
+                return Ok(wishes);
+            }
+        }
+        wishes(coarsest)
     }
 
     /// The kernels asked for, or else these.
@@ -179,6 +196,37 @@ impl Scope<'_> {
     }
 }
 
+/// How sparse points may be.
+struct Thinning {
+    /// All of them up to this one ...
+    dense: u64,
+    /// ... and then each this many times the one before.
+    ratio: f64,
+    /// It is taken where there is time for so many sweeps.
+    sweeps: f64,
+}
+
+/// The finest first.
+const THINNINGS: [Thinning; 6] = [
+    Thinning { dense: 64, ratio: 1.06, sweeps: 5.0 },
+    Thinning { dense: 8, ratio: 1.12, sweeps: 5.0 },
+    Thinning { dense: 8, ratio: 1.25, sweeps: 1.0 },
+    Thinning { dense: 4, ratio: 1.5, sweeps: 1.0 },
+    Thinning { dense: 2, ratio: 2.0, sweeps: 1.0 },
+    Thinning { dense: 1, ratio: 4.0, sweeps: 1.0 },
+];
+
+impl Thinning {
+    /// Numbers from 1 to this one, which comes last.
+    fn numbers(&self, most: u64) -> Vec<u64> {
+        let mut numbers: Vec<u64> = (1..=most.min(self.dense)).collect();
+        while let Some(&last) = numbers.last().filter(|last| **last < most) {
+            numbers.push(((last as f64 * self.ratio) as u64).clamp(last + 1, most));
+        }
+        numbers
+    }
+}
+
 /// The share of so many elements that each of so many threads has: one at least.
 fn part_of(elements: u64, threads: usize, share: f64) -> u64 {
     ((elements as f64 * share) as u64 / threads as u64).max(1)
@@ -211,5 +259,28 @@ fn some_cells(wishes: Wishes) -> Result<Wishes, Error> {
     match (wishes.cells.is_empty(), wishes.absent.first()) {
         (true, Some((_, reason))) => Err(Error::Asked(reason.clone())),
         _ => Ok(wishes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{THINNINGS, Thinning};
+
+    #[test]
+    fn numbers_are_dense_at_first_and_end_with_all() {
+        let usual = Thinning { dense: 8, ratio: 1.25, sweeps: 1.0 };
+        assert_eq!(usual.numbers(1), [1]);
+        assert_eq!(usual.numbers(9), (1..=9).collect::<Vec<_>>());
+        assert_eq!(usual.numbers(16)[8..], [10, 12, 15, 16]);
+        for most in 1..600 {
+            let mut before = usize::MAX;
+            for thinning in THINNINGS {
+                let numbers = thinning.numbers(most);
+                assert_eq!((numbers.first(), numbers.last()), (Some(&1), Some(&most)));
+                assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+                assert!(numbers.len() <= before, "{numbers:?}");
+                before = numbers.len();
+            }
+        }
     }
 }
