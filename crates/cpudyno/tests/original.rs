@@ -133,3 +133,19 @@ fn little_address_space_is_counted() {
     let page = finish(limited).success();
     assert!(page.contains("limited by address space of the process"), "{page}");
 }
+
+/// Where memory is the limit, the length leaves room for ours after the original.
+#[test]
+fn the_usual_length_has_room_for_both() {
+    if !has_compiler() {
+        return;
+    }
+    let mut limited = program("sh");
+    let binary = env!("CARGO_BIN_EXE_cpudyno");
+    let asked = "--threads 1 --repetitions 2 --budget 1s --kernels copy,scale,add,triad";
+    let script =
+        format!("ulimit -v 400000 && exec {binary} memory original --source '{LOOPS}' {asked}");
+    limited.args(["-c", &script]);
+    let page = finish(limited).success();
+    assert!(page.contains("Original STREAM beside ours"), "{page}");
+}

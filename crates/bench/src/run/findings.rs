@@ -112,7 +112,7 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     }
     let done = plan.blocks_done;
     let blocks = if done == 1 { "block was" } else { "blocks were" };
-    let over = record.run.seconds > plan.budget_seconds && done == 1;
+    let over = record.run.seconds > 1.2 * plan.budget_seconds && done == 1;
     let took = if over {
         format!(", in {:.0} s where there were {:.0}", record.run.seconds, plan.budget_seconds)
     } else {

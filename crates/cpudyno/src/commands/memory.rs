@@ -94,7 +94,7 @@ impl Beside {
         let Beside { original, extent, ours } = self;
         let request = ours.request(command(), presentation);
         measure_after(machine, &request, output, |stop, tell| {
-            let original = original::run(&original, stop, tell).map_err(failed)?;
+            let original = original::run(&original, stop, tell).map_err(|error| failed(&error))?;
             Ok(Some(memory::kept(&original, &extent)))
         })
     }
@@ -106,15 +106,16 @@ impl Beside {
         format: Format,
         presentation: Presentation,
     ) -> Result<ExitCode, Failure> {
-        let checked = original::check(&self.original, &Stop::default()).map_err(failed)?;
+        let checked =
+            original::check(&self.original, &Stop::default()).map_err(|error| failed(&error))?;
         let planned = memory::planned(&checked, &self.extent);
         let request = self.ours.request(command(), presentation);
         outline_after(machine, &request, format, vec![planned])
     }
 }
 
-fn failed(error: original::Error) -> Failure {
-    let failed = Failure::new(code_of(&error), error.to_string());
+fn failed(error: &original::Error) -> Failure {
+    let failed = Failure::new(code_of(error), error.to_string());
     Failure { hint: error.hint(), ..failed }
 }
 

@@ -295,6 +295,30 @@ mod tests {
     }
 
     #[test]
+    fn only_a_cache_of_several_cores_is_said_to_be_shared() {
+        let behaves = |name| {
+            let mut record = simulated(name, Question::Sweep, |_| ());
+            for cache in &mut record.machine.topology.caches {
+                // What the machine claims is four times what it has.
+                cache.bytes =
+                    cache.bytes.map(|bytes| if cache.level == 1 { bytes * 4 } else { bytes });
+            }
+            let findings = Memory.findings(&record);
+            let text = |about: &str| {
+                let found = findings.iter().find(|finding| finding.about == about);
+                found.map(|finding| finding.text.clone()).unwrap_or_default()
+            };
+            [text("L1 cache"), text("L3 cache")]
+        };
+        let [own, shared] = behaves("sim:vm-2c");
+        assert!(own.contains("behaves like") && !own.contains("shared"), "{own}");
+        assert!(
+            shared.contains("behaves like") && shared.contains("shared with others"),
+            "{shared}"
+        );
+    }
+
+    #[test]
     fn two_modes_of_a_bandwidth_are_found() {
         let mut record = of_question(Question::Bandwidth, |_| ());
         let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
@@ -304,7 +328,9 @@ mod tests {
         let findings = Memory.findings(&record);
         assert_eq!(ids(&record), ["memory.two-modes"]);
         let text = &findings[0].text;
-        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %)"), "{text}");
+        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %), as asked"), "{text}");
+        let variant = record.series[0].parameters["variant"].clone();
+        assert!(text.contains(&format!("({variant}) on 1 thread")), "{text}");
     }
 
     #[test]

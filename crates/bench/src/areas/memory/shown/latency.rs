@@ -129,7 +129,7 @@ fn extent(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
 }
 
 /// What is said of a cache where nothing of it is seen.
-const CLAIMED: &str = "claimed";
+const CLAIMED: &str = "only claimed";
 
 /// The same in words; what takes as long as memory is called no cache.
 fn where_to(record: &Record, cell: &Cell<'_>, slow: bool) -> String {
