@@ -143,9 +143,8 @@ fn pools(plan: &Planning<'_>, part: f64, stores: &[Store]) -> Result<Vec<Pool>, 
                 (Err(_), Some(_)) => continue,
                 (Err(reason), None) => return Err(pages_needed(reason, store.pages, stores)),
             };
-            // Address space is limited, too, in which each thread has a stack.
-            let stacks = plan.placement.cpus.len() as u64 * STACK_BYTES as u64;
-            let stacks = if store.pages.reserved_bytes().is_some() { 0 } else { stacks };
+            let threads = plan.placement.cpus.len() as u64;
+            let stacks = if room.of_addresses { threads * STACK_BYTES as u64 } else { 0 };
             let usable = (room.usable().saturating_sub(stacks) as f64 * part) as u64;
             let Room { limited_by, .. } = room;
             pools.push(Pool { pages: store.pages, node, usable, limited_by });
