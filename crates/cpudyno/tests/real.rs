@@ -92,7 +92,8 @@ fn measuring(command: &[&str], file: &Path) -> Running {
     let running = Running::start(cpudyno(&args));
     let threads = format!("/proc/{}/task", running.child.id());
     let begun = Instant::now();
-    while fs::read_dir(&threads).unwrap().count() < 2 {
+    // The first one, the one that waits for signals, and one that measures.
+    while fs::read_dir(&threads).unwrap().count() < 3 {
         assert!(begun.elapsed() < Duration::from_mins(1), "it never began to measure");
         thread::sleep(Duration::from_millis(2));
     }

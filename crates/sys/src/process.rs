@@ -1,8 +1,28 @@
 //! Children, and the groups that they lead.
 
 use std::io;
-use std::process::Child;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::Duration;
+
+/// Lets the child that this command starts be killed when the thread that started it ends, however
+/// that comes about: prctl(2), `PR_SET_PDEATHSIG`.
+pub fn die_with_parent(command: &mut Command) {
+    let parent = std::process::id().cast_signed();
+    let ask = move || {
+        // SAFETY: takes no pointer.
+        let done = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: takes no pointer, and cannot fail.
+        let now = unsafe { libc::getppid() };
+        // A parent that ended before was nobody's to be told of.
+        if now == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    };
+    // SAFETY: between fork and exec it calls prctl and getppid alone, and allocates nothing.
+    unsafe { command.pre_exec(ask) };
+}
 
 /// Whether a child has ended. It stays to be waited for, so that nobody else gets its number and
 /// [`kill_group`] can still name its group.
@@ -90,6 +110,18 @@ mod tests {
         output.read_line(&mut line).unwrap();
         kill_group(&child).unwrap();
         assert_eq!(output.read_line(&mut line).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        let start = || {
+            let mut command = Command::new("sleep");
+            command.arg("1000");
+            die_with_parent(&mut command);
+            command.spawn().unwrap()
+        };
+        let mut child = std::thread::spawn(start).join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 

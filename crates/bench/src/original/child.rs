@@ -68,6 +68,8 @@ impl Children<'_> {
         if self.stop.asked() {
             return Err(Error::Interrupted);
         }
+        // Whoever ends this process at once leaves no benchmark running.
+        sys::process::die_with_parent(&mut command);
         let begun = Instant::now();
         let child = command.stdin(Stdio::null()).process_group(0).spawn();
         let started = |source| Error::NotStarted { program: name.to_owned(), source };

@@ -115,6 +115,52 @@ impl Request {
     }
 }
 
+/// What can be known of it before anything is compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What the source is, to the bit; none where it has to be fetched.
+    pub sha256: Option<Sha256>,
+    /// What it calls its revision.
+    pub revision: Option<String>,
+    /// The first line of what the compiler says of itself.
+    pub compiler: String,
+    /// What it will be told.
+    pub flags: Vec<String>,
+}
+
+/// Looks whether it could be compiled, without compiling or fetching anything.
+pub fn check(request: &Request, stop: &Stop) -> Result<Checked, Error> {
+    request.check()?;
+    let folder = folder(request)?;
+    let search_path = &request.surroundings.search_path;
+    let children = Children { folder: folder.path(), search_path, stop };
+    let text = match &request.source {
+        Source::Url(url) => {
+            source::curl(url, &children)?;
+            None
+        }
+        Source::File(_) => {
+            let text = source::Text::read(&request.source, &children)?;
+            text.check(request.sha256)?;
+            Some(text)
+        }
+    };
+    let compiler = compile::Compiler::find(request.compiler.as_deref(), &children)?;
+    Ok(Checked {
+        sha256: text.as_ref().map(source::Text::sha256),
+        revision: text.as_ref().and_then(source::Text::revision),
+        compiler: compiler.version,
+        flags: compile::flags(request),
+    })
+}
+
+/// The temporary folder, which goes when it is dropped.
+fn folder(request: &Request) -> Result<tempfile::TempDir, Error> {
+    let temporary = &request.surroundings.temporary;
+    let folder = tempfile::Builder::new().prefix("cpudyno-").tempdir_in(temporary);
+    folder.map_err(|source| Error::Temporary { folder: temporary.display().to_string(), source })
+}
+
 /// Compiles and executes it. `progress` is told what is about to be done.
 pub fn run(
     request: &Request,
@@ -122,10 +168,8 @@ pub fn run(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Original, Error> {
     request.check()?;
-    let Surroundings { search_path, temporary } = &request.surroundings;
-    let folder = tempfile::Builder::new().prefix("cpudyno-").tempdir_in(temporary);
-    let folder = folder
-        .map_err(|source| Error::Temporary { folder: temporary.display().to_string(), source })?;
+    let folder = folder(request)?;
+    let search_path = &request.surroundings.search_path;
     let children = Children { folder: folder.path(), search_path, stop };
     if let Source::Url(url) = &request.source {
         progress(&format!("fetching {url}"));

@@ -161,12 +161,17 @@ pub(super) fn by_hand(url: &str) -> String {
     format!("curl --fail --location --output stream.c '{}'", url.replace('\'', "'\\''"))
 }
 
+/// The program that fetches.
+pub(super) fn curl(url: &str, children: &Children<'_>) -> Result<PathBuf, Error> {
+    children.find("curl").ok_or_else(|| Error::NoCurl { url: url.to_owned() })
+}
+
 /// Fetches it with `curl`, which knows proxies and certificates.
 fn fetch(url: &str, children: &Children<'_>) -> Result<Vec<u8>, Error> {
     const SECONDS_MAX: u64 = 60;
     /// For a `curl` that does not keep its own limit.
     const LIMIT: Duration = Duration::from_secs(SECONDS_MAX + 5);
-    let curl = children.find("curl").ok_or_else(|| Error::NoCurl { url: url.to_owned() })?;
+    let curl = curl(url, children)?;
     let mut command = children.command(&curl);
     command.args(["--fail", "--location", "--silent", "--show-error", "--globoff"]).args([
         "--max-time",

@@ -102,6 +102,8 @@ fn interrupted(record: &Record) -> Option<Finding> {
 }
 
 fn few_blocks(record: &Record) -> Option<Finding> {
+    /// As long as `--budget` may be.
+    const BUDGET_MAX: f64 = 3600.0;
     let plan = &record.run.plan;
     let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
     let ended = record.run.interrupted.is_some() || record.findings.iter().any(|f| f.id == LOST);
@@ -109,8 +111,16 @@ fn few_blocks(record: &Record) -> Option<Finding> {
         return None;
     }
     let done = plan.blocks_done;
-    let text = format!("only {done} blocks were completed: numbers have no interval");
-    let remedy = format!("give it more time: --budget {:.0}s", plan.budget_seconds * 2.0);
+    let blocks = if done == 1 { "block was" } else { "blocks were" };
+    let over = record.run.seconds > 1.2 * plan.budget_seconds && done == 1;
+    let took = if over {
+        format!(", in {:.0} s where there were {:.0}", record.run.seconds, plan.budget_seconds)
+    } else {
+        String::new()
+    };
+    let text = format!("only {done} {blocks} completed{took}: numbers have no interval");
+    let needed = if over { record.run.seconds * 3.0 } else { plan.budget_seconds * 2.0 };
+    let remedy = format!("give it more time: --budget {:.0}s", needed.min(BUDGET_MAX));
     Some(finding("run.few-blocks", Severity::Warning, text, Some(&remedy)))
 }
 

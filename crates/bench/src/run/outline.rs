@@ -3,7 +3,7 @@
 use machine::{Machine, facts};
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
 use model::record::{PageKind, Tool};
-use model::{Seconds, Unavailable, Unit};
+use model::{CpuId, Seconds, Unavailable, Unit};
 
 use super::{Error, Planned, Program, Request, Span, assemble};
 use crate::areas::Planning;
@@ -153,6 +153,8 @@ struct Count {
     /// The type of the cores, where the machine has several and they are not mixed.
     core_type: Option<String>,
     cores: usize,
+    /// The first of its CPUs.
+    cpu: CpuId,
     /// Seconds of one block.
     cost: Seconds,
 }
@@ -162,13 +164,14 @@ impl Count {
         Count {
             core_type: planned.cell.parameters.get("core_type").cloned(),
             cores: planned.cell.cpus().len(),
+            cpu: planned.cell.cpus()[0],
             cost: planned.cell.duration(),
         }
     }
 }
 
-/// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other; those of
-/// each type of core by themselves: `P 1, 2; E 1`.
+/// Ascending numbers of active cores: `1, 2, 4`, or `1 (on 56 CPUs)`, one after the other, or `1 (44
+/// times)` on the same; those of each type of core by themselves: `P 1, 2; E 1`.
 fn counts(mut counts: Vec<Count>) -> String {
     // Types stay in their order.
     let mut types: Vec<Option<String>> = Vec::new();
@@ -179,7 +182,9 @@ fn counts(mut counts: Vec<Count>) -> String {
     }
     counts.sort_by_key(|count| count.cores);
     let word = |equal: &[&Count]| match equal {
-        [Count { cores: 1, .. }, _, ..] => format!("1 (on {} CPUs)", equal.len()),
+        [Count { cores: 1, .. }, _, ..] if distinct(equal) == equal.len() => {
+            format!("1 (on {} CPUs)", equal.len())
+        }
         [count, _, ..] => format!("{} ({} times)", count.cores, equal.len()),
         _ => equal.iter().map(|count| count.cores.to_string()).collect(),
     };
@@ -190,6 +195,11 @@ fn counts(mut counts: Vec<Count>) -> String {
         name + &words.join(", ")
     };
     types.iter().map(of_type).collect::<Vec<_>>().join("; ")
+}
+
+/// On how many CPUs these begin.
+fn distinct(counts: &[&Count]) -> usize {
+    counts.iter().map(|count| count.cpu).collect::<std::collections::BTreeSet<_>>().len()
 }
 
 /// What is left out, by reason.
@@ -265,14 +275,21 @@ mod tests {
 
     #[test]
     fn equal_counts_are_folded() {
-        let of = |core_type: Option<&str>, cores| Count {
+        let mut next = 0;
+        let mut of = |core_type: Option<&str>, cores| Count {
             core_type: core_type.map(str::to_owned),
             cores,
+            cpu: {
+                next += 1;
+                CpuId(next)
+            },
             cost: Seconds(1.0),
         };
-        let cell = |cores| of(None, cores);
+        let mut cell = |cores| of(None, cores);
         assert_eq!(counts(vec![cell(4), cell(1), cell(2)]), "1, 2, 4");
         assert_eq!(counts(vec![cell(1), cell(1), cell(2)]), "1 (on 2 CPUs), 2");
+        let sizes = [cell(1), cell(1), cell(1)].map(|count| Count { cpu: CpuId(7), ..count });
+        assert_eq!(counts(sizes.into()), "1 (3 times)");
         let [fast, small] = [Some("P"), Some("E")];
         assert_eq!(counts(vec![of(fast, 2), of(fast, 1), of(small, 1)]), "P 1, 2; E 1");
         assert_eq!(counts(Vec::new()), "");

@@ -1,6 +1,5 @@
 //! Arguments of `cpudyno memory`.
 
-use std::num::IntErrorKind;
 
 use bench::areas::memory::Length;
 use bench::original::{Sha256, Sha256Error};
@@ -32,25 +31,30 @@ pub(crate) struct MemoryArgs {
     pub(crate) question: Option<QuestionArgs>,
 
     /// Run these kernels: load, store, copy, scale, add, triad, update, daxpy, striad, sdaxpy; by default
-    /// the four of STREAM.
+    /// the four of STREAM (sweep, numa: load). Latency and loaded take none, original those of STREAM.
     #[arg(long, global = true, value_delimiter = ',', value_parser = kernel, value_name = "IDS")]
     pub(crate) kernels: Option<Vec<Kernel>>,
 
-    /// Run them in this variant, such as avx512-nt, instead of the best; --list prints them.
+    /// Run them in this variant, such as avx512-nt, instead of the best; `cpudyno memory --list` prints
+    /// them. Latency and loaded take none.
     #[arg(long, global = true, value_parser = variant, value_name = "NAME")]
     pub(crate) variant: Option<String>,
 
-    /// Use so many threads, at most as many as there are CPUs; by default one, and then all.
-    #[arg(long, global = true, value_parser = count, value_name = "N")]
+    /// Use so many threads, at most as many as there are CPUs; by default one, and then all (scaling: up
+    /// to all; factors, loaded, original: all). Sweep and latency use one, numa those of each node.
+    #[arg(long, global = true, allow_hyphen_values = true, value_parser = count,
+          value_name = "N")]
     pub(crate) threads: Option<usize>,
 
     /// Length of each array over all threads, in elements of 8 bytes, or in bytes with a unit: 20000000,
-    /// 512MiB, 1GB; by default four times the caches in use.
-    #[arg(long, global = true, value_parser = length, value_name = "LENGTH")]
+    /// 512MiB, 1GB; by default four times the caches in use. In a sweep and for latency: of the largest
+    /// one.
+    #[arg(long, global = true, allow_hyphen_values = true, value_parser = length,
+          value_name = "LENGTH")]
     pub(crate) length: Option<Length>,
 
     /// The pages that memory is asked to come in: 4k, thp (transparent huge ones), 2m or 1g (set aside
-    /// before); by default thp where the kernel has them.
+    /// before); by default thp where the kernel has them (latency: 4k beside them).
     #[arg(long, global = true, value_parser = pages, value_name = "PAGES")]
     pub(crate) pages: Option<Pages>,
 
@@ -76,7 +80,8 @@ pub(crate) struct MemoryArgs {
     pub(crate) allow_hyperthreads: bool,
 
     /// Measure for so long; each question has a time of its own.
-    #[arg(long, global = true, value_parser = budget, value_name = "TIME")]
+    #[arg(long, global = true, allow_hyphen_values = true, value_parser = budget,
+          value_name = "TIME")]
     pub(crate) budget: Option<Seconds>,
 
     /// Print the kernels with their variants, and measure nothing.
@@ -247,21 +252,32 @@ fn length(text: &str) -> Result<Length, BadValue> {
     ];
     /// More than any machine has.
     const BYTES_MAX: u64 = 1 << 50;
+    const TOO_MUCH: &str = "no machine has so much memory";
     let bad = |why: &str| BadValue::new(why, HINT);
-    let unit = UNITS.iter().find(|(unit, _)| text.ends_with(unit));
-    let number = unit.map_or(text, |(unit, _)| text[..text.len() - unit.len()].trim_end());
-    let too_much = "no machine has so much memory";
-    let number = number.parse::<u64>().map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow => bad(too_much),
-        _ => bad("expected a length such as 20000000"),
-    })?;
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, word) = (&text[..digits], text[digits..].trim_start());
+    let unit = UNITS.iter().find(|(unit, _)| *unit == word);
+    if number.is_empty() || (unit.is_none() && !word.is_empty()) {
+        let near = UNITS.iter().map(|(unit, _)| *unit).find(|unit| is_meant(word, unit));
+        let near = near.filter(|_| !number.is_empty());
+        let hint = near.map_or(HINT.to_owned(), |near| format!("did you mean `{number}{near}`?"));
+        return Err(BadValue::new("expected a length such as 20000000", hint));
+    }
+    // Digits alone: what is no number is too large for one.
+    let number: u64 = number.parse().map_err(|_| bad(TOO_MUCH))?;
     let bytes = number.checked_mul(unit.map_or(8, |(_, bytes)| *bytes));
     match bytes.filter(|bytes| *bytes <= BYTES_MAX) {
-        None => Err(bad(too_much)),
+        None => Err(bad(TOO_MUCH)),
         Some(bytes) if bytes < 8 => Err(bad("expected one element of 8 bytes at least")),
         Some(bytes) if unit.is_some() => Ok(Length::Bytes(bytes)),
         Some(_) => Ok(Length::Elements(number)),
     }
+}
+
+/// Whether a word is that unit, but for large letters and the B for bytes.
+fn is_meant(word: &str, unit: &str) -> bool {
+    let bytes = |text: &str| text.to_ascii_lowercase().trim_end_matches('b').to_owned();
+    bytes(word) == bytes(unit)
 }
 
 #[cfg(test)]
@@ -278,5 +294,20 @@ mod tests {
         for bad in ["0", "-1", "", "MB", "1.5GB", "7B", "9999999999999TB", "1e9", "NaN", "ten"] {
             assert!(length(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_nearly_a_length_is_told_which() {
+        let hint = |text| length(text).unwrap_err().hint;
+        for (text, near) in
+            [("512M", "512MB"), ("512mb", "512MB"), ("1gib", "1GiB"), ("2Gi", "2GiB"), ("8b", "8B")]
+        {
+            assert_eq!(hint(text), format!("did you mean `{near}`?"));
+        }
+        for text in ["5 parsecs", "-1", "mb"] {
+            assert!(hint(text).starts_with("give elements"), "{text}");
+        }
+        let huge = length("99999999999999999999").unwrap_err();
+        assert_eq!(huge.to_string(), "no machine has so much memory");
     }
 }

@@ -149,9 +149,19 @@ impl BadValue {
 fn suggestion(error: &clap::Error) -> Option<String> {
     let kinds =
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+    let suggested = kinds.into_iter().find_map(|kind| match error.get(kind)? {
         ContextValue::String(word) => Some(format!("did you mean `{word}`?")),
         ContextValue::Strings(words) => Some(format!("did you mean `{}`?", words.first()?)),
         _ => None,
+    });
+    suggested.or_else(|| {
+        // Letters of another case are too far away for clap.
+        let (ContextValue::String(typed), ContextValue::Strings(known)) =
+            (error.get(ContextKind::InvalidValue)?, error.get(ContextKind::ValidValue)?)
+        else {
+            return None;
+        };
+        let same = known.iter().find(|known| known.eq_ignore_ascii_case(typed))?;
+        Some(format!("did you mean `{same}`?"))
     })
 }

@@ -6,6 +6,7 @@ use bench::rig::executor::{RunError, Stop};
 use bench::rig::placement::Refusal;
 use bench::run::{Error, Progress, Request};
 use machine::Machine;
+use model::page::Block;
 use model::record::OriginalRun;
 
 use super::{render, text};
@@ -34,14 +35,15 @@ pub(super) fn measure_after(
     let signals = Signals::listen()?;
     let bar = output::progress_bar();
     let original = before(signals.stop(), &mut |doing| bar.set_message(doing.to_owned()));
-    let original = original.inspect_err(|_| bar.finish_and_clear())?;
+    let original = original.inspect_err(|_| bar.finish_and_clear());
+    let original = original.map_err(|failure| signals.of(failure))?;
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
     };
     let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
-    let mut record = measured.map_err(refused)?;
+    let mut record = measured.map_err(|error| signals.of(refused(machine, error)))?;
     record.original = original;
     let signal = signals.came();
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
@@ -64,7 +66,21 @@ pub(super) fn outline(
     request: &Request,
     format: Format,
 ) -> Result<ExitCode, Failure> {
-    let page = bench::run::outline(machine, request).map_err(refused)?;
+    outline_after(machine, request, format, Vec::new())
+}
+
+/// The same with what comes before.
+pub(super) fn outline_after(
+    machine: &Machine,
+    request: &Request,
+    format: Format,
+    before: Vec<Block>,
+) -> Result<ExitCode, Failure> {
+    let mut page =
+        bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
+    // After the title and the run in brief.
+    let at = page.blocks.len().min(2);
+    page.blocks.splice(at..at, before);
     let printed = match format {
         Format::Text => text(&page, request.presentation),
         Format::Markdown => views::markdown::render(&page),
@@ -77,20 +93,21 @@ pub(super) fn outline(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Streams that were asked for twice, or by id and alias, are measured once.
-pub(super) fn once_each(
-    asked: impl Iterator<Item = &'static kernels::StreamRow>,
-) -> Vec<&'static kernels::StreamRow> {
-    let mut rows: Vec<&'static kernels::StreamRow> = Vec::new();
+/// What was asked for twice, or by id and alias, is measured once.
+pub(super) fn once_each<T: Copy>(
+    asked: impl Iterator<Item = T>,
+    id: fn(T) -> &'static str,
+) -> Vec<T> {
+    let mut rows: Vec<T> = Vec::new();
     for row in asked {
-        if !rows.iter().any(|known| known.id == row.id) {
+        if !rows.iter().any(|known| id(*known) == id(row)) {
             rows.push(row);
         }
     }
     rows
 }
 
-pub(super) fn refused(error: Error) -> Failure {
+pub(super) fn refused(machine: &Machine, error: Error) -> Failure {
     let text = error.to_string();
     match error {
         Error::Placement(Refusal::Missing { usable, .. }) => {
@@ -111,13 +128,29 @@ pub(super) fn refused(error: Error) -> Failure {
             message: format!("cannot measure {text}"),
             hint: reason.remedy,
         },
-        Error::Run(RunError::Memory { .. }) => Failure::new(code::NOT_HERE, text)
-            .hint("`cpudyno doctor` says which pages there are; ask for less: --length 1000000"),
+        Error::Run(RunError::Memory { .. }) => {
+            Failure::new(code::NOT_HERE, text).hint(less(machine))
+        }
         Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
             Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
         }
+    }
+}
+
+/// A length that leaves room, where memory was refused although there was room for it: half of what
+/// there is, for as many arrays as any kernel has.
+fn less(machine: &Machine) -> String {
+    const DOCTOR: &str = "`cpudyno doctor` says which pages there are";
+    let arrays = kernels::memory::TABLE.iter().map(|kernel| u64::from(kernel.arrays)).max();
+    let room = machine::memory::room(machine, model::Pages::Base);
+    match (room, arrays) {
+        (Ok(room), Some(arrays)) if room.usable() > 0 => {
+            let length = (room.usable() / 2 / arrays / 8).max(1);
+            format!("{DOCTOR}; ask for less: --length {length}")
+        }
+        _ => DOCTOR.to_owned(),
     }
 }

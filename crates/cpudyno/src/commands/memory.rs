@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bench::areas::memory::{self, Length, Options, Question};
+use bench::areas::memory::{self, Extent, Length, Options, Question};
 use bench::original::{self, Source, Surroundings};
+use bench::rig::executor::Stop;
 use bench::rig::placement::Choice;
 use machine::Machine;
 use model::record::{ByteCount, PageKind, Presentation};
 
-use super::measure::{measure, measure_after, outline, refused};
+use super::measure::{measure, measure_after, once_each, outline, outline_after, refused};
 use super::{command, presentation, sink, text};
 use crate::args::{Format, Kernel, Look, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};
@@ -24,8 +25,13 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
     let dry_run = args.dry_run;
     let presentation = presentation(&look, PageKind::Memory);
     let (options, original) = options(args);
-    if let (Some(original), false) = (original, dry_run) {
-        return beside(machine, options, original, (look.format, sink), presentation);
+    if let Some(original) = original {
+        let beside = Beside::new(machine, options, original)?;
+        return if dry_run {
+            beside.outline(machine, look.format, presentation)
+        } else {
+            beside.measure(machine, (look.format, sink), presentation)
+        };
     }
     let request = options.request(command(), presentation);
     if dry_run {
@@ -50,39 +56,67 @@ fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
 }
 
 /// The original STREAM, and then our kernels on the same CPUs with arrays of the same length.
-fn beside(
-    machine: &Machine,
-    options: Options,
-    args: OriginalArgs,
-    output: (Format, Option<Sink>),
-    presentation: Presentation,
-) -> Result<ExitCode, Failure> {
-    /// Ten repetitions of the largest arrays that fit into memory take less.
-    const TIME_LIMIT: Duration = Duration::from_mins(10);
-    let extent = memory::extent(machine, &options).map_err(refused)?;
-    let original = original::Request {
-        source: Source::new(&args.source),
-        sha256: args.sha256,
-        compiler: args.compiler,
-        cpus: extent.cpus.clone(),
-        array_elements: extent.elements,
-        repetitions: args.repetitions,
-        time_limit: TIME_LIMIT,
-        surroundings: Surroundings::of_process(),
-    };
-    let ours = Options {
-        threads: Some(extent.cpus.len()),
-        length: Some(Length::Elements(extent.elements)),
-        ..options
-    };
-    let request = ours.request(command(), presentation);
-    measure_after(machine, &request, output, |stop, tell| {
-        let original = original::run(&original, stop, tell).map_err(|error| {
-            let failed = Failure::new(code_of(&error), error.to_string());
-            Failure { hint: error.hint(), ..failed }
-        })?;
-        Ok(Some(memory::kept(&original, &extent)))
-    })
+struct Beside {
+    original: original::Request,
+    extent: Extent,
+    ours: Options,
+}
+
+impl Beside {
+    fn new(machine: &Machine, options: Options, args: OriginalArgs) -> Result<Beside, Failure> {
+        /// Ten repetitions of the largest arrays that fit into memory take less.
+        const TIME_LIMIT: Duration = Duration::from_mins(10);
+        let extent = memory::extent(machine, &options).map_err(|error| refused(machine, error))?;
+        let original = original::Request {
+            source: Source::new(&args.source),
+            sha256: args.sha256,
+            compiler: args.compiler,
+            cpus: extent.cpus.clone(),
+            array_elements: extent.elements,
+            repetitions: args.repetitions,
+            time_limit: TIME_LIMIT,
+            surroundings: Surroundings::of_process(),
+        };
+        let ours = Options {
+            threads: Some(extent.cpus.len()),
+            length: Some(Length::Elements(extent.elements)),
+            ..options
+        };
+        Ok(Beside { original, extent, ours })
+    }
+
+    fn measure(
+        self,
+        machine: &Machine,
+        output: (Format, Option<Sink>),
+        presentation: Presentation,
+    ) -> Result<ExitCode, Failure> {
+        let Beside { original, extent, ours } = self;
+        let request = ours.request(command(), presentation);
+        measure_after(machine, &request, output, |stop, tell| {
+            let original = original::run(&original, stop, tell).map_err(|error| failed(&error))?;
+            Ok(Some(memory::kept(&original, &extent)))
+        })
+    }
+
+    /// What would be compiled and measured, where it could be.
+    fn outline(
+        self,
+        machine: &Machine,
+        format: Format,
+        presentation: Presentation,
+    ) -> Result<ExitCode, Failure> {
+        let checked =
+            original::check(&self.original, &Stop::default()).map_err(|error| failed(&error))?;
+        let planned = memory::planned(&checked, &self.extent);
+        let request = self.ours.request(command(), presentation);
+        outline_after(machine, &request, format, vec![planned])
+    }
+}
+
+fn failed(error: &original::Error) -> Failure {
+    let failed = Failure::new(code_of(error), error.to_string());
+    Failure { hint: error.hint(), ..failed }
 }
 
 /// What was asked for wrongly, and what does not go here.
@@ -111,7 +145,9 @@ fn options(args: MemoryArgs) -> (Options, Option<OriginalArgs>) {
     };
     let options = Options {
         question,
-        kernels: args.kernels.map(|kernels| kernels.iter().map(|Kernel(kernel)| *kernel).collect()),
+        kernels: args.kernels.map(|asked| {
+            once_each(asked.into_iter().map(|Kernel(kernel)| kernel), |kernel| kernel.id)
+        }),
         variant: args.variant,
         threads: args.threads,
         length: args.length,

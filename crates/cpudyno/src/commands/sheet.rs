@@ -13,7 +13,8 @@ use crate::failure::Failure;
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
     let SheetArgs { budget, cpus, streams, dry_run, json, mut look } = args;
     let sink = sink(&json, &mut look)?;
-    let streams = streams.map(|asked| once_each(asked.into_iter().map(|Stream(row)| row)));
+    let streams =
+        streams.map(|asked| once_each(asked.into_iter().map(|Stream(row)| row), |row| row.id));
     let presentation = presentation(&look, PageKind::Sheet);
     let request = bench::sheet::request(budget, cpus, streams, command(), presentation);
     if dry_run {

@@ -45,7 +45,9 @@ fn rows(test: Test) -> Vec<&'static StreamRow> {
 fn options(args: TurboArgs) -> Result<Options, Failure> {
     let tests = match (args.spec, args.test) {
         (Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
-        (None, Some(asked)) => Tests::Streams(once_each(asked.into_iter().flat_map(rows))),
+        (None, Some(asked)) => {
+            Tests::Streams(once_each(asked.into_iter().flat_map(rows), |row| row.id))
+        }
         (None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
     };
     let dirty = match (args.dirty_upper, args.dirty_upper16) {

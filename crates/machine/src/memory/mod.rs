@@ -4,4 +4,4 @@ mod backing;
 mod room;
 
 pub use self::backing::{Backing, BackingKind, BackingPart, backing, transparent_huge_pages};
-pub use self::room::{Room, free_huge_pages, room, room_on_node};
+pub use self::room::{Room, free_huge_pages, room, room_on_node, set_aside};

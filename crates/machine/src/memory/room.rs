@@ -18,6 +18,8 @@ pub struct Room {
     pub reserve: u64,
     /// The tightest limit, in words: `available memory of the machine`.
     pub limited_by: String,
+    /// Whether addresses are what is limited: then stacks of threads count that nobody touches.
+    pub of_addresses: bool,
 }
 
 impl Room {
@@ -28,13 +30,14 @@ impl Room {
 
     fn new(bytes: u64, limited_by: impl Into<String>) -> Room {
         let reserve = (bytes / 20).max(Room::RESERVE_BYTES_MIN);
-        Room { bytes, reserve, limited_by: limited_by.into() }
+        Room { bytes, reserve, limited_by: limited_by.into(), of_addresses: false }
     }
 
     /// Pages that are set aside are for whoever asks first, and asking for too many is refused: no
     /// reserve is needed.
     fn set_aside(pages: u64, page_bytes: u64, limited_by: String) -> Room {
-        Room { bytes: pages.saturating_mul(page_bytes), reserve: 0, limited_by }
+        let bytes = pages.saturating_mul(page_bytes);
+        Room { bytes, reserve: 0, limited_by, of_addresses: false }
     }
 
     /// How many bytes may be touched.
@@ -168,7 +171,8 @@ fn left_to_process(machine: &Machine, limit: &ProcessLimit) -> Option<Room> {
     let bytes = whole_number("", value_of(&limits, limit.limit)?).ok()?;
     let status = machine.tree.read("/proc/self/status").ok()?;
     let used = kibibytes("", &status, limit.used).ok()?;
-    Some(Room::new(bytes.saturating_sub(used), limit.words))
+    let room = Room::new(bytes.saturating_sub(used), limit.words);
+    Some(Room { of_addresses: true, ..room })
 }
 
 fn folder_of(page_bytes: u64) -> String {
@@ -190,8 +194,15 @@ pub fn free_huge_pages(machine: &Machine, page_bytes: u64) -> Reading<u64> {
         0 => format!("no pages of {} KiB are set aside", page_bytes / 1024),
         pages => format!("all {pages} pages of {} KiB are in use", page_bytes / 1024),
     };
-    let path = format!("{HUGE_PAGES}/{}/nr_hugepages", folder_of(page_bytes));
-    let remedy = format!("`echo N | sudo tee {path}`");
     let refused = Unavailable::new(Obstacle::Permission, "reserved huge pages", why);
-    Err(refused.with_remedy(remedy))
+    Err(refused.with_remedy(set_aside_pages("N", page_bytes)))
+}
+
+/// The command that sets so many pages of this size aside.
+pub fn set_aside(page_bytes: u64, pages: u64) -> String {
+    set_aside_pages(&pages.to_string(), page_bytes)
+}
+
+fn set_aside_pages(pages: &str, page_bytes: u64) -> String {
+    format!("`echo {pages} | sudo tee {HUGE_PAGES}/{}/nr_hugepages`", folder_of(page_bytes))
 }

@@ -25,6 +25,20 @@ pub fn base_page_bytes() -> usize {
     usize::try_from(bytes).ok().filter(|&bytes| bytes > 0).unwrap_or(4096)
 }
 
+/// Lets all threads allocate from one arena. Otherwise the C library sets aside 64 MiB of addresses for
+/// each thread, which counts where the address space is limited (`ulimit -v`). Says whether it does.
+pub fn one_arena() -> bool {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: takes no pointer.
+        let done = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        done == 1
+    }
+    // Others have one anyway.
+    #[cfg(not(target_env = "gnu"))]
+    true
+}
+
 /// Anonymous private memory: zero until it is written, gone when it is dropped.
 ///
 /// Who first touches a page gets it from its own node, unless [`Mapping::bind`] said otherwise.

@@ -1,20 +1,20 @@
 //! The original STREAM beside our own kernels: on the same CPUs, with arrays of the same length, both
 //! counted as STREAM counts.
 
+use kernels::memory::MemoryKernel;
 use machine::{Machine, facts};
 use model::page::{Align, Block, Table, Text};
 use model::record::{OriginalRate, OriginalRun, Record};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::super::Planning;
+use super::cells::choice;
+use super::classic;
 use super::counting::Counting;
-use super::read::{Cell, cells};
+use super::read::{Cell, cells, in_order};
 use super::request::Options;
-use super::size::{self, Length};
-use crate::original::{Function, Original, Rate, Validation};
+use crate::original::{Checked, Function, Original, Rate, Validation};
 use crate::run::Error;
-
-/// Arrays of STREAM.
-const ARRAYS: u64 = 3;
 
 /// Where the original runs, and how long its arrays are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,30 +27,45 @@ pub struct Extent {
 
 /// The CPUs and the length for the original: those of our own kernels, as far as there is room.
 pub fn extent(machine: &Machine, options: &Options) -> Result<Extent, Error> {
+    /// Ours are made when its arrays are gone, and others may have taken some memory meanwhile.
+    const PART: f64 = 0.9;
     if machine.elsewhere.is_some() || machine.simulated.is_some() {
         let why = "a compiled program runs on the machine at hand alone";
         let reason = Unavailable::new(Obstacle::Hardware, "the original STREAM", why);
         return Err(reason.with_remedy("leave `--machine` out").into());
     }
+    let own = |kernel: &&&MemoryKernel| !classic().iter().any(|known| known.id == kernel.id);
+    if let Some(kernel) = options.kernels.iter().flatten().find(own) {
+        let reason = Unavailable::new(
+            Obstacle::Measurement,
+            format!("{} beside the original STREAM", kernel.id),
+            "it has copy, scale, add and triad alone",
+        );
+        return Err(Error::Asked(reason.with_remedy("`cpudyno memory` measures all kernels")));
+    }
     let description = facts::machine(machine);
     let placement = options.cpus.place(&description.topology)?;
-    options.check(placement.cpus.len())?;
-    let cpus = &placement.cpus[..options.threads.unwrap_or(placement.cpus.len())];
-    let usual = || size::rule(&description.topology, cpus);
-    let wanted = options.length.map_or_else(usual, Length::elements);
-    let room = machine::memory::room(machine, model::Pages::Base)?;
-    // Its arrays are gone when ours are made.
-    let most = room.usable() / 8 / ARRAYS;
-    if wanted > most && options.length.is_some() {
-        let why = format!(
-            "{ARRAYS} arrays of {wanted} elements do not fit into {} MiB ({})",
-            room.usable() >> 20,
-            room.limited_by
-        );
-        let reason = Unavailable::new(Obstacle::Measurement, "the original STREAM", why);
-        return Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))));
-    }
-    Ok(Extent { cpus: cpus.to_vec(), elements: wanted.min(most) })
+    let (description, placement) = (&description, &placement);
+    let plan = Planning { machine, description, placement, streams: &[] };
+    let scope = options.scope(&plan, PART)?;
+    let cpus = scope.asked_cpus().to_vec();
+    Ok(Extent { elements: scope.fitting(&cpus)?, cpus })
+}
+
+/// Before anything runs: what the original would be, as a part of the plan.
+pub fn planned(checked: &Checked, extent: &Extent) -> Block {
+    let source = match (&checked.sha256, &checked.revision) {
+        (Some(sha256), Some(revision)) => format!("revision {revision}, SHA-256 {sha256}"),
+        (Some(sha256), None) => format!("of unknown revision, SHA-256 {sha256}"),
+        (None, _) => "fetched by curl when it runs, and looked at then".to_owned(),
+    };
+    let cpus: CpuSet = extent.cpus.iter().copied().collect();
+    let lines = [
+        ("Original", source),
+        ("Compiler", format!("{} with {}", checked.compiler, checked.flags.join(" "))),
+        ("Arrays", format!("of {} elements on CPUs {cpus}", extent.elements)),
+    ];
+    Block::Box(lines.map(|(label, text)| (label.to_owned(), text.into())).to_vec())
 }
 
 /// What is kept of it.
@@ -91,32 +106,25 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let counting = Counting::of(record).as_asked();
     let cells = cells(record, "bandwidth");
     let number = |bytes: f64| Text::from(counting.text(bytes));
-    let ours = |workload: &str, choice: &str| best(&cells, original, workload, choice);
+    let choices = in_order(cells.iter().filter_map(|cell| cell.text("choice")));
     let row = |rate: &OriginalRate| {
         let theirs = rate.best_bytes_per_second;
-        let [ordinary, best] =
-            ["ordinary stores", "best"].map(|choice| ours(&rate.workload, choice));
-        let shown = |value: Option<f64>| value.map_or_else(|| "unavailable".into(), number);
-        let ratio = |value: Option<f64>| {
-            value.map_or_else(|| Text::from("-"), |value| format!("{:.2}", value / theirs).into())
-        };
-        vec![
-            Text::from(rate.workload.as_str()),
-            number(theirs),
-            shown(ordinary),
-            ratio(ordinary),
-            shown(best),
-            ratio(best),
-        ]
+        let mut row = vec![Text::from(rate.workload.as_str()), number(theirs)];
+        for choice in &choices {
+            let ours = best(&cells, original, &rate.workload, choice);
+            row.push(ours.map_or_else(|| "not asked for".into(), number));
+            let ratio = |ours: f64| format!("{:.2}", ours / theirs).into();
+            row.push(ours.map_or_else(|| Text::from("-"), ratio));
+        }
+        row
     };
-    let columns = [
-        ("kernel", Align::Left),
-        ("original, best", Align::Right),
-        ("ours, ordinary stores", Align::Right),
-        ("ratio", Align::Right),
-        ("ours, best variant", Align::Right),
-        ("ratio", Align::Right),
-    ];
+    let mut columns =
+        vec![("kernel".to_owned(), Align::Left), ("original, best".to_owned(), Align::Right)];
+    for chosen in &choices {
+        let variant = if *chosen == choice::BEST { "best variant" } else { chosen };
+        columns.push((format!("ours, {variant}"), Align::Right));
+        columns.push(("ratio".to_owned(), Align::Right));
+    }
     vec![
         Block::Heading("Original STREAM beside ours".to_owned()),
         Block::Table(Table {
@@ -125,7 +133,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
                  is better",
                 counting.unit()
             ),
-            columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
+            columns,
             rows: original.rates.iter().map(row).collect(),
             notes: notes(original),
         }),

@@ -14,6 +14,19 @@ use crate::streams;
 /// What a number was measured for: the parameter `question`.
 pub(super) const QUESTION: &str = "question";
 
+/// Elements and bytes of what others move beside a chase.
+pub(super) const BESIDE_ELEMENTS: &str = "beside_elements";
+pub(super) const BESIDE_FOOTPRINT: &str = "beside_footprint";
+
+/// The words for choices of variants, in the parameter `choice`.
+pub(super) mod choice {
+    pub(in super::super) const BEST: &str = "best";
+    pub(in super::super) const WIDEST: &str = "widest";
+    pub(in super::super) const ORDINARY: &str = "ordinary stores";
+    pub(in super::super) const NON_TEMPORAL: &str = "non-temporal stores";
+    pub(in super::super) const AS_ASKED: &str = "as asked for";
+}
+
 /// Which variants of a kernel may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
@@ -36,11 +49,11 @@ impl Which {
     /// The word for it in the parameter `choice`.
     fn word(&self) -> &'static str {
         match self {
-            Which::Any => "best",
-            Which::Widest => "widest",
-            Which::Ordinary | Which::WidestOrdinary => "ordinary stores",
-            Which::WidestNonTemporal => "non-temporal stores",
-            Which::Named(_) => "as asked for",
+            Which::Any => choice::BEST,
+            Which::Widest => choice::WIDEST,
+            Which::Ordinary | Which::WidestOrdinary => choice::ORDINARY,
+            Which::WidestNonTemporal => choice::NON_TEMPORAL,
+            Which::Named(_) => choice::AS_ASKED,
         }
     }
 

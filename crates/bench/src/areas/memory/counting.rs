@@ -1,32 +1,56 @@
 //! How bytes are counted on a page. The record holds what the program asks for.
 
-use model::record::{ByteCount, ByteUnit, Record};
+use model::record::{ByteCount, ByteUnit, Record, Topology};
 
-use super::read::Cell;
+use super::extent::{self, Extent};
+use super::read::{Cell, in_order};
 
-/// Which bytes count in the headline, and their unit.
+/// The words for the bytes that the program asks for.
+pub(super) const AS_ASKED: &str = "as asked";
+/// The words for those and the lines that ordinary stores bring in.
+pub(super) const WITH_WRITE_ALLOCATE: &str = "with write-allocate";
+
+/// Which bytes count in the headline, and their unit; and what caches there are, because within them no
+/// line is brought in from memory.
 #[derive(Clone, Copy)]
-pub(super) struct Counting(ByteCount);
+pub(super) struct Counting<'a> {
+    bytes: ByteCount,
+    topology: &'a Topology,
+}
 
-impl Counting {
+impl<'a> Counting<'a> {
     /// As the run was asked to.
-    pub(super) fn of(record: &Record) -> Counting {
-        Counting(record.run.plan.bytes.unwrap_or(ByteCount::USUAL))
+    pub(super) fn of(record: &'a Record) -> Counting<'a> {
+        let bytes = record.run.plan.bytes.unwrap_or(ByteCount::USUAL);
+        Counting { bytes, topology: &record.machine.topology }
     }
 
     /// The same unit, with the bytes that the program asks for.
-    pub(super) fn as_asked(self) -> Counting {
-        Counting(ByteCount { write_allocate: false, ..self.0 })
+    pub(super) fn as_asked(self) -> Counting<'a> {
+        Counting { bytes: ByteCount { write_allocate: false, ..self.bytes }, ..self }
+    }
+
+    /// What the arrays of a cell pass through.
+    pub(super) fn extent(self, cell: &Cell<'_>) -> Option<Extent> {
+        extent::of_arrays(self.topology, cell)
+    }
+
+    /// What those of several cells pass through, each once.
+    pub(super) fn extents<'b, 'c: 'b>(
+        self,
+        cells: impl IntoIterator<Item = &'b Cell<'c>>,
+    ) -> Vec<Extent> {
+        in_order(cells.into_iter().filter_map(|cell| self.extent(cell)))
     }
 
     /// The unit.
     pub(super) fn unit(self) -> &'static str {
-        self.0.unit.symbol().0
+        self.bytes.unit.symbol().0
     }
 
     /// Bytes per second in the unit.
     pub(super) fn in_unit(self, bytes_per_second: f64) -> f64 {
-        bytes_per_second / self.0.unit.symbol().1
+        bytes_per_second / self.bytes.unit.symbol().1
     }
 
     /// The unit of axes over caches and memory, which need few digits: 10^9 bytes or 2^30.
@@ -40,7 +64,7 @@ impl Counting {
     }
 
     fn large(self) -> ByteUnit {
-        match self.0.unit {
+        match self.bytes.unit {
             ByteUnit::Mega | ByteUnit::Giga => ByteUnit::Giga,
             ByteUnit::Mebi | ByteUnit::Gibi => ByteUnit::Gibi,
         }
@@ -49,7 +73,7 @@ impl Counting {
     /// Rounded, without the unit: to 0.1 MB/s as the originals print it, or 0.01 GB/s.
     pub(super) fn text(self, bytes_per_second: f64) -> String {
         let value = self.in_unit(bytes_per_second);
-        match self.0.unit {
+        match self.bytes.unit {
             ByteUnit::Mega | ByteUnit::Mebi => format!("{value:.1}"),
             ByteUnit::Giga | ByteUnit::Gibi => format!("{value:.2}"),
         }
@@ -57,26 +81,63 @@ impl Counting {
 
     /// Whether lines that ordinary stores bring into the cache first are in the headline.
     pub(super) fn write_allocate(self) -> bool {
-        self.0.write_allocate
+        self.bytes.write_allocate
     }
 
-    /// The words for the headline's counting.
-    pub(super) fn words(self) -> &'static str {
-        if self.0.write_allocate { "with write-allocate" } else { "as asked" }
+    /// The words for the headline's counting of these cells.
+    pub(super) fn words<'b, 'c: 'b>(
+        self,
+        cells: impl IntoIterator<Item = &'b Cell<'c>>,
+    ) -> &'static str {
+        let extents = self.extents(cells);
+        let within = extents.iter().filter(|extent| extent.is_within()).count();
+        match within {
+            _ if !self.write_allocate() => AS_ASKED,
+            0 => WITH_WRITE_ALLOCATE,
+            all if all == extents.len() => "as asked: within caches no line is brought in",
+            _ => "with write-allocate, within caches as asked",
+        }
     }
 
     /// What the headline says where the program asked for so much: with write-allocate where that is
-    /// wanted and known.
-    pub(super) fn headline(self, cell: &Cell<'_>, asked: f64) -> f64 {
-        let moved = moved_per_asked(cell).filter(|_| self.0.write_allocate);
-        asked * moved.unwrap_or(1.0)
+    /// wanted; none where it is not known.
+    pub(super) fn headline(self, cell: &Cell<'_>, asked: f64) -> Option<f64> {
+        if self.write_allocate() { Some(asked * self.moved_per_asked(cell)?) } else { Some(asked) }
     }
-}
 
-/// Bytes that must be moved for each byte that the program asks for; none where the CPU chooses and
-/// does not tell.
-pub(super) fn moved_per_asked(cell: &Cell<'_>) -> Option<f64> {
-    let (moved, asked) = cell.text("moved_per_asked")?.split_once('/')?;
-    let (moved, asked): (f64, f64) = (moved.parse().ok()?, asked.parse().ok()?);
-    (moved > 0.0 && asked > 0.0).then_some(moved / asked)
+    /// Bytes that must be moved for each byte that the program asks for: within caches no line is
+    /// brought in from memory. None where the CPU chooses and does not tell.
+    pub(super) fn moved_per_asked(self, cell: &Cell<'_>) -> Option<f64> {
+        if self.extent(cell).is_some_and(|extent| extent.is_within()) {
+            return Some(1.0);
+        }
+        let (moved, asked) = cell.text("moved_per_asked")?.split_once('/')?;
+        let (moved, asked): (f64, f64) = (moved.parse().ok()?, asked.parse().ok()?);
+        (moved > 0.0 && asked > 0.0).then_some(moved / asked)
+    }
+
+    /// What was measured of these cells and is in no headline, in words.
+    pub(super) fn left_out<'b, 'c: 'b>(
+        self,
+        cells: impl IntoIterator<Item = &'b Cell<'c>>,
+        quantity: &str,
+    ) -> Option<String> {
+        let untold = |cell: &&Cell<'_>| {
+            let asked = cell.median(quantity);
+            asked.is_some_and(|asked| self.headline(cell, asked).is_none())
+        };
+        let untold = cells.into_iter().filter(untold);
+        let named = untold.map(|cell| match cell.text("variant") {
+            Some(variant) => format!("{} ({variant})", cell.workload),
+            None => cell.workload.to_owned(),
+        });
+        let named = in_order(named);
+        (!named.is_empty()).then(|| {
+            format!(
+                "left out: {}, because the CPU chooses how it stores and does not tell how much it \
+                 moves with write-allocate",
+                named.join(", ")
+            )
+        })
+    }
 }

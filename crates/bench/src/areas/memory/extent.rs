@@ -2,7 +2,7 @@
 //! ever called memory.
 
 use model::CpuSet;
-use model::record::{Cache, CacheKind, Record, Topology};
+use model::record::{Cache, CacheKind, Topology};
 
 use super::read::Cell;
 use super::size;
@@ -19,6 +19,11 @@ pub(super) enum Extent {
 }
 
 impl Extent {
+    /// Whether caches hold all of it.
+    pub(super) fn is_within(&self) -> bool {
+        matches!(self, Extent::Within(_))
+    }
+
     /// The words for it.
     pub(super) fn words(&self) -> String {
         match self {
@@ -60,9 +65,8 @@ pub(super) fn rule(topology: &Topology, cpus: &CpuSet) -> u64 {
 }
 
 /// What each of these arrays passes through, where all of them together have a footprint.
-pub(super) fn of_arrays(record: &Record, cell: &Cell<'_>) -> Option<Extent> {
-    let topology = &record.machine.topology;
-    let (bytes, footprint) = (cell.array_bytes()?, cell.number("footprint")?);
+pub(super) fn of_arrays(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
+    let (bytes, footprint) = (cell.array_bytes()?, cell.footprint()?);
     // Threads have whole elements each.
     let slack = 8 * cell.active.len() as u64;
     if bytes.saturating_add(slack) >= rule(topology, cell.active) {

@@ -3,7 +3,7 @@
 use model::page::si;
 use model::record::{PlacedMemory, Record};
 use model::stats::quantile_sorted;
-use model::{Finding, Severity, Unit};
+use model::{CpuId, CpuSet, Finding, Severity, Unit};
 
 use super::counting::Counting;
 use super::extent::{self, Extent};
@@ -20,20 +20,21 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
     findings.extend(other_pages(record));
     findings.extend(two_modes(record));
     if let Some(sweep) = sweep(record) {
-        findings.extend(other_sizes(&sweep));
+        findings.extend(other_sizes(record, &sweep));
     }
     findings
 }
 
 /// The questions whose arrays should be as large as the rule asks.
-const BY_RULE: &[&str] = &["bandwidth", "scaling"];
+const BY_RULE: &[&str] = &["bandwidth", "scaling", "loaded", "numa"];
 
 /// Arrays were asked to be so small that caches hold a part of them.
 fn too_small(record: &Record) -> Option<Finding> {
+    let counting = Counting::of(record);
     let cells: Vec<Cell<'_>> = BY_RULE.iter().flat_map(|word| cells(record, word)).collect();
     let small = cells.iter().filter(|cell| {
         cell.text("limited_by").is_none()
-            && extent::of_arrays(record, cell).is_some_and(|extent| extent != Extent::Memory)
+            && counting.extent(cell).is_some_and(|extent| extent != Extent::Memory)
     });
     // The number of threads with the largest caches.
     let cell = small.max_by_key(|cell| cell.active.len())?;
@@ -150,8 +151,9 @@ fn two_modes(record: &Record) -> Option<Finding> {
         .filter_map(|cell| {
             let Modes([low, high]) = modes(&cell.series("bandwidth")?.samples()?.all())?;
             Some(format!(
-                "{} on {}: {} ({:.0} %) and {} {} ({:.0} %)",
+                "{} ({}) on {}: {} ({:.0} %) and {} {} ({:.0} %), as asked",
                 cell.workload,
+                cell.text("variant").unwrap_or("-"),
                 plural(cell.active.len(), "thread"),
                 counting.text(low.1),
                 low.0 * 100.0,
@@ -176,8 +178,24 @@ fn two_modes(record: &Record) -> Option<Finding> {
     })
 }
 
+/// What is said of a cache of several cores.
+const SHARED: &str = ": it is shared with others, in a guest also with its neighbours, and moves with what \
+                      they do";
+
+/// Whether CPUs of several cores use the cache of that level.
+fn is_shared(record: &Record, cpu: CpuId, level: u8) -> bool {
+    let topology = &record.machine.topology;
+    let core = |cpu: CpuId| topology.place(cpu).map(|place| (place.package, place.core));
+    let of_level = topology.caches.iter().filter(|cache| {
+        cache.level == level && cache.kind != model::record::CacheKind::Instruction
+    });
+    let used = of_level.flat_map(|cache| &cache.instances).filter(|cpus| cpus.contains(cpu));
+    let mut used = used.flat_map(CpuSet::iter);
+    used.any(|other| core(other) != core(cpu))
+}
+
 /// Caches that end elsewhere than the machine claims.
-fn other_sizes(sweep: &Sweep<'_>) -> Vec<Finding> {
+fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
     let note = |level: u8, text: String| Finding {
         id: "memory.cache-size".to_owned(),
         severity: Severity::Note,
@@ -191,12 +209,12 @@ fn other_sizes(sweep: &Sweep<'_>) -> Vec<Finding> {
         let super::knees::Whose::Cache(claim) = level.whose else { return None };
         let [low, high] = knee.interval;
         let text = format!(
-            "it claims {} and behaves like {} ({} to {}): it is shared with others, in a guest also \
-             with its neighbours, and moves with what they do",
+            "it claims {} and behaves like {} ({} to {}){}",
             bytes(claim.bytes as f64),
             bytes(knee.bytes),
             bytes(low),
-            bytes(high)
+            bytes(high),
+            if is_shared(record, sweep.cpu, claim.level) { SHARED } else { "" }
         );
         Some(note(claim.level, text))
     };
@@ -277,6 +295,30 @@ mod tests {
     }
 
     #[test]
+    fn only_a_cache_of_several_cores_is_said_to_be_shared() {
+        let behaves = |name| {
+            let mut record = simulated(name, Question::Sweep, |_| ());
+            for cache in &mut record.machine.topology.caches {
+                // What the machine claims is four times what it has.
+                cache.bytes =
+                    cache.bytes.map(|bytes| if cache.level == 1 { bytes * 4 } else { bytes });
+            }
+            let findings = Memory.findings(&record);
+            let text = |about: &str| {
+                let found = findings.iter().find(|finding| finding.about == about);
+                found.map(|finding| finding.text.clone()).unwrap_or_default()
+            };
+            [text("L1 cache"), text("L3 cache")]
+        };
+        let [own, shared] = behaves("sim:vm-2c");
+        assert!(own.contains("behaves like") && !own.contains("shared"), "{own}");
+        assert!(
+            shared.contains("behaves like") && shared.contains("shared with others"),
+            "{shared}"
+        );
+    }
+
+    #[test]
     fn two_modes_of_a_bandwidth_are_found() {
         let mut record = of_question(Question::Bandwidth, |_| ());
         let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
@@ -286,7 +328,9 @@ mod tests {
         let findings = Memory.findings(&record);
         assert_eq!(ids(&record), ["memory.two-modes"]);
         let text = &findings[0].text;
-        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %)"), "{text}");
+        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %), as asked"), "{text}");
+        let variant = record.series[0].parameters["variant"].clone();
+        assert!(text.contains(&format!("({variant}) on 1 thread")), "{text}");
     }
 
     #[test]

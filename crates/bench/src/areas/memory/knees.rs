@@ -49,6 +49,8 @@ pub(super) struct Knee {
     /// From the last size that is on the lower plateau to the first one on the upper, and as far as it
     /// moved from block to block.
     pub(super) interval: [f64; 2],
+    /// How many blocks have all of the points around it.
+    pub(super) blocks: usize,
 }
 
 impl Knee {
@@ -224,6 +226,7 @@ fn knee(points: &[Point], curve: &[f64], lower: &Step, upper: &Step) -> Knee {
             bytes(last.min(at - 1)).min(spread(0, 0.05)),
             bytes(first.max(at)).max(spread(1, 0.95)),
         ],
+        blocks: moved.len(),
     }
 }
 

@@ -15,7 +15,7 @@ mod section;
 mod shown;
 mod size;
 
-pub use beside::{Extent, extent, kept};
+pub use beside::{Extent, extent, kept, planned};
 pub use list::list;
 pub use page::page;
 pub use request::{Options, Question};

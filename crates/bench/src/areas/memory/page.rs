@@ -4,8 +4,9 @@ use machine::pages::parts::{fact, value_text};
 use model::Known;
 use model::Unit;
 use model::page::{Align, Block, Page, Table, Text, si};
-use model::record::Record;
+use model::record::{Record, Series};
 
+use super::cells::QUESTION;
 use super::counting::Counting;
 use super::read::{cells, in_order};
 use super::shown;
@@ -69,14 +70,21 @@ fn header(record: &Record) -> Block {
 
 /// How bytes are counted; nothing where no bandwidth was measured.
 fn counted(record: &Record) -> Option<String> {
-    let moves =
-        record.series.iter().any(|s| s.unit == Unit::BytePerSecond && s.area == super::AREA);
-    let text = if Counting::of(record).write_allocate() {
-        "counted with write-allocate: lines that ordinary stores bring into the cache first count, too"
-    } else {
-        "counted as asked by the program, as STREAM counts"
+    let moves = |s: &&Series| s.unit == Unit::BytePerSecond && s.area == super::AREA;
+    let moved: Vec<&Series> = record.series.iter().filter(moves).collect();
+    let question = |s: &Series| s.parameters.get(QUESTION).is_some_and(|word| word == "sweep");
+    let is_sweep = moved.iter().all(|series| question(series));
+    let text = match Counting::of(record).write_allocate() {
+        _ if is_sweep => {
+            "counted as asked by the program: within caches no line is brought in first"
+        }
+        true => {
+            "counted with write-allocate: lines that ordinary stores bring into the cache first count, \
+             too"
+        }
+        false => "counted as asked by the program, as STREAM counts",
     };
-    moves.then(|| text.to_owned())
+    (!moved.is_empty()).then(|| text.to_owned())
 }
 
 /// What memory was really made of, each kind once.

@@ -7,7 +7,7 @@ use model::record::{Record, Series};
 use model::stats::quantile;
 
 use super::AREA;
-use super::cells::QUESTION;
+use super::cells::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities.
 pub(super) struct Cell<'a> {
@@ -21,12 +21,15 @@ pub(super) struct Cell<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) median: f64,
-    pub(super) p10: f64,
-    pub(super) p90: f64,
+    /// The tenth and the ninetieth hundredth; none of a few samples.
+    pub(super) spread: Option<[f64; 2]>,
     pub(super) max: f64,
     /// The farther end of the median's interval between blocks, relative to it.
     pub(super) uncertainty: Option<f64>,
 }
+
+/// Of fewer samples a tenth is none of them.
+const SAMPLES_FOR_SPREAD: usize = 5;
 
 impl<'a> Cell<'a> {
     /// A parameter.
@@ -44,9 +47,15 @@ impl<'a> Cell<'a> {
         self.text("limited_by").map_or(String::new(), |by| format!("; limited by {by}"))
     }
 
-    /// Bytes of each of its arrays, over all threads.
+    /// Bytes of each of its arrays, over all threads that move data.
     pub(super) fn array_bytes(&self) -> Option<u64> {
-        self.number("elements").map(|elements| elements.saturating_mul(8))
+        let elements = self.number(BESIDE_ELEMENTS).or_else(|| self.number("elements"));
+        elements.map(|elements| elements.saturating_mul(8))
+    }
+
+    /// Bytes of all that it goes over: of what moves data, where somebody follows pointers beside it.
+    pub(super) fn footprint(&self) -> Option<u64> {
+        self.number(BESIDE_FOOTPRINT).or_else(|| self.number("footprint"))
     }
 
     /// The series of that quantity. Classes of placement are never pooled: of several, the one with
@@ -72,10 +81,10 @@ impl<'a> Cell<'a> {
     pub(super) fn numbers(&self, quantity: &str) -> Option<Numbers> {
         let series = self.series(quantity)?;
         let (summary, samples) = (series.summary()?, series.samples()?.all());
+        let spread = || Some([quantile(&samples, 0.1)?, quantile(&samples, 0.9)?]);
         Some(Numbers {
             median: summary.median,
-            p10: quantile(&samples, 0.1)?,
-            p90: quantile(&samples, 0.9)?,
+            spread: if samples.len() < SAMPLES_FOR_SPREAD { None } else { spread() },
             max: summary.max,
             uncertainty: summary.relative_uncertainty(),
         })

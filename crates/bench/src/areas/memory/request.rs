@@ -6,7 +6,8 @@ use model::record::{ByteCount, Presentation};
 use model::{Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Planning, Wishes};
-use super::questions::{RING_MAX, Scope, miss};
+use super::questions::{LINE, RING_MAX, SMALLEST, Scope, miss};
+use super::shown::plural;
 use super::size::Length;
 use super::{CHASE, Memory, cells};
 use crate::rig::job::Manner;
@@ -50,9 +51,11 @@ impl Question {
     const fn time(self) -> Seconds {
         Seconds(match self {
             Question::Bandwidth => 8.5,
-            Question::Scaling | Question::Factors(_) | Question::Numa => 10.0,
+            Question::Factors(_) | Question::Numa => 10.0,
             Question::Latency | Question::Loaded => 12.0,
             Question::Sweep => 17.0,
+            // Two sockets have several orders of many CPUs; few CPUs are through in less.
+            Question::Scaling => 30.0,
         })
     }
 }
@@ -99,7 +102,7 @@ impl Options {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
         Request {
-            span: Span::All(self.budget.unwrap_or(self.question.time())),
+            span: Span::All(self.time()),
             cpus: self.cpus.clone(),
             streams: Vec::new(),
             manner: Manner::USUAL,
@@ -115,16 +118,30 @@ impl Options {
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
-        crate::streams::moves_data(plan.machine)?;
-        self.check(plan.placement.cpus.len())?;
-        let pages = self.pages.unwrap_or_else(|| usual_pages(plan));
-        let mut wishes = Scope { plan, pages, options: self, part: 1.0 }.wishes()?;
+        let mut wishes = self.scope(plan, 1.0)?.wishes()?;
         cells::asked(&mut wishes.cells, self.question.word());
         Ok(wishes)
     }
 
+    /// How long it may take.
+    pub(super) fn time(&self) -> Seconds {
+        self.budget.unwrap_or(self.question.time())
+    }
+
+    /// The question on that machine, where it may take that part of free memory.
+    pub(super) fn scope<'a>(
+        &'a self,
+        plan: &'a Planning<'a>,
+        part: f64,
+    ) -> Result<Scope<'a>, Error> {
+        crate::streams::moves_data(plan.machine)?;
+        self.check(plan.placement.cpus.len())?;
+        let pages = self.pages.unwrap_or_else(|| usual_pages(plan));
+        Ok(Scope { plan, pages, options: self, part })
+    }
+
     /// What goes together, with so many CPUs.
-    pub(super) fn check(&self, chosen: usize) -> Result<(), Error> {
+    fn check(&self, chosen: usize) -> Result<(), Error> {
         match self.threads {
             Some(0) => return Err(Refusal::Nobody.into()),
             Some(asked) if asked > chosen => return Err(Refusal::TooMany { asked, chosen }.into()),
@@ -138,18 +155,36 @@ impl Options {
             let what = format!("{} with `{option}`", self.question.word());
             return refused(what, why.to_owned(), format!("leave `{option}` out"));
         }
-        let most = match self.question {
-            Question::Sweep | Question::Latency => RING_MAX / 8,
-            _ => Length::ELEMENTS_MAX,
-        };
-        match self.length.map(Length::elements) {
-            Some(elements) if !(1..=most).contains(&elements) => {
-                let (what, why) =
-                    (format!("arrays of {elements} elements"), format!("1 to {most} can be"));
-                refused(what, why, format!("ask for less: --length {most}"))
+        self.length.map_or(Ok(()), |length| self.check_length(length.elements(), chosen))
+    }
+
+    /// That arrays of so many elements can be made as they were asked for.
+    fn check_length(&self, elements: u64, chosen: usize) -> Result<(), Error> {
+        let threads = self.threads.unwrap_or(chosen);
+        let (least, most, why) = match self.question {
+            Question::Sweep | Question::Latency => {
+                (SMALLEST / 8, RING_MAX / 8, "a page at least".to_owned())
             }
-            _ => Ok(()),
+            _ => (
+                LINE / 8 * threads as u64,
+                Length::ELEMENTS_MAX,
+                format!("a cache line for each of {}", plural(threads, "thread")),
+            ),
+        };
+        let refuse = |why: String, remedy: String| {
+            let what = format!("arrays of {elements} elements");
+            let reason = Unavailable::new(Obstacle::Measurement, what, why);
+            Err(Error::Asked(reason.with_remedy(remedy)))
+        };
+        if elements < least {
+            let why = format!("it takes {least}, {why}");
+            return refuse(why, format!("ask for more: --length {least}"));
         }
+        if elements > most {
+            let why = format!("{least} to {most} can be");
+            return refuse(why, format!("ask for less: --length {most}"));
+        }
+        Ok(())
     }
 
     /// An option that was given and that this question cannot heed, and why.

@@ -3,8 +3,8 @@
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
-use super::counting::{Counting, moved_per_asked};
-use super::extent::{self, Extent};
+use super::counting::Counting;
+use super::extent::Extent;
 use super::knees::{Level, Whose};
 use super::read::{Cell, cells, in_order};
 use super::shown::sweep::{Sweep, Verdict, gaps, latency_plot, level_table, name, sweep, verdict};
@@ -25,7 +25,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         blocks.extend(gaps(&sweep));
     }
     if let Some(loaded) = loaded::loaded(record) {
-        blocks.push(Block::Heading("Latency while others move data".to_owned()));
+        blocks.push(Block::Heading(loaded::heading(counting, &loaded)));
         blocks.push(loaded::table(counting, &loaded));
     }
     blocks
@@ -41,12 +41,12 @@ fn in_brief(record: &Record) -> Vec<Cell<'_>> {
 
 fn bandwidth_heading(record: &Record, cells: &[Cell<'_>]) -> Option<String> {
     cells.first()?;
-    let extents = in_order(cells.iter().filter_map(|cell| extent::of_arrays(record, cell)));
+    let extents = Counting::of(record).extents(cells);
     let words: Vec<String> = extents.iter().map(Extent::words).collect();
     Some(format!("Bandwidth: {}", words.join(", ")))
 }
 
-fn bandwidth_table(counting: Counting, cells: &[Cell<'_>]) -> Block {
+fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
     let mut counts = in_order(cells.iter().map(|cell| cell.active.len()));
     counts.sort_unstable();
     let of = |kernel: &str, count: usize| {
@@ -57,7 +57,7 @@ fn bandwidth_table(counting: Counting, cells: &[Cell<'_>]) -> Block {
         let Some(asked) = cell.median("bandwidth") else {
             return Text::toned("unavailable", Tone::Warning);
         };
-        match moved_per_asked(cell) {
+        match counting.moved_per_asked(cell) {
             Some(moved) if moved > 1.0 => {
                 format!("{} ({})", counting.text(asked), counting.text(asked * moved)).into()
             }
@@ -103,7 +103,7 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
     let mut of_copy: Vec<(usize, f64)> = cells
         .iter()
         .filter(|cell| cell.workload == "copy")
-        .filter(|cell| extent::of_arrays(record, cell) == Some(Extent::Memory))
+        .filter(|cell| counting.extent(cell) == Some(Extent::Memory))
         .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
         .collect();
     of_copy.sort_by_key(|(count, _)| std::cmp::Reverse(*count));

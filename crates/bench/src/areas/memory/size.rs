@@ -1,11 +1,13 @@
 //! How large arrays and rings are.
 
-use machine::memory::{Room, room, room_on_node};
+use machine::memory::{Room, room, room_on_node, set_aside};
 use model::record::Topology;
 use model::{CpuId, Obstacle, Pages, Unavailable};
 
 use super::super::Planning;
+use crate::rig::executor::STACK_BYTES;
 use crate::rig::traffic::Store;
+use crate::run::Error;
 
 /// Arrays shall be so many times as large as the caches that they pass through: of a larger array no
 /// more than a quarter can be left from the trip before (rule of STREAM).
@@ -139,14 +141,24 @@ fn pools(plan: &Planning<'_>, part: f64, stores: &[Store]) -> Result<Vec<Pool>, 
                 (Ok(room), _) => room,
                 // A capture says little of free memory, and nothing is touched there.
                 (Err(_), Some(_)) => continue,
-                (Err(reason), None) => return Err(reason),
+                (Err(reason), None) => return Err(pages_needed(reason, store.pages, stores)),
             };
-            let usable = (room.usable() as f64 * part) as u64;
+            let threads = plan.placement.cpus.len() as u64;
+            let stacks = if room.of_addresses { threads * STACK_BYTES as u64 } else { 0 };
+            let usable = (room.usable().saturating_sub(stacks) as f64 * part) as u64;
             let Room { limited_by, .. } = room;
             pools.push(Pool { pages: store.pages, node, usable, limited_by });
         }
     }
     Ok(pools)
+}
+
+/// A reason with the number of pages that would have to be set aside, where that helps.
+fn pages_needed(reason: Unavailable, pages: Pages, stores: &[Store]) -> Unavailable {
+    let (Some(bytes), Some(_)) = (pages.reserved_bytes(), &reason.remedy) else { return reason };
+    let of_kind = stores.iter().filter(|store| store.pages == pages);
+    let needed = of_kind.map(|store| store.bytes.div_ceil(bytes)).fold(0, u64::saturating_add);
+    reason.with_remedy(set_aside(bytes, needed))
 }
 
 /// What memory comes in as a whole: reserved pages, or parts that may become one huge page.
@@ -172,6 +184,18 @@ impl Pool {
 }
 
 impl Limit {
+    /// The refusal of these arrays, with what helps.
+    pub(super) fn refuse(&self, arrays: &str, remedy: String) -> Error {
+        let why = format!(
+            "{arrays} need {} MiB in all, and there is room for {} MiB ({})",
+            self.wanted >> 20,
+            self.usable >> 20,
+            self.by
+        );
+        let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
+        Error::Asked(reason.with_remedy(remedy))
+    }
+
     fn is_exceeded(&self) -> bool {
         self.wanted > self.usable
     }

@@ -15,6 +15,9 @@ use super::job::{RawRepeat, Repeat, Tools};
 use super::regions::{RawRegions, Regions};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
 
+/// The stack of a thread that measures. It is counted where the address space is limited.
+pub const STACK_BYTES: usize = 2 << 20;
+
 /// Runs jobs.
 pub trait Executor {
     /// Lets all members repeat their payloads together.

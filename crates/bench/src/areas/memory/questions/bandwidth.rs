@@ -1,11 +1,11 @@
 //! How much kernels move: on one CPU and on all, on ever more, and over arrays of several lengths.
 
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::{CpuId, Seconds};
 
 use super::super::super::Wishes;
 use super::super::cells::{Effort, Which};
 use super::super::size;
-use super::{Scope, limit, part_of, some_cells};
+use super::{Scope, Thinning, limit, part_of, some_cells};
 use crate::rig::placement::{Choice, Order};
 use crate::run::Error;
 
@@ -56,13 +56,17 @@ impl Scope<'_> {
     }
 
     pub(super) fn scaling(&self) -> Result<Wishes, Error> {
+        self.in_time(|thinning| self.scaling_at(thinning))
+    }
+
+    fn scaling_at(&self, thinning: &Thinning) -> Result<Wishes, Error> {
         let kernels = self.kernels();
         let orders = self.orders(self.asked_cpus().len());
         let groups: Vec<(&str, &[CpuId])> = orders
             .iter()
             .flat_map(|(word, cpus)| {
-                let counts = scaling_counts(cpus.len());
-                counts.into_iter().map(|count| (word.as_str(), &cpus[..count]))
+                let counts = thinning.numbers(cpus.len() as u64);
+                counts.into_iter().map(|count| (word.as_str(), &cpus[..count as usize]))
             })
             .collect();
         let cpus: Vec<&[CpuId]> = groups.iter().map(|(_, cpus)| *cpus).collect();
@@ -111,68 +115,33 @@ impl Scope<'_> {
     pub(super) fn factors(&self, most: u32) -> Result<Wishes, Error> {
         let (kernels, cpus) = (self.kernels(), self.asked_cpus());
         let caches = size::caches(self.plan.topology(), cpus);
-        let each =
-            |factor: u32, share: f64| part_of(caches * u64::from(factor) / 8, cpus.len(), share);
+        let each = |factor: u64, share: f64| part_of(caches * factor / 8, cpus.len(), share);
         let reserve = |share: f64| {
             let mut arrays = self.arrays(&kernels);
-            arrays.reserve(cpus, each(most, share));
+            arrays.reserve(cpus, each(most.into(), share));
             arrays
         };
         let fit = self.fit(|share| reserve(share).stores())?;
         if let Some(limit) = fit.limit {
-            let why = format!(
-                "arrays of {most} times the caches need {} MiB in all, and there is room for {} MiB \
-                 ({})",
-                limit.wanted >> 20,
-                limit.usable >> 20,
-                limit.by
-            );
-            let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
             let fitting = (f64::from(most) * fit.share) as u32;
             let remedy = match fitting {
                 0 => "use fewer CPUs".to_owned(),
                 fitting => format!("ask for less: --factors {fitting}"),
             };
-            return Err(Error::Asked(reason.with_remedy(remedy)));
+            return Err(limit.refuse(&format!("arrays of {most} times the caches"), remedy));
         }
         let (arrays, which) = (reserve(1.0), self.which_or(Which::WidestOrdinary));
-        let mut wishes = Wishes::default();
-        for factor in 1..=most {
-            let begun = wishes.cells.len();
-            let elements = each(factor, 1.0);
-            self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
-            for cell in &mut wishes.cells[begun..] {
-                cell.parameters.insert("factor".to_owned(), factor.to_string());
+        self.in_time(|thinning| {
+            let mut wishes = Wishes::default();
+            for factor in thinning.numbers(most.into()) {
+                let begun = wishes.cells.len();
+                let elements = each(factor, 1.0);
+                self.on(&mut wishes, (&which, &kernels), &arrays, (cpus, elements), EFFORT);
+                for cell in &mut wishes.cells[begun..] {
+                    cell.parameters.insert("factor".to_owned(), factor.to_string());
+                }
             }
-        }
-        some_cells(wishes)
-    }
-}
-
-/// Numbers of threads: all up to eight, then ever sparser.
-fn scaling_counts(all: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> = (1..=all.min(8)).collect();
-    while let Some(&last) = counts.last().filter(|last| **last < all) {
-        counts.push((last + (last / 4).max(1)).min(all));
-    }
-    counts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::scaling_counts;
-
-    #[test]
-    fn counts_are_dense_at_first_and_end_with_all() {
-        assert_eq!(scaling_counts(1), [1]);
-        assert_eq!(scaling_counts(8), (1..=8).collect::<Vec<_>>());
-        assert_eq!(scaling_counts(9), (1..=9).collect::<Vec<_>>());
-        assert_eq!(scaling_counts(16)[8..], [10, 12, 15, 16]);
-        for all in 1..600 {
-            let counts = scaling_counts(all);
-            assert_eq!(counts.last(), Some(&all));
-            assert!(counts.windows(2).all(|pair| pair[0] < pair[1]), "{counts:?}");
-            assert!(counts.len() < 30, "{counts:?}");
-        }
+            some_cells(wishes)
+        })
     }
 }

@@ -6,7 +6,7 @@ use model::{CpuId, CpuSet, Pages, Seconds};
 use super::super::super::Wishes;
 use super::super::cells::{Chase, Effort};
 use super::super::extent::data_caches;
-use super::super::size::{self, Length};
+use super::super::size;
 use super::{LINE, SMALLEST, Scope, limit, lines_of};
 use crate::rig::traffic::{Begin, Store};
 use crate::run::Error;
@@ -22,10 +22,7 @@ struct Level {
 impl Scope<'_> {
     pub(super) fn latency(&self) -> Result<Wishes, Error> {
         let cpu = self.cpus()[0];
-        let largest = match self.options.length.map(Length::elements) {
-            Some(elements) => elements * 8,
-            None => size::TIMES_CACHES * size::caches(self.plan.topology(), &[cpu]),
-        };
+        let largest = self.largest_ring(cpu);
         let kinds: Vec<Pages> = match self.options.pages {
             Some(pages) => vec![pages],
             None if self.pages == Pages::Base => vec![Pages::Base],

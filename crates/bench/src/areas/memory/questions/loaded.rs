@@ -42,6 +42,7 @@ impl Scope<'_> {
             arrays.stores().into_iter().chain([ring]).collect()
         })?;
         let (arrays, store) = reserve(fit.share);
+        let loads = part_of(elements, others.len(), fit.share) * others.len() as u64;
         let (walk, begin) = (Walk::Random, Begin::Cold);
         let chase = Chase { cpu: *cpu, store, bytes: store.bytes, walk, chains: 1, begin };
         let mut wishes = Wishes::default();
@@ -50,7 +51,10 @@ impl Scope<'_> {
             for (name, transfer) in &mixes {
                 let load = |&cpu| cells::load(cpu, &arrays, *transfer, Seconds(pause * 1e-6));
                 let mut more = cells::of_transfer(transfer);
+                let bytes = loads * 8 * u64::from(transfer.kernel.arrays);
                 more.extend([
+                    (cells::BESIDE_ELEMENTS.to_owned(), loads.to_string()),
+                    (cells::BESIDE_FOOTPRINT.to_owned(), bytes.to_string()),
                     ("mix".to_owned(), (*name).to_owned()),
                     ("pause_us".to_owned(), pause.to_string()),
                     ("beside".to_owned(), transfer.kernel.id.to_owned()),

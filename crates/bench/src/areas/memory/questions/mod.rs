@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use kernels::memory::MemoryKernel;
 use kernels::memory::chase::LINE_BYTES;
-use model::{CpuId, Obstacle, Pages, Unavailable};
+use model::{CpuId, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, Planning, Wishes};
 use super::cells::{self, Arrays, Effort, Which};
@@ -21,10 +21,10 @@ use crate::rig::traffic::Store;
 use crate::run::Error;
 
 /// A line, in which a chase has one pointer.
-const LINE: u64 = LINE_BYTES as u64;
+pub(super) const LINE: u64 = LINE_BYTES as u64;
 
 /// Sizes of sweeps begin here; rings have room for the most chains.
-const SMALLEST: u64 = 4096;
+pub(super) const SMALLEST: u64 = 4096;
 
 /// Rings are no larger than this, which is far beyond any cache.
 pub(super) const RING_MAX: u64 = 128 << 30;
@@ -62,14 +62,46 @@ impl Scope<'_> {
         }
     }
 
+    /// As many elements of each array as asked for or by the rule, or fewer where there is no room for
+    /// them.
+    pub(super) fn fitting(&self, cpus: &[CpuId]) -> Result<u64, Error> {
+        let (_, fit) = self.fitted(&self.kernels(), &[cpus])?;
+        Ok(match fit.limit {
+            None => self.elements(cpus),
+            Some(_) => self.each(cpus, fit.share) * cpus.len() as u64,
+        })
+    }
+
+    /// Bytes of the largest ring on that CPU: as asked for, or by the rule.
+    fn largest_ring(&self, cpu: CpuId) -> u64 {
+        self.elements(&[cpu]) * 8
+    }
+
     fn cpus(&self) -> &[CpuId] {
         &self.plan.placement.cpus
     }
 
     /// As many CPUs as asked for, or all.
-    fn asked_cpus(&self) -> &[CpuId] {
+    pub(super) fn asked_cpus(&self) -> &[CpuId] {
         let all = self.cpus();
         &all[..self.options.threads.unwrap_or(all.len())]
+    }
+
+    /// The wishes with as many points as fit into the time, where thinning tells them how sparse to be.
+    fn in_time(
+        &self,
+        wishes: impl Fn(&Thinning) -> Result<Wishes, Error>,
+    ) -> Result<Wishes, Error> {
+        let time = self.options.time();
+        let [finest @ .., coarsest] = &THINNINGS;
+        for thinning in finest {
+            let wishes = wishes(thinning)?;
+            let sweep = wishes.cells.iter().fold(Seconds(0.0), |sum, cell| sum + cell.duration());
+            if sweep * thinning.sweeps <= time {
+                return Ok(wishes);
+            }
+        }
+        wishes(coarsest)
     }
 
     /// The kernels asked for, or else these.
@@ -117,16 +149,9 @@ impl Scope<'_> {
         match (&fit.limit, self.options.length) {
             (Some(limit), Some(length)) => {
                 let elements = length.elements();
-                let why = format!(
-                    "arrays of {elements} elements need {} MiB in all, and there is room for {} MiB \
-                     ({})",
-                    limit.wanted >> 20,
-                    limit.usable >> 20,
-                    limit.by
-                );
                 let most = part_of(elements, 1, fit.share);
-                let reason = Unavailable::new(Obstacle::Measurement, "memory of that size", why);
-                Err(Error::Asked(reason.with_remedy(format!("ask for less: --length {most}"))))
+                let remedy = format!("ask for less: --length {most}");
+                Err(limit.refuse(&format!("arrays of {elements} elements"), remedy))
             }
             _ => Ok(fit),
         }
@@ -171,6 +196,37 @@ impl Scope<'_> {
     }
 }
 
+/// How sparse points may be.
+struct Thinning {
+    /// All of them up to this one ...
+    dense: u64,
+    /// ... and then each this many times the one before.
+    ratio: f64,
+    /// It is taken where there is time for so many sweeps.
+    sweeps: f64,
+}
+
+/// The finest first.
+const THINNINGS: [Thinning; 6] = [
+    Thinning { dense: 64, ratio: 1.06, sweeps: 5.0 },
+    Thinning { dense: 8, ratio: 1.12, sweeps: 5.0 },
+    Thinning { dense: 8, ratio: 1.25, sweeps: 1.0 },
+    Thinning { dense: 4, ratio: 1.5, sweeps: 1.0 },
+    Thinning { dense: 2, ratio: 2.0, sweeps: 1.0 },
+    Thinning { dense: 1, ratio: 4.0, sweeps: 1.0 },
+];
+
+impl Thinning {
+    /// Numbers from 1 to this one, which comes last.
+    fn numbers(&self, most: u64) -> Vec<u64> {
+        let mut numbers: Vec<u64> = (1..=most.min(self.dense)).collect();
+        while let Some(&last) = numbers.last().filter(|last| **last < most) {
+            numbers.push(((last as f64 * self.ratio) as u64).clamp(last + 1, most));
+        }
+        numbers
+    }
+}
+
 /// The share of so many elements that each of so many threads has: one at least.
 fn part_of(elements: u64, threads: usize, share: f64) -> u64 {
     ((elements as f64 * share) as u64 / threads as u64).max(1)
@@ -203,5 +259,28 @@ fn some_cells(wishes: Wishes) -> Result<Wishes, Error> {
     match (wishes.cells.is_empty(), wishes.absent.first()) {
         (true, Some((_, reason))) => Err(Error::Asked(reason.clone())),
         _ => Ok(wishes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{THINNINGS, Thinning};
+
+    #[test]
+    fn numbers_are_dense_at_first_and_end_with_all() {
+        let usual = Thinning { dense: 8, ratio: 1.25, sweeps: 1.0 };
+        assert_eq!(usual.numbers(1), [1]);
+        assert_eq!(usual.numbers(9), (1..=9).collect::<Vec<_>>());
+        assert_eq!(usual.numbers(16)[8..], [10, 12, 15, 16]);
+        for most in 1..600 {
+            let mut before = usize::MAX;
+            for thinning in THINNINGS {
+                let numbers = thinning.numbers(most);
+                assert_eq!((numbers.first(), numbers.last()), (Some(&1), Some(&most)));
+                assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+                assert!(numbers.len() <= before, "{numbers:?}");
+                before = numbers.len();
+            }
+        }
     }
 }

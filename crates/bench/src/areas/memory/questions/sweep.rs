@@ -24,10 +24,7 @@ impl Scope<'_> {
         let cpu = self.cpus()[0];
         let usual: Vec<&'static MemoryKernel> = find("load").into_iter().collect();
         let kernels = self.kernels_or(&usual);
-        let largest = match self.options.length {
-            Some(length) => length.elements() * 8,
-            None => size::TIMES_CACHES * size::caches(self.plan.topology(), &[cpu]),
-        };
+        let largest = self.largest_ring(cpu);
         let reserve = |share: f64| -> (Arrays, Store) {
             let bytes = lines_of(largest, share);
             let mut arrays = self.arrays(&kernels);

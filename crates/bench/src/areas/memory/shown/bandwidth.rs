@@ -4,10 +4,11 @@ use model::page::{Align, Block, Ruled, Text, Tone};
 use model::record::Record;
 use model::stats::median;
 
-use super::super::counting::{Counting, moved_per_asked};
-use super::super::extent::{self, Extent};
+use super::super::cells::choice;
+use super::super::counting::Counting;
+use super::super::extent::Extent;
 use super::super::read::{Cell, cells, in_order, threads};
-use super::{columns, dash, note, pages, size};
+use super::{columns, dash, note, pages, size, through};
 
 const QUANTITY: &str = "bandwidth";
 
@@ -15,18 +16,16 @@ const QUANTITY: &str = "bandwidth";
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     let mut cells = cells(record, "bandwidth");
     cells.sort_by_key(|cell| cell.active.len());
+    let counting = Counting::of(record);
     let mut blocks = Vec::new();
     for of_threads in cells.chunk_by(|a, b| a.active == b.active) {
-        let extents =
-            in_order(of_threads.iter().filter_map(|cell| extent::of_arrays(record, cell)));
-        let within = extents.iter().any(|extent| matches!(extent, Extent::Within(_)));
-        let counting = counting(record, within);
-        blocks.push(Block::Heading(heading(of_threads, &extents)));
+        let through = through(&counting.extents(of_threads));
+        blocks.push(Block::Heading(format!("{}{through}", threads(of_threads[0].active))));
         blocks.extend(arrays(of_threads));
         for choice in in_order(of_threads.iter().map(|cell| cell.text("choice").unwrap_or(""))) {
             let of_choice: Vec<&Cell<'_>> =
                 of_threads.iter().filter(|cell| cell.text("choice") == Some(choice)).collect();
-            blocks.push(table((counting, within), choice, &of_choice));
+            blocks.push(table(counting, choice, &of_choice));
             blocks.extend(in_brief(counting, &of_choice));
         }
         blocks.extend(classes(of_threads));
@@ -38,19 +37,6 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         ));
     }
     blocks
-}
-
-/// How bytes are counted: within caches no line is brought in from memory.
-fn counting(record: &Record, within: bool) -> Counting {
-    let counting = Counting::of(record);
-    if within { counting.as_asked() } else { counting }
-}
-
-/// Who moved it, and what it passed through.
-fn heading(cells: &[Cell<'_>], extents: &[Extent]) -> String {
-    let words: Vec<String> = extents.iter().map(Extent::words).collect();
-    let through = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-    format!("{}{through}", threads(cells[0].active))
 }
 
 /// How large the arrays are.
@@ -66,27 +52,37 @@ fn arrays(cells: &[Cell<'_>]) -> Option<Block> {
 }
 
 /// What the choice of variants means.
-fn caption(choice: &str) -> &str {
-    match choice {
-        "best" => "fastest variants, as a short trial chose them",
-        "widest" => {
+fn caption(chosen: &str) -> &str {
+    match chosen {
+        choice::BEST => "fastest variants, as a short trial chose them",
+        choice::WIDEST => {
             "the widest registers, with ordinary or non-temporal stores: the faster, by a trial"
         }
-        "ordinary stores" => {
+        choice::ORDINARY => {
             "fastest variants with ordinary stores: compare these with STREAMBenchmark and with C"
         }
-        "as asked for" => "the variant that was asked for",
+        choice::AS_ASKED => "the variant that was asked for",
         other => other,
     }
 }
 
-fn table((counting, within): (Counting, bool), choice: &str, cells: &[&Cell<'_>]) -> Block {
+fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
     let mut notes = Vec::new();
-    if within {
+    let all = || cells.iter().copied();
+    let extents = counting.extents(all());
+    if extents.len() > 1 {
+        notes.extend(extents.iter().map(|extent| {
+            let there = all().filter(|cell| counting.extent(cell).as_ref() == Some(extent));
+            let names: Vec<&str> = there.map(|cell| cell.workload).collect();
+            format!("{}: {}", extent.words(), names.join(", "))
+        }));
+    }
+    if extents.iter().any(Extent::is_within) {
         notes.push(
             "within caches no line is brought in from memory before it is written".to_owned(),
         );
-    } else if cells.iter().any(|cell| is_untold(cell)) {
+    }
+    if cells.iter().any(|cell| is_untold(counting, cell)) {
         notes.push(
             "with write-allocate is unavailable where one instruction moves the whole array: the CPU \
              chooses how it stores, and does not tell"
@@ -103,58 +99,67 @@ fn table((counting, within): (Counting, bool), choice: &str, cells: &[&Cell<'_>]
             ("kernel", Align::Left),
             ("formula", Align::Left),
             ("as asked", Align::Right),
-            ("with write-allocate", Align::Right),
+            ("write-allocate", Align::Right),
             ("p10 - p90", Align::Right),
             ("best", Align::Right),
             ("±", Align::Right),
             ("variant", Align::Left),
         ]),
-        optional: vec![1, 5, 4],
-        parts: vec![cells.iter().map(|cell| row((counting, within), cell)).collect()],
+        optional: vec![1, 6, 4],
+        parts: vec![cells.iter().map(|cell| row(counting, cell)).collect()],
         notes,
     })
 }
 
-fn is_untold(cell: &Cell<'_>) -> bool {
-    moved_per_asked(cell).is_none() && cell.median(QUANTITY).is_some()
+fn is_untold(counting: Counting<'_>, cell: &Cell<'_>) -> bool {
+    counting.moved_per_asked(cell).is_none() && cell.median(QUANTITY).is_some()
 }
 
-fn row((counting, within): (Counting, bool), cell: &Cell<'_>) -> Vec<Text> {
+fn row(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
     let name = Text::from(cell.workload);
     let formula = Text::from(cell.text("formula").unwrap_or(""));
     let variant = Text::from(cell.text("variant").unwrap_or("-"));
+    let absent = || Text::toned("unavailable", Tone::Warning);
     let Some(numbers) = cell.numbers(QUANTITY) else {
-        let absent = Text::toned("unavailable", Tone::Warning);
-        return vec![name, formula, absent, dash(), dash(), dash(), dash(), variant];
+        return vec![name, formula, absent(), dash(), dash(), dash(), dash(), variant];
     };
-    let moved = moved_per_asked(cell).map(|moved| counting.text(numbers.median * moved));
+    let within = counting.extent(cell).is_some_and(|extent| extent.is_within());
+    let moved = counting.moved_per_asked(cell);
+    let moved = moved.map(|moved| counting.text(numbers.median * moved));
     let asked = counting.text(numbers.median);
     let strong = |text: String| Text::toned(text, Tone::Strong);
     let (asked, moved) = match (moved, counting.write_allocate()) {
         _ if within => (strong(asked), dash()),
         (Some(moved), true) => (asked.into(), strong(moved)),
         (Some(moved), false) => (strong(asked), moved.into()),
-        (None, _) => (strong(asked), Text::toned("unavailable", Tone::Warning)),
+        (None, true) => (asked.into(), absent()),
+        (None, false) => (strong(asked), absent()),
     };
-    let headline = |value| counting.text(counting.headline(cell, value));
+    let headline = |value| Some(counting.text(counting.headline(cell, value)?));
+    let spread = |[low, high]: [f64; 2]| Some(format!("{} - {}", headline(low)?, headline(high)?));
+    let or_dash = |text: Option<String>| text.map_or_else(dash, Text::from);
     let uncertainty = |share: f64| Text::from(format!("{:.1} %", share * 100.0));
     vec![
         name,
         formula,
         asked,
         moved,
-        format!("{} - {}", headline(numbers.p10), headline(numbers.p90)).into(),
-        headline(numbers.max).into(),
+        or_dash(numbers.spread.and_then(spread)),
+        or_dash(headline(numbers.max)),
         numbers.uncertainty.map_or_else(dash, uncertainty),
         variant,
     ]
 }
 
-/// Median, minimum and maximum of the kernels, as the originals print them.
-fn in_brief(counting: Counting, cells: &[&Cell<'_>]) -> Option<Block> {
-    let known: Vec<(&str, f64)> = cells
-        .iter()
-        .filter_map(|cell| Some((cell.workload, counting.headline(cell, cell.median(QUANTITY)?))))
+/// Median, minimum and maximum of the kernels, as the originals print them: of those that pass through
+/// the same, because numbers of caches and memory have no median.
+fn in_brief(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Option<Block> {
+    let all = || cells.iter().copied();
+    if counting.extents(all()).len() > 1 {
+        return None;
+    }
+    let known: Vec<(&str, f64)> = all()
+        .filter_map(|cell| Some((cell.workload, counting.headline(cell, cell.median(QUANTITY)?)?)))
         .collect();
     let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
     let least = values.iter().copied().reduce(f64::min)?;
@@ -163,28 +168,31 @@ fn in_brief(counting: Counting, cells: &[&Cell<'_>]) -> Option<Block> {
         .iter()
         .map(|(name, value)| format!("{} {}", name.to_uppercase(), counting.text(*value)))
         .collect();
+    let left_out = counting.left_out(all(), QUANTITY);
+    let left_out = left_out.map_or(String::new(), |left_out| format!("; {left_out}"));
     let text = format!(
-        "{} {unit}: median {}, minimum {}, maximum {} {unit} ({})",
+        "{} {unit}: median {}, minimum {}, maximum {} {unit} ({}{left_out})",
         each.join(", "),
         counting.text(median(&values)?),
         counting.text(least),
         counting.text(most),
-        counting.words(),
+        counting.words(all()),
         unit = counting.unit(),
     );
     (values.len() > 1).then(|| Block::Paragraph(Text::toned(text, Tone::Strong)))
 }
 
-/// Which classes of placement were seen, where there is more than one.
+/// Which classes of placement were seen.
 fn classes(cells: &[Cell<'_>]) -> Option<Block> {
     let classes = in_order(cells.iter().flat_map(|cell| cell.classes(QUANTITY)));
     match classes.as_slice() {
-        [shown, others @ ..] if !others.is_empty() => Some(note(format!(
+        [] => None,
+        [only] => Some(note(format!("placement, as probed: the CPUs lay as `{only}`"))),
+        [shown, others @ ..] => Some(note(format!(
             "shown: while the CPUs lay as `{shown}`, most of the time; also seen and never pooled \
              with it: {}",
             others.join(", ")
         ))),
-        _ => None,
     }
 }
 

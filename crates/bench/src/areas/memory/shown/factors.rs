@@ -5,7 +5,7 @@ use model::record::Record;
 
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
-use super::{columns, dash, plural, size};
+use super::{columns, dash, placement, plural, size};
 
 /// The table, and its plot where there are points for a line.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -38,7 +38,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             "most that a kernel moves on {}, {} {} (higher is better)",
             plural(first.active.len(), "thread"),
             counting.unit(),
-            counting.words()
+            counting.words(&cells)
         ),
         columns: columns([
             ("factor", Align::Right),
@@ -48,11 +48,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             ("kernel", Align::Left),
         ]),
         rows: factors.iter().map(row).collect(),
-        notes: vec![
-            "factor 1: arrays as large as the caches that the CPUs use; below 4, caches still hold \
-             a part of them"
-                .to_owned(),
-        ],
+        notes: notes(counting, &cells, &factors),
     });
     let points: Vec<(f64, f64)> = factors
         .iter()
@@ -77,7 +73,23 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         );
         blocks.push(Block::Paragraph(text.into()));
     }
+    blocks.extend(placement(&cells, "bandwidth"));
     blocks
+}
+
+fn notes(counting: Counting<'_>, cells: &[Cell<'_>], factors: &[u64]) -> Vec<String> {
+    let mut notes = vec![
+        "factor 1: arrays as large as the caches that the CPUs use; below 4, caches still hold a part \
+         of them"
+            .to_owned(),
+    ];
+    if factors.windows(2).any(|pair| pair[1] > pair[0] + 1) {
+        notes.push(
+            "factors between these do not fit into the time: --budget TIME gives more".to_owned(),
+        );
+    }
+    notes.extend(counting.left_out(cells, "bandwidth"));
+    notes
 }
 
 /// A plot of less than this would show nothing but noise.
@@ -88,11 +100,11 @@ pub(super) const POINTS_MIN: usize = 3;
 
 /// The most of these, and which kernel it is.
 pub(super) fn most<'a, 'b: 'a>(
-    counting: Counting,
+    counting: Counting<'_>,
     cells: impl Iterator<Item = &'a Cell<'b>>,
 ) -> Option<(f64, &'b str)> {
     let known = cells.filter_map(|cell| {
-        Some((counting.headline(cell, cell.median("bandwidth")?), cell.workload))
+        Some((counting.headline(cell, cell.median("bandwidth")?)?, cell.workload))
     });
     known.max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -1,9 +1,9 @@
 //! What one access costs in each cache and in memory, what address translation adds, and how many
 //! accesses one core has in flight.
 
+use model::Pages;
 use model::page::{Align, Block, Lines, Scale, Table, Text};
-use model::record::Record;
-use model::{CpuSet, Pages};
+use model::record::{Record, Topology};
 
 use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
@@ -12,6 +12,9 @@ use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as siz
 
 /// The walk that goes to another page at nearly every step.
 const RANDOM: &str = "random";
+
+/// What is no faster than this part of memory is no cache.
+const NEAR: f64 = 1.3;
 
 /// The table of levels, and the chains side by side.
 pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
@@ -47,6 +50,11 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
                 && (cell.text("walk") == Some(RANDOM)) == random
         })
     };
+    // The largest size, where it is one of memory.
+    let memory = sizes.last().and_then(|&bytes| find(bytes, base, true));
+    let memory = memory
+        .filter(|cell| extent(&record.machine.topology, cell) == Some(Extent::Memory))
+        .and_then(|cell| cell.median("latency"));
     let row = |&bytes: &u64| {
         let of = |kind, random| find(bytes, kind, random);
         let difference = || {
@@ -56,8 +64,10 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
             Some(Text::from(format!("{ns:+.1}")))
         };
         let level = cells.iter().find(|cell| cell.number("footprint") == Some(bytes));
+        let seconds = of(base, true).and_then(|cell| cell.median("latency"));
+        let slow = seconds.zip(memory).is_some_and(|(here, memory)| here * NEAR >= memory);
         let mut row = vec![
-            Text::from(level.map_or_else(String::new, |cell| where_to(record, cell, bytes))),
+            Text::from(level.map_or_else(String::new, |cell| where_to(record, cell, slow))),
             size_text(bytes).into(),
             both(of(base, true)),
         ];
@@ -67,27 +77,37 @@ fn table(record: &Record, cells: &[Cell<'_>]) -> Block {
         row.push(both(of(base, false)));
         row
     };
-    let in_pages = |kind: Option<&str>| format!("random, {}", kind.map_or("", pages));
-    let mut header = vec![("level", Align::Left), ("size", Align::Right)];
-    let (first, second) = (in_pages(base), in_pages(huge));
-    header.push((&first, Align::Right));
-    if huge.is_some() {
-        header.extend([(second.as_str(), Align::Right), ("translation", Align::Right)]);
-    }
-    header.push(("local, 256 KiB windows", Align::Right));
+    let rows: Vec<Vec<Text>> = sizes.iter().map(row).collect();
+    let mut notes = vec![
+        format!(
+            "local, 256 KiB windows: in {}, a window after the other, so that address translation \
+             hardly counts",
+            base.map_or("the same pages", pages)
+        ),
+        "translation: what base pages cost beyond huge ones, ns".to_owned(),
+    ];
+    let unseen = rows.iter().filter(|row| row[0].text.ends_with(CLAIMED));
+    notes.extend(unseen.map(|row| {
+        format!("{}: {} would lie in it, and is no faster than memory", row[0].text, row[1].text)
+    }));
     Block::Table(Table {
         caption: "latency of one access: ns (core cycles); lower is better".to_owned(),
-        columns: header.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
-        rows: sizes.iter().map(row).collect(),
-        notes: vec![
-            format!(
-                "local, 256 KiB windows: in {}, a window after the other, so that address translation \
-                 hardly counts",
-                base.map_or("the same pages", pages)
-            ),
-            "translation: what base pages cost beyond huge ones, ns".to_owned(),
-        ],
+        columns: header(base, huge),
+        rows,
+        notes,
     })
+}
+
+/// A column for each kind of pages and walk.
+fn header(base: Option<&str>, huge: Option<&str>) -> Vec<(String, Align)> {
+    let in_pages = |kind: &str| (format!("random, {}", pages(kind)), Align::Right);
+    let mut header = columns([("level", Align::Left), ("size", Align::Right)]);
+    header.push(in_pages(base.unwrap_or_default()));
+    if let Some(huge) = huge {
+        header.extend([in_pages(huge), ("translation".to_owned(), Align::Right)]);
+    }
+    header.push(("local, 256 KiB windows".to_owned(), Align::Right));
+    header
 }
 
 /// Nanoseconds and cycles of a cell.
@@ -98,18 +118,26 @@ fn both(cell: Option<&Cell<'_>>) -> Text {
     format!("{}{cycles}", nanoseconds(seconds)).into()
 }
 
-/// What accesses of that size go to, by what the machine says.
-fn where_to(record: &Record, cell: &Cell<'_>, bytes: u64) -> String {
-    let topology = &record.machine.topology;
-    let cpus: &CpuSet = cell.active;
-    let extent = match extent::holding(topology, cpus, bytes) {
+/// What accesses of a size go to, by what the machine says.
+fn extent(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
+    let bytes = cell.number("footprint")?;
+    Some(match extent::holding(topology, cell.active, bytes) {
         Some(level) => Extent::Within(level),
-        None if bytes >= extent::rule(topology, cpus) / 64 * 64 => Extent::Memory,
+        None if bytes >= extent::rule(topology, cell.active) / 64 * 64 => Extent::Memory,
         None => Extent::Partly,
-    };
-    match extent {
-        Extent::Within(level) => format!("L{level}, as claimed"),
-        other => other.words(),
+    })
+}
+
+/// What is said of a cache where nothing of it is seen.
+const CLAIMED: &str = "only claimed";
+
+/// The same in words; what takes as long as memory is called no cache.
+fn where_to(record: &Record, cell: &Cell<'_>, slow: bool) -> String {
+    match extent(&record.machine.topology, cell) {
+        Some(Extent::Within(level)) if slow => format!("L{level} {CLAIMED}"),
+        Some(Extent::Within(level)) => format!("L{level}, as claimed"),
+        Some(other) => other.words(),
+        None => String::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use model::record::Record;
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, nanoseconds, note, plural, size};
+use super::{columns, dash, nanoseconds, note, placement, plural, size, through};
 
 /// The knee is where latency has grown this much.
 const KNEE: f64 = 1.5;
@@ -45,7 +45,7 @@ pub(in super::super) fn loaded(record: &Record) -> Option<Loaded<'_>> {
         let of_mix = cells.iter().filter(|cell| cell.text("mix") == Some(name));
         let point = |cell: &Cell<'_>| {
             Some(Point {
-                moved: counting.headline(cell, cell.median("background")?),
+                moved: counting.headline(cell, cell.median("background")?)?,
                 latency: cell.median("latency")?,
             })
         };
@@ -84,14 +84,20 @@ impl Mix<'_> {
 pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
     let Some(loaded) = loaded(record) else { return Vec::new() };
     let counting = Counting::of(record);
-    let mut blocks = vec![Block::Heading("Latency while others move data".to_owned())];
+    let mut blocks = vec![Block::Heading(heading(counting, &loaded))];
     blocks.extend(setting(&loaded));
     blocks.push(table(counting, &loaded));
     blocks.extend(plot(counting, &loaded));
+    blocks.extend(placement(&loaded.cells, "latency"));
     if verbosity > 0 {
         blocks.push(all_points(counting, &loaded));
     }
     blocks
+}
+
+/// The heading, with what others move through.
+pub(in super::super) fn heading(counting: Counting<'_>, loaded: &Loaded<'_>) -> String {
+    format!("Latency while others move data{}", through(&counting.extents(&loaded.cells)))
 }
 
 /// Who follows pointers, and who moves data.
@@ -109,7 +115,7 @@ fn setting(loaded: &Loaded<'_>) -> Option<Block> {
 }
 
 /// Knee and maximum of each mix.
-pub(in super::super) fn table(counting: Counting, loaded: &Loaded<'_>) -> Block {
+pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
     let row = |mix: &Mix<'_>| {
         let most = mix.most();
         let knee = loaded.idle.and_then(|idle| mix.knee(idle));
@@ -123,6 +129,12 @@ pub(in super::super) fn table(counting: Counting, loaded: &Loaded<'_>) -> Block 
             growth.map_or_else(dash, |growth| format!("{growth:.2}").into()),
         ]
     };
+    let mut notes = vec![format!(
+        "knee: what others move where latency is {KNEE} times that of an idle machine; bytes are \
+         counted {}",
+        counting.words(&loaded.cells)
+    )];
+    notes.extend(counting.left_out(&loaded.cells, "background"));
     Block::Table(Table {
         caption: format!("latency in ns by what others move in {}", counting.unit()),
         columns: columns([
@@ -134,15 +146,11 @@ pub(in super::super) fn table(counting: Counting, loaded: &Loaded<'_>) -> Block 
             ("of idle", Align::Right),
         ]),
         rows: loaded.mixes.iter().map(row).collect(),
-        notes: vec![format!(
-            "knee: what others move where latency is {KNEE} times that of an idle machine; bytes \
-                 are counted {}",
-            counting.words()
-        )],
+        notes,
     })
 }
 
-fn plot(counting: Counting, loaded: &Loaded<'_>) -> Option<Block> {
+fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
     let idle = loaded.idle.map(|latency| Point { moved: 0.0, latency });
     let line = |mix: &Mix<'_>| {
         let points: Vec<(f64, f64)> = idle
@@ -156,7 +164,7 @@ fn plot(counting: Counting, loaded: &Loaded<'_>) -> Option<Block> {
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
             caption: "latency by what others move (lower is better)".to_owned(),
-            x: format!("{} {}", counting.unit(), counting.words()),
+            x: format!("{} {}", counting.unit(), counting.words(&loaded.cells)),
             y: "ns".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
@@ -165,7 +173,7 @@ fn plot(counting: Counting, loaded: &Loaded<'_>) -> Option<Block> {
     })
 }
 
-fn all_points(counting: Counting, loaded: &Loaded<'_>) -> Block {
+fn all_points(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
     let rows = loaded.mixes.iter().flat_map(|mix| {
         mix.points.iter().map(|point| {
             vec![

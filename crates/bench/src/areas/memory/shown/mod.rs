@@ -8,6 +8,8 @@ pub(super) mod numa;
 pub(super) mod scaling;
 pub(super) mod sweep;
 
+use super::extent::Extent;
+use super::read::{Cell, in_order};
 use model::page::{Align, Block, Text, Tone, si};
 use model::{CpuId, Unit};
 
@@ -33,6 +35,24 @@ pub(super) fn size(bytes: u64) -> String {
 /// A remark of less weight.
 fn note(text: impl Into<String>) -> Block {
     Block::Paragraph(Text::toned(text, Tone::Faint))
+}
+
+/// What the arrays of these cells pass through, to stand behind a heading: no cache number is ever
+/// called memory.
+fn through(extents: &[Extent]) -> String {
+    let words: Vec<String> = extents.iter().map(Extent::words).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
+
+/// How the CPUs of several threads lay to each other.
+fn placement(cells: &[Cell<'_>], quantity: &str) -> Option<Block> {
+    let classes = in_order(cells.iter().flat_map(|cell| cell.classes(quantity)));
+    (!classes.is_empty()).then(|| {
+        note(format!(
+            "placement of several threads, as probed: {} (classes are never pooled)",
+            classes.join(", ")
+        ))
+    })
 }
 
 /// What stands where there is no number.

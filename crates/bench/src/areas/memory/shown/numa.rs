@@ -1,12 +1,13 @@
 //! From each memory node to each.
 
+use model::CpuSet;
 use model::page::{Block, HeatCell, HeatMap, HeatRow, Text};
 use model::record::Record;
 
 use super::super::CHASE;
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
-use super::{dash, nanoseconds};
+use super::{dash, nanoseconds, note, placement, plural, through};
 
 /// Maps of latency, bandwidth and the firmware's distances; words where there is one node.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -14,8 +15,9 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let heading = Block::Heading("From node to node".to_owned());
     let counting = Counting::of(record);
+    let through = through(&counting.extents(&cells));
+    let heading = Block::Heading(format!("From node to node{through}"));
     if let [node] = record.machine.topology.nodes.as_slice() {
         return vec![heading, Block::Paragraph(alone(counting, node.id, &cells))];
     }
@@ -23,21 +25,46 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         let seconds = cell.median("latency").filter(|_| cell.workload == CHASE)?;
         Some((seconds * 1e9, nanoseconds(seconds)))
     };
-    let bandwidth = |cell: &Cell<'_>| {
-        let asked = cell.median("bandwidth").filter(|_| cell.workload != CHASE)?;
-        Some((counting.in_unit(asked), counting.text(asked)))
-    };
-    let unit = counting.unit();
     let mut blocks = vec![heading];
     blocks.push(map(record, "latency of one access, ns (lower is better)", "ns", |from, to| {
         between(&cells, from, to).find_map(latency)
     }));
-    let caption = format!("bandwidth of loads of all CPUs of a node, {unit} (higher is better)");
-    blocks.push(map(record, &caption, unit, |from, to| {
-        between(&cells, from, to).find_map(bandwidth)
-    }));
+    for kernel in kernels(&cells) {
+        let bandwidth = |cell: &Cell<'_>| {
+            let asked = cell.median("bandwidth").filter(|_| cell.workload == kernel)?;
+            let moved = counting.headline(cell, asked)?;
+            Some((counting.in_unit(moved), counting.text(moved)))
+        };
+        let unit = counting.unit();
+        let of_kernel = cells.iter().filter(|cell| cell.workload == kernel);
+        let words = counting.words(of_kernel);
+        let caption = format!("bandwidth of {kernel}, {unit} {words} (higher is better)");
+        blocks.push(map(record, &caption, unit, |from, to| {
+            between(&cells, from, to).find_map(bandwidth)
+        }));
+    }
+    blocks.extend(movers(&cells));
+    blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
+    blocks.extend(placement(&cells, "bandwidth"));
     blocks.extend(distances(record));
     blocks
+}
+
+/// The kernels, in the order of the record.
+fn kernels<'a>(cells: &[Cell<'a>]) -> Vec<&'a str> {
+    in_order(cells.iter().map(|cell| cell.workload).filter(|workload| *workload != CHASE))
+}
+
+/// Which CPUs of each node move data.
+fn movers(cells: &[Cell<'_>]) -> Option<Block> {
+    let moving = cells.iter().filter(|cell| cell.workload != CHASE);
+    let of = |cell: &Cell<'_>| Some((cell.number("from_node")?, cell.active.clone()));
+    let word = |cpus: &CpuSet| if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let mut moving = in_order(moving.filter_map(of));
+    moving.sort_by_key(|(node, _)| *node);
+    let lines: Vec<String> =
+        moving.iter().map(|(node, cpus)| format!("{} {cpus} of node {node}", word(cpus))).collect();
+    (!lines.is_empty()).then(|| note(format!("data is moved by {}", lines.join("; by "))))
 }
 
 /// The cells of a pair of nodes.
@@ -101,21 +128,23 @@ fn distances(record: &Record) -> Option<Block> {
 }
 
 /// The words for a machine with one node.
-fn alone(counting: Counting, node: u32, cells: &[Cell<'_>]) -> Text {
+fn alone(counting: Counting<'_>, node: u32, cells: &[Cell<'_>]) -> Text {
     let mut latency = cells.iter().filter(|cell| cell.workload == CHASE);
     let latency = latency.find_map(|cell| cell.median("latency"));
-    let mut moved = cells.iter().filter(|cell| cell.workload != CHASE);
-    let moved = moved.find_map(|cell| cell.median("bandwidth"));
-    let known: Vec<String> = in_order(
-        [
-            latency.map(|latency| format!("one access takes {} ns", nanoseconds(latency))),
-            moved.map(|moved| {
-                format!("loads of all CPUs get {} {}", counting.text(moved), counting.unit())
-            }),
-        ]
-        .into_iter()
-        .flatten(),
-    );
+    let of_kernel = |kernel: &str| {
+        let cell = cells.iter().find(|cell| cell.workload == kernel)?;
+        let moved = counting.headline(cell, cell.median("bandwidth")?)?;
+        Some(format!(
+            "{kernel} moves {} {} {} on {}",
+            counting.text(moved),
+            counting.unit(),
+            counting.words([cell]),
+            plural(cell.active.len(), "thread")
+        ))
+    };
+    let latency = latency.map(|latency| format!("one access takes {} ns", nanoseconds(latency)));
+    let moved = kernels(cells).into_iter().filter_map(of_kernel);
+    let known: Vec<String> = latency.into_iter().chain(moved).collect();
     let known = if known.is_empty() { String::new() } else { format!(": {}", known.join(", ")) };
     format!("This machine has one memory node, {node}: there is no farther one{known}.").into()
 }

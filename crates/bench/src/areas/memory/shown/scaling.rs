@@ -4,10 +4,9 @@ use model::page::{Align, Block, Lines, Scale, Table, Text};
 use model::record::Record;
 
 use super::super::counting::Counting;
-use super::super::extent::{self, Extent};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::most;
-use super::{columns, note, plural};
+use super::{columns, note, placement, plural, through};
 
 /// Who has this share of the most has nearly all.
 const SATURATED: f64 = 0.95;
@@ -26,7 +25,7 @@ struct Grown<'a> {
     points: Vec<Point<'a>>,
 }
 
-fn grown<'a>(counting: Counting, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
+fn grown<'a>(counting: Counting<'_>, cells: &[Cell<'a>]) -> Vec<Grown<'a>> {
     let of_order = |order: &'a str| {
         let of_order = || cells.iter().filter(move |cell| cell.text("order") == Some(order));
         let mut counts = in_order(of_order().map(|cell| cell.active.len()));
@@ -51,9 +50,12 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     }
     let counting = Counting::of(record);
     let orders = grown(counting, &cells);
-    let mut blocks = vec![Block::Heading(heading(record, &cells))];
+    let mut blocks = vec![Block::Heading(format!(
+        "Bandwidth by number of threads{}",
+        through(&counting.extents(&cells))
+    ))];
     for grown in &orders {
-        blocks.push(table(counting, grown));
+        blocks.push(table(counting, counting.words(&cells), grown));
         blocks.extend(saturation(counting, grown));
     }
     let line = |grown: &Grown<'_>| {
@@ -75,23 +77,12 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             lines,
         }));
     }
-    let classes = in_order(cells.iter().flat_map(|cell| cell.classes("bandwidth")));
-    if !classes.is_empty() {
-        blocks.push(note(format!(
-            "placement of several threads, as probed: {} (classes are never pooled)",
-            classes.join(", ")
-        )));
-    }
+    blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
+    blocks.extend(placement(&cells, "bandwidth"));
     blocks
 }
 
-fn heading(record: &Record, cells: &[Cell<'_>]) -> String {
-    let extents = in_order(cells.iter().filter_map(|cell| extent::of_arrays(record, cell)));
-    let words: Vec<String> = extents.iter().map(Extent::words).collect();
-    format!("Bandwidth by number of threads: {}", words.join(", "))
-}
-
-fn table(counting: Counting, grown: &Grown<'_>) -> Block {
+fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
     let all = grown.points.iter().map(|point| point.most).fold(0.0, f64::max);
     let row = |point: &Point<'_>| {
         vec![
@@ -108,7 +99,7 @@ fn table(counting: Counting, grown: &Grown<'_>) -> Block {
             "{}: most that a kernel moves, {} {} (higher is better)",
             grown.order,
             counting.unit(),
-            counting.words()
+            words
         ),
         columns: columns([
             ("threads", Align::Right),
@@ -124,23 +115,26 @@ fn table(counting: Counting, grown: &Grown<'_>) -> Block {
 }
 
 /// The fewest threads that have nearly all that any number of them has.
-fn saturation(counting: Counting, grown: &Grown<'_>) -> Option<Block> {
+fn saturation(counting: Counting<'_>, grown: &Grown<'_>) -> Option<Block> {
     let all = grown.points.iter().map(|point| point.most).reduce(f64::max)?;
     let last = grown.points.last().filter(|last| last.threads > 1)?.threads;
     let at = grown.points.iter().position(|point| point.most >= SATURATED * all)?;
     let enough = &grown.points[at];
-    let verb = if enough.threads == 1 { "reaches" } else { "reach" };
     // Not every number of threads is measured on a large machine.
     let before = at.checked_sub(1).map_or(0, |before| grown.points[before].threads);
+    let fewest = if before + 1 < enough.threads {
+        format!("{} to {}", before + 1, plural(enough.threads, "thread"))
+    } else {
+        plural(enough.threads, "thread")
+    };
     let between = if before + 1 < enough.threads {
-        format!("; {before} do not, and none between was measured")
+        format!(": {before} do not have it, {} do, and none between was measured", enough.threads)
     } else {
         String::new()
     };
     let text = format!(
-        "{}: {} of {last} {verb} {:.0} % of the most ({} of {} {}){between}.",
+        "{}: it takes {fewest} of {last} to reach {:.0} % of the most ({} of {} {}){between}.",
         grown.order,
-        plural(enough.threads, "thread"),
         SATURATED * 100.0,
         counting.text(enough.most),
         counting.text(all),

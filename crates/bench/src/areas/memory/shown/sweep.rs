@@ -5,7 +5,7 @@ use model::record::Record;
 use model::stats::{median, quantile};
 use model::{CpuId, CpuSet};
 
-use super::super::counting::Counting;
+use super::super::counting::{AS_ASKED, Counting};
 use super::super::extent::data_caches;
 use super::super::knees::{self, Claim, Knee, Level, Point, Whose};
 use super::super::read::{Cell, cells, in_order};
@@ -110,10 +110,12 @@ pub(in super::super) enum Verdict {
 pub(in super::super) fn verdict(level: &Level) -> Verdict {
     /// Sizes are this far apart at most where nothing is known of what is between.
     const NEAR: f64 = 1.3;
+    /// One disturbed block moves a knee; of fewer nobody knows which one it is.
+    const BLOCKS_MIN: usize = 3;
     let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
         return Verdict::Unknown;
     };
-    if knee.is_gap() {
+    if knee.is_gap() || knee.blocks < BLOCKS_MIN {
         return Verdict::Unknown;
     }
     let claimed = claim.bytes as f64;
@@ -133,9 +135,56 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(latency_plot(&sweep));
     blocks.extend(bandwidth_plot(Counting::of(record), &sweep));
     blocks.extend(level_table(Counting::of(record), &sweep));
+    blocks.extend(kernel_table(Counting::of(record), &sweep));
+    blocks.extend(point_table(&sweep));
     blocks.extend(gaps(&sweep));
     blocks.extend(how(&sweep));
     blocks
+}
+
+/// Every point, where they are too few for a plot or a level.
+fn point_table(sweep: &Sweep<'_>) -> Option<Block> {
+    let rows: Vec<Vec<Text>> = sweep
+        .of(CHASE)
+        .filter_map(|cell| {
+            let bytes = size_text(cell.number("footprint")?);
+            Some(vec![bytes.into(), nanoseconds(cell.median("latency")?).into()])
+        })
+        .collect();
+    let few = rows.len() < POINTS_MIN || sweep.levels.is_empty();
+    (few && !rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "every point: too few for a plateau".to_owned(),
+            columns: columns([("size", Align::Right), ("ns", Align::Right)]),
+            rows,
+            notes: Vec::new(),
+        })
+    })
+}
+
+/// What several kernels move in each level.
+fn kernel_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
+    let kernels = sweep.kernels();
+    let row = |level: &Level| {
+        let moved = |kernel: &&str| {
+            let moved = sweep.over(level, kernel, "bandwidth");
+            moved.map_or_else(dash, |moved| counting.text(moved).into())
+        };
+        std::iter::once(name(level.whose).into()).chain(kernels.iter().map(moved)).collect()
+    };
+    (kernels.len() > 1 && !sweep.levels.is_empty()).then(|| {
+        let level = ("level".to_owned(), Align::Left);
+        let of = |kernel: &&str| ((*kernel).to_owned(), Align::Right);
+        Block::Table(Table {
+            caption: format!(
+                "what each kernel moves, {} {AS_ASKED} (higher is better)",
+                counting.unit()
+            ),
+            columns: std::iter::once(level).chain(kernels.iter().map(of)).collect(),
+            rows: sweep.levels.iter().map(row).collect(),
+            notes: Vec::new(),
+        })
+    })
 }
 
 fn how(sweep: &Sweep<'_>) -> Option<Block> {
@@ -163,7 +212,7 @@ pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
     })
 }
 
-fn bandwidth_plot(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
+fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let line = |kernel: &str| {
         let points: Vec<(f64, f64)> = sweep
             .of(kernel)
@@ -206,7 +255,7 @@ pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
 }
 
 /// The levels, with what the machine claims of them.
-pub(in super::super) fn level_table(counting: Counting, sweep: &Sweep<'_>) -> Option<Block> {
+pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let kernel = sweep.kernels().first().copied();
     let row = |level: &Level| {
         let cycles = sweep.over(level, CHASE, "latency_cycles");
@@ -229,7 +278,7 @@ pub(in super::super) fn level_table(counting: Counting, sweep: &Sweep<'_>) -> Op
             verdict_text(level),
         ]
     };
-    let bandwidth = format!("{} {}", kernel.unwrap_or("bandwidth"), counting.unit());
+    let bandwidth = format!("{} {} {AS_ASKED}", kernel.unwrap_or("bandwidth"), counting.unit());
     (!sweep.levels.is_empty()).then(|| {
         Block::Table(Table {
             caption: "levels, as the latencies show them".to_owned(),

@@ -25,7 +25,7 @@ use super::super::job::{
 };
 use super::super::regions::{RawRegions, Regions};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
-use super::{Executor, RunError, Stop};
+use super::{Executor, RunError, STACK_BYTES, Stop};
 pub(crate) use regions::nobody;
 use traffic::Stores;
 
@@ -87,6 +87,7 @@ impl<P: Probe> Threads<P> {
             let mut spawn_error = None;
             for (index, &cpu) in cpus.iter().enumerate() {
                 let thread = std::thread::Builder::new().name(format!("cpu {cpu}"));
+                let thread = thread.stack_size(STACK_BYTES);
                 let begun = thread.spawn_scoped(scope, move || {
                     let attendance = Attendance(meeting);
                     if manner.pinned {
