@@ -3,14 +3,14 @@
 
 use bench::areas::Area;
 use bench::areas::wake::methods::{Method, TABLE, Waits};
-use bench::areas::wake::{Asked, Kind, Options, Pair, Question, Wake, page};
+use bench::areas::wake::{Asked, Options, Pair, Question, Wake, page};
 use bench::rig::alarm::{Alarm, By};
 use bench::rig::exchange::{Exchange, Pace};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
 use machine::Machine;
 use machine::simulated::Model;
-use model::record::{PageKind, Presentation, Record, Series};
+use model::record::{PageKind, Presentation, Record, Relation, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
 use sys::clock::MonotonicRaw;
 
@@ -229,7 +229,7 @@ fn pairs_that_cannot_be_used_are_refused() {
     let request = options.request(Vec::new(), look);
     let refused = bench::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
     assert!(matches!(refused, Err(bench::run::Error::Placement(_))));
-    let missing = Asked::Kind(Kind::OtherPackage);
+    let missing = Asked::Relation(Relation::OtherPackage);
     let record = measured(&machine, |o| o.pairs = Some(vec![missing]), Question::Signals);
     assert!(record.series.iter().any(|series| series.workload == "other-package"));
 }

@@ -8,17 +8,10 @@ use std::time::Duration;
 /// Lets the child that this command starts be killed when the thread that started it ends, however
 /// that comes about: prctl(2), `PR_SET_PDEATHSIG`.
 pub fn die_with_parent(command: &mut Command) {
-    let parent = std::process::id().cast_signed();
+    let parent = std::process::id();
     let ask = move || {
-        // SAFETY: takes no pointer.
-        let done = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        if done != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: takes no pointer, and cannot fail.
-        let now = unsafe { libc::getppid() };
-        // A parent that ended before was nobody's to be told of.
-        if now == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+        let is_there = die_with(parent)?;
+        if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     };
     // SAFETY: between fork and exec it calls prctl and getppid alone, and allocates nothing.
     unsafe { command.pre_exec(ask) };

@@ -1,6 +1,5 @@
 //! Arguments of `cpudyno memory`.
 
-
 use bench::areas::memory::Length;
 use bench::original::{Sha256, Sha256Error};
 use clap::{Args, Subcommand, ValueEnum};

@@ -1,9 +1,10 @@
 //! Arguments of `cpudyno wake`.
 
 use bench::areas::wake::methods::{self, Method};
-use bench::areas::wake::{Asked, Kind, Pair};
+use bench::areas::wake::{Asked, Pair};
 use clap::{Args, Subcommand};
 use model::name::did_you_mean;
+use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};
 
 use super::BadValue;
@@ -111,10 +112,10 @@ fn method(id: &str) -> Result<WakeMethod, BadValue> {
 
 fn pair(text: &str) -> Result<Asked, BadValue> {
     let text = text.trim();
-    if let Some(kind) = Kind::named(text) {
-        return Ok(Asked::Kind(kind));
+    if let Some(kind) = Relation::named(text) {
+        return Ok(Asked::Relation(kind));
     }
-    let hint = did_you_mean(text, Kind::ALL.map(Kind::word)).map_or_else(
+    let hint = did_you_mean(text, Relation::ALL.map(Relation::word)).map_or_else(
         || "give two CPUs, such as 0:1, or a kind, such as same-cache".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn pairs_are_kinds_or_two_cpus() {
-        assert_eq!(pair("same-cache"), Ok(Asked::Kind(Kind::SameCache)));
+        assert_eq!(pair("same-cache"), Ok(Asked::Relation(Relation::SameCache)));
         let two = Pair { first: CpuId(3), second: CpuId(0) };
         assert_eq!(pair("3:0"), Ok(Asked::Pair(two)));
         for bad in ["", "3", "3:", ":", "0:1:2", "-1:0", "same-cash", "0-1"] {

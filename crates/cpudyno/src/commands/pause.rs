@@ -16,7 +16,8 @@ pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failur
     let PauseArgs { instructions, cpus, budget, dry_run, json, mut look } = args;
     let sink = sink(&json, &mut look)?;
     let choice = Choice { siblings: true, ..Choice::usual(cpus) };
-    let rows = instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0)));
+    let rows =
+        instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0), |row| row.id));
     let presentation = presentation(&look, PageKind::Pause);
     let request = pause::request(budget, choice, rows, command(), presentation);
     if dry_run {

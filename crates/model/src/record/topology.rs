@@ -267,6 +267,14 @@ pub struct Node {
 mod tests {
     use super::*;
 
+    #[test]
+    fn words_name_relations() {
+        for relation in Relation::ALL {
+            assert_eq!(Relation::named(relation.word()), Some(relation));
+        }
+        assert_eq!(Relation::named("near"), None);
+    }
+
     const MIB: u64 = 1 << 20;
 
     fn cache(level: u8, mebibytes: u64, inclusive: Option<bool>, instances: &[&str]) -> Cache {

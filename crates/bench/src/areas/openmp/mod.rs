@@ -11,6 +11,7 @@ mod request;
 mod section;
 
 pub use page::page;
+pub(super) use request::to_advise;
 pub use request::{Options, names};
 
 use model::page::{Block, Text};
@@ -23,7 +24,7 @@ use crate::rig::collect::{Guard, Quantity, Take};
 /// The area.
 pub struct Openmp;
 
-const AREA: &str = "openmp";
+pub(super) const AREA: &str = "openmp";
 
 const fn row(id: &'static str, label: &'static str, unit: Unit, doc: &'static str) -> Quantity {
     Quantity {

@@ -157,6 +157,23 @@ impl Options {
 
 /// What the data sheet asks: each runtime as it is, and with threads that sleep.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
+    brief(plan, |kind| match kind {
+        Kind::Kmpc => vec![Waiting::Default, Waiting::BlockTime(Some(0))],
+        Kind::Gomp | Kind::Own => vec![Waiting::Default, Waiting::Passive],
+    })
+}
+
+/// What advice on waiting asks: the settings that have a number.
+pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Wishes {
+    let counted = |waiting: &Waiting| match waiting {
+        Waiting::BlockTime(_) | Waiting::SpinCount(_) => true,
+        Waiting::Default | Waiting::Active | Waiting::Passive => false,
+    };
+    brief(plan, |kind| settings(kind).iter().copied().filter(counted).collect())
+}
+
+/// The loop alone, on all CPUs, with one runtime of each family.
+fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
     let all = &plan.placement.cpus;
     let (found, absent) = runtimes(plan.machine, all, |_| true);
     let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.03) };
@@ -167,24 +184,22 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
         rest: Some(Seconds(0.02)),
         small: None,
     };
-    let brief = |runtime: &Found| match runtime.kind {
-        Kind::Kmpc => [Waiting::Default, Waiting::BlockTime(Some(0))],
-        Kind::Gomp | Kind::Own => [Waiting::Default, Waiting::Passive],
-    };
-    let mut wishes = Wishes { absent, ..Wishes::default() };
-    // The most wanted first: all as they are, and then the others.
-    for setting in 0..2 {
-        let mut seen = Vec::new();
-        for runtime in &found {
-            // One of each family.
-            if !seen.contains(&runtime.id) && (all.len() > 1 || setting == 0) {
-                seen.push(runtime.id);
-                let waiting = brief(runtime)[setting];
-                wishes.cells.push(cell(plan, runtime, waiting, all, effort, OUTER));
-            }
+    let mut teams: Vec<(usize, &Found, Waiting)> = Vec::new();
+    for runtime in &found {
+        if teams.iter().any(|(_, known, _)| known.id == runtime.id) {
+            continue;
         }
+        // Nobody waits for one thread.
+        let most = if all.len() > 1 { usize::MAX } else { 1 };
+        let settings = waits(runtime.kind).into_iter().take(most).enumerate();
+        teams.extend(settings.map(|(place, waiting)| (place, runtime, waiting)));
     }
-    wishes
+    // The most wanted first: each runtime in its first setting, and then the others.
+    teams.sort_by_key(|(place, ..)| *place);
+    let cell = |(_, runtime, waiting): (usize, &Found, Waiting)| {
+        cell(plan, runtime, waiting, all, effort, OUTER)
+    };
+    Wishes { cells: teams.into_iter().map(cell).collect(), absent }
 }
 
 /// The names of what can be measured.

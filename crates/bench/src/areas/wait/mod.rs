@@ -15,7 +15,7 @@ use model::record::{Presentation, Record};
 use model::{Finding, Seconds};
 
 use super::cores::Cores;
-use super::openmp::Openmp;
+use super::openmp::{self, Openmp};
 use super::pause::Pause;
 use super::wake::Wake;
 use super::{Area, Planning, Wishes};
@@ -49,7 +49,12 @@ pub fn request(
         remark: None,
         bytes: None,
         ask: Box::new(|plan| {
-            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
+            let wishes = |area: &dyn Area| match area.id() {
+                // The sheet needs fewer settings.
+                openmp::AREA => openmp::to_advise(plan),
+                _ => area.wishes(plan),
+            };
+            let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: wishes(*area) };
             Ok(RESTS_ON.iter().map(asked).collect())
         }),
         command,

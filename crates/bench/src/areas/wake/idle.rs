@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use machine::latency_limit::LatencyLimits;
+use model::record::Relation;
 use model::{CpuId, Seconds, Unavailable};
 
 use super::methods::Method;
-use super::pairs::{Kind, Pair};
+use super::pairs::Pair;
 use super::{IDLE, LIMIT, PAIR, QUESTION, REST, STATE};
 use crate::areas::{Cell, Errand, Run, Work};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -25,7 +26,7 @@ pub(super) const RESTS: [Seconds; 5] =
 pub(super) struct Rested {
     pub(super) method: &'static Method,
     pub(super) pair: Pair,
-    pub(super) kind: Kind,
+    pub(super) kind: Relation,
     pub(super) rest: Seconds,
     /// Limit of the exit latency of idle states, and the right to ask for it.
     pub(super) limit: Option<(Seconds, Arc<LatencyLimits>)>,
@@ -132,9 +133,10 @@ pub(super) fn attributed(looks: &[Vec<IdleCount>], times: &[f64], names: &[Strin
     };
     // Looks before the warm-up and after it come first.
     let skipped = looks.len().saturating_sub(times.len() + 1);
-    let of_trips: Vec<Option<usize>> = match by_trip {
-        true => (0..times.len()).map(|trip| state_of(trip + skipped)).collect(),
-        false => Vec::new(),
+    let of_trips: Vec<Option<usize>> = if by_trip {
+        (0..times.len()).map(|trip| state_of(trip + skipped)).collect()
+    } else {
+        Vec::new()
     };
     for (number, name) in names.iter().enumerate() {
         let (Some(before), Some(after)) = (first.get(number), last.get(number)) else { break };

@@ -16,7 +16,7 @@ mod timer;
 
 pub use list::list;
 pub use page::page;
-pub use pairs::{Asked, Kind, Pair};
+pub use pairs::{Asked, Pair};
 pub use request::{Options, Question};
 
 use model::page::{Block, Text};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::CpuSet;
-use model::record::{Record, Series};
+use model::record::{Record, Relation, Series};
 use model::stats::quantile_sorted;
 
-use super::pairs::Kind;
 use super::{AREA, PAIR, QUESTION};
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities.
@@ -52,8 +51,8 @@ impl<'a> Cell<'a> {
     }
 
     /// How its CPUs lie to each other, as the machine says.
-    pub(super) fn kind(&self) -> Option<Kind> {
-        Kind::named(self.text(PAIR)?)
+    pub(super) fn kind(&self) -> Option<Relation> {
+        Relation::named(self.text(PAIR)?)
     }
 
     /// The series of that quantity. Classes of placement are never pooled: of several, the one with

@@ -7,13 +7,13 @@ use fastrand::Rng;
 use machine::instruments::clock::RateChoice;
 use machine::instruments::idle::IdleCounters;
 use machine::latency_limit::LatencyLimits;
-use model::record::Presentation;
+use model::record::{Presentation, Relation};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::super::{Planning, Wishes};
 use super::idle::{RESTS, Rested};
 use super::methods::{self, Method, Waits};
-use super::pairs::{self, Asked, Kind, Pair};
+use super::pairs::{self, Asked, Pair};
 use super::signals::Signals;
 use super::timer::{Alarms, WAYS};
 use super::{Wake, idle};
@@ -128,13 +128,13 @@ impl Options {
     }
 
     fn signals(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
-        let every_kind: Vec<Asked> = Kind::ALL.into_iter().map(Asked::Kind).collect();
+        let every_kind: Vec<Asked> = Relation::ALL.into_iter().map(Asked::Relation).collect();
         let asked = self.pairs.as_deref().unwrap_or(&every_kind);
         let methods = self.methods(plan, methods::TABLE, wishes);
         for asked in asked {
             let Some((kind, pair)) = pair(plan, *asked, wishes) else { continue };
             for &method in &methods {
-                if kind == Kind::SameCpu && method.waits != Waits::Sleeping {
+                if kind == Relation::SameCpu && method.waits != Waits::Sleeping {
                     continue;
                 }
                 let signals = match self.signals {
@@ -170,7 +170,7 @@ impl Options {
         };
         for asked in pairs {
             let Some((kind, pair)) = pair(plan, asked, wishes) else { continue };
-            if kind == Kind::SameCpu {
+            if kind == Relation::SameCpu {
                 let why = "who wakes must stay awake meanwhile, on another CPU than the sleeper";
                 let reason = Unavailable::new(Obstacle::Hardware, kind.word(), why);
                 wishes.absent.push((kind.word(), reason));
@@ -178,7 +178,7 @@ impl Options {
             }
             for &method in &methods {
                 let limits = [None, limit.clone()];
-                let limits = &limits[..1 + usize::from(limit.is_some())];
+                let limits = &limits[..=usize::from(limit.is_some())];
                 rested(plan, wishes, (method, pair, kind), &RESTS, limits);
             }
         }
@@ -215,23 +215,27 @@ fn available(
 /// Whether both threads would share a CPU, or there is no such pair.
 fn is_alone(plan: &Planning<'_>, asked: Asked) -> bool {
     match asked {
-        Asked::Kind(Kind::SameCpu) => true,
-        Asked::Kind(kind) => pairs::of_kind(plan.topology(), &plan.placement.cpus, kind).is_err(),
+        Asked::Relation(Relation::SameCpu) => true,
+        Asked::Relation(kind) => {
+            pairs::of_kind(plan.topology(), &plan.placement.cpus, kind).is_err()
+        }
         Asked::Pair(pair) => pair.first == pair.second,
     }
 }
 
 /// The pair that was asked for; the reason where there is none.
-fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Kind, Pair)> {
+fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Relation, Pair)> {
     match asked {
         Asked::Pair(pair) => Some((pair.kind(plan.topology())?, pair)),
-        Asked::Kind(kind) => match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
-            Ok(pair) => Some((kind, pair)),
-            Err(reason) => {
-                wishes.absent.push((kind.word(), reason));
-                None
+        Asked::Relation(kind) => {
+            match pairs::of_kind(plan.topology(), &plan.placement.cpus, kind) {
+                Ok(pair) => Some((kind, pair)),
+                Err(reason) => {
+                    wishes.absent.push((kind.word(), reason));
+                    None
+                }
             }
-        },
+        }
     }
 }
 
@@ -239,7 +243,7 @@ fn pair(plan: &Planning<'_>, asked: Asked, wishes: &mut Wishes) -> Option<(Kind,
 fn rested(
     plan: &Planning<'_>,
     wishes: &mut Wishes,
-    (method, pair, kind): (&'static Method, Pair, Kind),
+    (method, pair, kind): (&'static Method, Pair, Relation),
     rests: &[Seconds],
     limits: &[Option<(Seconds, Arc<LatencyLimits>)>],
 ) {
@@ -287,7 +291,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     let mut wishes = Wishes::default();
     let cpus = &plan.placement.cpus;
     let two = pairs::nearest_two(plan.topology(), cpus);
-    let alone = pairs::of_kind(plan.topology(), cpus, Kind::SameCpu);
+    let alone = pairs::of_kind(plan.topology(), cpus, Relation::SameCpu);
     let all: Vec<&'static Method> = BETWEEN.iter().filter_map(|id| methods::find(id)).collect();
     let known = available(plan, &all, &mut wishes);
     for (pair, ids) in [(&two, &BETWEEN[..]), (&alone, &ALONE[..])] {

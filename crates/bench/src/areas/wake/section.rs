@@ -1,10 +1,9 @@
 //! The area's part of the sheet.
 
 use model::page::{Align, Block, Table, Text};
-use model::record::Record;
+use model::record::{Record, Relation};
 
 use super::findings::cliff;
-use super::pairs::Kind;
 use super::read::Cell;
 use super::shown::idle::staircases;
 use super::shown::microseconds;
@@ -17,7 +16,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     }
     let row = |cell: &Cell<'_>| {
         let spread = cell.spread("round_trip")?;
-        let kind = cell.kind().map_or("-", Kind::word);
+        let kind = cell.kind().map_or("-", Relation::word);
         let mut row = vec![
             Text::from(cell.workload),
             kind.into(),
@@ -54,7 +53,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let cells = measured(record);
     let of = |method: &str| {
         let mut found =
-            cells.iter().filter(|c| c.workload == method && c.kind() != Some(Kind::SameCpu));
+            cells.iter().filter(|c| c.workload == method && c.kind() != Some(Relation::SameCpu));
         found.find_map(|cell| cell.median("time_per_signal"))
     };
     let mut sentences: Vec<Text> = Vec::new();

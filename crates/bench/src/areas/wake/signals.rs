@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
 use super::methods::{Method, Waits};
-use super::pairs::{Kind, Pair};
+use super::pairs::Pair;
 use super::{PAIR, QUESTION, SIGNALS};
 use crate::areas::{Cell, Errand, Run, Work};
 use crate::rig::exchange::{Channel, Exchange, Pace, RawExchange};
@@ -18,7 +19,7 @@ use crate::rig::ruler::Rulers;
 pub(super) struct Signals {
     pub(super) method: &'static Method,
     pub(super) pair: Pair,
-    pub(super) kind: Kind,
+    pub(super) kind: Relation,
     /// Signals in one block, as many one way as the other.
     pub(super) signals: u64,
 }
@@ -134,7 +135,7 @@ impl Signals {
         readings: &mut Readings,
     ) -> Result<(), RunError> {
         let rate = executor.rate();
-        if self.kind != Kind::SameCpu {
+        if self.kind != Relation::SameCpu {
             let bounds = offset(executor, self.pair)?;
             readings.insert("clock_offset_low", Ok(vec![bounds[0].0]));
             readings.insert("clock_offset_high", Ok(vec![bounds[1].0]));

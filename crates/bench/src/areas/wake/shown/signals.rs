@@ -1,10 +1,10 @@
 //! What signals cost, kind of pair by kind of pair.
 
 use model::page::{Align, Block, Table, Text, Tone};
-use model::record::Record;
+use model::record::{Record, Relation};
 
 use super::super::SIGNALS;
-use super::super::pairs::Kind;
+use super::super::pairs::title;
 use super::super::read::{Cell, cells, in_order};
 use super::{columns, dash, distribution, microseconds, note, percent};
 
@@ -26,7 +26,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
                 .collect();
             let word = if active.len() == 1 { "CPU" } else { "CPUs" };
             blocks
-                .push(Block::Heading(format!("Signals between {}: {word} {active}", kind.title())));
+                .push(Block::Heading(format!("Signals between {}: {word} {active}", title(kind))));
             blocks.push(table(&of));
             blocks.push(round_trips(&of));
             blocks.extend(plot(&of));
@@ -157,7 +157,7 @@ fn offsets(cells: &[Cell<'_>]) -> Option<Block> {
         Some((cell.active.clone(), low? * 1e9, high? * 1e9))
     };
     let mut words: Vec<String> = Vec::new();
-    for kind in Kind::ALL {
+    for kind in Relation::ALL {
         let mut known = cells.iter().filter(|cell| cell.kind() == Some(kind)).filter_map(of);
         if let Some((active, low, high)) = known.next() {
             words.push(format!("CPUs {active}: {low:+.0} to {high:+.0} ns"));
