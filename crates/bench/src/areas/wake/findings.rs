@@ -33,8 +33,8 @@ fn note(id: &str, severity: Severity, text: String, remedy: Option<String>) -> F
 
 /// A sleeper that did not sleep says nothing of idle states.
 fn not_slept(stairs: &Staircase<'_>) -> Option<Finding> {
-    let awake = stairs.steps.iter().filter(|step| step.rest > 0);
-    let step = awake.filter(|s| s.slept.is_some_and(|slept| slept < SLEPT_MIN)).next_back()?;
+    let mut awake = stairs.steps.iter().filter(|step| step.rest > 0);
+    let step = awake.rfind(|s| s.slept.is_some_and(|slept| slept < SLEPT_MIN))?;
     let text = format!(
         "after rests of {} the sleeper slept in {:.0} % of its waits only: the times of the others are \
          none of a wake-up",

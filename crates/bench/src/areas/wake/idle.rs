@@ -132,9 +132,10 @@ pub(super) fn attributed(looks: &[Vec<IdleCount>], times: &[f64], names: &[Strin
     };
     // Looks before the warm-up and after it come first.
     let skipped = looks.len().saturating_sub(times.len() + 1);
-    let of_trips: Vec<Option<usize>> = match by_trip {
-        true => (0..times.len()).map(|trip| state_of(trip + skipped)).collect(),
-        false => Vec::new(),
+    let of_trips: Vec<Option<usize>> = if by_trip {
+        (0..times.len()).map(|trip| state_of(trip + skipped)).collect()
+    } else {
+        Vec::new()
     };
     for (number, name) in names.iter().enumerate() {
         let (Some(before), Some(after)) = (first.get(number), last.get(number)) else { break };
