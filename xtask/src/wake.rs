@@ -59,17 +59,15 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
         program.stop()?;
     }
     let first = usable.iter().next().context("this process may use no CPU")?;
-    match Command::new("perf").arg("--version").output() {
-        Err(_) => println!("perf is not installed: apt-get install -y linux-perf"),
-        Ok(_) => {
-            let pipe = methods::find("pipe").context("BUG: no such method")?;
-            let mut perf = || of_perf(first);
-            let pair = [first; 2];
-            let (row, good) =
-                ours.against(pipe, pair, "perf", PERF_RATIO_MAX, rounds, &mut perf)?;
-            rows.push(row);
-            as_fast &= good;
-        }
+    if Command::new("perf").arg("--version").output().is_ok() {
+        let pipe = methods::find("pipe").context("BUG: no such method")?;
+        let mut perf = || of_perf(first);
+        let (row, good) =
+            ours.against(pipe, [first; 2], "perf", PERF_RATIO_MAX, rounds, &mut perf)?;
+        rows.push(row);
+        as_fast &= good;
+    } else {
+        println!("perf is not installed: apt-get install -y linux-perf");
     }
     let header = ["method", "CPUs", "other", "ours us", "other us", "ratio", "least", "most"];
     println!("{}", table::plain(header, &header[3..], rows));

@@ -137,11 +137,11 @@ impl Options {
                 if kind == Relation::SameCpu && method.waits != Waits::Sleeping {
                     continue;
                 }
-                let signals = match self.signals {
+                let count = match self.signals {
                     Some(signals) => signals.div_ceil(blocks(signals)),
                     None => Signals::usual(method),
                 };
-                wishes.cells.push(Signals { method, pair, kind, signals }.cell());
+                wishes.cells.push(Signals { method, pair, kind, count }.cell());
             }
         }
         for method in methods.iter().filter(|method| method.waits != Waits::Sleeping) {
@@ -298,8 +298,8 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
         let Ok(pair) = pair else { continue };
         let Some(kind) = pair.kind(plan.topology()) else { continue };
         for method in known.iter().filter(|method| ids.contains(&method.id)) {
-            let signals = Signals::usual(method);
-            wishes.cells.push(Signals { method, pair: *pair, kind, signals }.cell());
+            let count = Signals::usual(method);
+            wishes.cells.push(Signals { method, pair: *pair, kind, count }.cell());
         }
     }
     let futex = known.iter().find(|method| method.id == "futex");

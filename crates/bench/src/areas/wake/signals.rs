@@ -21,7 +21,7 @@ pub(super) struct Signals {
     pub(super) pair: Pair,
     pub(super) kind: Relation,
     /// Signals in one block, as many one way as the other.
-    pub(super) signals: u64,
+    pub(super) count: u64,
 }
 
 /// Round trips of a block that are stamped one by one.
@@ -67,7 +67,7 @@ impl Signals {
     /// Timed stretches of a block.
     fn stretches(&self) -> u32 {
         let signals = u64::from(self.stretch()) * 2;
-        u32::try_from(self.signals.div_ceil(signals)).unwrap_or(u32::MAX - 1).max(1)
+        u32::try_from(self.count.div_ceil(signals)).unwrap_or(u32::MAX - 1).max(1)
     }
 
     fn exchange(
@@ -223,7 +223,7 @@ impl Errand for Signals {
     fn duration(&self) -> Seconds {
         /// Threads of four jobs.
         const JOBS: Seconds = Seconds(1e-3);
-        JOBS + self.planned() * (self.signals as f64 + 4.0 * f64::from(STAMPED))
+        JOBS + self.planned() * (self.count as f64 + 4.0 * f64::from(STAMPED))
     }
 
     fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {

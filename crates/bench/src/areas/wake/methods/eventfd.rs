@@ -1,9 +1,9 @@
 //! Counters that are waited for as files.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 
-use super::{Method, Waits, of};
+use super::{Method, Waits, of, read_whole, write_whole};
 use crate::rig::exchange::{Channel, Patience, Side};
 
 /// The method.
@@ -23,14 +23,14 @@ impl Channel for EventFd {
     fn signal(&self, from: Side, number: u32) -> io::Result<()> {
         // What is written is added up, and 0 would wake nobody.
         let added = u64::from(number) + 1;
-        of(&self.0, from.other()).write_all(&added.to_ne_bytes())
+        write_whole(of(&self.0, from.other()), &added.to_ne_bytes())
     }
 
     #[inline(always)]
     fn wait(&self, me: Side, number: u32, patience: &dyn Patience) -> io::Result<()> {
         let mut bytes = [0; 8];
         loop {
-            of(&self.0, me).read_exact(&mut bytes)?;
+            read_whole(of(&self.0, me), &mut bytes)?;
             if u64::from_ne_bytes(bytes) == u64::from(number) + 1 {
                 return Ok(());
             }

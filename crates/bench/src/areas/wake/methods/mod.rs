@@ -151,6 +151,28 @@ impl Words {
     }
 }
 
+/// Reads all of these bytes, which as a rule is one call.
+#[inline(always)]
+fn read_whole(mut from: impl io::Read, bytes: &mut [u8]) -> io::Result<()> {
+    match from.read(bytes) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        Ok(count) => from.read_exact(&mut bytes[count..]),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => from.read_exact(bytes),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes all of these bytes, which as a rule is one call.
+#[inline(always)]
+fn write_whole(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
+    match to.write(bytes) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        Ok(count) => to.write_all(&bytes[count..]),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => to.write_all(bytes),
+        Err(error) => Err(error),
+    }
+}
+
 /// Either of two, by side.
 #[inline(always)]
 fn of<T>(pair: &[T; 2], side: Side) -> &T {

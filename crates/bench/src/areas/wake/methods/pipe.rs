@@ -1,8 +1,8 @@
 //! Pipes.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter};
 
-use super::{Method, Waits, of};
+use super::{Method, Waits, of, read_whole, write_whole};
 use crate::rig::exchange::{Channel, Patience, Side};
 
 /// The method.
@@ -21,14 +21,14 @@ struct Pipes([(PipeReader, PipeWriter); 2]);
 impl Channel for Pipes {
     #[inline(always)]
     fn signal(&self, from: Side, number: u32) -> io::Result<()> {
-        (&of(&self.0, from.other()).1).write_all(&number.to_ne_bytes())
+        write_whole(&of(&self.0, from.other()).1, &number.to_ne_bytes())
     }
 
     #[inline(always)]
     fn wait(&self, me: Side, number: u32, patience: &dyn Patience) -> io::Result<()> {
         let mut bytes = [0; 4];
         loop {
-            (&of(&self.0, me).0).read_exact(&mut bytes)?;
+            read_whole(&of(&self.0, me).0, &mut bytes)?;
             if u32::from_ne_bytes(bytes) == number {
                 return Ok(());
             }

@@ -1,9 +1,9 @@
 //! Two sockets that are connected.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
 
-use super::{Method, Waits, of};
+use super::{Method, Waits, of, read_whole, write_whole};
 use crate::rig::exchange::{Channel, Patience, Side};
 
 /// The method.
@@ -24,14 +24,14 @@ struct Sockets([UnixStream; 2]);
 impl Channel for Sockets {
     #[inline(always)]
     fn signal(&self, from: Side, number: u32) -> io::Result<()> {
-        of(&self.0, from).write_all(&number.to_ne_bytes())
+        write_whole(of(&self.0, from), &number.to_ne_bytes())
     }
 
     #[inline(always)]
     fn wait(&self, me: Side, number: u32, patience: &dyn Patience) -> io::Result<()> {
         let mut bytes = [0; 4];
         loop {
-            of(&self.0, me).read_exact(&mut bytes)?;
+            read_whole(of(&self.0, me), &mut bytes)?;
             if u32::from_ne_bytes(bytes) == number {
                 return Ok(());
             }
