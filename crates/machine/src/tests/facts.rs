@@ -40,6 +40,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "uncore.limits: 0.8 to 2.5 GHz",
             "idle.driver: intel_idle, governor menu",
             "idle.states: POLL, C1 1/1 us, C1E 2/4 us, C6 290/800 us",
+            "idle.haltpoll: unavailable",
             "memory.total: 549755813888 B",
             "memory.limit: none",
             "memory.huge_pages: 1024 x 2 MiB (1000 free)",

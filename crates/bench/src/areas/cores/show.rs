@@ -190,15 +190,18 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let told = told(record);
     let kinds = kinds(&told);
-    let usual: Vec<String> = kinds
-        .iter()
-        .filter(|kind| kind.message == MESSAGES[0].id)
-        .filter_map(|kind| {
-            let median = stats::median(&kind.medians())?;
-            let class = kind.class.map_or(String::new(), |class| format!(", placed {class}"));
-            Some(format!("{} ({}{class})", si::format(median, Unit::Second), kind.relation))
-        })
-        .collect();
+    let of = |relation: Relation| {
+        // Of several placements the one that most pairs had.
+        let mut alike =
+            kinds.iter().filter(|k| k.message == MESSAGES[0].id && k.relation == relation.word());
+        let first = alike.next()?;
+        let most = alike.fold(first, |a, b| if b.told.len() > a.told.len() { b } else { a });
+        let median = stats::median(&most.medians())?;
+        let class = most.class.filter(|class| *class != most.relation);
+        let class = class.map_or(String::new(), |class| format!(", placed {class}"));
+        Some(format!("{} ({}{class})", si::format(median, Unit::Second), most.relation))
+    };
+    let usual: Vec<String> = Relation::ALL.into_iter().filter_map(of).collect();
     if usual.is_empty() {
         return Vec::new();
     }

@@ -88,8 +88,10 @@ impl Area for Wait {
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {
-        let advice = advice(record);
-        if advice.iter().all(|advice| advice.value.is_err()) {
+        // What a sheet had no time for has its reason elsewhere.
+        let mut advice = advice(record);
+        advice.retain(|advice| advice.value.is_ok());
+        if advice.is_empty() {
             return Vec::new();
         }
         vec![Block::Heading("Spin or sleep".to_owned()), table(&advice)]
