@@ -26,9 +26,19 @@ pub fn wait(word: &AtomicU32, expected: u32) -> io::Result<()> {
 /// Wakes one thread that sleeps on the word, where one does.
 #[inline(always)]
 pub fn wake(word: &AtomicU32) -> io::Result<()> {
+    wake_at_most(word, 1)
+}
+
+/// Wakes everybody who sleeps on the word.
+pub fn wake_all(word: &AtomicU32) -> io::Result<()> {
+    wake_at_most(word, libc::c_int::MAX)
+}
+
+#[inline(always)]
+fn wake_at_most(word: &AtomicU32, count: libc::c_int) -> io::Result<()> {
     const OPERATION: libc::c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word lives as long as the borrow; the kernel takes its address as a name.
-    let done = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, 1) };
+    let done = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, count) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -40,18 +50,20 @@ mod tests {
 
     #[test]
     fn who_sleeps_is_woken() {
-        let word = AtomicU32::new(0);
-        std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| {
-                while word.load(Ordering::Acquire) == 0 {
-                    wait(&word, 0).unwrap();
-                }
+        for wake in [wake, wake_all] {
+            let word = AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                let sleeper = scope.spawn(|| {
+                    while word.load(Ordering::Acquire) == 0 {
+                        wait(&word, 0).unwrap();
+                    }
+                });
+                word.store(1, Ordering::Release);
+                wake(&word).unwrap();
+                sleeper.join().unwrap();
             });
-            word.store(1, Ordering::Release);
-            wake(&word).unwrap();
-            sleeper.join().unwrap();
-        });
-        // A word that holds something else is not slept on.
-        wait(&word, 0).unwrap();
+            // A word that holds something else is not slept on.
+            wait(&word, 0).unwrap();
+        }
     }
 }

@@ -15,7 +15,6 @@ pub mod futex;
 pub mod host;
 pub mod memory;
 pub mod openmp;
-pub mod parking;
 pub mod perf_open;
 pub mod perf_page;
 pub mod process;

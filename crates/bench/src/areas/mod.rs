@@ -261,3 +261,14 @@ pub(crate) fn series_of<'a>(
 ) -> impl Iterator<Item = &'a Series> {
     record.series.iter().filter(move |s| s.area == area && s.quantity == quantity)
 }
+
+/// Distinct values in the order of their first appearance.
+pub(crate) fn in_order<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}

@@ -27,8 +27,10 @@ pub(crate) fn subtitle(record: &Record) -> String {
 
 /// What the page of one area is made of.
 pub(crate) struct Leaf {
-    /// Its title, as `clocks`: of a simulated machine it says so.
+    /// Its title.
     pub(crate) title: &'static str,
+    /// What of a simulated machine is shown, as `wake-ups`.
+    pub(crate) simulated: &'static str,
     /// What a reader of such numbers asks first; lines without an answer are left out.
     pub(crate) lines: Vec<(&'static str, Option<String>)>,
     /// What was measured.
@@ -37,15 +39,10 @@ pub(crate) struct Leaf {
 
 /// The page of one area. A verbosity of 1 and more adds every fact, condition and instrument.
 pub(crate) fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
-    let Leaf { title, lines, blocks: measured } = leaf;
+    let Leaf { title, simulated, lines, blocks: measured } = leaf;
     let text = match &record.run.simulated {
-        Some(name) => format!("SIMULATED {title}: machine sim:{name}, nothing was measured"),
-        None => title
-            .chars()
-            .take(1)
-            .flat_map(char::to_uppercase)
-            .chain(title.chars().skip(1))
-            .collect(),
+        Some(name) => format!("SIMULATED {simulated}: machine sim:{name}, nothing was measured"),
+        None => title.to_owned(),
     };
     let lines =
         lines.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
@@ -62,6 +59,7 @@ pub(crate) fn leaf(record: &Record, verbosity: u8, leaf: Leaf) -> Page {
         blocks.extend(how(record));
         blocks.extend(details(record));
     }
+    blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Page { blocks }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use model::CpuId;
-use sys::parking;
+use sys::futex;
 
 use super::team::Member;
 
@@ -34,12 +34,17 @@ impl Barrier {
             self.arrived.0.store(0, Relaxed);
             self.turn.0.store(turn.wrapping_add(1), Release);
             if self.sleeps {
-                parking::unpark_all(&self.turn.0);
+                // Of a word of this process, and so are the waits: there is nothing to refuse.
+                drop(futex::wake_all(&self.turn.0));
             }
             return;
         }
         while self.turn.0.load(Acquire) == turn {
-            if self.sleeps { parking::park(&self.turn.0, turn) } else { spin_loop() }
+            if self.sleeps {
+                drop(futex::wait(&self.turn.0, turn));
+            } else {
+                spin_loop();
+            }
         }
     }
 }

@@ -22,7 +22,8 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("Pairs", Some(pairs(record, &told))),
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
-    parts::leaf(record, verbosity, Leaf { title: "latency from core to core", lines, blocks })
+    let (title, simulated) = ("Latency from core to core", "latency from core to core");
+    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
 }
 
 fn pairs(record: &Record, told: &[show::Told<'_>]) -> String {

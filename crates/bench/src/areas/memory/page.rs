@@ -1,6 +1,5 @@
 //! The page of `cpudyno memory`, a pure function of the record (invariant I2).
 
-use machine::pages::parts::{fact, value_text};
 use model::Known;
 use model::Unit;
 use model::page::{Align, Block, Page, Table, Text, si};
@@ -46,13 +45,7 @@ fn title(record: &Record) -> Block {
 
 /// What a reader of such numbers asks first.
 fn header(record: &Record) -> Block {
-    let known = |id: &str| {
-        let fact = fact(record, id)?;
-        match &fact.value {
-            Known::Yes(_) => Some(value_text(&fact.value).text),
-            Known::No { .. } => None,
-        }
-    };
+    let known = |id: &str| parts::known(record, id);
     let plan = &record.run.plan;
     let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
     let lines = [

@@ -6,6 +6,7 @@ use model::CpuSet;
 use model::record::{Record, Series};
 use model::stats::quantile;
 
+pub(super) use super::super::in_order;
 use super::AREA;
 use super::cells::{BESIDE_ELEMENTS, BESIDE_FOOTPRINT, QUESTION};
 
@@ -121,17 +122,6 @@ pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
         }
     }
     cells
-}
-
-/// Distinct values in the order of their first appearance.
-pub(super) fn in_order<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for value in values {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-    }
-    seen
 }
 
 /// How many, and which: `CPU 0`, `2 threads, CPUs 0-1`.

@@ -170,8 +170,8 @@ pub(super) fn page(record: &Record, verbosity: u8) -> Page {
         ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
-    let title = "time of instructions that wait";
-    parts::leaf(record, verbosity, Leaf { title, lines, blocks })
+    let (title, simulated) = ("Time of instructions that wait", "time of instructions that wait");
+    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
 }
 
 fn pauses(record: &Record) -> impl Iterator<Item = &Series> {

@@ -6,7 +6,7 @@ use model::record::{Outcome, Record, Series};
 use model::stats::{Summary, median};
 use model::{CpuSet, Obstacle, Unavailable};
 
-use super::super::series_of;
+use super::super::{in_order, series_of};
 use super::AREA;
 
 /// One stream with so many active cores: the samples of all of them.
@@ -34,17 +34,6 @@ pub(super) fn active_counts(record: &Record) -> Vec<usize> {
         series_of(record, AREA, "clock").any(|series| series.active.len() == *count)
     };
     planned.filter(has_series).collect()
-}
-
-/// Distinct values in the order of their first appearance.
-fn in_order<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen: Vec<&str> = Vec::new();
-    for value in values {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-    }
-    seen
 }
 
 /// All CPUs of one cell together. Classes of placement are never pooled: of several, the one with the

@@ -108,7 +108,8 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         ("CPUs", Some(format!("{}: {}", plan.cpus, plan.placement))),
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];
-    parts::leaf(record, verbosity, Leaf { title: "advice on waiting", lines, blocks })
+    let (title, simulated) = ("Advice on waiting", "advice on waiting");
+    parts::leaf(record, verbosity, Leaf { title, simulated, lines, blocks })
 }
 
 fn table(advice: &[Advice]) -> Block {

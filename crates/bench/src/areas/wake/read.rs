@@ -6,6 +6,7 @@ use model::CpuSet;
 use model::record::{Record, Relation, Series};
 use model::stats::quantile_sorted;
 
+pub(super) use super::super::in_order;
 use super::{AREA, PAIR, QUESTION};
 
 /// One workload with its parameters on one set of CPUs: the series of all its quantities.
@@ -117,15 +118,4 @@ pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
         }
     }
     cells
-}
-
-/// Distinct values in the order of their first appearance.
-pub(super) fn in_order<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for value in values {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-    }
-    seen
 }
