@@ -1,6 +1,8 @@
 //! Real threads: jobs come back whole, with every clock, and never hang. Nothing here looks at how long
 //! something took: that is what a shared machine cannot promise.
 
+mod patience;
+
 use bench::rig::exchange::{Channel, Exchange, Pace};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
@@ -13,6 +15,7 @@ use bench::streams;
 use kernels::Data;
 use machine::Machine;
 use model::{CpuId, Hertz, Rate, Seconds};
+use patience::patiently;
 use sys::clock::{MonotonicRaw, Probe, Tsc};
 
 fn cpus() -> Vec<CpuId> {
@@ -190,7 +193,6 @@ fn evidence(executor: &mut dyn Executor, dense: u8) -> Option<Evidence> {
 /// Ratios within one run are judged, no times; noise spoils some runs, not all of them.
 #[test]
 fn a_payload_that_is_too_dense_for_the_chain_is_refused() {
-    const TRIES: usize = 20;
     /// The chain takes 1 / 1.2 of the payload's time.
     const TOO_DENSE: u8 = 120;
     if job(&cpus()[..1]).members[0].payload.in_loop_ops.is_none() {
@@ -203,15 +205,14 @@ fn a_payload_that_is_too_dense_for_the_chain_is_refused() {
     }
     let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
     let (mut refused, mut agreed, mut seen) = (false, false, Vec::new());
-    for _ in 0..TRIES {
-        let Some(evidence) = evidence(&mut executor, TOO_DENSE) else { continue };
+    patiently(|| {
+        let Some(evidence) = evidence(&mut executor, TOO_DENSE) else {
+            return Err((refused, agreed, seen.clone()));
+        };
         let reason = verdict::refutes(evidence, false, "clock".to_owned());
         refused |= evidence.dense <= 0.95 && reason.is_some();
         agreed |= (evidence.half - 1.0).abs() <= 0.01;
         seen.push(evidence);
-        if refused && agreed {
-            return;
-        }
-    }
-    panic!("refused {refused}, agreed at half the density {agreed}: {seen:?}");
+        if refused && agreed { Ok(()) } else { Err((refused, agreed, seen.clone())) }
+    });
 }
