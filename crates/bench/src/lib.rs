@@ -7,6 +7,7 @@
 
 pub mod areas;
 pub mod original;
+pub mod proof;
 pub mod rig;
 pub mod run;
 pub mod sheet;

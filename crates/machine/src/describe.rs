@@ -41,6 +41,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         instruments: Vec::new(),
         series: Vec::new(),
         original: None,
+        settings: None,
         findings: Vec::new(),
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 
 pub use libc::{
     EACCES, EBUSY, EINVAL, EIO, EMFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENXIO, EOPNOTSUPP, EPERM,
+    EROFS,
 };
 
 const NAMES: &[(i32, &str)] = &[
@@ -19,6 +20,7 @@ const NAMES: &[(i32, &str)] = &[
     (ENXIO, "ENXIO"),
     (EOPNOTSUPP, "EOPNOTSUPP"),
     (EPERM, "EPERM"),
+    (EROFS, "EROFS"),
 ];
 
 /// What happened to a file, in the words of a sentence: `permission denied`.

@@ -89,6 +89,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         instruments,
         series,
         original: None,
+        settings: None,
         findings,
     };
     let more = findings::of_record(&record);

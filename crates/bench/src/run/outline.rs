@@ -45,7 +45,11 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         PageKind::Pause => "times of instructions that wait",
         PageKind::Wake => "what waking a thread costs",
         PageKind::Openmp => "what parallel regions cost",
-        PageKind::Sheet | PageKind::Info | PageKind::Doctor => "a data sheet",
+        PageKind::Sheet
+        | PageKind::Info
+        | PageKind::Doctor
+        | PageKind::Settings
+        | PageKind::Changes => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
         (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),

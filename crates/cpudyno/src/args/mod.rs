@@ -8,6 +8,7 @@ mod info;
 mod memory;
 mod openmp;
 mod pause;
+mod settings;
 mod sheet;
 mod show;
 mod streams;
@@ -23,6 +24,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
+pub(crate) use settings::{SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
@@ -44,7 +46,7 @@ use crate::output;
 /// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
 ///
 /// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
-/// is changed. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
+/// is changed, except by `set`, which you ask for and `undo` puts back. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -68,10 +70,10 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no (doctor --require)
+  1    the answer is no (doctor --require; set: the machine does not obey)
   2    wrong arguments, or a file that is no record
   3    cannot be measured here
-  4    refused: missing rights
+  4    refused: missing rights, a lock, what cannot be undone
   70   a bug in cpudyno
   130  interrupted by Ctrl-C; what was measured is in the record
   143  the same by SIGTERM";
@@ -89,12 +91,22 @@ pub(crate) enum Command {
     Wait(WaitArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
+    Settings(SettingsArgs),
+    Set(SetArgs),
+    Undo(UndoArgs),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
     /// Does what needs a process of its own: one order on standard input, the answer on standard output.
     #[command(hide = true)]
     Worker,
+}
+
+impl Command {
+    /// Whether somebody reads what it says besides its answer.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !matches!(self, Command::Worker | Command::Undo(_) | Command::Show(_) | Command::Streams(_))
+    }
 }
 
 /// Reads the arguments. Help and version are printed here; they end with a failure of code 0.

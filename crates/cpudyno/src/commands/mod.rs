@@ -8,6 +8,7 @@ mod measure;
 mod memory;
 mod openmp;
 mod pause;
+mod settings;
 mod sheet;
 mod show;
 mod streams;
@@ -32,6 +33,9 @@ use crate::output::Sink;
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let (name, root) = (cli.machine.as_deref(), cli.root.as_deref());
+    if name.is_none() && root.is_none() && cli.command.is_for_people() {
+        settings::remind(&Machine::real());
+    }
     match cli.command {
         Command::Show(_) | Command::Streams(_) if name.is_some() || root.is_some() => {
             Err(Failure::usage("this command reads no machine")
@@ -49,6 +53,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
+        Command::Settings(args) => settings::settings(&machine(name, root)?, args),
+        Command::Set(args) => settings::set(&machine(name, root)?, args),
+        Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(&args),
         Command::Streams(args) => streams::run(&args.look),
@@ -171,6 +178,8 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
         PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
         PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
+        PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
+        PageKind::Changes => levers::pages::changes(record),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

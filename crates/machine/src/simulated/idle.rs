@@ -52,10 +52,13 @@ impl Model {
     pub fn idle(&self, cpu: CpuId, duration: Seconds) -> Seconds {
         let mut log = self.idled.log();
         let limit = log.limit.map_or(f64::INFINITY, |limit| limit.0);
-        let fits = |state: &super::IdleState| {
-            state.target_residency_seconds <= duration.0 && state.exit_latency_seconds <= limit
+        let fits = |index: &usize| {
+            let state = &self.idle[*index];
+            state.target_residency_seconds <= duration.0
+                && state.exit_latency_seconds <= limit
+                && !self.forbids_idle(cpu, *index)
         };
-        let Some(state) = self.idle.iter().rposition(fits) else { return Seconds(0.0) };
+        let Some(state) = (0..self.idle.len()).rfind(fits) else { return Seconds(0.0) };
         let states = self.idle.len();
         let counts = log.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
         counts[state].entries += 1;

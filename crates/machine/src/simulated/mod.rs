@@ -9,6 +9,7 @@ mod idle;
 mod model;
 mod ports;
 mod registers;
+mod settings;
 mod tree;
 
 pub use self::counters::SimulatedCounters;
@@ -18,6 +19,7 @@ pub use self::model::{
     Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
 pub(crate) use self::ports::machine;
+pub use self::settings::{Settings, Writer};
 
 use ::model::name::did_you_mean;
 
@@ -38,8 +40,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Model {
-    /// The simulated machine of that name (without `sim:`).
+    /// The simulated machine of that name (without `sim:`). After an `@` comes the file that keeps what
+    /// is set on it between processes.
     pub fn named(name: &str) -> Result<Model, Error> {
+        let Some((name, file)) = name.split_once('@') else { return Model::fresh(name) };
+        let settings = Settings::open(file.into())?;
+        Ok(Model { settings, ..Model::fresh(name)? })
+    }
+
+    fn fresh(name: &str) -> Result<Model, Error> {
         match MACHINES.iter().find(|(known, _)| *known == name) {
             Some((name, text)) => Model::parse(&format!("{name}.toml"), text),
             None => Err(Error::UnknownSimulation {

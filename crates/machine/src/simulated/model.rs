@@ -8,6 +8,8 @@ use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
 use super::idle::{Idled, SignalCost};
+use super::settings::Settings;
+use super::tree::CPU;
 use crate::error::Error;
 
 /// A simulated machine, as its file describes it.
@@ -75,6 +77,9 @@ pub struct Model {
     /// What its CPUs idled. Clones share it.
     #[serde(skip)]
     pub idled: Idled,
+    /// What was set on it. Clones share it.
+    #[serde(skip)]
+    pub settings: Settings,
 }
 
 /// Who it says it is.
@@ -426,6 +431,14 @@ pub enum Fault {
     AperfEio,
     /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
     CpuLost,
+    /// Whoever asks is a plain user: nothing can be set.
+    PlainUser,
+    /// The files of the kernel are mounted read-only, as in containers.
+    ReadOnlyFiles,
+    /// What is set is taken, and changes nothing.
+    SettingsDoNotStick,
+    /// The driver takes `boost`, keeps it, and heeds it not.
+    IgnoresBoost,
 }
 
 /// Time that has passed on a simulated machine; clones share it.
@@ -615,7 +628,25 @@ impl Model {
 
     /// The CPUs that are switched on.
     pub fn online(&self) -> CpuSet {
-        self.cpus().filter(|cpu| !self.topology.offline.contains(*cpu)).collect()
+        let untouched = self.settings.is_empty();
+        let file = |cpu: CpuId| format!("{CPU}/cpu{cpu}/online");
+        let set = |cpu| if untouched { None } else { self.settings.text(&file(cpu)) };
+        let no_smt = !untouched && self.forbids_smt();
+        let is_on = |cpu: &CpuId| match set(*cpu) {
+            _ if no_smt && cpu.0 >= self.cores() => false,
+            Some(text) => text == "1",
+            None => !self.topology.offline.contains(*cpu),
+        };
+        self.cpus().filter(is_on).collect()
+    }
+
+    fn forbids_smt(&self) -> bool {
+        self.settings.text(&format!("{CPU}/smt/control")).as_deref() == Some("off")
+    }
+
+    /// Whether any core has two threads that are switched on.
+    pub(super) fn has_smt(&self) -> bool {
+        self.online().iter().any(|cpu| cpu.0 >= self.cores())
     }
 
     /// Whether a CPU is in an efficient core; `None` where all cores are of one kind.

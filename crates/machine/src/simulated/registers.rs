@@ -20,10 +20,10 @@ impl Msr for SimulatedMsr {
         if self.0.has(Fault::NoMsr) {
             return Err(no_driver(&what));
         }
-        let Some(registers) = self.0.registers.filter(|_| self.0.online().contains(cpu)) else {
+        if self.0.registers.is_none() || !self.0.online().contains(cpu) {
             return Err(none(&what));
-        };
-        value(&self.0, registers, register).ok_or_else(|| {
+        }
+        holds(&self.0, cpu, register).ok_or_else(|| {
             let why = format!("this simulated machine has no register {register:#x}");
             Unavailable::new(Obstacle::Hardware, what, why)
         })
@@ -42,6 +42,12 @@ pub(super) fn none(what: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, what, why)
 }
 
+/// What a register holds: as it was set, or as the machine came.
+pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
+    let came = value(model, model.registers?, register)?;
+    Some(model.settings.register(cpu, register).unwrap_or(came))
+}
+
 fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {
     let lowest = ratio(registers.lowest_hz);
     let highest = ratio(model.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max));
@@ -51,6 +57,8 @@ fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {
         0xce => base << 8 | lowest << 40,
         0x1ad => bytes(bins().map(|&(_, hertz)| ratio(hertz))),
         0x1ae => bytes(bins().map(|&(cores, _)| u64::from(cores))),
+        // All prefetchers are on.
+        0x1a4 => 0,
         0x1b0 => u64::from(registers.energy_perf_bias),
         0x620 => ratio(registers.uncore_max_hz) | ratio(registers.uncore_min_hz) << 8,
         0x770 => 1,

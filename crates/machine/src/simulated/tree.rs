@@ -6,16 +6,19 @@ use std::fmt::Write;
 use model::{CpuId, CpuSet};
 
 use super::model::{Fault, Model};
+use super::settings::{GOVERNORS, PREFERENCES};
 use crate::files::Files;
 use crate::ports::{Reading, Tree};
 
-const CPU: &str = "/sys/devices/system/cpu";
+pub(super) const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a simulated machine: most never change, counters grow with the time that passes.
 pub(super) struct SimulatedTree {
     files: Files,
     model: Model,
+    /// The path of the list of CPUs that are switched on.
+    online: String,
 }
 
 impl SimulatedTree {
@@ -41,7 +44,22 @@ impl SimulatedTree {
                 files.put(throttle_count(cpu, scope), "0");
             }
         }
-        SimulatedTree { files, model: model.clone() }
+        let online = format!("{CPU}/online");
+        SimulatedTree { files, model: model.clone(), online }
+    }
+}
+
+impl SimulatedTree {
+    /// As it was set, or as the machine came.
+    fn setting(&self, path: &str) -> Reading<String> {
+        let came = self.files.read(path)?;
+        // Governor `performance` makes the preference performance for as long as it is set.
+        if let Some(folder) = path.strip_suffix("energy_performance_preference")
+            && self.setting(&format!("{folder}scaling_governor")).as_deref() == Ok("performance")
+        {
+            return Ok("performance".to_owned());
+        }
+        Ok(self.model.settings.text(path).unwrap_or(came))
     }
 }
 
@@ -59,7 +77,9 @@ impl Tree for SimulatedTree {
             {
                 Ok((self.model.elapsed.seconds().0 as u64).to_string())
             }
-            _ => idle_count(&self.model, path).unwrap_or_else(|| self.files.read(path)),
+            "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
+            _ if path == self.online => Ok(self.model.online().to_string()),
+            _ => idle_count(&self.model, path).unwrap_or_else(|| self.setting(path)),
         }
     }
 
@@ -124,6 +144,11 @@ fn put_topology(files: &mut Files, model: &Model) {
     }
     let smt = if model.topology.threads_per_core > 1 { "on" } else { "notsupported" };
     files.put(format!("{CPU}/smt/control"), &smt);
+    files.put(format!("{CPU}/smt/active"), "");
+    // The first CPU cannot be switched off.
+    for cpu in model.cpus().skip(1) {
+        files.put(format!("{CPU}/cpu{cpu}/online"), &u8::from(online.contains(cpu)));
+    }
 }
 
 fn put_nodes(files: &mut Files, model: &Model) {
@@ -192,6 +217,7 @@ fn put_idle(files: &mut Files, model: &Model) {
     files.put(format!("{CPU}/cpuidle/current_governor"), "menu");
     let microseconds = |seconds: f64| (seconds * 1e6).round() as u64;
     for cpu in model.online().iter() {
+        files.put(format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"), "0");
         for (index, state) in model.idle.iter().enumerate() {
             let folder = format!("{CPU}/cpu{cpu}/cpuidle/state{index}");
             files.put(format!("{folder}/name"), &state.name);
@@ -248,6 +274,8 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
         let values = [
             ("scaling_driver", "intel_pstate".to_string()),
             ("scaling_governor", "performance".to_string()),
+            ("scaling_available_governors", GOVERNORS.to_string()),
+            ("energy_performance_available_preferences", PREFERENCES.to_string()),
             ("energy_performance_preference", "performance".to_string()),
             ("base_frequency", kilohertz(base)),
             ("cpuinfo_max_freq", kilohertz(max)),
@@ -302,7 +330,10 @@ fn put_platform(files: &mut Files, model: &Model) {
         files.put(format!("{folder}/nr_hugepages"), &pool.reserved);
         files.put(format!("{folder}/free_hugepages"), &pool.free);
     }
-    files.put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+    let huge = "/sys/kernel/mm/transparent_hugepage";
+    files.put(format!("{huge}/enabled"), "always [madvise] never");
+    files.put(format!("{huge}/defrag"), "always defer defer+madvise [madvise] never");
+    files.put("/proc/sys/kernel/numa_balancing", &u8::from(model.nodes() > 1));
     let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     files.put(clock, "tsc");
     if identity.hypervisor.is_none() {

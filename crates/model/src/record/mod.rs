@@ -8,12 +8,14 @@ mod original;
 mod power;
 mod read;
 mod samples;
+mod settings;
 mod topology;
 
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
 pub use samples::Samples;
+pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 
 use std::collections::BTreeMap;
@@ -50,6 +52,9 @@ pub struct Record {
     /// What the original STREAM reported, where it was run beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<OriginalRun>,
+    /// Settings of the machine, where it was asked for them or changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -281,6 +286,10 @@ pub enum PageKind {
     Wake,
     /// What parallel regions cost, by runtime and way of waiting.
     Openmp,
+    /// Settings of the machine.
+    Settings,
+    /// What was set, or put back.
+    Changes,
 }
 
 /// A value that people read, or that is compared.

@@ -348,6 +348,7 @@ pub(crate) fn record() -> Record {
             series("avx512_fma", Outcome::Unavailable { unavailable: denied() }),
         ],
         original: None,
+        settings: None,
         findings: vec![Finding {
             id: "ruler.sibling-busy".into(),
             severity: Severity::Warning,

@@ -49,9 +49,12 @@ impl Simulated {
         if self.stop.asked() {
             return Err(RunError::Interrupted);
         }
-        match self.model.lost_cpu().filter(|lost| cpus.contains(lost)) {
+        let online = self.model.online();
+        let lost = self.model.lost_cpu();
+        let is_off = |cpu: &&CpuId| lost == Some(**cpu) || !online.contains(**cpu);
+        match cpus.iter().find(is_off) {
             // As sched_setaffinity(2) refuses CPUs that are offline.
-            Some(cpu) => Err(RunError::Pin { cpu, source: io::Error::from_raw_os_error(EINVAL) }),
+            Some(&cpu) => Err(RunError::Pin { cpu, source: io::Error::from_raw_os_error(EINVAL) }),
             None => Ok(()),
         }
     }
@@ -145,6 +148,8 @@ struct Core<'a> {
     tools: &'a Tools,
     /// Active cores of the package, this one among them.
     active: u32,
+    /// The clock that settings allow, in hertz.
+    ceiling: f64,
     /// Whether another member runs on the same core.
     sibling_busy: bool,
     /// The heaviest licence in force, and when an op last needed it.
@@ -192,6 +197,7 @@ impl<'a> Core<'a> {
             payload: member.payload,
             tools,
             active: active.len() as u32,
+            ceiling: model.ceiling_hz(cpu),
             sibling_busy: on_core > 1,
             licence: 0,
             licence_used: now,
@@ -343,7 +349,8 @@ impl<'a> Core<'a> {
         let noise = &self.line.model.noise;
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
-        self.line.model.bin_hz(self.licence, self.active) * (1.0 + swing)
+        let bin = self.line.model.bin_hz(self.licence, self.active);
+        (bin * (1.0 + swing)).min(self.ceiling)
     }
 }
 

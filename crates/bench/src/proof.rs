@@ -1,0 +1,407 @@
+//! Whether the machine obeys a setting: what its lever names is measured before and after.
+//!
+//! There are three answers. That nothing changed is no disobedience where nothing could be seen: a
+//! clock that was below a limit before says nothing of the limit.
+
+use std::collections::BTreeMap;
+
+use levers::plan::Change;
+use levers::rows::Proof;
+use levers::{Drivers, Of};
+use machine::instruments::clock::{self, RateChoice};
+use machine::instruments::idle::IdleCounters;
+use machine::memory;
+use machine::{Machine, Reading};
+use model::record::{Proof as Proven, ProofAnswer};
+use model::stats::median;
+use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
+use sys::memory::Mapping;
+
+use crate::rig::alarm::{Alarm, By};
+use crate::rig::executor::{Executor, RunError, Stop};
+use crate::rig::job::Tools;
+use crate::rig::reduce;
+use crate::rig::ruler::{self, Rulers};
+use crate::{run, streams};
+
+/// Looks at a machine before and after settings were changed.
+pub struct Observer<'a> {
+    machine: &'a Machine,
+    executor: Box<dyn Executor>,
+    tools: Tools,
+    rulers: Rulers,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq)]
+enum Seen {
+    /// Hertz of one core under load, block by block.
+    Clock(Vec<f64>),
+    /// How often each idle state was entered while a thread slept so many times.
+    Idle { entries: Vec<(String, u64)>, sleeps: usize },
+    /// The share of memory in huge pages: of memory for which nothing was asked, and of memory for
+    /// which they were.
+    HugePages { plain: f64, asked: f64 },
+    /// Whether a thread could be pinned there.
+    Pinned(bool),
+}
+
+/// What was seen of each change, by setting.
+pub struct Look(BTreeMap<String, Reading<Seen>>);
+
+impl<'a> Observer<'a> {
+    /// Gets ready; or why nothing can be measured.
+    pub fn new(machine: &'a Machine, stop: &Stop) -> Reading<Observer<'a>> {
+        let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
+        let executor = run::executor(machine, &stamp_clock, None, stop)?;
+        let tools = streams::tools(machine)?;
+        Ok(Observer { machine, executor, tools, rulers: Rulers::new() })
+    }
+
+    /// Looks at what these changes should change.
+    pub fn look(&mut self, changes: &[Change]) -> Result<Look, RunError> {
+        let mut look = BTreeMap::new();
+        for change in first_of_each(changes) {
+            let seen = match self.see(change) {
+                Err(Blind::Run(error)) => return Err(error),
+                Err(Blind::Reason(reason)) => Err(reason),
+                Ok(seen) => Ok(seen),
+            };
+            look.insert(change.setting.clone(), seen);
+        }
+        Ok(Look(look))
+    }
+
+    fn see(&mut self, change: &Change) -> Result<Seen, Blind> {
+        let blind = |why: &str| {
+            let what = format!("effect of `{}`", change.setting);
+            Err(Blind::Reason(Unavailable::new(Obstacle::Cpudyno, what, why)))
+        };
+        let cpu = match change.of {
+            Of::Cpu(cpu) => cpu,
+            _ => self.first_cpu()?,
+        };
+        match change.lever.proof {
+            Proof::Clock => self.clock(cpu),
+            Proof::IdleStates => self.idle(cpu),
+            Proof::HugePages => self.huge_pages(),
+            Proof::Pinning => self.pinned(cpu, change),
+            Proof::Unobservable(why) => blind(why),
+            Proof::Ramp => blind("this version does not measure how a clock rises from rest"),
+            Proof::CacheLatency => {
+                blind("this version does not measure the last cache at a fixed core clock")
+            }
+            Proof::Stride => blind("this version has no chase with a constant stride"),
+        }
+    }
+
+    fn first_cpu(&self) -> Result<CpuId, Blind> {
+        let usable = self.machine.host.affinity().map_err(Blind::Reason)?;
+        let none = || Unavailable::new(Obstacle::Permission, "CPUs", "this process may use none");
+        usable.iter().next().ok_or_else(|| Blind::Reason(none()))
+    }
+
+    fn clock(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
+        const BLOCKS: usize = 9;
+        let executor = &mut *self.executor;
+        if !self.rulers.contains_key(&cpu) {
+            self.rulers.extend(ruler::calibrate(executor, &self.tools, &[cpu])?);
+            for _ in 0..ruler::LOOKS {
+                ruler::refine(executor, &self.tools, &mut self.rulers)?;
+            }
+        }
+        let ruler = match &self.rulers[&cpu] {
+            Ok(ruler) => ruler,
+            Err(reason) => return Err(Blind::Reason(reason.clone())),
+        };
+        let job = ruler::quiet(&self.tools, cpu);
+        let mut blocks = Vec::new();
+        for _ in 0..BLOCKS {
+            let raw = executor.repeat(&job)?;
+            let rate = executor.rate();
+            let null = self.tools.null;
+            let reduced = reduce::reduce(&raw.members[0], null, &job, Some(ruler), rate);
+            blocks.extend(median(&reduced.quiet_clock));
+        }
+        if blocks.is_empty() {
+            let why = "the chains did not agree: something else used the core";
+            let reason = Unavailable::new(Obstacle::Measurement, "core clock", why);
+            return Err(Blind::Reason(reason));
+        }
+        Ok(Seen::Clock(blocks))
+    }
+
+    fn idle(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
+        /// Long enough for any state to be worth it.
+        const SLEEP: Seconds = Seconds(10e-3);
+        const SLEEPS: usize = 20;
+        let counters = IdleCounters::of(self.machine, cpu).map_err(Blind::Reason)?;
+        let unread = || {
+            let why = "the counters of idle states could not be read";
+            Unavailable::new(Obstacle::Permission, "idle states", why)
+        };
+        let read = || counters.read().ok_or_else(|| Blind::Reason(unread()));
+        let before = read()?;
+        let distances = [SLEEP; SLEEPS];
+        let id = "clock_nanosleep";
+        let job = Alarm { id, by: By::Nanosleep, cpu, distances: &distances, look: None };
+        self.executor.alarm(&job)?;
+        let after = read()?;
+        let counts =
+            std::iter::zip(before, after).map(|(a, b)| b.entries.saturating_sub(a.entries));
+        let entries = counters.names().iter().cloned().zip(counts).collect();
+        Ok(Seen::Idle { entries, sleeps: SLEEPS })
+    }
+
+    fn huge_pages(&self) -> Result<Seen, Blind> {
+        const BYTES: usize = 64 << 20;
+        let blind =
+            |why: String| Blind::Reason(Unavailable::new(Obstacle::Hardware, "huge pages", why));
+        if self.machine.simulated.is_some() {
+            return Err(blind("a simulated machine has no pages".to_owned()));
+        }
+        let share = |address: usize| -> Result<f64, Blind> {
+            let backing = memory::backing(self.machine, &(address..address + BYTES));
+            let share = backing.map_err(Blind::Reason)?.share_of(Pages::Transparent);
+            share.ok_or_else(|| blind("the memory was not there after it was touched".to_owned()))
+        };
+        // Touched by being filled; a kernel that gives zeroed pages for nothing would not be asked.
+        let plain = vec![1_u8; BYTES];
+        let plain = share(std::hint::black_box(&plain).as_ptr().addr())?;
+        let mapping = Mapping::new(BYTES, Pages::Transparent)
+            .map_err(|error| blind(sys::errno::words(&error)))?;
+        mapping.populate(0..BYTES).map_err(|error| blind(sys::errno::words(&error)))?;
+        Ok(Seen::HugePages { plain, asked: share(mapping.address())? })
+    }
+
+    fn pinned(&mut self, cpu: CpuId, change: &Change) -> Result<Seen, Blind> {
+        if change.lever.id != "online" {
+            let online = self.machine.tree.read("/sys/devices/system/cpu/smt/active");
+            let active = online.map_err(Blind::Reason)?;
+            return Ok(Seen::Pinned(active.trim() == "1"));
+        }
+        match self.executor.repeat(&ruler::quiet(&self.tools, cpu)) {
+            Ok(_) => Ok(Seen::Pinned(true)),
+            Err(RunError::Pin { .. }) => Ok(Seen::Pinned(false)),
+            Err(error) => Err(Blind::Run(error)),
+        }
+    }
+}
+
+/// Why nothing was seen.
+enum Blind {
+    Run(RunError),
+    Reason(Unavailable),
+}
+
+impl From<RunError> for Blind {
+    fn from(error: RunError) -> Blind {
+        Blind::Run(error)
+    }
+}
+
+fn first_of_each(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    changes.iter().enumerate().filter_map(|(index, change)| {
+        let is_new = !changes[..index].iter().any(|known| known.setting == change.setting);
+        is_new.then_some(change)
+    })
+}
+
+/// What two looks say of the changes between them.
+pub fn judge(machine: &Machine, changes: &[Change], before: &Look, after: &Look) -> Vec<Proven> {
+    let drivers = Drivers::of(machine);
+    let proof = |change: &Change| {
+        let (answer, mut seen) =
+            match (&before.0.get(&change.setting), &after.0.get(&change.setting)) {
+                (Some(Ok(before)), Some(Ok(after))) => verdict(machine, change, before, after),
+                (Some(Err(reason)), _) | (_, Some(Err(reason))) => unseen(reason),
+                _ => (ProofAnswer::NotObservable, "nobody looked".to_owned()),
+            };
+        if answer == ProofAnswer::NotObeyed
+            && let Some(rule) = (change.lever.rule)(&drivers)
+        {
+            seen = format!("set, but the CPU does not obey: {rule} ({seen})");
+        }
+        let load = load(change).to_owned();
+        Proven { id: change.setting.clone(), load, answer, seen }
+    };
+    first_of_each(changes).map(proof).collect()
+}
+
+fn unseen(reason: &Unavailable) -> (ProofAnswer, String) {
+    (ProofAnswer::NotObservable, reason.why.clone())
+}
+
+/// The load under which a lever is looked at, in words.
+pub fn load(change: &Change) -> &'static str {
+    match change.lever.proof {
+        Proof::Clock => "a chain of multiplies on one core",
+        Proof::IdleStates => "a thread that sleeps 10 ms at a time",
+        Proof::HugePages => "64 MiB that are touched for the first time",
+        Proof::Pinning => "a thread that is pinned there",
+        Proof::Ramp | Proof::CacheLatency | Proof::Stride | Proof::Unobservable(_) => "none",
+    }
+}
+
+fn verdict(
+    machine: &Machine,
+    change: &Change,
+    before: &Seen,
+    after: &Seen,
+) -> (ProofAnswer, String) {
+    match (before, after) {
+        (Seen::Clock(before), Seen::Clock(after)) => clocks(machine, change, before, after),
+        (Seen::Idle { entries: before, sleeps }, Seen::Idle { entries: after, .. }) => {
+            idled(machine, change, before, after, *sleeps)
+        }
+        (Seen::HugePages { .. }, Seen::HugePages { plain, asked }) => paged(change, *plain, *asked),
+        (_, Seen::Pinned(there)) => {
+            let wanted = matches!(&*change.wanted, "1" | "on");
+            let word = if *there { "could" } else { "could not" };
+            let answer =
+                if *there == wanted { ProofAnswer::Obeyed } else { ProofAnswer::NotObeyed };
+            (answer, format!("a thread {word} be pinned there afterwards"))
+        }
+        _ => (ProofAnswer::NotObservable, "the two looks saw different things".to_owned()),
+    }
+}
+
+/// A clock may be above a limit by so much and still keep it: limits are multiples of 100 MHz, or
+/// are rounded by the driver.
+const ABOVE: f64 = 1.02;
+
+fn clocks(
+    machine: &Machine,
+    change: &Change,
+    before: &[f64],
+    after: &[f64],
+) -> (ProofAnswer, String) {
+    let (Some(was), Some(is)) = (median(before), median(after)) else {
+        return (ProofAnswer::NotObservable, "no clock was measured".to_owned());
+    };
+    let hertz = |hertz: f64| format!("{:.3} GHz", hertz / 1e9);
+    let seen = format!("{} before, {} after", hertz(was), hertz(is));
+    let ceiling = match (change.lever.id, &*change.wanted) {
+        ("no_turbo", "1") | ("boost", "0") => match base_hertz(machine) {
+            Some(base) => Some(base),
+            None if is * ABOVE < was => return (ProofAnswer::Obeyed, seen),
+            None => {
+                let why = "the base frequency is not known, and the clock did not fall";
+                return (ProofAnswer::NotObservable, format!("{seen}: {why}"));
+            }
+        },
+        ("max_freq", khz) if lower(change) => khz.parse::<f64>().ok().map(|khz| khz * 1e3),
+        _ => None,
+    };
+    match ceiling {
+        Some(ceiling) if is > ceiling * ABOVE => {
+            (ProofAnswer::NotObeyed, format!("{seen}, allowed are {}", hertz(ceiling)))
+        }
+        Some(ceiling) if was > ceiling * ABOVE => (ProofAnswer::Obeyed, seen),
+        Some(ceiling) => {
+            let why = format!("the clock was not above {} before", hertz(ceiling));
+            (ProofAnswer::NotObservable, format!("{seen}: {why}"))
+        }
+        None if is > was * ABOVE => (ProofAnswer::Obeyed, seen),
+        None => {
+            let why = "the clock of one core did not change, which may have other reasons";
+            (ProofAnswer::NotObservable, format!("{seen}: {why}"))
+        }
+    }
+}
+
+fn lower(change: &Change) -> bool {
+    let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+    number(&change.wanted) < number(&change.former)
+}
+
+/// The clock that a core holds without turbo.
+fn base_hertz(machine: &Machine) -> Option<f64> {
+    let file = machine.tree.read("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
+    let file = file.ok().and_then(|khz| khz.trim().parse::<f64>().ok()).map(|khz| khz * 1e3);
+    file.or_else(|| {
+        let megahertz = machine.cpuid.leaf(0x16, 0)?.eax & 0xffff;
+        (megahertz > 0).then(|| f64::from(megahertz) * 1e6)
+    })
+}
+
+fn idled(
+    machine: &Machine,
+    change: &Change,
+    before: &[(String, u64)],
+    after: &[(String, u64)],
+    sleeps: usize,
+) -> (ProofAnswer, String) {
+    let count = |entries: &[(String, u64)], name: &str| {
+        entries.iter().filter(|(known, _)| known == name).map(|(_, count)| count).sum::<u64>()
+    };
+    let list = |names: &[String], entries: &[(String, u64)]| {
+        let one = |name: &String| format!("{name} {}", count(entries, name));
+        names.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let forbidden = forbidden(machine, change);
+    let all: Vec<String> = before.iter().map(|(name, _)| name.clone()).collect();
+    let entered =
+        |names: &[String], entries| -> u64 { names.iter().map(|n| count(entries, n)).sum() };
+    let Some(forbidden) = forbidden.filter(|names| !names.is_empty()) else {
+        let name = change.setting.strip_prefix("idle.").map(|s| vec![s.to_owned()]).unwrap_or(all);
+        let seen = format!("entered before {}, after {}", list(&name, before), list(&name, after));
+        return if entered(&name, before) == 0 && entered(&name, after) > 0 {
+            (ProofAnswer::Obeyed, seen)
+        } else {
+            (
+                ProofAnswer::NotObservable,
+                format!("{seen}: a state that is allowed need not be used"),
+            )
+        };
+    };
+    let (was, is) = (entered(&forbidden, before), entered(&forbidden, after));
+    let seen = format!(
+        "in {sleeps} sleeps each: entered before {}, after {}",
+        list(&forbidden, before),
+        list(&forbidden, after)
+    );
+    match (was, is) {
+        (0, 0) => (ProofAnswer::NotObservable, format!("{seen}: they were not used before either")),
+        (_, 0) => (ProofAnswer::Obeyed, seen),
+        _ => (ProofAnswer::NotObeyed, seen),
+    }
+}
+
+/// The idle states that a change forbids; none: it allows some.
+fn forbidden(machine: &Machine, change: &Change) -> Option<Vec<String>> {
+    if let Some(state) = change.setting.strip_prefix("idle.") {
+        return (change.wanted == "1").then(|| vec![state.to_owned()]);
+    }
+    let limit = match &*change.wanted {
+        "0" => return None,
+        "n/a" => 0.0,
+        text => text.parse::<f64>().ok()?,
+    };
+    let Of::Cpu(cpu) = change.of else { return None };
+    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
+    let beyond = |state: String| {
+        let read = |file: &str| machine.tree.read(&format!("{folder}/{state}/{file}")).ok();
+        let latency: f64 = read("latency")?.trim().parse().ok()?;
+        (latency > limit).then(|| read("name"))?
+    };
+    Some(machine.tree.list(&folder).ok()?.into_iter().filter_map(beyond).collect())
+}
+
+fn paged(change: &Change, plain: f64, asked: f64) -> (ProofAnswer, String) {
+    /// Beginning and end of memory fit no huge page.
+    const MOST: f64 = 0.8;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let seen = format!(
+        "afterwards {} of memory was in huge pages, and {} where they were asked for",
+        percent(plain),
+        percent(asked)
+    );
+    let obeyed = match &*change.wanted {
+        "always" => plain > MOST,
+        "madvise" => plain == 0.0 && asked > MOST,
+        "never" => plain == 0.0 && asked == 0.0,
+        _ => return (ProofAnswer::NotObservable, seen),
+    };
+    (if obeyed { ProofAnswer::Obeyed } else { ProofAnswer::NotObeyed }, seen)
+}

@@ -1,0 +1,131 @@
+//! Arguments of `cpudyno settings`, `set` and `undo`.
+
+use clap::Args;
+use levers::ask::Asked;
+use levers::{Error, Lever};
+use model::Seconds;
+
+use super::{BadValue, Json, Look};
+
+/// List what can be set on this machine: what it is, what it takes, who honours it.
+///
+/// Nothing is changed. Where a setting is there and cannot be set by this user, the page says what
+/// stands in the way. -v adds what each one does and how it is shown that the machine obeys.
+#[derive(Debug, Args)]
+#[command(after_long_help = SETTINGS)]
+pub(crate) struct SettingsArgs {
+    /// Only these, such as governor, thp.
+    #[arg(value_parser = name, value_name = "SETTING")]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const SETTINGS: &str = "\
+Examples:
+  cpudyno settings                 all of them
+  sudo cpudyno settings -v         what root could set, and what each one does
+  cpudyno settings governor thp    these two";
+
+/// Change settings of this machine, show that it obeys, and know how to put them back.
+///
+/// Every value that is overwritten goes to a journal on disk first; `cpudyno undo` puts it back, also
+/// after a crash. What is written is read back, and what should change is measured before and after: a
+/// machine that says yes and does nothing is found out. Nothing written here survives the next start of
+/// the machine. Needs root for most settings; `cpudyno settings` says for which.
+#[derive(Debug, Args)]
+#[command(after_long_help = SET)]
+pub(crate) struct SetArgs {
+    /// What to set; @ names CPUs where a setting has one value for each.
+    #[arg(required = true, value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
+    pub(crate) settings: Vec<Wanted>,
+
+    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C.
+    #[arg(long = "for", value_parser = hold, value_name = "TIME")]
+    pub(crate) hold: Option<Seconds>,
+
+    /// Say what would be written, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not measure whether the machine obeys.
+    #[arg(long)]
+    pub(crate) no_proof: bool,
+
+    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+const SET: &str = "\
+Examples:
+  sudo cpudyno set governor=performance              on all CPUs
+  sudo cpudyno set max_freq@0-3=2.4GHz no_turbo=on    several at once: all, or none
+  sudo cpudyno set idle.C6=off --for 10m             and put back after ten minutes
+  sudo cpudyno set thp=never --dry-run               what would be written
+  sudo cpudyno undo                                  everything as it was";
+
+/// Put back what cpudyno set: every setting to the value it had before.
+///
+/// The values come from the journal that `set` and `ab` keep. Where somebody else changed a setting
+/// meanwhile, it is left alone and named; --force puts the former value back all the same.
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Also put back what somebody else changed meanwhile.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+/// A setting with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted(pub(crate) Asked);
+
+fn asked(text: &str) -> Result<Wanted, BadValue> {
+    text.parse().map(Wanted).map_err(|error: Error| {
+        let hint = match &error {
+            Error::Unknown { suggestion: Some(near), .. } => format!("did you mean `{near}`?"),
+            _ => LIST.to_owned(),
+        };
+        BadValue::new(error.to_string(), hint)
+    })
+}
+
+const LIST: &str = "`cpudyno settings` lists them";
+
+fn name(typed: &str) -> Result<String, BadValue> {
+    match Lever::find(typed) {
+        Some(_) => Ok(typed.to_owned()),
+        None => {
+            let hint = Lever::near(typed)
+                .map_or_else(|| LIST.to_owned(), |near| format!("did you mean `{near}`?"));
+            Err(BadValue::new("no such setting", hint))
+        }
+    }
+}
+
+fn hold(text: &str) -> Result<Seconds, BadValue> {
+    let seconds = text.parse::<jiff::SignedDuration>().map(|time| time.as_secs_f64());
+    match seconds {
+        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => Err(BadValue::new(
+            "expected a time from 1s to 24h, such as 10m",
+            "give it a number with a unit: --for 10m",
+        )),
+    }
+}

@@ -1,0 +1,92 @@
+use std::path::PathBuf;
+
+/// Why nothing was set, or not all was put back.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What was typed names no setting.
+    #[error("cannot set `{setting}`: there is no such setting")]
+    Unknown {
+        /// What was typed.
+        setting: String,
+        /// The known name most like it.
+        suggestion: Option<&'static str>,
+    },
+    /// What was typed is no `SETTING=VALUE`, or names a target wrongly.
+    #[error("cannot read `{text}`: {why}")]
+    Malformed {
+        /// What was typed.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The setting does not take that value.
+    #[error("cannot set `{setting}` to `{value}`: {why}")]
+    Value {
+        /// The setting.
+        setting: String,
+        /// What was typed.
+        value: String,
+        /// What it takes.
+        why: String,
+    },
+    /// This machine does not have it, or it cannot be written.
+    #[error("cannot set `{setting}`: {why}")]
+    Absent {
+        /// The setting.
+        setting: String,
+        /// What was touched, and what it answered.
+        why: String,
+        /// What would help.
+        remedy: Option<String>,
+    },
+    /// Rights are missing.
+    #[error("cannot set `{setting}`: {why}")]
+    Rights {
+        /// The setting.
+        setting: String,
+        /// What was touched, and what it answered.
+        why: String,
+    },
+    /// It has effects that cannot be undone.
+    #[error("cannot set `{setting}`: {why}")]
+    Irreversible {
+        /// The setting.
+        setting: String,
+        /// What would be lost.
+        why: String,
+    },
+    /// The machine refused a write.
+    #[error("cannot write `{wanted}` to {object}: {why}")]
+    Refused {
+        /// What was written to.
+        object: String,
+        /// What was written.
+        wanted: String,
+        /// What the kernel answered.
+        why: String,
+    },
+    /// The machine took a write and holds something else.
+    #[error("cannot set {object} to `{wanted}`: it was written, and reads `{found}`")]
+    NotKept {
+        /// What was written to.
+        object: String,
+        /// What was written.
+        wanted: String,
+        /// What is there.
+        found: String,
+    },
+    /// Another process has settings of this machine in its hands.
+    #[error("cannot change settings: {holder} is changing them")]
+    Locked {
+        /// Who.
+        holder: String,
+    },
+    /// The journal cannot be kept or read.
+    #[error("cannot use the journal `{}`: {why}", .path.display())]
+    Journal {
+        /// Its file.
+        path: PathBuf,
+        /// What failed.
+        why: String,
+    },
+}

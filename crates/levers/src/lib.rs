@@ -1,0 +1,29 @@
+//! Settings of a machine: what can be moved, and how it is written, read back and undone.
+//!
+//! A [`Lever`] is one row of [`rows::LEVERS`]. What a user [asks](ask::Asked) for becomes a
+//! [`Plan`](plan::Plan) of changes, each with the value that is there now. A [`Session`] keeps them in
+//! a [journal](journal) on disk before it writes, reads each value back, and gives the former ones
+//! back; after a crash [`undo`] does that from the journal.
+//!
+//! This is the only crate that writes to a machine (invariant I6): through the port [`Levers`], which
+//! nobody else is handed.
+#![forbid(unsafe_code)]
+
+pub mod ask;
+mod error;
+pub mod journal;
+pub mod object;
+pub mod pages;
+pub mod plan;
+pub mod port;
+pub mod rows;
+mod session;
+pub mod settings;
+mod targets;
+
+pub use error::Error;
+pub use object::Object;
+pub use port::Levers;
+pub use rows::{LEVERS, Lever};
+pub use session::{Changed, Session, Undone, undo};
+pub use targets::{Drivers, Of};

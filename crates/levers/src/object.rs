@@ -1,0 +1,62 @@
+//! What a lever moves.
+
+use std::fmt;
+
+use machine::{Machine, Reading};
+use model::{CpuId, Obstacle, Unavailable};
+use serde::{Deserialize, Serialize};
+
+/// A file of the kernel, or a bit of a register.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Object {
+    /// A file with one setting.
+    File(String),
+    /// One bit of a model-specific register of one CPU.
+    Bit {
+        /// Whose register.
+        cpu: CpuId,
+        /// Its number.
+        register: u32,
+        /// The bit, counted from the lowest.
+        bit: u8,
+    },
+}
+
+impl Object {
+    /// What it holds, as it is written: of a list with one word in brackets, that word.
+    pub fn read(&self, machine: &Machine) -> Reading<String> {
+        match self {
+            Object::File(path) => {
+                let text = machine.tree.read(path)?;
+                let text = text.trim();
+                if text.is_empty() {
+                    let why = format!("`{path}` is empty");
+                    return Err(Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why));
+                }
+                Ok(chosen(text).unwrap_or(text).to_owned())
+            }
+            Object::Bit { cpu, register, bit } => {
+                let value = machine.msr.read(*cpu, *register)?;
+                Ok((value >> bit & 1).to_string())
+            }
+        }
+    }
+}
+
+/// The word in brackets.
+fn chosen(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0)
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Object::File(path) => f.write_str(path),
+            Object::Bit { cpu, register, bit } => {
+                write!(f, "bit {bit} of MSR {register:#x} of CPU {cpu}")
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Pages about settings, pure functions of the record (invariant I2).
+
+use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
+use model::record::{ChangeOutcome, Proof, ProofAnswer, Record, Setting, SettingChange, Settings};
+use model::{Known, Obstacle, Unavailable};
+
+/// All settings: what they hold, what they take, and why some cannot be set.
+pub fn settings(record: &Record, verbosity: u8) -> Page {
+    let listed: &[Setting] = record.settings.as_ref().map_or(&[], |settings| &settings.listed);
+    let there = |setting: &&Setting| matches!(setting.value, Known::Yes(_));
+    let (movable, fixed): (Vec<&Setting>, Vec<&Setting>) =
+        listed.iter().filter(there).partition(|setting| setting.fixed.is_none());
+    let mut blocks = vec![title(record, "Settings of this machine", "settings")];
+    blocks.push(Block::Paragraph(summary(listed, movable.len(), fixed.len())));
+    if !movable.is_empty() {
+        blocks.push(table("can be set: cpudyno set SETTING=VALUE", &movable, verbosity));
+    }
+    if !fixed.is_empty() {
+        blocks.push(table("cannot be set here", &fixed, verbosity));
+    }
+    let refused = fixed.iter().filter_map(|setting| Some((*setting, setting.fixed.as_ref()?)));
+    push_remarks(&mut blocks, "Why not", "not here", refused);
+    let rules: Vec<Text> = listed.iter().filter_map(rule).collect();
+    if !rules.is_empty() {
+        blocks.push(Block::Heading("Who honours them here".to_owned()));
+        blocks.push(Block::List(rules));
+    }
+    let absent = listed.iter().filter_map(|setting| match &setting.value {
+        Known::No { unavailable } => Some((setting, unavailable)),
+        Known::Yes(_) => None,
+    });
+    push_remarks(&mut blocks, "Not on this machine", "not there", absent);
+    Page { blocks }
+}
+
+fn title(record: &Record, text: &str, simulated: &str) -> Block {
+    let run = &record.run;
+    let text = match &run.simulated {
+        Some(name) => format!("SIMULATED {simulated}: machine sim:{name}"),
+        None => text.to_owned(),
+    };
+    let subtitle = format!("{} {}, {}", record.tool.name, record.tool.version, run.started);
+    Block::Title { text, subtitle }
+}
+
+fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
+    let missing = listed.iter().filter(|s| matches!(s.value, Known::No { .. })).count();
+    let rights = listed.iter().filter_map(|setting| setting.fixed.as_ref());
+    let rights = rights.filter(|reason| reason.remedy.as_deref() == Some(ROOT)).count();
+    let mut text =
+        format!("{movable} can be set by this user, {fixed} cannot, {missing} are not there.");
+    if rights > 0 {
+        text += &format!(" With root, {rights} more could be set.");
+    }
+    Text::toned(text, Tone::Strong)
+}
+
+/// The remedy where rights are missing.
+pub(crate) const ROOT: &str = "run as root";
+
+fn table(caption: &str, settings: &[&Setting], verbosity: u8) -> Block {
+    let row = |setting: &&Setting| {
+        let value = setting.value.value().map_or("", String::as_str);
+        let mut cells: Vec<Text> = vec![
+            setting.id.as_str().into(),
+            setting.of.as_deref().unwrap_or_default().into(),
+            Text::toned(value, Tone::Strong),
+            setting.takes.as_deref().unwrap_or_default().into(),
+        ];
+        if verbosity > 0 {
+            cells.extend([setting.doc.as_str().into(), setting.proof.as_str().into()]);
+        }
+        cells
+    };
+    let mut columns = vec!["setting", "of", "is", "takes"];
+    if verbosity > 0 {
+        columns.extend(["what it does", "shown by"]);
+    }
+    Block::Table(Table {
+        caption: caption.to_owned(),
+        columns: columns.into_iter().map(|name| (name.to_owned(), Align::Left)).collect(),
+        rows: settings.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+fn rule(setting: &Setting) -> Option<Text> {
+    Some(format!("{}: {}", setting.id, setting.rule.as_ref()?).into())
+}
+
+/// One remark for each reason, with everything that it keeps.
+fn push_remarks<'a>(
+    blocks: &mut Vec<Block>,
+    heading: &str,
+    mark: &str,
+    reasons: impl Iterator<Item = (&'a Setting, &'a Unavailable)>,
+) {
+    let mut grouped: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
+    for (setting, reason) in reasons {
+        let same = |known: &Unavailable| kind(known) == kind(reason);
+        match grouped.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, ids)) if !ids.contains(&&*setting.id) => ids.push(&setting.id),
+            Some(_) => {}
+            None => grouped.push((reason, vec![&setting.id])),
+        }
+    }
+    if grouped.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(heading.to_owned()));
+    let remark = |(reason, ids): (&Unavailable, Vec<&str>)| Remark {
+        mark: Text::toned(mark, Tone::Faint),
+        about: ids.join(", "),
+        text: reason.why.clone(),
+        remedy: reason.remedy.clone(),
+    };
+    blocks.push(Block::Remarks(grouped.into_iter().map(remark).collect()));
+}
+
+/// Reasons of one kind are told once, with the first object that they were met at.
+fn kind(reason: &Unavailable) -> (Obstacle, &str, Option<&str>) {
+    let tail = reason.why.rsplit_once(": ").map_or(&*reason.why, |(_, tail)| tail);
+    let tail = if tail.starts_with("there is no ") { "there is no" } else { tail };
+    (reason.obstacle, tail, reason.remedy.as_deref())
+}
+
+/// What was set, or put back, and what it was seen to do.
+pub fn changes(record: &Record) -> Page {
+    let none = Settings::default();
+    let settings = record.settings.as_ref().unwrap_or(&none);
+    let mut blocks = vec![title(record, "Settings that were changed", "changes of settings")];
+    if settings.changes.is_empty() {
+        blocks.push(Block::Paragraph("There was nothing to change.".into()));
+    } else {
+        blocks.push(change_table(&settings.changes));
+    }
+    if !settings.proofs.is_empty() {
+        blocks.push(Block::Heading("Does the machine obey?".to_owned()));
+        blocks.push(Block::Remarks(settings.proofs.iter().map(proof).collect()));
+    }
+    if !settings.remarks.is_empty() {
+        blocks.push(Block::Heading("To know".to_owned()));
+        let remarks = settings.remarks.iter().map(|remark| remark.as_str().into());
+        blocks.push(Block::List(remarks.collect()));
+    }
+    Page { blocks }
+}
+
+fn change_table(changes: &[SettingChange]) -> Block {
+    // Many CPUs have the same story: it is told once.
+    let mut grouped: Vec<(&SettingChange, usize)> = Vec::new();
+    for change in changes {
+        let same = |known: &SettingChange| {
+            let story = |c: &SettingChange| (c.id.clone(), c.former.clone(), c.wanted.clone());
+            story(known) == story(change) && known.outcome == change.outcome
+        };
+        match grouped.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, count)) => *count += 1,
+            None => grouped.push((change, 1)),
+        }
+    }
+    let row = |(change, count): (&SettingChange, usize)| {
+        let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        vec![
+            change.id.as_str().into(),
+            change.former.as_str().into(),
+            Text::toned(change.wanted.as_str(), Tone::Strong),
+            outcome(&change.outcome),
+            format!("{}{more}", change.object).into(),
+        ]
+    };
+    let columns = ["setting", "before", "then", "", "written to"];
+    Block::Table(Table {
+        caption: "as the kernel writes them".to_owned(),
+        columns: columns.map(|name| (name.to_owned(), Align::Left)).to_vec(),
+        rows: grouped.into_iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+fn outcome(outcome: &ChangeOutcome) -> Text {
+    match outcome {
+        ChangeOutcome::Planned => "planned".into(),
+        ChangeOutcome::Already => Text::toned("was so already", Tone::Faint),
+        ChangeOutcome::Done => Text::toned("done, read back", Tone::Good),
+        ChangeOutcome::Foreign => {
+            Text::toned("left alone: somebody else changed it meanwhile", Tone::Warning)
+        }
+        ChangeOutcome::Failed { why } => Text::toned(format!("failed: {why}"), Tone::Serious),
+    }
+}
+
+fn proof(proof: &Proof) -> Remark {
+    let mark = match proof.answer {
+        ProofAnswer::Obeyed => Text::toned("obeyed", Tone::Good),
+        ProofAnswer::NotObeyed => Text::toned("not obeyed", Tone::Serious),
+        ProofAnswer::NotObservable => Text::toned("not observable here", Tone::Faint),
+    };
+    let text = match proof.load.as_str() {
+        "none" => proof.seen.clone(),
+        load => format!("{} (load: {load})", proof.seen),
+    };
+    Remark { mark, about: proof.id.clone(), text, remedy: None }
+}

@@ -1,0 +1,99 @@
+//! The port through which a machine is written to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use machine::Machine;
+use machine::simulated::Writer;
+
+use crate::object::Object;
+
+/// What can be written.
+pub trait Levers: Send {
+    /// Whether this process may write it; tried without writing.
+    fn permits(&self, object: &Object) -> io::Result<()>;
+    /// Writes the text of a file, or `0` or `1` to a bit.
+    fn write(&mut self, object: &Object, text: &str) -> io::Result<()>;
+}
+
+/// The port of a machine; none: it is a capture, or only its files are there.
+pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
+    match (&machine.simulated, &machine.elsewhere) {
+        (Some(model), _) => Some(Box::new(Writer::new(model))),
+        (None, Some(_)) => None,
+        (None, None) => Some(Box::new(Kernel::real())),
+    }
+}
+
+/// Files and registers of a kernel.
+pub struct Kernel {
+    /// The folder in which its files lie: `/`.
+    root: PathBuf,
+    /// The folder that is laid out like `/dev/cpu`.
+    registers: PathBuf,
+}
+
+impl Kernel {
+    fn real() -> Kernel {
+        Kernel::below("/", "/dev/cpu")
+    }
+
+    /// Files below a folder, and registers that are files in a folder laid out like `/dev/cpu`.
+    pub fn below(root: impl Into<PathBuf>, registers: impl Into<PathBuf>) -> Kernel {
+        Kernel { root: root.into(), registers: registers.into() }
+    }
+
+    /// The file of an object, opened for writing; none is made.
+    fn open(&self, object: &Object, options: &mut OpenOptions) -> io::Result<File> {
+        let path = match object {
+            Object::File(path) => self.root.join(path.trim_start_matches('/')),
+            Object::Bit { cpu, .. } => self.registers.join(format!("{cpu}/msr")),
+        };
+        options.write(true).open(path)
+    }
+}
+
+impl Levers for Kernel {
+    fn permits(&self, object: &Object) -> io::Result<()> {
+        self.open(object, &mut OpenOptions::new()).map(drop)
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        match object {
+            // The kernel takes a setting in one write, and cares not for the length of its files.
+            Object::File(_) => {
+                self.open(object, options.truncate(true))?.write_all(text.as_bytes())
+            }
+            Object::Bit { register, bit, .. } => {
+                let file = self.open(object, options.read(true))?;
+                let place = u64::from(*register);
+                let mut bytes = [0; 8];
+                file.read_exact_at(&mut bytes, place)?;
+                let (value, mask) = (u64::from_le_bytes(bytes), 1 << bit);
+                let value = if text == "1" { value | mask } else { value & !mask };
+                file.write_all_at(&value.to_le_bytes(), place)
+            }
+        }
+    }
+}
+
+impl Levers for Writer {
+    fn permits(&self, object: &Object) -> io::Result<()> {
+        match object {
+            Object::File(path) => Writer::permits(self, path),
+            Object::Bit { cpu, register, .. } => self.permits_register(*cpu, *register),
+        }
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> io::Result<()> {
+        match object {
+            Object::File(path) => Writer::write(self, path, text),
+            Object::Bit { cpu, register, bit } => {
+                self.write_bit(*cpu, *register, *bit, text == "1")
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Which CPUs there are.
+//!
+//! # Source
+//! Linux, Documentation/core-api/cpu_hotplug.rst, Documentation/ABI/testing/sysfs-devices-system-cpu.
+
+use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
+
+pub(super) static LEVERS: &[Lever] = &[
+    Lever {
+        id: "smt",
+        doc: "Whether cores execute several threads.",
+        scope: Scope::Machine,
+        place: Place::File("/sys/devices/system/cpu/smt/control"),
+        values: Values::Words(&["on", "off"]),
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Pinning,
+        loses: Some(Loss::Bindings),
+    },
+    Lever {
+        id: "online",
+        doc: "Whether the kernel uses a CPU.",
+        scope: Scope::Cpu,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/online"),
+        values: Values::Switch { on: "1", off: "0" },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Pinning,
+        loses: Some(Loss::Bindings),
+    },
+];

@@ -1,0 +1,125 @@
+//! The clock of the cores.
+//!
+//! # Source
+//! Linux, Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_epb}.rst,
+//! Documentation/ABI/testing/sysfs-platform_profile.
+
+use super::{Lever, Place, Proof, Scope, Values, honoured};
+use crate::targets::Drivers;
+
+const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
+
+pub(super) static LEVERS: &[Lever] = &[
+    Lever {
+        id: "governor",
+        doc: "Which algorithm chooses the clock.",
+        scope: Scope::Policy,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+        values: Values::Listed(
+            "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_governors",
+        ),
+        rule: governor,
+        followers: &[EPP],
+        proof: Proof::Ramp,
+        loses: None,
+    },
+    Lever {
+        id: "epp",
+        doc: "Energy performance preference: what the processor prefers when it chooses the clock itself.",
+        scope: Scope::Policy,
+        place: Place::File(EPP),
+        values: Values::Listed(
+            "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_available_preferences",
+        ),
+        rule: epp,
+        followers: &[],
+        proof: Proof::Ramp,
+        loses: None,
+    },
+    Lever {
+        id: "epb",
+        doc: "Energy performance bias, from 0 (performance) to 15 (energy).",
+        scope: Scope::Cpu,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias"),
+        values: Values::Number { min: 0, max: 15, unit: "" },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Ramp,
+        loses: None,
+    },
+    Lever {
+        id: "no_turbo",
+        doc: "Forbids intel_pstate clocks above the base frequency.",
+        scope: Scope::Machine,
+        place: Place::File("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        values: Values::Switch { on: "1", off: "0" },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Clock,
+        loses: None,
+    },
+    Lever {
+        id: "boost",
+        doc: "Allows clocks above the nominal frequency.",
+        scope: Scope::Machine,
+        place: Place::File("/sys/devices/system/cpu/cpufreq/boost"),
+        values: Values::Switch { on: "1", off: "0" },
+        rule: boost,
+        followers: &[],
+        proof: Proof::Clock,
+        loses: None,
+    },
+    Lever {
+        id: "min_freq",
+        doc: "The lowest clock that the governor may choose.",
+        scope: Scope::Policy,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_min_freq"),
+        values: Values::Kilohertz,
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Ramp,
+        loses: None,
+    },
+    Lever {
+        id: "max_freq",
+        doc: "The highest clock that the governor may choose.",
+        scope: Scope::Policy,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"),
+        values: Values::Kilohertz,
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Clock,
+        loses: None,
+    },
+    Lever {
+        id: "platform_profile",
+        doc: "What the firmware prefers: quiet, balance, performance.",
+        scope: Scope::Machine,
+        place: Place::File("/sys/firmware/acpi/platform_profile"),
+        values: Values::Listed("/sys/firmware/acpi/platform_profile_choices"),
+        rule: honoured,
+        followers: &[],
+        proof: Proof::Clock,
+        loses: None,
+    },
+];
+
+fn governor(drivers: &Drivers) -> Option<String> {
+    match drivers.cpufreq.as_deref()? {
+        driver @ ("intel_pstate" | "amd-pstate-epp") => Some(format!(
+            "{driver} has governors of its own: `performance` also makes the preference (epp) \
+             performance, `powersave` leaves the clock to the processor"
+        )),
+        _ => None,
+    }
+}
+
+fn epp(drivers: &Drivers) -> Option<String> {
+    (drivers.governor.as_deref() == Some("performance"))
+        .then(|| "under governor `performance` the driver refuses it or ignores it".to_owned())
+}
+
+fn boost(drivers: &Drivers) -> Option<String> {
+    (drivers.cpufreq.as_deref() == Some("intel_pstate"))
+        .then(|| "intel_pstate ignores `boost`: write `no_turbo`".to_owned())
+}

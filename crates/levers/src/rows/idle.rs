@@ -1,0 +1,32 @@
+//! Which idle states CPUs may enter.
+//!
+//! # Source
+//! Linux, Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power.
+
+use super::{Lever, Place, Proof, Scope, Values, honoured};
+
+pub(super) static LEVERS: &[Lever] = &[
+    Lever {
+        id: "resume_latency",
+        doc: "The longest time that a CPU may take to leave an idle state; 0 sets no limit, n/a \
+              forbids all idle states.",
+        scope: Scope::Cpu,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"),
+        values: Values::Number { min: 0, max: i32::MAX as u64, unit: "us" },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::IdleStates,
+        loses: None,
+    },
+    Lever {
+        id: "idle.STATE",
+        doc: "Whether CPUs may enter that idle state, such as idle.C6.",
+        scope: Scope::IdleState,
+        place: Place::File("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable"),
+        values: Values::Switch { on: "0", off: "1" },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::IdleStates,
+        loses: None,
+    },
+];

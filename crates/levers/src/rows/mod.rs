@@ -1,0 +1,181 @@
+//! All levers: one row each.
+
+mod cpus;
+mod frequency;
+mod idle;
+mod kernel;
+mod prefetchers;
+mod uncore;
+
+use model::name::did_you_mean;
+
+use crate::targets::Drivers;
+
+/// A setting of the machine that can be changed and put back.
+#[derive(Debug)]
+pub struct Lever {
+    /// What users call it. `idle.STATE` stands for one name for each idle state.
+    pub id: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// What there is one of.
+    pub scope: Scope,
+    /// Where it is.
+    pub place: Place,
+    /// What it may be set to.
+    pub values: Values,
+    /// Who honours it here, in words; none: nothing stands in its way.
+    pub rule: fn(&Drivers) -> Option<String>,
+    /// Files that a write changes, too: put back after it, in this order.
+    pub followers: &'static [&'static str],
+    /// How it is shown that the machine obeys.
+    pub proof: Proof,
+    /// What a write does that cannot be undone.
+    pub loses: Option<Loss>,
+}
+
+/// What a lever has one of. A path may hold `{cpu}`, `{state}` and `{die}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One for the machine.
+    Machine,
+    /// One for each CPU.
+    Cpu,
+    /// One for each group of CPUs whose frequency is set together.
+    Policy,
+    /// One for each idle state of each CPU.
+    IdleState,
+    /// One for each die with a clock of its own outside the cores.
+    UncoreDie,
+}
+
+/// Where a lever is.
+#[derive(Debug, Clone, Copy)]
+pub enum Place {
+    /// The file of the kernel.
+    File(&'static str),
+    /// A bit of a register, on the CPUs that are known to have it.
+    Bit {
+        /// The register.
+        register: u32,
+        /// The bit.
+        bit: u8,
+        /// Whether this CPU has it: registers of others mean something else.
+        known: fn(&Drivers) -> bool,
+        /// Which CPUs those are, in words.
+        cpus: &'static str,
+    },
+}
+
+/// What a lever may be set to.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// The words that another file lists; where it does not exist, any word.
+    Listed(&'static str),
+    /// The words that the file itself lists, the one that is set in brackets.
+    Bracketed,
+    /// These words.
+    Words(&'static [&'static str]),
+    /// On and off, with the texts that are written.
+    Switch {
+        /// On.
+        on: &'static str,
+        /// Off.
+        off: &'static str,
+    },
+    /// A frequency, written in kHz.
+    Kilohertz,
+    /// A whole number.
+    Number {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+        /// Its unit, where it has one.
+        unit: &'static str,
+    },
+}
+
+/// Which measurement must change when a lever is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// The clock of one core under load, by the chain.
+    Clock,
+    /// How long a core takes from rest to its clock.
+    Ramp,
+    /// How often CPUs enter the idle states that it forbids.
+    IdleStates,
+    /// How many huge pages back memory that was just touched.
+    HugePages,
+    /// The latency of the last cache, at a fixed core clock.
+    CacheLatency,
+    /// How long a chase with a constant stride takes.
+    Stride,
+    /// Whether a thread can be pinned to it.
+    Pinning,
+    /// None is known, and why.
+    Unobservable(&'static str),
+}
+
+impl Proof {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Proof::Clock => "clock of one core under load",
+            Proof::Ramp => "time from rest to the clock",
+            Proof::IdleStates => "entries of idle states",
+            Proof::HugePages => "huge pages behind memory",
+            Proof::CacheLatency => "latency of the last cache",
+            Proof::Stride => "chase with a constant stride",
+            Proof::Pinning => "a pinned thread",
+            Proof::Unobservable(why) => why,
+        }
+    }
+}
+
+/// What a write does that cannot be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The kernel is marked as tainted until it starts again.
+    Taint,
+    /// Threads and interrupts that are bound to the CPU are moved for good.
+    Bindings,
+}
+
+/// Nothing stands in its way.
+fn honoured(_: &Drivers) -> Option<String> {
+    None
+}
+
+/// All levers, in the order in which they are shown.
+pub static LEVERS: &[&[Lever]] = &[
+    frequency::LEVERS,
+    uncore::LEVERS,
+    idle::LEVERS,
+    kernel::LEVERS,
+    cpus::LEVERS,
+    prefetchers::LEVERS,
+];
+
+impl Lever {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = &'static Lever> {
+        LEVERS.iter().copied().flatten()
+    }
+
+    /// The lever of that name, and the idle state that the name has in the place of `STATE`.
+    pub fn find(name: &str) -> Option<(&'static Lever, Option<&str>)> {
+        Lever::all().find_map(|lever| match lever.id.strip_suffix("STATE") {
+            Some(stem) => {
+                let state = name.strip_prefix(stem).filter(|state| !state.is_empty())?;
+                Some((lever, Some(state)))
+            }
+            None => (lever.id == name).then_some((lever, None)),
+        })
+    }
+
+    /// The name most like what was typed.
+    pub fn near(typed: &str) -> Option<&'static str> {
+        did_you_mean(typed, Lever::all().map(|lever| lever.id))
+    }
+}

@@ -1,0 +1,233 @@
+//! All settings as they are: what they hold, what they take, and whether they can be set here.
+
+use machine::Machine;
+use model::{CpuSet, Known, Obstacle, Unavailable};
+
+use crate::object::Object;
+use crate::port::Levers;
+use crate::rows::{Lever, Place, Scope, Values};
+use crate::targets::{self, Drivers, Of, Target};
+
+/// A setting with one value, and everybody who has it.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Its name; of an idle state, with that of the state.
+    pub name: String,
+    /// The row.
+    pub lever: &'static Lever,
+    /// Whose it is, in words: `machine`, `CPUs 0-55`, `package_00_die_00`.
+    pub of: String,
+    /// What it is set to, in the words in which it is set.
+    pub value: Known<String>,
+    /// What it takes.
+    pub takes: String,
+    /// Whether this process can set it.
+    pub settable: Known<()>,
+    /// Who honours it here, in words.
+    pub rule: Option<String>,
+}
+
+impl From<Setting> for model::record::Setting {
+    fn from(setting: Setting) -> Self {
+        let there = matches!(setting.value, Known::Yes(_));
+        model::record::Setting {
+            id: setting.name,
+            doc: setting.lever.doc.to_owned(),
+            of: there.then_some(setting.of),
+            value: setting.value,
+            takes: there.then_some(setting.takes),
+            fixed: match setting.settable {
+                Known::No { unavailable } if there => Some(unavailable),
+                _ => None,
+            },
+            rule: setting.rule,
+            proof: setting.lever.proof.words().to_owned(),
+        }
+    }
+}
+
+/// All settings of a machine; those that it does not have come with the reason.
+pub fn settings(machine: &Machine, levers: Option<&dyn Levers>) -> Vec<Setting> {
+    let drivers = Drivers::of(machine);
+    Lever::all().flat_map(|lever| of_lever(machine, levers, &drivers, lever)).collect()
+}
+
+fn of_lever(
+    machine: &Machine,
+    levers: Option<&dyn Levers>,
+    drivers: &Drivers,
+    lever: &'static Lever,
+) -> Vec<Setting> {
+    let names: Vec<(String, Option<String>)> = match lever.scope {
+        Scope::IdleState => state_names(machine)
+            .into_iter()
+            .map(|state| (lever.id.replace("STATE", &state), Some(state)))
+            .collect(),
+        _ => vec![(lever.id.to_owned(), None)],
+    };
+    if names.is_empty() {
+        let why = "the kernel manages no idle states here";
+        return vec![missing(lever, Unavailable::new(Obstacle::Hardware, lever.id, why))];
+    }
+    let named = |(name, state): (String, Option<String>)| {
+        folded(machine, levers, drivers, lever, &name, state.as_deref())
+    };
+    names.into_iter().flat_map(named).collect()
+}
+
+fn missing(lever: &'static Lever, reason: Unavailable) -> Setting {
+    Setting {
+        name: lever.id.to_owned(),
+        lever,
+        of: String::new(),
+        value: Known::No { unavailable: reason.clone() },
+        takes: String::new(),
+        settable: Known::No { unavailable: reason },
+        rule: None,
+    }
+}
+
+fn state_names(machine: &Machine) -> Vec<String> {
+    let mut names = Vec::new();
+    // Cores of several types have several lists.
+    for cpu in targets::online(machine).iter() {
+        for state in targets::states(machine, cpu) {
+            if !names.contains(&state.name) {
+                names.push(state.name);
+            }
+        }
+    }
+    names
+}
+
+/// One setting for each value.
+fn folded(
+    machine: &Machine,
+    levers: Option<&dyn Levers>,
+    drivers: &Drivers,
+    lever: &'static Lever,
+    name: &str,
+    state: Option<&str>,
+) -> Vec<Setting> {
+    if let Place::Bit { known, cpus, .. } = lever.place
+        && !known(drivers)
+    {
+        let why = format!("the bit is known on {cpus}, and this CPU is none of them");
+        return vec![missing(lever, Unavailable::new(Obstacle::Hardware, name, why))];
+    }
+    let targets = targets::targets(machine, lever, state, None);
+    let read: Vec<(&Target, Result<String, Unavailable>)> =
+        targets.iter().map(|target| (target, target.object.read(machine))).collect();
+    let found: Vec<&(&Target, Result<String, Unavailable>)> =
+        read.iter().filter(|(_, value)| value.is_ok()).collect();
+    if found.is_empty() {
+        let none = || Unavailable::new(Obstacle::Hardware, name, "this machine has none");
+        let reason = read.into_iter().find_map(|(_, value)| value.err()).unwrap_or_else(none);
+        return vec![missing(lever, reason)];
+    }
+    let mut groups: Vec<(&String, Vec<&Target>)> = Vec::new();
+    for (target, value) in &found {
+        let Ok(value) = value else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, members)) => members.push(target),
+            None => groups.push((value, vec![target])),
+        }
+    }
+    let setting = |(value, members): (&String, Vec<&Target>)| Setting {
+        name: name.to_owned(),
+        lever,
+        of: whose(machine, lever, &members),
+        value: Known::Yes(in_words(lever, value)),
+        takes: takes(machine, lever, members[0]),
+        settable: settable(levers, name, &members[0].object),
+        rule: (lever.rule)(drivers),
+    };
+    groups.into_iter().map(setting).collect()
+}
+
+/// Whose settings these are, in words.
+pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> String {
+    let cpus: CpuSet = targets
+        .iter()
+        .filter_map(|target| match target.of {
+            Of::Cpu(cpu) => Some(cpu),
+            _ => None,
+        })
+        .flat_map(|cpu| match lever.scope {
+            Scope::Policy => targets::group(machine, cpu).iter().collect(),
+            _ => vec![cpu],
+        })
+        .collect();
+    let parts: Vec<&str> = targets
+        .iter()
+        .filter_map(|target| match &target.of {
+            Of::Part(part) => Some(part.as_str()),
+            _ => None,
+        })
+        .collect();
+    match (cpus.len(), parts.as_slice()) {
+        (0, []) => "machine".to_owned(),
+        (0, parts) => parts.join(", "),
+        (1, _) => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+/// A value in the words in which it is set.
+pub fn in_words(lever: &Lever, raw: &str) -> String {
+    match lever.values {
+        Values::Switch { on, .. } if raw == on => "on".to_owned(),
+        Values::Switch { off, .. } if raw == off => "off".to_owned(),
+        Values::Kilohertz => match raw.parse::<f64>() {
+            Ok(khz) => format!("{}MHz", khz / 1e3),
+            Err(_) => raw.to_owned(),
+        },
+        Values::Number { unit, .. } if raw.parse::<u64>().is_ok() => format!("{raw}{unit}"),
+        _ => raw.to_owned(),
+    }
+}
+
+fn takes(machine: &Machine, lever: &Lever, target: &Target) -> String {
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(|word| word.trim_matches(['[', ']']))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match lever.values {
+        Values::Words(all) => all.join(", "),
+        Values::Switch { .. } => "on, off".to_owned(),
+        Values::Listed(_) => {
+            let list = target.listed.as_ref().and_then(|path| machine.tree.read(path).ok());
+            list.map_or_else(|| "a word".to_owned(), |list| words(&list))
+        }
+        Values::Bracketed => match &target.object {
+            Object::File(path) => machine.tree.read(path).map_or(String::new(), |t| words(&t)),
+            Object::Bit { .. } => String::new(),
+        },
+        Values::Kilohertz => "a frequency, such as 2.4GHz".to_owned(),
+        Values::Number { min, max, unit } => format!("{min} to {max}{unit}"),
+    }
+}
+
+fn settable(levers: Option<&dyn Levers>, name: &str, object: &Object) -> Known<()> {
+    let no =
+        |obstacle, why: String| Known::No { unavailable: Unavailable::new(obstacle, name, why) };
+    let Some(levers) = levers else {
+        return no(Obstacle::Permission, "nothing can be written to a recorded machine".to_owned());
+    };
+    match levers.permits(object) {
+        Ok(()) => Known::Yes(()),
+        Err(error) => {
+            let why = format!("opening {object} to write: {}", sys::errno::words(&error));
+            match no(Obstacle::Permission, why) {
+                Known::No { unavailable }
+                    if error.kind() == std::io::ErrorKind::PermissionDenied =>
+                {
+                    Known::No { unavailable: unavailable.with_remedy(crate::pages::ROOT) }
+                }
+                other => other,
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What there is of a lever on a machine.
+
+use std::collections::BTreeSet;
+
+use machine::Machine;
+use model::{CpuId, CpuSet};
+
+use crate::object::Object;
+use crate::rows::{Lever, Place, Scope};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Who decides on this machine, as far as rules ask.
+#[derive(Debug, Default)]
+pub struct Drivers {
+    /// The driver of the cores' frequency.
+    pub cpufreq: Option<String>,
+    /// The governor of the first CPU.
+    pub governor: Option<String>,
+    /// The vendor, as CPUID writes it.
+    pub vendor: Option<String>,
+    /// The family.
+    pub family: Option<u32>,
+    /// The model.
+    pub model: Option<u32>,
+    /// Whether cores are of several types.
+    pub is_hybrid: bool,
+}
+
+impl Drivers {
+    /// Those of a machine.
+    pub fn of(machine: &Machine) -> Drivers {
+        let read = |path: String| machine.tree.read(&path).ok().map(|text| text.trim().to_owned());
+        let cpufreq = |file: &str| read(format!("{CPU}/cpu0/cpufreq/{file}"));
+        let signature = machine.cpuid.leaf(1, 0).map(|leaf| leaf.eax);
+        let vendor = machine.cpuid.leaf(0, 0).map(|leaf| {
+            let words = [leaf.ebx, leaf.edx, leaf.ecx];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        Drivers {
+            cpufreq: cpufreq("scaling_driver"),
+            governor: cpufreq("scaling_governor"),
+            vendor,
+            family: signature.map(family),
+            model: signature.map(model),
+            is_hybrid: machine.cpuid.leaf(7, 0).is_some_and(|leaf| leaf.edx >> 15 & 1 == 1),
+        }
+    }
+
+    /// Whether the vendor is that one.
+    pub(crate) fn is(&self, vendor: &str) -> bool {
+        self.vendor.as_deref() == Some(vendor)
+    }
+}
+
+/// The displayed family of CPUID leaf 1.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID; AMD APM volume 3, E.3.2.
+fn family(signature: u32) -> u32 {
+    let family = signature >> 8 & 0xf;
+    if family == 0xf { family + (signature >> 20 & 0xff) } else { family }
+}
+
+/// The displayed model of CPUID leaf 1.
+fn model(signature: u32) -> u32 {
+    let (model, beyond) = (signature >> 4 & 0xf, signature >> 16 & 0xf);
+    if matches!(signature >> 8 & 0xf, 6 | 0xf) { beyond << 4 | model } else { model }
+}
+
+/// One of what a lever moves.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// Whose it is, in words: `CPU 3`, `package_00_die_00`, `machine`.
+    pub of: Of,
+    /// What is written to.
+    pub object: Object,
+    /// Where the words are listed that it may be set to.
+    pub(crate) listed: Option<String>,
+    /// What a write changes, too.
+    pub(crate) followers: Vec<Object>,
+}
+
+/// Whose a setting is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// The machine's.
+    Machine,
+    /// That of one CPU, or of a group that it stands for.
+    Cpu(CpuId),
+    /// That of a part with a name of its own.
+    Part(String),
+}
+
+/// What fills the gaps in a path.
+#[derive(Default)]
+struct Gaps<'a> {
+    cpu: Option<CpuId>,
+    state: Option<&'a str>,
+    die: Option<&'a str>,
+}
+
+impl Gaps<'_> {
+    fn fill(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        if let Some(cpu) = self.cpu {
+            path = path.replace("{cpu}", &cpu.to_string());
+        }
+        if let Some(state) = self.state {
+            path = path.replace("{state}", state);
+        }
+        if let Some(die) = self.die {
+            path = path.replace("{die}", die);
+        }
+        path
+    }
+
+    fn target(&self, lever: &'static Lever, of: Of) -> Target {
+        let object = match lever.place {
+            Place::File(path) => Object::File(self.fill(path)),
+            Place::Bit { register, bit, .. } => {
+                let cpu = self.cpu.expect("BUG: a register belongs to a CPU");
+                Object::Bit { cpu, register, bit }
+            }
+        };
+        let listed = match lever.values {
+            crate::rows::Values::Listed(path) => Some(self.fill(path)),
+            _ => None,
+        };
+        let followers = lever.followers.iter().map(|path| Object::File(self.fill(path))).collect();
+        Target { of, object, listed, followers }
+    }
+}
+
+/// The CPUs that the kernel knows of; those that are switched off among them.
+pub(crate) fn present(machine: &Machine) -> CpuSet {
+    let list = |file: &str| machine.tree.read(&format!("{CPU}/{file}")).ok()?.parse().ok();
+    list("present").or_else(|| list("online")).unwrap_or_default()
+}
+
+/// The CPUs that are switched on.
+pub(crate) fn online(machine: &Machine) -> CpuSet {
+    let list = machine.tree.read(&format!("{CPU}/online"));
+    list.ok().and_then(|list| list.parse().ok()).unwrap_or_else(|| present(machine))
+}
+
+/// What there is of a lever, for these CPUs or for all.
+pub(crate) fn targets(
+    machine: &Machine,
+    lever: &'static Lever,
+    state: Option<&str>,
+    cpus: Option<&CpuSet>,
+) -> Vec<Target> {
+    let all = || if lever.id == "online" { present(machine) } else { online(machine) };
+    let chosen = cpus.cloned().unwrap_or_else(all);
+    let one = |cpu: CpuId| Gaps { cpu: Some(cpu), ..Gaps::default() }.target(lever, Of::Cpu(cpu));
+    match lever.scope {
+        Scope::Machine => vec![Gaps::default().target(lever, Of::Machine)],
+        Scope::Cpu => chosen.iter().map(one).collect(),
+        Scope::Policy => leaders(machine, &chosen).into_iter().map(one).collect(),
+        Scope::IdleState => {
+            let of = |cpu: CpuId| {
+                let index = states(machine, cpu).into_iter().find(|s| Some(&*s.name) == state)?;
+                let gaps = Gaps { cpu: Some(cpu), state: Some(&index.index), die: None };
+                Some(gaps.target(lever, Of::Cpu(cpu)))
+            };
+            chosen.iter().filter_map(of).collect()
+        }
+        Scope::UncoreDie => {
+            let names = machine.tree.list(&format!("{CPU}/intel_uncore_frequency"));
+            let dies = names.unwrap_or_default();
+            let part = |die: &String| {
+                Gaps { die: Some(die), ..Gaps::default() }.target(lever, Of::Part(die.clone()))
+            };
+            dies.iter().map(part).collect()
+        }
+    }
+}
+
+/// The CPUs of one setting: those whose frequency is set together with that of `cpu`.
+pub(crate) fn group(machine: &Machine, cpu: CpuId) -> CpuSet {
+    let list = machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/affected_cpus")).ok();
+    let alone = || CpuSet::from_iter([cpu]);
+    list.and_then(|list| list.split_whitespace().collect::<Vec<_>>().join(",").parse().ok())
+        .filter(|group: &CpuSet| group.contains(cpu))
+        .unwrap_or_else(alone)
+}
+
+/// One CPU of each group.
+fn leaders(machine: &Machine, cpus: &CpuSet) -> Vec<CpuId> {
+    let mut covered = BTreeSet::new();
+    let mut leaders = Vec::new();
+    for cpu in cpus.iter() {
+        if covered.insert(cpu) {
+            covered.extend(group(machine, cpu).iter());
+            leaders.push(cpu);
+        }
+    }
+    leaders
+}
+
+/// An idle state of a CPU.
+pub(crate) struct IdleState {
+    /// Its number.
+    pub(crate) index: String,
+    /// Its name, such as C6.
+    pub(crate) name: String,
+}
+
+/// The idle states of a CPU.
+pub(crate) fn states(machine: &Machine, cpu: CpuId) -> Vec<IdleState> {
+    let folder = format!("{CPU}/cpu{cpu}/cpuidle");
+    let names = machine.tree.list(&folder).unwrap_or_default();
+    let state = |entry: String| {
+        let index = entry.strip_prefix("state")?.to_owned();
+        let name = machine.tree.read(&format!("{folder}/{entry}/name")).ok()?;
+        Some(IdleState { index, name: name.trim().to_owned() })
+    };
+    names.into_iter().filter_map(state).collect()
+}

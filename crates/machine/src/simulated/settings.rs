@@ -1,0 +1,253 @@
+//! What can be set on a simulated machine, and what was set.
+//!
+//! The kernel's rules that settings depend on are here: which words a file takes, which driver refuses
+//! what, and what a setting changes elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::CpuId;
+use serde::{Deserialize, Serialize};
+use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EROFS};
+
+use super::model::{Fault, Model};
+use super::tree::{CPU, SimulatedTree};
+use crate::error::Error;
+use crate::ports::Tree;
+
+/// What was set; clones share it, and so do processes through a file.
+#[derive(Debug, Clone, Default)]
+pub struct Settings(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    set: Set,
+    /// Where it is kept between processes.
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Set {
+    files: BTreeMap<String, String>,
+    /// By CPU and register: `0:0x1a4`.
+    registers: BTreeMap<String, u64>,
+}
+
+impl Settings {
+    /// What is kept in a file; a file that is not there keeps nothing.
+    pub(super) fn open(file: PathBuf) -> Result<Settings, Error> {
+        let broken =
+            |why: String| Error::BrokenSimulation { file: file.display().to_string(), why };
+        let set = match std::fs::read_to_string(&file) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Set::default(),
+            Err(error) => return Err(broken(sys::errno::words(&error))),
+        };
+        Ok(Settings(Arc::new(Mutex::new(Kept { set, file: Some(file) }))))
+    }
+
+    /// Where it is kept between processes.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.kept().file.clone()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // Every change is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing was set.
+    pub(super) fn is_empty(&self) -> bool {
+        let set = &self.kept().set;
+        set.files.is_empty() && set.registers.is_empty()
+    }
+
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        self.kept().set.files.get(path).cloned()
+    }
+
+    pub(super) fn register(&self, cpu: CpuId, register: u32) -> Option<u64> {
+        self.kept().set.registers.get(&key(cpu, register)).copied()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Set)) -> io::Result<()> {
+        let mut kept = self.kept();
+        change(&mut kept.set);
+        let Some(file) = &kept.file else { return Ok(()) };
+        // The old state or the new one, whenever the process is killed.
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let mut next = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut next, &kept.set)?;
+        next.flush()?;
+        next.persist(file).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+fn key(cpu: CpuId, register: u32) -> String {
+    format!("{cpu}:{register:#x}")
+}
+
+/// The preferences of the energy, in the order of their values.
+pub(super) const PREFERENCES: &str = "default performance balance_performance balance_power power";
+/// The governors of intel_pstate in active mode.
+pub(super) const GOVERNORS: &str = "performance powersave";
+
+/// What writes settings of a simulated machine.
+pub struct Writer {
+    model: Model,
+    tree: SimulatedTree,
+}
+
+impl Writer {
+    /// That of a machine.
+    pub fn new(model: &Model) -> Writer {
+        Writer { model: model.clone(), tree: SimulatedTree::new(model) }
+    }
+
+    /// Whether a file could be written.
+    pub fn permits(&self, path: &str) -> io::Result<()> {
+        if self.model.has(Fault::PlainUser) {
+            return Err(code(EACCES));
+        }
+        if self.model.has(Fault::ReadOnlyFiles) {
+            return Err(code(EROFS));
+        }
+        // What the tree does not have cannot be opened.
+        self.file(path).map(drop).ok_or_else(|| code(ENOENT))
+    }
+
+    /// Whether a register could be written.
+    pub fn permits_register(&self, cpu: CpuId, register: u32) -> io::Result<()> {
+        if self.model.has(Fault::PlainUser) {
+            return Err(code(EACCES));
+        }
+        super::registers::holds(&self.model, cpu, register).map(drop).ok_or_else(|| code(ENOENT))
+    }
+
+    /// Writes a file as its kernel would take it.
+    pub fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.permits(path)?;
+        let text = self.taken(path, text)?;
+        if self.model.has(Fault::SettingsDoNotStick) {
+            return Ok(());
+        }
+        self.model.settings.change(|set| drop(set.files.insert(path.to_owned(), text)))
+    }
+
+    /// Sets or clears a bit of a register.
+    pub fn write_bit(&self, cpu: CpuId, register: u32, bit: u8, to: bool) -> io::Result<()> {
+        self.permits_register(cpu, register)?;
+        let value =
+            super::registers::holds(&self.model, cpu, register).ok_or_else(|| code(ENOENT))?;
+        let value = if to { value | 1 << bit } else { value & !(1 << bit) };
+        if self.model.has(Fault::SettingsDoNotStick) {
+            return Ok(());
+        }
+        self.model.settings.change(|set| {
+            set.registers.insert(key(cpu, register), value);
+        })
+    }
+
+    /// What a file holds after a write.
+    ///
+    /// # Source
+    /// Linux, drivers/cpufreq/{cpufreq,intel_pstate}.c, mm/huge_memory.c, drivers/base/cpu.c.
+    fn taken(&self, path: &str, text: &str) -> io::Result<String> {
+        let text = text.trim();
+        let one_of = |words: &str| -> io::Result<String> {
+            let known = words.split_whitespace().any(|word| word == text);
+            if known { Ok(text.to_owned()) } else { Err(code(EINVAL)) }
+        };
+        let number = || text.parse::<u64>().map_err(|_| code(EINVAL));
+        let file = path.rsplit('/').next().unwrap_or(path);
+        match file {
+            "scaling_governor" => one_of(GOVERNORS),
+            "energy_performance_preference" => {
+                let governor = path.replace("energy_performance_preference", "scaling_governor");
+                if self.file(&governor).as_deref() == Some("performance") {
+                    return Err(code(EBUSY));
+                }
+                one_of(PREFERENCES)
+            }
+            "no_turbo" | "boost" | "online" | "disable" | "numa_balancing" => one_of("0 1"),
+            "energy_perf_bias" => one_of("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"),
+            "control" => one_of("on off"),
+            "scaling_min_freq" | "scaling_max_freq" => self.limit(path, file, number()?),
+            "enabled" | "defrag" => {
+                let list = self.file(path).unwrap_or_default();
+                let plain = list.replace(['[', ']'], "");
+                one_of(&plain)?;
+                let marked =
+                    |word: &str| if word == text { format!("[{word}]") } else { word.into() };
+                Ok(plain.split_whitespace().map(marked).collect::<Vec<_>>().join(" "))
+            }
+            "pm_qos_resume_latency_us" if text == "n/a" => Ok(text.to_owned()),
+            _ => number().map(|number| number.to_string()),
+        }
+    }
+
+    /// A limit of the clock: within what the hardware has, and not beyond the other one.
+    fn limit(&self, path: &str, file: &str, khz: u64) -> io::Result<String> {
+        let read =
+            |other: &str| -> Option<u64> { self.file(&path.replace(file, other))?.parse().ok() };
+        let least = read("cpuinfo_min_freq").unwrap_or(0);
+        let most = read("cpuinfo_max_freq").unwrap_or(u64::MAX);
+        let khz = khz.clamp(least, most);
+        let fits = match file {
+            "scaling_min_freq" => read("scaling_max_freq").is_none_or(|max| khz <= max),
+            _ => read("scaling_min_freq").is_none_or(|min| khz >= min),
+        };
+        if fits { Ok(khz.to_string()) } else { Err(code(EINVAL)) }
+    }
+
+    /// What a setting holds: as it was set, or as the machine came.
+    fn file(&self, path: &str) -> Option<String> {
+        self.tree.read(path).ok()
+    }
+}
+
+impl Model {
+    /// The clock that settings allow a CPU, in Hertz.
+    pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
+        let settings = &self.settings;
+        if settings.is_empty() {
+            return f64::INFINITY;
+        }
+        let is = |path: String, text: &str| settings.text(&path).as_deref() == Some(text);
+        let no_turbo = is(format!("{CPU}/intel_pstate/no_turbo"), "1")
+            || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost);
+        let base = if no_turbo { self.clock.tsc_hz } else { f64::INFINITY };
+        let max = settings.text(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
+        let max =
+            max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);
+        base.min(max)
+    }
+
+    /// Whether settings forbid a CPU that idle state.
+    pub(super) fn forbids_idle(&self, cpu: CpuId, state: usize) -> bool {
+        let settings = &self.settings;
+        if settings.is_empty() {
+            return false;
+        }
+        let disable = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable");
+        let limit = settings.text(&format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"));
+        let beyond = match limit.as_deref() {
+            // 0 sets no limit; n/a allows no latency at all.
+            None | Some("0") => false,
+            Some(text) => {
+                let microseconds = text.parse().unwrap_or(0.0);
+                self.idle[state].exit_latency_seconds * 1e6 > microseconds
+            }
+        };
+        beyond || settings.text(&disable).as_deref() == Some("1")
+    }
+}
+
+fn code(number: i32) -> io::Error {
+    io::Error::from_raw_os_error(number)
+}
