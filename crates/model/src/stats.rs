@@ -1,5 +1,9 @@
 //! Order statistics over samples. Nothing here assumes a distribution.
 
+pub mod modes;
+pub mod normal;
+pub mod paired;
+
 use serde::{Deserialize, Serialize};
 
 /// The `q`-quantile of sorted, non-empty values, linearly interpolated (Hyndman and Fan, type 7).
