@@ -3,7 +3,9 @@
 //! Noise is the logarithm of a factor on each measurement, in the order of the run. All of it is made
 //! up; the sizes are those that the project saw on shared guests, or worse.
 
-use super::{Draw, Kind, Quad, Slot, noise::Arm};
+use super::noise::Arm;
+use super::{Better, Comparison, Draw, Kind, Looks, Quad, Rules, Slot, Verdict, compare, schedule};
+use crate::Seconds;
 
 /// What disturbs the measurements beside independent normal noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,103 @@ pub fn run(
         Quad { slot: *slot, values }
     });
     measured.collect()
+}
+
+/// A kind of run, of which many are simulated.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What disturbs it.
+    pub disturbance: Disturbance,
+    /// The relative spread of each measurement.
+    pub spread: f64,
+    /// How long B takes, of what A takes.
+    pub ratio: f64,
+    /// When it is looked at, and at which level. Decided runs end.
+    pub looks: Looks,
+    /// One of so many quads is a control; 0 for none.
+    pub control_every: u64,
+    /// What is the same.
+    pub band: f64,
+}
+
+impl Case {
+    /// One run, up to the look that decides or to its end.
+    pub fn trial(&self, draw: Draw<'_>) -> Comparison {
+        let slots = schedule(self.looks.last(), self.control_every, draw);
+        let run = run(&slots, self.ratio, self.disturbance, self.spread, draw);
+        let rules = Rules { better: Better::Less, band: self.band, level: self.looks.level };
+        let mut compared = 0;
+        let mut answer = None;
+        for (index, quad) in run.iter().enumerate() {
+            compared += u64::from(quad.slot.kind == Kind::Compared);
+            if quad.slot.kind == Kind::Compared && self.looks.is_due(compared) {
+                answer = compare(&run[..=index], &rules, Some(Seconds(0.1)));
+                if answer.as_ref().is_some_and(|answer| answer.verdict.is_decided()) {
+                    break;
+                }
+            }
+        }
+        answer.unwrap_or_else(|| panic!("BUG: a plan without looks"))
+    }
+
+    /// So many runs, counted.
+    pub fn trials(&self, count: u64, draw: Draw<'_>) -> Tally {
+        let mut tally = Tally::default();
+        for _ in 0..count {
+            tally.count(&self.trial(draw), self.ratio);
+        }
+        tally
+    }
+}
+
+/// What came out of many runs of one case.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// How many runs.
+    pub trials: u64,
+    /// How many had the true ratio in their interval.
+    pub covered: u64,
+    /// How many called B different where it is not, or different in the wrong direction.
+    pub false_differences: u64,
+    /// How many found the difference that there is.
+    pub found: u64,
+    /// How many said "same".
+    pub same: u64,
+    /// How many could not tell.
+    pub cannot_tell: u64,
+    /// How many quads were compared in all of them.
+    pub quads: u64,
+    /// How many quads those asked for that could not tell.
+    pub needed: Vec<u64>,
+}
+
+impl Tally {
+    fn count(&mut self, comparison: &Comparison, ratio: f64) {
+        let truth = ratio.ln();
+        let interval = comparison.ratio.interval.value();
+        self.trials += 1;
+        self.quads += comparison.ratio.count;
+        self.covered += u64::from(interval.is_some_and(|interval| interval.holds(truth)));
+        let right = match comparison.verdict {
+            Verdict::Faster => truth < 0.0,
+            Verdict::Slower => truth > 0.0,
+            Verdict::Same => {
+                self.same += 1;
+                return;
+            }
+            Verdict::CannotTell(_) => {
+                self.cannot_tell += 1;
+                self.needed.extend(comparison.needed);
+                return;
+            }
+        };
+        *if right { &mut self.found } else { &mut self.false_differences } += 1;
+    }
+
+    /// A count as a share of all runs.
+    pub fn share(&self, count: u64) -> f64 {
+        count as f64 / self.trials as f64
+    }
 }
 
 /// The logarithms of the factors on so many measurements in a row.
