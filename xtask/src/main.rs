@@ -116,7 +116,7 @@ enum Task {
     /// Simulate comparisons of known truth: do intervals and verdicts keep their promises?
     Trials {
         /// Simulated runs for each case
-        #[arg(long, default_value_t = 4000, value_parser = clap::value_parser!(u64).range(500..=100_000))]
+        #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(500..=100_000))]
         trials: u64,
         /// Begins the random numbers
         #[arg(long, default_value_t = 1)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{COUNT_MIN, Estimate, Interval, Kind, Noise, Quad, log_ratios};
+use super::{COUNT_MIN, Estimate, Interval, Kind, Quad, log_ratios};
 use crate::stats::normal;
 use crate::{Obstacle, Seconds, Unavailable};
 
@@ -80,8 +80,6 @@ pub struct Comparison {
     /// band, or show that there is none. None without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<u64>,
-    /// How quiet the run was.
-    pub noise: Noise,
 }
 
 /// Judges a run, quads in the order in which they were measured. `quad_time` is what a compared quad
@@ -93,7 +91,6 @@ pub fn compare(run: &[Quad], rules: &Rules, quad_time: Option<Seconds>) -> Optio
     // Equal arms are shown to be the same with the chance that neither end of the interval is outside.
     let either_way = f64::midpoint(1.0, CHANCE);
     let needed = ratio.spread().map(|spread| needed(spread, band, rules.level, either_way));
-    let noise = Noise::of(run, ratio.centre);
     let verdict = verdict(&ratio, control.as_ref(), rules).unwrap_or_else(|why| {
         let missing = Unavailable::new(Obstacle::Measurement, "verdict", why);
         Verdict::CannotTell(match remedy(&ratio, needed, rules, quad_time) {
@@ -101,7 +98,7 @@ pub fn compare(run: &[Quad], rules: &Rules, quad_time: Option<Seconds>) -> Optio
             None => missing,
         })
     });
-    Some(Comparison { ratio, control, verdict, needed, noise })
+    Some(Comparison { ratio, control, verdict, needed })
 }
 
 fn verdict(ratio: &Estimate, control: Option<&Estimate>, rules: &Rules) -> Result<Verdict, String> {
