@@ -26,6 +26,7 @@ mod plain;
 mod speed;
 mod stores;
 mod table;
+mod trials;
 mod turbo;
 mod wake;
 
@@ -112,6 +113,15 @@ enum Task {
         #[arg(long)]
         cpus: Option<String>,
     },
+    /// Simulate comparisons of known truth: do intervals and verdicts keep their promises?
+    Trials {
+        /// Simulated runs for each case
+        #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(500..=100_000))]
+        trials: u64,
+        /// Begins the random numbers
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Rewrite the generated reference
     Generate,
 }
@@ -147,6 +157,7 @@ fn main() -> ExitCode {
         Task::Turbo => turbo::run(),
         Task::Density => density::run(),
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
+        Task::Trials { trials, seed } => trials::run(trials, seed),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

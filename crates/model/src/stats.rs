@@ -1,5 +1,9 @@
 //! Order statistics over samples. Nothing here assumes a distribution.
 
+pub mod modes;
+pub mod normal;
+pub mod paired;
+
 use serde::{Deserialize, Serialize};
 
 /// The `q`-quantile of sorted, non-empty values, linearly interpolated (Hyndman and Fan, type 7).
@@ -65,6 +69,36 @@ fn interval_rank(count: usize) -> usize {
         rank += 1;
     }
     rank
+}
+
+/// The share that is not exceeded with a confidence of 95 %, when `hits` of `trials` were seen: the
+/// greatest with which as few hits still come in one of twenty series.
+///
+/// # Source
+/// Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
+/// binomial, Biometrika 26, 1934; one-sided.
+pub fn share_at_most(hits: u64, trials: u64) -> f64 {
+    if hits >= trials {
+        return 1.0;
+    }
+    // The chance of at most so many hits; in logarithms, because its terms begin below what a number
+    // can hold.
+    let chance = |share: f64| {
+        let odds = (share / (1.0 - share)).ln();
+        let mut term = trials as f64 * (1.0 - share).ln();
+        let mut sum = term.exp();
+        for hit in 1..=hits {
+            term += ((trials - hit + 1) as f64 / hit as f64).ln() + odds;
+            sum += term.exp();
+        }
+        sum
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if chance(middle) > 0.05 { low = middle } else { high = middle }
+    }
+    high
 }
 
 /// What a reader needs of a series. Every field can be computed again from the samples.
@@ -151,6 +185,15 @@ mod tests {
         // Beyond a hundred by the normal approximation; 0.5^1200 is not even a number.
         assert_eq!(interval(101), Some([40.0, 62.0]));
         assert_eq!(interval(1200), Some([566.0, 635.0]));
+    }
+
+    #[test]
+    fn shares_are_bounded_as_in_the_tables() {
+        // Without a hit: 1 - 0.05^(1/n). Published: 5 of 10 are at most 77.7 %, 95 of 2,000 at most 5.6 %.
+        for (hits, trials, bound) in [(0, 20, 0.1391), (5, 10, 0.7776), (20, 20, 1.0)] {
+            assert!((share_at_most(hits, trials) - bound).abs() < 1e-4, "{hits} of {trials}");
+        }
+        assert!((share_at_most(95, 2000) - 0.0561).abs() < 5e-4);
     }
 
     proptest! {

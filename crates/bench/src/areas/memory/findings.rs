@@ -2,7 +2,7 @@
 
 use model::page::si;
 use model::record::{PlacedMemory, Record};
-use model::stats::quantile_sorted;
+use model::stats::modes::{Mode, Split};
 use model::{CpuId, CpuSet, Finding, Severity, Unit};
 
 use super::counting::Counting;
@@ -110,33 +110,14 @@ fn other_pages(record: &Record) -> Option<Finding> {
     })
 }
 
-/// Two groups of samples, each with its share of them and its median.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Modes([(f64, f64); 2]);
-
-/// The two groups that samples fall into, if they do.
-fn modes(samples: &[f64]) -> Option<Modes> {
-    /// A group of fewer is a disturbance.
-    const SHARE_MIN: f64 = 0.2;
+/// The two groups that samples fall into, if they do and it matters here.
+fn modes(samples: &[f64]) -> Option<[Mode; 2]> {
     /// Medians of the groups are farther apart than this ...
     const APART_MIN: f64 = 1.4;
     /// ... and there is nothing between them.
     const GAP_MIN: f64 = 1.2;
-    /// Fewer samples fall into groups by chance.
-    const SAMPLES_MIN: usize = 8;
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let count = sorted.len();
-    let least = ((count as f64 * SHARE_MIN).ceil() as usize).max(1);
-    if count < SAMPLES_MIN || sorted[0] <= 0.0 {
-        return None;
-    }
-    let gap = |at: usize| sorted[at] / sorted[at - 1];
-    let at = (least..=count - least).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
-    let of = |group: &[f64]| (group.len() as f64 / count as f64, quantile_sorted(group, 0.5));
-    let modes = [of(&sorted[..at]), of(&sorted[at..])];
-    let apart = modes[1].1 / modes[0].1;
-    (gap(at) >= GAP_MIN && apart >= APART_MIN).then_some(Modes(modes))
+    let split = Split::of(samples)?;
+    (split.gap >= GAP_MIN && split.apart() >= APART_MIN).then_some(split.modes)
 }
 
 /// Within one placement class, samples of a bandwidth fall into two groups.
@@ -149,17 +130,17 @@ fn two_modes(record: &Record) -> Option<Finding> {
     let found: Vec<String> = cells
         .iter()
         .filter_map(|cell| {
-            let Modes([low, high]) = modes(&cell.series("bandwidth")?.samples()?.all())?;
+            let [low, high] = modes(&cell.series("bandwidth")?.samples()?.all())?;
             Some(format!(
                 "{} ({}) on {}: {} ({:.0} %) and {} {} ({:.0} %), as asked",
                 cell.workload,
                 cell.text("variant").unwrap_or("-"),
                 plural(cell.active.len(), "thread"),
-                counting.text(low.1),
-                low.0 * 100.0,
-                counting.text(high.1),
+                counting.text(low.median),
+                low.share * 100.0,
+                counting.text(high.median),
                 counting.unit(),
-                high.0 * 100.0
+                high.share * 100.0
             ))
         })
         .collect();
@@ -337,9 +318,9 @@ mod tests {
     fn two_groups_are_told_from_a_broad_one() {
         let mut bimodal = vec![60.0, 61.0, 62.0, 59.0];
         bimodal.extend([110.0, 112.0, 111.0, 113.0, 109.0, 112.0]);
-        let Modes([low, high]) = modes(&bimodal).unwrap();
-        assert_eq!((low.0, high.0), (0.4, 0.6));
-        assert_eq!((low.1, high.1), (60.5, 111.5));
+        let [low, high] = modes(&bimodal).unwrap();
+        assert_eq!((low.share, high.share), (0.4, 0.6));
+        assert_eq!((low.median, high.median), (60.5, 111.5));
         // As broad, but with something everywhere between.
         let broad: Vec<f64> = (0..20).map(|i| 60.0 + 3.0 * f64::from(i)).collect();
         assert_eq!(modes(&broad), None);
