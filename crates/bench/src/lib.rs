@@ -5,6 +5,7 @@
 //! [`model::page`] blocks, and views render those.
 #![forbid(unsafe_code)]
 
+pub mod ab;
 pub mod areas;
 pub mod original;
 pub mod proof;

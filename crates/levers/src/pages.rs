@@ -134,10 +134,7 @@ pub fn changes(record: &Record) -> Page {
     } else {
         blocks.push(change_table(&settings.changes));
     }
-    if !settings.proofs.is_empty() {
-        blocks.push(Block::Heading("Does the machine obey?".to_owned()));
-        blocks.push(Block::Remarks(settings.proofs.iter().map(proof).collect()));
-    }
+    blocks.extend(proofs(&settings.proofs));
     if !settings.remarks.is_empty() {
         blocks.push(Block::Heading("To know".to_owned()));
         let remarks = settings.remarks.iter().map(|remark| remark.as_str().into());
@@ -188,6 +185,15 @@ fn outcome(outcome: &ChangeOutcome) -> Text {
         }
         ChangeOutcome::Failed { why } => Text::toned(format!("failed: {why}"), Tone::Serious),
     }
+}
+
+/// Whether the machine obeys; nothing where nothing was looked at.
+pub fn proofs(proofs: &[Proof]) -> Vec<Block> {
+    if proofs.is_empty() {
+        return Vec::new();
+    }
+    let heading = Block::Heading("Does the machine obey?".to_owned());
+    vec![heading, Block::Remarks(proofs.iter().map(proof).collect())]
 }
 
 fn proof(proof: &Proof) -> Remark {

@@ -58,6 +58,31 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Everything that A and B are to have: where only one of them was asked for something, the other
+    /// one has what is there now.
+    pub fn arms(
+        machine: &Machine,
+        levers: &dyn Levers,
+        asked: [&[Asked]; 2],
+        force: bool,
+    ) -> Result<([Vec<Change>; 2], Vec<String>), Error> {
+        let [a, b] = asked.map(|asked| Plan::new(machine, levers, asked, force));
+        let (a, b) = (a?, b?);
+        let mut remarks = a.remarks.clone();
+        remarks.extend(b.remarks.iter().filter(|remark| !a.remarks.contains(remark)).cloned());
+        let all = |plan: &Plan| -> Vec<Change> {
+            plan.changes.iter().chain(&plan.already).cloned().collect()
+        };
+        let with = |mine: Vec<Change>, other: &[Change]| -> Vec<Change> {
+            let lacks = |change: &&Change| !mine.iter().any(|own| own.object == change.object);
+            let as_it_is = |c: &Change| Change { wanted: c.former.clone(), ..c.clone() };
+            let more: Vec<Change> = other.iter().filter(lacks).map(as_it_is).collect();
+            mine.into_iter().chain(more).collect()
+        };
+        let (a, b) = (all(&a), all(&b));
+        Ok(([with(a.clone(), &b), with(b, &a)], remarks))
+    }
+
     fn add(
         &mut self,
         machine: &Machine,

@@ -104,6 +104,22 @@ impl<'a> Session<'a> {
         Ok(done)
     }
 
+    /// Makes those of these changes that are not so already, whatever was made before.
+    pub fn switch(&mut self, to: &[Change]) -> Result<Vec<Changed>, Error> {
+        let mut changes = Vec::new();
+        for change in to {
+            let now = change.object.read(self.machine).map_err(|reason| Error::Absent {
+                setting: change.setting.clone(),
+                why: reason.why,
+                remedy: reason.remedy,
+            })?;
+            if now != change.wanted {
+                changes.push(Change { former: now, ..change.clone() });
+            }
+        }
+        self.apply(&Plan { changes, ..Plan::default() })
+    }
+
     /// Puts back what a plan that failed has changed already.
     fn take_back(&mut self, mine: &[Kept], done: &[Changed]) {
         put_back(self.machine, &mut *self.levers, mine, Manner::UNDO);

@@ -42,6 +42,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         series: Vec::new(),
         original: None,
         settings: None,
+        comparison: None,
         findings: Vec::new(),
     }
 }

@@ -30,7 +30,7 @@ fn ids(mask: &[u64]) -> CpuSet {
     mask.iter().enumerate().flat_map(bits).map(CpuId).collect()
 }
 
-fn mask(cpus: &CpuSet) -> Vec<u64> {
+pub(crate) fn mask(cpus: &CpuSet) -> Vec<u64> {
     let words = cpus.iter().last().map_or(1, |last| last.0 / BITS + 1);
     let mut mask = vec![0u64; words as usize];
     for cpu in cpus.iter() {
@@ -50,11 +50,14 @@ fn read_mask(words: usize) -> io::Result<Vec<u64>> {
 
 /// Lets the calling thread run on these CPUs only.
 pub fn restrict(cpus: &CpuSet) -> io::Result<()> {
-    let mask = mask(cpus);
+    restrict_to(&mask(cpus))
+}
+
+/// The same by a mask, without allocating.
+pub(crate) fn restrict_to(mask: &[u64]) -> io::Result<()> {
     // SAFETY: the kernel reads exactly the bytes that the vector owns.
-    let done = unsafe {
-        libc::syscall(libc::SYS_sched_setaffinity, 0, mask.len() * size_of::<u64>(), mask.as_ptr())
-    };
+    let done =
+        unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask), mask.as_ptr()) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use model::CpuSet;
+
 /// Lets the child that this command starts be killed when the thread that started it ends, however
 /// that comes about: prctl(2), `PR_SET_PDEATHSIG`.
 pub fn die_with_parent(command: &mut Command) {
@@ -15,6 +17,24 @@ pub fn die_with_parent(command: &mut Command) {
     };
     // SAFETY: between fork and exec it calls prctl and getppid alone, and allocates nothing.
     unsafe { command.pre_exec(ask) };
+}
+
+/// Lets the child run on these CPUs alone, and with that niceness.
+pub fn arrange(command: &mut Command, cpus: Option<CpuSet>, nice: Option<i32>) {
+    let mask = cpus.map(|cpus| crate::affinity::mask(&cpus));
+    let arrange = move || {
+        if let Some(nice) = nice {
+            // SAFETY: takes no pointer.
+            let done = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+            if done != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        mask.as_deref().map_or(Ok(()), crate::affinity::restrict_to)
+    };
+    // SAFETY: between fork and exec it calls setpriority and sched_setaffinity alone, and allocates
+    // nothing.
+    unsafe { command.pre_exec(arrange) };
 }
 
 /// Whether a child has ended. It stays to be waited for, so that nobody else gets its number and
@@ -32,6 +52,22 @@ pub fn has_ended(child: &Child) -> io::Result<bool> {
     // SAFETY: waitid succeeded, so that the fields of a child's end are those that were written.
     let ended = unsafe { info.si_pid() };
     Ok(ended != 0)
+}
+
+/// Sleeps until a child has ended. It stays to be waited for, as after [`has_ended`].
+pub fn wait_until_ended(child: &Child) -> io::Result<()> {
+    const FLAGS: libc::c_int = libc::WEXITED | libc::WNOWAIT;
+    loop {
+        // SAFETY: `siginfo_t` consists of integers and pointers, for which zero is a value.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel writes one `siginfo_t`, which lives on this stack.
+        let done = unsafe { libc::waitid(libc::P_PID, child.id(), &raw mut info, FLAGS) };
+        match io::Error::last_os_error() {
+            _ if done == 0 => return Ok(()),
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    }
 }
 
 /// Kills every process of the group that this child leads. To be called before the child is waited

@@ -101,6 +101,25 @@ impl Take {
     }
 }
 
+impl Quantity {
+    /// The middle of what one block gave; an error where it says so itself, or where somebody else used
+    /// the core.
+    pub fn middle(&self, reduced: &Reduced) -> Result<Option<f64>, Unavailable> {
+        if let Some(reason) = self.take.refusal(reduced) {
+            return Err(reason);
+        }
+        if self.guard != Guard::None && reduced.contended() {
+            return Err(verdict::contended(false, self.label.to_owned()));
+        }
+        let samples = match self.take.block(reduced) {
+            None => return Ok(None),
+            Some(Block::Samples(samples)) => samples,
+            Some(Block::PerOp(per_op)) => per_op.samples(),
+        };
+        Ok(model::stats::median(&samples))
+    }
+}
+
 /// What of a repetition is fixed, where that is known: the median over blocks.
 fn fixed_cost(blocks: &[Option<Block>]) -> Option<f64> {
     let of_block = |block: &Block| match block {

@@ -1,6 +1,7 @@
 //! Jobs for runtimes of parallel regions, which read their settings once: each job is done by a
 //! process of its own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use model::{CpuId, Seconds, Unavailable};
@@ -19,6 +20,8 @@ pub struct Regions {
     pub kind: Kind,
     /// What its threads do while there is no work.
     pub waiting: Waiting,
+    /// Further variables of its process.
+    pub variables: BTreeMap<String, String>,
     /// Where its threads run.
     pub cpus: Vec<CpuId>,
     /// What is done, and for how long.
@@ -27,8 +30,9 @@ pub struct Regions {
 
 impl Regions {
     /// The variables of its process.
-    pub fn environment(&self) -> Vec<(&'static str, String)> {
-        environment(&self.cpus, self.waiting)
+    pub fn environment(&self) -> Vec<(&str, String)> {
+        let further = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        environment(&self.cpus, self.waiting).into_iter().chain(further).collect()
     }
 }
 
@@ -97,6 +101,25 @@ impl Waiting {
             Waiting::Passive => Some(("OMP_WAIT_POLICY", "passive".to_owned())),
             Waiting::Active => Some(("OMP_WAIT_POLICY", "active".to_owned())),
             Waiting::SpinCount(count) => Some(("GOMP_SPINCOUNT", count.to_string())),
+        }
+    }
+
+    /// The way of waiting that a variable asks for, if it does.
+    pub fn of(name: &str, value: &str) -> Option<Waiting> {
+        match (name, value) {
+            ("KMP_BLOCKTIME", "infinite") => Some(Waiting::BlockTime(None)),
+            ("KMP_BLOCKTIME", time) => {
+                let milliseconds = time.strip_suffix("ms").unwrap_or(time).parse().ok()?;
+                Some(Waiting::BlockTime(Some(milliseconds)))
+            }
+            ("OMP_WAIT_POLICY", policy) if policy.eq_ignore_ascii_case("passive") => {
+                Some(Waiting::Passive)
+            }
+            ("OMP_WAIT_POLICY", policy) if policy.eq_ignore_ascii_case("active") => {
+                Some(Waiting::Active)
+            }
+            ("GOMP_SPINCOUNT", count) => Some(Waiting::SpinCount(count.parse().ok()?)),
+            _ => None,
         }
     }
 

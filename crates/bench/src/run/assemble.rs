@@ -90,6 +90,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         series,
         original: None,
         settings: None,
+        comparison: None,
         findings,
     };
     let more = findings::of_record(&record);

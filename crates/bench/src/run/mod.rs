@@ -5,6 +5,7 @@ mod counters;
 pub(crate) mod findings;
 pub(crate) mod neighbours;
 mod outline;
+pub(crate) mod single;
 mod sweep;
 mod trials;
 

@@ -49,7 +49,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Info
         | PageKind::Doctor
         | PageKind::Settings
-        | PageKind::Changes => "a data sheet",
+        | PageKind::Changes
+        | PageKind::Ab => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
         (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),

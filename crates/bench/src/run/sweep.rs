@@ -33,6 +33,70 @@ pub(super) struct Swept {
     pub(super) lost: Option<Lost>,
 }
 
+impl Swept {
+    fn new(sweeps_planned: u64, seed: u64) -> Swept {
+        Swept {
+            collector: Collector::default(),
+            rulers: Rulers::new(),
+            own: BTreeMap::new(),
+            probes: BTreeMap::new(),
+            placement_changes: 0,
+            sweeps_planned,
+            sweeps_done: 0,
+            seed,
+            trials: Vec::new(),
+            interrupted: false,
+            lost: None,
+        }
+    }
+}
+
+/// One cell of a program, measured block by block, by whoever asks.
+pub(super) struct One {
+    swept: Swept,
+    chosen: Vec<usize>,
+}
+
+impl One {
+    /// Calibrates the rulers of its CPUs and chooses how its data are moved.
+    pub(super) fn prepare(
+        executor: &mut dyn Executor,
+        planning: &Planning<'_>,
+        program: &Program,
+        request: &Request,
+    ) -> Result<One, RunError> {
+        let seed = planning.machine.host.seed();
+        let mut swept = Swept::new(0, seed);
+        let chosen = vec![0; program.cells.len()];
+        let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
+        let random = Rng::with_seed(seed);
+        let mut sweeper =
+            Sweeper { executor, planning, program, request, progress, random, chosen };
+        sweeper.calibrate(&mut swept)?;
+        let (span, chosen) = (request.span, &mut sweeper.chosen);
+        trials::choose(sweeper.executor, program, span, &mut sweeper.random, chosen)?;
+        let chosen = sweeper.chosen;
+        Ok(One { swept, chosen })
+    }
+
+    /// One block of the first cell.
+    pub(super) fn block(
+        &mut self,
+        executor: &mut dyn Executor,
+        planning: &Planning<'_>,
+        program: &Program,
+        request: &Request,
+    ) -> Result<Vec<reduce::Reduced>, RunError> {
+        let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
+        let random = Rng::with_seed(0);
+        let chosen = self.chosen.clone();
+        let mut sweeper =
+            Sweeper { executor, planning, program, request, progress, random, chosen };
+        let pieces = sweeper.block(0, &mut self.swept)?;
+        Ok(pieces.into_iter().map(|piece| piece.reduced).collect())
+    }
+}
+
 /// A CPU that was there when the run began, and that threads could not be pinned to any more.
 pub(super) struct Lost {
     pub(super) cpu: CpuId,
@@ -78,19 +142,7 @@ pub(super) fn run(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
     let seed = planning.machine.host.seed();
-    let mut swept = Swept {
-        collector: Collector::default(),
-        rulers: Rulers::new(),
-        own: BTreeMap::new(),
-        probes: BTreeMap::new(),
-        placement_changes: 0,
-        sweeps_planned: program.sweeps,
-        sweeps_done: 0,
-        seed,
-        trials: Vec::new(),
-        interrupted: false,
-        lost: None,
-    };
+    let mut swept = Swept::new(program.sweeps, seed);
     let random = Rng::with_seed(seed);
     let chosen = vec![0; program.cells.len()];
     let mut sweeper = Sweeper { executor, planning, program, request, progress, random, chosen };
@@ -120,7 +172,8 @@ struct Sweeper<'a> {
 const REFINED_AT_ONCE: usize = 16;
 
 impl Sweeper<'_> {
-    fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+    /// Lets each CPU find its rulers.
+    fn calibrate(&mut self, swept: &mut Swept) -> Result<Vec<CpuId>, RunError> {
         self.tell("calibrating rulers");
         let cpus: Vec<CpuId> = self.program.used().iter().collect();
         let tools = &self.program.tools;
@@ -131,6 +184,11 @@ impl Sweeper<'_> {
             }
         }
         self.share(swept);
+        Ok(cpus)
+    }
+
+    fn sweeps(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+        let cpus = self.calibrate(swept)?;
         self.own_cost(swept, &cpus)?;
         self.tell("choosing variants");
         let (span, chosen) = (self.request.span, &mut self.chosen);

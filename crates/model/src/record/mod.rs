@@ -4,6 +4,7 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod comparison;
 mod original;
 mod power;
 mod read;
@@ -11,6 +12,7 @@ mod samples;
 mod settings;
 mod topology;
 
+pub use comparison::{AbRun, ArmFailure};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
@@ -55,6 +57,9 @@ pub struct Record {
     /// Settings of the machine, where it was asked for them or changed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+    /// Two settings compared, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<AbRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -290,6 +295,8 @@ pub enum PageKind {
     Settings,
     /// What was set, or put back.
     Changes,
+    /// Two settings compared.
+    Ab,
 }
 
 /// A value that people read, or that is compared.

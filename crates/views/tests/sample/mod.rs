@@ -349,6 +349,7 @@ pub(crate) fn record() -> Record {
         ],
         original: None,
         settings: None,
+        comparison: None,
         findings: vec![Finding {
             id: "ruler.sibling-busy".into(),
             severity: Severity::Warning,

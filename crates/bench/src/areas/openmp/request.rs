@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
-use model::{CpuId, Seconds};
+use model::{CpuId, Seconds, Unavailable};
 
 use super::super::{Cell, Errand, Planning, Run, Wishes, Work};
 use super::Openmp;
@@ -29,6 +29,9 @@ pub struct Options {
     pub threads: Option<Vec<usize>>,
     /// Runtimes by name; none: all.
     pub runtimes: Option<Vec<String>>,
+    /// Variables of the environment, in place of the ways of waiting: one library is measured, with
+    /// these alone.
+    pub variables: Option<BTreeMap<String, String>>,
     /// Time to measure.
     pub budget: Option<Seconds>,
     /// Which CPUs, in which order.
@@ -54,6 +57,7 @@ impl Options {
             small: false,
             threads: None,
             runtimes: None,
+            variables: None,
             budget: None,
             cpus: Choice::usual(None),
         }
@@ -92,6 +96,9 @@ impl Options {
         };
         let cpus = &plan.placement.cpus;
         let (mut found, absent) = runtimes(plan.machine, cpus, is_asked);
+        if let Some(variables) = &self.variables {
+            return Ok(self.with_variables(plan, &found, absent, variables));
+        }
         found.extend(own().filter(|own| is_asked(own.id)));
         let mut teams = Vec::new();
         for runtime in &found {
@@ -107,6 +114,41 @@ impl Options {
             cell(plan, runtime, waiting, &cpus[..threads], effort, self.outer)
         };
         Ok(Wishes { cells: teams.into_iter().map(cell).collect(), absent })
+    }
+
+    /// The first library that was found, with these variables.
+    fn with_variables(
+        &self,
+        plan: &Planning<'_>,
+        found: &[Found],
+        absent: Vec<(&'static str, Unavailable)>,
+        variables: &BTreeMap<String, String>,
+    ) -> Wishes {
+        let waiting = variables
+            .iter()
+            .find_map(|(name, value)| Some((name, Waiting::of(name, value)?)));
+        let mut further = variables.clone();
+        if let Some((name, _)) = waiting {
+            further.remove(name);
+        }
+        let waiting = waiting.map_or(Waiting::Default, |(_, waiting)| waiting);
+        let cpus = &plan.placement.cpus;
+        let threads = self.counts(cpus.len()).last().copied().unwrap_or(1);
+        let looped = Looped {
+            elements: self.inner.saturating_sub(1),
+            regions_max: self.outer,
+            time: Seconds(0.05),
+        };
+        let effort = Effort {
+            warm_up: Seconds(0.05),
+            looped: Some(looped),
+            construct: Some(Seconds(0.02)),
+            rest: Some(Seconds(0.02)),
+            small: None,
+        };
+        let team = (&cpus[..threads], waiting, &further);
+        let cell = |runtime| cell_with(plan, runtime, team, effort, self.outer);
+        Wishes { cells: found.first().map(cell).into_iter().collect(), absent }
     }
 
     /// What goes together, with so many CPUs.
@@ -247,6 +289,17 @@ fn cell(
     effort: Effort,
     outer: u64,
 ) -> Cell {
+    cell_with(plan, runtime, (cpus, waiting, &BTreeMap::new()), effort, outer)
+}
+
+/// The same with further variables of the environment.
+fn cell_with(
+    plan: &Planning<'_>,
+    runtime: &Found,
+    (cpus, waiting, variables): (&[CpuId], Waiting, &BTreeMap<String, String>),
+    effort: Effort,
+    outer: u64,
+) -> Cell {
     let mut parameters = runtime.parameters.clone();
     if runtime.kind != Kind::Own {
         parameters.insert("setting".to_owned(), waiting.words());
@@ -260,6 +313,7 @@ fn cell(
         team: runtime.team.clone(),
         kind: runtime.kind,
         waiting,
+        variables: variables.clone(),
         cpus: cpus.to_vec(),
         effort,
     };

@@ -1,0 +1,156 @@
+//! A command that is measured: executed again and again, and timed or asked for a number.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+use super::own::Own;
+use crate::rig::executor::Stop;
+
+/// What is measured of a command.
+#[derive(Debug, Clone)]
+pub enum Metric {
+    /// The time from its start to its end.
+    Wall,
+    /// The number that the first group of this expression matches in what it prints, the last time.
+    Printed(Regex),
+    /// The number at this path of the JSON that it prints: `results.0.mean`.
+    Json(Vec<String>),
+}
+
+/// Why there is no number.
+pub(super) enum Failed {
+    /// The user asked to stop.
+    Interrupted,
+    /// What happened.
+    Because(String),
+}
+
+/// Executes it once.
+pub(super) fn run(
+    words: &[String],
+    own: &Own,
+    metric: &Metric,
+    stop: &Stop,
+) -> Result<f64, Failed> {
+    let because = |why: String| Failed::Because(why);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped());
+    command.envs(&own.variables);
+    if let Some(threads) = own.threads {
+        command.env("OMP_NUM_THREADS", threads.to_string());
+    }
+    let listens = !matches!(metric, Metric::Wall);
+    command.stdout(if listens { Stdio::piped() } else { Stdio::null() });
+    // A group of its own: all that it starts can be ended with it.
+    command.process_group(0);
+    sys::process::arrange(&mut command, own.cpus.clone(), own.nice);
+    let begun = Instant::now();
+    let mut child = command.spawn().map_err(|error| {
+        because(format!("cannot start `{}`: {}", words[0], sys::errno::words(&error)))
+    })?;
+    let output = child.stdout.take().map(collect);
+    let complaints = child.stderr.take().map(collect);
+    // Waited for by a thread that sleeps until then, so that nothing is rounded to a polling interval.
+    let (ended, wait) = mpsc::channel();
+    let seconds = std::thread::scope(|scope| {
+        let waited = &child;
+        scope.spawn(move || {
+            // That it has ended, not what it said: it stays there to be killed by name until then.
+            let there = sys::process::wait_until_ended(waited);
+            drop(ended.send((begun.elapsed(), there)));
+        });
+        loop {
+            match wait.recv_timeout(Duration::from_millis(50)) {
+                Ok((took, Ok(()))) => return Ok(took.as_secs_f64()),
+                Ok((_, Err(error))) => return Err(because(sys::errno::words(&error))),
+                Err(_) if stop.asked() => {
+                    drop(sys::process::kill_group(&child));
+                    return Err(Failed::Interrupted);
+                }
+                Err(_) => {}
+            }
+        }
+    });
+    // What it left running would disturb the next one.
+    drop(sys::process::kill_group(&child));
+    let status = child.wait().map_err(|error| because(sys::errno::words(&error)))?;
+    let seconds = seconds?;
+    let said = |reader: Option<std::thread::JoinHandle<String>>| {
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    };
+    let (output, complaints) = (said(output), said(complaints));
+    if !status.success() {
+        let last = complaints.lines().rfind(|line| !line.trim().is_empty());
+        let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+        return Err(because(format!("`{}` ended with {status}{last}", words[0])));
+    }
+    number(metric, &output, seconds).map_err(because)
+}
+
+/// The most that is kept of what a program prints.
+const PRINTED_MAX: u64 = 16 << 20;
+
+fn collect(pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut pipe = pipe;
+        // What is beyond is read and dropped, so that the program does not wait.
+        drop(pipe.by_ref().take(PRINTED_MAX).read_to_end(&mut bytes));
+        drop(std::io::copy(&mut pipe, &mut std::io::sink()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
+    match metric {
+        Metric::Wall => Ok(seconds),
+        Metric::Printed(expression) => {
+            let found = expression.captures_iter(output).last();
+            let text = found.as_ref().and_then(|found| found.get(1).or(found.get(0)));
+            let text = text.map(|text| text.as_str().replace(',', "")).ok_or_else(|| {
+                format!("nothing that it printed matches `{}`", expression.as_str())
+            })?;
+            text.trim().parse().map_err(|_| format!("`{text}`, which it printed, is no number"))
+        }
+        Metric::Json(path) => {
+            let json: serde_json::Value = serde_json::from_str(output)
+                .map_err(|error| format!("what it printed is no JSON: {error}"))?;
+            let value = path.iter().try_fold(&json, |value, key| match key.parse::<usize>() {
+                Ok(index) if value.is_array() => value.get(index),
+                _ => value.get(key),
+            });
+            let path = path.join(".");
+            value.and_then(serde_json::Value::as_f64).ok_or_else(|| {
+                format!("there is no number at `{path}` in the JSON that it printed")
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_where_they_are_asked_for() {
+        let printed = |expression: &str, output: &str| {
+            number(&Metric::Printed(Regex::new(expression).unwrap()), output, 1.0)
+        };
+        assert_eq!(printed(r"took (\S+) s", "took 3 s\ntook 4.5 s\n"), Ok(4.5));
+        assert_eq!(printed(r"[0-9,]+", "12,345 ops"), Ok(12345.0));
+        assert!(printed("x", "y").unwrap_err().contains("matches `x`"));
+        assert!(printed("y", "y").unwrap_err().contains("no number"));
+        let json = |path: &str, output: &str| {
+            let path = path.split('.').map(str::to_owned).collect();
+            number(&Metric::Json(path), output, 1.0)
+        };
+        assert_eq!(json("results.0.mean", r#"{"results": [{"mean": 0.25}]}"#), Ok(0.25));
+        assert!(json("results.1", r#"{"results": []}"#).unwrap_err().contains("results.1"));
+        assert!(json("a", "{").unwrap_err().contains("no JSON"));
+    }
+}

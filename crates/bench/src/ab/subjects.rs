@@ -1,0 +1,189 @@
+//! What areas let be compared: one workload each.
+
+use model::record::{PageKind, Presentation};
+
+use super::own::Own;
+use crate::areas::openmp;
+use crate::areas::wake::{self, methods};
+use crate::areas::{Cell, cores, memory, pause, turbo};
+use crate::rig::job::Manner;
+use crate::rig::placement::Choice;
+use crate::run::Request;
+use machine::instruments::clock::RateChoice;
+
+/// What is measured of an area.
+pub struct Subject {
+    /// The area, or the area and its question.
+    pub id: &'static str,
+    /// The quantity that is compared unless somebody says otherwise.
+    pub quantity: &'static str,
+    /// What it is, in words.
+    pub doc: &'static str,
+    /// The settings of an arm that it heeds.
+    heeds: &'static [&'static str],
+    /// What is to be measured.
+    request: fn(&Own) -> Request,
+    /// Which cell.
+    is_it: fn(&Cell) -> bool,
+}
+
+/// All of them.
+pub static SUBJECTS: &[Subject] = &[
+    Subject {
+        id: "turbo",
+        quantity: "clock",
+        doc: "clock of scalar_iadd on all CPUs",
+        heeds: &["cpus", "threads"],
+        request: |own| {
+            let options = turbo::Options {
+                tests: turbo::Tests::Streams(
+                    kernels::streams::find("scalar_iadd").into_iter().collect(),
+                ),
+                threads_min: own.threads,
+                threads_max: own.threads,
+                ops: None,
+                duration: None,
+                budget: None,
+                cpus: choice(own),
+                manner: Manner::USUAL,
+                rate: RateChoice::Best,
+            };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |_| true,
+    },
+    Subject {
+        id: "memory",
+        quantity: "bandwidth",
+        doc: "bandwidth of TRIAD with all threads",
+        heeds: &["cpus", "threads", "pages"],
+        request: |own| {
+            let usual = memory::Options::about(memory::Question::Bandwidth);
+            let kernels = kernels::memory::TABLE.iter().copied().filter(|kernel| kernel.id == "triad");
+            let options = memory::Options {
+                kernels: Some(kernels.collect()),
+                threads: own.threads,
+                pages: own.pages,
+                cpus: choice(own),
+                ..usual
+            };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |_| true,
+    },
+    Subject {
+        id: "memory latency",
+        quantity: "latency",
+        doc: "latency of memory, one chain",
+        heeds: &["cpus", "pages"],
+        request: |own| {
+            let usual = memory::Options::about(memory::Question::Latency);
+            let options = memory::Options { pages: own.pages, cpus: choice(own), ..usual };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |cell| {
+            let is = |key: &str, value: &str| cell.parameters.get(key).is_some_and(|v| v == value);
+            is("level", "memory") && is("chains", "1") && is("walk", "random")
+        },
+    },
+    Subject {
+        id: "cores",
+        quantity: "latency",
+        doc: "compare-and-swap between the first two cores",
+        heeds: &["cpus"],
+        request: |own| {
+            let options = cores::Options {
+                messages: None,
+                home: cores::Home::First,
+                budget: None,
+                cpus: choice(own),
+            };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |_| true,
+    },
+    Subject {
+        id: "pause",
+        quantity: "time_per_op",
+        doc: "time of a pause",
+        heeds: &["cpus"],
+        request: |own| pause::request(None, choice(own), None, Vec::new(), LOOK),
+        is_it: |_| true,
+    },
+    Subject {
+        id: "wake",
+        quantity: "round_trip",
+        doc: "round trip of two threads that wake each other",
+        heeds: &["cpus", "wake"],
+        request: |own| {
+            let method = own.wake.or_else(|| methods::find("futex"));
+            let options = wake::Options {
+                methods: method.map(|method| vec![method]),
+                cpus: own.cpus.clone(),
+                ..wake::Options::about(wake::Question::Signals)
+            };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |cell| cell.cpus().len() > 1,
+    },
+    Subject {
+        id: "openmp",
+        quantity: "region_cost",
+        doc: "cost of a parallel region",
+        heeds: &["cpus", "threads", "env"],
+        request: |own| {
+            let options = openmp::Options {
+                runtimes: runtimes(own),
+                threads: own.threads.map(|threads| vec![threads]),
+                variables: Some(own.variables.clone()),
+                cpus: choice(own),
+                ..openmp::Options::usual()
+            };
+            options.request(Vec::new(), LOOK)
+        },
+        is_it: |cell| cell.cpus().len() > 1,
+    },
+];
+
+/// Nothing is printed.
+const LOOK: Presentation =
+    Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+
+fn choice(own: &Own) -> Choice {
+    Choice::usual(own.cpus.clone())
+}
+
+/// The subject of that name; a hyphen stands for a space.
+pub fn find(name: &str) -> Option<&'static Subject> {
+    let name = name.replace('-', " ");
+    SUBJECTS.iter().find(|subject| subject.id == name)
+}
+
+impl Subject {
+    /// The run that has it, or what it cannot heed.
+    pub(crate) fn request(&self, own: &Own) -> Result<Request, String> {
+        match own.names().into_iter().find(|name| !self.heeds.contains(name)) {
+            Some(name) => {
+                let heeds = self.heeds.join(", ");
+                Err(format!("`{}` does not heed `{name}`, but {heeds}", self.id))
+            }
+            None => Ok((self.request)(own)),
+        }
+    }
+
+    /// The cell that is measured: the last one that is it, as cells grow.
+    pub(crate) fn cell<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> Option<usize> {
+        cells.enumerate().filter(|(_, cell)| (self.is_it)(cell)).map(|(index, _)| index).last()
+    }
+}
+
+/// The runtimes that know the variables of both arms.
+fn runtimes(own: &Own) -> Option<Vec<String>> {
+    let any = |prefix: &str| own.known_variables().any(|name| name.starts_with(prefix));
+    let names: &[&str] = match (any("KMP_"), any("GOMP_")) {
+        (true, _) => &["libomp", "libiomp5"],
+        (_, true) => &["libgomp"],
+        _ => return None,
+    };
+    Some(names.iter().map(|&name| name.to_owned()).collect())
+}

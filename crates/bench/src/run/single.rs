@@ -1,0 +1,122 @@
+//! One workload, measured once whenever somebody asks: for comparisons.
+
+use machine::instruments::clock::{self, RateChoice};
+use machine::{Machine, facts};
+use model::record::Machine as Description;
+use model::{Obstacle, Seconds, Unavailable};
+
+use super::sweep::One;
+use super::{Error, Program, Request, executor};
+use crate::ab::Subject;
+use crate::ab::own::Own;
+use crate::areas::Planning;
+use crate::rig::collect::Quantity;
+use crate::rig::executor::{Executor, RunError, Stop};
+use crate::rig::placement::Placement;
+
+/// A machine that is measured by whoever asks.
+pub(crate) struct Single<'m> {
+    machine: &'m Machine,
+    description: Description,
+    executor: Box<dyn Executor>,
+}
+
+/// A workload that is ready to be measured.
+pub(crate) struct Ready {
+    request: Request,
+    placement: Placement,
+    program: Program,
+    one: One,
+    /// What is measured of it.
+    pub(crate) quantity: &'static Quantity,
+    /// What it is, in words.
+    pub(crate) workload: String,
+}
+
+impl<'m> Single<'m> {
+    pub(crate) fn new(machine: &'m Machine, stop: &Stop) -> Result<Single<'m>, Error> {
+        let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
+        let executor = executor(machine, &stamp_clock, None, stop)?;
+        Ok(Single { machine, description: facts::machine(machine), executor })
+    }
+
+    /// Time since it began.
+    pub(crate) fn elapsed(&self) -> Seconds {
+        self.executor.elapsed()
+    }
+
+    /// Gets the workload of a subject ready, for an arm.
+    pub(crate) fn prepare(
+        &mut self,
+        subject: &Subject,
+        own: &Own,
+        quantity: &str,
+    ) -> Result<Ready, Error> {
+        let asked = |why: String| {
+            Error::Asked(Unavailable::new(Obstacle::Cpudyno, format!("`{}`", subject.id), why))
+        };
+        let request = subject.request(own).map_err(asked)?;
+        let placement = request.cpus.place(&self.description.topology)?;
+        let planning = planning(self.machine, &self.description, &placement, &request);
+        let mut program = Program::new(&planning, &request)?;
+        let Some(cell) = subject.cell(program.cells.iter().map(|planned| &planned.cell)) else {
+            let none = || {
+                Unavailable::new(Obstacle::Hardware, subject.id, "nothing of it can be measured")
+            };
+            let reason = program.absent.into_iter().map(|(_, _, reason)| reason).next();
+            return Err(Error::Unavailable(reason.unwrap_or_else(none)));
+        };
+        program.cells = vec![program.cells.swap_remove(cell)];
+        let area = program.areas[program.cells[0].area];
+        let known = || area.quantities().iter().map(|quantity| quantity.id);
+        let found = area.quantities().iter().find(|known| known.id == quantity);
+        let quantity = found.ok_or_else(|| {
+            let list = known().collect::<Vec<_>>().join(", ");
+            asked(format!("there is no quantity `{quantity}`, but {list}"))
+        })?;
+        let one = One::prepare(&mut *self.executor, &planning, &program, &request)?;
+        let workload = program.cells[0].cell.workloads().first().map_or("", |workload| workload.id);
+        let workload = workload.to_owned();
+        Ok(Ready { request, placement, program, one, quantity, workload })
+    }
+
+    /// One measurement; of several CPUs, their mean.
+    pub(crate) fn measure(
+        &mut self,
+        ready: &mut Ready,
+    ) -> Result<Result<f64, Unavailable>, RunError> {
+        /// Others use the core now and then.
+        const TRIES: usize = 3;
+        let mut refused = None;
+        for _ in 0..TRIES {
+            let Ready { request, placement, program, one, quantity, .. } = &mut *ready;
+            let planning = planning(self.machine, &self.description, placement, request);
+            let reduced = one.block(&mut *self.executor, &planning, program, request)?;
+            let found: Result<Vec<Option<f64>>, Unavailable> =
+                reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
+            match found {
+                Ok(values) => {
+                    let values: Vec<f64> = values.into_iter().flatten().collect();
+                    if !values.is_empty() {
+                        return Ok(Ok(values.iter().sum::<f64>() / values.len() as f64));
+                    }
+                }
+                Err(reason) => refused = Some(reason),
+            }
+        }
+        let none = || {
+            let why = "this workload has no such number";
+            Unavailable::new(Obstacle::Cpudyno, ready.quantity.label, why)
+        };
+        Ok(Err(refused.unwrap_or_else(none)))
+    }
+}
+
+fn planning<'a>(
+    machine: &'a Machine,
+    description: &'a Description,
+    placement: &'a Placement,
+    request: &'a Request,
+) -> Planning<'a> {
+    Planning { machine, description, placement, streams: &request.streams }
+}
