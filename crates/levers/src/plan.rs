@@ -193,6 +193,9 @@ fn none_there(machine: &Machine, asked: &Asked) -> String {
 
 fn change(machine: &Machine, asked: &Asked, target: Target) -> Result<Change, Error> {
     let former = target.object.read(machine).map_err(|reason| unreadable(asked, reason))?;
+    if asked.lever.id == "smt" && !matches!(&*former, "on" | "off") {
+        return Err(absent(asked, format!("the kernel says `{former}`"), None));
+    }
     let wanted = wanted(machine, asked, &target, &former)?;
     let held = |object: Object| object.read(machine).ok().map(|text| (object, text));
     let followers = target.followers.into_iter().filter_map(held).collect();

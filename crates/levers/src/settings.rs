@@ -139,7 +139,16 @@ fn folded(
         of: whose(machine, lever, &members),
         value: Known::Yes(in_words(lever, value)),
         takes: takes(machine, lever, members[0]),
-        settable: settable(levers, name, &members[0].object),
+        settable: match (lever.id, value.as_str()) {
+            ("smt", word) if !matches!(word, "on" | "off") => Known::No {
+                unavailable: Unavailable::new(
+                    Obstacle::Hardware,
+                    name,
+                    format!("the kernel says `{word}`"),
+                ),
+            },
+            _ => settable(levers, name, &members[0].object),
+        },
         rule: (lever.rule)(drivers),
     };
     groups.into_iter().map(setting).collect()

@@ -15,7 +15,13 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         Some(name) => format!("SIMULATED comparison: machine sim:{name}, nothing was measured"),
         None => "A against B".to_owned(),
     };
-    let mut blocks = vec![Block::Title { text, subtitle: parts::subtitle(record) }];
+    let (tool, run) = (&record.tool, &record.run);
+    let took = match run.seconds {
+        seconds if seconds > 0.0 => format!(", {seconds:.1} s"),
+        _ => String::new(),
+    };
+    let subtitle = format!("{} {}, {}{took}", tool.name, tool.version, run.started);
+    let mut blocks = vec![Block::Title { text, subtitle }];
     let Some(run) = &record.comparison else { return Page { blocks } };
     blocks.push(header(record, run));
     blocks.push(Block::Paragraph(answer(run)));
@@ -87,14 +93,14 @@ fn cannot(reason: &Unavailable) -> Text {
     Text::toned(format!("Cannot tell: {}.{remedy}", reason.why), Tone::Warning)
 }
 
-/// `B / A = 1.034, 95 % interval 1.021 to 1.047 (14 quads)`.
+/// `B / A = 1.034, 1.021 to 1.047 with a confidence of at least 95 %, from 14 quads`. Over all looks
+/// together, the confidence of an interval is that much, whatever that of each alone.
 fn estimate(estimate: &Estimate) -> String {
     let count = estimate.count;
     let centre = format!("B / A = {}", ratio(estimate.centre));
     match &estimate.interval {
         Known::Yes(interval) => format!(
-            "{centre}, {:.1} % interval {} to {}, from {count} quads",
-            interval.confidence * 100.0,
+            "{centre}, {} to {} with a confidence of at least 95 %, from {count} quads",
             ratio(interval.low),
             ratio(interval.high)
         ),
@@ -189,7 +195,7 @@ fn quads(run: &AbRun) -> Option<Block> {
             x: "quad".to_owned(),
             y: "ratio".to_owned(),
             x_scale: Scale::Linear,
-            y_scale: Scale::Linear,
+            y_scale: Scale::Logarithmic,
             lines,
         })
     })
@@ -215,7 +221,7 @@ fn noise(run: &AbRun) -> Vec<Text> {
     }
     let [quad, own] = [run.quad_seconds, run.own_seconds].map(|seconds| number(seconds, "s"));
     lines.push(format!("It ended because: {}", run.ended).into());
-    if run.quad_seconds > 0.0 {
+    if run.own_seconds > 0.0 {
         lines.push(format!("A quad took {quad}, of which {own} were cpudyno's own").into());
     }
     lines

@@ -59,7 +59,8 @@ pub static SUBJECTS: &[Subject] = &[
         heeds: &["cpus", "threads", "pages"],
         request: |own| {
             let usual = memory::Options::about(memory::Question::Bandwidth);
-            let kernels = kernels::memory::TABLE.iter().copied().filter(|kernel| kernel.id == "triad");
+            let kernels =
+                kernels::memory::TABLE.iter().copied().filter(|kernel| kernel.id == "triad");
             let options = memory::Options {
                 kernels: Some(kernels.collect()),
                 threads: own.threads,

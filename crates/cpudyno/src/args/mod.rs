@@ -1,5 +1,6 @@
 //! Arguments: what was typed, checked alone. Parsing opens no file and reads no machine.
 
+mod ab;
 mod capture;
 mod common;
 mod cores;
@@ -16,6 +17,7 @@ mod turbo;
 mod wait;
 mod wake;
 
+pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
 pub(crate) use cores::CoresArgs;
@@ -72,7 +74,7 @@ Exit codes:
   0    done
   1    the answer is no (doctor --require; set: the machine does not obey)
   2    wrong arguments, or a file that is no record
-  3    cannot be measured here
+  3    cannot be measured, or decided, here
   4    refused: missing rights, a lock, what cannot be undone
   70   a bug in cpudyno
   130  interrupted by Ctrl-C; what was measured is in the record
@@ -94,6 +96,7 @@ pub(crate) enum Command {
     Settings(SettingsArgs),
     Set(SetArgs),
     Undo(UndoArgs),
+    Ab(Box<AbArgs>),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),

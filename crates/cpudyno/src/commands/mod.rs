@@ -1,5 +1,6 @@
 //! Commands: each in its own file, each a short way from arguments to text.
 
+mod ab;
 mod capture;
 mod cores;
 mod doctor;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Settings(args) => settings::settings(&machine(name, root)?, args),
         Command::Set(args) => settings::set(&machine(name, root)?, args),
+        Command::Ab(args) => ab::run(&machine(name, root)?, *args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(&args),
@@ -179,6 +181,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
         PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
         PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
+        PageKind::Ab => bench::ab::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),

@@ -24,6 +24,7 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
         runtimes: args.runtime.map(names),
         budget: args.budget,
         cpus: Choice::usual(args.cpus),
+        variables: None,
     };
     let request = options.request(command(), presentation(&look, PageKind::Openmp));
     if args.dry_run {

@@ -12,7 +12,8 @@ use levers::{Changed, Error, Levers, Session, Undone, port, settings};
 use machine::Machine;
 use model::Seconds;
 use model::record::{
-    ChangeOutcome, PageKind, Presentation, Proof, ProofAnswer, Record, SettingChange, Settings,
+    ChangeOutcome, PageKind, Presentation, Proof, ProofAnswer, Record, Setting, SettingChange,
+    Settings,
 };
 
 use super::{command, presentation, render, sink};
@@ -27,11 +28,15 @@ const STATE: &str = "CPUDYNO_STATE";
 pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode, Failure> {
     let SettingsArgs { names, json, mut look } = args;
     let levers = port::of(machine);
-    let mut listed = settings::settings(machine, levers.as_deref());
+    let levers = settings::settings(machine, levers.as_deref());
+    let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
+    listed.extend(bench::ab::own::listed());
     if !names.is_empty() {
-        listed.retain(|setting| names.contains(&setting.name));
+        let is_asked = |name: &String, setting: &Setting| {
+            *name == setting.id || *name == "env.NAME" && setting.id.starts_with("env.")
+        };
+        listed.retain(|setting| names.iter().any(|name| is_asked(name, setting)));
     }
-    let listed = listed.into_iter().map(Into::into).collect();
     let found = Settings { listed, ..Settings::default() };
     print(machine, &json, &mut look, PageKind::Settings, found)?;
     Ok(ExitCode::SUCCESS)
@@ -47,6 +52,8 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         print(machine, &json, &mut look, PageKind::Changes, found)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // What is refused is refused before a journal is begun.
+    Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
     let signals = Signals::listen()?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno set, process {}", std::process::id());
@@ -232,7 +239,7 @@ fn print(
     output::data(&render(&record, look.format, presentation)?)
 }
 
-fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
+pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
     port::of(machine).ok_or_else(|| {
         let from = machine.elsewhere.as_deref().unwrap_or("a capture");
         Failure::new(code::REFUSED, format!("cannot set anything: this machine is {from}"))
@@ -241,7 +248,7 @@ fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 }
 
 /// Where the journal of a machine is kept.
-fn shelf(machine: &Machine) -> Result<Shelf, Failure> {
+pub(super) fn shelf(machine: &Machine) -> Result<Shelf, Failure> {
     let folder = match (&machine.simulated, std::env::var_os(STATE)) {
         (Some(model), _) => match model.settings.file() {
             Some(file) => file.with_added_extension("journal"),
@@ -263,7 +270,7 @@ fn shelf(machine: &Machine) -> Result<Shelf, Failure> {
     Ok(Shelf::new(folder, machine))
 }
 
-fn refused(error: Error) -> Failure {
+pub(super) fn refused(error: Error) -> Failure {
     const LIST: &str = "`cpudyno settings` lists what can be set here, and what not";
     let text = error.to_string();
     match error {

@@ -289,6 +289,9 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
     }
     files.put(format!("{CPU}/intel_pstate/status"), "active");
     files.put(format!("{CPU}/intel_pstate/no_turbo"), "0");
+    if model.has(Fault::IgnoresBoost) {
+        files.put(format!("{CPU}/cpufreq/boost"), "1");
+    }
 }
 
 fn put_platform(files: &mut Files, model: &Model) {

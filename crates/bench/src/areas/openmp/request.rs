@@ -124,9 +124,8 @@ impl Options {
         absent: Vec<(&'static str, Unavailable)>,
         variables: &BTreeMap<String, String>,
     ) -> Wishes {
-        let waiting = variables
-            .iter()
-            .find_map(|(name, value)| Some((name, Waiting::of(name, value)?)));
+        let waiting =
+            variables.iter().find_map(|(name, value)| Some((name, Waiting::of(name, value)?)));
         let mut further = variables.clone();
         if let Some((name, _)) = waiting {
             further.remove(name);

@@ -1,0 +1,189 @@
+//! Settings of simulated machines with faults: refused, not kept, not obeyed, and whatever happens put
+//! back.
+
+use bench::ab::{self, Comparing, What};
+use bench::proof::{self, Observer};
+use bench::rig::executor::Stop;
+use levers::ask::Asked;
+use levers::journal::Shelf;
+use levers::plan::Plan;
+use levers::{Error, Session, port};
+use machine::Machine;
+use machine::simulated::{Fault, Model};
+use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
+use model::{Known, Seconds};
+use tempfile::TempDir;
+
+fn machine(faults: &[Fault]) -> Machine {
+    let model = Model::named("2s-56c").unwrap();
+    Machine::from(Model { faults: faults.to_vec(), ..model })
+}
+
+fn asked(settings: &[&str]) -> Vec<Asked> {
+    settings.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn shelf(folder: &TempDir, machine: &Machine) -> Shelf {
+    Shelf::new(folder.path(), machine)
+}
+
+fn session<'a>(machine: &'a Machine, folder: &TempDir) -> Session<'a> {
+    let levers = port::of(machine).unwrap();
+    Session::open(machine, levers, &shelf(folder, machine), "test").unwrap()
+}
+
+fn text(machine: &Machine, path: &str) -> String {
+    machine.tree.read(path).unwrap()
+}
+
+const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Sets, and says what that was seen to do.
+fn proved(machine: &Machine, settings: &[&str]) -> Vec<Proof> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session(machine, &folder);
+    let plan = Plan::new(machine, session.levers(), &asked(settings), false).unwrap();
+    let mut observer = Observer::new(machine, &Stop::default()).unwrap();
+    let before = observer.look(&plan.changes).unwrap();
+    session.apply(&plan).unwrap();
+    let after = observer.look(&plan.changes).unwrap();
+    proof::judge(machine, &plan.changes, &before, &after)
+}
+
+#[test]
+fn rights_and_read_only_files_are_told_apart() {
+    for (fault, is_right) in [
+        (Fault::PlainUser, (|e| matches!(e, Error::Rights { .. })) as fn(&Error) -> bool),
+        (Fault::ReadOnlyFiles, |e| matches!(e, Error::Absent { remedy: Some(_), .. })),
+    ] {
+        let machine = machine(&[fault]);
+        let levers = port::of(&machine).unwrap();
+        for setting in ["governor=powersave", "no_turbo=on", "thp=always", "idle.C6=off", "epb=3"] {
+            let error = Plan::new(&machine, &*levers, &asked(&[setting]), false).unwrap_err();
+            assert!(is_right(&error), "{setting}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_stick_is_found_out() {
+    let machine = machine(&[Fault::SettingsDoNotStick]);
+    for setting in
+        ["governor=powersave", "no_turbo=on", "thp=always", "idle.C6=off", "prefetch.l2=off"]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = session(&machine, &folder);
+        let plan = Plan::new(&machine, session.levers(), &asked(&[setting]), false).unwrap();
+        let error = session.apply(&plan).unwrap_err();
+        assert!(matches!(error, Error::NotKept { .. }), "{setting}: {error}");
+        drop(session);
+        assert!(!shelf(&folder, &machine).path().exists(), "{setting}: a journal of nothing");
+    }
+}
+
+#[test]
+fn a_driver_that_ignores_boost_is_found_out() {
+    let machine = machine(&[Fault::IgnoresBoost]);
+    let proofs = proved(&machine, &["boost=off"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::NotObeyed, "{proofs:?}");
+    let said = "set, but the CPU does not obey: intel_pstate ignores `boost`: write `no_turbo`";
+    assert!(proofs[0].seen.starts_with(said), "{proofs:?}");
+    let proofs = proved(&machine, &["no_turbo=on"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{proofs:?}");
+}
+
+#[test]
+fn idle_states_that_are_forbidden_are_not_entered() {
+    let machine = machine(&[]);
+    for setting in ["idle.C6=off", "resume_latency=100", "resume_latency=n/a"] {
+        let proofs = proved(&machine, &[setting]);
+        assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{setting}: {proofs:?}");
+    }
+    // A limit that is beyond all states forbids none.
+    let proofs = proved(&machine, &["resume_latency=1000"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::NotObservable, "{proofs:?}");
+}
+
+#[test]
+fn limits_that_were_not_reached_cannot_be_seen() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session(&machine, &folder);
+    let low = Plan::new(&machine, session.levers(), &asked(&["max_freq=2GHz"]), false).unwrap();
+    session.apply(&low).unwrap();
+    session.leave();
+    // The clock is below the base frequency's limit already.
+    let proofs = proved(&machine, &["no_turbo=on"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::NotObservable, "{proofs:?}");
+    assert!(proofs[0].seen.contains("was not above 2.000 GHz before"), "{proofs:?}");
+}
+
+fn described(machine: &Machine) -> Record {
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    machine::describe(machine, vec!["test".to_owned()], look)
+}
+
+fn comparing(machine: &Machine, a: &[&str], b: &[&str]) -> Comparing {
+    let levers = port::of(machine).unwrap();
+    let (a, b) = (asked(a), asked(b));
+    let (changes, _) = Plan::arms(machine, &*levers, [&a, &b], false).unwrap();
+    let turbo = What::Area(ab::find("turbo").unwrap(), None);
+    let mut comparing = Comparing { changes, budget: Seconds(20.0), ..Comparing::usual(turbo) };
+    for own in &mut comparing.own {
+        own.cpus = Some("0".parse().unwrap());
+    }
+    comparing
+}
+
+#[test]
+fn what_only_one_arm_names_is_as_it_was_in_the_other() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let comparing = comparing(&machine, &["no_turbo=on"], &["thp=always"]);
+    for changes in &comparing.changes {
+        assert_eq!(changes.len(), 2);
+    }
+    let session = session(&machine, &folder);
+    let stop = Stop::default();
+    let done =
+        ab::run(&machine, &comparing, Some(session), described(&machine), &stop, &mut |_| {});
+    let run = done.unwrap().comparison.unwrap();
+    let Known::Yes(found) = &run.comparison else { panic!("{run:?}") };
+    assert!((found.ratio.centre.exp() - 1.9).abs() < 0.03, "{found:?}");
+    assert_eq!(text(&machine, NO_TURBO), "0");
+    assert_eq!(text(&machine, THP), "always [madvise] never");
+    assert!(!shelf(&folder, &machine).path().exists());
+}
+
+#[test]
+fn a_cpu_that_is_lost_between_rounds_ends_it_with_everything_put_back() {
+    let machine = machine(&[Fault::CpuLost]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut comparing = comparing(&machine, &["no_turbo=on"], &["no_turbo=off"]);
+    for own in &mut comparing.own {
+        own.cpus = Some("223".parse().unwrap());
+    }
+    let (session, stop) = (session(&machine, &folder), Stop::default());
+    let done =
+        ab::run(&machine, &comparing, Some(session), described(&machine), &stop, &mut |_| {});
+    let error = done.unwrap_err().to_string();
+    assert!(error.contains("CPU 223"), "{error}");
+    assert_eq!(text(&machine, NO_TURBO), "0");
+    assert!(!shelf(&folder, &machine).path().exists());
+}
+
+#[test]
+fn a_budget_that_is_too_short_says_what_it_takes() {
+    let machine = machine(&[]);
+    let mut comparing = comparing(&machine, &[], &[]);
+    comparing.budget = Seconds(1e-3);
+    let stop = Stop::default();
+    let done = ab::run(&machine, &comparing, None, described(&machine), &stop, &mut |_| {});
+    match done {
+        Err(bench::run::Error::Unavailable(reason)) => {
+            assert!(reason.remedy.unwrap().starts_with("give it time: --budget "));
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,167 @@
+//! Arguments of `cpudyno ab`.
+
+use bench::ab::{self, Subject, own};
+use clap::{Args, ValueEnum};
+use levers::ask::Asked;
+use levers::{Error, Lever};
+use model::Seconds;
+use model::name::did_you_mean;
+
+use super::common::budget;
+use super::{BadValue, Json, Look};
+
+/// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
+/// is that?
+///
+/// A and B take turns in random order, A B B A or B A A B, so that drift cancels; in between, A is
+/// compared with itself, which shows what a difference of nothing looks like on this machine. The run
+/// ends when it is decided at a moment that was planned before, or when the time is over; it says which.
+/// Settings of the machine are put back, also after Ctrl-C; see `cpudyno set`. What a setting was seen to
+/// do is said, too.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct AbArgs {
+    /// What A is to be; again for more. Without it, A is the machine as it is.
+    #[arg(long = "a", value_parser = arm, value_name = "SETTING=VALUE")]
+    pub(crate) a: Vec<ArmSetting>,
+
+    /// What B is to be; again for more.
+    #[arg(long = "b", value_parser = arm, value_name = "SETTING=VALUE")]
+    pub(crate) b: Vec<ArmSetting>,
+
+    /// Measure this: turbo, memory, memory-latency, cores, pause, wake, openmp.
+    #[arg(long, value_parser = area, value_name = "AREA", conflicts_with = "command")]
+    pub(crate) area: Option<Area>,
+
+    /// What is compared: of an area one of its quantities; of a command `wall`, the default,
+    /// `json:PATH` of what it prints, or an expression whose first group is a number, regex:EXPRESSION.
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Option<String>,
+
+    /// Which direction is better; that of an area is known, and of a command less is.
+    #[arg(long, value_enum, value_name = "DIRECTION")]
+    pub(crate) better: Option<Direction>,
+
+    /// Differences up to so many per cent are "the same".
+    #[arg(long, default_value = "1", value_parser = percent, value_name = "PERCENT")]
+    pub(crate) band: f64,
+
+    /// Time for all of it (1s to 1h).
+    #[arg(long, default_value = "60s", value_parser = budget, value_name = "TIME")]
+    pub(crate) budget: Seconds,
+
+    /// Do not measure whether the machine obeys its settings.
+    #[arg(long)]
+    pub(crate) no_proof: bool,
+
+    /// Also do what cannot be undone wholly, as `cpudyno set --force`.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+
+    /// Measure this command.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno ab --a env.KMP_BLOCKTIME=0 --b env.KMP_BLOCKTIME=1 --area openmp
+  cpudyno ab --a pages=4k --b pages=thp --area memory-latency
+  cpudyno ab --a cpus=0 --b cpus=1 -- gzip -k -c file        wall time of a command
+  cpudyno ab --a env.LANG=C --b env.LANG=en_US.UTF-8 -- sort words
+  cpudyno ab --b nice=10 --metric 'regex:([0-9.]+) ops/s' --better more -- ./bench
+  sudo cpudyno ab --a thp=never --b thp=always --area memory  settings of the machine
+  cpudyno ab --area turbo                                     A and B equal: how noisy is this machine?
+
+Exit codes: 0 decided, 3 cannot tell.";
+
+/// Which direction of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Direction {
+    /// Times and costs.
+    Less,
+    /// Rates.
+    More,
+}
+
+/// A setting of an arm.
+#[derive(Debug, Clone)]
+pub(crate) struct ArmSetting {
+    /// As it was typed.
+    pub(crate) text: String,
+    /// What it is.
+    pub(crate) kind: ArmKind,
+}
+
+/// A setting of the machine, or one of how the arm runs.
+#[derive(Debug, Clone)]
+pub(crate) enum ArmKind {
+    /// Of the machine.
+    Lever(Box<Asked>),
+    /// Of the arm alone: name and value.
+    Own(String, String),
+}
+
+/// An area that can be compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Area(pub(crate) &'static Subject);
+
+impl std::fmt::Debug for Area {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+fn area(name: &str) -> Result<Area, BadValue> {
+    ab::find(name).map(Area).ok_or_else(|| {
+        let known: Vec<String> = ab::SUBJECTS.iter().map(|s| s.id.replace(' ', "-")).collect();
+        let hint = match did_you_mean(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("areas: {}", known.join(", ")),
+        };
+        BadValue::new("nothing of that name can be compared", hint)
+    })
+}
+
+const LIST: &str = "`cpudyno settings` lists them";
+
+fn arm(text: &str) -> Result<ArmSetting, BadValue> {
+    if let Some((name, value)) = text.split_once('=')
+        && let Some(taken) = own::Own::default().take(name.trim(), value)
+    {
+        taken.map_err(|why| BadValue::new(why, LIST))?;
+        let kind = ArmKind::Own(name.trim().to_owned(), value.to_owned());
+        return Ok(ArmSetting { text: text.to_owned(), kind });
+    }
+    match text.parse() {
+        Ok(asked) => {
+            Ok(ArmSetting { text: text.to_owned(), kind: ArmKind::Lever(Box::new(asked)) })
+        }
+        Err(error) => {
+            let hint = match &error {
+                Error::Unknown { setting, .. } => {
+                    let known = Lever::all().map(|lever| lever.id);
+                    let known = known.chain(own::ROWS.iter().map(|row| row.id));
+                    did_you_mean(setting, known)
+                        .map_or_else(|| LIST.to_owned(), |near| format!("did you mean `{near}`?"))
+                }
+                _ => LIST.to_owned(),
+            };
+            Err(BadValue::new(error.to_string(), hint))
+        }
+    }
+}
+
+fn percent(text: &str) -> Result<f64, BadValue> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>();
+    match number {
+        Ok(percent) if (0.01..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(BadValue::new("expected per cent from 0.01 to 50", "such as --band 2")),
+    }
+}
