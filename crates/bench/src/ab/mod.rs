@@ -80,8 +80,8 @@ const CONTROL_EVERY: u64 = 4;
 /// So many looks.
 const LOOKS: u64 = 5;
 
-/// More quads than this find differences that nobody would act on.
-const QUADS_MAX: u64 = 100;
+/// More quads than this take longer to judge than to measure.
+const QUADS_MAX: u64 = 1000;
 
 /// Compares. `described` is the record of the machine, to which the comparison is added.
 pub fn run(
