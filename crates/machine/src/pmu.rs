@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(pmu.events(), ["cas_count_read", "clockticks"]);
         let event = pmu.event("cas_count_read").unwrap();
         assert_eq!(event.config, [0x304, 0, 0, 0]);
-        assert_eq!(event.scale.unwrap() * f64::from(1 << 20), 64.0);
+        assert_eq!(event.scale, Some(64.0 / f64::from(1 << 20)));
         assert_eq!(event.unit.as_deref(), Some("MiB"));
         let plain = NamedEvent { config: [0xff, 0, 0, 0], scale: None, unit: None };
         assert_eq!(pmu.event("clockticks").unwrap(), plain);

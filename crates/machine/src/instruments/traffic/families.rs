@@ -153,13 +153,11 @@ impl Of {
                 (named.config, bytes(event, &named)?)
             }
         };
-        match config {
-            [config, 0, 0, 0] => Ok((config, bytes)),
-            _ => {
-                let why = format!("`{event}` needs more than `config`, which this version cannot");
-                Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why))
-            }
-        }
+        let [config, 0, 0, 0] = config else {
+            let why = format!("`{event}` needs more than `config`, which this version cannot");
+            return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
+        };
+        Ok((config, bytes))
     }
 }
 

@@ -63,7 +63,7 @@ pub struct TrafficCounts(Vec<Count>);
 struct Count {
     way: Way,
     bytes: f64,
-    count: perf_open::Count,
+    reading: perf_open::Count,
 }
 
 /// What went through the memory controllers, in bytes.
@@ -129,7 +129,7 @@ impl TrafficCounters {
     /// Where one cannot be read.
     pub fn read(&self) -> Reading<TrafficCounts> {
         let one = |(index, counter): (usize, &Counter)| {
-            let count = match &self.source {
+            let reading = match &self.source {
                 Source::Open(open) => open[index].read(),
                 Source::Simulated(model) => {
                     let Counter { pmu, config, cpu, .. } = counter;
@@ -137,12 +137,12 @@ impl TrafficCounters {
                     value.map(|value| perf_open::Count { value, ..perf_open::Count::default() })
                 }
             };
-            let count = count.map_err(|error| {
+            let reading = reading.map_err(|error| {
                 let Counter { pmu, event, .. } = counter;
                 let why = format!("reading `{event}` of `{pmu}` failed: {error}");
                 Unavailable::new(Obstacle::Hardware, WHAT, why)
             })?;
-            Ok(Count { way: counter.way, bytes: counter.bytes, count })
+            Ok(Count { way: counter.way, bytes: counter.bytes, reading })
         };
         self.counters.iter().enumerate().map(one).collect::<Reading<_>>().map(TrafficCounts)
     }
@@ -235,7 +235,7 @@ impl TrafficCounts {
     pub fn since(&self, before: &TrafficCounts) -> Reading<Carried> {
         let mut carried = Carried::default();
         for (after, before) in std::iter::zip(&self.0, &before.0) {
-            let bytes = counted(before.count, after.count)? as f64 * after.bytes;
+            let bytes = counted(before.reading, after.reading)? as f64 * after.bytes;
             match after.way {
                 Way::Read => carried.read += bytes,
                 Way::Written => carried.written += bytes,
@@ -288,7 +288,12 @@ pub fn instrument(outcome: Result<(&TrafficCounters, TrafficGauge), Unavailable>
             ("PMUs of the memory controllers".into(), InstrumentState::Unavailable { unavailable })
         }
     };
-    Instrument { id: ID.into(), source, measures: "memory traffic of everybody".into(), state }
+    Instrument {
+        id: ID.into(),
+        source,
+        measures: "memory traffic of the whole machine".into(),
+        state,
+    }
 }
 
 #[cfg(test)]
@@ -321,7 +326,7 @@ mod tests {
     fn reads_and_writes_are_summed_apart_over_all_counters() {
         let reading = |values: [u64; 3]| {
             let ways = [(Way::Read, 64.0), (Way::Written, 64.0), (Way::Read, 32.0)];
-            let one = |(value, (way, bytes))| Count { way, bytes, count: count(value, 0, 0) };
+            let one = |(value, (way, bytes))| Count { way, bytes, reading: count(value, 0, 0) };
             TrafficCounts(values.into_iter().zip(ways).map(one).collect())
         };
         let carried = reading([11, 27, 104]).since(&reading([1, 7, 100])).unwrap();
