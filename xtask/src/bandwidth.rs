@@ -203,7 +203,7 @@ impl<'a> Match<'a> {
         let party = |&cpu: &CpuId| Party { cpu, store, task, background: false };
         let members = self.cpus.iter().map(party).collect();
         let job = Traffic { members, repetitions: 1, target: turn };
-        let raw = self.executor.traffic(&job, &self.tools)?;
+        let raw = self.executor.traffic(&job, &self.tools, None)?;
         let haul = traffic::reduce(&raw, &job, self.executor.rate(), None);
         let haul = haul.map_err(|reason| because(&reason))?;
         let mean = haul.bandwidth.first().context("nothing was moved")?;

@@ -16,6 +16,7 @@ use bench::streams;
 use kernels::memory::TABLE;
 use kernels::memory::chase::{CHAINS_MAX, STEPS_AT_ONCE, Walk};
 use machine::Machine;
+use machine::instruments::traffic::TrafficCounters;
 use machine::memory::backing;
 use model::record::{PageKind, Presentation};
 use model::{CpuId, Hertz, Pages, Rate, Seconds};
@@ -33,7 +34,7 @@ fn executor(stop: &Stop) -> Threads<MonotonicRaw> {
 }
 
 fn run(executor: &mut dyn Executor, job: &Traffic) -> Result<RawTraffic, RunError> {
-    executor.traffic(job, &streams::tools(&Machine::real()).unwrap())
+    executor.traffic(job, &streams::tools(&Machine::real()).unwrap(), None)
 }
 
 /// Every kernel in every variant that this CPU can execute.
@@ -109,6 +110,49 @@ fn check(job: &Traffic, raw: &RawTraffic) {
         std::iter::zip(&raw.members, &job.members).filter_map(units).collect();
     alike.dedup();
     assert!(alike.len() <= 1, "{alike:?}");
+}
+
+/// Counters that can be read anywhere: they stand still.
+fn still_counters() -> TrafficCounters {
+    TrafficCounters::find(&Machine::named("sim:2s-56c").unwrap()).unwrap()
+}
+
+#[test]
+fn counters_are_read_before_all_begin_and_after_all_are_through() {
+    let (cpus, counters) = (cpus(), still_counters());
+    let tools = streams::tools(&Machine::real()).unwrap();
+    let mut executor = executor(&Stop::default());
+    for count in 1..=2 {
+        let party = |&cpu: &CpuId| trips(cpu, store(4099), transfer("copy"), 4099, false);
+        let job = job(cpus[..count].iter().map(party).collect());
+        let raw = executor.traffic(&job, &tools, Some(&counters)).unwrap();
+        check(&job, &raw);
+        assert_eq!(raw.counted.len(), job.repetitions as usize);
+        for (repetition, [before, after]) in raw.counted.iter().enumerate() {
+            for member in &raw.members {
+                let interval = member.stretches[repetition].interval;
+                assert!(before.stamp <= interval.start && interval.end <= after.stamp);
+            }
+        }
+        let haul = reduce(&raw, &job, executor.rate(), None).unwrap();
+        let counted = haul.counted.unwrap().unwrap();
+        assert_eq!(counted.read, [0.0; REPETITIONS as usize]);
+        assert!(counted.beyond.iter().all(|beyond| *beyond >= 0.0), "{counted:?}");
+        assert!(run(&mut executor, &job).unwrap().counted.is_empty(), "nobody asked for it");
+    }
+}
+
+#[test]
+fn nobody_counts_beside_a_background() {
+    let (cpus, counters) = (cpus(), still_counters());
+    let tools = streams::tools(&Machine::real()).unwrap();
+    let mut executor = executor(&Stop::default());
+    let first = trips(cpus[0], store(4099), transfer("copy"), 4099, false);
+    let second = Party { background: true, cpu: cpus[1], ..first.clone() };
+    let job = job(vec![first, second]);
+    let raw = executor.traffic(&job, &tools, Some(&counters)).unwrap();
+    assert!(raw.counted.is_empty());
+    assert!(reduce(&raw, &job, executor.rate(), None).unwrap().counted.is_none());
 }
 
 #[test]

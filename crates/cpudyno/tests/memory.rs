@@ -20,6 +20,12 @@ fn bandwidth_of_a_guest() {
 }
 
 #[test]
+fn what_memory_controllers_counted_stands_beside() {
+    let asked = ["--kernels", "copy,load", "--unit", "GB", "--width", "130"];
+    insta::assert_snapshot!("measured-130", memory("sim:2s-56c", &asked));
+}
+
+#[test]
 fn arrays_within_caches_are_called_so() {
     let small = ["--length", "20000", "--threads", "1", "--kernels", "copy,triad"];
     let page = memory("sim:1c", &[&small[..], &["--width", "100"]].concat());

@@ -30,6 +30,7 @@ pub mod latency_limit;
 pub mod memory;
 pub mod pages;
 pub mod permits;
+pub mod pmu;
 pub mod ports;
 mod real;
 pub mod recorded;

@@ -1,6 +1,7 @@
-//! Opening counters of the kernel (perf_event_open(2)), to see whether it lets us.
+//! Opening counters of the kernel (perf_event_open(2)), to see whether it lets us, and to read them.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use model::CpuId;
@@ -55,8 +56,50 @@ struct Attributes {
     rest: [u64; 6],
 }
 
+/// What a counter says, and for how long it could count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// What it has counted.
+    pub value: u64,
+    /// For how long it was asked to, in nanoseconds.
+    pub enabled_ns: u64,
+    /// For how long it did: others may have had its place in the hardware meanwhile.
+    pub running_ns: u64,
+}
+
+/// A counter that is open.
+#[derive(Debug)]
+pub struct Counter(File);
+
+impl Counter {
+    /// Opens one that counts from now on.
+    pub fn open(event: Event, scope: Scope) -> io::Result<Counter> {
+        /// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.
+        const WITH_TIMES: u64 = 1 | 2;
+        open_reading(event, scope, WITH_TIMES).map(|fd| Counter(fd.into()))
+    }
+
+    /// What it says now.
+    pub fn read(&self) -> io::Result<Count> {
+        let mut bytes = [0; 24];
+        (&self.0).read_exact(&mut bytes)?;
+        let [value, enabled_ns, running_ns] = std::array::from_fn(|i| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
+            u64::from_ne_bytes(word)
+        });
+        Ok(Count { value, enabled_ns, running_ns })
+    }
+}
+
 /// Opens a counter; it is closed with the descriptor, and nothing remains.
 pub fn open(event: Event, scope: Scope) -> io::Result<OwnedFd> {
+    open_reading(event, scope, 0)
+}
+
+/// The same, with what reading it gives beside the count.
+fn open_reading(event: Event, scope: Scope, read_format: u64) -> io::Result<OwnedFd> {
+    const READ_FORMAT: usize = 2;
     const EXCLUDE_KERNEL: u64 = 1 << 5;
     const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
     const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
@@ -64,6 +107,7 @@ pub fn open(event: Event, scope: Scope) -> io::Result<OwnedFd> {
     let (kind, config) = (event.kind, event.config);
     let mut attributes =
         Attributes { kind, size: size_of::<Attributes>() as u32, config, rest: [0; 6] };
+    attributes.rest[READ_FORMAT] = read_format;
     if !event.kernel {
         attributes.rest[FLAGS] = EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;
     }
@@ -110,4 +154,27 @@ pub fn user_read() -> io::Result<UserRead> {
     let capabilities = page.field::<AtomicU64>(40).load(Ordering::Relaxed);
     let index = page.field::<AtomicU32>(12).load(Ordering::Relaxed);
     Ok(UserRead { allowed: capabilities & CAP_USER_RDPMC != 0, on_hardware: index != 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_says_for_how_long_it_counted() {
+        let event = Event::CPU_CLOCK.user_only();
+        let counter = match Counter::open(event, Scope::ThisThread) {
+            Ok(counter) => counter,
+            // The kernel itself refused, whatever we have done.
+            Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
+        };
+        let first = counter.read().unwrap();
+        let mut last = first;
+        while last.value == first.value {
+            last = counter.read().unwrap();
+        }
+        assert!(last.value > first.value && last.enabled_ns > first.enabled_ns, "{last:?}");
+        // Nobody else has the place of the kernel's own clock.
+        assert_eq!(last.enabled_ns - first.enabled_ns, last.running_ns - first.running_ns);
+    }
 }

@@ -160,6 +160,8 @@ pub struct Moved {
     pub workload: &'static str,
     /// The ways to do it; of several, a short trial chooses the fastest before the first sweep.
     pub candidates: Vec<Candidate>,
+    /// Whether all of it goes through memory controllers, so that it is worth counting there.
+    pub counted: bool,
 }
 
 /// A way to move data.

@@ -8,7 +8,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 use super::job::Around;
 use super::placement;
 use super::reduce::{Evidence, PerOp, Reduced, WITNESS_TOLERANCE};
-use super::traffic::Haul;
+use super::traffic::{CountedHaul, Haul};
 use super::verdict;
 
 /// What a number means, and how it is taken from what a member saw: one row per quantity.
@@ -56,6 +56,8 @@ pub enum Take {
     PerOp(fn(&Reduced) -> &PerOp),
     /// Of data that was moved; a wrong answer refuses it.
     Haul(fn(&Haul) -> &Vec<f64>),
+    /// Of what memory controllers counted meanwhile.
+    Counted(fn(&CountedHaul) -> &Vec<f64>),
     /// What the area made of its own jobs, by the quantity's id.
     Named(&'static str),
 }
@@ -72,6 +74,9 @@ impl Take {
         match self {
             Take::Reading(reading) => reading(reduced)?.err(),
             Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
+            Take::Counted(_) => {
+                reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()?.as_ref().err().cloned()
+            }
             Take::Named(id) => reduced.readings.get(id)?.as_ref().err().cloned(),
             Take::Samples(_) | Take::PerOp(_) => None,
         }
@@ -88,6 +93,11 @@ impl Take {
             Take::Haul(samples) => {
                 let haul = reduced.haul.as_ref()?.as_ref().ok()?;
                 Some(samples(haul).clone()).filter(|s| !s.is_empty()).map(Block::Samples)
+            }
+            Take::Counted(samples) => {
+                let counted = reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()?;
+                let samples = samples(counted.as_ref().ok()?).clone();
+                Some(samples).filter(|s| !s.is_empty()).map(Block::Samples)
             }
             Take::Named(id) => {
                 let samples = reduced.readings.get(id)?.as_ref().ok()?;
@@ -256,7 +266,7 @@ impl Collector {
                 let absent = match quantity.take {
                     Take::Reading(_) => no_counters,
                     Take::Samples(_) | Take::PerOp(_) => no_ruler.get(&key.cpu),
-                    Take::Haul(_) | Take::Named(_) => None,
+                    Take::Haul(_) | Take::Counted(_) | Take::Named(_) => None,
                 };
                 let outcome = entry.outcome(index, &key, absent, many);
                 let mut disturbance = entry.disturbance;

@@ -309,6 +309,11 @@ impl Interval {
     pub fn length(self) -> Ticks<Stamp> {
         self.end.since(self.start)
     }
+
+    /// From the first beginning to the last end.
+    pub fn around(intervals: impl Iterator<Item = Interval>) -> Option<Interval> {
+        intervals.reduce(|a, b| Interval { start: a.start.min(b.start), end: a.end.max(b.end) })
+    }
 }
 
 /// Gaps in the time that a thread had its CPU, seen by reading the clock in a tight loop.

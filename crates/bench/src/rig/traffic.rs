@@ -6,8 +6,10 @@
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Mover, Stores, Variant, WrongNumber};
+use machine::Reading;
+use machine::instruments::traffic::TrafficCounts;
 use model::ticks::Stamp;
-use model::{CpuId, Pages, Rate, Seconds, Unavailable};
+use model::{CpuId, Pages, Rate, Seconds, Ticks, Unavailable};
 
 use super::job::{Around, Interval};
 
@@ -192,6 +194,13 @@ impl Traffic {
         trial
     }
 
+    /// Whether counters can be read around its repetitions: nobody goes on while the others are through,
+    /// and nobody follows pointers, which is too little to be told from what others move.
+    pub fn is_countable(&self) -> bool {
+        let moves = |party: &Party| matches!(party.task, Task::Trips { .. });
+        self.members.iter().all(|party| moves(party) && !party.background)
+    }
+
     /// The active CPUs; the first one is no background.
     pub fn cpus(&self) -> Vec<CpuId> {
         self.members.iter().map(|party| party.cpu).collect()
@@ -222,6 +231,17 @@ impl Traffic {
 pub struct RawTraffic {
     /// One for each member, in the order of the job.
     pub members: Vec<RawParty>,
+    /// Where memory controllers are counted: readings before and after each repetition.
+    pub counted: Vec<[CountedTraffic; 2]>,
+}
+
+/// A reading of the memory controllers.
+#[derive(Debug, Clone)]
+pub struct CountedTraffic {
+    /// When: the first one's before, the second one's after all counters were read.
+    pub stamp: Ticks<Stamp>,
+    /// What they say.
+    pub counts: Reading<TrafficCounts>,
 }
 
 /// What one member saw.
@@ -275,6 +295,19 @@ pub struct Haul {
     pub background: Vec<f64>,
     /// The largest relative error of the answers.
     pub error: Vec<f64>,
+    /// What the memory controllers counted, or why that is worth nothing; none: nobody asked them.
+    pub counted: Option<Reading<CountedHaul>>,
+}
+
+/// What the memory controllers of the whole machine counted, one sample for each repetition.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CountedHaul {
+    /// Bytes read from memory per second of the repetition.
+    pub read: Vec<f64>,
+    /// Bytes written to memory per second of the repetition.
+    pub written: Vec<f64>,
+    /// How much longer the time between the two readings was, as a share of the repetition.
+    pub beyond: Vec<f64>,
 }
 
 /// Cycles of one iteration of the ruler on a CPU.
@@ -297,8 +330,8 @@ pub fn reduce(
     })?;
     haul.error.extend(errors.into_iter().reduce(f64::max));
     let hertz = rate.hertz().0;
-    let counted = pairs().filter(|(_, p)| !p.background).map(|(m, _)| m.stretches.len()).min();
-    for repetition in 0..counted.unwrap_or(0) {
+    let repetitions = pairs().filter(|(_, p)| !p.background).map(|(m, _)| m.stretches.len()).min();
+    for repetition in 0..repetitions.unwrap_or(0) {
         let foreground: Vec<(&Party, Stretch)> = pairs()
             .filter(|(_, party)| !party.background)
             .map(|(member, party)| (party, member.stretches[repetition]))
@@ -320,19 +353,46 @@ pub fn reduce(
     for (member, party) in pairs() {
         chased(&mut haul, member, party, hertz, ruler_cycles);
     }
+    if !raw.counted.is_empty() {
+        haul.counted = Some(counted(raw, hertz));
+    }
+    Ok(haul)
+}
+
+/// What the memory controllers counted around each repetition. Members move data between its stamps
+/// alone, so that this is its time; what others move is counted a little longer.
+fn counted(raw: &RawTraffic, hertz: f64) -> Reading<CountedHaul> {
+    let mut haul = CountedHaul::default();
+    for (repetition, [before, after]) in raw.counted.iter().enumerate() {
+        let counts = |counted: &CountedTraffic| counted.counts.clone();
+        let carried = counts(after)?.since(&counts(before)?)?;
+        let stretches = raw.members.iter().filter_map(|member| member.stretches.get(repetition));
+        let Some(whole) = Interval::around(stretches.map(|stretch| stretch.interval)) else {
+            continue;
+        };
+        let ticks = whole.length().count() as f64;
+        let between = after.stamp.since(before.stamp).count() as f64;
+        let seconds = ticks / hertz;
+        if seconds > 0.0 {
+            haul.read.push(carried.read / seconds);
+            haul.written.push(carried.written / seconds);
+            haul.beyond.push(between / ticks - 1.0);
+        }
+    }
     Ok(haul)
 }
 
 /// What members that began together moved, until the last one was through.
 fn together(haul: &mut Haul, stretches: &[(&Party, Stretch)], hertz: f64) {
     let bytes: u64 = stretches.iter().map(|(p, stretch)| p.task.trip_bytes() * stretch.units).sum();
-    let starts = stretches.iter().map(|(_, stretch)| stretch.interval.start);
-    let ends = || stretches.iter().map(|(_, stretch)| stretch.interval.end);
-    let (Some(first), Some(last), Some(soonest)) = (starts.min(), ends().max(), ends().min())
+    let intervals = || stretches.iter().map(|(_, stretch)| stretch.interval);
+    let (Some(whole), Some(soonest)) =
+        (Interval::around(intervals()), intervals().map(|interval| interval.end).min())
     else {
         return;
     };
-    let ticks = last.since(first).count() as f64;
+    let last = whole.end;
+    let ticks = whole.length().count() as f64;
     if bytes > 0 && ticks > 0.0 {
         haul.bandwidth.push(bytes as f64 / (ticks / hertz));
         if stretches.len() > 1 {
@@ -369,6 +429,9 @@ fn chased(
 #[cfg(test)]
 mod tests {
     use kernels::memory::find;
+    use machine::Machine;
+    use machine::instruments::traffic::{Carried, TrafficCounters};
+    use machine::simulated::Model;
     use model::{Hertz, Ticks};
 
     use super::*;
@@ -427,7 +490,8 @@ mod tests {
     }
 
     fn reduced(job: &Traffic, members: Vec<RawParty>, cycles: RulerCycles) -> Haul {
-        reduce(&RawTraffic { members }, job, rate(), cycles).unwrap()
+        let raw = RawTraffic { members, counted: Vec::new() };
+        reduce(&raw, job, rate(), cycles).unwrap()
     }
 
     #[test]
@@ -492,11 +556,45 @@ mod tests {
         let (kernel, variant) = ("copy", "sse2");
         let number = WrongNumber { kernel, variant, index: Some(7), found: 1.0, expected: 2.0 };
         wrong.answer = Some(Err(number));
-        let raw = RawTraffic { members: vec![raw(&[(0, 10, 1)]), wrong] };
+        let members = vec![raw(&[(0, 10, 1)]), wrong];
+        let raw = RawTraffic { members, counted: Vec::new() };
         let reason = reduce(&raw, &job, rate(), None).unwrap_err();
         assert_eq!(reason.what, "answer");
         assert!(reason.why.contains("`copy`, variant `sse2`: a[7] is 1.0"), "{reason:?}");
         assert!(reason.why.contains("computes wrongly"), "{reason:?}");
+    }
+
+    /// Readings around a repetition in which so many bytes were read, by a simulated machine.
+    fn readings(between: [u64; 2], read: f64) -> [CountedTraffic; 2] {
+        let model = Model::named("2s-56c").unwrap();
+        let counters = TrafficCounters::find(&Machine::from(model.clone())).unwrap();
+        let [before, after] = between.map(Ticks::new);
+        let before = CountedTraffic { stamp: before, counts: counters.read() };
+        model.carry(0, Carried { read, written: 0.0 });
+        [before, CountedTraffic { stamp: after, counts: counters.read() }]
+    }
+
+    #[test]
+    fn what_controllers_counted_belongs_to_the_time_of_the_repetition() {
+        let job = job(&[trips("load", false), trips("load", false)]);
+        let members = vec![raw(&[(1000, 9000, 1)]), raw(&[(2000, 11_000, 1)])];
+        let counted = vec![readings([500, 13_000], 51_200.0)];
+        let haul = reduce(&RawTraffic { members, counted }, &job, rate(), None).unwrap();
+        let counted = haul.counted.unwrap().unwrap();
+        assert_eq!(counted.read, [51_200.0 / 10_000e-9]);
+        assert_eq!((counted.written, counted.beyond), (vec![0.0], vec![0.25]));
+    }
+
+    #[test]
+    fn a_reading_that_failed_takes_what_was_counted_and_nothing_else() {
+        let job = job(&[trips("load", false)]);
+        let members = vec![raw(&[(0, 10, 1), (20, 30, 1)])];
+        let mut failed = readings([15, 35], 64.0);
+        failed[1].counts = Err(Unavailable::new(model::Obstacle::Hardware, "it", "it failed"));
+        let counted = vec![readings([0, 15], 64.0), failed];
+        let haul = reduce(&RawTraffic { members, counted }, &job, rate(), None).unwrap();
+        assert_eq!(haul.counted.unwrap().unwrap_err().why, "it failed");
+        assert_eq!(haul.bandwidth.len(), 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use machine::Machine;
 use machine::conditions;
 use machine::instruments::clock::StampClock;
+use machine::instruments::traffic::Carried;
 use model::record::{
     Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan, PlannedWorkload,
     Record, Run, SCHEMA, Samples, Series, Tool,
@@ -12,6 +13,7 @@ use model::record::{
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
+use super::controllers::Controllers;
 use super::counters::Counters;
 use super::sweep::{Lost, Own, Swept};
 use super::trials::Trial;
@@ -32,6 +34,8 @@ pub(super) struct Parts<'a> {
     pub(super) neighbours: Fact,
     pub(super) stamp_clock: StampClock,
     pub(super) counters: Counters,
+    /// Where some cell is counted there.
+    pub(super) controllers: Option<Controllers>,
     pub(super) placement: &'a Placement,
     pub(super) program: &'a Program,
     pub(super) run: Swept,
@@ -68,6 +72,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
     series.extend(absent_series(program, &plan, run.lost.as_ref(), &series));
     series.extend(own_series(run.own, run.probes));
+    let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
+    series.extend(idle_series(&plan.cpus, idle));
     series.extend(trials(program, run.trials));
     let areas = &program.areas;
     let mut record = Record {
@@ -190,6 +196,7 @@ fn instruments(parts: &Parts<'_>) -> Vec<Instrument> {
         },
     };
     instruments.push(parts.counters.instrument());
+    instruments.extend(parts.controllers.as_ref().map(Controllers::instrument));
     instruments.push(Instrument {
         id: "multiply_chain".to_owned(),
         source: format!(
@@ -339,40 +346,59 @@ fn trials(program: &Program, trials: Vec<Trial>) -> Vec<Series> {
     trials.into_iter().filter_map(of).collect()
 }
 
+/// What memory controllers carried before the run, while this process slept: area `rig`.
+fn idle_series(cpus: &CpuSet, idle: &[Carried]) -> Vec<Series> {
+    let Some(first) = cpus.iter().next() else { return Vec::new() };
+    let of = |quantity, way: fn(&Carried) -> f64| {
+        let samples = idle.iter().map(|carried| rounded(way(carried))).collect();
+        rig_series("memory", quantity, Unit::BytePerSecond, &[first], vec![samples])
+    };
+    let series = [of("idle_read", |carried| carried.read), of("idle_write", |it| it.written)];
+    series.into_iter().flatten().collect()
+}
+
+/// A series of the area `rig`.
+fn rig_series(
+    workload: &str,
+    quantity: &str,
+    unit: Unit,
+    cpus: &[CpuId],
+    blocks: Vec<Vec<f64>>,
+) -> Option<Series> {
+    let samples = Samples::Plain(blocks);
+    let summary = samples.summary()?;
+    Some(Series {
+        area: "rig".to_owned(),
+        workload: workload.to_owned(),
+        quantity: quantity.to_owned(),
+        unit,
+        parameters: BTreeMap::new(),
+        cpu: cpus[0],
+        active: cpus.iter().copied().collect::<CpuSet>(),
+        placement_class: None,
+        outcome: Outcome::Measured { samples, summary },
+        fixed_cost: None,
+        disturbance: Disturbance::default(),
+    })
+}
+
 /// What the rig measured of itself: area `rig`.
 fn own_series(
     own: BTreeMap<CpuId, Own>,
     probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
 ) -> Vec<Series> {
-    let series = |workload: &str, quantity: &str, unit, cpus: &[CpuId], blocks: Vec<Vec<f64>>| {
-        let samples = Samples::Plain(blocks);
-        let summary = samples.summary()?;
-        Some(Series {
-            area: "rig".to_owned(),
-            workload: workload.to_owned(),
-            quantity: quantity.to_owned(),
-            unit,
-            parameters: BTreeMap::new(),
-            cpu: cpus[0],
-            active: cpus.iter().copied().collect::<CpuSet>(),
-            placement_class: None,
-            outcome: Outcome::Measured { samples, summary },
-            fixed_cost: None,
-            disturbance: Disturbance::default(),
-        })
-    };
     let mut all = Vec::new();
     for (cpu, own) in own {
-        all.extend(series("null", "repetition_cost", Unit::Second, &[cpu], own.repetition));
-        all.extend(series("ruler", "quiet_clock", Unit::Hertz, &[cpu], own.quiet_clock));
-        all.extend(series("ruler", "clock_after", Unit::Hertz, &[cpu], own.clock_after));
+        all.extend(rig_series("null", "repetition_cost", Unit::Second, &[cpu], own.repetition));
+        all.extend(rig_series("ruler", "quiet_clock", Unit::Hertz, &[cpu], own.quiet_clock));
+        all.extend(rig_series("ruler", "clock_after", Unit::Hertz, &[cpu], own.clock_after));
     }
     for (pair, probes) in probes {
         let blocks =
             |of: fn(&placement::Probe) -> f64| probes.iter().map(|p| vec![of(p)]).collect();
         let (trips, shares) = (blocks(|p| p.round_trip.0), blocks(|p| p.share_together));
-        all.extend(series("placement_probe", "round_trip", Unit::Second, &pair, trips));
-        all.extend(series("placement_probe", "share_together", Unit::One, &pair, shares));
+        all.extend(rig_series("placement_probe", "round_trip", Unit::Second, &pair, trips));
+        all.extend(rig_series("placement_probe", "share_together", Unit::One, &pair, shares));
     }
     all
 }

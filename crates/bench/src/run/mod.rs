@@ -1,6 +1,7 @@
 //! A run: what areas ask for, measured within its time, as one record.
 
 mod assemble;
+mod controllers;
 mod counters;
 pub(crate) mod findings;
 pub(crate) mod neighbours;
@@ -29,6 +30,7 @@ use crate::rig::job::{Manner, Tools};
 use crate::rig::placement::{self, Choice};
 use crate::rig::{ruler, schedule};
 use crate::streams;
+use controllers::Controllers;
 use counters::Counters;
 use neighbours::Watch;
 use ruler::Rulers;
@@ -132,8 +134,6 @@ pub fn measure(
     let stamp_clock = clock::calibrate_by(machine, request.rate)?;
     conditions_before.push(watch.end(machine, &CpuSet::default()));
     let mut counters = Counters::find(machine, &stamp_clock, placement.cpus[0]);
-    let mut executor = executor(machine, &stamp_clock, counters.source(), stop)?;
-
     let planning = Planning {
         machine,
         description: &description,
@@ -141,11 +141,14 @@ pub fn measure(
         streams: &request.streams,
     };
     let program = Program::new(&planning, request)?;
+    let controllers = program.is_counted().then(|| Controllers::find(machine));
+    let mut executor = executor(machine, &stamp_clock, counters.source(), stop)?;
     let calibrated =
         counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0]);
     calibrated?;
     let watch = Watch::begin(machine);
-    let run = sweep::run(&mut *executor, &planning, &program, request, progress)?;
+    let memory = controllers.as_ref().and_then(Controllers::source);
+    let run = sweep::run(&mut *executor, &planning, &program, request, memory, progress)?;
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
 
@@ -162,6 +165,7 @@ pub fn measure(
         neighbours,
         stamp_clock,
         counters,
+        controllers,
         placement: &placement,
         program: &program,
         run,
@@ -275,6 +279,15 @@ impl Program {
             Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
             Span::Blocks(blocks) => (blocks, CALIBRATION + sweep * (blocks as f64 * OVERHEAD)),
         };
+    }
+
+    /// Whether memory controllers are asked what some cell moves.
+    fn is_counted(&self) -> bool {
+        let counted = |planned: &Planned| match &planned.cell.work {
+            Work::Traffic(moved) => moved.counted,
+            Work::Streams(_) | Work::Errand(_) => false,
+        };
+        self.cells.iter().any(counted)
     }
 
     /// Seconds of one block of every cell, as planned.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
+use machine::instruments::traffic::TrafficCounters;
 use model::CpuId;
 
 use super::trials::{self, Trial};
@@ -70,8 +71,16 @@ impl One {
         let chosen = vec![0; program.cells.len()];
         let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
         let random = Rng::with_seed(seed);
-        let mut sweeper =
-            Sweeper { executor, planning, program, request, progress, random, chosen };
+        let mut sweeper = Sweeper {
+            executor,
+            planning,
+            program,
+            request,
+            memory: None,
+            progress,
+            random,
+            chosen,
+        };
         sweeper.calibrate(&mut swept)?;
         let (span, chosen) = (request.span, &mut sweeper.chosen);
         trials::choose(sweeper.executor, program, span, &mut sweeper.random, chosen)?;
@@ -90,8 +99,16 @@ impl One {
         let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
         let random = Rng::with_seed(0);
         let chosen = self.chosen.clone();
-        let mut sweeper =
-            Sweeper { executor, planning, program, request, progress, random, chosen };
+        let mut sweeper = Sweeper {
+            executor,
+            planning,
+            program,
+            request,
+            memory: None,
+            progress,
+            random,
+            chosen,
+        };
         let pieces = sweeper.block(0, &mut self.swept)?;
         Ok(pieces.into_iter().map(|piece| piece.reduced).collect())
     }
@@ -139,13 +156,15 @@ pub(super) fn run(
     planning: &Planning<'_>,
     program: &Program,
     request: &Request,
+    memory: Option<&TrafficCounters>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
     let seed = planning.machine.host.seed();
     let mut swept = Swept::new(program.sweeps, seed);
     let random = Rng::with_seed(seed);
     let chosen = vec![0; program.cells.len()];
-    let mut sweeper = Sweeper { executor, planning, program, request, progress, random, chosen };
+    let mut sweeper =
+        Sweeper { executor, planning, program, request, memory, progress, random, chosen };
     match sweeper.sweeps(&mut swept) {
         Err(RunError::Interrupted) => swept.interrupted = true,
         Err(ref error @ RunError::Pin { cpu, .. }) if !swept.collector.is_empty() => {
@@ -162,6 +181,8 @@ struct Sweeper<'a> {
     planning: &'a Planning<'a>,
     program: &'a Program,
     request: &'a Request,
+    /// The counters of memory controllers.
+    memory: Option<&'a TrafficCounters>,
     progress: &'a mut dyn FnMut(Progress<'_>),
     random: Rng,
     /// Of each planned cell, the way in which it moves its data.
@@ -308,7 +329,8 @@ impl Sweeper<'_> {
     ) -> Result<Pieces, RunError> {
         self.tell(moved.workload);
         let job = &moved.candidates[candidate].job;
-        let raw = self.executor.traffic(job, &self.program.tools)?;
+        let counters = self.memory.filter(|_| moved.counted);
+        let raw = self.executor.traffic(job, &self.program.tools, counters)?;
         let cpu = job.cpus()[0];
         let ruler = swept.rulers.get(&cpu).and_then(|ruler| ruler.as_ref().ok());
         let ops = self.program.tools.ruler.ops_per_iteration as f64;

@@ -89,7 +89,7 @@ fn compete(
         let mut reached = Vec::new();
         for candidate in turns {
             let job = moved.candidates[candidate].job.trial();
-            let raw = executor.traffic(&job, tools)?;
+            let raw = executor.traffic(&job, tools, None)?;
             let haul = traffic::reduce(&raw, &job, executor.rate(), None);
             // Of the trips of one turn the last: the first one finds what others left in caches.
             let speed = haul.ok().and_then(|haul| haul.bandwidth.last().copied());

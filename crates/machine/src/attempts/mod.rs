@@ -5,16 +5,13 @@ mod refusal;
 use std::fs::{File, OpenOptions};
 use std::io;
 
-use model::{CpuId, CpuSet};
+use model::CpuId;
 use sys::perf_open::{self, Event, Scope};
 
 pub(crate) use self::refusal::{PARANOID, Surroundings, no_msr_device, refusal, setcap};
 use crate::permits::{Permits, Question};
+use crate::pmu::{self, Pmu};
 use crate::ports::{Reading, Tree};
-use crate::text::first_number;
-
-/// Where the kernel describes the PMUs that it knows.
-pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";
 
 /// Tries on this machine; the files tell why the kernel refused.
 pub(crate) struct Attempts {
@@ -66,7 +63,7 @@ impl Attempts {
     fn uncore(&self) -> io::Result<String> {
         /// How the PMUs of memory controllers, caches and meshes are called.
         const NAMES: &[&str] = &["uncore_", "amd_df", "amd_l3", "amd_umc", "arm_cmn", "arm_dsu"];
-        let names = self.tree.list(PMUS).unwrap_or_default();
+        let names = pmu::names(&*self.tree).unwrap_or_default();
         let found: Vec<&String> =
             names.iter().filter(|name| NAMES.iter().any(|start| name.starts_with(start))).collect();
         let first = found.first().ok_or(io::ErrorKind::NotFound)?;
@@ -77,11 +74,12 @@ impl Attempts {
     }
 
     fn energy(&self) -> io::Result<String> {
-        let path = format!("{PMUS}/power/events/energy-pkg");
-        let event = self.tree.read(&path).map_err(|_| io::ErrorKind::NotFound)?;
-        let config = event.trim().strip_prefix("event=0x");
-        let config = config.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let config = config.ok_or(io::ErrorKind::InvalidData)?;
+        const EVENT: &str = "energy-pkg";
+        let power = Pmu::new(&*self.tree, "power");
+        if !power.events().iter().any(|name| name == EVENT) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let [config, ..] = power.event(EVENT).map_err(|_| io::ErrorKind::InvalidData)?.config;
         let (kind, cpu) = self.described("power").ok_or(io::ErrorKind::InvalidData)?;
         perf_open::open(Event { kind, config, kernel: true }, Scope::Everybody(cpu))?;
         Ok("package, by `perf_event_open`".into())
@@ -89,15 +87,8 @@ impl Attempts {
 
     /// The number of a PMU, and a CPU that reads it for all.
     fn described(&self, pmu: &str) -> Option<(u32, CpuId)> {
-        let read = |file: &str| {
-            let path = format!("{PMUS}/{pmu}/{file}");
-            Some((self.tree.read(&path).ok()?, path))
-        };
-        let (kind, path) = read("type")?;
-        let kind = first_number(&path, &kind).ok()?;
-        let (cpus, _) = read("cpumask")?;
-        let cpu = cpus.trim().parse::<CpuSet>().ok()?.iter().next()?;
-        Some((kind as u32, cpu))
+        let pmu = Pmu::new(&*self.tree, pmu);
+        Some((pmu.kind().ok()?, *pmu.cpus().ok()?.first()?))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The kernel's and the hardware's counters.
 
 use super::Survey;
-use crate::attempts::{PARANOID, PMUS};
+use crate::attempts::PARANOID;
 use crate::permits::Question;
+use crate::pmu::PMUS;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::text::tally;

@@ -9,3 +9,4 @@ mod rates;
 mod regression;
 mod sources;
 mod thread_usage;
+pub mod traffic;

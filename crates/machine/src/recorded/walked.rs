@@ -150,7 +150,8 @@ pub(super) const TABLE: &[Row] = &[
     // Counters, sensors, power limits.
     whole("/sys/bus/event_source/devices/*/{type,cpumask,cpus,rdpmc,allow_tsx_force_abort}"),
     whole("/sys/bus/event_source/devices/*/caps/*"),
-    whole("/sys/bus/event_source/devices/{cpu*,msr,power*}/{events,format}/*"),
+    whole("/sys/bus/event_source/devices/{cpu*,msr,power*,uncore_imc*,amd_umc*}/{events,\
+        format}/*"),
     whole("/sys/class/powercap/*/{name,enabled,energy_uj,max_energy_range_uj,constraint_#_*}"),
     whole("/sys/class/hwmon/hwmon#/{name,temp#_input,temp#_label,temp#_max,temp#_crit}"),
     whole("/sys/class/thermal/thermal_zone#/{type,temp}"),

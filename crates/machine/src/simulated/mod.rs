@@ -4,6 +4,7 @@
 //! the file says; the ports are generated from it, and so are the stamps of the simulated executor,
 //! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
 
+mod controllers;
 mod counters;
 mod idle;
 mod model;
@@ -12,6 +13,7 @@ mod registers;
 mod settings;
 mod tree;
 
+pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{

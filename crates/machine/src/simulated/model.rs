@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
+use super::controllers::{Controllers, Through};
 use super::idle::{Idled, SignalCost};
 use super::settings::Settings;
 use super::tree::CPU;
@@ -71,6 +72,9 @@ pub struct Model {
     /// Whether processes may ask for a limit of idle states' exit latency.
     #[serde(default)]
     pub may_limit_latency: bool,
+    /// What plain users may count, as `kernel.perf_event_paranoid` says it.
+    #[serde(default = "usual_paranoid")]
+    pub perf_event_paranoid: i32,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
@@ -80,6 +84,14 @@ pub struct Model {
     /// What was set on it. Clones share it.
     #[serde(skip)]
     pub settings: Settings,
+    /// What went through its memory controllers. Clones share it.
+    #[serde(skip)]
+    pub through: Through,
+}
+
+/// The kernel's own choice: user mode of own threads.
+const fn usual_paranoid() -> i32 {
+    2
 }
 
 /// Who it says it is.
@@ -199,6 +211,8 @@ pub struct Memory {
     pub tlb_bytes: u64,
     /// ... that takes so long.
     pub page_walk_seconds: f64,
+    /// The counters of its memory controllers; absent: nothing counts.
+    pub controllers: Option<Controllers>,
 }
 
 /// A level of caches.
@@ -238,6 +252,7 @@ impl Memory {
         ];
         let more = [self.remote_latency_seconds, self.queueing, self.page_walk_seconds];
         let rest = rest.into_iter().all(positive) && more.into_iter().all(not_negative);
+        let rest = rest && self.controllers.is_none_or(|it| it.is_sound());
         !self.cache.is_empty() && ascending && levels && rest
     }
 }
@@ -429,6 +444,8 @@ pub enum Fault {
     AperfBackwards,
     /// The registers of APERF and MPERF can be read for 50 ms, and fail from then on.
     AperfEio,
+    /// The counters of the memory controllers, of 48 bits, begin again at zero soon after the start.
+    ControllersWrap,
     /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
     CpuLost,
     /// Whoever asks is a plain user: nothing can be set.
@@ -719,7 +736,8 @@ impl Licence {
     }
 }
 
-const MEMORY_RULE: &str = "must have caches that grow, and positive latencies and bandwidths";
+const MEMORY_RULE: &str =
+    "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
 const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
 
 fn positive(number: f64) -> bool {

@@ -92,12 +92,16 @@ fn signature(identity: &Identity) -> u32 {
     beyond << 20 | model_beyond << 16 | family << 8 | model << 4 | identity.stepping & 0xf
 }
 
-/// A plain user on a kernel of default settings.
+/// A plain user on a kernel whose settings are the default but for what may be counted.
 struct SimulatedPermits {
     tree: SimulatedTree,
     guest: bool,
     msr: bool,
     latency: bool,
+    /// `kernel.perf_event_paranoid`.
+    paranoid: i32,
+    /// Channels of memory controllers, where they are counted.
+    channels: Option<u32>,
 }
 
 impl SimulatedPermits {
@@ -105,14 +109,21 @@ impl SimulatedPermits {
         let guest = model.identity.hypervisor.is_some();
         let msr = !model.has(Fault::NoMsr);
         let latency = model.may_limit_latency;
-        SimulatedPermits { tree: SimulatedTree::new(model), guest, msr, latency }
+        let (tree, paranoid) = (SimulatedTree::new(model), model.perf_event_paranoid);
+        let channels = model.controllers().map(|controllers| controllers.channels);
+        SimulatedPermits { tree, guest, msr, latency, paranoid, channels }
     }
 }
 
 impl Permits for SimulatedPermits {
     fn ask(&self, question: Question) -> Reading<String> {
         let pmu = if self.guest { Err(ENOENT) } else { Ok("counters of the cores") };
+        let counts = |level, what| if self.paranoid <= level { Ok(what) } else { Err(EACCES) };
+        let controllers = format!("{} PMUs, such as `uncore_imc_0`", self.channels.unwrap_or(0));
         let answer = match question {
+            Question::PerfKernel => counts(1, "counts the kernel's work for own threads"),
+            Question::PerfSystemWide => counts(0, "counts every process on a CPU"),
+            Question::PerfUncore if self.channels.is_some() => counts(0, &*controllers),
             Question::PerfUser => Ok("counts user mode of own threads"),
             Question::PerfCyclesUser | Question::Rdpmc => pmu,
             Question::MemoryLock => Ok("a page was locked"),
@@ -122,10 +133,7 @@ impl Permits for SimulatedPermits {
             Question::IsstInterface | Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
             Question::HugePage => Err(ENOMEM),
             Question::RealTime => Err(EPERM),
-            Question::CpuDmaLatency
-            | Question::MsrDevice
-            | Question::PerfKernel
-            | Question::PerfSystemWide => Err(EACCES),
+            Question::CpuDmaLatency | Question::MsrDevice => Err(EACCES),
         };
         answer.map(String::from).map_err(|code| {
             let here = Surroundings { tree: &self.tree, guest: self.guest };

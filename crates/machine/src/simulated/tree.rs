@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use model::{CpuId, CpuSet};
 
+use super::controllers::put_controllers;
 use super::model::{Fault, Model};
 use super::settings::{GOVERNORS, PREFERENCES};
 use crate::files::Files;
@@ -34,6 +35,7 @@ impl SimulatedTree {
         }
         put_platform(&mut files, model);
         put_kernel(&mut files, model);
+        put_controllers(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }
@@ -312,7 +314,7 @@ fn put_platform(files: &mut Files, model: &Model) {
     if !model.has(Fault::NoMsr) {
         files.put("/sys/module/msr/initstate", "live");
     }
-    files.put("/proc/sys/kernel/perf_event_paranoid", "2");
+    files.put("/proc/sys/kernel/perf_event_paranoid", &model.perf_event_paranoid);
     files.put("/proc/sys/vm/nr_hugepages", "0");
     let huge = "/sys/kernel/mm/hugepages/hugepages-1048576kB";
     for file in ["nr_hugepages", "free_hugepages"] {

@@ -4,6 +4,8 @@ use model::{CpuId, Hertz, Seconds};
 use crate::error::Error;
 use crate::facts;
 use crate::instruments::aperf_mperf::{Counts, CycleCounters, calibrate_mperf};
+use crate::instruments::traffic::{Carried, TrafficCounters};
+use crate::permits::Question;
 use crate::ports::Machine;
 use crate::simulated::{self, Fault, Model, names};
 
@@ -84,6 +86,11 @@ fn broken_descriptions_name_file_and_key() {
         ("packages = 1", "packages = 1\nmemory_only_nodes = 65", "topology.memory_only_nodes"),
         ("l2_bytes", "cores_per_l2 = 3\nl2_bytes", "caches.cores_per_l2"),
         ("lines_in_flight = 8.0", "lines_in_flight = 0.0", "`memory`"),
+        (
+            "lines_in_flight = 8.0",
+            "lines_in_flight = 8.0\ncontrollers = { channels = 0, idle_read = 0.0, idle_written = 0.0 }",
+            "1..=64 channels",
+        ),
         ("isa = [", "product = \"Server\"\nisa = [", "identity.product"),
     ] {
         let error = error(from, to);
@@ -188,4 +195,76 @@ fn mperf_of_a_simulated_machine_may_have_a_rate_of_its_own() {
     let found = calibrate_mperf(&[window, window], Some(Hertz(model.clock.tsc_hz))).unwrap();
     assert_eq!(found.rate.hertz, Hertz(1.6e9));
     assert!(found.finding.is_some());
+}
+
+/// A machine whose controllers have carried this much, and what they counted of it.
+fn counted(change: impl FnOnce(&mut Model), bytes: &[(u32, Carried)]) -> Carried {
+    let mut model = Model::named("2s-56c").unwrap();
+    change(&mut model);
+    let machine = simulated::machine(model.clone());
+    let counters = TrafficCounters::find(&machine).unwrap();
+    let before = counters.read().unwrap();
+    for (node, bytes) in bytes {
+        model.carry(*node, *bytes);
+    }
+    counters.read().unwrap().since(&before).unwrap()
+}
+
+#[test]
+fn memory_controllers_count_what_was_carried() {
+    // 64 MiB over eight channels is a whole number of lines in each.
+    const BYTES: f64 = 67_108_864.0;
+    let carried = |read, written| Carried { read: read * BYTES, written: written * BYTES };
+    let both = [(0, carried(3.0, 1.0)), (1, carried(4.0, 0.0))];
+    assert_eq!(counted(|_| (), &both), carried(7.0, 1.0));
+    let wraps = |model: &mut Model| model.faults.push(Fault::ControllersWrap);
+    // More than is left in each of the counters.
+    let far = [(1, carried(0.0, 10.0))];
+    assert_eq!(counted(wraps, &far), carried(0.0, 10.0));
+    let elsewhere = |model: &mut Model| model.topology.memory_only_nodes = 1;
+    assert_eq!(counted(elsewhere, &[(2, carried(1.0, 1.0))]), Carried::default());
+}
+
+#[test]
+fn memory_controllers_see_what_others_move() {
+    let machine = Machine::named("sim:2s-56c").unwrap();
+    let counters = TrafficCounters::find(&machine).unwrap();
+    for idle in counters.idle().unwrap() {
+        // To a line in each channel, within 20 ms.
+        assert!((idle.read - 80e6).abs() < 64.0 * 16.0 / 20e-3, "{idle:?}");
+        assert!((idle.written - 40e6).abs() < 64.0 * 16.0 / 20e-3, "{idle:?}");
+    }
+    assert_eq!(
+        counters.source(),
+        "simulated PMU `uncore_imc_0` and 7 more: cas_count_read, cas_count_write"
+    );
+}
+
+#[test]
+fn a_kernel_that_lets_nobody_count_says_which_sysctl() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.perf_event_paranoid = 1;
+    let machine = simulated::machine(model);
+    let reason = TrafficCounters::find(&machine).err().unwrap();
+    assert!(reason.why.starts_with("`cas_count_read` of `uncore_imc_0` on CPU 0: "), "{reason:?}");
+    assert!(reason.why.contains("EACCES") && reason.why.contains("perf_event_paranoid` is 1"));
+    assert!(reason.remedy.unwrap().contains("sudo sysctl kernel.perf_event_paranoid=0"));
+    let asked = machine.permits.ask(Question::PerfUncore).unwrap_err();
+    assert!(reason.why.ends_with(&asked.why), "doctor says the same: {asked:?}");
+}
+
+/// There are counters, or a reason why there are none: most test machines are guests.
+#[test]
+fn this_machine_counts_its_traffic_or_says_why_not() {
+    match TrafficCounters::find(&Machine::real()) {
+        Ok(counters) => {
+            let (before, after) = (counters.read().unwrap(), counters.read().unwrap());
+            after.since(&before).unwrap();
+            assert!(counters.gauge().unwrap().step_bytes > 0.0);
+        }
+        Err(reason) => {
+            assert_eq!(reason.what, "measured memory traffic");
+            assert!(!reason.why.is_empty() && reason.remedy.is_some(), "{reason:?}");
+        }
+    }
 }

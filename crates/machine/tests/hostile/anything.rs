@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use machine::memory::Room;
 use machine::permits::{Permits, Question};
+use machine::pmu::{self, Pmu};
 use machine::{Cpuid, Files, Host, Machine, Msr, Reading};
 use model::record::{Fact, FactValue, PageKind, Presentation};
 use model::{CpuId, CpuSet, Known, Obstacle, Pages, Unavailable};
@@ -22,9 +23,24 @@ pub fn survey(machine: &Machine) {
         machine::pages::info(&record, verbosity);
         machine::pages::doctor(&record, verbosity);
     }
+    for name in pmu::names(&*machine.tree).unwrap_or_default() {
+        check_pmu(Pmu::new(&*machine.tree, &name));
+    }
     for pages in Pages::ALL {
         check_room(machine::memory::room(machine, *pages));
         check_room(machine::memory::room_on_node(machine, *pages, 0));
+    }
+}
+
+/// What is said of a PMU can be used, or has a reason.
+fn check_pmu(pmu: Pmu<'_>) {
+    let reasons = [pmu.kind().err(), pmu.cpus().err()].into_iter().flatten();
+    assert!(reasons.into_iter().all(|reason| !reason.why.is_empty()), "{}", pmu.name());
+    for event in pmu.events() {
+        match pmu.event(&event) {
+            Ok(event) => assert!(event.scale.is_none_or(|s| s.is_finite() && s > 0.0)),
+            Err(reason) => assert!(!reason.why.is_empty(), "{reason:?}"),
+        }
     }
 }
 
@@ -186,4 +202,11 @@ pub const PATHS: &[&str] = &[
     "/proc/self/limits",
     "/proc/self/status",
     "/proc/sys/kernel/osrelease",
+    "/sys/bus/event_source/devices/uncore_imc_0/type",
+    "/sys/bus/event_source/devices/uncore_imc_0/cpumask",
+    "/sys/bus/event_source/devices/uncore_imc_0/format/event",
+    "/sys/bus/event_source/devices/uncore_imc_0/format/umask",
+    "/sys/bus/event_source/devices/uncore_imc_0/events/cas_count_read",
+    "/sys/bus/event_source/devices/uncore_imc_0/events/cas_count_read.scale",
+    "/sys/bus/event_source/devices/uncore_imc_0/events/cas_count_read.unit",
 ];

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE, Variant};
-use model::{CpuId, Pages, Seconds, Unavailable};
+use model::record::Topology;
+use model::{CpuId, CpuSet, Pages, Seconds, Unavailable};
 
 use super::super::{Candidate, Cell, Moved, Planning, Work};
-use super::CHASE;
+use super::{CHASE, extent};
 use crate::rig::traffic::{Begin, Party, Store, Task, Traffic, Transfer};
 use crate::streams;
 
@@ -186,6 +187,7 @@ pub(super) fn trips(
         order: order(kernel),
         workload: kernel.id,
         candidates: transfers.iter().map(candidate).collect(),
+        counted: false,
     };
     let total = elements * cpus.len() as u64;
     let parameters = BTreeMap::from([
@@ -265,7 +267,8 @@ impl Chase {
             parameters: BTreeMap::new(),
             job: Traffic { members, repetitions, target },
         };
-        let moved = Moved { order: TABLE.len(), workload: CHASE, candidates: vec![candidate] };
+        let (order, candidates) = (TABLE.len(), vec![candidate]);
+        let moved = Moved { order, workload: CHASE, candidates, counted: false };
         let mut parameters = self.parameters();
         parameters.extend(more);
         Cell { work: Work::Traffic(moved), parameters }
@@ -280,6 +283,17 @@ pub(super) fn load(cpu: CpuId, arrays: &Arrays, transfer: Transfer, pause: Secon
     let task =
         Task::Trips { transfer, elements: ELEMENTS.min(store.elements()), moving: true, pause };
     Party { cpu, store, task, background: true }
+}
+
+/// Lets cells whose arrays are beyond all caches be counted by the memory controllers.
+pub(super) fn counted(cells: &mut [Cell], topology: &Topology) {
+    for cell in cells {
+        let cpus: CpuSet = cell.cpus().into_iter().collect();
+        let elements = cell.parameters.get("elements").and_then(|text| text.parse::<u64>().ok());
+        if let (Work::Traffic(moved), Some(elements)) = (&mut cell.work, elements) {
+            moved.counted = extent::is_beyond(topology, &cpus, elements.saturating_mul(8));
+        }
+    }
 }
 
 /// Lets all cells say what they are for.

@@ -106,11 +106,18 @@ impl<'a> Counting<'a> {
     }
 
     /// Bytes that must be moved for each byte that the program asks for: within caches no line is
-    /// brought in from memory. None where the CPU chooses and does not tell.
+    /// brought in from memory. Where the CPU chooses and does not tell, what the memory controllers
+    /// counted; none where they did not.
     pub(super) fn moved_per_asked(self, cell: &Cell<'_>) -> Option<f64> {
         if self.extent(cell).is_some_and(|extent| extent.is_within()) {
             return Some(1.0);
         }
+        let measured = || Some(cell.measured()?.bytes() / cell.median("bandwidth")?);
+        Self::told(cell).or_else(measured)
+    }
+
+    /// The same where it follows from the instructions; none where the CPU chooses.
+    pub(super) fn told(cell: &Cell<'_>) -> Option<f64> {
         let (moved, asked) = cell.text("moved_per_asked")?.split_once('/')?;
         let (moved, asked): (f64, f64) = (moved.parse().ok()?, asked.parse().ok()?);
         (moved > 0.0 && asked > 0.0).then_some(moved / asked)

@@ -64,12 +64,17 @@ pub(super) fn rule(topology: &Topology, cpus: &CpuSet) -> u64 {
     size::TIMES_CACHES.saturating_mul(size::caches(topology, cpus.as_slice()))
 }
 
+/// Whether an array of so many bytes over these CPUs is as large as the rule asks.
+pub(super) fn is_beyond(topology: &Topology, cpus: &CpuSet, bytes: u64) -> bool {
+    // Threads have whole elements each.
+    let slack = 8 * cpus.len() as u64;
+    bytes.saturating_add(slack) >= rule(topology, cpus)
+}
+
 /// What each of these arrays passes through, where all of them together have a footprint.
 pub(super) fn of_arrays(topology: &Topology, cell: &Cell<'_>) -> Option<Extent> {
     let (bytes, footprint) = (cell.array_bytes()?, cell.footprint()?);
-    // Threads have whole elements each.
-    let slack = 8 * cell.active.len() as u64;
-    if bytes.saturating_add(slack) >= rule(topology, cell.active) {
+    if is_beyond(topology, cell.active, bytes) {
         return Some(Extent::Memory);
     }
     Some(holding(topology, cell.active, footprint).map_or(Extent::Partly, Extent::Within))

@@ -19,6 +19,7 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
     findings.extend(limited(record));
     findings.extend(other_pages(record));
     findings.extend(two_modes(record));
+    findings.extend(OTHER_TRAFFIC.iter().filter_map(|kind| other_traffic(record, kind)));
     if let Some(sweep) = sweep(record) {
         findings.extend(other_sizes(record, &sweep));
     }
@@ -27,6 +28,9 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
 
 /// The questions whose arrays should be as large as the rule asks.
 const BY_RULE: &[&str] = &["bandwidth", "scaling", "loaded", "numa"];
+
+/// The questions that measure a bandwidth.
+const MOVING: &[&str] = &["bandwidth", "scaling", "sweep", "factors", "numa"];
 
 /// Arrays were asked to be so small that caches hold a part of them.
 fn too_small(record: &Record) -> Option<Finding> {
@@ -122,11 +126,8 @@ fn modes(samples: &[f64]) -> Option<[Mode; 2]> {
 
 /// Within one placement class, samples of a bandwidth fall into two groups.
 fn two_modes(record: &Record) -> Option<Finding> {
-    /// More are counted.
-    const SHOWN_MAX: usize = 3;
     let counting = Counting::of(record);
-    let questions = ["bandwidth", "scaling", "sweep", "factors", "numa"];
-    let cells: Vec<Cell<'_>> = questions.iter().flat_map(|word| cells(record, word)).collect();
+    let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
     let found: Vec<String> = cells
         .iter()
         .filter_map(|cell| {
@@ -144,19 +145,91 @@ fn two_modes(record: &Record) -> Option<Finding> {
             ))
         })
         .collect();
-    let more = found.len().saturating_sub(SHOWN_MAX);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     (!found.is_empty()).then(|| Finding {
         id: "memory.two-modes".to_owned(),
         severity: Severity::Warning,
         about: "bandwidth".to_owned(),
         text: format!(
             "samples fall into two groups with nothing between them, although the CPUs lay to each \
-             other as before: {}{more}. A median tells one of the two, and no average is right",
-            found[..found.len().min(SHOWN_MAX)].join("; ")
+             other as before: {}. A median tells one of the two, and no average is right",
+            some(&found)
         ),
         remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
     })
+}
+
+/// A way in which memory controllers count something else than follows from the instructions.
+struct OtherTraffic {
+    id: &'static str,
+    /// Whether it is that, where the first number was measured, the second follows with write-allocate
+    /// and the third one was asked for.
+    is: fn(f64, f64, f64) -> bool,
+    means: &'static str,
+}
+
+/// Caches hold at most a quarter of an array, and keep little of it until the next trip; others and the
+/// hardware's own prefetchers move something, too.
+const TRAFFIC_TOLERANCE: f64 = 0.1;
+
+const OTHER_TRAFFIC: [OtherTraffic; 3] = [
+    OtherTraffic {
+        id: "memory.more-traffic",
+        is: |measured, counted, _| measured > counted * (1.0 + TRAFFIC_TOLERANCE),
+        means: "prefetchers bring in lines that the kernels do not ask for, or others use memory, too",
+    },
+    OtherTraffic {
+        id: "memory.write-allocate-evaded",
+        is: |measured, counted, asked| {
+            measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted > asked
+        },
+        means: "not every line that ordinary stores change was brought in first, as CPUs may do that see \
+                whole lines written (SpecI2M since Ice Lake): the count with write-allocate is too high",
+    },
+    OtherTraffic {
+        id: "memory.less-traffic",
+        is: |measured, counted, asked| {
+            measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted <= asked
+        },
+        means: "caches held a part of the arrays, or some memory has controllers that these counters do \
+                not see",
+    },
+];
+
+/// Memory controllers count something else than what follows from the instructions.
+fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
+    let counting = Counting::of(record);
+    let of_cell = |cell: &Cell<'_>| {
+        let (measured, asked) = (cell.measured()?.bytes(), cell.median("bandwidth")?);
+        let counted = asked * Counting::told(cell)?;
+        (kind.is)(measured, counted, asked).then(|| {
+            format!(
+                "{} ({}) on {}: {} measured, {} {} counted",
+                cell.workload,
+                cell.text("variant").unwrap_or("-"),
+                plural(cell.active.len(), "thread"),
+                counting.text(measured),
+                counting.text(counted),
+                counting.unit()
+            )
+        })
+    };
+    let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
+    let found: Vec<String> = cells.iter().filter_map(of_cell).collect();
+    (!found.is_empty()).then(|| Finding {
+        id: kind.id.to_owned(),
+        severity: Severity::Note,
+        about: "memory traffic".to_owned(),
+        text: format!("{}: {}", some(&found), kind.means),
+        remedy: None,
+    })
+}
+
+/// The first few of what was found, and how many more there are.
+fn some(found: &[String]) -> String {
+    const SHOWN_MAX: usize = 3;
+    let more = found.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", found[..found.len().min(SHOWN_MAX)].join("; "))
 }
 
 /// What is said of a cache of several cores.

@@ -107,6 +107,34 @@ static QUANTITIES: &[Quantity] = &[
         Take::Haul(|haul| &haul.skew),
     ),
     offered(
+        "measured_read",
+        "measured reads",
+        Unit::BytePerSecond,
+        "",
+        "Bytes per second that the memory controllers of all packages read from memory, of everybody, \
+         by their own counters: what they counted between a reading before the first thread's beginning \
+         and one after the last one's end, over the time of the repetition. Lines that stores and \
+         prefetchers bring in count, too.",
+        Take::Counted(|counted| &counted.read),
+    ),
+    offered(
+        "measured_write",
+        "measured writes",
+        Unit::BytePerSecond,
+        "",
+        "Bytes per second that they write to memory, in the same way.",
+        Take::Counted(|counted| &counted.written),
+    ),
+    offered(
+        "measured_beyond",
+        "time between readings beyond the repetition",
+        Unit::One,
+        "lower is better",
+        "How much longer than the repetition the time between the two readings of the memory \
+         controllers was, as a share of the repetition: what others moved meanwhile counts, too.",
+        Take::Counted(|counted| &counted.beyond),
+    ),
+    offered(
         "answer_error",
         "largest error of the answers",
         Unit::One,

@@ -29,6 +29,20 @@ pub(super) struct Numbers {
     pub(super) uncertainty: Option<f64>,
 }
 
+/// What memory controllers counted, in bytes per second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) read: f64,
+    pub(super) written: f64,
+}
+
+impl Measured {
+    /// Both ways together.
+    pub(super) fn bytes(self) -> f64 {
+        self.read + self.written
+    }
+}
+
 /// Of fewer samples a tenth is none of them.
 const SAMPLES_FOR_SPREAD: usize = 5;
 
@@ -91,6 +105,12 @@ impl<'a> Cell<'a> {
         })
     }
 
+    /// Bytes per second that the memory controllers read and wrote meanwhile, where that was measured.
+    pub(super) fn measured(&self) -> Option<Measured> {
+        let median = |quantity| Some(self.series(quantity)?.summary()?.median);
+        Some(Measured { read: median("measured_read")?, written: median("measured_write")? })
+    }
+
     /// The median of that quantity, where it can be calculated with: times and rates are positive.
     pub(super) fn median(&self, quantity: &str) -> Option<f64> {
         let median = self.series(quantity)?.summary()?.median;
@@ -122,6 +142,15 @@ pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
         }
     }
     cells
+}
+
+/// Bytes per second that memory controllers read and wrote before the run.
+pub(super) fn idle(record: &Record) -> Option<Measured> {
+    let of = |quantity: &str| {
+        let mut all = record.series.iter().filter(|s| s.area == "rig" && s.quantity == quantity);
+        Some(all.next()?.summary()?.median)
+    };
+    Some(Measured { read: of("idle_read")?, written: of("idle_write")? })
 }
 
 /// How many, and which: `CPU 0`, `2 threads, CPUs 0-1`.

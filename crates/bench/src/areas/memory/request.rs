@@ -120,6 +120,7 @@ impl Options {
     fn wishes(&self, plan: &Planning<'_>) -> Result<Wishes, Error> {
         let mut wishes = self.scope(plan, 1.0)?.wishes()?;
         cells::asked(&mut wishes.cells, self.question.word());
+        cells::counted(&mut wishes.cells, plan.topology());
         Ok(wishes)
     }
 

@@ -6,6 +6,7 @@ pub mod threads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Unavailable};
 
@@ -29,8 +30,13 @@ pub trait Executor {
     /// Lets a thread sleep until each of its alarms.
     fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError>;
 
-    /// Lets members move data, each in memory of its own.
-    fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError>;
+    /// Lets members move data, each in memory of its own; counters are read around each repetition.
+    fn traffic(
+        &mut self,
+        job: &Traffic,
+        tools: &Tools,
+        counters: Option<&TrafficCounters>,
+    ) -> Result<RawTraffic, RunError>;
 
     /// Lets a team go through parallel regions, in a process of its own; or why it could not.
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError>;

@@ -9,9 +9,8 @@ use model::{CpuId, Obstacle, Unavailable};
 use sys::perf_open::{Event, Scope, open};
 
 use super::{Counts, WHAT};
-use crate::attempts::PMUS;
+use crate::pmu::Pmu;
 use crate::ports::{Reading, Tree};
-use crate::text::first_number;
 
 /// Both events, and the CPUs on which they are open.
 pub(super) struct Events {
@@ -32,17 +31,10 @@ impl Events {
     /// Linux, arch/x86/events/msr.c: `aperf` and `mperf` are there where the CPU has the pair; no
     /// mode can be left out.
     pub(super) fn named(tree: &dyn Tree, aperf: &str, mperf: &str) -> Reading<Events> {
-        let path = format!("{PMUS}/msr/type");
-        let kind = first_number(&path, &tree.read(&path)?)? as u32;
+        let msr = Pmu::new(tree, "msr");
+        let kind = msr.kind()?;
         let event = |name: &str| -> Reading<Event> {
-            let path = format!("{PMUS}/msr/events/{name}");
-            let text = tree.read(&path)?;
-            let digits = text.trim().strip_prefix("event=0x");
-            let config = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-            let config = config.ok_or_else(|| {
-                let why = format!("`{path}` holds no event but `{text}`");
-                Unavailable::new(Obstacle::Cpudyno, WHAT, why)
-            })?;
+            let [config, ..] = msr.event(name)?.config;
             Ok(Event { kind, config, kernel: true })
         };
         Ok(Events { aperf: event(aperf)?, mperf: event(mperf)?, open: Mutex::default() })
@@ -90,11 +82,13 @@ mod tests {
 
     use super::*;
     use crate::files::Files;
+    use crate::pmu::PMUS;
     use crate::ports::Machine;
 
     fn pmu(events: &[(&str, &str)]) -> Files {
         let mut files = Files::default();
         files.put(format!("{PMUS}/msr/type"), "10");
+        files.put(format!("{PMUS}/msr/format/event"), "config:0-63");
         for (name, text) in events {
             files.put(format!("{PMUS}/msr/events/{name}"), text);
         }
@@ -109,7 +103,7 @@ mod tests {
         assert_eq!(events.mperf, Event { kind: 10, config: 2, kernel: true });
         let reason = |files: &Files| Events::named(files, "aperf", "mperf").err().unwrap().why;
         assert!(reason(&pmu(&[("tsc", "event=0x00")])).contains("msr/events/aperf"));
-        assert!(reason(&pmu(&[("aperf", "1")])).contains("holds no event but `1`"));
+        assert!(reason(&pmu(&[("aperf", "1")])).contains("msr/format/1`"));
     }
 
     /// The TSC is an event of this PMU on every x86, so that the way is walked in guests, too.

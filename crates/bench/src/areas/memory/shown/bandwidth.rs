@@ -1,5 +1,6 @@
 //! What the kernels move.
 
+use machine::instruments::traffic;
 use model::page::{Align, Block, Ruled, Text, Tone};
 use model::record::Record;
 use model::stats::median;
@@ -7,10 +8,11 @@ use model::stats::median;
 use super::super::cells::choice;
 use super::super::counting::Counting;
 use super::super::extent::Extent;
-use super::super::read::{Cell, cells, in_order, threads};
+use super::super::read::{Cell, Measured, cells, idle, in_order, threads};
 use super::{columns, dash, note, pages, size, through};
 
 const QUANTITY: &str = "bandwidth";
+const MEASURED: &str = "measured_read";
 
 /// A table for each number of threads and choice of variants, with the line of the four kernels.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -32,9 +34,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     }
     if !blocks.is_empty() {
         blocks.extend(answers(record, &cells));
-        blocks.push(note(
-            "measured traffic: unavailable: this version reads no counters of memory controllers",
-        ));
+        blocks.extend(measured(record, &cells));
     }
     blocks
 }
@@ -82,14 +82,24 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
             "within caches no line is brought in from memory before it is written".to_owned(),
         );
     }
-    if cells.iter().any(|cell| is_untold(counting, cell)) {
+    let untold = || all().filter(|cell| is_untold(counting, cell));
+    if untold().any(|cell| cell.measured().is_none()) {
         notes.push(
             "with write-allocate is unavailable where one instruction moves the whole array: the CPU \
              chooses how it stores, and does not tell"
                 .to_owned(),
         );
     }
-    Block::Ruled(Ruled {
+    if untold().any(|cell| cell.measured().is_some()) {
+        notes.push(
+            "with write-allocate is what was measured where one instruction moves the whole array: the \
+             CPU chooses how it stores, and does not tell"
+                .to_owned(),
+        );
+    }
+    let is_measured = all().any(|cell| cell.series(MEASURED).is_some());
+    let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
+    let mut table = Ruled {
         caption: format!(
             "{}: {}, median of all samples (higher is better)",
             caption(choice),
@@ -106,16 +116,47 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
             ("variant", Align::Left),
         ]),
         optional: vec![1, 6, 4],
-        parts: vec![cells.iter().map(|cell| row(counting, cell)).collect()],
+        parts: vec![rows],
         notes,
-    })
+    };
+    if is_measured {
+        let more = [("measured", Align::Right), ("read + written", Align::Right)];
+        table.columns.splice(MEASURED_AT..MEASURED_AT, columns(more));
+        table.optional = vec![1, 5, 8, 6];
+    }
+    Block::Ruled(table)
+}
+
+/// Where what was measured stands, if it was.
+const MEASURED_AT: usize = 4;
+
+/// What stands there: all that memory controllers moved, and its two parts.
+fn measured_texts(counting: Counting<'_>, cell: &Cell<'_>) -> [Text; 2] {
+    match (cell.measured(), cell.series(MEASURED)) {
+        (Some(measured), _) => {
+            let Measured { read, written } = measured;
+            let parts = format!("{} + {}", counting.text(read), counting.text(written));
+            [counting.text(measured.bytes()).into(), parts.into()]
+        }
+        (None, Some(_)) => [Text::toned("unavailable", Tone::Warning), dash()],
+        (None, None) => [dash(), dash()],
+    }
 }
 
 fn is_untold(counting: Counting<'_>, cell: &Cell<'_>) -> bool {
-    counting.moved_per_asked(cell).is_none() && cell.median(QUANTITY).is_some()
+    let is_within = counting.extent(cell).is_some_and(|extent| extent.is_within());
+    !is_within && Counting::told(cell).is_none() && cell.median(QUANTITY).is_some()
 }
 
-fn row(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
+fn row(counting: Counting<'_>, cell: &Cell<'_>, is_measured: bool) -> Vec<Text> {
+    let mut row = numbers(counting, cell);
+    if is_measured {
+        row.splice(MEASURED_AT..MEASURED_AT, measured_texts(counting, cell));
+    }
+    row
+}
+
+fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
     let name = Text::from(cell.workload);
     let formula = Text::from(cell.text("formula").unwrap_or(""));
     let variant = Text::from(cell.text("variant").unwrap_or("-"));
@@ -204,4 +245,30 @@ fn answers(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
         None if record.run.simulated.is_some() => None,
         None => Some(note("answers: none was checked")),
     }
+}
+
+/// What was measured of traffic, by which counters, and what others moved before; where there are no
+/// counters, the page says so among what was not measured.
+fn measured(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
+    let counting = Counting::of(record);
+    let measured: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.measured().is_some()).collect();
+    let beyond = measured.iter().filter_map(|cell| Some(cell.numbers("measured_beyond")?.median));
+    let beyond = beyond.reduce(f64::max)?;
+    let instrument = record.instruments.iter().find(|known| known.id == traffic::ID)?;
+    let before = idle(record).map_or_else(String::new, |idle| {
+        format!(
+            " Before the run, while cpudyno slept, they read {} and wrote {} {}; that is contained in the \
+             numbers and never subtracted.",
+            counting.text(idle.read),
+            counting.text(idle.written),
+            counting.unit()
+        )
+    });
+    Some(note(format!(
+        "measured: what the memory controllers of all packages read and wrote around each repetition, \
+         whoever asked for it, over the time of the repetition ({}).{before} Readings lay up to {:.1} % \
+         of a repetition farther apart than its stamps.",
+        instrument.source,
+        beyond * 100.0
+    )))
 }

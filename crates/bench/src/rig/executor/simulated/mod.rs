@@ -11,6 +11,7 @@ use std::f64::consts::TAU;
 use std::io;
 
 use fastrand::Rng;
+use machine::instruments::traffic::TrafficCounters;
 use machine::simulated::Model;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
@@ -111,9 +112,14 @@ impl Executor for Simulated {
         Ok(signals::alarm(self, job))
     }
 
-    fn traffic(&mut self, job: &Traffic, _tools: &Tools) -> Result<RawTraffic, RunError> {
+    fn traffic(
+        &mut self,
+        job: &Traffic,
+        _tools: &Tools,
+        counters: Option<&TrafficCounters>,
+    ) -> Result<RawTraffic, RunError> {
         self.checked(&job.cpus())?;
-        Ok(traffic::simulate(self, job))
+        Ok(traffic::simulate(self, job, counters))
     }
 
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {

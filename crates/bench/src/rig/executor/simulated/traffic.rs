@@ -4,15 +4,24 @@ use std::collections::BTreeMap;
 
 use kernels::memory::Stores;
 use kernels::memory::chase::Walk;
+use machine::instruments::traffic::{Carried, TrafficCounters};
 use machine::simulated::{Memory, Model};
-use model::{CpuId, Pages, Seconds};
+use model::ticks::Stamp;
+use model::{CpuId, Pages, Seconds, Ticks};
 
 use super::super::super::job::{Around, Interval};
-use super::super::super::traffic::{Party, RawParty, RawTraffic, Stretch, Task, Traffic};
+use super::super::super::traffic::{
+    CountedTraffic, Party, RawParty, RawTraffic, Stretch, Task, Traffic,
+};
 use super::{Line, START, Simulated};
 
 /// Answers a job from the model of memory.
-pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
+pub(super) fn simulate(
+    rig: &mut Simulated,
+    job: &Traffic,
+    counters: Option<&TrafficCounters>,
+) -> RawTraffic {
+    let counters = counters.filter(|_| job.is_countable());
     let model = rig.model.clone();
     let Some(memory) = &model.memory else {
         panic!("BUG: a machine without memory was asked to move data");
@@ -22,7 +31,9 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
     let mut line = Line { model: &model, now: begun, random: rig.random.fork() };
     let trips = scene.trips();
     let mut members: Vec<RawParty> = job.members.iter().map(|party| absent(party.cpu)).collect();
+    let mut counted = Vec::new();
     for _ in 0..job.repetitions {
+        let before = counters.map(|counters| read(&mut line, counters, |interval| interval.start));
         let start = line.now;
         let mut last = start;
         for (member, raw) in members.iter_mut().enumerate() {
@@ -49,10 +60,28 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Traffic) -> RawTraffic {
             }
         }
         line.now = last;
+        for (member, raw) in members.iter().enumerate() {
+            let units = raw.stretches.last().map_or(0, |stretch| stretch.units);
+            model.carry(scene.seats[member].home, scene.carried(member, units));
+        }
+        let after = counters.map(|counters| read(&mut line, counters, |interval| interval.end));
+        counted.extend(before.zip(after).map(|(before, after)| [before, after]));
     }
     let end = line.now;
     rig.model.elapsed.advance(end - rig.model.elapsed.seconds());
-    RawTraffic { members }
+    RawTraffic { members, counted }
+}
+
+/// A reading of the memory controllers, which takes its time.
+fn read(
+    line: &mut Line<'_>,
+    counters: &TrafficCounters,
+    when: fn(Interval) -> Ticks<Stamp>,
+) -> CountedTraffic {
+    let stamp = when(line.pass(counters.simulated_cost()));
+    // What others move goes on with the time.
+    line.model.elapsed.advance(line.now - line.model.elapsed.seconds());
+    CountedTraffic { stamp, counts: counters.read() }
 }
 
 fn absent(cpu: CpuId) -> RawParty {
@@ -120,7 +149,7 @@ impl<'a> Scene<'a> {
     fn unit(&self, member: usize) -> Seconds {
         match self.job.members[member].task {
             Task::Trips { pause, .. } => {
-                Seconds(self.moved_bytes(member) as f64 / self.share(member)) + pause
+                Seconds(self.moved_bytes(member) / self.share(member)) + pause
             }
             Task::Chase { chains, bytes, .. } => {
                 let waves = (chains as f64 / self.memory.lines_in_flight).max(1.0);
@@ -130,14 +159,29 @@ impl<'a> Scene<'a> {
     }
 
     /// Bytes that one trip moves: with the lines that ordinary stores bring in first.
-    fn moved_bytes(&self, member: usize) -> u64 {
+    fn moved_bytes(&self, member: usize) -> f64 {
         let Task::Trips { transfer, elements, .. } = &self.job.members[member].task else {
-            return 0;
+            return 0.0;
         };
         let asked = transfer.asked_bytes(*elements);
         let moved = transfer.kernel.moved_bytes_per_element(transfer.stores());
         let moved = moved.map_or(asked, |bytes| bytes * elements);
-        if self.seats[member].in_memory { moved } else { asked }
+        let evaded = self.memory.controllers.map_or(0.0, |controllers| controllers.evaded_share);
+        let brought_in = (moved - asked) as f64 * (1.0 - evaded);
+        if self.seats[member].in_memory { asked as f64 + brought_in } else { asked as f64 }
+    }
+
+    /// What so many trips of a member let through the memory controllers.
+    fn carried(&self, member: usize, trips: u64) -> Carried {
+        let Task::Trips { transfer, elements, .. } = &self.job.members[member].task else {
+            return Carried::default();
+        };
+        if !self.seats[member].in_memory {
+            return Carried::default();
+        }
+        let written = (elements * 8 * u64::from(transfer.kernel.writes)) as f64;
+        let trips = trips as f64;
+        Carried { read: (self.moved_bytes(member) - written) * trips, written: written * trips }
     }
 
     /// What a member moves, in bytes per second: what its core can, and its part of the node.
@@ -167,7 +211,7 @@ impl<'a> Scene<'a> {
         const USED_MAX: f64 = 0.97;
         let loads = (0..self.seats.len())
             .filter(|&member| self.seats[member].home == node && self.seats[member].in_memory);
-        let moved: f64 = loads.map(|load| self.moved_bytes(load) as f64 / self.unit(load).0).sum();
+        let moved: f64 = loads.map(|load| self.moved_bytes(load) / self.unit(load).0).sum();
         let used = (moved / self.memory.node_bandwidth).min(USED_MAX);
         1.0 + self.memory.queueing * used / (1.0 - used)
     }

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use kernels::{Operands, Runnable};
 use machine::instruments::aperf_mperf::CycleCounters;
+use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::clock::Probe;
@@ -152,8 +153,13 @@ impl<P: Probe> Executor for Threads<P> {
         self.sleep(job)
     }
 
-    fn traffic(&mut self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
-        self.move_data(job, tools)
+    fn traffic(
+        &mut self,
+        job: &Traffic,
+        tools: &Tools,
+        counters: Option<&TrafficCounters>,
+    ) -> Result<RawTraffic, RunError> {
+        self.move_data(job, tools, counters)
     }
 
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {

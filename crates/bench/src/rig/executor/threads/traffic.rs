@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kernels::memory::chase::{Ring, STEPS_AT_ONCE};
 use kernels::memory::{self, Mover, WrongNumber};
+use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
 use sys::clock::Probe;
@@ -14,7 +15,8 @@ use sys::memory::Mapping;
 
 use super::super::super::job::{Around, Interval, Manner, Tools};
 use super::super::super::traffic::{
-    Begin, Content, Party, Placed, RawParty, RawTraffic, Store, Stretch, Task, Traffic, Transfer,
+    Begin, Content, CountedTraffic, Party, Placed, RawParty, RawTraffic, Store, Stretch, Task,
+    Traffic, Transfer,
 };
 use super::super::RunError;
 use super::{Call, Meeting, Threads, difference};
@@ -205,13 +207,17 @@ impl<'a> Passage<'a> {
 }
 
 /// What the members of a job share beside the place where they meet.
-struct Shared {
+struct Shared<'a> {
     /// The most trips that any member needs for the target.
     trips: AtomicU64,
     /// How often a member that is no background was through with a repetition.
     through: AtomicU64,
     /// How many of them there are.
     foreground: u64,
+    /// What the first member reads around each repetition.
+    counters: Option<&'a TrafficCounters>,
+    /// What it read.
+    counted: Mutex<Vec<[CountedTraffic; 2]>>,
 }
 
 /// One member at work.
@@ -220,16 +226,25 @@ struct Hauler<'a, P> {
     party: &'a Party,
     job: &'a Traffic,
     meeting: &'a Meeting<'a>,
-    shared: &'a Shared,
+    shared: &'a Shared<'a>,
+    /// Whether it is the first member.
+    leads: bool,
     ruler: Call,
     ticks_per_second: f64,
 }
 
 impl<P: Probe> Threads<P> {
-    pub(super) fn move_data(&self, job: &Traffic, tools: &Tools) -> Result<RawTraffic, RunError> {
+    pub(super) fn move_data(
+        &self,
+        job: &Traffic,
+        tools: &Tools,
+        counters: Option<&TrafficCounters>,
+    ) -> Result<RawTraffic, RunError> {
+        let counters = counters.filter(|_| job.is_countable());
         let foreground = job.members.iter().filter(|party| !party.background).count() as u64;
         let (trips, through) = (AtomicU64::new(1), AtomicU64::new(0));
-        let shared = Shared { trips, through, foreground };
+        let counted = Mutex::default();
+        let shared = Shared { trips, through, foreground, counters, counted };
         let members = self.together(&job.cpus(), Manner::USUAL, |index, meeting| {
             let party = &job.members[index];
             let mut kept = self.stores.take(party.cpu, party.store)?;
@@ -239,6 +254,7 @@ impl<P: Probe> Threads<P> {
                 job,
                 meeting,
                 shared: &shared,
+                leads: index == 0,
                 ruler: Call::of(tools.ruler),
                 ticks_per_second: self.rate.hertz().0,
             };
@@ -246,7 +262,8 @@ impl<P: Probe> Threads<P> {
             self.stores.put(party.cpu, kept);
             raw
         })?;
-        Ok(RawTraffic { members })
+        let counted = shared.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(RawTraffic { members, counted })
     }
 }
 
@@ -305,7 +322,15 @@ impl<P: Probe> Hauler<'_, P> {
             stretches.push(if self.party.background {
                 self.beside(&mut passage, repetition, pause)
             } else {
-                let stretch = self.undisturbed(|| self.stretch(&mut passage, trips));
+                let stretch = match self.shared.counters {
+                    None => self.undisturbed(|| self.stretch(&mut passage, trips)),
+                    Some(counters) => {
+                        let counted = || self.counted(&mut passage, trips, counters);
+                        let (stretch, counted) = self.undisturbed(counted)?;
+                        self.note(counted);
+                        stretch
+                    }
+                };
                 self.shared.through.fetch_add(1, Ordering::AcqRel);
                 stretch
             });
@@ -320,7 +345,7 @@ impl<P: Probe> Hauler<'_, P> {
     /// A repetition in which the kernel did not take the CPU away, if one of three is: what lasts a
     /// millisecond is ten times as long with another thread's slice in it. Others would have to repeat
     /// it too, so that this is for members alone. The switches are in the record.
-    fn undisturbed(&self, mut repetition: impl FnMut() -> Stretch) -> Stretch {
+    fn undisturbed<T>(&self, mut repetition: impl FnMut() -> T) -> T {
         let switches = || sys::thread::usage().ok().map(|usage| usage.involuntary_switches);
         let mut last = None;
         for _ in 0..self.tries() {
@@ -344,6 +369,31 @@ impl<P: Probe> Hauler<'_, P> {
         let start = self.now();
         passage.go(trips);
         Stretch { interval: Self::interval(start, self.now()), units: trips }
+    }
+
+    /// One repetition between two readings of the memory controllers by the first member: nobody moves
+    /// data while they are read (invariant I3 holds between the stamps of the stretch).
+    fn counted(
+        &self,
+        passage: &mut Passage<'_>,
+        trips: u64,
+        counters: &TrafficCounters,
+    ) -> Result<(Stretch, Option<[CountedTraffic; 2]>), RunError> {
+        let at = |stamp, counts| CountedTraffic { stamp: Ticks::new(stamp), counts };
+        let before = self.leads.then(|| at(self.now(), counters.read()));
+        self.meeting.wait()?;
+        let stretch = self.stretch(passage, trips);
+        self.meeting.wait()?;
+        let counted = before.map(|before| {
+            let counts = counters.read();
+            [before, at(self.now(), counts)]
+        });
+        Ok((stretch, counted))
+    }
+
+    fn note(&self, counted: Option<[CountedTraffic; 2]>) {
+        let mut all = self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(counted);
     }
 
     /// Goes on, with pauses, until the others are through with this repetition.

@@ -1,0 +1,292 @@
+//! PMUs as the kernel describes them: their number, the CPUs that read them, their events by name and
+//! the bits that an event is made of.
+//!
+//! # Source
+//! Linux, `Documentation/ABI/testing/sysfs-bus-event_source-devices`, `-events` and `-format`.
+
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use crate::ports::{Reading, Tree};
+use crate::text::whole_number;
+
+/// Where the kernel describes the PMUs that it knows.
+pub(crate) const PMUS: &str = "/sys/bus/event_source/devices";
+
+/// The names of all PMUs, sorted.
+///
+/// # Error
+/// Where the kernel describes none.
+pub fn names(tree: &dyn Tree) -> Reading<Vec<String>> {
+    tree.list(PMUS)
+}
+
+/// A PMU, whose files are read when they are asked for.
+#[derive(Clone, Copy)]
+pub struct Pmu<'a> {
+    tree: &'a dyn Tree,
+    name: &'a str,
+}
+
+/// What an event is to perf_event_open(2): `config`, `config1`, `config2` and `config3`.
+pub type Config = [u64; 4];
+
+/// An event that a PMU has a name for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedEvent {
+    /// What it is to the kernel.
+    pub config: Config,
+    /// What a count is multiplied with to get a number in that unit; none: the kernel does not say.
+    pub scale: Option<f64>,
+    /// The unit, in the kernel's words, such as `MiB` or `Joules`.
+    pub unit: Option<String>,
+}
+
+impl<'a> Pmu<'a> {
+    /// The PMU of that name, whether or not there is one.
+    pub fn new(tree: &'a dyn Tree, name: &'a str) -> Pmu<'a> {
+        Pmu { tree, name }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("{PMUS}/{}/{file}", self.name)
+    }
+
+    fn read(&self, file: &str) -> Reading<String> {
+        self.tree.read(&self.path(file))
+    }
+
+    fn broken(&self, file: &str, why: &str) -> Unavailable {
+        let path = self.path(file);
+        Unavailable::new(Obstacle::Cpudyno, format!("`{path}`"), format!("`{path}` {why}"))
+    }
+
+    /// Its number, which an event names it by.
+    pub fn kind(&self) -> Reading<u32> {
+        let kind = whole_number(&self.path("type"), &self.read("type")?)?;
+        u32::try_from(kind).map_err(|_| self.broken("type", &format!("is {kind}: too large")))
+    }
+
+    /// The CPUs on which its events are opened: one for each instance that they count on together.
+    pub fn cpus(&self) -> Reading<Vec<CpuId>> {
+        let text = self.read("cpumask")?;
+        let cpus: Option<CpuSet> = text.trim().parse().ok();
+        let cpus: Vec<CpuId> = cpus.iter().flat_map(CpuSet::iter).collect();
+        if cpus.is_empty() {
+            return Err(self.broken("cpumask", &format!("names no CPUs but `{}`", start(&text))));
+        }
+        Ok(cpus)
+    }
+
+    /// The names of its events; none where it names none.
+    pub fn events(&self) -> Vec<String> {
+        let mut names = self.tree.list(&self.path("events")).unwrap_or_default();
+        names.retain(|name| !name.contains('.'));
+        names
+    }
+
+    /// An event that it has a name for.
+    pub fn event(&self, name: &str) -> Reading<NamedEvent> {
+        let file = format!("events/{name}");
+        let config = self.encode(&self.read(&file)?)?;
+        let beside = |ending: &str| {
+            let text = self.read(&format!("{file}.{ending}")).ok()?;
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let scale = match beside("scale") {
+            None => None,
+            Some(text) => {
+                let scale = text.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0);
+                let why = || format!("is no factor but `{}`", start(&text));
+                Some(scale.ok_or_else(|| self.broken(&format!("{file}.scale"), &why()))?)
+            }
+        };
+        Ok(NamedEvent { config, scale, unit: beside("unit") })
+    }
+
+    /// What terms such as `event=0x04,umask=0x03` stand for, by the PMU's own formats. A term without
+    /// a value is 1.
+    ///
+    /// # Error
+    /// Where it has no such term, or a value does not fit.
+    pub fn encode(&self, terms: &str) -> Reading<Config> {
+        let mut config = Config::default();
+        for term in terms.trim().split(',').map(str::trim) {
+            let (name, value) = term.split_once('=').unwrap_or((term, "1"));
+            let refused = |why: String| {
+                let what = format!("event `{}` of `{}`", start(terms), self.name);
+                Unavailable::new(Obstacle::Cpudyno, what, why)
+            };
+            let number = number(value).ok_or_else(|| {
+                refused(format!("`{}` has no number but `{}`", start(name), start(value)))
+            })?;
+            let format = match Word::of(name) {
+                Some(word) => Format { word, ranges: vec![[0, 63]] },
+                None => self.format(name)?,
+            };
+            format.put(&mut config, number).ok_or_else(|| {
+                refused(format!("{number:#x} does not fit into the bits of `{}`", start(name)))
+            })?;
+        }
+        Ok(config)
+    }
+
+    fn format(&self, term: &str) -> Reading<Format> {
+        let file = format!("format/{term}");
+        if term.is_empty() || term.contains('/') {
+            return Err(self.broken("format", &format!("has no term `{}`", start(term))));
+        }
+        let text = self.read(&file)?;
+        let why = || format!("names no bits but `{}`", start(&text));
+        Format::parse(&text).ok_or_else(|| self.broken(&file, &why()))
+    }
+}
+
+/// What is shown of a text that is not what it should be.
+fn start(text: &str) -> String {
+    text.trim().chars().take(40).collect()
+}
+
+/// A number, in hexadecimal where it says so.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// One of the words of a [`Config`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Word(usize);
+
+impl Word {
+    fn of(name: &str) -> Option<Word> {
+        const NAMES: [&str; 4] = ["config", "config1", "config2", "config3"];
+        NAMES.iter().position(|known| *known == name).map(Word)
+    }
+}
+
+/// The bits that a term is kept in: `config:0-7`, or `config:8-15,32-55`, the lowest first.
+#[derive(Debug, PartialEq, Eq)]
+struct Format {
+    word: Word,
+    /// First and last bit of each range.
+    ranges: Vec<[u32; 2]>,
+}
+
+impl Format {
+    fn parse(text: &str) -> Option<Format> {
+        let (word, ranges) = text.trim().split_once(':')?;
+        let range = |range: &str| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let range = [first.parse().ok()?, last.parse().ok()?];
+            (range[0] <= range[1] && range[1] < u64::BITS).then_some(range)
+        };
+        let ranges = ranges.split(',').map(range).collect::<Option<_>>()?;
+        Some(Format { word: Word::of(word)?, ranges })
+    }
+
+    /// Puts a number there; none where it has more bits.
+    fn put(&self, config: &mut Config, mut number: u64) -> Option<()> {
+        for [first, last] in &self.ranges {
+            let width = last - first + 1;
+            let mask = u64::MAX >> (u64::BITS - width);
+            config[self.word.0] |= (number & mask) << first;
+            number = number.checked_shr(width).unwrap_or(0);
+        }
+        (number == 0).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Files;
+
+    fn files(texts: &[(&str, &str)]) -> Files {
+        let mut files = Files::default();
+        for (file, text) in texts {
+            files.put(format!("{PMUS}/it/{file}"), text);
+        }
+        files
+    }
+
+    /// As Intel's server uncore, with a term in two ranges and one in another word.
+    fn server() -> Files {
+        files(&[
+            ("type", "12"),
+            ("cpumask", "0,56"),
+            ("format/event", "config:0-7"),
+            ("format/umask", "config:8-15,32-55"),
+            ("format/edge", "config:18"),
+            ("format/filter", "config1:0-31"),
+            ("format/whole", "config2:0-63"),
+            ("events/cas_count_read", "event=0x04,umask=0x03\n"),
+            ("events/cas_count_read.scale", "6.103515625e-5\n"),
+            ("events/cas_count_read.unit", "MiB\n"),
+            ("events/clockticks", "event=0xff,umask=0x00"),
+        ])
+    }
+
+    #[test]
+    fn a_pmu_says_its_number_its_cpus_and_its_events() {
+        let files = server();
+        let pmu = Pmu::new(&files, "it");
+        assert_eq!(names(&files).unwrap(), ["it"]);
+        assert_eq!(pmu.kind().unwrap(), 12);
+        assert_eq!(pmu.cpus().unwrap(), [CpuId(0), CpuId(56)]);
+        assert_eq!(pmu.events(), ["cas_count_read", "clockticks"]);
+        let event = pmu.event("cas_count_read").unwrap();
+        assert_eq!(event.config, [0x304, 0, 0, 0]);
+        assert_eq!(event.scale, Some(64.0 / f64::from(1 << 20)));
+        assert_eq!(event.unit.as_deref(), Some("MiB"));
+        let plain = NamedEvent { config: [0xff, 0, 0, 0], scale: None, unit: None };
+        assert_eq!(pmu.event("clockticks").unwrap(), plain);
+    }
+
+    #[test]
+    fn terms_are_put_where_the_formats_say() {
+        let files = server();
+        let encode = |terms: &str| Pmu::new(&files, "it").encode(terms).unwrap();
+        assert_eq!(encode("umask=0x1234,event=0x05"), [0x12_0000_3405, 0, 0, 0]);
+        assert_eq!(encode("edge,event=5,filter=0x10"), [0x4_0005, 0x10, 0, 0]);
+        assert_eq!(encode("whole=0xffffffffffffffff"), [0, 0, u64::MAX, 0]);
+        assert_eq!(encode("config=0x304,config3=7"), [0x304, 0, 0, 7]);
+    }
+
+    #[test]
+    fn what_is_not_understood_says_where() {
+        let files = server();
+        let why = |terms: &str| Pmu::new(&files, "it").encode(terms).unwrap_err().why;
+        assert_eq!(why("event=0x100"), "0x100 does not fit into the bits of `event`");
+        assert_eq!(why("edge=2"), "0x2 does not fit into the bits of `edge`");
+        assert_eq!(why("event=?"), "`event` has no number but `?`");
+        assert!(why("colour=1").contains("it/format/colour"), "{}", why("colour=1"));
+        for strange in ["", "../type", "=1", "event=0x1,"] {
+            assert!(!why(strange).is_empty());
+        }
+        let broken = self::files(&[
+            ("type", "many"),
+            ("cpumask", "\n"),
+            ("format/event", "config:7-0"),
+            ("format/umask", "config:60-64"),
+            ("format/thread", "config9:0"),
+            ("events/energy", "config=0x1"),
+            ("events/energy.scale", "a lot"),
+        ]);
+        let pmu = Pmu::new(&broken, "it");
+        assert!(pmu.kind().unwrap_err().why.contains("it/type"));
+        assert!(pmu.cpus().unwrap_err().why.contains("it/cpumask"));
+        assert!(pmu.event("energy").unwrap_err().why.ends_with("is no factor but `a lot`"));
+        for term in ["event", "umask", "thread"] {
+            let why = pmu.encode(&format!("{term}=1")).unwrap_err().why;
+            assert!(why.contains("names no bits but `config"), "{why}");
+        }
+        let nobody = Pmu::new(&broken, "nobody");
+        assert!(nobody.events().is_empty() && nobody.event("x").is_err());
+    }
+}
