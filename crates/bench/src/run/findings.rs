@@ -1,6 +1,6 @@
 //! Remarks that belong to no area: on the rulers, on the run as a whole.
 
-use model::record::{Record, Series};
+use model::record::{Plan, Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Finding, Severity};
 
@@ -176,6 +176,16 @@ pub(crate) fn lost_share(record: &Record) -> Option<f64> {
     (!shares.is_empty()).then(|| sum / shares.len() as f64)
 }
 
+/// Blocks that the disturbance of a series was counted in: also of one that has no number, because its
+/// cycles are unknown or all of its blocks were held back.
+fn blocks_of(series: &Series, plan: &Plan) -> u64 {
+    let known = series.summary().map_or(0, |summary| summary.blocks);
+    match known + series.disturbance.contended_blocks {
+        0 if series.disturbance.involuntary_switches > 0 => plan.blocks_done,
+        blocks => blocks,
+    }
+}
+
 /// The kernel took CPUs away in the middle of blocks.
 fn preempted(record: &Record) -> Option<Finding> {
     /// A block lasts about 10 ms. An idle guest was seen to lose its CPU about once in that time, with
@@ -184,7 +194,7 @@ fn preempted(record: &Record) -> Option<Finding> {
     let (mut switches, mut blocks) = (0, 0);
     for series in threads(record) {
         switches += series.disturbance.involuntary_switches;
-        blocks += series.summary().map_or(0, |summary| summary.blocks);
+        blocks += blocks_of(series, &record.run.plan);
     }
     if (switches as f64) < PER_BLOCK_MIN * blocks.max(1) as f64 {
         return None;

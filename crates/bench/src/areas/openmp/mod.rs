@@ -14,6 +14,8 @@ pub use page::page;
 pub(super) use request::to_advise;
 pub use request::{Options, names};
 
+use std::collections::BTreeMap;
+
 use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Unit};
@@ -122,6 +124,10 @@ impl Area for Openmp {
 
     fn offers(&self, _workload: &str, quantity: &Quantity) -> bool {
         quantity.id == "loop_time"
+    }
+
+    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+        parameters.get("setting").cloned()
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -19,6 +19,8 @@ pub use page::page;
 pub use pairs::{Asked, Pair};
 pub use request::{Options, Question};
 
+use std::collections::BTreeMap;
+
 use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Obstacle, Unavailable, Unit};
@@ -150,6 +152,17 @@ impl Area for Wake {
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
         let is_timer = timer::WAYS.iter().any(|way| way.id == workload);
         quantity.id == if is_timer { "lateness" } else { "round_trip" }
+    }
+
+    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+        let of = |name: &str| parameters.get(name).map(String::as_str);
+        Some(match (of(REST), of(LIMIT), of(PAIR)) {
+            (Some(rest), None, _) => format!("after a rest of {rest} us"),
+            (Some(rest), Some(limit), _) => {
+                format!("after a rest of {rest} us, limited to {limit} us,")
+            }
+            (None, _, pair) => pair?.to_owned(),
+        })
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {
