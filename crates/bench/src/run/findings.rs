@@ -226,3 +226,35 @@ fn left_out(record: &Record) -> Option<Finding> {
     let text = "some cells did not fit into the budget; each says so".to_owned();
     Some(finding("run.left-out", Severity::Note, text, Some(remedy)))
 }
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::record::{Outcome, PageKind, Presentation};
+    use model::{Obstacle, Seconds, Unavailable};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+
+    #[test]
+    fn blocks_without_a_number_stand_beside_their_switches() {
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let request = crate::sheet::request(Seconds(2.0), None, None, Vec::new(), look);
+        let machine = Machine::named("sim:vm-2c").unwrap();
+        let mut record =
+            crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+        let done = record.run.plan.blocks_done;
+        let mut switched = |switches: u64| {
+            for series in record.series.iter_mut().filter(|s| s.quantity == "cycles_per_op") {
+                let unavailable = Unavailable::new(Obstacle::Measurement, "cycles", "no clock");
+                series.outcome = Outcome::Unavailable { unavailable };
+                series.disturbance.involuntary_switches = switches;
+                series.disturbance.contended_blocks = 0;
+            }
+            preempted(&record).map(|finding| finding.text)
+        };
+        assert_eq!(switched(done), None, "one for each block is everyday");
+        let text = switched(3 * done).unwrap();
+        assert!(!text.contains("within 0 blocks"), "{text}");
+    }
+}

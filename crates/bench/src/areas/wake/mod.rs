@@ -26,7 +26,7 @@ use model::record::Record;
 use model::{Finding, Obstacle, Unavailable, Unit};
 
 use super::{Area, Planning, Run, Wishes};
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::Quantity;
 use crate::rig::executor::RunError;
 use crate::rig::reduce::Readings;
 
@@ -53,20 +53,11 @@ const STATE: &str = "state";
 const DISTANCE: &str = "distance";
 
 const fn row(id: &'static str, label: &'static str, unit: Unit, doc: &'static str) -> Quantity {
-    Quantity {
-        id,
-        label,
-        unit,
-        better: match unit {
-            Unit::Second => "lower is better",
-            _ => "",
-        },
-        doc,
-        guard: Guard::None,
-        if_offered: true,
-        packing: 1e-3,
-        take: Take::Named(id),
-    }
+    let better = match unit {
+        Unit::Second => "lower is better",
+        _ => "",
+    };
+    Quantity::named(id, label, unit, better, doc)
 }
 
 static QUANTITIES: &[Quantity] = &[
