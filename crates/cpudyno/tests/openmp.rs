@@ -25,7 +25,7 @@ fn regions_of_described_machines() {
 
 #[test]
 fn a_machine_without_runtimes_says_so() {
-    let page = openmp("sim:1c", &["--width", "80"]);
+    let page = openmp("sim:1c", &["--width", "100"]);
     assert!(page.contains("the description of this machine has none"), "{page}");
     assert!(!page.contains("apt-get"), "{page}");
     // Nothing was planned with it: no number of active CPUs belongs to it.
@@ -62,10 +62,14 @@ fn what_sleeping_costs_is_said_of_the_usual_two_settings() {
 
 #[test]
 fn a_cell_that_has_no_time_says_its_setting() {
-    let sheet = ["sheet", "--machine", "sim:vm-2c", "--budget", "5s", "--width", "400"];
-    let page = finish(cpudyno(&sheet)).success();
-    assert!(page.contains("libomp KMP_BLOCKTIME=0 with 2 active"), "{page}");
-    assert!(page.contains("futex after a rest of 1000 us with 2 active"), "{page}");
+    for (budget, cell) in [
+        ("2s", "futex after a rest of 1000 us with 2 active"),
+        ("3s", "libomp KMP_BLOCKTIME=0 with 2 active"),
+    ] {
+        let wait = ["wait", "--machine", "sim:vm-2c", "--budget", budget, "--width", "400"];
+        let page = finish(cpudyno(&wait)).success();
+        assert!(page.contains(cell), "no {cell} in:\n{page}");
+    }
 }
 
 /// What settings do is what the area is about: a sheet of usual length of two CPUs has them.
@@ -147,7 +151,7 @@ fn the_machine_at_hand_answers() {
 #[test]
 fn one_cpu_is_enough() {
     let quick = ["openmp", "--budget", "1s", "--cpus", "0", "--runtime", "libgomp,futex_barrier"];
-    let page = finish(cpudyno(&quick)).success();
+    let page = finish(cpudyno(&[&quick[..], &["--width", "200"]].concat())).success();
     assert!(page.contains("futex_barrier"), "{page}");
     assert!(page.contains("one thread waits for nobody"), "{page}");
     assert!(!page.contains("1 threads") && !page.contains("cores kept busy"), "{page}");
