@@ -55,11 +55,12 @@ fn cycles_and_clocks_of_a_large_machine_come_out_as_put_in() {
         assert_near(summary.median, expected, 0.003, &series.workload);
         in_many.entry((&series.workload, series.active.len())).or_default().push(summary.median);
     }
-    // Noise of many cores averages out, so that what is left is bias.
+    // Noise of many cores averages out, so that what is left is bias: throughputs of one core scatter by
+    // 0.2 %, the median of fifty by 0.03 %, and three times that is allowed.
     for ((workload, active), medians) in in_many.into_iter().filter(|(_, m)| m.len() >= 50) {
         let expected = model.cycles_per_op(workload).unwrap();
         let median = model::stats::median(&medians).unwrap();
-        assert_near(median, expected, 0.0003, &format!("{workload} with {active} active"));
+        assert_near(median, expected, 0.001, &format!("{workload} with {active} active"));
     }
     let mut licences = Vec::new();
     for series in series(&record, "turbo", "clock") {
