@@ -10,7 +10,7 @@ use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
-use model::{CpuSet, Known, Seconds};
+use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
 fn asked(budget: f64, cpus: Option<&str>, streams: Option<Vec<&'static StreamRow>>) -> Request {
     let page = model::record::PageKind::Sheet;
@@ -55,11 +55,12 @@ fn cycles_and_clocks_of_a_large_machine_come_out_as_put_in() {
         assert_near(summary.median, expected, 0.003, &series.workload);
         in_many.entry((&series.workload, series.active.len())).or_default().push(summary.median);
     }
-    // Noise of many cores averages out, so that what is left is bias.
+    // Noise of many cores averages out, so that what is left is bias: throughputs of one core scatter by
+    // 0.2 %, the median of fifty by 0.03 %, and three times that is allowed.
     for ((workload, active), medians) in in_many.into_iter().filter(|(_, m)| m.len() >= 50) {
         let expected = model.cycles_per_op(workload).unwrap();
         let median = model::stats::median(&medians).unwrap();
-        assert_near(median, expected, 0.0003, &format!("{workload} with {active} active"));
+        assert_near(median, expected, 0.001, &format!("{workload} with {active} active"));
     }
     let mut licences = Vec::new();
     for series in series(&record, "turbo", "clock") {
@@ -225,6 +226,19 @@ fn renamed(record: &Record, name: &str, stream: &str, cycles: f64) -> Record {
         series.outcome = Outcome::Measured { samples, summary };
     }
     record
+}
+
+#[test]
+fn what_others_found_of_pauses_needs_no_clock_of_ours() {
+    let mut record = renamed(&run("sim:vm-2c", 5.0), "Cascade Lake", "pause_only", 40.0);
+    let unknown = |s: &&mut Series| s.workload == "pause_only" && s.quantity == "cycles_per_op";
+    for series in record.series.iter_mut().filter(unknown) {
+        let unavailable = Unavailable::new(Obstacle::Measurement, "cycles", "no clock");
+        series.outcome = Outcome::Unavailable { unavailable };
+    }
+    let page = format!("{:?}", bench::areas::pause::page(&record, 0));
+    assert!(page.contains("unavailable") && page.contains("\"40.42\""), "{page}");
+    assert!(page.contains("known: InstLatx64"), "{page}");
 }
 
 #[test]

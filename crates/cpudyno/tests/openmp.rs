@@ -25,9 +25,61 @@ fn regions_of_described_machines() {
 
 #[test]
 fn a_machine_without_runtimes_says_so() {
-    let page = openmp("sim:1c", &["--width", "80"]);
+    let page = openmp("sim:1c", &["--width", "100"]);
     assert!(page.contains("the description of this machine has none"), "{page}");
     assert!(!page.contains("apt-get"), "{page}");
+    // Nothing was planned with it: no number of active CPUs belongs to it.
+    assert!(page.contains("[unavailable] libgomp, libomp, libiomp5: "), "{page}");
+}
+
+#[test]
+fn small_regions_are_fewer_where_there_is_no_time() {
+    let page = openmp("sim:vm-2c", &["--small", "--budget", "6s", "--width", "100"]);
+    assert!(page.contains("\n1 empty region with 200 ms"), "{page}");
+    assert!(page.contains("there is no time for 25"), "{page}");
+    let page = openmp("sim:vm-2c", &["--small", "--budget", "65s", "--width", "100"]);
+    assert!(page.contains("25 empty regions") && !page.contains("there is no time"), "{page}");
+}
+
+#[test]
+fn what_sleeping_costs_is_said_of_the_usual_two_settings() {
+    let page = openmp("sim:vm-2c", &["--width", "200"]);
+    // As in the description of the machine: 46 us and 0.9 us a region.
+    for settings in [
+        ["KMP_BLOCKTIME=1", "KMP_BLOCKTIME=0"],
+        ["OMP_WAIT_POLICY=active", "OMP_WAIT_POLICY=passive"],
+    ] {
+        let [awake, asleep] = settings;
+        let begins = format!("with {awake} a region of the loop takes ");
+        let line = page.lines().find(|line| line.contains(&begins));
+        let line = line.unwrap_or_else(|| panic!("no `{begins}` in:\n{page}"));
+        assert!(line.contains(&format!(", with {asleep} ")), "{line}");
+        let (_, alone) = line.split_once("the region alone costs ").unwrap();
+        let times = alone.rsplit(' ').nth(1).unwrap();
+        assert!((40.0..60.0).contains(&times.parse::<f64>().unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn a_cell_that_has_no_time_says_its_setting() {
+    for (budget, cell) in [
+        ("2s", "futex after a rest of 1000 us with 2 active"),
+        ("3s", "libomp KMP_BLOCKTIME=0 with 2 active"),
+    ] {
+        let wait = ["wait", "--machine", "sim:vm-2c", "--budget", budget, "--width", "400"];
+        let page = finish(cpudyno(&wait)).success();
+        assert!(page.contains(cell), "no {cell} in:\n{page}");
+    }
+}
+
+/// What settings do is what the area is about: a sheet of usual length of two CPUs has them.
+#[test]
+fn the_usual_sheet_has_time_for_opposite_settings() {
+    let page = finish(cpudyno(&["sheet", "--machine", "sim:vm-2c", "--width", "120"])).success();
+    let (_, section) = page.split_once("\nOpenMP regions").unwrap();
+    for setting in ["KMP_BLOCKTIME=0", "OMP_WAIT_POLICY=passive"] {
+        assert!(section.contains(setting), "no {setting} in:\n{section}");
+    }
 }
 
 #[test]
@@ -99,8 +151,10 @@ fn the_machine_at_hand_answers() {
 #[test]
 fn one_cpu_is_enough() {
     let quick = ["openmp", "--budget", "1s", "--cpus", "0", "--runtime", "libgomp,futex_barrier"];
-    let page = finish(cpudyno(&quick)).success();
+    let page = finish(cpudyno(&[&quick[..], &["--width", "200"]].concat())).success();
     assert!(page.contains("futex_barrier"), "{page}");
+    assert!(page.contains("one thread waits for nobody"), "{page}");
+    assert!(!page.contains("1 threads") && !page.contains("cores kept busy"), "{page}");
     let refused = finish(cpudyno(&["openmp", "--cpus", "0", "--threads", "2"]));
     assert_eq!(refused.code, Some(2), "{refused:#?}");
 }

@@ -31,7 +31,9 @@ fn a_deep_sleep_cliff() {
 
 #[test]
 fn a_guest_sees_no_idle_states() {
-    insta::assert_snapshot!("idle-80", wake("sim:vm-2c", &["idle", "--width", "80"]));
+    let page = wake("sim:vm-2c", &["idle", "--width", "80"]);
+    assert!(page.contains("[unavailable] idle states that wake-ups ended"), "{page}");
+    insta::assert_snapshot!("idle-80", page);
 }
 
 #[test]
@@ -78,8 +80,39 @@ fn bad_input_is_refused_with_a_hint() {
     refused(&["idle", "--limit-latency", "-1"], "");
     refused(&["idle", "--limit-latency", "soon"], "expected microseconds");
     refused(&["timer", "--methods", "futex"], "--methods does not go with this question");
-    let alone = ["wake", "idle", "--machine", "sim:1c"];
-    let finished = finish(cpudyno(&alone));
-    assert_eq!(finished.code, Some(3), "{finished:#?}");
-    assert!(finished.stderr.contains("must stay awake"), "{finished:#?}");
+}
+
+#[test]
+fn one_cpu_is_a_reason_and_no_failure() {
+    for question in [&["wake", "idle"][..], &["cores"]] {
+        let page = finish(cpudyno(&[question, &["--machine", "sim:1c"]].concat())).success();
+        let (_, missing) = page.split_once("Not measured").unwrap();
+        let words =
+            if question[0] == "wake" { "who wakes must stay awake" } else { "it takes two" };
+        assert!(missing.contains(words) && missing.contains("allow more CPUs"), "{page}");
+    }
+    let sheet = finish(cpudyno(&["sheet", "--machine", "sim:1c", "--budget", "3s"])).success();
+    for what in ["pairs of cores: ", "a sleeper on another CPU: "] {
+        assert!(sheet.contains(what), "no {what}in:\n{sheet}");
+    }
+}
+
+#[test]
+fn alarms_are_on_every_cpu_that_there_is_time_for() {
+    let of = |budget| wake("sim:2s-56c", &["timer", "--budget", budget, "--width", "400"]);
+    let rows = |page: &str| page.lines().filter(|l| l.contains("  clock_nanosleep  ")).count();
+    let page = of("5s");
+    assert!((10..100).contains(&rows(&page)), "{page}");
+    assert!(page.contains("alarms on CPUs 1-") && page.contains("give it more time"), "{page}");
+    let page = of("1m");
+    // One more row for each idle state.
+    assert!((224..230).contains(&rows(&page)), "{page}");
+    assert!(!page.contains("alarms on CPUs"), "{page}");
+}
+
+/// States that no wake-up ended are in the table all the same.
+#[test]
+fn the_limit_that_is_advised_is_that_of_the_next_state_of_the_table() {
+    let page = finish(cpudyno(&["wait", "--machine", "sim:4c", "--width", "200"])).success();
+    assert!(page.contains("hold /dev/cpu_dma_latency at 10 us"), "{page}");
 }

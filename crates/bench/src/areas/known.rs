@@ -123,15 +123,50 @@ pub struct Comparison<'a> {
     pub bound: Option<Bound>,
     /// Median, in core cycles per op.
     pub measured: f64,
-    /// Figures of that core, in core cycles per op, each with the set that holds it.
-    known: Vec<(f64, &'static Set)>,
+    /// Figures of that core.
+    pub figures: Figures,
+}
+
+/// What others found of an instruction on a core, in core cycles per op; each with the set that holds
+/// it.
+#[derive(Debug)]
+pub struct Figures(Vec<(f64, &'static Set)>);
+
+impl Figures {
+    /// Those of a workload of a record, on a type of core, whether or not it was measured.
+    ///
+    /// # Source
+    /// `data/instruction-latency.toml`, whose sets name theirs.
+    pub fn in_record(record: &Record, workload: &str, core_type: Option<&str>) -> Option<Figures> {
+        let planned = record.run.plan.workload(workload)?;
+        Some(Figures::of(planned, core(record, core_type).as_deref()))
+    }
+
+    fn of(planned: &PlannedWorkload, core: Option<&str>) -> Figures {
+        let bound = Bound::of(&planned.kind);
+        let same = |figure: &&Figure| {
+            planned.mnemonic.as_ref() == Some(&figure.mnemonic) && planned.width_bits == figure.bits
+        };
+        let known = |set: &'static Set| {
+            let of_stream = set.figures.iter().filter(same);
+            of_stream.filter_map(move |figure| Some((bound?.figure(figure)?, set)))
+        };
+        Figures(sets(core).flat_map(known).collect())
+    }
+
+    /// Each once, in core cycles per op; a dash where there are none.
+    pub fn words(&self) -> String {
+        distinct(self.0.iter().map(|(cycles, _)| cycles.to_string()), " / ")
+    }
+
+    /// Who found them, each once; a dash where there is nobody.
+    pub fn sources(&self) -> String {
+        distinct(self.0.iter().map(|(_, set)| set.source.clone()), ", ")
+    }
 }
 
 impl<'a> Comparison<'a> {
     /// A workload of a record on a type of core, beside what others found on such a core.
-    ///
-    /// # Source
-    /// `data/instruction-latency.toml`, whose sets name theirs.
     pub fn in_record(
         record: &'a Record,
         workload: &str,
@@ -144,39 +179,21 @@ impl<'a> Comparison<'a> {
     }
 
     fn of(planned: &'a PlannedWorkload, core: Option<&str>, measured: f64) -> Comparison<'a> {
-        let bound = Bound::of(&planned.kind);
-        let same = |figure: &&Figure| {
-            planned.mnemonic.as_ref() == Some(&figure.mnemonic) && planned.width_bits == figure.bits
-        };
-        let known = |set: &'static Set| {
-            let of_stream = set.figures.iter().filter(same);
-            of_stream.filter_map(move |figure| Some((bound?.figure(figure)?, set)))
-        };
-        let known = sets(core).flat_map(known).collect();
-        Comparison { stream: &planned.id, core_type: None, bound, measured, known }
+        let (bound, figures) = (Bound::of(&planned.kind), Figures::of(planned, core));
+        Comparison { stream: &planned.id, core_type: None, bound, measured, figures }
     }
 
     /// Whether any known figure is near enough.
     pub fn verdict(&self) -> Verdict {
-        let Some(bound) = self.bound.filter(|_| !self.known.is_empty()) else {
+        let Some(bound) = self.bound.filter(|_| !self.figures.0.is_empty()) else {
             return Verdict::Unknown;
         };
         let near = |known: f64| (self.measured / known - 1.0).abs() <= bound.tolerance();
-        if self.known.iter().any(|(known, _)| near(*known)) {
+        if self.figures.0.iter().any(|(known, _)| near(*known)) {
             Verdict::Equal
         } else {
             Verdict::Differs
         }
-    }
-
-    /// The known figures, each once, in core cycles per op; a dash where there are none.
-    pub fn known(&self) -> String {
-        distinct(self.known.iter().map(|(cycles, _)| cycles.to_string()), " / ")
-    }
-
-    /// Who found them, each once; a dash where there is nobody.
-    pub fn sources(&self) -> String {
-        distinct(self.known.iter().map(|(_, set)| set.source.clone()), ", ")
     }
 }
 
@@ -206,12 +223,10 @@ fn sets(core: Option<&str>) -> impl Iterator<Item = &'static Set> {
     SETS.iter().filter(move |set| set.of.iter().any(|name| Some(name.as_str()) == core))
 }
 
-/// Where the figures of these comparisons come from, a line for each set.
-pub fn citations<'a, 'b: 'a>(
-    comparisons: impl IntoIterator<Item = &'a Comparison<'b>>,
-) -> Vec<String> {
+/// Where these figures come from, a line for each set.
+pub fn citations<'a>(figures: impl IntoIterator<Item = &'a Figures>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for (_, set) in comparisons.into_iter().flat_map(|comparison| &comparison.known) {
+    for (_, set) in figures.into_iter().flat_map(|figures| &figures.0) {
         let line = set.citation();
         if !lines.contains(&line) {
             lines.push(line);
@@ -300,7 +315,7 @@ mod tests {
         assert_eq!(verdict(&chain, "Zen 5", 1.5), Verdict::Differs);
         let comparison = Comparison::of(&chain, Some("Zen 5"), 1.5);
         assert_eq!(
-            (&*comparison.known(), &*comparison.sources()),
+            (&*comparison.figures.words(), &*comparison.figures.sources()),
             ("1.1 / 2", "InstLatx64, cpudyno")
         );
     }
@@ -317,6 +332,6 @@ mod tests {
         );
         let nameless = PlannedWorkload { mnemonic: None, ..chain };
         assert_eq!(verdict(&nameless, "Cascade Lake", 7.0), Verdict::Unknown);
-        assert_eq!(Comparison::of(&nameless, None, 7.0).known(), "-");
+        assert_eq!(Figures::of(&nameless, None).words(), "-");
     }
 }

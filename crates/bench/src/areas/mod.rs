@@ -38,6 +38,10 @@ pub trait Area: Sync {
     fn offers(&self, _workload: &str, _quantity: &Quantity) -> bool {
         true
     }
+    /// What tells series of one workload apart beside the active CPUs, in words, by their parameters.
+    fn apart(&self, _parameters: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
     /// What it would like to measure for the data sheet, most wanted first.
     fn wishes(&self, plan: &Planning<'_>) -> Wishes;
     /// Remarks on its numbers.

@@ -33,6 +33,29 @@ pub struct Quantity {
     pub take: Take,
 }
 
+impl Quantity {
+    /// One that an errand gives by its id, as it is.
+    pub const fn named(
+        id: &'static str,
+        label: &'static str,
+        unit: Unit,
+        better: &'static str,
+        doc: &'static str,
+    ) -> Quantity {
+        Quantity {
+            id,
+            label,
+            unit,
+            better,
+            doc,
+            guard: Guard::None,
+            if_offered: true,
+            packing: 1e-3,
+            take: Take::Named(id),
+        }
+    }
+}
+
 /// What makes a number worth nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {

@@ -32,11 +32,20 @@ pub fn admit(wishes: &[Wish], budget: Seconds) -> Vec<usize> {
                 admitted[area] += 1;
             }
         }
-        // Shares shrink as areas are served; when nobody's next cell fits its share, it is over.
-        if taken.0 <= 0.0 {
-            return admitted;
-        }
         left = left - taken;
+        if taken.0 > 0.0 {
+            continue;
+        }
+        // Shares shrink as areas are served. When nobody's next cell fits its share, what is left goes
+        // to who has the most weight of those whom it serves at all.
+        let next = |area: usize| wishes[area].costs[admitted[area]];
+        let served = wanting.into_iter().filter(|&area| next(area) <= left);
+        let Some(area) = served.max_by(|a, b| wishes[*a].weight.total_cmp(&wishes[*b].weight))
+        else {
+            return admitted;
+        };
+        left = left - next(area);
+        admitted[area] += 1;
     }
 }
 
@@ -63,6 +72,13 @@ mod tests {
         assert!(admitted[0] > 2 * admitted[1]);
         let wishes = [wish(3.0, &[0.01; 20]), wish(1.0, &[0.01; 1])];
         assert_eq!(admit(&wishes, Seconds(1.05)), [9, 1]);
+    }
+
+    #[test]
+    fn what_is_too_little_for_two_is_enough_for_one() {
+        // 0.105 s for one block of everything: each share is less than a cell.
+        let wishes = [wish(1.0, &[0.06; 2]), wish(2.0, &[0.08]), wish(3.0, &[0.2])];
+        assert_eq!(admit(&wishes, Seconds(1.05)), [0, 1, 0]);
     }
 
     #[test]

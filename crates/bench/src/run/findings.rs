@@ -1,6 +1,6 @@
 //! Remarks that belong to no area: on the rulers, on the run as a whole.
 
-use model::record::{Record, Series};
+use model::record::{Plan, Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Finding, Severity};
 
@@ -176,6 +176,16 @@ pub(crate) fn lost_share(record: &Record) -> Option<f64> {
     (!shares.is_empty()).then(|| sum / shares.len() as f64)
 }
 
+/// Blocks that the disturbance of a series was counted in: also of one that has no number, because its
+/// cycles are unknown or all of its blocks were held back.
+fn blocks_of(series: &Series, plan: &Plan) -> u64 {
+    let known = series.summary().map_or(0, |summary| summary.blocks);
+    match known + series.disturbance.contended_blocks {
+        0 if series.disturbance.involuntary_switches > 0 => plan.blocks_done,
+        blocks => blocks,
+    }
+}
+
 /// The kernel took CPUs away in the middle of blocks.
 fn preempted(record: &Record) -> Option<Finding> {
     /// A block lasts about 10 ms. An idle guest was seen to lose its CPU about once in that time, with
@@ -184,7 +194,7 @@ fn preempted(record: &Record) -> Option<Finding> {
     let (mut switches, mut blocks) = (0, 0);
     for series in threads(record) {
         switches += series.disturbance.involuntary_switches;
-        blocks += series.summary().map_or(0, |summary| summary.blocks);
+        blocks += blocks_of(series, &record.run.plan);
     }
     if (switches as f64) < PER_BLOCK_MIN * blocks.max(1) as f64 {
         return None;
@@ -215,4 +225,36 @@ fn left_out(record: &Record) -> Option<Finding> {
     let remedy = left.find(|remedy| remedy.starts_with("give it more time"))?;
     let text = "some cells did not fit into the budget; each says so".to_owned();
     Some(finding("run.left-out", Severity::Note, text, Some(remedy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::record::{Outcome, PageKind, Presentation};
+    use model::{Obstacle, Seconds, Unavailable};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+
+    #[test]
+    fn blocks_without_a_number_stand_beside_their_switches() {
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let request = crate::sheet::request(Seconds(2.0), None, None, Vec::new(), look);
+        let machine = Machine::named("sim:vm-2c").unwrap();
+        let mut record =
+            crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+        let done = record.run.plan.blocks_done;
+        let mut switched = |switches: u64| {
+            for series in record.series.iter_mut().filter(|s| s.quantity == "cycles_per_op") {
+                let unavailable = Unavailable::new(Obstacle::Measurement, "cycles", "no clock");
+                series.outcome = Outcome::Unavailable { unavailable };
+                series.disturbance.involuntary_switches = switches;
+                series.disturbance.contended_blocks = 0;
+            }
+            preempted(&record).map(|finding| finding.text)
+        };
+        assert_eq!(switched(done), None, "one for each block is everyday");
+        let text = switched(3 * done).unwrap();
+        assert!(!text.contains("within 0 blocks"), "{text}");
+    }
 }

@@ -210,8 +210,8 @@ fn distinct(counts: &[&Count]) -> usize {
 /// What is left out, by reason.
 fn not_planned(program: &Program) -> Vec<Block> {
     let mut absences = machine::pages::parts::Absences::default();
-    for (_, id, reason) in &program.absent {
-        absences.note(reason, (*id).to_owned());
+    for (_, _, reason) in &program.absent {
+        absences.note(reason, reason.what.clone());
     }
     let count = program.left_out.len();
     let reason = Unavailable::new(

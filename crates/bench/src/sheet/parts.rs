@@ -3,9 +3,10 @@
 use machine::pages::parts::{Absences, columns, fact, fact_table, value_text};
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Record, Series};
-use model::{Known, Severity, Unit};
+use model::{Known, Severity, Unavailable, Unit};
 
 use super::IN_BRIEF;
+use crate::areas::AREAS;
 use crate::run::findings::lost_share;
 
 /// By which version, when, how long and how much of what was planned.
@@ -173,13 +174,24 @@ fn not_measured(record: &Record) -> Vec<Remark> {
     }
     for series in &record.series {
         if let Outcome::Unavailable { unavailable } = &series.outcome {
-            let count = series.active.len();
-            absences.note(unavailable, format!("{} with {count} active", series.workload));
+            absences.note(unavailable, name(series, unavailable));
         }
     }
     let shown = |fact: &Fact| IN_BRIEF.iter().any(|(_, ids)| ids.contains(&fact.id.as_str()));
     absences.note_facts(record, shown);
     absences.remarks()
+}
+
+/// What a series without numbers is called: by what tells it apart from others of its workload. One
+/// that has no parameters was never planned, and its reason says what is missing.
+fn name(series: &Series, reason: &Unavailable) -> String {
+    if series.parameters.is_empty() && !reason.what.is_empty() {
+        return reason.what.clone();
+    }
+    let area = AREAS.iter().find(|area| area.id() == series.area);
+    let apart = area.and_then(|area| area.apart(&series.parameters));
+    let apart = apart.map_or(String::new(), |words| format!(" {words}"));
+    format!("{}{apart} with {} active", series.workload, series.active.len())
 }
 
 fn instruments(record: &Record) -> Block {

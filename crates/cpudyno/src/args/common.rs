@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -105,6 +106,18 @@ pub(super) fn count(text: &str) -> Result<usize, BadValue> {
             "`cpudyno info` says how many CPUs and cores there are",
         )),
     }
+}
+
+/// A whole number in a range.
+pub(super) fn whole(
+    text: &str,
+    range: RangeInclusive<u64>,
+    hint: &'static str,
+) -> Result<u64, BadValue> {
+    text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        BadValue::new(format!("expected a number from {least} to {most}"), hint)
+    })
 }
 
 /// The time that a run may take.

@@ -5,7 +5,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, budget, count, cpu_list};
+use super::common::{Json, Look, budget, count, cpu_list, whole};
 
 /// Measure what parallel regions cost, with each OpenMP runtime and each way of waiting.
 ///
@@ -22,13 +22,11 @@ use super::common::{Json, Look, budget, count, cpu_list};
 pub(crate) struct OpenmpArgs {
     /// How often the loop is to be run. Of that as much is run as there is time for; the page says how
     /// much.
-    #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000),
-          value_name = "N")]
+    #[arg(long, default_value_t = 500_000, value_parser = outer, value_name = "N")]
     pub(crate) outer: u64,
 
     /// The loop goes over so many numbers, less one, as in OpenMPTest.
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2..=100_000_000),
-          value_name = "N")]
+    #[arg(long, default_value_t = 10_000, value_parser = inner, value_name = "N")]
     pub(crate) inner: u64,
 
     /// Run 25 empty regions with 200 ms of sleep after each instead: what waiting costs where there is
@@ -70,6 +68,14 @@ Examples:
   cpudyno openmp --threads 1,2,4 --budget 60s
   cpudyno openmp --small                       what does spinning cost when there is little to do?
   cpudyno openmp --machine sim:2s-56c          of a described machine (SIMULATED)";
+
+fn outer(text: &str) -> Result<u64, BadValue> {
+    whole(text, 1..=1_000_000_000, "give a whole number: --outer 500000")
+}
+
+fn inner(text: &str) -> Result<u64, BadValue> {
+    whole(text, 2..=100_000_000, "give a whole number: --inner 10000")
+}
 
 /// A runtime that is known.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, budget, cpu_list};
+use super::common::{Json, Look, budget, cpu_list, whole};
 
 /// Measure what it costs that one thread wakes another one.
 ///
@@ -132,13 +132,7 @@ fn pair(text: &str) -> Result<Asked, BadValue> {
 fn signals(text: &str) -> Result<u64, BadValue> {
     /// Half an hour of the slowest method.
     const MOST: u64 = 100_000_000;
-    match text.parse::<u64>() {
-        Ok(count) if (1..=MOST).contains(&count) => Ok(count),
-        _ => Err(BadValue::new(
-            format!("expected a number from 1 to {MOST}"),
-            "give a whole number: --signals 100000",
-        )),
-    }
+    whole(text, 1..=MOST, "give a whole number: --signals 100000")
 }
 
 /// A latency in microseconds.

@@ -34,6 +34,7 @@ fn pairs(record: &Record, told: &[show::Told<'_>]) -> String {
     let all = cpus * cpus.saturating_sub(1) / 2;
     let lines = super::tell::LINES;
     match (measured.len(), all) {
+        (0, _) => "none".to_owned(),
         (1, 1) => format!("the only one, {lines} lines"),
         (measured, all) if measured >= all => format!("all {all}, {lines} lines each"),
         (measured, all) => format!(

@@ -67,9 +67,7 @@ impl Options {
     fn wishes(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Error> {
         let cpus = &plan.placement.cpus;
         if let [alone] = cpus.as_slice() {
-            let why = format!("CPU {alone} is the only one to measure, and it takes two");
-            let reason = Unavailable::new(Obstacle::Permission, "pairs of cores", why);
-            return Err(reason.with_remedy("allow more CPUs: --cpus 0,1").into());
+            return Ok(self::alone(*alone));
         }
         if let Home::Node(node) = self.home
             && !plan.topology().usable_nodes().any(|known| known.id == node)
@@ -97,6 +95,14 @@ impl Options {
         let chosen = pairs(plan.topology(), cpus, count, plan.machine.host.seed());
         Ok(self::cells(plan, &messages, &chosen, self.home))
     }
+}
+
+/// Why one CPU has no pair.
+fn alone(cpu: CpuId) -> Wishes {
+    let why = format!("CPU {cpu} is the only one to measure, and it takes two");
+    let reason = Unavailable::new(Obstacle::Permission, "pairs of cores", why)
+        .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container");
+    Wishes { cells: Vec::new(), absent: vec![(MESSAGES[0].id, reason)] }
 }
 
 /// Of up to so many CPUs all messages are measured.
@@ -150,6 +156,9 @@ fn cells(
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     const PAIRS_MAX: usize = 16;
     let cpus = &plan.placement.cpus;
+    if let [alone] = cpus.as_slice() {
+        return self::alone(*alone);
+    }
     let chosen = pairs(plan.topology(), cpus, PAIRS_MAX, plan.machine.host.seed());
     cells(plan, &[&MESSAGES[0]], &chosen, Home::First)
 }

@@ -34,25 +34,42 @@ fn time(seconds: f64) -> String {
     si::format(seconds, Unit::Second)
 }
 
-/// What a setting does that makes threads sleep.
+/// Settings that people compare: threads that wait for a while, and threads that sleep at once.
+const OPPOSITES: [[&str; 2]; 2] =
+    [["KMP_BLOCKTIME=1", "KMP_BLOCKTIME=0"], ["OMP_WAIT_POLICY=active", "OMP_WAIT_POLICY=passive"]];
+
+/// What a setting does that makes threads sleep: of the usual two, or of the fastest and the slowest.
 fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
     let timed = timed(teams);
-    let (&(fast, least), &(slow, most)) = (timed.first()?, timed.last()?);
-    (most >= RATIO_MIN * least).then(|| Finding {
+    let of = |setting: &str| timed.iter().find(|(team, _)| team.setting() == setting);
+    let usual = OPPOSITES.iter().find_map(|[awake, asleep]| of(awake).zip(of(asleep)));
+    let (&(fast, least), &(slow, most)) = usual.or(timed.first().zip(timed.last()))?;
+    let looped = most / least;
+    let empty = region(fast).zip(region(slow));
+    let alone = empty.map_or(0.0, |(least, most)| most / least);
+    let beside = empty.map_or(String::new(), |(least, most)| {
+        format!("; the region alone costs {} and {}: {alone:.1} times", time(least), time(most))
+    });
+    (looped.max(alone) >= RATIO_MIN).then(|| Finding {
         id: "openmp.waiting".to_owned(),
         severity: Severity::Note,
         about: fast.runtime.to_owned(),
         text: format!(
-            "with {} a region of the loop takes {}, with {} {}: {:.1} times as long, on {} threads",
+            "with {} a region of the loop takes {}, with {} {}: {looped:.1} times as long, on {} \
+             threads{beside}",
             named(fast),
             time(least),
             named(slow),
             time(most),
-            most / least,
             fast.active.len()
         ),
         remedy: None,
     })
+}
+
+/// What a region costs without the loop in it.
+fn region(team: &Team<'_>) -> Option<f64> {
+    team.median("region_cost").filter(|cost| *cost > 0.0)
 }
 
 /// The way of waiting, in words.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use machine::Machine;
+use machine::simulated::Openmp;
 use model::{CpuId, Obstacle, Unavailable};
 
 use crate::rig::executor::Stop;
@@ -93,8 +94,8 @@ impl Scout<'_> {
         if let Some(model) = &self.machine.simulated {
             // Nothing stands for a second one of its kind there.
             return match model.openmp {
-                Some(_) if family.id != "libiomp5" => {
-                    self.found.push(simulated(order, family));
+                Some(openmp) if family.id != "libiomp5" => {
+                    self.found.push(simulated(order, family, &openmp));
                     Ok(())
                 }
                 _ => missing("the description of this machine has none".to_owned()),
@@ -157,7 +158,7 @@ impl Scout<'_> {
         let mut parameters = BTreeMap::from([("library".to_owned(), nameless(&seen.path))]);
         let rows = [
             ("openmp", shown.get("_OPENMP").map(str::to_owned)),
-            ("version", shown.version.clone()),
+            ("version", shown.version.clone().or_else(|| interface(&seen.path))),
             ("default", default(seen, shown)),
         ];
         let known = rows.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
@@ -172,6 +173,25 @@ impl Scout<'_> {
     }
 }
 
+/// What a runtime that does not name its version offers: the greatest version of its symbols.
+///
+/// # Source
+/// GCC, `libgomp/libgomp.map`: `GOMP_4.0`, `GOMP_5.0.1` and so on, one for each set of calls.
+fn interface(path: &str) -> Option<String> {
+    const PREFIX: &[u8] = b"GOMP_";
+    let bytes = std::fs::read(path).ok()?;
+    let version = |at: usize| {
+        let text = bytes.get(at + PREFIX.len()..)?.split(|byte| *byte == 0).next()?;
+        let numbers = std::str::from_utf8(text).ok()?.split('.').map(str::parse::<u32>);
+        let numbers: Vec<u32> = numbers.collect::<Result<_, _>>().ok()?;
+        (numbers.len() > 1).then_some(numbers)
+    };
+    let places = bytes.windows(PREFIX.len()).enumerate();
+    let found = places.filter(|(_, bytes)| *bytes == PREFIX).filter_map(|(at, _)| version(at));
+    let words: Vec<String> = found.max()?.iter().map(u32::to_string).collect();
+    Some(format!("symbols to GOMP_{}", words.join(".")))
+}
+
 /// A path that names nobody: of files outside of the system's folders only the last part.
 fn nameless(path: &str) -> String {
     let is_system = ["/usr/", "/lib", "/opt/"].iter().any(|folder| path.starts_with(folder));
@@ -179,14 +199,20 @@ fn nameless(path: &str) -> String {
     if is_system { path.to_owned() } else { last.to_owned() }
 }
 
-fn simulated(order: usize, family: &Family) -> Found {
+fn simulated(order: usize, family: &Family, model: &Openmp) -> Found {
     let library = format!("SIMULATED {}", family.id);
+    let default = match family.kind {
+        Kind::Kmpc => format!("KMP_BLOCKTIME={}", model.kmp_block_time_ms),
+        Kind::Gomp | Kind::Own => format!("GOMP_SPINCOUNT={}", model.gomp_spin_count),
+    };
+    let parameters =
+        [("library", library.clone()), ("version", "SIMULATED".to_owned()), ("default", default)];
     Found {
         order,
         id: family.id,
         kind: family.kind,
-        team: Team::Library(library.clone()),
-        parameters: BTreeMap::from([("library".to_owned(), library)]),
+        team: Team::Library(library),
+        parameters: parameters.map(|(name, text)| (name.to_owned(), text)).into(),
     }
 }
 
@@ -272,6 +298,18 @@ mod tests {
         assert_eq!(default(&seen(None), &nothing), None);
         let shown = Shown::of(" GOMP_SPINCOUNT = '7'\n");
         assert_eq!(default(&seen(None), &shown).as_deref(), Some("GOMP_SPINCOUNT=7"));
+    }
+
+    #[test]
+    fn the_greatest_version_of_symbols_is_found_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libgomp.so.1");
+        std::fs::write(&path, b"\x7fELF\0GOMP_4.5\0GOMP_5.0.1\0GOMP_5.0\0GOMP_SPINCOUNT\0GOMP_9")
+            .unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(interface(path).as_deref(), Some("symbols to GOMP_5.0.1"));
+        std::fs::write(path, b"GOMP_SPINCOUNT").unwrap();
+        assert_eq!(interface(path), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
-use model::{CpuId, Seconds, Unavailable};
+use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, Errand, Planning, Run, Wishes, Work};
 use super::Openmp;
@@ -95,9 +95,12 @@ impl Options {
             self.runtimes.as_ref().is_none_or(|names| names.iter().any(|name| name == id))
         };
         let cpus = &plan.placement.cpus;
-        let (mut found, absent) = runtimes(plan.machine, cpus, is_asked);
+        let (mut found, mut absent) = runtimes(plan.machine, cpus, is_asked);
         if let Some(variables) = &self.variables {
             return Ok(self.with_variables(plan, &found, absent, variables));
+        }
+        if !found.is_empty() && self.counts(cpus.len()).iter().all(|threads| *threads == 1) {
+            absent.push(("settings", one_thread()));
         }
         found.extend(own().filter(|own| is_asked(own.id)));
         let mut teams = Vec::new();
@@ -172,6 +175,14 @@ impl Options {
         counts
     }
 
+    /// As many small regions as let one block of so many teams fit into the budget.
+    fn fitting(&self, teams: usize) -> Small {
+        let usual = Small::USUAL;
+        let each = self.budget().0 / teams.max(1) as f64 - (WARM_UP + START).0;
+        let regions = (each / usual.sleep.0) as u32;
+        Small { regions: regions.clamp(1, usual.regions), ..usual }
+    }
+
     /// What each block of so many teams does, so that five fit into the budget.
     fn effort(&self, teams: usize) -> Effort {
         /// Of the loop, or it scatters too much.
@@ -179,7 +190,7 @@ impl Options {
         const BLOCKS: f64 = 5.0;
         let warm_up = WARM_UP;
         if self.small {
-            let small = Some(Small::USUAL);
+            let small = Some(self.fitting(teams));
             return Effort { warm_up, looped: None, construct: None, rest: None, small };
         }
         let fixed = Effort {
@@ -216,7 +227,10 @@ pub(in super::super) fn to_advise(plan: &Planning<'_>) -> Wishes {
 /// The loop alone, on all CPUs, with one runtime of each family.
 fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
     let all = &plan.placement.cpus;
-    let (found, absent) = runtimes(plan.machine, all, |_| true);
+    let (found, mut absent) = runtimes(plan.machine, all, |_| true);
+    if !found.is_empty() && all.len() == 1 {
+        absent.push(("settings", one_thread()));
+    }
     let looped = Looped { elements: INNER - 1, regions_max: OUTER, time: Seconds(0.03) };
     let effort = Effort {
         warm_up: WARM_UP,
@@ -241,6 +255,13 @@ fn brief(plan: &Planning<'_>, waits: impl Fn(Kind) -> Vec<Waiting>) -> Wishes {
         cell(plan, runtime, waiting, all, effort, OUTER)
     };
     Wishes { cells: teams.into_iter().map(cell).collect(), absent }
+}
+
+/// Why settings of waiting are not compared.
+fn one_thread() -> Unavailable {
+    let what = "settings of waiting (KMP_BLOCKTIME, OMP_WAIT_POLICY, GOMP_SPINCOUNT)";
+    let why = "one thread waits for nobody: it takes two, each on a CPU of its own";
+    Unavailable::new(Obstacle::Permission, what, why).with_remedy("allow more CPUs, or threads")
 }
 
 /// The names of what can be measured.
@@ -306,6 +327,9 @@ fn cell_with(
     if let Some(looped) = effort.looped {
         parameters.insert("elements".to_owned(), looped.elements.to_string());
         parameters.insert("outer".to_owned(), outer.to_string());
+    }
+    if let Some(small) = effort.small {
+        parameters.insert("regions".to_owned(), small.regions.to_string());
     }
     let job = Regions {
         worker: plan.machine.worker.clone(),

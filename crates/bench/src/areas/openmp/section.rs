@@ -5,6 +5,7 @@ use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
 use model::record::Record;
 
 use super::read::{Team, libraries, teams, widest};
+use crate::rig::regions::Small;
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let teams = teams(record);
@@ -34,12 +35,18 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
         Some(format!("{} {}{more}", default.runtime, si::format(usual, Unit::Second)))
     };
     let known: Vec<String> = libraries.iter().filter_map(of).collect();
-    let threads = widest(&teams).first().map_or(0, |team| team.active.len());
     if known.is_empty() {
         return Vec::new();
     }
-    let word = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    vec![format!("A small OpenMP loop on {word}: {}.", known.join("; ")).into()]
+    vec![format!("A small OpenMP loop on {}: {}.", threads(&teams), known.join("; ")).into()]
+}
+
+/// How many there are at most, in words.
+fn threads(teams: &[Team<'_>]) -> String {
+    match widest(teams).first().map_or(0, |team| team.active.len()) {
+        1 => "1 thread".to_owned(),
+        count => format!("{count} threads"),
+    }
 }
 
 /// How the ancestor would say it.
@@ -65,10 +72,11 @@ fn cores(busy: Option<f64>) -> Text {
     busy.map_or_else(dash, |busy| format!("{busy:.2}").into())
 }
 
+/// What is less than the last digit has no sign.
+const LEAST: f64 = 0.005;
+
 /// Three digits: more say nothing of a region.
 fn digits(value: f64) -> String {
-    /// What is less than the last digit has no sign.
-    const LEAST: f64 = 0.005;
     match value.abs() {
         v if v < LEAST => "0.00".to_owned(),
         v if v >= 99.95 => format!("{value:.0}"),
@@ -131,7 +139,7 @@ pub(super) fn loops(teams: &[Team<'_>]) -> Block {
 
 /// The time of a region, and the cores that waiting keeps busy: runtime by setting, on all CPUs.
 pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
-    let threads = widest(teams).first().map_or(0, |team| team.active.len());
+    let threads = threads(teams);
     let label = |team: &Team<'_>| match team.setting() {
         "-" => team.runtime.to_owned(),
         setting => format!("{} {setting}", team.runtime),
@@ -145,19 +153,21 @@ pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
     };
     let plots = [
         (
-            format!("us per region of the loop, {threads} threads (lower is better)"),
+            format!("us per region of the loop, {threads} (lower is better)"),
             of("loop_time", |s| s * 1e6, |s| si::format(s, Unit::Second)),
         ),
         (
-            format!("cores kept busy by {threads} threads right after it (lower is better)"),
+            format!("cores kept busy by {threads} right after it (lower is better)"),
             of("rest_busy", |busy| busy, |busy| format!("{busy:.2}")),
         ),
         (
-            format!("cores kept busy by {threads} threads with little to do (lower is better)"),
+            format!("cores kept busy by {threads} with little to do (lower is better)"),
             of("small_busy", |busy| busy, |busy| format!("{busy:.2}")),
         ),
     ];
-    let plots = plots.into_iter().filter(|(_, bars)| bars.len() > 1);
+    // Where nobody waits, bars would compare the last digits of nothing.
+    let tells = |bars: &Vec<Bar>| bars.len() > 1 && bars.iter().any(|bar| bar.value >= LEAST);
+    let plots = plots.into_iter().filter(|(_, bars)| tells(bars));
     plots.map(|(caption, bars)| Block::Bars(Bars { caption, bars })).collect()
 }
 
@@ -206,10 +216,20 @@ pub(super) fn small(teams: &[Team<'_>]) -> Option<Block> {
         ])
     };
     let rows: Vec<Vec<Text>> = teams.iter().filter_map(row).collect();
+    let usual = Small::USUAL;
+    let run = teams.iter().find_map(|team| team.number("regions"));
+    let run = run.unwrap_or(usual.regions.into());
+    let word = if run == 1 { "region" } else { "regions" };
+    let mut notes = Vec::new();
+    if run < usual.regions.into() {
+        notes.push(format!("there is no time for {}; --budget gives more", usual.regions));
+    }
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
-            caption: "25 empty regions with 200 ms of sleep after each (lower is better)"
-                .to_owned(),
+            caption: format!(
+                "{run} empty {word} with {:.0} ms of sleep after each (lower is better)",
+                usual.sleep.0 * 1e3
+            ),
             columns: columns([
                 ("runtime", Align::Left),
                 ("setting", Align::Left),
@@ -218,7 +238,7 @@ pub(super) fn small(teams: &[Team<'_>]) -> Option<Block> {
                 ("cores busy", Align::Right),
             ]),
             rows,
-            notes: Vec::new(),
+            notes,
         })
     })
 }
@@ -231,6 +251,15 @@ pub(super) fn runtimes(teams: &[Team<'_>]) -> Option<Block> {
         vec![team.runtime.into(), text("library"), text("version"), text("openmp"), text("default")]
     };
     let rows: Vec<Vec<Text>> = libraries(teams).iter().map(row).collect();
+    let says_passive =
+        |team: &Team<'_>| team.text("default").is_some_and(|text| text.contains("PASSIVE"));
+    let mut notes = Vec::new();
+    if teams.iter().any(says_passive) {
+        notes.push(
+            "libgomp says PASSIVE also where nobody set a policy; it spins for GOMP_SPINCOUNT then"
+                .to_owned(),
+        );
+    }
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
             caption: "runtimes, as they show themselves".to_owned(),
@@ -242,7 +271,7 @@ pub(super) fn runtimes(teams: &[Team<'_>]) -> Option<Block> {
                 ("default", Align::Left),
             ]),
             rows,
-            notes: Vec::new(),
+            notes,
         })
     })
 }

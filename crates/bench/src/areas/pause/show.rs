@@ -4,7 +4,7 @@ use model::page::{Align, Bar, Bars, Block, Page, Table, Text, Tone, si};
 use model::record::{Record, Series};
 use model::{Finding, Severity, Unit, stats};
 
-use super::super::known::{Comparison, Verdict, citations};
+use super::super::known::{Figures, citations};
 use super::super::series_of;
 use super::{AREA, PAUSE};
 use crate::sheet::parts::{self, Leaf, known};
@@ -14,7 +14,8 @@ struct Wait<'a> {
     time: &'a Series,
     cycles: Option<&'a Series>,
     core_type: Option<&'a str>,
-    known: Option<Comparison<'a>>,
+    /// What others found.
+    known: Option<Figures>,
 }
 
 impl Wait<'_> {
@@ -35,9 +36,7 @@ fn wait<'a>(record: &'a Record, time: &'a Series) -> Wait<'a> {
     let cycles = series_of(record, AREA, "cycles_per_op").find(of_cpu);
     let place = record.machine.topology.place(time.cpu);
     let core_type = place.and_then(|place| place.kind.as_deref());
-    let median = cycles.and_then(|cycles| Some(cycles.summary()?.median));
-    let known =
-        median.and_then(|cycles| Comparison::in_record(record, &time.workload, core_type, cycles));
+    let known = Figures::in_record(record, &time.workload, core_type);
     Wait { time, cycles, core_type, known }
 }
 
@@ -84,8 +83,7 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
             || Text::toned("unavailable", Tone::Warning),
             |summary| format!("{:.1}", summary.median).into(),
         );
-        let known = wait.known.as_ref().filter(|known| known.verdict() != Verdict::Unknown);
-        let known = known.map_or("-".to_owned(), Comparison::known);
+        let known = wait.known.as_ref().map_or("-".to_owned(), Figures::words);
         let mut cells = Vec::new();
         if several_waits {
             cells.push(wait.time.workload.as_str().into());
@@ -107,9 +105,8 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
              them"
         ));
     }
-    let comparisons: Vec<&Comparison<'_>> =
-        waits.iter().filter_map(|wait| wait.known.as_ref()).collect();
-    notes.extend(citations(comparisons).into_iter().map(|line| format!("known: {line}")));
+    let figures = shown.iter().filter_map(|wait| wait.known.as_ref());
+    notes.extend(citations(figures).into_iter().map(|line| format!("known: {line}")));
     let mut columns = vec![("CPU", Align::Right), ("ns", Align::Right)];
     if several_types {
         columns.insert(1, ("type", Align::Left));
@@ -123,7 +120,7 @@ fn table(waits: &[Wait<'_>], most: usize) -> Block {
         ("known cycles", Align::Right),
     ]);
     Block::Table(Table {
-        caption: "what one wait takes, each CPU alone; counted as executed".to_owned(),
+        caption: "what one wait takes, each CPU alone".to_owned(),
         columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: shown.iter().map(row).collect(),
         notes,

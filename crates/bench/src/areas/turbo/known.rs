@@ -26,7 +26,7 @@ pub(super) fn differing(record: &Record) -> Option<Finding> {
         .filter(differs)
         .map(|c| {
             let on = c.core_type.map_or(String::new(), |core_type| format!(" on {core_type}"));
-            let (known, sources) = (c.known(), c.sources());
+            let (known, sources) = (c.figures.words(), c.figures.sources());
             format!("{}{on} {:.3} (known: {known}, by {sources})", c.stream, c.measured)
         })
         .collect();

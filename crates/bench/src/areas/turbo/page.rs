@@ -419,8 +419,8 @@ fn known_costs(record: &Record) -> Block {
         vec![
             Text::from(format!("{}{on}", c.stream)),
             format!("{:.3}", c.measured).into(),
-            c.known().into(),
-            c.sources().into(),
+            c.figures.words().into(),
+            c.figures.sources().into(),
             Text::toned(verdict.word(), tone),
         ]
     };
@@ -436,6 +436,6 @@ fn known_costs(record: &Record) -> Block {
         .map(|(name, align)| (name.to_owned(), align))
         .to_vec(),
         rows: comparisons.iter().map(line).collect(),
-        notes: citations(&comparisons),
+        notes: citations(comparisons.iter().map(|comparison| &comparison.figures)),
     })
 }

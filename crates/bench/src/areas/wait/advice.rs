@@ -89,8 +89,8 @@ fn least(teams: &[Team]) -> Option<(String, String)> {
     let busy = chosen.busy_after.map_or(String::new(), |busy| {
         format!(", and {busy:.2} cores stay busy in the 20 ms after it")
     });
-    let against = if worst.setting == chosen.setting {
-        String::new()
+    let against = if worst.region <= chosen.region * HARDLY {
+        ", and hardly longer with any other".to_owned()
     } else {
         format!(", {:.1} times as long with {}", worst.region / chosen.region, worst.setting)
     };
@@ -141,6 +141,11 @@ mod tests {
         assert!(because.contains("4.9 times as long with KMP_BLOCKTIME=0"), "{because}");
         assert!(because.contains("0.10 cores stay busy"), "{because}");
         assert_eq!(least(&teams[..1]), None);
+        let alike =
+            [team("GOMP_SPINCOUNT=100", 4e-6, 0.1), team("GOMP_SPINCOUNT=10000", 4e-6, 0.2)];
+        let (setting, because) = least(&alike).unwrap();
+        assert_eq!(setting, "GOMP_SPINCOUNT=100");
+        assert!(because.contains("hardly longer") && !because.contains("times"), "{because}");
     }
 
     #[test]

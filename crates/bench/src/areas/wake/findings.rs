@@ -58,16 +58,16 @@ fn deep_sleep(stairs: &Staircase<'_>) -> Option<Finding> {
         microseconds(state.spread.median),
         microseconds(state.beyond?)
     );
-    Some(note("wake.deep-sleep", Severity::Note, text, Some(what_to_set(stairs, state))))
+    Some(note("wake.deep-sleep", Severity::Note, text, Some(what_to_set(state))))
 }
 
 /// What keeps a state away.
-fn what_to_set(stairs: &Staircase<'_>, state: &State<'_>) -> String {
-    let shallower = stairs.states.iter().filter(|other| other.number < state.number);
-    let allowed = shallower.filter_map(|other| other.table).next_back();
-    let limit = allowed.map_or(0.0, |table| table.latency_seconds * 1e6);
+fn what_to_set(state: &State<'_>) -> String {
+    let limit = state.shallower.map_or(0.0, |table| table.latency_seconds * 1e6);
+    // A CPU that polls takes turbo from others, and time from its sibling.
+    let polls = if limit > 0.0 { "" } else { ", at which CPUs poll," };
     format!(
-        "let programs that mind hold /dev/cpu_dma_latency at {limit:.0} us (`cpudyno wake idle \
+        "let programs that mind hold /dev/cpu_dma_latency at {limit:.0} us{polls} (`cpudyno wake idle \
          --limit-latency {limit:.0}` shows what that gives), or switch the state off: `echo 1 | sudo tee \
          /sys/devices/system/cpu/cpu*/cpuidle/state{}/disable`",
         state.number
@@ -102,7 +102,7 @@ pub(super) fn verdict(record: &Record) -> Vec<Text> {
     lines.extend(cliff(stairs));
     lines.extend(stairs.states.iter().filter_map(of_state));
     match costliest(stairs) {
-        Some(state) => lines.push(format!("What to set: {}.", what_to_set(stairs, state))),
+        Some(state) => lines.push(format!("What to set: {}.", what_to_set(state))),
         None if !stairs.states.is_empty() => lines.push(format!(
             "No state costs {} us or more: there is nothing to set.",
             microseconds(COSTLY)

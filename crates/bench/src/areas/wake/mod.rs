@@ -19,12 +19,14 @@ pub use page::page;
 pub use pairs::{Asked, Pair};
 pub use request::{Options, Question};
 
+use std::collections::BTreeMap;
+
 use model::page::{Block, Text};
 use model::record::Record;
 use model::{Finding, Obstacle, Unavailable, Unit};
 
 use super::{Area, Planning, Run, Wishes};
-use crate::rig::collect::{Guard, Quantity, Take};
+use crate::rig::collect::Quantity;
 use crate::rig::executor::RunError;
 use crate::rig::reduce::Readings;
 
@@ -51,20 +53,11 @@ const STATE: &str = "state";
 const DISTANCE: &str = "distance";
 
 const fn row(id: &'static str, label: &'static str, unit: Unit, doc: &'static str) -> Quantity {
-    Quantity {
-        id,
-        label,
-        unit,
-        better: match unit {
-            Unit::Second => "lower is better",
-            _ => "",
-        },
-        doc,
-        guard: Guard::None,
-        if_offered: true,
-        packing: 1e-3,
-        take: Take::Named(id),
-    }
+    let better = match unit {
+        Unit::Second => "lower is better",
+        _ => "",
+    };
+    Quantity::named(id, label, unit, better, doc)
 }
 
 static QUANTITIES: &[Quantity] = &[
@@ -150,6 +143,17 @@ impl Area for Wake {
     fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
         let is_timer = timer::WAYS.iter().any(|way| way.id == workload);
         quantity.id == if is_timer { "lateness" } else { "round_trip" }
+    }
+
+    fn apart(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+        let of = |name: &str| parameters.get(name).map(String::as_str);
+        Some(match (of(REST), of(LIMIT), of(PAIR)) {
+            (Some(rest), None, _) => format!("after a rest of {rest} us"),
+            (Some(rest), Some(limit), _) => {
+                format!("after a rest of {rest} us, limited to {limit} us,")
+            }
+            (None, _, pair) => pair?.to_owned(),
+        })
     }
 
     fn wishes(&self, plan: &Planning<'_>) -> Wishes {

@@ -82,8 +82,9 @@ pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, U
         [Relation::SameCache, Relation::OtherCache, Relation::Sibling, Relation::OtherPackage];
     let found = order.into_iter().find_map(|kind| of_kind(topology, cpus, kind).ok());
     found.ok_or_else(|| {
-        let why = "who wakes must stay awake, on another CPU: this process may use one";
+        let why = "who wakes must stay awake, on another CPU, and there is one to use";
         Unavailable::new(Obstacle::Permission, "a sleeper on another CPU", why)
+            .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")
     })
 }
 

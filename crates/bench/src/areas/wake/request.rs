@@ -8,17 +8,18 @@ use machine::instruments::clock::RateChoice;
 use machine::instruments::idle::IdleCounters;
 use machine::latency_limit::LatencyLimits;
 use model::record::{Presentation, Relation};
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
 use super::super::{Planning, Wishes};
 use super::idle::{RESTS, Rested};
 use super::methods::{self, Method, Waits};
 use super::pairs::{self, Asked, Pair};
 use super::signals::Signals;
-use super::timer::{Alarms, WAYS};
+use super::timer::{Alarms, WAYS, Way};
 use super::{Wake, idle};
 use crate::rig::job::Manner;
 use crate::rig::placement::{Choice, Order, Refusal};
+use crate::rig::protocol::JOB_OVERHEAD;
 use crate::run::{self, Error, Request, Span};
 
 /// What is asked of waking.
@@ -42,6 +43,9 @@ impl Question {
         })
     }
 }
+
+/// The workload of a record that lacks a second CPU.
+const OTHER_CPU: &str = "other-cpu";
 
 /// What was asked for.
 #[derive(Clone)]
@@ -121,8 +125,8 @@ impl Options {
         let mut wishes = Wishes::default();
         match self.question {
             Question::Signals => self.signals(plan, &mut wishes),
-            Question::Idle => self.idle(plan, &mut wishes)?,
-            Question::Timer => timer(plan, &mut wishes),
+            Question::Idle => self.idle(plan, &mut wishes),
+            Question::Timer => self.timer(plan, &mut wishes),
         }
         Ok(wishes)
     }
@@ -153,7 +157,7 @@ impl Options {
         }
     }
 
-    fn idle(&self, plan: &Planning<'_>, wishes: &mut Wishes) -> Result<(), Error> {
+    fn idle(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
         let futex: Vec<&'static Method> = methods::find("futex").into_iter().collect();
         let methods = self.methods(plan, &futex, wishes);
         let limit = self.limit.and_then(|limit| match LatencyLimits::of(plan.machine) {
@@ -165,9 +169,16 @@ impl Options {
             }
         });
         let pairs = match &self.pairs {
-            None => vec![Asked::Pair(pairs::nearest_two(plan.topology(), &plan.placement.cpus)?)],
+            None => match pairs::nearest_two(plan.topology(), &plan.placement.cpus) {
+                Ok(pair) => vec![Asked::Pair(pair)],
+                Err(reason) => {
+                    wishes.absent.push((OTHER_CPU, reason));
+                    return;
+                }
+            },
             Some(asked) => asked.clone(),
         };
+        wishes.absent.extend(without_states(plan));
         for asked in pairs {
             let Some((kind, pair)) = pair(plan, asked, wishes) else { continue };
             if kind == Relation::SameCpu {
@@ -182,7 +193,40 @@ impl Options {
                 rested(plan, wishes, (method, pair, kind), &RESTS, limits);
             }
         }
-        Ok(())
+    }
+
+    /// Alarms on each CPU; if there is no time for all, on some that are spread over the machine.
+    fn timer(&self, plan: &Planning<'_>, wishes: &mut Wishes) {
+        /// Each CPU has as many blocks at least.
+        const BLOCKS: f64 = 2.0;
+        let known: Vec<&'static Way> =
+            WAYS.iter().filter(|way| has_cost(plan, way, wishes)).collect();
+        let budget = self.budget.unwrap_or(self.question.time());
+        let sweep = (Alarms::planned() + JOB_OVERHEAD) * (known.len().max(1) as f64 * BLOCKS);
+        let cpus = &plan.placement.cpus;
+        let most = ((budget / sweep) as usize).max(1);
+        let step = cpus.len().div_ceil(most).max(1);
+        let (chosen, left): (Vec<_>, Vec<_>) =
+            cpus.iter().enumerate().partition(|(place, _)| place % step == 0);
+        for way in known {
+            for cpu in chosen.iter().map(|(_, cpu)| **cpu) {
+                let counters = IdleCounters::of(plan.machine, cpu).ok().map(Arc::new);
+                let seed = plan.machine.host.seed() ^ u64::from(cpu.0);
+                let random = RefCell::new(Rng::with_seed(seed));
+                wishes.cells.push(Alarms { way, cpu, counters, random }.cell());
+            }
+        }
+        if !left.is_empty() {
+            let left: CpuSet = left.into_iter().map(|(_, cpu)| *cpu).collect();
+            let all = sweep * cpus.len() as f64;
+            let why = format!("alarms on {} CPUs take {:.0} s", cpus.len(), all.0.ceil());
+            let reason =
+                Unavailable::new(Obstacle::Measurement, format!("alarms on CPUs {left}"), why);
+            let remedy =
+                format!("give it more time: --budget {:.0}s; or --cpus LIST", all.0.ceil());
+            wishes.absent.push(("alarms", reason.with_remedy(remedy)));
+        }
+        wishes.absent.extend(without_states(plan));
     }
 
     /// Those of the methods that this machine has.
@@ -257,26 +301,23 @@ fn rested(
     }
 }
 
-/// Alarms on each CPU, or on some that are spread over the machine.
-fn timer(plan: &Planning<'_>, wishes: &mut Wishes) {
-    /// One block on each takes a tenth of a second for each way.
-    const CPUS_MAX: usize = 8;
-    let cpus = &plan.placement.cpus;
-    let step = cpus.len().div_ceil(CPUS_MAX).max(1);
-    let chosen: Vec<CpuId> = cpus.iter().copied().step_by(step).collect();
-    for way in &WAYS {
-        if let Some(model) = &plan.machine.simulated
-            && !model.signals.contains_key(way.id)
-        {
-            let why = format!("sim:{} has no cost for it", model.name);
-            wishes.absent.push((way.id, Unavailable::new(Obstacle::Hardware, way.id, why)));
-            continue;
-        }
-        for &cpu in &chosen {
-            let counters = IdleCounters::of(plan.machine, cpu).ok().map(Arc::new);
-            let seed = plan.machine.host.seed() ^ u64::from(cpu.0);
-            let random = RefCell::new(Rng::with_seed(seed));
-            wishes.cells.push(Alarms { way, cpu, counters, random }.cell());
+/// Whether alarms of that kind can be had; the reason where a simulated machine has no cost for them.
+fn has_cost(plan: &Planning<'_>, way: &Way, wishes: &mut Wishes) -> bool {
+    let lacks = plan.machine.simulated.as_ref().filter(|model| !model.signals.contains_key(way.id));
+    if let Some(model) = lacks {
+        let why = format!("sim:{} has no cost for it", model.name);
+        wishes.absent.push((way.id, Unavailable::new(Obstacle::Hardware, way.id, why)));
+    }
+    lacks.is_none()
+}
+
+/// Why nothing is said of idle states, where the kernel counts none.
+fn without_states(plan: &Planning<'_>) -> Option<(&'static str, Unavailable)> {
+    match &plan.description.fact("idle.states")?.value {
+        Known::Yes(_) => None,
+        Known::No { unavailable } => {
+            let what = "idle states that wake-ups ended".to_owned();
+            Some(("idle_states", Unavailable { what, ..unavailable.clone() }))
         }
     }
 }
@@ -309,7 +350,7 @@ pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
                 rested(plan, &mut wishes, (futex, pair, kind), &RESTS, &[None]);
             }
         }
-        (Err(reason), _) => wishes.absent.push(("other-cpu", reason)),
+        (Err(reason), _) => wishes.absent.push((OTHER_CPU, reason)),
         (Ok(_), None) => {}
     }
     wishes

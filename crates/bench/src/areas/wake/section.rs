@@ -5,9 +5,9 @@ use model::record::{Record, Relation};
 
 use super::findings::cliff;
 use super::read::Cell;
-use super::shown::idle::staircases;
+use super::shown::idle::{staircases, table};
 use super::shown::microseconds;
-use super::shown::signals::measured;
+use super::shown::signals::{measured, plot};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let cells = measured(record);
@@ -38,7 +38,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         ("p99.9", Align::Right),
         ("max", Align::Right),
     ];
-    vec![
+    let apart: Vec<&Cell<'_>> =
+        cells.iter().filter(|cell| cell.kind() != Some(Relation::SameCpu)).collect();
+    let mut blocks = vec![
         Block::Heading("Wake-ups".to_owned()),
         Block::Table(Table {
             caption: "two threads that signal each other, us (lower is better)".to_owned(),
@@ -46,7 +48,10 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
             rows,
             notes: Vec::new(),
         }),
-    ]
+    ];
+    blocks.extend(plot(&apart));
+    blocks.extend(staircases(record).iter().map(table));
+    blocks
 }
 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {

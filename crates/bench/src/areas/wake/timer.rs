@@ -42,6 +42,13 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
+    /// How long one block of such a cell takes, as planned.
+    pub(super) fn planned() -> Seconds {
+        // The mean of a distance whose logarithm is evenly distributed.
+        let mean = |(_, least, most): &(&str, f64, f64)| (most - least) / (most / least).ln();
+        Seconds(RANGES.iter().map(mean).sum::<f64>() * EACH as f64)
+    }
+
     /// The cell, which says what it is.
     pub(super) fn cell(self) -> Cell {
         let parameters = BTreeMap::from([(QUESTION.to_owned(), TIMER.to_owned())]);
@@ -113,9 +120,7 @@ impl Errand for Alarms {
     }
 
     fn duration(&self) -> Seconds {
-        // The mean of a distance whose logarithm is evenly distributed.
-        let mean = |(_, least, most): &(&str, f64, f64)| (most - least) / (most / least).ln();
-        Seconds(RANGES.iter().map(mean).sum::<f64>() * EACH as f64)
+        Alarms::planned()
     }
 
     fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {

@@ -41,6 +41,8 @@ pub(in super::super) struct State<'a> {
     pub(in super::super) beyond: Option<f64>,
     /// What the kernel's table says of it.
     pub(in super::super) table: Option<&'a IdleState>,
+    /// Of the states that are left sooner, the deepest, whether or not it was seen.
+    pub(in super::super) shallower: Option<&'a IdleState>,
 }
 
 /// Whose CPU sleeps: the one that does not carry the series.
@@ -108,11 +110,14 @@ fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], lightest: Option<f64>) ->
         let name = mine.first()?.text("state_name")?;
         let spread = Spread::of(&samples)?;
         let sleeper = mine.iter().find_map(|cell| sleeper(cell));
-        let table = record.machine.idle_states.iter().find(|state| {
-            state.name == name && sleeper.is_none_or(|sleeper| state.cpus.contains(sleeper))
-        });
+        let known = |state: &&IdleState| sleeper.is_none_or(|cpu| state.cpus.contains(cpu));
+        let known = record.machine.idle_states.iter().filter(known);
+        let latency = |state: &&IdleState| state.latency_seconds;
+        let table = known.clone().find(|state| state.name == name);
+        let sooner = known.filter(|state| table.is_some_and(|it| latency(state) < latency(&it)));
+        let shallower = sooner.max_by(|a, b| latency(a).total_cmp(&latency(b)));
         let beyond = lightest.map(|lightest| spread.median - lightest);
-        Some(State { number, name, spread, beyond, table })
+        Some(State { number, name, spread, beyond, table, shallower })
     };
     numbers.into_iter().filter_map(state).collect()
 }
@@ -140,7 +145,10 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks
 }
 
-fn table(stairs: &Staircase<'_>) -> Block {
+/// Wake-ups by length of rest.
+pub(in super::super) fn table(stairs: &Staircase<'_>) -> Block {
+    // Where the kernel counts none, the reason is among what was not measured.
+    let counted = stairs.steps.iter().any(|step| !step.states.is_empty());
     let row = |step: &Step| {
         let spread = &step.spread;
         let numbers = [spread.min, spread.median, spread.p99, spread.p999, spread.max];
@@ -152,33 +160,44 @@ fn table(stairs: &Staircase<'_>) -> Block {
             Some(slept) => percent(slept).into(),
         };
         row.push(slept);
-        let states: Vec<String> =
-            step.states.iter().map(|(name, entries)| format!("{name} {entries:.2}")).collect();
-        row.push(if states.is_empty() { dash() } else { states.join(", ").into() });
-        row.push(step.ambiguous.map_or_else(dash, |share| percent(share).into()));
+        if counted {
+            let states: Vec<String> =
+                step.states.iter().map(|(name, entries)| format!("{name} {entries:.2}")).collect();
+            row.push(if states.is_empty() { dash() } else { states.join(", ").into() });
+            row.push(step.ambiguous.map_or_else(dash, |share| percent(share).into()));
+        }
         row
     };
-    Block::Table(Table {
-        caption: "from the signal until a cache line answers, us, by how long the sleeper rested before \
-                  (lower is better)"
-            .to_owned(),
-        columns: columns([
-            ("rest", Align::Right),
-            ("min", Align::Right),
-            ("median", Align::Right),
-            ("p99", Align::Right),
-            ("p99.9", Align::Right),
-            ("max", Align::Right),
-            ("slept", Align::Right),
+    let mut header = columns([
+        ("rest", Align::Right),
+        ("min", Align::Right),
+        ("median", Align::Right),
+        ("p99", Align::Right),
+        ("p99.9", Align::Right),
+        ("max", Align::Right),
+        ("slept", Align::Right),
+    ]);
+    let mut notes =
+        vec!["slept: waits in which the kernel took the sleeper off its CPU".to_owned()];
+    if counted {
+        header.extend(columns([
             ("states left per wake-up", Align::Left),
             ("ambiguous", Align::Right),
-        ]),
-        rows: stairs.steps.iter().map(row).collect(),
-        notes: vec![
-            "slept: waits in which the kernel took the sleeper off its CPU; ambiguous: rests in which \
-             the CPU left no idle state, or several"
+        ]));
+        notes.push(
+            "ambiguous: rests in which the CPU left no idle state, or several; shorter rests leave no \
+             time to read the counters at each wake-up"
                 .to_owned(),
-        ],
+        );
+    }
+    Block::Table(Table {
+        caption:
+            "from the signal until a cache line answers, us, by how long the sleeper rested before \
+                  (lower is better)"
+                .to_owned(),
+        columns: header,
+        rows: stairs.steps.iter().map(row).collect(),
+        notes,
     })
 }
 

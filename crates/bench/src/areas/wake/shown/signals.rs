@@ -4,6 +4,7 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{Record, Relation};
 
 use super::super::SIGNALS;
+use super::super::methods::Waits;
 use super::super::pairs::title;
 use super::super::read::{Cell, cells, in_order};
 use super::{columns, dash, distribution, microseconds, note, percent};
@@ -27,7 +28,9 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             let word = if active.len() == 1 { "CPU" } else { "CPUs" };
             blocks
                 .push(Block::Heading(format!("Signals between {}: {word} {active}", title(kind))));
-            blocks.push(table(&of));
+            // Methods that spin were asked for, and have no row here.
+            let is_alone = kind == Relation::SameCpu && all.iter().any(spins);
+            blocks.push(table(&of, is_alone));
             blocks.push(round_trips(&of));
             blocks.extend(plot(&of));
         }
@@ -46,8 +49,13 @@ pub(in super::super) fn measured(record: &Record) -> Vec<Cell<'_>> {
     all
 }
 
+/// Whether its threads keep their CPUs.
+fn spins(cell: &Cell<'_>) -> bool {
+    cell.text("waits") != Some(Waits::Sleeping.word())
+}
+
 /// What the ancestor prints: total time, time per operation, operations per second.
-fn table(cells: &[&Cell<'_>]) -> Block {
+fn table(cells: &[&Cell<'_>], is_alone: bool) -> Block {
     let row = |cell: &&Cell<'_>| {
         let seconds = cell.median("time_per_signal")?;
         let uncertainty = cell.uncertainty("time_per_signal");
@@ -68,10 +76,14 @@ fn table(cells: &[&Cell<'_>]) -> Block {
     };
     let class = cells.iter().find_map(|cell| cell.class("time_per_signal"));
     let mut notes = vec![
-        "time for 100,000: at the median rate; sent: what was really sent, and what that took"
+        "100,000: their time at the median rate; sent: what was really sent, and what that took; slept: \
+         times that the kernel took a waiting thread off its CPU, per signal"
             .to_owned(),
     ];
-    notes.extend(class.map(|class| format!("as probed, the host placed the CPUs: {class}")));
+    notes.extend(class.map(|class| format!("placement of the CPUs, as probed: {class}")));
+    if is_alone {
+        notes.push("who spins would keep the CPU from who is to signal it".to_owned());
+    }
     Block::Table(Table {
         caption: "one operation is one signal, half of a round trip (lower is better)".to_owned(),
         columns: columns([
@@ -126,7 +138,7 @@ fn round_trips(cells: &[&Cell<'_>]) -> Block {
 }
 
 /// The distribution of a few methods that differ most.
-fn plot(cells: &[&Cell<'_>]) -> Option<Block> {
+pub(in super::super) fn plot(cells: &[&Cell<'_>]) -> Option<Block> {
     const SHOWN: [&str; 4] = ["futex", "pipe", "spin-futex", "spin"];
     let samples = |cell: &&&Cell<'_>| (cell.workload.to_owned(), cell.samples("round_trip"));
     let mut shown: Vec<&&Cell<'_>> = cells.iter().filter(|c| SHOWN.contains(&c.workload)).collect();

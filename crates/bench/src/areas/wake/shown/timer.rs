@@ -3,8 +3,8 @@
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
-use super::super::read::{Cell, cells};
-use super::super::timer::RANGES;
+use super::super::read::{Cell, Spread, cells, in_order};
+use super::super::timer::{RANGES, WAYS};
 use super::super::{DISTANCE, STATE, TIMER};
 use super::{columns, dash, distribution, microseconds, note, percent};
 
@@ -75,25 +75,34 @@ fn table(all: &[Cell<'_>], whole: &[&Cell<'_>]) -> Block {
     })
 }
 
-/// Alarms by the idle state that they ended, where the kernel counts states.
+/// Alarms by the idle state that they ended, where the kernel counts states; those of all CPUs.
 fn by_state(all: &[Cell<'_>]) -> Option<Block> {
-    let row = |cell: &Cell<'_>| {
-        let (state, spread) = (cell.text("state_name")?, cell.spread("lateness")?);
+    fn key<'a>(cell: &Cell<'a>) -> Option<(&'a str, u64)> {
+        Some((cell.workload, cell.number(STATE)?))
+    }
+    let row = |of: (&str, u64)| {
+        let mine: Vec<&Cell<'_>> = all.iter().filter(|cell| key(cell) == Some(of)).collect();
+        let samples: Vec<f64> = mine.iter().flat_map(|cell| cell.samples("lateness")).collect();
+        let (state, spread) = (mine.first()?.text("state_name")?, Spread::of(&samples)?);
         Some(vec![
-            Text::from(cell.active.to_string()),
-            cell.workload.into(),
+            Text::from(of.0),
             state.into(),
             microseconds(spread.median).into(),
             microseconds(spread.p99).into(),
             Text::toned(spread.count.to_string(), Tone::Faint),
         ])
     };
-    let rows: Vec<Vec<Text>> = all.iter().filter_map(row).collect();
+    let mut keys = in_order(all.iter().filter_map(key));
+    // By depth, in the order of the ways.
+    keys.sort_by_key(|(_, state)| *state);
+    keys.sort_by_key(|(way, _)| WAYS.iter().position(|row| row.id == *way));
+    let rows: Vec<Vec<Text>> = keys.into_iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
-            caption: "by the idle state that the alarm ended, us (lower is better)".to_owned(),
+            caption:
+                "by the idle state that the alarm ended, us, on all these CPUs (lower is better)"
+                    .to_owned(),
             columns: columns([
-                ("CPU", Align::Right),
                 ("alarm", Align::Left),
                 ("state", Align::Left),
                 ("median", Align::Right),
