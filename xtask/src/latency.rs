@@ -18,7 +18,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let record = agree::measure(&binary, &COMMAND, &folder.path().join("latency.json"))?;
     let comparisons = compare(&record);
     println!("\nCore cycles per op with one core active, median\n{}\n", shown(&comparisons));
-    println!("{}", known::citations(&comparisons).join("\n"));
+    println!("{}", known::citations(comparisons.iter().map(|c| &c.figures)).join("\n"));
     let answer = Answer::of(comparisons.iter().map(|c| (c.stream, c.bound, c.verdict())));
     println!("\n{}", answer.text());
     Ok(match answer {
@@ -37,8 +37,8 @@ fn shown(comparisons: &[Comparison<'_>]) -> String {
             c.stream.to_owned(),
             c.core_type.unwrap_or("").to_owned(),
             format!("{:.4}", c.measured),
-            c.known(),
-            c.sources(),
+            c.figures.words(),
+            c.figures.sources(),
             c.verdict().word().to_owned(),
         ]
     });

@@ -344,7 +344,7 @@ fn idled(
     let entered =
         |names: &[String], entries| -> u64 { names.iter().map(|n| count(entries, n)).sum() };
     let Some(forbidden) = forbidden.filter(|names| !names.is_empty()) else {
-        let name = change.setting.strip_prefix("idle.").map(|s| vec![s.to_owned()]).unwrap_or(all);
+        let name = change.setting.strip_prefix("idle.").map_or(all, |s| vec![s.to_owned()]);
         let seen = format!("entered before {}, after {}", list(&name, before), list(&name, after));
         return if entered(&name, before) == 0 && entered(&name, after) > 0 {
             (ProofAnswer::Obeyed, seen)

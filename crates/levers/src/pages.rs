@@ -47,11 +47,13 @@ fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
     let missing = listed.iter().filter(|s| matches!(s.value, Known::No { .. })).count();
     let rights = listed.iter().filter_map(|setting| setting.fixed.as_ref());
     let rights = rights.filter(|reason| reason.remedy.as_deref() == Some(ROOT)).count();
-    let mut text =
-        format!("{movable} can be set by this user, {fixed} cannot, {missing} are not there.");
-    if rights > 0 {
-        text += &format!(" With root, {rights} more could be set.");
-    }
+    let could = match rights {
+        0 => String::new(),
+        rights => format!(" With root, {rights} more could be set."),
+    };
+    let text = format!(
+        "{movable} can be set by this user, {fixed} cannot, {missing} are not there.{could}"
+    );
     Text::toned(text, Tone::Strong)
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// machine all of them for a while.
 #[track_caller]
 pub(crate) fn patiently<T, E: Debug>(mut attempt: impl FnMut() -> Result<T, E>) -> T {
-    const PATIENCE: Duration = Duration::from_secs(180);
+    const PATIENCE: Duration = Duration::from_mins(3);
     let begun = Instant::now();
     let mut pause = Duration::ZERO;
     loop {

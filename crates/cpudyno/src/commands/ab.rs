@@ -21,14 +21,14 @@ use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
 
-pub(super) fn run(machine: &Machine, args: AbArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
     let sink = sink(&args.json, &mut look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
     }
-    let what = what(&args)?;
+    let what = what(args)?;
     let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
     a.beside = b.variables.keys().cloned().collect();
     b.beside = a.variables.keys().cloned().collect();
@@ -53,7 +53,9 @@ pub(super) fn run(machine: &Machine, args: AbArgs) -> Result<ExitCode, Failure> 
         let levers = settings::writer(machine)?;
         let planned = Plan::arms(machine, &*levers, [&asked_a, &asked_b], args.force);
         let (changes, remarks) = planned.map_err(settings::refused)?;
-        remarks.iter().for_each(|remark| output::remark(&format!("note: {remark}")));
+        for remark in remarks {
+            output::remark(&format!("note: {remark}"));
+        }
         comparing.changes = changes;
         shelf = settings::shelf(machine)?;
         let who = format!("cpudyno ab, process {}", std::process::id());

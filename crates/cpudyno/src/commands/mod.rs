@@ -56,7 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
         Command::Settings(args) => settings::settings(&machine(name, root)?, args),
         Command::Set(args) => settings::set(&machine(name, root)?, args),
-        Command::Ab(args) => ab::run(&machine(name, root)?, *args),
+        Command::Ab(args) => ab::run(&machine(name, root)?, &args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(&args),

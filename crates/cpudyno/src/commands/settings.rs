@@ -111,14 +111,13 @@ fn keep(session: Session<'_>, time: Seconds, signals: &Signals) -> Result<ExitCo
 
 fn put_back(undone: &Undone) -> String {
     let word = if undone.restored.len() == 1 { "value" } else { "values" };
-    let mut text = format!("{} former {word} put back", undone.restored.len());
-    for changed in &undone.foreign {
-        text += &format!("; {} was changed by somebody else to `{}`", changed.object, changed.now);
-    }
-    for (changed, error) in &undone.failed {
-        text += &format!("; {}: {error}", changed.object);
-    }
-    text
+    let restored = format!("{} former {word} put back", undone.restored.len());
+    let foreign = undone.foreign.iter().map(|changed| {
+        format!("{} was changed by somebody else to `{}`", changed.object, changed.now)
+    });
+    let failed =
+        undone.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
+    std::iter::once(restored).chain(foreign).chain(failed).collect::<Vec<_>>().join("; ")
 }
 
 pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failure> {
