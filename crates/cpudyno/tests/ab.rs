@@ -9,7 +9,8 @@ use model::record::{AbRun, ProofAnswer, Record};
 use model::stats::paired::{Verdict, compare};
 
 fn record(args: &[&str]) -> Record {
-    let finished = finish(cpudyno(&[args, &["--json", "-"]].concat()));
+    // Whatever follows `--` belongs to the command.
+    let finished = finish(cpudyno(&[&args[..1], &["--json", "-"], &args[1..]].concat()));
     assert!(matches!(finished.code, Some(0 | 3)), "{:?}: {}", finished.code, finished.stderr);
     serde_json::from_str(&finished.stdout).unwrap()
 }
@@ -65,7 +66,8 @@ fn waiting_of_a_simulated_runtime_is_compared() {
 
 #[test]
 fn every_number_follows_from_the_measurements() {
-    let args = ["ab", "--machine", "sim:vm-2c", "--area", "turbo"];
+    let args =
+        ["ab", "--machine", "sim:2s-56c", "--area", "turbo", "--a", "cpus=0", "--b", "cpus=0"];
     let found = run(&args);
     let again = compare(&found.quads, &found.rules, None).unwrap();
     let Known::Yes(comparison) = &found.comparison else { panic!() };

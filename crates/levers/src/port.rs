@@ -20,9 +20,10 @@ pub trait Levers: Send {
 
 /// The port of a machine; none: it is a capture, or only its files are there.
 pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
-    match (&machine.simulated, &machine.elsewhere) {
-        (Some(model), _) => Some(Box::new(Writer::new(model))),
-        (None, Some(_)) => None,
+    // A capture of a simulated machine is a capture.
+    match (&machine.elsewhere, &machine.simulated) {
+        (Some(_), _) => None,
+        (None, Some(model)) => Some(Box::new(Writer::new(model))),
         (None, None) => Some(Box::new(Kernel::real())),
     }
 }

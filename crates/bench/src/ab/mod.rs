@@ -136,6 +136,7 @@ struct Bench<'m, 'c> {
     /// Time within measurements.
     measuring: Seconds,
     random: Rng,
+    stop: Stop,
 }
 
 /// Why there is no measurement.
@@ -185,7 +186,8 @@ impl<'m, 'c> Bench<'m, 'c> {
         };
         let random = Rng::with_seed(machine.host.seed());
         let (begun, measuring) = (Instant::now(), Seconds(0.0));
-        Ok(Bench { measurer, session, comparing, begun, measuring, random })
+        let stop = stop.clone();
+        Ok(Bench { measurer, session, comparing, begun, measuring, random, stop })
     }
 
     /// Time since it began: on a simulated machine, that which passed there.
@@ -239,6 +241,9 @@ impl<'m, 'c> Bench<'m, 'c> {
 
     /// One measurement; `side` says whose settings, `seat` who is told of a failure.
     fn measure(&mut self, side: Side) -> Result<f64, Stopped> {
+        if self.stop.asked() {
+            return Err(Stopped::Interrupted);
+        }
         self.set(side).map_err(Stopped::Error)?;
         let before = self.elapsed();
         let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
@@ -375,6 +380,14 @@ impl<'m, 'c> Bench<'m, 'c> {
     }
 
     fn conclude(&self, run: &mut AbRun, began: Seconds) {
+        if let Some(failure) = run.failures.first() {
+            let why = format!("{} fails: {}", failure.arm, failure.why);
+            run.comparison =
+                Known::No { unavailable: Unavailable::new(Obstacle::Measurement, "verdict", why) };
+        }
+        if run.quads.is_empty() {
+            return;
+        }
         let all = (self.elapsed() - began).0;
         // Four of the measurements were no quad.
         let quads = (run.quads.len() + 1) as f64;
@@ -385,12 +398,9 @@ impl<'m, 'c> Bench<'m, 'c> {
         if let Some(found) = compare(&run.quads, &run.rules, Some(Seconds(per_compared))) {
             let noise = Noise::of(&run.quads, found.ratio.centre);
             run.flags = noise.flags(run.rules.log_band());
-            run.comparison = Known::Yes(found);
-        }
-        if let Some(failure) = run.failures.first() {
-            let why = format!("{} fails: {}", failure.arm, failure.why);
-            run.comparison =
-                Known::No { unavailable: Unavailable::new(Obstacle::Measurement, "verdict", why) };
+            if run.failures.is_empty() {
+                run.comparison = Known::Yes(found);
+            }
         }
     }
 }

@@ -195,7 +195,7 @@ fn quads(run: &AbRun) -> Option<Block> {
             x: "quad".to_owned(),
             y: "ratio".to_owned(),
             x_scale: Scale::Linear,
-            y_scale: Scale::Logarithmic,
+            y_scale: Scale::Linear,
             lines,
         })
     })

@@ -53,7 +53,8 @@ impl<'m> Single<'m> {
         quantity: &str,
     ) -> Result<Ready, Error> {
         let asked = |why: String| {
-            Error::Asked(Unavailable::new(Obstacle::Cpudyno, format!("`{}`", subject.id), why))
+            let asked = Unavailable::new(Obstacle::Cpudyno, format!("`{}`", subject.id), why);
+            Error::Asked(asked.with_remedy("`cpudyno ab --help` has examples"))
         };
         let request = subject.request(own).map_err(asked)?;
         let placement = request.cpus.place(&self.description.topology)?;

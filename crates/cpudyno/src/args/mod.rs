@@ -166,7 +166,7 @@ fn suggestion(error: &clap::Error) -> Option<String> {
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
     let suggested = kinds.into_iter().find_map(|kind| match error.get(kind)? {
         ContextValue::String(word) => Some(format!("did you mean `{word}`?")),
-        ContextValue::Strings(words) => Some(format!("did you mean `{}`?", words.first()?)),
+        ContextValue::Strings(words) => Some(format!("did you mean `{}`?", words.last()?)),
         _ => None,
     });
     suggested.or_else(|| {

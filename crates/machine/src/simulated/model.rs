@@ -645,16 +645,20 @@ impl Model {
 
     /// The CPUs that are switched on.
     pub fn online(&self) -> CpuSet {
-        let untouched = self.settings.is_empty();
-        let file = |cpu: CpuId| format!("{CPU}/cpu{cpu}/online");
-        let set = |cpu| if untouched { None } else { self.settings.text(&file(cpu)) };
-        let no_smt = !untouched && self.forbids_smt();
-        let is_on = |cpu: &CpuId| match set(*cpu) {
-            _ if no_smt && cpu.0 >= self.cores() => false,
+        let came = |cpu: &CpuId| !self.topology.offline.contains(*cpu);
+        if self.settings.is_empty() {
+            return self.cpus().filter(came).collect();
+        }
+        self.cpus().filter(|cpu| self.is_online(*cpu)).collect()
+    }
+
+    /// Whether a CPU is switched on.
+    pub(super) fn is_online(&self, cpu: CpuId) -> bool {
+        match self.settings.text(&format!("{CPU}/cpu{cpu}/online")) {
+            _ if cpu.0 >= self.cores() && self.forbids_smt() => false,
             Some(text) => text == "1",
-            None => !self.topology.offline.contains(*cpu),
-        };
-        self.cpus().filter(is_on).collect()
+            None => !self.topology.offline.contains(cpu),
+        }
     }
 
     fn forbids_smt(&self) -> bool {

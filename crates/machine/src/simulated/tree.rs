@@ -7,8 +7,8 @@ use model::{CpuId, CpuSet};
 
 use super::controllers::put_controllers;
 use super::model::{Fault, Model};
-use super::settings::{GOVERNORS, PREFERENCES};
-use crate::files::Files;
+use super::settings::{GOVERNORS, PREFERENCES, Settings};
+use crate::files::{Files, missing};
 use crate::ports::{Reading, Tree};
 
 pub(super) const CPU: &str = "/sys/devices/system/cpu";
@@ -24,6 +24,9 @@ pub(super) struct SimulatedTree {
 
 impl SimulatedTree {
     pub(super) fn new(model: &Model) -> SimulatedTree {
+        // As the machine came: what was set on it is asked for with each file.
+        let this = model;
+        let model = &Model { settings: Settings::default(), ..model.clone() };
         let mut files = Files::default();
         put_topology(&mut files, model);
         put_nodes(&mut files, model);
@@ -47,7 +50,7 @@ impl SimulatedTree {
             }
         }
         let online = format!("{CPU}/online");
-        SimulatedTree { files, model: model.clone(), online }
+        SimulatedTree { files, model: this.clone(), online }
     }
 }
 
@@ -55,6 +58,21 @@ impl SimulatedTree {
     /// As it was set, or as the machine came.
     fn setting(&self, path: &str) -> Reading<String> {
         let came = self.files.read(path)?;
+        if self.model.settings.is_empty() {
+            return Ok(came);
+        }
+        // A CPU that is switched off keeps the file that switches it on.
+        if let Some((cpu, file)) = of_cpu(path)
+            && file != "online"
+            && !self.model.is_online(cpu)
+        {
+            return Err(missing(path));
+        }
+        if path.ends_with("/topology/core_cpus_list") {
+            let siblings: CpuSet = came.parse().unwrap_or_default();
+            let online = siblings.iter().filter(|cpu| self.model.is_online(*cpu));
+            return Ok(online.collect::<CpuSet>().to_string());
+        }
         // Governor `performance` makes the preference performance for as long as it is set.
         if let Some(folder) = path.strip_suffix("energy_performance_preference")
             && self.setting(&format!("{folder}scaling_governor")).as_deref() == Ok("performance")
@@ -63,6 +81,12 @@ impl SimulatedTree {
         }
         Ok(self.model.settings.text(path).unwrap_or(came))
     }
+}
+
+/// The CPU whose file it is, and the rest of its path.
+fn of_cpu(path: &str) -> Option<(CpuId, &str)> {
+    let (cpu, file) = path.strip_prefix(CPU)?.strip_prefix("/cpu")?.split_once('/')?;
+    Some((CpuId(cpu.parse().ok()?), file))
 }
 
 fn throttle_count(cpu: CpuId, scope: &str) -> String {
