@@ -2,7 +2,7 @@
 //!
 //! A [`Lever`] is one row of [`rows::LEVERS`]. What a user [asks](ask::Asked) for becomes a
 //! [`Plan`](plan::Plan) of changes, each with the value that is there now. A [`Session`] keeps them in
-//! a [journal](journal) on disk before it writes, reads each value back, and gives the former ones
+//! a [`journal`] on disk before it writes, reads each value back, and gives the former ones
 //! back; after a crash [`undo`] does that from the journal.
 //!
 //! This is the only crate that writes to a machine (invariant I6): through the port [`Levers`], which

@@ -32,7 +32,7 @@ pub static SUBJECTS: &[Subject] = &[
     Subject {
         id: "turbo",
         quantity: "clock",
-        doc: "clock of scalar_iadd on all CPUs",
+        doc: "clock with all chosen CPUs active",
         heeds: &["cpus", "threads"],
         request: |own| {
             let options = turbo::Options {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::CpuSet;
 use model::record::{Record, Series};
+use model::stats::modes::{Mode, Split};
 use model::stats::quantile;
 
 pub(super) use super::super::in_order;
@@ -47,6 +48,12 @@ impl Measured {
 const SAMPLES_FOR_SPREAD: usize = 5;
 
 impl<'a> Cell<'a> {
+    /// The two groups that the samples of a quantity fall into within one placement class, if they do:
+    /// they have no median.
+    pub(super) fn modes(&self, quantity: &str) -> Option<[Mode; 2]> {
+        modes(&self.series(quantity)?.samples()?.all())
+    }
+
     /// A parameter.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.parameters.get(name).map(String::as_str)
@@ -158,5 +165,39 @@ pub(super) fn threads(active: &CpuSet) -> String {
     match active.len() {
         1 => format!("Single-threaded, CPU {active}"),
         count => format!("{count} threads, CPUs {active}"),
+    }
+}
+
+/// The two groups that samples fall into, if they do and it matters here.
+pub(super) fn modes(samples: &[f64]) -> Option<[Mode; 2]> {
+    /// Medians of the groups are farther apart than this ...
+    const APART_MIN: f64 = 1.4;
+    /// ... and there is nothing between them.
+    const GAP_MIN: f64 = 1.2;
+    let split = Split::of(samples)?;
+    (split.gap >= GAP_MIN && split.apart() >= APART_MIN).then_some(split.modes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_groups_are_told_from_a_broad_one() {
+        let mut bimodal = vec![60.0, 61.0, 62.0, 59.0];
+        bimodal.extend([110.0, 112.0, 111.0, 113.0, 109.0, 112.0]);
+        let [low, high] = modes(&bimodal).unwrap();
+        assert_eq!((low.share, high.share), (0.4, 0.6));
+        assert_eq!((low.median, high.median), (60.5, 111.5));
+        // As broad, but with something everywhere between.
+        let broad: Vec<f64> = (0..20).map(|i| 60.0 + 3.0 * f64::from(i)).collect();
+        assert_eq!(modes(&broad), None);
+        // One disturbed sample of ten is no mode, nor is a small difference.
+        let disturbed = [60.0, 111.0, 112.0, 113.0, 110.0, 109.0, 111.0, 112.0, 113.0, 111.0];
+        assert_eq!(modes(&disturbed), None);
+        let near = [90.0, 91.0, 90.0, 92.0, 110.0, 111.0, 112.0, 110.0];
+        assert_eq!(modes(&near), None);
+        assert_eq!(modes(&[60.0, 120.0]), None);
+        assert_eq!(modes(&[]), None);
     }
 }

@@ -97,6 +97,9 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
                 .to_owned(),
         );
     }
+    if all().any(|cell| cell.modes(QUANTITY).is_some()) {
+        notes.push("a or b: samples fall into two groups, which have no common median".to_owned());
+    }
     let is_measured = all().any(|cell| cell.series(MEASURED).is_some());
     let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
     let mut table = Ruled {
@@ -165,9 +168,17 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
         return vec![name, formula, absent(), dash(), dash(), dash(), dash(), variant];
     };
     let within = counting.extent(cell).is_some_and(|extent| extent.is_within());
-    let moved = counting.moved_per_asked(cell);
-    let moved = moved.map(|moved| counting.text(numbers.median * moved));
-    let asked = counting.text(numbers.median);
+    let modes = cell.modes(QUANTITY);
+    // Two groups have no middle.
+    let middle = |factor: f64| match &modes {
+        Some([low, high]) => {
+            let [low, high] = [low, high].map(|mode| counting.text(mode.median * factor));
+            format!("{low} or {high}")
+        }
+        None => counting.text(numbers.median * factor),
+    };
+    let moved = counting.moved_per_asked(cell).map(middle);
+    let asked = middle(1.0);
     let strong = |text: String| Text::toned(text, Tone::Strong);
     let (asked, moved) = match (moved, counting.write_allocate()) {
         _ if within => (strong(asked), dash()),
@@ -185,9 +196,9 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
         formula,
         asked,
         moved,
-        or_dash(numbers.spread.and_then(spread)),
+        or_dash(numbers.spread.filter(|_| modes.is_none()).and_then(spread)),
         or_dash(headline(numbers.max)),
-        numbers.uncertainty.map_or_else(dash, uncertainty),
+        numbers.uncertainty.filter(|_| modes.is_none()).map_or_else(dash, uncertainty),
         variant,
     ]
 }
@@ -195,7 +206,8 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
 /// Median, minimum and maximum of the kernels, as the originals print them: of those that pass through
 /// the same, because numbers of caches and memory have no median.
 fn in_brief(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Option<Block> {
-    let all = || cells.iter().copied();
+    // Where samples fall into two groups there is no number for a whole kernel.
+    let all = || cells.iter().copied().filter(|cell| cell.modes(QUANTITY).is_none());
     if counting.extents(all()).len() > 1 {
         return None;
     }
