@@ -7,7 +7,7 @@ use crate::ask::Asked;
 use crate::error::Error;
 use crate::object::Object;
 use crate::port::Levers;
-use crate::rows::{Lever, Loss, Place, Values};
+use crate::rows::{Lever, Loss, Values};
 use crate::targets::{self, Drivers, Of, Target};
 
 /// One change.
@@ -155,10 +155,7 @@ fn absent(asked: &Asked, why: impl Into<String>, remedy: Option<String>) -> Erro
 }
 
 fn targets_of(machine: &Machine, drivers: &Drivers, asked: &Asked) -> Result<Vec<Target>, Error> {
-    if let Place::Bit { known, cpus, .. } = asked.lever.place
-        && !known(drivers)
-    {
-        let why = format!("the bit is known on {cpus}, and this CPU is none of them");
+    if let Some(why) = asked.lever.unknown_here(drivers) {
         return Err(absent(asked, why, None));
     }
     if let Some(cpus) = &asked.cpus {
@@ -193,8 +190,8 @@ fn none_there(machine: &Machine, asked: &Asked) -> String {
 
 fn change(machine: &Machine, asked: &Asked, target: Target) -> Result<Change, Error> {
     let former = target.object.read(machine).map_err(|reason| unreadable(asked, reason))?;
-    if asked.lever.id == "smt" && !matches!(&*former, "on" | "off") {
-        return Err(absent(asked, format!("the kernel says `{former}`"), None));
+    if let Some(why) = asked.lever.stuck_at(&former) {
+        return Err(absent(asked, why, None));
     }
     let wanted = wanted(machine, asked, &target, &former)?;
     let held = |object: Object| object.read(machine).ok().map(|text| (object, text));

@@ -5,7 +5,7 @@ use model::{CpuSet, Known, Obstacle, Unavailable};
 
 use crate::object::Object;
 use crate::port::Levers;
-use crate::rows::{Lever, Place, Scope, Values};
+use crate::rows::{Lever, Scope, Values};
 use crate::targets::{self, Drivers, Of, Target};
 
 /// A setting with one value, and everybody who has it.
@@ -109,10 +109,7 @@ fn folded(
     name: &str,
     state: Option<&str>,
 ) -> Vec<Setting> {
-    if let Place::Bit { known, cpus, .. } = lever.place
-        && !known(drivers)
-    {
-        let why = format!("the bit is known on {cpus}, and this CPU is none of them");
+    if let Some(why) = lever.unknown_here(drivers) {
         return vec![missing(lever, Unavailable::new(Obstacle::Hardware, name, why))];
     }
     let targets = targets::targets(machine, lever, state, None);
@@ -139,15 +136,9 @@ fn folded(
         of: whose(machine, lever, &members),
         value: Known::Yes(in_words(lever, value)),
         takes: takes(machine, lever, members[0]),
-        settable: match (lever.id, value.as_str()) {
-            ("smt", word) if !matches!(word, "on" | "off") => Known::No {
-                unavailable: Unavailable::new(
-                    Obstacle::Hardware,
-                    name,
-                    format!("the kernel says `{word}`"),
-                ),
-            },
-            _ => settable(levers, name, &members[0].object),
+        settable: match lever.stuck_at(value) {
+            Some(why) => Known::No { unavailable: Unavailable::new(Obstacle::Hardware, name, why) },
+            None => settable(levers, name, &members[0].object),
         },
         rule: (lever.rule)(drivers),
     };

@@ -174,6 +174,22 @@ impl Lever {
         })
     }
 
+    /// Why this CPU is not known to have it, where it is not.
+    pub(crate) fn unknown_here(&self, drivers: &Drivers) -> Option<String> {
+        match self.place {
+            Place::Bit { known, cpus, .. } if !known(drivers) => {
+                Some(format!("the bit is known on {cpus}, and this CPU is none of them"))
+            }
+            Place::Bit { .. } | Place::File(_) => None,
+        }
+    }
+
+    /// Why it cannot be moved from this value, where it cannot: the kernel has words for "never".
+    pub(crate) fn stuck_at(&self, value: &str) -> Option<String> {
+        let moves = self.id != "smt" || matches!(value, "on" | "off");
+        (!moves).then(|| format!("the kernel says `{value}`"))
+    }
+
     /// The name most like what was typed.
     pub fn near(typed: &str) -> Option<&'static str> {
         did_you_mean(typed, Lever::all().map(|lever| lever.id))
