@@ -70,7 +70,10 @@ impl Team {
         lead: impl FnOnce(&dyn Fn()) -> R,
     ) -> Result<R, String> {
         match self {
-            Team::Runtime(runtime) => Ok(lead(&|| runtime.parallel(&|thread| body(thread)))),
+            Team::Runtime(runtime) => {
+                let region = runtime.region(|thread: &Thread<'_>| body(thread));
+                Ok(lead(&|| region.run()))
+            }
             Team::Own(crew) => crew.lead(body, lead),
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
 
 use super::library::Library;
-use super::{Caller, Thread};
+use super::{Caller, Shared, Thread};
 
 type Outlined = unsafe extern "C" fn(*mut c_void);
 
@@ -18,16 +18,19 @@ pub(super) struct Gomp {
     max_threads: unsafe extern "C" fn() -> c_int,
 }
 
-/// What the threads of a region share.
-struct Shared<'a, F> {
-    gomp: &'a Gomp,
-    body: &'a F,
-}
-
 unsafe extern "C" fn outlined<F: Fn(&Thread<'_>) + Sync>(data: *mut c_void) {
     // SAFETY: the runtime hands on what `parallel` gave it, which lives until all threads are through.
-    let shared = unsafe { &*data.cast::<Shared<'_, F>>() };
-    (shared.body)(&Thread(Caller::Gomp(shared.gomp)));
+    let shared = unsafe { &*data.cast::<Shared<'_, Gomp, F>>() };
+    (shared.body)(&Thread(Caller::Gomp(shared.calls)));
+}
+
+/// No number of threads, no flags: those of the environment, as without clauses.
+#[inline]
+pub(super) fn parallel<F: Fn(&Thread<'_>) + Sync>(shared: &Shared<'_, Gomp, F>) {
+    let data = (&raw const *shared).cast_mut().cast();
+    // SAFETY: `outlined` takes what `data` points to, which lives until the call returns, and shares
+    // between threads only what may be shared.
+    unsafe { (shared.calls.parallel)(outlined::<F>, data, 0, 0) };
 }
 
 impl Gomp {
@@ -59,16 +62,6 @@ impl Gomp {
     pub(super) fn count(&self) -> u32 {
         // SAFETY: it may be called at any time.
         unsafe { (self.num_threads)() }.unsigned_abs()
-    }
-
-    /// No number of threads, no flags: those of the environment, as without clauses.
-    #[inline]
-    pub(super) fn parallel<F: Fn(&Thread<'_>) + Sync>(&self, body: &F) {
-        let shared = Shared { gomp: self, body };
-        let data = (&raw const shared).cast_mut().cast();
-        // SAFETY: `outlined` takes what `data` points to, which lives until the call returns, and shares
-        // between threads only what may be shared.
-        unsafe { (self.parallel)(outlined::<F>, data, 0, 0) };
     }
 
     #[inline]

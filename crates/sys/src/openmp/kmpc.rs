@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicI32;
 
 use super::library::Library;
-use super::{Caller, Sum, Thread};
+use super::{Caller, Shared, Sum, Thread};
 
 /// Where in the source a construct stands, and which one it is: `ident_t`.
 #[repr(C)]
@@ -68,22 +68,25 @@ type Reduce = unsafe extern "C" fn(
     *const Critical,
 ) -> i32;
 
-/// What the threads of a region share.
-struct Shared<'a, F> {
-    kmpc: &'a Kmpc,
-    body: &'a F,
-}
-
 unsafe extern "C" fn outlined<F: Fn(&Thread<'_>) + Sync>(
     number: *const i32,
     _within_team: *const i32,
     data: *mut c_void,
 ) {
     // SAFETY: the runtime hands on what `parallel` gave it, which lives until all threads are through.
-    let shared = unsafe { &*data.cast::<Shared<'_, F>>() };
+    let shared = unsafe { &*data.cast::<Shared<'_, Kmpc, F>>() };
     // SAFETY: the runtime passes the address of the thread's number.
     let number = unsafe { *number };
-    (shared.body)(&Thread(Caller::Kmpc(shared.kmpc, number)));
+    (shared.body)(&Thread(Caller::Kmpc(shared.calls, number)));
+}
+
+/// Without clauses, so that Clang emits no `__kmpc_push_num_threads` before it.
+#[inline]
+pub(super) fn parallel<F: Fn(&Thread<'_>) + Sync>(shared: &Shared<'_, Kmpc, F>) {
+    let data: *mut c_void = (&raw const *shared).cast_mut().cast();
+    // SAFETY: one argument is announced and one is given; `outlined` takes what it points to, which
+    // lives until the call returns, and shares between threads only what may be shared.
+    unsafe { (shared.calls.fork_call)(&raw const REGION, 1, outlined::<F>, data) };
 }
 
 /// Adds the second thread's part to the first one's.
@@ -142,16 +145,6 @@ impl Kmpc {
     pub(super) fn block_time(&self) -> Option<u32> {
         // SAFETY: it may be called at any time.
         self.block_time.map(|block_time| unsafe { block_time() }.unsigned_abs())
-    }
-
-    /// Without clauses, so that Clang emits no `__kmpc_push_num_threads` before it.
-    #[inline]
-    pub(super) fn parallel<F: Fn(&Thread<'_>) + Sync>(&self, body: &F) {
-        let shared = Shared { kmpc: self, body };
-        let data: *mut c_void = (&raw const shared).cast_mut().cast();
-        // SAFETY: one argument is announced and one is given; `outlined` takes what it points to, which
-        // lives until the call returns, and shares between threads only what may be shared.
-        unsafe { (self.fork_call)(&raw const REGION, 1, outlined::<F>, data) };
     }
 
     #[inline]

@@ -91,13 +91,39 @@ impl Runtime {
         }
     }
 
-    /// A parallel region: every thread of the team executes the body. It returns when all are through.
-    /// A panic in it ends the process.
+    /// A parallel region, to be run as often as one likes.
+    pub fn region<F: Fn(&Thread<'_>) + Sync>(&self, body: F) -> Region<'_, F> {
+        Region(match &self.calls {
+            Calls::Gomp(calls) => Prepared::Gomp(Shared { calls, body }),
+            Calls::Kmpc(calls) => Prepared::Kmpc(Shared { calls, body }),
+        })
+    }
+}
+
+/// A parallel region: what its threads share, and how they are called together.
+pub struct Region<'a, F>(Prepared<'a, F>);
+
+enum Prepared<'a, F> {
+    Gomp(Shared<'a, Gomp, F>),
+    Kmpc(Shared<'a, Kmpc, F>),
+}
+
+/// What the threads of a region share. It is written once, and on lines of its own: one that the first
+/// thread wrote before every region would be fetched anew by all others.
+#[repr(align(128))]
+struct Shared<'a, C, F> {
+    calls: &'a C,
+    body: F,
+}
+
+impl<F: Fn(&Thread<'_>) + Sync> Region<'_, F> {
+    /// Every thread of the team executes the body. It returns when all are through. A panic in the body
+    /// ends the process.
     #[inline]
-    pub fn parallel<F: Fn(&Thread<'_>) + Sync>(&self, body: &F) {
-        match &self.calls {
-            Calls::Gomp(gomp) => gomp.parallel(body),
-            Calls::Kmpc(kmpc) => kmpc.parallel(body),
+    pub fn run(&self) {
+        match &self.0 {
+            Prepared::Gomp(shared) => gomp::parallel(shared),
+            Prepared::Kmpc(shared) => kmpc::parallel(shared),
         }
     }
 }
