@@ -1,4 +1,4 @@
-//! Do samples fall into two groups with nothing between them?
+//! Do samples fall into groups with nothing between them?
 
 use super::quantile_sorted;
 
@@ -64,6 +64,62 @@ impl Split {
     }
 }
 
+/// Samples that lie together; between them and all others nothing was seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// How many they are.
+    pub count: usize,
+    /// The part of all samples that is in it.
+    pub share: f64,
+    /// The tenth hundredth of them, in the unit of the samples.
+    pub p10: f64,
+    /// Their median.
+    pub median: f64,
+    /// The ninetieth hundredth of them.
+    pub p90: f64,
+}
+
+impl Group {
+    /// Whether it is a mode; a smaller one is a disturbance.
+    pub fn is_mode(&self) -> bool {
+        self.share >= Split::SHARE_MIN
+    }
+}
+
+/// Cuts positive samples wherever a neighbour is `gap` times as large, and puts groups together again
+/// whose medians are less than `apart` times each other. Ascending. Of fewer than eight samples, and
+/// where one is not positive, all are one group; of none there is none.
+pub fn groups(samples: &[f64], gap: f64, apart: f64) -> Vec<Group> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let divides = sorted.len() >= Split::SAMPLES_MIN && sorted[0] > 0.0;
+    let mut ends: Vec<usize> =
+        (1..sorted.len()).filter(|&at| divides && sorted[at] >= gap * sorted[at - 1]).collect();
+    ends.push(sorted.len());
+    let mut found: Vec<&[f64]> = Vec::new();
+    let mut first = 0;
+    for end in ends.into_iter().filter(|end| *end > 0) {
+        let begins = first;
+        first = end;
+        let near = |before: &&[f64]| {
+            quantile_sorted(&sorted[begins..end], 0.5) < apart * quantile_sorted(before, 0.5)
+        };
+        let joined = found.last().filter(|before| near(before)).map_or(0, |before| before.len());
+        if joined > 0 {
+            found.pop();
+        }
+        found.push(&sorted[begins - joined..end]);
+    }
+    let group = |group: &[f64]| Group {
+        count: group.len(),
+        share: group.len() as f64 / sorted.len() as f64,
+        p10: quantile_sorted(group, 0.1),
+        median: quantile_sorted(group, 0.5),
+        p90: quantile_sorted(group, 0.9),
+    };
+    found.into_iter().map(group).collect()
+}
+
 /// The standard deviation of logarithms.
 fn spread(values: &[f64]) -> f64 {
     let count = values.len() as f64;
@@ -86,6 +142,37 @@ mod tests {
         assert!(split.separation() > 8.0, "{split:?}");
         let broad: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i) * 0.01).collect();
         assert!(Split::of(&broad).unwrap().separation() < 4.0);
+    }
+
+    /// Counts and medians.
+    fn parts(samples: &[f64]) -> Vec<(usize, f64)> {
+        groups(samples, 1.2, 1.4).into_iter().map(|group| (group.count, group.median)).collect()
+    }
+
+    #[test]
+    fn samples_are_cut_where_nothing_lies_between() {
+        let two = [60.0, 111.0, 62.0, 109.0, 61.0, 112.0, 59.0, 113.0, 112.0, 110.0];
+        assert_eq!(parts(&two), [(4, 60.5), (6, 111.5)]);
+        let found = groups(&two, 1.2, 1.4);
+        assert!(found.iter().all(Group::is_mode), "{found:?}");
+        assert!((found[0].p10 - 59.3).abs() < 1e-9 && (found[1].p90 - 112.1).abs() < 1e-9);
+        // As broad, but with something everywhere between.
+        let broad: Vec<f64> = (0..20).map(|i| 60.0 + 3.0 * f64::from(i)).collect();
+        assert_eq!(parts(&broad), [(20, 88.5)]);
+        // One disturbed sample of ten is a group, and no mode.
+        let disturbed = [60.0, 111.0, 112.0, 113.0, 110.0, 109.0, 111.0, 112.0, 113.0, 111.0];
+        assert_eq!(parts(&disturbed), [(1, 60.0), (9, 111.0)]);
+        assert!(!groups(&disturbed, 1.2, 1.4)[0].is_mode());
+        // Groups that are near each other are one.
+        assert_eq!(parts(&[90.0, 91.0, 90.0, 92.0, 111.0, 111.0, 112.0, 111.0]), [(8, 101.5)]);
+        assert_eq!(parts(&[1.0, 1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0]).len(), 4);
+    }
+
+    #[test]
+    fn few_samples_and_no_ratios_are_one_group() {
+        assert_eq!(parts(&[60.0, 120.0]), [(2, 90.0)]);
+        assert_eq!(parts(&[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]), [(8, 0.5)]);
+        assert_eq!(parts(&[]), []);
     }
 
     #[test]

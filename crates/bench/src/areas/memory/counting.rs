@@ -79,6 +79,11 @@ impl<'a> Counting<'a> {
         }
     }
 
+    /// What the program asked for, with the unit.
+    pub(super) fn words_of(self, asked: f64) -> String {
+        format!("{} {} {AS_ASKED}", self.text(asked), self.unit())
+    }
+
     /// Whether lines that ordinary stores bring into the cache first are in the headline.
     pub(super) fn write_allocate(self) -> bool {
         self.bytes.write_allocate

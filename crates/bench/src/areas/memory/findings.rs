@@ -8,7 +8,7 @@ use super::counting::Counting;
 use super::extent::{self, Extent};
 use super::read::{Cell, cells, in_order};
 use super::shown::sweep::{Sweep, Verdict, not_seen, sweep, verdict};
-use super::shown::{self, plural};
+use super::shown::{self, plural, some};
 use super::size;
 
 /// All of them.
@@ -17,7 +17,7 @@ pub(super) fn of(record: &Record) -> Vec<Finding> {
     findings.extend(too_small(record));
     findings.extend(limited(record));
     findings.extend(other_pages(record));
-    findings.extend(two_modes(record));
+    findings.extend(modes(record));
     findings.extend(OTHER_TRAFFIC.iter().filter_map(|kind| other_traffic(record, kind)));
     if let Some(sweep) = sweep(record) {
         findings.extend(other_sizes(record, &sweep));
@@ -113,34 +113,34 @@ fn other_pages(record: &Record) -> Option<Finding> {
     })
 }
 
-/// Within one placement class, samples of a bandwidth fall into two groups.
-fn two_modes(record: &Record) -> Option<Finding> {
+/// Within one placement class, samples of a bandwidth fall into several groups.
+fn modes(record: &Record) -> Option<Finding> {
     let counting = Counting::of(record);
     let cells: Vec<Cell<'_>> = MOVING.iter().flat_map(|word| cells(record, word)).collect();
     let found: Vec<String> = cells
         .iter()
         .filter_map(|cell| {
-            let [low, high] = cell.modes("bandwidth")?;
+            let modes = cell.numbers("bandwidth")?.modes()?;
+            let each = modes.iter().map(|mode| {
+                format!("{} ({:.0} %)", counting.text(mode.median), mode.share * 100.0)
+            });
             Some(format!(
-                "{} ({}) on {}: {} ({:.0} %) and {} {} ({:.0} %), as asked",
+                "{} ({}) on {}: {} {}, as asked",
                 cell.workload,
                 cell.text("variant").unwrap_or("-"),
                 plural(cell.active.len(), "thread"),
-                counting.text(low.median),
-                low.share * 100.0,
-                counting.text(high.median),
-                counting.unit(),
-                high.share * 100.0
+                each.collect::<Vec<_>>().join(" and "),
+                counting.unit()
             ))
         })
         .collect();
     (!found.is_empty()).then(|| Finding {
-        id: "memory.two-modes".to_owned(),
+        id: "memory.modes".to_owned(),
         severity: Severity::Warning,
         about: "bandwidth".to_owned(),
         text: format!(
-            "samples fall into two groups with nothing between them, although the CPUs lay to each \
-             other as before: {}. They are shown apart: no median or average of both is right",
+            "samples fall into groups with nothing between them, although the CPUs lay to each \
+             other as before: {}. They are shown apart: no median or average of all is right",
             some(&found)
         ),
         remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
@@ -211,14 +211,6 @@ fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
         text: format!("{}: {}", some(&found), kind.means),
         remedy: None,
     })
-}
-
-/// The first few of what was found, and how many more there are.
-fn some(found: &[String]) -> String {
-    const SHOWN_MAX: usize = 3;
-    let more = found.len().saturating_sub(SHOWN_MAX);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("{}{more}", found[..found.len().min(SHOWN_MAX)].join("; "))
 }
 
 /// What is said of a cache of several cores.
@@ -362,21 +354,39 @@ mod tests {
     }
 
     #[test]
-    fn two_modes_of_a_bandwidth_are_found() {
+    fn modes_of_a_bandwidth_are_found() {
         let mut record = of_question(Question::Bandwidth, |_| ());
         let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
         let samples = Samples::Plain(vec![vec![60e9, 61e9, 110e9, 112e9]; 3]);
         let summary = samples.summary().unwrap();
         series.unwrap().outcome = Outcome::Measured { samples, summary };
         let findings = Memory.findings(&record);
-        assert_eq!(ids(&record), ["memory.two-modes"]);
+        assert_eq!(ids(&record), ["memory.modes"]);
         let text = &findings[0].text;
-        assert!(text.contains("60.50 (50 %) and 111.00 GB/s (50 %), as asked"), "{text}");
+        assert!(text.contains("60.50 (50 %) and 111.00 (50 %) GB/s, as asked"), "{text}");
         let variant = record.series[0].parameters["variant"].clone();
         assert!(text.contains(&format!("({variant}) on 1 thread")), "{text}");
         // The page has no middle of both.
         let page = format!("{:?}", super::super::page(&record, 0));
         assert!(page.contains("60.50 or 111.00") || page.contains("or 166.50"), "{page}");
         assert!(!page.contains("85.5"), "{page}");
+    }
+
+    #[test]
+    fn a_few_disturbed_samples_are_no_mode_and_in_no_spread() {
+        let mut record = of_question(Question::Bandwidth, |_| ());
+        let series = record.series.iter_mut().find(|series| series.quantity == "bandwidth");
+        let mut blocks = vec![vec![110e9; 9]; 3];
+        blocks[1][4] = 19e9;
+        blocks[2][0] = 19e9;
+        let samples = Samples::Plain(blocks);
+        let summary = samples.summary().unwrap();
+        series.unwrap().outcome = Outcome::Measured { samples, summary };
+        assert_eq!(ids(&record), [""; 0]);
+        let page = format!("{:?}", super::super::page(&record, 0));
+        let told = "apart from the median and p10 - p90, of 27 samples, as asked: 2 near 19.00";
+        assert!(page.contains(told), "{page}");
+        let spread = page.contains("110.00 - 110.00") || page.contains("165.00 - 165.00");
+        assert!(spread, "{page}");
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use model::CpuSet;
 use model::record::{Record, Series};
-use model::stats::modes::{Mode, Split};
-use model::stats::quantile;
+use model::stats::modes::{Group, groups};
 
 pub(super) use super::super::in_order;
 use super::AREA;
@@ -20,14 +19,36 @@ pub(super) struct Cell<'a> {
 }
 
 /// What a page says of a series.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Numbers {
+    /// Of the largest group.
     pub(super) median: f64,
-    /// The tenth and the ninetieth hundredth; none of a few samples.
+    /// The tenth and the ninetieth hundredth of the largest group; none of a few samples.
     pub(super) spread: Option<[f64; 2]>,
+    /// Of all samples.
     pub(super) max: f64,
-    /// The farther end of the median's interval between blocks, relative to it.
+    /// The farther end of the median's interval between blocks, relative to it; none of several modes.
     pub(super) uncertainty: Option<f64>,
+    /// The groups that samples fall into, ascending: modes, and what is too little for one.
+    groups: Vec<Group>,
+}
+
+impl Numbers {
+    /// The modes, where there are several: together they have no middle.
+    pub(super) fn modes(&self) -> Option<Vec<Group>> {
+        let modes: Vec<Group> = self.groups.iter().copied().filter(Group::is_mode).collect();
+        (modes.len() > 1).then_some(modes)
+    }
+
+    /// Groups that are too small for a mode: what was disturbed.
+    pub(super) fn strays(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| !group.is_mode())
+    }
+
+    /// Samples of all groups.
+    pub(super) fn count(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
 }
 
 /// What memory controllers counted, in bytes per second.
@@ -46,14 +67,12 @@ impl Measured {
 
 /// Of fewer samples a tenth is none of them.
 const SAMPLES_FOR_SPREAD: usize = 5;
+/// Samples fall into groups where neighbours are so many times each other ...
+const GAP: f64 = 1.2;
+/// ... and the groups' medians are.
+const APART: f64 = 1.4;
 
 impl<'a> Cell<'a> {
-    /// The two groups that the samples of a quantity fall into within one placement class, if they do:
-    /// they have no median.
-    pub(super) fn modes(&self, quantity: &str) -> Option<[Mode; 2]> {
-        modes(&self.series(quantity)?.samples()?.all())
-    }
-
     /// A parameter.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.parameters.get(name).map(String::as_str)
@@ -80,11 +99,18 @@ impl<'a> Cell<'a> {
         self.number(BESIDE_FOOTPRINT).or_else(|| self.number("footprint"))
     }
 
-    /// The series of that quantity. Classes of placement are never pooled: of several, the one with
-    /// the most samples.
+    /// The series of that quantity. Classes of placement are never pooled, nor mixed: all quantities are
+    /// those of the class in which the cell has most samples.
     pub(super) fn series(&self, quantity: &str) -> Option<&'a Series> {
+        let shown = self.class();
+        self.of(quantity).min_by_key(|series| series.placement_class.as_deref() != shown)
+    }
+
+    /// The class of placement with most samples of any quantity; the first one of equals.
+    fn class(&self) -> Option<&'a str> {
         let count = |series: &Series| series.summary().map_or(0, |summary| summary.count);
-        self.of(quantity).max_by_key(|series| count(series))
+        let most = self.series.iter().rev().max_by_key(|series| count(series));
+        most.and_then(|series| series.placement_class.as_deref())
     }
 
     fn of<'b>(&'b self, quantity: &'b str) -> impl Iterator<Item = &'a Series> + 'b {
@@ -103,25 +129,29 @@ impl<'a> Cell<'a> {
     pub(super) fn numbers(&self, quantity: &str) -> Option<Numbers> {
         let series = self.series(quantity)?;
         let (summary, samples) = (series.summary()?, series.samples()?.all());
-        let spread = || Some([quantile(&samples, 0.1)?, quantile(&samples, 0.9)?]);
-        Some(Numbers {
-            median: summary.median,
-            spread: if samples.len() < SAMPLES_FOR_SPREAD { None } else { spread() },
+        let groups = groups(&samples, GAP, APART);
+        let main = groups.iter().copied().rev().max_by_key(|group| group.count)?;
+        let numbers = Numbers {
+            median: main.median,
+            spread: (main.count >= SAMPLES_FOR_SPREAD).then_some([main.p10, main.p90]),
             max: summary.max,
-            uncertainty: summary.relative_uncertainty(),
-        })
+            uncertainty: None,
+            groups,
+        };
+        let uncertainty = summary.relative_uncertainty().filter(|_| numbers.modes().is_none());
+        Some(Numbers { uncertainty, ..numbers })
     }
 
     /// Bytes per second that the memory controllers read and wrote meanwhile, where that was measured.
     pub(super) fn measured(&self) -> Option<Measured> {
-        let median = |quantity| Some(self.series(quantity)?.summary()?.median);
+        let median = |quantity| Some(self.numbers(quantity)?.median);
         Some(Measured { read: median("measured_read")?, written: median("measured_write")? })
     }
 
-    /// The median of that quantity, where it can be calculated with: times and rates are positive.
+    /// The median of the largest group of that quantity, where it can be calculated with: times and
+    /// rates are positive.
     pub(super) fn median(&self, quantity: &str) -> Option<f64> {
-        let median = self.series(quantity)?.summary()?.median;
-        (median > 0.0).then_some(median)
+        Some(self.numbers(quantity)?.median).filter(|median| *median > 0.0)
     }
 }
 
@@ -165,39 +195,5 @@ pub(super) fn threads(active: &CpuSet) -> String {
     match active.len() {
         1 => format!("Single-threaded, CPU {active}"),
         count => format!("{count} threads, CPUs {active}"),
-    }
-}
-
-/// The two groups that samples fall into, if they do and it matters here.
-pub(super) fn modes(samples: &[f64]) -> Option<[Mode; 2]> {
-    /// Medians of the groups are farther apart than this ...
-    const APART_MIN: f64 = 1.4;
-    /// ... and there is nothing between them.
-    const GAP_MIN: f64 = 1.2;
-    let split = Split::of(samples)?;
-    (split.gap >= GAP_MIN && split.apart() >= APART_MIN).then_some(split.modes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_groups_are_told_from_a_broad_one() {
-        let mut bimodal = vec![60.0, 61.0, 62.0, 59.0];
-        bimodal.extend([110.0, 112.0, 111.0, 113.0, 109.0, 112.0]);
-        let [low, high] = modes(&bimodal).unwrap();
-        assert_eq!((low.share, high.share), (0.4, 0.6));
-        assert_eq!((low.median, high.median), (60.5, 111.5));
-        // As broad, but with something everywhere between.
-        let broad: Vec<f64> = (0..20).map(|i| 60.0 + 3.0 * f64::from(i)).collect();
-        assert_eq!(modes(&broad), None);
-        // One disturbed sample of ten is no mode, nor is a small difference.
-        let disturbed = [60.0, 111.0, 112.0, 113.0, 110.0, 109.0, 111.0, 112.0, 113.0, 111.0];
-        assert_eq!(modes(&disturbed), None);
-        let near = [90.0, 91.0, 90.0, 92.0, 110.0, 111.0, 112.0, 110.0];
-        assert_eq!(modes(&near), None);
-        assert_eq!(modes(&[60.0, 120.0]), None);
-        assert_eq!(modes(&[]), None);
     }
 }

@@ -7,6 +7,7 @@ use super::counting::Counting;
 use super::extent::Extent;
 use super::knees::{Level, Whose};
 use super::read::{Cell, cells, in_order};
+use super::shown::bandwidth::medians;
 use super::shown::sweep::{Sweep, Verdict, gaps, latency_plot, level_table, name, sweep, verdict};
 use super::shown::{loaded, nanoseconds, plural, size};
 
@@ -54,14 +55,15 @@ fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
     };
     let value = |cell: Option<&Cell<'_>>| {
         let Some(cell) = cell else { return Text::toned("not planned", Tone::Faint) };
-        let Some(asked) = cell.median("bandwidth") else {
+        let Some(numbers) = cell.numbers("bandwidth") else {
             return Text::toned("unavailable", Tone::Warning);
         };
+        let asked = medians(counting, &numbers, 1.0);
         match counting.moved_per_asked(cell) {
             Some(moved) if moved > 1.0 => {
-                format!("{} ({})", counting.text(asked), counting.text(asked * moved)).into()
+                format!("{asked} ({})", medians(counting, &numbers, moved)).into()
             }
-            _ => counting.text(asked).into(),
+            _ => asked.into(),
         }
     };
     let row = |kernel: &str| {
@@ -100,16 +102,18 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
 fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
     let counting = Counting::of(record);
     let cells = in_brief(record);
-    let mut of_copy: Vec<(usize, f64)> = cells
+    let mut of_copy: Vec<(usize, String)> = cells
         .iter()
         .filter(|cell| cell.workload == "copy")
         .filter(|cell| counting.extent(cell) == Some(Extent::Memory))
-        .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
+        .filter_map(|cell| {
+            let numbers = cell.numbers("bandwidth")?;
+            Some((cell.active.len(), medians(counting, &numbers, 1.0)))
+        })
         .collect();
     of_copy.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let with = |&(count, moved): &(usize, f64)| {
-        let unit = counting.unit();
-        format!("{} {unit} with {}", counting.text(moved), plural(count, "core"))
+    let with = |(count, moved): &(usize, String)| {
+        format!("{moved} {} with {}", counting.unit(), plural(*count, "core"))
     };
     let moved: Vec<String> = of_copy.iter().map(with).collect();
     let latency = sweep.and_then(|sweep| {

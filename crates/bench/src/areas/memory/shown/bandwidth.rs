@@ -8,7 +8,7 @@ use model::stats::median;
 use super::super::cells::choice;
 use super::super::counting::Counting;
 use super::super::extent::Extent;
-use super::super::read::{Cell, Measured, cells, idle, in_order, threads};
+use super::super::read::{Cell, Measured, Numbers, cells, idle, in_order, threads};
 use super::{columns, dash, note, pages, size, through};
 
 const QUANTITY: &str = "bandwidth";
@@ -97,9 +97,11 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
                 .to_owned(),
         );
     }
-    if all().any(|cell| cell.modes(QUANTITY).is_some()) {
-        notes.push("a or b: samples fall into two groups, which have no common median".to_owned());
+    let numbers = || all().filter_map(|cell| Some((cell.workload, cell.numbers(QUANTITY)?)));
+    if numbers().any(|(_, numbers)| numbers.modes().is_some()) {
+        notes.push("a or b: samples fall into groups, which have no common median".to_owned());
     }
+    notes.extend(numbers().filter_map(|(name, numbers)| disturbed(counting, name, &numbers)));
     let is_measured = all().any(|cell| cell.series(MEASURED).is_some());
     let rows = cells.iter().map(|cell| row(counting, cell, is_measured)).collect();
     let mut table = Ruled {
@@ -168,15 +170,8 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
         return vec![name, formula, absent(), dash(), dash(), dash(), dash(), variant];
     };
     let within = counting.extent(cell).is_some_and(|extent| extent.is_within());
-    let modes = cell.modes(QUANTITY);
-    // Two groups have no middle.
-    let middle = |factor: f64| match &modes {
-        Some([low, high]) => {
-            let [low, high] = [low, high].map(|mode| counting.text(mode.median * factor));
-            format!("{low} or {high}")
-        }
-        None => counting.text(numbers.median * factor),
-    };
+    let modes = numbers.modes();
+    let middle = |factor: f64| medians(counting, &numbers, factor);
     let moved = counting.moved_per_asked(cell).map(middle);
     let asked = middle(1.0);
     let strong = |text: String| Text::toned(text, Tone::Strong);
@@ -198,16 +193,39 @@ fn numbers(counting: Counting<'_>, cell: &Cell<'_>) -> Vec<Text> {
         moved,
         or_dash(numbers.spread.filter(|_| modes.is_none()).and_then(spread)),
         or_dash(headline(numbers.max)),
-        numbers.uncertainty.filter(|_| modes.is_none()).map_or_else(dash, uncertainty),
+        numbers.uncertainty.map_or_else(dash, uncertainty),
         variant,
     ]
+}
+
+/// The median, times a factor; of several modes each one's, because together they have no middle.
+pub(in super::super) fn medians(counting: Counting<'_>, numbers: &Numbers, factor: f64) -> String {
+    let Some(modes) = numbers.modes() else { return counting.text(numbers.median * factor) };
+    let each: Vec<String> = modes.iter().map(|mode| counting.text(mode.median * factor)).collect();
+    each.join(" or ")
+}
+
+/// Samples that lie apart and are too few for a mode.
+fn disturbed(counting: Counting<'_>, name: &str, numbers: &Numbers) -> Option<String> {
+    let each: Vec<String> = numbers
+        .strays()
+        .map(|group| format!("{} near {}", group.count, counting.text(group.median)))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "{name}: apart from the median and p10 - p90, of {} samples, as asked: {}",
+            numbers.count(),
+            each.join(", ")
+        )
+    })
 }
 
 /// Median, minimum and maximum of the kernels, as the originals print them: of those that pass through
 /// the same, because numbers of caches and memory have no median.
 fn in_brief(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Option<Block> {
-    // Where samples fall into two groups there is no number for a whole kernel.
-    let all = || cells.iter().copied().filter(|cell| cell.modes(QUANTITY).is_none());
+    // Where samples fall into several groups there is no number for a whole kernel.
+    let is_one = |cell: &&Cell<'_>| cell.numbers(QUANTITY).is_none_or(|n| n.modes().is_none());
+    let all = || cells.iter().copied().filter(is_one);
     if counting.extents(all()).len() > 1 {
         return None;
     }

@@ -5,7 +5,7 @@ use model::record::Record;
 
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
-use super::{columns, dash, placement, plural, size};
+use super::{columns, dash, modes, placement, plural, size};
 
 /// The table, and its plot where there are points for a line.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -74,6 +74,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
         blocks.push(Block::Paragraph(text.into()));
     }
     blocks.extend(placement(&cells, "bandwidth"));
+    blocks.extend(modes(&cells, "bandwidth", |asked| counting.words_of(asked)));
     blocks
 }
 

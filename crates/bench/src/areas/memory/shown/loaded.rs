@@ -6,7 +6,7 @@ use model::record::Record;
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, nanoseconds, note, placement, plural, size, through};
+use super::{columns, dash, modes, nanoseconds, note, placement, plural, size, through};
 
 /// The knee is where latency has grown this much.
 const KNEE: f64 = 1.5;
@@ -89,6 +89,9 @@ pub(in super::super) fn blocks(record: &Record, verbosity: u8) -> Vec<Block> {
     blocks.push(table(counting, &loaded));
     blocks.extend(plot(counting, &loaded));
     blocks.extend(placement(&loaded.cells, "latency"));
+    blocks.extend(modes(&loaded.cells, "background", |asked| counting.words_of(asked)));
+    blocks
+        .extend(modes(&loaded.cells, "latency", |seconds| format!("{} ns", nanoseconds(seconds))));
     if verbosity > 0 {
         blocks.push(all_points(counting, &loaded));
     }

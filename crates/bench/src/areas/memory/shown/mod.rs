@@ -55,6 +55,35 @@ fn placement(cells: &[Cell<'_>], quantity: &str) -> Option<Block> {
     })
 }
 
+/// Which samples fall into several groups, where a page has room for one number only.
+fn modes<'b, 'c: 'b>(
+    cells: impl IntoIterator<Item = &'b Cell<'c>>,
+    quantity: &str,
+    text: impl Fn(f64) -> String,
+) -> Option<Block> {
+    let of = |cell: &Cell<'_>| {
+        let each = cell.numbers(quantity)?.modes()?;
+        let each = each.iter().map(|m| format!("{} ({:.0} %)", text(m.median), m.share * 100.0));
+        let each: Vec<String> = each.collect();
+        Some(format!("{} on CPUs {}: {}", cell.workload, cell.active, each.join(" and ")))
+    };
+    let found: Vec<String> = cells.into_iter().filter_map(of).collect();
+    (!found.is_empty()).then(|| {
+        note(format!(
+            "samples fall into groups, of which the largest stands here: {}",
+            some(&found)
+        ))
+    })
+}
+
+/// The first few of what was found, and how many more there are.
+pub(super) fn some(found: &[String]) -> String {
+    const SHOWN_MAX: usize = 3;
+    let more = found.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", found[..found.len().min(SHOWN_MAX)].join("; "))
+}
+
 /// What stands where there is no number.
 fn dash() -> Text {
     Text::toned("-", Tone::Faint)

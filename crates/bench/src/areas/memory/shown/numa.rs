@@ -7,7 +7,7 @@ use model::record::Record;
 use super::super::CHASE;
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
-use super::{dash, nanoseconds, note, placement, plural, through};
+use super::{dash, modes, nanoseconds, note, placement, plural, through};
 
 /// Maps of latency, bandwidth and the firmware's distances; words where there is one node.
 pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
@@ -46,6 +46,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(movers(&cells));
     blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
     blocks.extend(placement(&cells, "bandwidth"));
+    blocks.extend(modes(&cells, "bandwidth", |asked| counting.words_of(asked)));
     blocks.extend(distances(record));
     blocks
 }

@@ -6,7 +6,7 @@ use model::record::Record;
 use super::super::counting::Counting;
 use super::super::read::{Cell, cells, in_order};
 use super::factors::most;
-use super::{columns, note, placement, plural, through};
+use super::{columns, modes, note, placement, plural, through};
 
 /// Who has this share of the most has nearly all.
 const SATURATED: f64 = 0.95;
@@ -79,6 +79,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     }
     blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
     blocks.extend(placement(&cells, "bandwidth"));
+    blocks.extend(modes(&cells, "bandwidth", |asked| counting.words_of(asked)));
     blocks
 }
 

@@ -11,7 +11,7 @@ use super::super::knees::{self, Claim, Knee, Level, Point, Whose};
 use super::super::read::{Cell, cells, in_order};
 use super::super::{CHASE, size};
 use super::factors::POINTS_MIN;
-use super::{columns, dash, digits, nanoseconds, note, of_cpu, pages, size as size_text};
+use super::{columns, dash, digits, modes, nanoseconds, note, of_cpu, pages, size as size_text};
 
 /// What a sweep found.
 pub(in super::super) struct Sweep<'a> {
@@ -139,6 +139,9 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(point_table(&sweep));
     blocks.extend(gaps(&sweep));
     blocks.extend(how(&sweep));
+    let counting = Counting::of(record);
+    blocks.extend(modes(&sweep.cells, "latency", |seconds| format!("{} ns", nanoseconds(seconds))));
+    blocks.extend(modes(&sweep.cells, "bandwidth", |asked| counting.words_of(asked)));
     blocks
 }
 
