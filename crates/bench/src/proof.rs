@@ -11,9 +11,9 @@ use levers::{Drivers, Of};
 use machine::instruments::clock::{self, RateChoice};
 use machine::instruments::idle::IdleCounters;
 use machine::memory;
-use machine::{Machine, Reading};
+use machine::{Machine, Reading, facts};
 use model::record::{Proof as Proven, ProofAnswer};
-use model::stats::median;
+use model::stats::{median, quantile};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 use sys::memory::Mapping;
 
@@ -30,6 +30,8 @@ pub struct Observer<'a> {
     executor: Box<dyn Executor>,
     tools: Tools,
     rulers: Rulers,
+    /// The second thread of a core, once there was one.
+    sibling: Option<CpuId>,
 }
 
 /// What was seen.
@@ -55,7 +57,7 @@ impl<'a> Observer<'a> {
         let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
         let executor = run::executor(machine, &stamp_clock, None, stop)?;
         let tools = streams::tools(machine)?;
-        Ok(Observer { machine, executor, tools, rulers: Rulers::new() })
+        Ok(Observer { machine, executor, tools, rulers: Rulers::new(), sibling: None })
     }
 
     /// Looks at what these changes should change.
@@ -141,11 +143,13 @@ impl<'a> Observer<'a> {
             Unavailable::new(Obstacle::Permission, "idle states", why)
         };
         let read = || counters.read().ok_or_else(|| Blind::Reason(unread()));
-        let before = read()?;
         let distances = [SLEEP; SLEEPS];
         let id = "clock_nanosleep";
-        let job = Alarm { id, by: By::Nanosleep, cpu, distances: &distances, look: None };
-        self.executor.alarm(&job)?;
+        let alarm = |distances| Alarm { id, by: By::Nanosleep, cpu, distances, look: None };
+        // An entry counts when the CPU leaves the state: it may have been entered before the change.
+        self.executor.alarm(&alarm(&distances[..1]))?;
+        let before = read()?;
+        self.executor.alarm(&alarm(&distances))?;
         let after = read()?;
         let counts =
             std::iter::zip(before, after).map(|(a, b)| b.entries.saturating_sub(a.entries));
@@ -174,18 +178,30 @@ impl<'a> Observer<'a> {
         Ok(Seen::HugePages { plain, asked: share(mapping.address())? })
     }
 
+    /// Whether a thread can be pinned to that CPU; of SMT, to the second thread of some core.
     fn pinned(&mut self, cpu: CpuId, change: &Change) -> Result<Seen, Blind> {
-        if change.lever.id != "online" {
-            let online = self.machine.tree.read("/sys/devices/system/cpu/smt/active");
-            let active = online.map_err(Blind::Reason)?;
-            return Ok(Seen::Pinned(active.trim() == "1"));
-        }
+        let cpu = if change.lever.id == "online" {
+            cpu
+        } else {
+            self.sibling = self.sibling.or_else(|| second_thread(self.machine));
+            // No core shows a second thread.
+            let Some(sibling) = self.sibling else { return Ok(Seen::Pinned(false)) };
+            sibling
+        };
         match self.executor.repeat(&ruler::quiet(&self.tools, cpu)) {
             Ok(_) => Ok(Seen::Pinned(true)),
             Err(RunError::Pin { .. }) => Ok(Seen::Pinned(false)),
             Err(error) => Err(Blind::Run(error)),
         }
     }
+}
+
+/// A CPU that is not the first one of its core.
+fn second_thread(machine: &Machine) -> Option<CpuId> {
+    let topology = facts::machine(machine).topology;
+    let second =
+        topology.usable_places().find(|place| place.siblings.iter().any(|s| s < place.cpu));
+    second.map(|place| place.cpu)
 }
 
 /// Why nothing was seen.
@@ -228,6 +244,17 @@ pub fn judge(machine: &Machine, changes: &[Change], before: &Look, after: &Look)
     first_of_each(changes).map(proof).collect()
 }
 
+/// That nothing could be seen of any of these changes.
+pub fn unseen_of(changes: &[Change], why: &str) -> Vec<Proven> {
+    let unseen = |change: &Change| Proven {
+        id: change.setting.clone(),
+        load: load(change).to_owned(),
+        answer: ProofAnswer::NotObservable,
+        seen: why.to_owned(),
+    };
+    first_of_each(changes).map(unseen).collect()
+}
+
 fn unseen(reason: &Unavailable) -> (ProofAnswer, String) {
     (ProofAnswer::NotObservable, reason.why.clone())
 }
@@ -255,12 +282,16 @@ fn verdict(
             idled(machine, change, before, after, *sleeps)
         }
         (Seen::HugePages { .. }, Seen::HugePages { plain, asked }) => paged(change, *plain, *asked),
-        (_, Seen::Pinned(there)) => {
+        (Seen::Pinned(before), Seen::Pinned(after)) => {
             let wanted = matches!(&*change.wanted, "1" | "on");
-            let word = if *there { "could" } else { "could not" };
-            let answer =
-                if *there == wanted { ProofAnswer::Obeyed } else { ProofAnswer::NotObeyed };
-            (answer, format!("a thread {word} be pinned there afterwards"))
+            let word = |there: bool| if there { "could" } else { "could not" };
+            let answer = match (*before == wanted, *after == wanted) {
+                (_, false) => ProofAnswer::NotObeyed,
+                (true, true) => ProofAnswer::NotObservable,
+                (false, true) => ProofAnswer::Obeyed,
+            };
+            let (before, after) = (word(*before), word(*after));
+            (answer, format!("a thread {before} be pinned there before, and {after} afterwards"))
         }
         _ => (ProofAnswer::NotObservable, "the two looks saw different things".to_owned()),
     }
@@ -280,34 +311,60 @@ fn clocks(
         return (ProofAnswer::NotObservable, "no clock was measured".to_owned());
     };
     let hertz = |hertz: f64| format!("{:.3} GHz", hertz / 1e9);
-    let seen = format!("{} before, {} after", hertz(was), hertz(is));
-    let ceiling = match (change.lever.id, &*change.wanted) {
-        ("no_turbo", "1") | ("boost", "0") => match base_hertz(machine) {
-            Some(base) => Some(base),
-            None if is * ABOVE < was => return (ProofAnswer::Obeyed, seen),
-            None => {
-                let why = "the base frequency is not known, and the clock did not fall";
-                return (ProofAnswer::NotObservable, format!("{seen}: {why}"));
-            }
-        },
-        ("max_freq", khz) if lower(change) => khz.parse::<f64>().ok().map(|khz| khz * 1e3),
-        _ => None,
-    };
-    match ceiling {
-        Some(ceiling) if is > ceiling * ABOVE => {
+    let cpu = if let Of::Cpu(cpu) = change.of { format!("CPU {cpu}: ") } else { String::new() };
+    let seen = format!("{cpu}{} before, {} after", hertz(was), hertz(is));
+    let blind = |why: &str| (ProofAnswer::NotObservable, format!("{seen}: {why}"));
+    let rose = is_above(after, before);
+    let fell = is_above(before, after);
+    match expected(machine, change) {
+        Expected::AtMost(ceiling) if is > ceiling * ABOVE => {
             (ProofAnswer::NotObeyed, format!("{seen}, allowed are {}", hertz(ceiling)))
         }
-        Some(ceiling) if was > ceiling * ABOVE => (ProofAnswer::Obeyed, seen),
-        Some(ceiling) => {
-            let why = format!("the clock was not above {} before", hertz(ceiling));
-            (ProofAnswer::NotObservable, format!("{seen}: {why}"))
+        Expected::AtMost(ceiling) if was > ceiling * ABOVE => (ProofAnswer::Obeyed, seen),
+        Expected::AtMost(ceiling) => {
+            blind(&format!("the clock was not above {} before", hertz(ceiling)))
         }
-        None if is > was * ABOVE => (ProofAnswer::Obeyed, seen),
-        None => {
-            let why = "the clock of one core did not change, which may have other reasons";
-            (ProofAnswer::NotObservable, format!("{seen}: {why}"))
+        Expected::Lower if fell => (ProofAnswer::Obeyed, seen),
+        Expected::Lower => blind("the base frequency is not known, and the clock did not fall"),
+        Expected::Higher if rose => (ProofAnswer::Obeyed, seen),
+        Expected::Other if rose || fell => (ProofAnswer::Obeyed, seen),
+        Expected::Higher => {
+            blind("the clock of one core did not rise, which may have other reasons")
+        }
+        Expected::Other => {
+            blind("the clock of one core did not change, which may have other reasons")
         }
     }
+}
+
+/// What a clock should do.
+enum Expected {
+    /// Stay below so many hertz.
+    AtMost(f64),
+    Lower,
+    Higher,
+    /// Be another one, in either direction.
+    Other,
+}
+
+fn expected(machine: &Machine, change: &Change) -> Expected {
+    match (change.lever.id, &*change.wanted) {
+        ("no_turbo", "1") | ("boost", "0") => {
+            base_hertz(machine, change).map_or(Expected::Lower, Expected::AtMost)
+        }
+        ("max_freq", khz) if lower(change) => {
+            khz.parse::<f64>().map_or(Expected::Lower, |khz| Expected::AtMost(khz * 1e3))
+        }
+        ("platform_profile", _) => Expected::Other,
+        _ => Expected::Higher,
+    }
+}
+
+/// Whether one clock is above another one, and not by chance: three quarters of its blocks are above
+/// three quarters of the other's.
+fn is_above(one: &[f64], other: &[f64]) -> bool {
+    let low = quantile(one, 0.25);
+    low.zip(quantile(other, 0.75)).is_some_and(|(low, high)| low > high * ABOVE)
 }
 
 fn lower(change: &Change) -> bool {
@@ -316,8 +373,10 @@ fn lower(change: &Change) -> bool {
 }
 
 /// The clock that a core holds without turbo.
-fn base_hertz(machine: &Machine) -> Option<f64> {
-    let file = machine.tree.read("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
+fn base_hertz(machine: &Machine, change: &Change) -> Option<f64> {
+    let cpu = if let Of::Cpu(cpu) = change.of { cpu } else { CpuId(0) };
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/base_frequency");
+    let file = machine.tree.read(&path);
     let file = file.ok().and_then(|khz| khz.trim().parse::<f64>().ok()).map(|khz| khz * 1e3);
     file.or_else(|| {
         let megahertz = machine.cpuid.leaf(0x16, 0)?.eax & 0xffff;
@@ -385,7 +444,9 @@ fn forbidden(machine: &Machine, change: &Change) -> Option<Vec<String>> {
         let latency: f64 = read("latency")?.trim().parse().ok()?;
         (latency > limit).then(|| read("name"))?
     };
-    Some(machine.tree.list(&folder).ok()?.into_iter().filter_map(beyond).collect())
+    let states = machine.tree.list(&folder).ok()?.into_iter();
+    // The first one is there for limits that no state keeps.
+    Some(states.filter(|state| state != "state0").filter_map(beyond).collect())
 }
 
 fn paged(change: &Change, plain: f64, asked: f64) -> (ProofAnswer, String) {
@@ -397,11 +458,14 @@ fn paged(change: &Change, plain: f64, asked: f64) -> (ProofAnswer, String) {
         percent(plain),
         percent(asked)
     );
-    let obeyed = match &*change.wanted {
-        "always" => plain > MOST,
-        "madvise" => plain == 0.0 && asked > MOST,
-        "never" => plain == 0.0 && asked == 0.0,
-        _ => return (ProofAnswer::NotObservable, seen),
+    let answer = match &*change.wanted {
+        "never" if plain == 0.0 && asked == 0.0 => ProofAnswer::Obeyed,
+        "madvise" if plain == 0.0 && asked > MOST => ProofAnswer::Obeyed,
+        "always" if plain > MOST => ProofAnswer::Obeyed,
+        // Where not even those get them that ask, memory may be in pieces.
+        "always" | "madvise" if asked <= MOST && plain <= asked => ProofAnswer::NotObservable,
+        "always" | "madvise" | "never" => ProofAnswer::NotObeyed,
+        _ => ProofAnswer::NotObservable,
     };
-    (if obeyed { ProofAnswer::Obeyed } else { ProofAnswer::NotObeyed }, seen)
+    (answer, seen)
 }

@@ -2,7 +2,7 @@
 //! used most of one.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{CpuId, Obstacle, Unavailable};
 
@@ -104,6 +104,56 @@ pub fn culprit(machine: &Machine, cpu: CpuId) -> Option<String> {
     Threads::scan(machine.tree.as_ref()).busiest_on(cpu, &earlier)
 }
 
+/// What all other processes have used so far.
+pub struct Others {
+    threads: Threads,
+    at: Instant,
+}
+
+/// What another process used between two moments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherProcess {
+    /// The short name that it gave itself.
+    pub name: String,
+    /// The CPU that its busiest thread was last seen on.
+    pub cpu: CpuId,
+    /// CPU time by time: 1 is one CPU all of the time.
+    pub cores: f64,
+}
+
+impl Others {
+    /// Reads two files of every thread of the machine.
+    pub fn scan(machine: &Machine) -> Others {
+        Others { threads: Threads::scan(machine.tree.as_ref()), at: Instant::now() }
+    }
+
+    /// What each process used since `earlier`, the busiest first. Processes that ended meanwhile are not
+    /// seen.
+    ///
+    /// # Caveats
+    /// The kernel counts in units of 10 ms. Names are the short ones, as in [`culprit`].
+    pub fn since(&self, earlier: &Others) -> Vec<OtherProcess> {
+        let seconds = (self.at - earlier.at).as_secs_f64();
+        let used = self.threads.used_since(&earlier.threads, |_| true).into_values();
+        let process = |used: Used<'_>| OtherProcess {
+            name: used.process.to_owned(),
+            cpu: used.cpu,
+            cores: used.jiffies as f64 * 0.01 / seconds.max(0.01),
+        };
+        let mut all: Vec<OtherProcess> = used.map(process).collect();
+        all.sort_by(|a, b| b.cores.total_cmp(&a.cores));
+        all
+    }
+}
+
+/// What a process used: in sum, and where its busiest thread was last seen.
+struct Used<'a> {
+    process: &'a str,
+    jiffies: u64,
+    most: u64,
+    cpu: CpuId,
+}
+
 /// The threads of all processes but this one, by process and thread.
 struct Threads(BTreeMap<(u32, u32), Thread>);
 
@@ -143,15 +193,29 @@ impl Threads {
     }
 
     fn busiest_on(&self, cpu: CpuId, earlier: &Threads) -> Option<String> {
-        let mut used: BTreeMap<u32, (u64, &str)> = BTreeMap::new();
-        for (number, now) in self.0.iter().filter(|(_, now)| now.cpu == cpu) {
+        let used = self.used_since(earlier, |thread| thread.cpu == cpu);
+        let busiest = used.into_values().max_by_key(|used| used.jiffies);
+        busiest.filter(|used| used.jiffies > 0).map(|used| used.process.to_owned())
+    }
+
+    /// What the threads in question used, by process.
+    fn used_since(
+        &self,
+        earlier: &Threads,
+        asked: impl Fn(&Thread) -> bool,
+    ) -> BTreeMap<u32, Used<'_>> {
+        let mut all: BTreeMap<u32, Used<'_>> = BTreeMap::new();
+        for (number, now) in self.0.iter().filter(|(_, now)| asked(now)) {
             let then = earlier.0.get(number).filter(|then| then.started == now.started);
             let grown = now.jiffies.saturating_sub(then.map_or(0, |then| then.jiffies));
-            let (sum, _) = used.entry(number.0).or_insert((0, &now.process));
-            *sum = sum.saturating_add(grown);
+            let nothing = Used { process: &now.process, jiffies: 0, most: 0, cpu: now.cpu };
+            let used = all.entry(number.0).or_insert(nothing);
+            used.jiffies = used.jiffies.saturating_add(grown);
+            if grown > used.most {
+                (used.most, used.cpu) = (grown, now.cpu);
+            }
         }
-        let busiest = used.into_values().max_by_key(|(jiffies, _)| *jiffies);
-        busiest.filter(|(jiffies, _)| *jiffies > 0).map(|(_, name)| name.to_owned())
+        all
     }
 }
 

@@ -26,6 +26,7 @@ use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use crate::proof::{self, Observer};
 use crate::rig::executor::{RunError, Stop};
+use crate::run::neighbours::Rivals;
 use crate::run::single::{Ready, Single};
 use crate::run::{Error, Progress};
 use own::Own;
@@ -72,6 +73,12 @@ impl Comparing {
             prove: true,
         }
     }
+
+    /// Whether A and B come to the same.
+    fn is_equal(&self) -> bool {
+        let [a, b] = &self.own;
+        a.is_like(b) && difference(&self.changes).is_empty()
+    }
 }
 
 /// One of so many quads compares A with A.
@@ -94,8 +101,10 @@ pub fn run(
 ) -> Result<Record, Error> {
     let begun = Instant::now();
     let mut bench = Bench::new(machine, comparing, session, stop)?;
-    let proofs = bench.prove(machine, comparing, stop)?;
-    let run = bench.compare(comparing, progress)?;
+    let proofs = bench.prove(machine)?;
+    let rivals = Rivals::watch(machine);
+    let run = bench.compare(progress)?;
+    let rivals = rivals.finding(machine);
     let mut record = described;
     if machine.simulated.is_none() {
         record.run.seconds = begun.elapsed().as_secs_f64();
@@ -107,13 +116,13 @@ pub fn run(
         record.settings = Some(Settings { proofs, ..Settings::default() });
     }
     record.findings.extend(equal(comparing));
+    record.findings.extend(rivals);
     record.comparison = Some(run);
     Ok(record)
 }
 
 fn equal(comparing: &Comparing) -> Option<Finding> {
-    let [a, b] = &comparing.words;
-    (a == b).then(|| Finding {
+    comparing.is_equal().then(|| Finding {
         id: "ab.equal".to_owned(),
         severity: Severity::Note,
         about: "A and B".to_owned(),
@@ -125,7 +134,7 @@ fn equal(comparing: &Comparing) -> Option<Finding> {
 /// What measures an arm.
 enum Measurer<'m> {
     Area { single: Box<Single<'m>>, ready: Box<[Ready; 2]> },
-    Command { words: Vec<String>, metric: Metric, stop: Stop },
+    Command { words: Vec<String>, metric: Metric },
 }
 
 struct Bench<'m, 'c> {
@@ -167,8 +176,8 @@ impl<'m, 'c> Bench<'m, 'c> {
                 let mut single = Single::new(machine, stop)?;
                 let quantity = quantity.as_deref().unwrap_or(subject.quantity);
                 let [a, b] = &comparing.own;
-                let a = single.prepare(subject, a, quantity)?;
-                let b = single.prepare(subject, b, quantity)?;
+                let a = single.prepare(subject, a, quantity, None)?;
+                let b = single.prepare(subject, b, quantity, Some(&a))?;
                 Measurer::Area { single: Box::new(single), ready: Box::new([a, b]) }
             }
             What::Command(..) if machine.simulated.is_some() => {
@@ -178,11 +187,9 @@ impl<'m, 'c> Bench<'m, 'c> {
                     reason.with_remedy("compare an area: --area turbo"),
                 ));
             }
-            What::Command(words, metric) => Measurer::Command {
-                words: words.clone(),
-                metric: metric.clone(),
-                stop: stop.clone(),
-            },
+            What::Command(words, metric) => {
+                Measurer::Command { words: words.clone(), metric: metric.clone() }
+            }
         };
         let random = Rng::with_seed(machine.host.seed());
         let (begun, measuring) = (Instant::now(), Seconds(0.0));
@@ -221,26 +228,35 @@ impl<'m, 'c> Bench<'m, 'c> {
         })
     }
 
-    fn prove(
-        &mut self,
-        machine: &Machine,
-        comparing: &Comparing,
-        stop: &Stop,
-    ) -> Result<Vec<Proof>, Error> {
-        let differing = difference(&comparing.changes);
-        if self.session.is_none() || differing.is_empty() || !comparing.prove {
+    /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.
+    fn prove(&mut self, machine: &Machine) -> Result<Vec<Proof>, Error> {
+        let differing = difference(&self.comparing.changes);
+        if self.session.is_none() || differing.is_empty() || !self.comparing.prove {
             return Ok(Vec::new());
         }
-        let mut observer = Observer::new(machine, stop)?;
-        self.set(Side::A)?;
-        let a = observer.look(&differing)?;
-        self.set(Side::B)?;
-        let b = observer.look(&differing)?;
-        Ok(proof::judge(machine, &differing, &a, &b))
+        let mut observer = match Observer::new(machine, &self.stop) {
+            Ok(observer) => observer,
+            Err(reason) => return Ok(proof::unseen_of(&differing, &reason.why)),
+        };
+        let mut looks = Vec::new();
+        for side in [Side::A, Side::B] {
+            self.set(side)?;
+            match observer.look(&differing) {
+                Ok(look) => looks.push(look),
+                Err(RunError::Interrupted) => return Ok(Vec::new()),
+                Err(error) => return Ok(proof::unseen_of(&differing, &error.to_string())),
+            }
+        }
+        Ok(proof::judge(machine, &differing, &looks[0], &looks[1]))
     }
 
-    /// One measurement; `side` says whose settings, `seat` who is told of a failure.
+    /// One measurement of an arm, as it is set up.
     fn measure(&mut self, side: Side) -> Result<f64, Stopped> {
+        self.measure_by(side, side)
+    }
+
+    /// One measurement with the settings of an arm, by what was made ready for one.
+    fn measure_by(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
         if self.stop.asked() {
             return Err(Stopped::Interrupted);
         }
@@ -249,10 +265,10 @@ impl<'m, 'c> Bench<'m, 'c> {
         let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
         let own = &self.comparing.own[index(side)];
         let value = match &mut self.measurer {
-            Measurer::Area { single, ready } => {
-                single.measure(&mut ready[index(side)])?.map_err(|reason| failed(reason.why))?
+            Measurer::Area { single, ready: both } => {
+                single.measure(&both[index(ready)])?.map_err(|reason| failed(reason.why))?
             }
-            Measurer::Command { words, metric, stop } => command::run(words, own, metric, stop)
+            Measurer::Command { words, metric } => command::run(words, own, metric, &self.stop)
                 .map_err(|error| match error {
                     command::Failed::Interrupted => Stopped::Interrupted,
                     command::Failed::Because(why) => failed(why),
@@ -262,23 +278,29 @@ impl<'m, 'c> Bench<'m, 'c> {
         Ok(value)
     }
 
+    /// A measurement of A in the seat of an arm, with all that is done for that arm: its settings come
+    /// and go, and where only they differ it is measured by what was made ready for it.
+    fn control(&mut self, seat: Side) -> Result<f64, Stopped> {
+        self.set(seat).map_err(Stopped::Error)?;
+        let [a, b] = &self.comparing.own;
+        self.measure_by(Side::A, if a.is_like(b) { seat } else { Side::A })
+    }
+
     fn quad(&mut self, slot: Slot) -> Result<Quad, Stopped> {
         let mut values = [0.0; 4];
         for (value, arm) in std::iter::zip(&mut values, slot.order.arms()) {
-            let side = if slot.kind == Kind::Control { Side::A } else { arm };
-            *value = self.measure(side)?;
+            *value = match slot.kind {
+                Kind::Compared => self.measure(arm),
+                Kind::Control => self.control(arm),
+            }?;
         }
         Quad::new(slot, values).map_err(|reason| {
             Stopped::Failed(ArmFailure { arm: "A or B".to_owned(), why: reason.why })
         })
     }
 
-    fn compare(
-        &mut self,
-        comparing: &Comparing,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<AbRun, Error> {
-        let mut run = self.blank(comparing);
+    fn compare(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<AbRun, Error> {
+        let mut run = self.blank();
         let began = self.elapsed();
         // Both once: the first time is never like the others, and nobody knows yet how long it takes.
         let pilot = self.measure(Side::A).and_then(|_| self.measure(Side::B));
@@ -286,7 +308,7 @@ impl<'m, 'c> Bench<'m, 'c> {
             match pilot.and_then(|_| self.measure(Side::A)).and_then(|_| self.measure(Side::B)) {
                 Ok(_) => {
                     let each = (self.elapsed() - began).0 / 4.0;
-                    self.quads(comparing, began, each, &mut run, progress)?
+                    self.quads(began, each, &mut run, progress)?
                 }
                 Err(stopped) => end(stopped, &mut run)?,
             };
@@ -295,7 +317,8 @@ impl<'m, 'c> Bench<'m, 'c> {
         Ok(run)
     }
 
-    fn blank(&self, comparing: &Comparing) -> AbRun {
+    fn blank(&self) -> AbRun {
+        let comparing = self.comparing;
         let (subject, metric, unit) = match (&comparing.what, &self.measurer) {
             (What::Area(subject, _), Measurer::Area { ready, .. }) => {
                 let quantity = ready[0].quantity;
@@ -338,7 +361,6 @@ impl<'m, 'c> Bench<'m, 'c> {
     /// As many quads as the time allows, or as decide; says why it ended.
     fn quads(
         &mut self,
-        comparing: &Comparing,
         began: Seconds,
         each: f64,
         run: &mut AbRun,
@@ -346,7 +368,8 @@ impl<'m, 'c> Bench<'m, 'c> {
     ) -> Result<String, Error> {
         let spent = (self.elapsed() - began).0;
         let share = 1.0 - 1.0 / CONTROL_EVERY as f64;
-        let room = (comparing.budget.0 - spent) / (4.0 * each) * share;
+        let budget = self.comparing.budget;
+        let room = (budget.0 - spent) / (4.0 * each) * share;
         let quads = (room.max(0.0) as u64).min(QUADS_MAX);
         let looks = Looks::planned(quads, LOOKS).or_else(|_| Looks::planned(quads, 1));
         run.looks = looks.map_err(|reason| too_short(&reason, each, share, spent))?;
@@ -354,7 +377,7 @@ impl<'m, 'c> Bench<'m, 'c> {
         let random = &mut self.random;
         let slots = schedule(run.looks.last(), CONTROL_EVERY, &mut |below| random.u64(0..below));
         for slot in slots {
-            let used = (self.elapsed() - began) / comparing.budget;
+            let used = (self.elapsed() - began) / budget;
             progress(Progress { share: used.min(1.0), doing: "comparing" });
             match self.quad(slot) {
                 Ok(quad) => run.quads.push(quad),
@@ -372,7 +395,7 @@ impl<'m, 'c> Bench<'m, 'c> {
                     ));
                 }
             }
-            if (self.elapsed() - began).0 > comparing.budget.0 * 1.05 {
+            if (self.elapsed() - began).0 > budget.0 * 1.05 {
                 return Ok("the budget was spent".to_owned());
             }
         }

@@ -110,6 +110,13 @@ impl Own {
         Some(taken.ok_or_else(|| format!("`{name}` takes {}", row.takes)))
     }
 
+    /// Whether another arm runs as this one does.
+    pub(super) fn is_like(&self, other: &Own) -> bool {
+        let wake = |own: &Own| own.wake.map(|method| method.id);
+        let rest = |own: &Own| (own.cpus.clone(), own.threads, own.pages, own.nice);
+        self.variables == other.variables && wake(self) == wake(other) && rest(self) == rest(other)
+    }
+
     /// The names of the variables of both arms.
     pub(super) fn known_variables(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().chain(&self.beside).map(String::as_str)

@@ -1,7 +1,7 @@
 //! Who else uses the machine: CPUs that are busy with something that is not this run.
 
 use machine::Machine;
-use machine::busy::{self, BusySnapshot};
+use machine::busy::{self, BusySnapshot, Others};
 use model::record::{Fact, FactValue, Record};
 use model::{CpuId, CpuSet, Finding, Severity, Unavailable};
 
@@ -64,6 +64,41 @@ fn words(neighbours: &[Neighbour]) -> String {
     let mut words: Vec<String> = neighbours.iter().take(NAMED_MAX).map(word).collect();
     words.extend((more > 0).then(|| format!("and {more} more")));
     words.join(", ")
+}
+
+/// Other processes that use CPUs while this one does, the same ones or others.
+pub(crate) struct Rivals(Option<Others>);
+
+impl Rivals {
+    /// From now on. A simulated machine has none.
+    pub(crate) fn watch(machine: &Machine) -> Rivals {
+        Rivals(machine.simulated.is_none().then(|| Others::scan(machine)))
+    }
+
+    /// Those that used much since.
+    pub(crate) fn finding(self, machine: &Machine) -> Option<Finding> {
+        /// Of one CPU. A desktop and its services use less.
+        const CORES_MIN: f64 = 0.1;
+        const NAMED_MAX: usize = 4;
+        let earlier = self.0?;
+        let others = Others::scan(machine).since(&earlier);
+        let named: Vec<String> = others
+            .iter()
+            .filter(|other| other.cores >= CORES_MIN)
+            .take(NAMED_MAX)
+            .map(|other| {
+                let (name, cpu) = (&other.name, other.cpu);
+                format!("`{name}` used {:.0} % of a CPU (last CPU {cpu})", other.cores * 100.0)
+            })
+            .collect();
+        (!named.is_empty()).then(|| Finding {
+            id: "run.rivals".to_owned(),
+            severity: Severity::Warning,
+            about: "other work".to_owned(),
+            text: format!("meanwhile {}", named.join(", ")),
+            remedy: Some("stop it, or use other CPUs".to_owned()),
+        })
+    }
 }
 
 /// Others used CPUs before the run or meanwhile.

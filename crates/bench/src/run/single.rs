@@ -5,11 +5,11 @@ use machine::{Machine, facts};
 use model::record::Machine as Description;
 use model::{Obstacle, Seconds, Unavailable};
 
-use super::sweep::One;
+use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use crate::ab::Subject;
 use crate::ab::own::Own;
-use crate::areas::Planning;
+use crate::areas::{Candidate, Planning, Work};
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
@@ -19,6 +19,8 @@ pub(crate) struct Single<'m> {
     machine: &'m Machine,
     description: Description,
     executor: Box<dyn Executor>,
+    /// The rulers of all that is measured: two workloads on one CPU share what is known of it.
+    swept: Swept,
 }
 
 /// A workload that is ready to be measured.
@@ -26,7 +28,8 @@ pub(crate) struct Ready {
     request: Request,
     placement: Placement,
     program: Program,
-    one: One,
+    /// The way in which it moves its data.
+    chosen: usize,
     /// What is measured of it.
     pub(crate) quantity: &'static Quantity,
     /// What it is, in words.
@@ -37,7 +40,8 @@ impl<'m> Single<'m> {
     pub(crate) fn new(machine: &'m Machine, stop: &Stop) -> Result<Single<'m>, Error> {
         let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
         let executor = executor(machine, &stamp_clock, None, stop)?;
-        Ok(Single { machine, description: facts::machine(machine), executor })
+        let (description, swept) = (facts::machine(machine), Swept::new(0, machine.host.seed()));
+        Ok(Single { machine, description, executor, swept })
     }
 
     /// Time since it began.
@@ -45,12 +49,14 @@ impl<'m> Single<'m> {
         self.executor.elapsed()
     }
 
-    /// Gets the workload of a subject ready, for an arm.
+    /// Gets the workload of a subject ready, for an arm. Where the other arm's way to move data is one of
+    /// its own, that is taken: two contests may have two winners, which would be a difference.
     pub(crate) fn prepare(
         &mut self,
         subject: &Subject,
         own: &Own,
         quantity: &str,
+        beside: Option<&Ready>,
     ) -> Result<Ready, Error> {
         let asked = |why: String| {
             let asked = Unavailable::new(Obstacle::Cpudyno, format!("`{}`", subject.id), why);
@@ -75,24 +81,29 @@ impl<'m> Single<'m> {
             let list = known().collect::<Vec<_>>().join(", ");
             asked(format!("there is no quantity `{quantity}`, but {list}"))
         })?;
-        let one = One::prepare(&mut *self.executor, &planning, &program, &request)?;
+        let mut sweeper = Sweeper::of_one(&mut *self.executor, &planning, &program, &request, 0);
+        sweeper.calibrate(&mut self.swept)?;
+        let known = beside.and_then(|other| {
+            let way = ways(&other.program).get(other.chosen)?;
+            ways(&program).iter().position(|known| known.parameters == way.parameters)
+        });
+        let chosen = known.map_or_else(|| sweeper.choose(), Ok)?;
         let workload = program.cells[0].cell.workloads().first().map_or("", |workload| workload.id);
         let workload = workload.to_owned();
-        Ok(Ready { request, placement, program, one, quantity, workload })
+        Ok(Ready { request, placement, program, chosen, quantity, workload })
     }
 
     /// One measurement; of several CPUs, their mean.
-    pub(crate) fn measure(
-        &mut self,
-        ready: &mut Ready,
-    ) -> Result<Result<f64, Unavailable>, RunError> {
+    pub(crate) fn measure(&mut self, ready: &Ready) -> Result<Result<f64, Unavailable>, RunError> {
         /// Others use the core now and then.
         const TRIES: usize = 3;
         let mut refused = None;
         for _ in 0..TRIES {
-            let Ready { request, placement, program, one, quantity, .. } = &mut *ready;
+            let Ready { request, placement, program, chosen, quantity, .. } = ready;
             let planning = planning(self.machine, &self.description, placement, request);
-            let reduced = one.block(&mut *self.executor, &planning, program, request)?;
+            let executor = &mut *self.executor;
+            let mut sweeper = Sweeper::of_one(executor, &planning, program, request, *chosen);
+            let reduced = sweeper.only(&mut self.swept)?;
             let found: Result<Vec<Option<f64>>, Unavailable> =
                 reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
             match found {
@@ -110,6 +121,14 @@ impl<'m> Single<'m> {
             Unavailable::new(Obstacle::Cpudyno, ready.quantity.label, why)
         };
         Ok(Err(refused.unwrap_or_else(none)))
+    }
+}
+
+/// The ways in which the first cell may move its data.
+fn ways(program: &Program) -> &[Candidate] {
+    match &program.cells[0].cell.work {
+        Work::Traffic(moved) => &moved.candidates,
+        Work::Streams(_) | Work::Errand(_) => &[],
     }
 }
 

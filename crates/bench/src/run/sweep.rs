@@ -35,7 +35,7 @@ pub(super) struct Swept {
 }
 
 impl Swept {
-    fn new(sweeps_planned: u64, seed: u64) -> Swept {
+    pub(super) fn new(sweeps_planned: u64, seed: u64) -> Swept {
         Swept {
             collector: Collector::default(),
             rulers: Rulers::new(),
@@ -49,68 +49,6 @@ impl Swept {
             interrupted: false,
             lost: None,
         }
-    }
-}
-
-/// One cell of a program, measured block by block, by whoever asks.
-pub(super) struct One {
-    swept: Swept,
-    chosen: Vec<usize>,
-}
-
-impl One {
-    /// Calibrates the rulers of its CPUs and chooses how its data are moved.
-    pub(super) fn prepare(
-        executor: &mut dyn Executor,
-        planning: &Planning<'_>,
-        program: &Program,
-        request: &Request,
-    ) -> Result<One, RunError> {
-        let seed = planning.machine.host.seed();
-        let mut swept = Swept::new(0, seed);
-        let chosen = vec![0; program.cells.len()];
-        let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
-        let random = Rng::with_seed(seed);
-        let mut sweeper = Sweeper {
-            executor,
-            planning,
-            program,
-            request,
-            memory: None,
-            progress,
-            random,
-            chosen,
-        };
-        sweeper.calibrate(&mut swept)?;
-        let (span, chosen) = (request.span, &mut sweeper.chosen);
-        trials::choose(sweeper.executor, program, span, &mut sweeper.random, chosen)?;
-        let chosen = sweeper.chosen;
-        Ok(One { swept, chosen })
-    }
-
-    /// One block of the first cell.
-    pub(super) fn block(
-        &mut self,
-        executor: &mut dyn Executor,
-        planning: &Planning<'_>,
-        program: &Program,
-        request: &Request,
-    ) -> Result<Vec<reduce::Reduced>, RunError> {
-        let progress: &mut dyn FnMut(Progress<'_>) = &mut |_| {};
-        let random = Rng::with_seed(0);
-        let chosen = self.chosen.clone();
-        let mut sweeper = Sweeper {
-            executor,
-            planning,
-            program,
-            request,
-            memory: None,
-            progress,
-            random,
-            chosen,
-        };
-        let pieces = sweeper.block(0, &mut self.swept)?;
-        Ok(pieces.into_iter().map(|piece| piece.reduced).collect())
     }
 }
 
@@ -163,6 +101,8 @@ pub(super) fn run(
     let mut swept = Swept::new(program.sweeps, seed);
     let random = Rng::with_seed(seed);
     let chosen = vec![0; program.cells.len()];
+    let mut tell = |told: Progress<'_>| progress(told);
+    let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
     let mut sweeper =
         Sweeper { executor, planning, program, request, memory, progress, random, chosen };
     match sweeper.sweeps(&mut swept) {
@@ -176,14 +116,15 @@ pub(super) fn run(
     Ok(swept)
 }
 
-struct Sweeper<'a> {
+/// Measures cells of a program.
+pub(super) struct Sweeper<'a> {
     executor: &'a mut dyn Executor,
     planning: &'a Planning<'a>,
     program: &'a Program,
     request: &'a Request,
     /// The counters of memory controllers.
     memory: Option<&'a TrafficCounters>,
-    progress: &'a mut dyn FnMut(Progress<'_>),
+    progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
     random: Rng,
     /// Of each planned cell, the way in which it moves its data.
     chosen: Vec<usize>,
@@ -192,13 +133,40 @@ struct Sweeper<'a> {
 /// Of more CPUs than this, one look at each is enough: cores of one type share what is fixed.
 const REFINED_AT_ONCE: usize = 16;
 
-impl Sweeper<'_> {
-    /// Lets each CPU find its rulers.
-    fn calibrate(&mut self, swept: &mut Swept) -> Result<Vec<CpuId>, RunError> {
+impl<'a> Sweeper<'a> {
+    /// Measures the first cell of a program for whoever asks, with that way to move its data.
+    pub(super) fn of_one(
+        executor: &'a mut dyn Executor,
+        planning: &'a Planning<'a>,
+        program: &'a Program,
+        request: &'a Request,
+        chosen: usize,
+    ) -> Sweeper<'a> {
+        let random = Rng::with_seed(planning.machine.host.seed());
+        let (memory, progress, chosen) = (None, None, vec![chosen]);
+        Sweeper { executor, planning, program, request, memory, progress, random, chosen }
+    }
+
+    /// The fastest way to move the first cell's data.
+    pub(super) fn choose(&mut self) -> Result<usize, RunError> {
+        let (span, chosen) = (self.request.span, &mut self.chosen);
+        trials::choose(self.executor, self.program, span, &mut self.random, chosen)?;
+        Ok(self.chosen[0])
+    }
+
+    /// One block of the first cell.
+    pub(super) fn only(&mut self, swept: &mut Swept) -> Result<Vec<reduce::Reduced>, RunError> {
+        Ok(self.block(0, swept)?.into_iter().map(|piece| piece.reduced).collect())
+    }
+
+    /// Lets each CPU find its rulers, if it has none yet.
+    pub(super) fn calibrate(&mut self, swept: &mut Swept) -> Result<Vec<CpuId>, RunError> {
         self.tell("calibrating rulers");
         let cpus: Vec<CpuId> = self.program.used().iter().collect();
         let tools = &self.program.tools;
-        swept.rulers = ruler::calibrate(self.executor, tools, &cpus)?;
+        let new: Vec<CpuId> =
+            cpus.iter().copied().filter(|cpu| !swept.rulers.contains_key(cpu)).collect();
+        swept.rulers.extend(ruler::calibrate(self.executor, tools, &new)?);
         if cpus.len() <= REFINED_AT_ONCE {
             for _ in 0..ruler::LOOKS {
                 ruler::refine(self.executor, tools, &mut swept.rulers)?;
@@ -413,7 +381,9 @@ impl Sweeper<'_> {
 
     fn tell(&mut self, doing: &str) {
         let share = (self.executor.elapsed() / self.program.time).min(1.0);
-        (self.progress)(Progress { share, doing });
+        if let Some(progress) = &mut self.progress {
+            progress(Progress { share, doing });
+        }
     }
 }
 
