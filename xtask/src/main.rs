@@ -18,6 +18,7 @@ mod check;
 mod companion;
 mod cores;
 mod density;
+mod equal;
 mod large;
 mod latency;
 mod needs;
@@ -122,6 +123,15 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Compare A with A on this machine: is there no difference, and is a disturber named?
+    Equal {
+        /// Comparisons, each once alone and once beside a process that spins
+        #[arg(long, default_value_t = 20)]
+        runs: usize,
+        /// Seconds for each of them
+        #[arg(long, default_value_t = 10.0)]
+        seconds: f64,
+    },
     /// Rewrite the generated reference
     Generate,
 }
@@ -158,6 +168,7 @@ fn main() -> ExitCode {
         Task::Density => density::run(),
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Trials { trials, seed } => trials::run(trials, seed),
+        Task::Equal { runs, seconds } => equal::run(runs, model::Seconds(seconds)),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {
