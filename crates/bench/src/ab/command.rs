@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use model::Seconds;
 use regex::Regex;
 
 use super::own::Own;
@@ -30,11 +31,12 @@ pub(super) enum Failed {
     Because(String),
 }
 
-/// Executes it once.
+/// Executes it once. Who takes longer than `limit` has failed.
 pub(super) fn run(
     words: &[String],
     own: &Own,
     metric: &Metric,
+    limit: Seconds,
     stop: &Stop,
 ) -> Result<f64, Failed> {
     let because = |why: String| Failed::Because(why);
@@ -48,6 +50,7 @@ pub(super) fn run(
     command.stdout(if listens { Stdio::piped() } else { Stdio::null() });
     // A group of its own: all that it starts can be ended with it.
     command.process_group(0);
+    sys::process::die_with_parent(&mut command);
     sys::process::arrange(&mut command, own.cpus.clone(), own.nice);
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|error| {
@@ -72,6 +75,12 @@ pub(super) fn run(
                     drop(sys::process::kill_group(&child));
                     return Err(Failed::Interrupted);
                 }
+                Err(_) if begun.elapsed().as_secs_f64() > limit.0 => {
+                    drop(sys::process::kill_group(&child));
+                    let why =
+                        format!("`{}` ran longer than the {:.0} s for all", words[0], limit.0);
+                    return Err(because(why));
+                }
                 Err(_) => {}
             }
         }
@@ -80,10 +89,8 @@ pub(super) fn run(
     drop(sys::process::kill_group(&child));
     let status = child.wait().map_err(|error| because(sys::errno::words(&error)))?;
     let seconds = seconds?;
-    let said = |reader: Option<std::thread::JoinHandle<String>>| {
-        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-    };
-    let (output, complaints) = (said(output), said(complaints));
+    let (output, complaints) = (output.as_ref().map(said), complaints.as_ref().map(said));
+    let (output, complaints) = (output.unwrap_or_default(), complaints.unwrap_or_default());
     if !status.success() {
         let last = complaints.lines().rfind(|line| !line.trim().is_empty());
         let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
@@ -95,15 +102,36 @@ pub(super) fn run(
 /// The most that is kept of what a program prints.
 const PRINTED_MAX: u64 = 16 << 20;
 
-fn collect(pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+fn collect(pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let mut pipe = pipe;
+        let mut pipe = pipe.take(PRINTED_MAX);
+        let mut part = vec![0; 1 << 16];
+        // Who listens may be gone.
+        while let Ok(count @ 1..) = pipe.read(&mut part)
+            && sender.send(part[..count].to_vec()).is_ok()
+        {}
         // What is beyond is read and dropped, so that the program does not wait.
-        drop(pipe.by_ref().take(PRINTED_MAX).read_to_end(&mut bytes));
-        drop(std::io::copy(&mut pipe, &mut std::io::sink()));
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+        drop(std::io::copy(pipe.get_mut(), &mut std::io::sink()));
+    });
+    receiver
+}
+
+/// What was printed. Who has left the group of its program may keep the pipe open for ever: it is not
+/// waited for.
+fn said(pipe: &mpsc::Receiver<Vec<u8>>) -> String {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let mut bytes = Vec::new();
+    while let Ok(part) = pipe.recv_timeout(PATIENCE) {
+        bytes.extend(part);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether its commas stand between thousands.
+fn has_thousands(text: &str) -> bool {
+    let whole = text.split('.').next().unwrap_or_default();
+    whole.split(',').skip(1).all(|group| group.len() == 3)
 }
 
 fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
@@ -112,10 +140,11 @@ fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
         Metric::Printed(expression) => {
             let found = expression.captures_iter(output).last();
             let text = found.as_ref().and_then(|found| found.get(1).or(found.get(0)));
-            let text = text.map(|text| text.as_str().replace(',', "")).ok_or_else(|| {
+            let text = text.map(|text| text.as_str().trim()).ok_or_else(|| {
                 format!("nothing that it printed matches `{}`", expression.as_str())
             })?;
-            text.trim().parse().map_err(|_| format!("`{text}`, which it printed, is no number"))
+            let text = if has_thousands(text) { text.replace(',', "") } else { text.to_owned() };
+            text.parse().map_err(|_| format!("`{text}`, which it printed, is no number"))
         }
         Metric::Json(path) => {
             let json: serde_json::Value = serde_json::from_str(output)
@@ -136,6 +165,23 @@ fn number(metric: &Metric, output: &str, seconds: f64) -> Result<f64, String> {
 mod tests {
     use super::*;
 
+    fn sh(script: &str, limit: Seconds) -> Result<f64, String> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let metric = Metric::Printed(Regex::new("[0-9]+").unwrap());
+        run(&words, &Own::default(), &metric, limit, &Stop::default()).map_err(|failed| {
+            let Failed::Because(why) = failed else { panic!("nobody interrupted") };
+            why
+        })
+    }
+
+    #[test]
+    fn who_never_ends_has_failed_and_who_leaves_the_pipe_open_is_not_waited_for() {
+        let why = sh("exec sleep 1000", Seconds(0.1)).unwrap_err();
+        assert!(why.contains("`sh` ran longer than"), "{why}");
+        let left = sh("setsid sleep 1000 & echo $!", Seconds(60.0)).unwrap().to_string();
+        assert!(Command::new("kill").arg(left).status().unwrap().success());
+    }
+
     #[test]
     fn numbers_are_found_where_they_are_asked_for() {
         let printed = |expression: &str, output: &str| {
@@ -143,6 +189,9 @@ mod tests {
         };
         assert_eq!(printed(r"took (\S+) s", "took 3 s\ntook 4.5 s\n"), Ok(4.5));
         assert_eq!(printed(r"[0-9,]+", "12,345 ops"), Ok(12345.0));
+        assert_eq!(printed(r"[0-9,.]+", "1,012,345.5 ops"), Ok(1_012_345.5));
+        // A decimal comma is no thousand.
+        assert!(printed(r"[0-9,]+", "1,5 s").unwrap_err().contains("`1,5`"));
         assert!(printed("x", "y").unwrap_err().contains("matches `x`"));
         assert!(printed("y", "y").unwrap_err().contains("no number"));
         let json = |path: &str, output: &str| {

@@ -263,16 +263,18 @@ impl<'m, 'c> Bench<'m, 'c> {
         self.set(side).map_err(Stopped::Error)?;
         let before = self.elapsed();
         let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
-        let own = &self.comparing.own[index(side)];
+        let (own, budget) = (&self.comparing.own[index(side)], self.comparing.budget);
         let value = match &mut self.measurer {
             Measurer::Area { single, ready: both } => {
                 single.measure(&both[index(ready)])?.map_err(|reason| failed(reason.why))?
             }
-            Measurer::Command { words, metric } => command::run(words, own, metric, &self.stop)
-                .map_err(|error| match error {
-                    command::Failed::Interrupted => Stopped::Interrupted,
-                    command::Failed::Because(why) => failed(why),
-                })?,
+            Measurer::Command { words, metric } => command::run(
+                words, own, metric, budget, &self.stop,
+            )
+            .map_err(|error| match error {
+                command::Failed::Interrupted => Stopped::Interrupted,
+                command::Failed::Because(why) => failed(why),
+            })?,
         };
         self.measuring = self.measuring + (self.elapsed() - before);
         Ok(value)

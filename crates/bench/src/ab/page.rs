@@ -75,16 +75,21 @@ fn answer(run: &AbRun) -> Text {
         Known::No { unavailable } => return cannot(unavailable),
     };
     let ratio = estimate(&found.ratio);
-    let band = run.rules.band * 100.0;
     match &found.verdict {
         Verdict::Faster => Text::toned(format!("B is better: {ratio}."), Tone::Good),
         Verdict::Slower => Text::toned(format!("B is worse: {ratio}."), Tone::Serious),
         Verdict::Same => {
-            let text = format!("A and B are the same within {band:.1} %: {ratio}.");
+            let text = format!("A and B are the same within {}: {ratio}.", band(run));
             Text::toned(text, Tone::Strong)
         }
         Verdict::CannotTell(reason) => cannot(reason),
     }
+}
+
+/// Relative differences up to this are the same.
+fn band(run: &AbRun) -> String {
+    let percent = run.rules.band * 100.0;
+    if percent < 0.1 { format!("{percent:.3} %") } else { format!("{percent:.1} %") }
 }
 
 fn cannot(reason: &Unavailable) -> Text {
@@ -211,9 +216,9 @@ fn noise(run: &AbRun) -> Vec<Text> {
             None => "There was no control arm.".into(),
         });
         if let Some(needed) = needed {
-            let band = run.rules.band * 100.0;
+            let band = band(run);
             let text = format!(
-                "To tell {band:.1} % from nothing takes about {needed} quads here, {} were measured",
+                "To tell {band} from nothing takes about {needed} quads here, {} were measured",
                 log_ratios(&run.quads, Kind::Compared).len()
             );
             lines.push(text.into());

@@ -15,14 +15,11 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     if counts.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![
-        Block::Heading("Clock".to_owned()),
-        clock_table(record, &workloads, &counts),
-        clock_plot(record, &workloads, &counts),
-        Block::Heading("Cycles per op".to_owned()),
-        cycles_table(record, &workloads, &counts),
-    ];
-    blocks.retain(|block| !matches!(block, Block::Lines(lines) if lines.lines.is_empty()));
+    let mut blocks =
+        vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
+    blocks.extend(clock_plot(record, &workloads, &counts));
+    blocks.push(Block::Heading("Cycles per op".to_owned()));
+    blocks.push(cycles_table(record, &workloads, &counts));
     blocks
 }
 
@@ -76,8 +73,9 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
     })
 }
 
-/// Over active cores where there are several numbers of them, else one bar per stream.
-fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
+/// Over active cores where there are several numbers of them, else one bar per stream; nothing where no
+/// clock is known.
+fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<Block> {
     /// The lightest and the heaviest stream of each width say what licences cost.
     const SHOWN: [&str; 3] = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
     /// Fewer points are no line.
@@ -88,10 +86,9 @@ fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
             let value = median(workload, counts[0])? / 1e6;
             Some(Bar { label: (*workload).to_owned(), value, text: format!("{value:.0} MHz") })
         };
-        return Block::Bars(Bars {
-            caption: "median clock with one core active, MHz (higher is better)".to_owned(),
-            bars: workloads.iter().filter_map(bar).collect(),
-        });
+        let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
+        let caption = "median clock with one core active, MHz (higher is better)".to_owned();
+        return (!bars.is_empty()).then_some(Block::Bars(Bars { caption, bars }));
     }
     let line = |workload: &&str| {
         let points: Vec<(f64, f64)> = counts
@@ -100,13 +97,16 @@ fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
             .collect();
         (points.len() >= POINTS_MIN).then(|| ((*workload).to_owned(), points))
     };
-    Block::Lines(Lines {
-        caption: "median clock by active cores (higher is better)".to_owned(),
-        x: "active cores".to_owned(),
-        y: "MHz".to_owned(),
-        x_scale: Scale::Linear,
-        y_scale: Scale::Linear,
-        lines: workloads.iter().filter(|w| SHOWN.contains(w)).filter_map(line).collect(),
+    let lines: Vec<_> = workloads.iter().filter(|w| SHOWN.contains(w)).filter_map(line).collect();
+    (!lines.is_empty()).then(|| {
+        Block::Lines(Lines {
+            caption: "median clock by active cores (higher is better)".to_owned(),
+            x: "active cores".to_owned(),
+            y: "MHz".to_owned(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Linear,
+            lines,
+        })
     })
 }
 
