@@ -28,6 +28,7 @@ mod stores;
 mod table;
 mod trials;
 mod turbo;
+mod undo;
 mod wake;
 
 use std::process::ExitCode;
@@ -122,6 +123,8 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Take the time of putting back the governors of 2,048 CPUs, in files on this disk
+    Undo,
     /// Rewrite the generated reference
     Generate,
 }
@@ -158,6 +161,7 @@ fn main() -> ExitCode {
         Task::Density => density::run(),
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Trials { trials, seed } => trials::run(trials, seed),
+        Task::Undo => undo::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

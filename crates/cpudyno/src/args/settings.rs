@@ -44,7 +44,8 @@ pub(crate) struct SetArgs {
     #[arg(required = true, value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
     pub(crate) settings: Vec<Wanted>,
 
-    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C.
+    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C, or when
+    /// the connection is lost.
     #[arg(long = "for", value_parser = hold, value_name = "TIME")]
     pub(crate) hold: Option<Seconds>,
 

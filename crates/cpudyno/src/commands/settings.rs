@@ -84,6 +84,10 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         observer = Some(Observer::new(machine, signals.stop()));
     }
     let before = look_at(&mut observer, &plan.changes);
+    if let Some((_, name)) = signals.came() {
+        output::remark(&format!("stopped by {name}"));
+        return restore(session, &signals, ExitCode::SUCCESS);
+    }
     session.apply(&plan).map_err(not_made)?;
     let after = look_at(&mut observer, &plan.changes);
     let proofs = match (observer, before, after) {
