@@ -479,7 +479,9 @@ impl Journal {
         let line = |(object, text)| Line::Writes { object, text };
         let lines: Vec<Line> = writes.into_iter().map(line).collect();
         if self.note(lines.clone()).is_err() {
-            lines.into_iter().for_each(|line| self.pending.kept.note(line));
+            for line in lines {
+                self.pending.kept.note(line);
+            }
         }
     }
 

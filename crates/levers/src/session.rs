@@ -63,7 +63,7 @@ pub struct NotMade {
     /// Why.
     pub cause: Error,
     /// What was put back, and what could not be.
-    pub undone: Undone,
+    pub undone: Box<Undone>,
 }
 
 fn still(undone: &Undone) -> String {
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
         let mut changes: Vec<&Change> = plan.changes.iter().collect();
         changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
         let news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
-        let nothing = |cause| NotMade { cause, undone: Undone::default() };
+        let nothing = |cause| NotMade { cause, undone: Box::default() };
         self.journal.keep(&news).map_err(nothing)?;
         let mut found = Ledger::default();
         for new in &news {
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
         });
         made.map_err(|cause| {
             let kept = found.to_vec();
-            let undone = self.put_back(&kept);
+            let undone = Box::new(self.put_back(&kept));
             // What it does not know any more, it knew to be ours: then undo asks.
             drop(self.journal.settle());
             NotMade { cause, undone }
@@ -157,7 +157,7 @@ impl<'a> Session<'a> {
                     why: reason.why,
                     remedy: reason.remedy,
                 },
-                undone: Undone::default(),
+                undone: Box::default(),
             })?;
             let is_led = |leader: &Change| {
                 leader.followers.iter().any(|(object, _)| *object == change.object)

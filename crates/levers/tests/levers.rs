@@ -568,10 +568,10 @@ fn a_journal_in_use_is_not_of_a_former_boot() {
     set(&fake, &["thp=always"]);
     // A machine of the same name, such as a container's, in the same home.
     let other = fake.machine();
-    let _session = Session::open(&other, fake.kernel(), &fake.shelf(), "test").unwrap();
+    let session = Session::open(&other, fake.kernel(), &fake.shelf(), "test").unwrap();
     fake.write("proc/sys/kernel/random/boot_id", "the-second");
     assert_eq!(fake.shelf().formers(), []);
-    drop(_session);
+    drop(session);
     assert_eq!(fake.shelf().formers().len(), 1);
 }
 
