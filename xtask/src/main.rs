@@ -29,6 +29,7 @@ mod stores;
 mod table;
 mod trials;
 mod turbo;
+mod undo;
 mod wake;
 
 use std::process::ExitCode;
@@ -132,6 +133,8 @@ enum Task {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
     },
+    /// Take the time of putting back the governors of 2,048 CPUs, in files on this disk
+    Undo,
     /// Rewrite the generated reference
     Generate,
 }
@@ -169,6 +172,7 @@ fn main() -> ExitCode {
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Trials { trials, seed } => trials::run(trials, seed),
         Task::Equal { runs, seconds } => equal::run(runs, model::Seconds(seconds)),
+        Task::Undo => undo::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

@@ -76,8 +76,8 @@ fn what_does_not_stick_is_found_out() {
         let mut session = session(&machine, &folder);
         let plan = Plan::new(&machine, session.levers(), &asked(&[setting]), false).unwrap();
         let error = session.apply(&plan).unwrap_err();
-        assert!(matches!(error, Error::NotKept { .. }), "{setting}: {error}");
-        drop(session);
+        assert!(matches!(error.cause, Error::NotKept { .. }), "{setting}: {error}");
+        assert!(session.restore().is_complete(), "{setting}");
         assert!(!shelf(&folder, &machine).path().exists(), "{setting}: a journal of nothing");
     }
 }

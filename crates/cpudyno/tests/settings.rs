@@ -4,6 +4,7 @@ mod common;
 mod signals;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,8 +33,17 @@ impl Sim {
     }
 
     fn record(&self, args: &[&str]) -> Record {
-        let text = finish(self.command(&[args, &["--json", "-"]].concat())).success();
+        let text = self.done(&[args, &["--json", "-"]].concat());
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// What a command printed that must have succeeded; what to know before is on standard error.
+    fn done(&self, args: &[&str]) -> String {
+        let done = finish(self.command(args));
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        let is_note = |line: &str| line.starts_with("note: ");
+        assert!(done.stderr.lines().all(is_note), "{args:?}: {}", done.stderr);
+        done.stdout
     }
 
     /// What a setting holds, everywhere.
@@ -138,10 +148,10 @@ fn governor_takes_its_preference_along_and_back() {
         "{}",
         refused.stderr
     );
-    finish(sim.command(&["set", "governor=powersave", "--no-proof"])).success();
-    finish(sim.command(&["set", "epp=power", "--no-proof"])).success();
+    sim.done(&["set", "governor=powersave", "--no-proof"]);
+    sim.done(&["set", "epp=power", "--no-proof"]);
     assert_eq!(sim.values("epp"), ["power"]);
-    finish(sim.command(&["undo"])).success();
+    sim.done(&["undo"]);
     assert_eq!(sim.values("governor"), ["performance"]);
     assert_eq!(sim.values("epp"), ["performance"]);
 }
@@ -180,14 +190,14 @@ fn what_a_killed_process_left_is_undone() {
     held.child.kill().unwrap();
     held.finish();
     assert_ne!(sim.all(), before);
-    finish(sim.command(&["undo"])).success();
+    sim.done(&["undo"]);
     assert_eq!(sim.all(), before);
 }
 
 #[test]
 fn a_plan_writes_nothing() {
     let sim = Sim::new("2s-56c");
-    let text = finish(sim.command(&["set", "governor=powersave", "--dry-run"])).success();
+    let text = sim.done(&["set", "governor=powersave", "--dry-run"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("planned") && words.contains("and 223 more"), "{text}");
     assert_eq!(sim.values("governor"), ["performance"]);
@@ -216,4 +226,150 @@ fn a_capture_is_not_changed() {
     assert!(refused.stderr.contains("cannot set anything"), "{}", refused.stderr);
     let listed = finish(cpudyno(&["settings", "--machine", capture])).success();
     assert!(listed.contains("nothing can be written to a recorded machine"), "{listed}");
+}
+
+/// A limit beyond what the CPU has is clamped: nobody asked for that value, and it is put back.
+#[test]
+fn what_a_driver_made_of_a_value_is_put_back() {
+    let sim = Sim::new("2s-56c");
+    let before = sim.all();
+    for (setting, found) in
+        [("min_freq@0=5GHz", "reads `3800000`"), ("uncore_max=1650MHz", "reads `1600000`")]
+    {
+        let refused = finish(sim.command(&["set", setting, "--no-proof"]));
+        assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+        assert!(refused.stderr.contains(found), "{}", refused.stderr);
+        assert!(refused.stderr.contains("nothing was left changed"), "{}", refused.stderr);
+        assert_eq!(sim.all(), before, "{setting}");
+        assert_eq!(sim.record(&["undo"]).settings.unwrap().changes, []);
+    }
+}
+
+#[test]
+fn a_lost_connection_puts_back_and_an_impatient_user_does_not_stop_it() {
+    for signal in ["HUP", "QUIT"] {
+        let sim = Sim::new("2s-56c");
+        let args = ["set", "epb=15", "--no-proof", "--for", "1h"];
+        let held = Running::start(sim.command(&args));
+        while sim.values("epb") != ["15"] {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        signals::send(&held.child, signal);
+        // Whether they come before, within or after the 224 writes: nothing stays changed.
+        for wait in [0, 20, 40] {
+            std::thread::sleep(Duration::from_millis(wait));
+            // It may have ended already, and is not waited for yet: then nobody hears it.
+            signals::send(&held.child, "INT");
+        }
+        let ended = held.finish();
+        assert!(matches!(ended.code, Some(129..=131)), "{signal}: {ended:?}");
+        assert_eq!(sim.values("epb"), ["0"], "{signal}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn siblings_that_were_off_by_themselves_are_off_again() {
+    let sim = Sim::new("2s-56c");
+    sim.done(&["set", "online@113=off", "--no-proof"]);
+    let before = sim.all();
+    let args = ["set", "smt=off", "epb=15", "--no-proof", "--for", "1s"];
+    let ended = finish(sim.command(&args));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`epb` is not set on CPUs that go offline"), "{}", ended.stderr);
+    assert_eq!(sim.all(), before);
+    sim.done(&["set", "smt=off", "--no-proof"]);
+    assert_ne!(sim.all(), before);
+    sim.done(&["undo"]);
+    assert!(sim.values("smt") == ["on"] && sim.values("online") == ["on"]);
+}
+
+#[test]
+fn what_cannot_be_told_is_not_done() {
+    let sim = Sim::new("2s-56c");
+    let before = sim.all();
+    for args in [
+        &["set", "thp=always", "--no-proof", "--format", "csv"][..],
+        &["set", "thp=always", "--no-proof", "--json", "/nowhere/at/all.json"],
+        &["undo", "--format", "csv"],
+        &["undo", "--json", "/nowhere/at/all.json"],
+    ] {
+        let refused = finish(sim.command(args));
+        assert!(matches!(refused.code, Some(2..=4)), "{args:?}: {refused:?}");
+        assert_eq!(sim.all(), before, "{args:?}");
+    }
+}
+
+#[test]
+fn names_and_values_are_checked_with_the_right_words() {
+    let sim = Sim::new("2s-56c");
+    let unknown = finish(sim.command(&["settings", "idle.C9"]));
+    assert_eq!(unknown.code, Some(3));
+    assert!(unknown.stderr.contains("idle.C6"), "{}", unknown.stderr);
+    sim.done(&["set", "resume_latency=n/a", "--no-proof"]);
+    // It is so already.
+    let again = sim.record(&["set", "resume_latency=n/a", "--no-proof"]);
+    let changes = again.settings.unwrap().changes;
+    assert!(changes.iter().all(|change| change.outcome == ChangeOutcome::Already), "{changes:?}");
+    let most = finish(sim.command(&["set", "resume_latency=2147483647", "--no-proof"]));
+    assert_eq!(most.code, Some(2), "{}", most.stderr);
+    // No driver of this machine has it, and another one does the same.
+    let boost = finish(sim.command(&["set", "boost=off", "--no-proof"]));
+    assert_eq!(boost.code, Some(3));
+    assert!(boost.stderr.contains("write `no_turbo`"), "{}", boost.stderr);
+    sim.done(&["set", "governor=powersave", "--no-proof"]);
+    sim.done(&["set", "epp=17", "--no-proof"]);
+    assert_eq!(sim.values("epp"), ["17"]);
+    let beyond = finish(sim.command(&["set", "epp=256", "--no-proof"]));
+    assert_eq!(beyond.code, Some(2), "{}", beyond.stderr);
+}
+
+#[test]
+fn what_is_to_be_known_is_said_before() {
+    let sim = Sim::new("2s-56c");
+    let done = finish(sim.command(&["set", "prefetch.l2=off", "--no-proof"]));
+    assert!(done.stderr.contains("taints the kernel"), "{}", done.stderr);
+    assert!(!done.stdout.contains("taints the kernel"), "{}", done.stdout);
+    let planned = finish(sim.command(&["set", "prefetch.l1=off", "--dry-run"])).stdout;
+    assert!(planned.contains("taints the kernel"), "{planned}");
+}
+
+#[test]
+fn a_simulated_machine_of_one_process_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = cpudyno(&["set", "thp=always", "--no-proof", "--machine", "sim:2s-56c"]);
+    command.env("TMPDIR", folder.path());
+    assert_eq!(finish(command).code, Some(0));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_spoiled_journal_is_put_back_as_far_as_it_can_be_read() {
+    let sim = Sim::new("2s-56c");
+    let before = sim.all();
+    sim.done(&["set", "thp=always", "no_turbo=on", "--no-proof"]);
+    let folder = sim.folder.path().join("state.journal");
+    let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(".jsonl");
+    let paths = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let path = paths.into_iter().find(is_journal).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    // A line that was spoiled, and one that somebody else wrote.
+    let (head, rest) = text.split_once('\n').unwrap();
+    let foreign = r#"{"keeps":{"object":{"file":"/etc/passwd"},"setting":"thp","former":"x"}}"#;
+    fs::write(&path, format!("{head}\n{{\"kee\n{foreign}\n{rest}")).unwrap();
+    let undone = finish(sim.command(&["undo"]));
+    assert_eq!(undone.code, Some(3), "{}", undone.stderr);
+    assert!(
+        undone.stdout.contains("line 2") && undone.stdout.contains("/etc/passwd"),
+        "{undone:?}"
+    );
+    assert_eq!(sim.all(), before);
+    assert!(path.exists());
+    sim.done(&["undo", "--keep"]);
+    assert!(!path.exists());
+    // Who else could have written it is not believed.
+    sim.done(&["set", "thp=always", "--no-proof"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = finish(sim.command(&["undo"]));
+    assert_eq!(refused.code, Some(4), "{}", refused.stderr);
+    assert!(refused.stderr.contains("others may write"), "{}", refused.stderr);
 }

@@ -64,6 +64,8 @@ pub enum Error {
         wanted: String,
         /// What the kernel answered.
         why: String,
+        /// Whether rights are missing.
+        is_right: bool,
     },
     /// The machine took a write and holds something else.
     #[error("cannot set {object} to `{wanted}`: it was written, and reads `{found}`")]
@@ -88,5 +90,7 @@ pub enum Error {
         path: PathBuf,
         /// What failed.
         why: String,
+        /// Whether rights are missing, or others have too many.
+        is_right: bool,
     },
 }

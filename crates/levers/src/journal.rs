@@ -4,8 +4,11 @@
 //! changed and for each value that is about to be written there. A line is on disk (fsync) before its
 //! write is done, so that whatever happens in between, the journal knows more than was done, never less.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Deref;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use machine::Machine;
@@ -13,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::object::Object;
+use crate::rows;
 use crate::session::{Changed, differing};
 
 /// The version of the format.
@@ -40,15 +44,18 @@ pub struct Kept {
     pub setting: String,
     /// What was there before.
     pub former: String,
-    /// What we wrote, or were about to write.
+    /// What we wrote or were about to write, and what our writes were found to make of it.
     pub ours: Vec<String>,
-    /// The object whose writes change this one, too.
-    pub follows: Option<Object>,
+    /// The objects whose writes change this one, too.
+    pub follows: Vec<Object>,
+    /// Whether a write of ours was begun, and nobody noted what came of it: the process was killed in
+    /// between, and the kernel may have made anything of it.
+    pub unsettled: bool,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+pub(crate) enum Line {
     /// This is there, and will be changed.
     Keeps {
         object: Object,
@@ -57,11 +64,12 @@ enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<Object>,
     },
-    /// This will be written; or, of what follows, was found after a write.
+    /// This will be written.
     Writes { object: Object, text: String },
-    /// From here on things are put back: what follows something that has its former value again may
-    /// hold anything.
-    Undoing,
+    /// This was found after a write, of it or of what it follows, and is not what was written.
+    Found { object: Object, text: String },
+    /// What became of all writes until here is noted.
+    Settled,
 }
 
 /// Where journals are kept.
@@ -70,20 +78,34 @@ pub struct Shelf {
     folder: PathBuf,
     machine: String,
     boot: Option<String>,
+    /// The lock of the whole machine, whoever keeps his journal where.
+    wide: Option<PathBuf>,
 }
 
 impl Shelf {
     /// The journals of a machine in a folder, which several machines may share.
     pub fn new(folder: impl Into<PathBuf>, machine: &Machine) -> Shelf {
+        let folder = folder.into();
         if let Some(model) = &machine.simulated {
             // A simulated machine never starts again.
             let machine = format!("sim:{}", model.name);
-            return Shelf { folder: folder.into(), machine, boot: None };
+            return Shelf { folder, machine, boot: None, wide: None };
         }
         let read = |path| machine.tree.read(path).ok().map(|text| text.trim().to_owned());
         let boot = read("/proc/sys/kernel/random/boot_id");
         let machine = read("/etc/machine-id").unwrap_or_else(|| "unnamed".to_owned());
-        Shelf { folder: folder.into(), machine, boot }
+        Shelf { folder, machine, boot, wide: None }
+    }
+
+    /// With a lock that is also held for those who keep their journals in other folders.
+    #[must_use]
+    pub fn with_lock(self, file: impl Into<PathBuf>) -> Shelf {
+        Shelf { wide: Some(file.into()), ..self }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The file of the journal.
@@ -93,23 +115,32 @@ impl Shelf {
 
     /// What tells its files from those of other machines and boots.
     fn name(&self) -> String {
-        let name = self.boot.as_ref().unwrap_or(&self.machine);
-        name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+        name(self.boot.as_ref().unwrap_or(&self.machine))
     }
 
     fn lock_path(&self) -> PathBuf {
-        self.folder.join(format!("lock-{}", self.name()))
+        self.lock_of(&self.name())
+    }
+
+    fn lock_of(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("lock-{name}"))
     }
 
     /// What is still as a process left it that has ended; nothing where one is at work.
     pub fn left(&self, machine: &Machine) -> Result<Vec<Changed>, Error> {
         let Some(pending) = self.pending()? else { return Ok(Vec::new()) };
-        let free = File::open(self.lock_path()).is_ok_and(|file| file.try_lock_shared().is_ok());
-        Ok(if free { differing(machine, &pending.kept) } else { Vec::new() })
+        if is_held(&self.lock_path()) {
+            return Ok(Vec::new());
+        }
+        match pending.broken.first() {
+            Some(line) => Err(self.broken(line)),
+            None => Ok(differing(machine, &pending.kept)),
+        }
     }
 
     /// The journals of this machine that an earlier boot left, with the number of settings in each:
-    /// the kernel has forgotten those when it started again.
+    /// the kernel has forgotten those when it started again. One that somebody is writing on belongs to
+    /// another machine of the same name.
     pub fn formers(&self) -> Vec<(PathBuf, usize)> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let paths = entries.flatten().map(|entry| entry.path());
@@ -119,15 +150,17 @@ impl Shelf {
         };
         let former = |path: PathBuf| {
             let pending = read(&path).ok()??;
-            let same = pending.head.machine == self.machine && pending.head.boot != self.boot;
-            same.then_some((path, pending.kept.len()))
+            let head = &pending.head;
+            let same = head.machine == self.machine && head.boot != self.boot;
+            let lock = self.lock_of(&name(head.boot.as_ref().unwrap_or(&head.machine)));
+            (same && !is_held(&lock)).then_some((path, pending.kept.len()))
         };
         paths.filter(is_journal).filter_map(former).collect()
     }
 
-    /// Removes the journals of earlier boots; they were told of.
-    pub fn forget_formers(&self) {
-        for (path, _) in self.formers() {
+    /// Removes journals of earlier boots that were told of.
+    pub fn forget_formers(&self, formers: &[(PathBuf, usize)]) {
+        for (path, _) in formers {
             // What stays is told of again.
             drop(fs::remove_file(path));
         }
@@ -138,7 +171,11 @@ impl Shelf {
     }
 
     fn broken(&self, why: impl Into<String>) -> Error {
-        Error::Journal { path: self.path(), why: why.into() }
+        Error::Journal { path: self.path(), why: why.into(), is_right: false }
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        failed(&self.path(), error)
     }
 
     /// What is to be put back; none: there is no journal.
@@ -152,49 +189,69 @@ impl Shelf {
         }
     }
 
-    /// Takes the lock, or says who has it.
+    /// Takes the locks, or says who has them.
     pub(crate) fn lock(&self, who: &str) -> Result<Lock, Error> {
-        let failed = |error: &io::Error| self.broken(sys::errno::words(error));
-        fs::create_dir_all(&self.folder).map_err(|error| failed(&error))?;
+        let wide = self.wide.as_deref().map(|path| self.lock_machine(path, who)).transpose()?;
+        self.own_folder()?;
         let path = self.lock_path();
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(|error| failed(&error))?;
+        let file = lock_options().open(&path).map_err(|error| failed(&path, &error))?;
+        let own = self.hold(file, &path, who)?;
+        Ok(Lock([Some(own), wide.flatten()]))
+    }
+
+    /// The lock of the machine, where this user may hold it. Who may not still sees who has it.
+    fn lock_machine(&self, path: &Path, who: &str) -> Result<Option<File>, Error> {
+        match lock_options().open(path) {
+            Ok(file) => self.hold(file, path, who).map(Some),
+            Err(_) if is_held(path) => Err(Error::Locked { holder: holder(path) }),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn hold(&self, mut file: File, path: &Path, who: &str) -> Result<File, Error> {
         match file.try_lock() {
             Ok(()) => {
-                file.set_len(0)
-                    .and_then(|()| file.write_all(who.as_bytes()))
-                    .map_err(|e| failed(&e))?;
-                Ok(Lock(file))
+                let told = file.set_len(0).and_then(|()| file.write_all(who.as_bytes()));
+                told.map_err(|error| self.failed(&error))?;
+                Ok(file)
             }
-            Err(fs::TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                let holder = match holder.trim() {
-                    "" => "another process".to_owned(),
-                    holder => format!("`{holder}`"),
-                };
-                Err(Error::Locked { holder })
-            }
-            Err(fs::TryLockError::Error(error)) => Err(failed(&error)),
+            Err(fs::TryLockError::WouldBlock) => Err(Error::Locked { holder: holder(path) }),
+            Err(fs::TryLockError::Error(error)) => Err(self.failed(&error)),
         }
+    }
+
+    /// Makes the folder, or sees to it that nobody else could have written what is in it: what a
+    /// journal says is done with our rights.
+    fn own_folder(&self) -> Result<(), Error> {
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o755).create(&self.folder);
+        let known = made.and_then(|()| fs::metadata(&self.folder));
+        let known = known.map_err(|error| failed(&self.folder, &error))?;
+        let refused = |why: &str| {
+            Err(Error::Journal { path: self.folder.clone(), why: why.to_owned(), is_right: true })
+        };
+        if known.uid() != sys::host::effective_user() {
+            return refused("the folder belongs to another user, who could have written anything");
+        }
+        if known.mode() & 0o022 != 0 {
+            return refused("others may write to the folder (`chmod go-w` forbids it)");
+        }
+        Ok(())
     }
 
     /// The journal, to be written on: the one that is there, or a new one.
     pub(crate) fn open(&self) -> Result<Journal, Error> {
         let known = self.pending()?;
-        let failed = |error: io::Error| self.broken(sys::errno::words(&error));
         let is_new = known.is_none();
-        let pending = known.unwrap_or_else(|| Pending {
-            head: self.head(),
-            kept: Vec::new(),
-            undoing: false,
-        });
+        let pending = known.unwrap_or_else(|| Pending::new(self.head()));
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).open(self.path()).map_err(failed)?;
-        let mut journal = Journal { shelf: self.clone(), file, pending };
-        journal.end_line().map_err(failed)?;
+        let options = options.create(true).append(true).mode(0o644);
+        let file = options.open(self.path()).map_err(|error| self.failed(&error))?;
+        let mut journal = Journal { shelf: self.clone(), file, pending, heard: Vec::new() };
+        journal.end_line().map_err(|error| self.failed(&error))?;
         if is_new {
             journal.append(&[serde_json::to_string(&self.head())])?;
+            sync(&self.folder).map_err(|error| self.failed(&error))?;
         }
         Ok(journal)
     }
@@ -202,39 +259,48 @@ impl Shelf {
     /// Removes the journal: everything was put back, or nothing can be.
     pub fn forget(&self) -> Result<(), Error> {
         match fs::remove_file(self.path()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.broken(sys::errno::words(&error)))
-            }
-            _ => sync(&self.folder).map_err(|error| self.broken(sys::errno::words(&error))),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(&error)),
+            _ => sync(&self.folder).map_err(|error| self.failed(&error)),
         }
     }
 }
 
 fn read(path: &Path) -> Result<Option<Pending>, Error> {
-    let broken = |why: String| Error::Journal { path: path.to_owned(), why };
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let broken = |why: String| Error::Journal { path: path.to_owned(), why, is_right: false };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(broken(sys::errno::words(&error))),
+        Err(error) => return Err(failed(path, &error)),
     };
     // A line that does not end was being written when the process was killed: what it says was
     // not done.
-    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    let mut lines = whole.lines().enumerate();
+    let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else { return Ok(None) };
+    let mut lines = bytes[..end].split(|&byte| byte == b'\n').enumerate();
     let Some((_, first)) = lines.next() else { return Ok(None) };
-    let head: Head = serde_json::from_str(first)
+    let head: Head = serde_json::from_slice(first)
         .map_err(|error| broken(format!("line 1 is no head: {error}")))?;
     if head.cpudyno_journal != VERSION {
         let why = format!("it is of version {}, known is {VERSION}", head.cpudyno_journal);
         return Err(broken(why));
     }
-    let mut pending = Pending { head, kept: Vec::new(), undoing: false };
+    let mut pending = Pending::new(head);
     for (index, line) in lines {
-        let line: Line = serde_json::from_str(line)
-            .map_err(|error| broken(format!("line {}: {error}", index + 1)))?;
-        pending.note(line);
+        // One line that was spoiled is no reason to leave all others as they are.
+        match serde_json::from_slice(line) {
+            // Whoever wrote it: nothing is written but what levers are for.
+            Ok(Line::Keeps { object, .. }) if !rows::knows(&object) => {
+                pending.broken.push(format!("line {}: {object} is no setting", index + 1));
+            }
+            Ok(line) => pending.kept.note(line),
+            Err(error) => pending.broken.push(format!("line {}: {error}", index + 1)),
+        }
     }
     Ok(Some(pending))
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    let is_right = error.kind() == io::ErrorKind::PermissionDenied;
+    Error::Journal { path: path.to_owned(), why: sys::errno::words(error), is_right }
 }
 
 fn sync(folder: &Path) -> io::Result<()> {
@@ -247,39 +313,113 @@ pub struct Pending {
     /// Whose journal it is.
     pub head: Head,
     /// What was changed, first changed first.
-    pub kept: Vec<Kept>,
-    /// Whether putting back has begun.
-    pub(crate) undoing: bool,
+    pub kept: Ledger,
+    /// The lines that cannot be used, and why: what they say is not put back.
+    pub broken: Vec<String>,
 }
 
 impl Pending {
+    fn new(head: Head) -> Pending {
+        Pending { head, kept: Ledger::default(), broken: Vec::new() }
+    }
+}
+
+/// Objects, each once, first changed first.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    kept: Vec<Kept>,
+    places: HashMap<Object, usize>,
+}
+
+impl Deref for Ledger {
+    type Target = [Kept];
+
+    fn deref(&self) -> &[Kept] {
+        &self.kept
+    }
+}
+
+impl Ledger {
+    pub(crate) fn of(&self, object: &Object) -> Option<&Kept> {
+        self.places.get(object).map(|&place| &self.kept[place])
+    }
+
+    fn get_mut(&mut self, object: &Object) -> Option<&mut Kept> {
+        self.places.get(object).map(|&place| &mut self.kept[place])
+    }
+
+    /// Notes what is there; the first value of an object counts.
+    pub(crate) fn keep(&mut self, new: &New) {
+        let next = self.kept.len();
+        let place = *self.places.entry(new.object.clone()).or_insert(next);
+        if place == next {
+            self.kept.push(Kept {
+                object: new.object.clone(),
+                setting: new.setting.clone(),
+                former: new.former.clone(),
+                ours: Vec::new(),
+                follows: Vec::new(),
+                unsettled: false,
+            });
+        }
+        let follows = &mut self.kept[place].follows;
+        follows.extend(new.follows.clone().filter(|leader| !follows.contains(leader)));
+    }
+
     fn note(&mut self, line: Line) {
-        self.undoing = matches!(line, Line::Undoing);
         match line {
             Line::Keeps { object, setting, former, follows } => {
-                if !self.kept.iter().any(|kept| kept.object == object) {
-                    self.kept.push(Kept { object, setting, former, ours: Vec::new(), follows });
-                }
+                self.keep(&New { object, setting, former, follows, writes: None });
             }
-            Line::Writes { object, text } => {
-                let kept = self.kept.iter_mut().find(|kept| kept.object == object);
-                if let Some(kept) = kept.filter(|kept| !kept.ours.contains(&text)) {
-                    kept.ours.push(text);
-                }
-            }
-            Line::Undoing => {}
+            Line::Writes { object, text } => self.add(&object, text, true),
+            Line::Found { object, text } => self.add(&object, text, false),
+            Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
+        }
+    }
+
+    fn add(&mut self, object: &Object, text: String, is_begun: bool) {
+        let Some(kept) = self.get_mut(object) else { return };
+        kept.unsettled |= is_begun;
+        if !kept.ours.contains(&text) {
+            kept.ours.push(text);
         }
     }
 }
 
-/// The lock of a shelf, for as long as it lives; the kernel gives it up when the process ends.
-pub(crate) struct Lock(File);
+/// The locks of a shelf, for as long as it lives; the kernel gives them up when the process ends.
+pub(crate) struct Lock([Option<File>; 2]);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A child that was just forked holds the file, too, until it executes its program.
-        drop(self.0.unlock());
+        for file in self.0.iter().flatten() {
+            // A child that was just forked holds the file, too, until it executes its program.
+            drop(file.unlock());
+        }
     }
+}
+
+fn lock_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o644);
+    options
+}
+
+/// Whether a process holds that lock.
+fn is_held(path: &Path) -> bool {
+    let tried = File::open(path).map(|file| file.try_lock_shared());
+    matches!(tried, Ok(Err(fs::TryLockError::WouldBlock)))
+}
+
+/// Who holds it, as he said.
+fn holder(path: &Path) -> String {
+    match fs::read_to_string(path).unwrap_or_default().trim() {
+        "" => "another process".to_owned(),
+        holder => format!("`{holder}`"),
+    }
+}
+
+fn name(of: &str) -> String {
+    of.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 
 /// A journal that is being written.
@@ -287,41 +427,90 @@ pub(crate) struct Journal {
     shelf: Shelf,
     file: File,
     pending: Pending,
+    /// What is to be noted when writes are settled.
+    heard: Vec<Line>,
+}
+
+/// An object that is about to be changed.
+#[derive(Debug, Clone)]
+pub(crate) struct New {
+    pub(crate) object: Object,
+    pub(crate) setting: String,
+    /// What is there.
+    pub(crate) former: String,
+    /// The object whose write changes this one, too.
+    pub(crate) follows: Option<Object>,
+    /// What will be written to it; none: it follows.
+    pub(crate) writes: Option<String>,
 }
 
 impl Journal {
-    pub(crate) fn kept(&self) -> &[Kept] {
-        &self.pending.kept
+    pub(crate) fn pending(&self) -> &Pending {
+        &self.pending
     }
 
-    /// Notes that things are put back from here on.
-    pub(crate) fn begin_undo(&mut self) -> Result<(), Error> {
-        self.append(&[serde_json::to_string(&Line::Undoing)])?;
-        self.pending.note(Line::Undoing);
-        Ok(())
-    }
-
-    /// Notes objects and what will be written to them, all at once; on disk when it returns.
-    pub(crate) fn keep(&mut self, news: &[Kept]) -> Result<(), Error> {
+    /// Notes objects with what is there, all at once, and what will be written to them where that was
+    /// not written before; on disk when it returns.
+    pub(crate) fn keep(&mut self, news: &[New]) -> Result<(), Error> {
         let mut lines = Vec::new();
         for new in news {
-            let known = self.kept().iter().find(|kept| kept.object == new.object);
-            if known.is_none() {
-                let Kept { object, setting, former, follows, .. } = new.clone();
-                lines.push(Line::Keeps { object, setting, former, follows });
+            let known = self.pending.kept.of(&new.object);
+            let follows = |leader: &&Object| !known.is_some_and(|k| k.follows.contains(leader));
+            let leader = new.follows.as_ref().filter(follows);
+            if known.is_none() || leader.is_some() {
+                lines.push(Line::Keeps {
+                    object: new.object.clone(),
+                    setting: new.setting.clone(),
+                    former: new.former.clone(),
+                    follows: leader.cloned(),
+                });
             }
             let is_known = |text: &String| known.is_some_and(|known| known.ours.contains(text));
-            for text in new.ours.iter().filter(|text| !is_known(text)) {
-                lines.push(Line::Writes { object: new.object.clone(), text: text.clone() });
+            if let Some(text) = new.writes.clone().filter(|text| !is_known(text)) {
+                lines.push(Line::Writes { object: new.object.clone(), text });
             }
         }
+        self.note(lines)
+    }
+
+    /// Notes that former values will be written; on disk when it returns. Where it cannot be written
+    /// on disk, it is known all the same: then only a kill in the middle is harder to mend.
+    pub(crate) fn begin(&mut self, writes: Vec<(Object, String)>) {
+        let line = |(object, text)| Line::Writes { object, text };
+        let lines: Vec<Line> = writes.into_iter().map(line).collect();
+        if self.note(lines.clone()).is_err() {
+            for line in lines {
+                self.pending.kept.note(line);
+            }
+        }
+    }
+
+    /// What was found after a write and is not what was written; on disk with [`Journal::settle`].
+    pub(crate) fn hear(&mut self, object: &Object, found: String) {
+        if self.pending.kept.of(object).is_some_and(|kept| !kept.ours.contains(&found)) {
+            let line = Line::Found { object: object.clone(), text: found };
+            self.pending.kept.note(line.clone());
+            self.heard.push(line);
+        }
+    }
+
+    /// Notes what came of all writes until here; on disk when it returns.
+    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+        let mut lines = std::mem::take(&mut self.heard);
+        if !lines.is_empty() || self.pending.kept.iter().any(|kept| kept.unsettled) {
+            lines.push(Line::Settled);
+        }
+        self.note(lines)
+    }
+
+    fn note(&mut self, lines: Vec<Line>) -> Result<(), Error> {
         if lines.is_empty() {
             return Ok(());
         }
         let texts: Vec<_> = lines.iter().map(serde_json::to_string).collect();
         self.append(&texts)?;
         for line in lines {
-            self.pending.note(line);
+            self.pending.kept.note(line);
         }
         Ok(())
     }
@@ -335,12 +524,13 @@ impl Journal {
             }
             text.push('\n');
         }
-        let written = self
-            .file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .and_then(|()| sync(&self.shelf.folder));
-        written.map_err(|error| self.shelf.broken(sys::errno::words(&error)))
+        let length = self.file.metadata().map_err(|error| self.shelf.failed(&error))?.len();
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
+        written.map_err(|error| {
+            // Half a line would spoil the next one. Where that fails, too, it is read past.
+            drop(self.file.set_len(length));
+            self.shelf.failed(&error)
+        })
     }
 
     /// Cuts off the half line of a process that was killed.

@@ -25,5 +25,5 @@ pub use error::Error;
 pub use object::Object;
 pub use port::Levers;
 pub use rows::{LEVERS, Lever};
-pub use session::{Changed, Session, Undone, undo};
+pub use session::{Changed, NotMade, Others, Session, Undone, undo};
 pub use targets::{Drivers, Of};

@@ -7,7 +7,7 @@ use model::{CpuId, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 
 /// A file of the kernel, or a bit of a register.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Object {
     /// A file with one setting.

@@ -18,7 +18,12 @@ pub fn settings(record: &Record, verbosity: u8) -> Page {
     if !fixed.is_empty() {
         blocks.push(table("cannot be set here", &fixed, verbosity));
     }
-    let refused = fixed.iter().filter_map(|setting| Some((*setting, setting.fixed.as_ref()?)));
+    let hidden = listed.iter().filter(|setting| is_hidden(setting));
+    let refused = fixed
+        .iter()
+        .copied()
+        .filter_map(|setting| Some((setting, setting.fixed.as_ref()?)))
+        .chain(hidden.filter_map(|setting| Some((setting, reason(setting)?))));
     push_remarks(&mut blocks, "Why not", "not here", refused);
     let rules: Vec<Text> = listed.iter().filter_map(rule).collect();
     if !rules.is_empty() {
@@ -26,8 +31,8 @@ pub fn settings(record: &Record, verbosity: u8) -> Page {
         blocks.push(Block::List(rules));
     }
     let absent = listed.iter().filter_map(|setting| match &setting.value {
-        Known::No { unavailable } => Some((setting, unavailable)),
-        Known::Yes(_) => None,
+        Known::No { unavailable } if !is_hidden(setting) => Some((setting, unavailable)),
+        Known::No { .. } | Known::Yes(_) => None,
     });
     push_remarks(&mut blocks, "Not on this machine", "not there", absent);
     Page { blocks }
@@ -44,9 +49,11 @@ fn title(record: &Record, text: &str, simulated: &str) -> Block {
 }
 
 fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
-    let missing = listed.iter().filter(|s| matches!(s.value, Known::No { .. })).count();
+    let hidden = listed.iter().filter(|setting| is_hidden(setting)).count();
+    let missing = listed.iter().filter(|s| reason(s).is_some()).count() - hidden;
+    let fixed = fixed + hidden;
     let rights = listed.iter().filter_map(|setting| setting.fixed.as_ref());
-    let rights = rights.filter(|reason| reason.remedy.as_deref() == Some(ROOT)).count();
+    let rights = rights.filter(|reason| is_rights(reason)).count() + hidden;
     let could = match rights {
         0 => String::new(),
         rights => format!(" With root, {rights} more could be set."),
@@ -59,6 +66,23 @@ fn summary(listed: &[Setting], movable: usize, fixed: usize) -> Text {
 
 /// The remedy where rights are missing.
 pub(crate) const ROOT: &str = "run as root";
+
+fn is_rights(reason: &Unavailable) -> bool {
+    reason.remedy.as_deref().is_some_and(|remedy| remedy.starts_with(ROOT))
+}
+
+/// Why there is no value.
+fn reason(setting: &Setting) -> Option<&Unavailable> {
+    match &setting.value {
+        Known::No { unavailable } => Some(unavailable),
+        Known::Yes(_) => None,
+    }
+}
+
+/// Whether it is there, and this user may not even read it.
+fn is_hidden(setting: &Setting) -> bool {
+    reason(setting).is_some_and(is_rights)
+}
 
 fn table(caption: &str, settings: &[&Setting], verbosity: u8) -> Block {
     let row = |setting: &&Setting| {

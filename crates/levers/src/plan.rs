@@ -1,5 +1,10 @@
 //! What will be written: every change with the value that is there now.
 
+mod bound;
+pub(crate) mod wanted;
+
+use std::collections::HashSet;
+
 use machine::Machine;
 use model::{CpuSet, Obstacle, Unavailable};
 
@@ -7,7 +12,7 @@ use crate::ask::Asked;
 use crate::error::Error;
 use crate::object::Object;
 use crate::port::Levers;
-use crate::rows::{Lever, Loss, Values};
+use crate::rows::{Lever, Loss};
 use crate::targets::{self, Drivers, Of, Target};
 
 /// One change.
@@ -29,7 +34,28 @@ pub struct Change {
     pub followers: Vec<(Object, String)>,
 }
 
-/// Changes in the order in which they are made.
+/// When it is written: CPUs come before what belongs to them, and go after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Turn {
+    Brings,
+    Between,
+    Takes,
+}
+
+impl Turn {
+    pub(crate) fn of(object: &Object, text: &str) -> Turn {
+        let Object::File(path) = object else { return Turn::Between };
+        match path.rsplit('/').next() {
+            Some("online") if text == "1" => Turn::Brings,
+            Some("control") if path.ends_with("/smt/control") && text == "on" => Turn::Brings,
+            Some("online") => Turn::Takes,
+            Some("control") if path.ends_with("/smt/control") => Turn::Takes,
+            _ => Turn::Between,
+        }
+    }
+}
+
+/// Changes, as they were asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Those that change something.
@@ -53,13 +79,34 @@ impl Plan {
         let drivers = Drivers::of(machine);
         let mut plan = Plan::default();
         for asked in asked {
-            plan.add(machine, levers, &drivers, asked, force)?;
+            plan.add(machine, levers, &drivers, asked)?;
+        }
+        let leaving = plan.leaving(machine);
+        plan.spare(&leaving);
+        for asked in asked {
+            plan.lose(machine, levers, &leaving, asked, force)?;
         }
         Ok(plan)
     }
 
+    /// What belongs to CPUs that leave is not set: it would be gone before it could be read back.
+    fn spare(&mut self, leaving: &CpuSet) {
+        let leaves = |change: &Change| match change.of {
+            Of::Cpu(cpu) => leaving.contains(cpu) && change.lever.id != "online",
+            Of::Machine | Of::Part(_) => false,
+        };
+        let mut gone: Vec<String> =
+            self.changes.iter().filter(|c| leaves(c)).map(|c| c.setting.clone()).collect();
+        gone.dedup();
+        self.changes.retain(|change| !leaves(change));
+        self.already.retain(|change| !leaves(change));
+        for setting in gone {
+            self.remarks.push(format!("`{setting}` is not set on CPUs that go offline: {leaving}"));
+        }
+    }
+
     /// Everything that A and B are to have: where only one of them was asked for something, the other
-    /// one has what is there now.
+    /// one has what is there now, also of what follows it.
     pub fn arms(
         machine: &Machine,
         levers: &dyn Levers,
@@ -73,14 +120,8 @@ impl Plan {
         let all = |plan: &Plan| -> Vec<Change> {
             plan.changes.iter().chain(&plan.already).cloned().collect()
         };
-        let with = |mine: Vec<Change>, other: &[Change]| -> Vec<Change> {
-            let lacks = |change: &&Change| !mine.iter().any(|own| own.object == change.object);
-            let as_it_is = |c: &Change| Change { wanted: c.former.clone(), ..c.clone() };
-            let more: Vec<Change> = other.iter().filter(lacks).map(as_it_is).collect();
-            mine.into_iter().chain(more).collect()
-        };
         let (a, b) = (all(&a), all(&b));
-        Ok(([with(a.clone(), &b), with(b, &a)], remarks))
+        Ok(([arm(&a, &b), arm(&b, &a)], remarks))
     }
 
     fn add(
@@ -89,12 +130,11 @@ impl Plan {
         levers: &dyn Levers,
         drivers: &Drivers,
         asked: &Asked,
-        force: bool,
     ) -> Result<(), Error> {
         let targets = targets_of(machine, drivers, asked)?;
         let before = self.changes.len();
         for target in targets {
-            let change = change(machine, asked, target)?;
+            let change = change(machine, levers, drivers, asked, target)?;
             permitted(levers, asked, &change.object)?;
             let list =
                 if change.former == change.wanted { &mut self.already } else { &mut self.changes };
@@ -106,10 +146,20 @@ impl Plan {
         if let Some(rule) = (asked.lever.rule)(drivers) {
             self.remarks.push(format!("`{}`: {rule}", asked.name));
         }
-        self.lose(machine, asked, force)
+        Ok(())
     }
 
-    fn lose(&mut self, machine: &Machine, asked: &Asked, force: bool) -> Result<(), Error> {
+    fn lose(
+        &mut self,
+        machine: &Machine,
+        levers: &dyn Levers,
+        leaving: &CpuSet,
+        asked: &Asked,
+        force: bool,
+    ) -> Result<(), Error> {
+        if !self.changes.iter().any(|change| change.setting == asked.name) {
+            return Ok(());
+        }
         let why = match asked.lever.loses {
             None => return Ok(()),
             Some(Loss::Taint) => {
@@ -119,7 +169,7 @@ impl Plan {
                 ));
                 return Ok(());
             }
-            Some(Loss::Bindings) => bound(machine, &self.leaving(machine)),
+            Some(Loss::Bindings) => bound::to(machine, levers, leaving),
         };
         match why {
             Some(why) if force => self.remarks.push(format!("`{}`: {why}", asked.name)),
@@ -148,6 +198,54 @@ fn first_threads(machine: &Machine) -> CpuSet {
         siblings.iter().next()
     };
     targets::online(machine).iter().filter_map(first).collect()
+}
+
+/// What one arm asked for, and the rest as it is.
+fn arm(mine: &[Change], other: &[Change]) -> Vec<Change> {
+    let own: HashSet<&Object> = mine.iter().map(|change| &change.object).collect();
+    let moved = mine.iter().filter(|change| change.wanted != change.former);
+    let dragged: HashSet<&Object> =
+        moved.flat_map(|change| &change.followers).map(|(object, _)| object).collect();
+    let is_free =
+        |change: &Change| !own.contains(&change.object) && !dragged.contains(&change.object);
+    let as_it_is = |change: &Change| Change { wanted: change.former.clone(), ..change.clone() };
+    let led = |change: &Change| -> Vec<Change> {
+        change.followers.iter().map(|(object, former)| follower(change, object, former)).collect()
+    };
+    let mut arm: Vec<Change> = Vec::new();
+    let mut known: HashSet<Object> = HashSet::new();
+    let mut push = |change: Change| {
+        if known.insert(change.object.clone()) {
+            arm.push(change);
+        }
+    };
+    // First what is as it was: it may drag along what this arm has a wish for.
+    for change in other.iter().filter(|change| is_free(change)) {
+        push(as_it_is(change));
+        led(change).into_iter().filter(is_free).for_each(&mut push);
+    }
+    for change in mine {
+        push(change.clone());
+        // When the other arm moved it, what follows was moved, too.
+        if change.wanted == change.former {
+            led(change).into_iter().filter(is_free).for_each(&mut push);
+        }
+    }
+    arm
+}
+
+/// What follows a change, as it is.
+fn follower(leader: &Change, object: &Object, former: &str) -> Change {
+    let own = Lever::all().find(|lever| lever.is_at(object));
+    Change {
+        setting: own.map_or_else(|| leader.setting.clone(), |lever| lever.id.to_owned()),
+        lever: own.unwrap_or(leader.lever),
+        of: leader.of.clone(),
+        object: object.clone(),
+        former: former.to_owned(),
+        wanted: former.to_owned(),
+        followers: Vec::new(),
+    }
 }
 
 fn absent(asked: &Asked, why: impl Into<String>, remedy: Option<String>) -> Error {
@@ -188,13 +286,28 @@ fn none_there(machine: &Machine, asked: &Asked) -> String {
     }
 }
 
-fn change(machine: &Machine, asked: &Asked, target: Target) -> Result<Change, Error> {
-    let former = target.object.read(machine).map_err(|reason| unreadable(asked, reason))?;
+fn change(
+    machine: &Machine,
+    levers: &dyn Levers,
+    drivers: &Drivers,
+    asked: &Asked,
+    target: Target,
+) -> Result<Change, Error> {
+    let read = target.object.read(machine);
+    let former = read.map_err(|reason| unreadable(asked, asked.lever.missing(drivers, reason)))?;
     if let Some(why) = asked.lever.stuck_at(&former) {
         return Err(absent(asked, why, None));
     }
-    let wanted = wanted(machine, asked, &target, &former)?;
-    let held = |object: Object| object.read(machine).ok().map(|text| (object, text));
+    let wanted = wanted::text(machine, asked, &target)?;
+    if former != wanted && !wanted::is_taken(machine, asked.lever, &target, &former) {
+        let why = format!("{} holds `{former}`, which cannot be written back", target.object);
+        return Err(absent(asked, why, None));
+    }
+    // What cannot be written is nobody's to put back, and `<unsupported>` is no value.
+    let held = |object: Object| {
+        let text = object.read(machine).ok().filter(|text| !text.starts_with('<'))?;
+        levers.permits(&object).is_ok().then_some((object, text))
+    };
     let followers = target.followers.into_iter().filter_map(held).collect();
     Ok(Change {
         setting: asked.name.clone(),
@@ -231,130 +344,4 @@ fn permitted(levers: &dyn Levers, asked: &Asked, object: &Object) -> Result<(), 
             _ => absent(asked, why, None),
         }
     })
-}
-
-/// The text that is written for a value.
-fn wanted(
-    machine: &Machine,
-    asked: &Asked,
-    target: &Target,
-    former: &str,
-) -> Result<String, Error> {
-    let typed = asked.value.as_str();
-    let refused =
-        |why: String| Error::Value { setting: asked.name.clone(), value: typed.to_owned(), why };
-    let one_of = |words: Vec<&str>| {
-        if words.contains(&typed) {
-            return Ok(typed.to_owned());
-        }
-        let near = model::name::did_you_mean(typed, words.iter().copied());
-        let near = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
-        Err(refused(format!("it takes {}{near}", words.join(", "))))
-    };
-    match asked.lever.values {
-        Values::Words(words) => one_of(words.to_vec()),
-        Values::Listed(_) => {
-            let list = target.listed.as_ref().and_then(|path| machine.tree.read(path).ok());
-            match &list {
-                Some(list) => one_of(list.split_whitespace().collect()),
-                None => Ok(typed.to_owned()),
-            }
-        }
-        Values::Bracketed => {
-            let Object::File(path) = &target.object else { return Ok(typed.to_owned()) };
-            let text = machine.tree.read(path).unwrap_or_default();
-            one_of(text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect())
-        }
-        Values::Switch { on, off } => match typed {
-            "on" | "yes" | "true" => Ok(on.to_owned()),
-            "off" | "no" | "false" => Ok(off.to_owned()),
-            _ => Err(refused("it takes on, off".to_owned())),
-        },
-        Values::Kilohertz => kilohertz(typed).map(|khz| khz.to_string()).ok_or_else(|| {
-            refused("it takes a frequency with a unit, such as 2.4GHz or 2400MHz".to_owned())
-        }),
-        // What forbids all idle states is no number.
-        Values::Number { .. }
-            if typed == "n/a"
-                && former.parse::<u64>().is_ok()
-                && asked.lever.id == "resume_latency" =>
-        {
-            Ok(typed.to_owned())
-        }
-        Values::Number { min, max, unit } => {
-            match typed.strip_suffix(unit).unwrap_or(typed).parse::<u64>() {
-                Ok(number) if (min..=max).contains(&number) => Ok(number.to_string()),
-                _ => Err(refused(format!("it takes a whole number from {min} to {max}"))),
-            }
-        }
-    }
-}
-
-/// Kilohertz of `2.4GHz`, `2400MHz` or `2400000kHz`.
-fn kilohertz(text: &str) -> Option<u64> {
-    let lower = text.to_ascii_lowercase();
-    let (number, unit) = [("ghz", 1e6), ("mhz", 1e3), ("khz", 1.0)]
-        .into_iter()
-        .find_map(|(suffix, unit)| Some((lower.strip_suffix(suffix)?.trim(), unit)))?;
-    let number: f64 = number.parse().ok()?;
-    let khz = (number * unit).round();
-    (khz.is_finite() && (1.0..1e9).contains(&khz)).then_some(khz as u64)
-}
-
-/// Who is bound to these CPUs, in words; nobody: none.
-fn bound(machine: &Machine, leaving: &CpuSet) -> Option<String> {
-    if leaving.is_empty() {
-        return None;
-    }
-    let online = targets::online(machine);
-    let names = |path: &str| machine.tree.list(path).unwrap_or_default();
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    // Who may run everywhere loses nothing.
-    let touched = |list: &str| -> bool {
-        let cpus: CpuSet = list.trim().parse().unwrap_or_default();
-        cpus != online
-            && !online.difference(&cpus).is_empty()
-            && !cpus.intersection(leaving).is_empty()
-    };
-    let allowed = |pid: &String| {
-        let status = machine.tree.read(&format!("/proc/{pid}/status")).ok()?;
-        let field = |key: &str| {
-            status
-                .lines()
-                .find_map(|line| line.strip_prefix(key))
-                .map(|text| text.trim().to_owned())
-        };
-        // Threads of the kernel belong to a CPU, and come and go with it.
-        let own =
-            machine.tree.read(&format!("/proc/{pid}/cmdline")).is_ok_and(|text| !text.is_empty());
-        let list = field("Cpus_allowed_list:").filter(|list| own && touched(list))?;
-        Some(format!("{} ({}, CPUs {list})", field("Name:")?, pid))
-    };
-    let tasks: Vec<String> =
-        names("/proc").iter().filter(|n| is_number(n)).filter_map(allowed).collect();
-    let irq = |number: &&String| {
-        machine
-            .tree
-            .read(&format!("/proc/irq/{number}/smp_affinity_list"))
-            .is_ok_and(|list| touched(&list))
-    };
-    let numbers = names("/proc/irq");
-    let irqs = numbers.iter().filter(|n| is_number(n)).filter(irq).count();
-    if tasks.is_empty() && irqs == 0 {
-        return None;
-    }
-    let word = if leaving.len() == 1 { "CPU" } else { "CPUs" };
-    let mut what = Vec::new();
-    if !tasks.is_empty() {
-        /// So many are named.
-        const NAMED: usize = 3;
-        let more = tasks.len().saturating_sub(NAMED);
-        let named = tasks.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        what.push(format!("processes are bound there and lose that for good: {named}{more}"));
-    }
-    if irqs > 0 {
-        what.push(format!("{irqs} interrupts are bound there and move away for good"));
-    }
-    Some(format!("{word} {leaving} would go offline; {}", what.join("; ")))
 }

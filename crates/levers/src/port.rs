@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use machine::Machine;
@@ -14,6 +14,11 @@ use crate::object::Object;
 pub trait Levers: Send {
     /// Whether this process may write it; tried without writing.
     fn permits(&self, object: &Object) -> io::Result<()>;
+    /// Whether the kernel lets nobody write that file, whatever his rights.
+    fn is_read_only(&self, path: &str) -> bool {
+        let _ = path;
+        false
+    }
     /// Writes the text of a file, or `0` or `1` to a bit.
     fn write(&mut self, object: &Object, text: &str) -> io::Result<()>;
 }
@@ -59,6 +64,11 @@ impl Kernel {
 impl Levers for Kernel {
     fn permits(&self, object: &Object) -> io::Result<()> {
         self.open(object, &mut OpenOptions::new()).map(drop)
+    }
+
+    fn is_read_only(&self, path: &str) -> bool {
+        let known = std::fs::metadata(self.root.join(path.trim_start_matches('/')));
+        known.is_ok_and(|known| known.mode() & 0o222 == 0)
     }
 
     fn write(&mut self, object: &Object, text: &str) -> io::Result<()> {

@@ -1,14 +1,15 @@
 //! Writing what was planned, and putting it back.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
+use std::io;
 use std::time::Duration;
 
 use machine::Machine;
 
 use crate::error::Error;
-use crate::journal::{Journal, Kept, Lock, Shelf};
+use crate::journal::{Journal, Kept, Ledger, Lock, New, Shelf};
 use crate::object::Object;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
 
 /// A change that was made.
@@ -33,24 +34,65 @@ pub struct Undone {
     pub foreign: Vec<Changed>,
     /// What could not be put back, and why.
     pub failed: Vec<(Changed, Error)>,
+    /// What the journal says and nobody can read.
+    pub unread: Vec<String>,
 }
 
 impl Undone {
     /// Whether everything has its former value.
     pub fn is_complete(&self) -> bool {
-        self.foreign.is_empty() && self.failed.is_empty()
+        self.foreign.is_empty() && self.failed.is_empty() && self.unread.is_empty()
+    }
+
+    /// What has not its former value, in words; nothing where all has.
+    pub fn left(&self) -> Vec<String> {
+        let foreign = self.foreign.iter().map(|changed| {
+            format!("{} was changed by somebody else to `{}`", changed.object, changed.now)
+        });
+        let failed =
+            self.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
+        let unread = self.unread.iter().map(|line| format!("the journal is spoiled: {line}"));
+        foreign.chain(failed).chain(unread).collect()
     }
 }
 
+/// A plan that was not made, and what became of the part that was.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}{}", still(.undone))]
+pub struct NotMade {
+    /// Why.
+    pub cause: Error,
+    /// What was put back, and what could not be.
+    pub undone: Box<Undone>,
+}
+
+fn still(undone: &Undone) -> String {
+    match undone.left().as_slice() {
+        [] => String::new(),
+        left => format!("; not everything was put back: {}", left.join("; ")),
+    }
+}
+
+/// What to do with values that somebody else wrote meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// Leave them, and the journal with the former ones.
+    Spare,
+    /// Overwrite them with the former ones.
+    Overwrite,
+    /// Leave them, and forget the former ones, with everything that cannot be put back.
+    Accept,
+}
+
 /// The right to change settings of a machine, held by one process at a time. When it is dropped, the
-/// settings are put back as it found them.
+/// settings are put back as it found them; [`restore`](Session::restore) tells what came of that.
 pub struct Session<'a> {
     machine: &'a Machine,
     levers: Box<dyn Levers>,
     shelf: Shelf,
     journal: Journal,
     /// What this session changed, and what it found there.
-    mine: Vec<Kept>,
+    mine: Ledger,
     _lock: Lock,
 }
 
@@ -69,7 +111,7 @@ impl<'a> Session<'a> {
             levers,
             shelf: shelf.clone(),
             journal,
-            mine: Vec::new(),
+            mine: Ledger::default(),
             _lock: lock,
         })
     }
@@ -79,151 +121,208 @@ impl<'a> Session<'a> {
         &*self.levers
     }
 
-    /// Makes all changes of a plan, or none: where one fails, those before it are put back.
-    pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Changed>, Error> {
-        let kept: Vec<Kept> = plan.changes.iter().flat_map(kept_of).collect();
-        self.journal.keep(&kept)?;
-        let before = self.mine.len();
-        for new in kept {
-            match self.mine.iter_mut().find(|mine| mine.object == new.object) {
-                Some(mine) => mine.ours.extend(new.ours),
-                None => self.mine.push(new),
+    /// Makes all changes of a plan, or none: where one fails, the others are put back, and the error
+    /// tells what came of that.
+    pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Changed>, NotMade> {
+        let mut changes: Vec<&Change> = plan.changes.iter().collect();
+        changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
+        let news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
+        let nothing = |cause| NotMade { cause, undone: Box::default() };
+        self.journal.keep(&news).map_err(nothing)?;
+        let mut found = Ledger::default();
+        for new in &news {
+            self.mine.keep(new);
+            found.keep(new);
+        }
+        let made = self.make_all(&changes).and_then(|done| {
+            self.hear_followers(&changes);
+            self.journal.settle().map(|()| done)
+        });
+        made.map_err(|cause| {
+            let kept = found.to_vec();
+            let undone = Box::new(self.put_back(&kept));
+            // What it does not know any more, it knew to be ours: then undo asks.
+            drop(self.journal.settle());
+            NotMade { cause, undone }
+        })
+    }
+
+    /// Makes those of these changes that are not so already, whatever was made before.
+    pub fn switch(&mut self, to: &[Change]) -> Result<Vec<Changed>, NotMade> {
+        let mut changes: Vec<Change> = Vec::new();
+        for change in to {
+            let now = change.object.read(self.machine).map_err(|reason| NotMade {
+                cause: Error::Absent {
+                    setting: change.setting.clone(),
+                    why: reason.why,
+                    remedy: reason.remedy,
+                },
+                undone: Box::default(),
+            })?;
+            let is_led = |leader: &Change| {
+                leader.followers.iter().any(|(object, _)| *object == change.object)
+            };
+            if now != change.wanted || changes.iter().any(is_led) {
+                let held = |(object, former): &(Object, String)| {
+                    let now = object.read(self.machine).unwrap_or_else(|_| former.clone());
+                    (object.clone(), now)
+                };
+                let followers = change.followers.iter().map(held).collect();
+                changes.push(Change { former: now, followers, ..change.clone() });
             }
         }
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.apply(&Plan { changes, ..Plan::default() })
+    }
+
+    /// Makes them in order; what fails is tried again as long as anything else succeeds: limits, for
+    /// example, can be moved only as long as the lower one is below the upper one.
+    fn make_all(&mut self, changes: &[&Change]) -> Result<Vec<Changed>, Error> {
         let mut done = Vec::new();
-        for change in &plan.changes {
-            match self.make(change) {
-                Ok(changed) => done.push(changed),
-                Err(error) => {
-                    let mine = self.mine.split_off(before.min(self.mine.len()));
-                    self.take_back(&mine, &done);
-                    return Err(error);
+        let mut left = changes.to_vec();
+        while !left.is_empty() {
+            let before = left.len();
+            let mut first = None;
+            left.retain(|change| match self.make(change) {
+                Ok(changed) => {
+                    done.push(changed);
+                    false
                 }
+                Err(error) => {
+                    first.get_or_insert(error);
+                    true
+                }
+            });
+            match first {
+                Some(error) if left.len() == before => return Err(error),
+                _ => {}
+            }
+        }
+        // What was written first may have been changed by what was written last.
+        for change in changes {
+            match change.object.read(self.machine) {
+                Ok(now) if now != change.wanted => {
+                    self.journal.hear(&change.object, now.clone());
+                    return Err(Error::NotKept {
+                        object: change.object.to_string(),
+                        wanted: change.wanted.clone(),
+                        found: now,
+                    });
+                }
+                // With a CPU that leaves, its files leave.
+                Ok(_) | Err(_) => {}
             }
         }
         Ok(done)
     }
 
-    /// Makes those of these changes that are not so already, whatever was made before.
-    pub fn switch(&mut self, to: &[Change]) -> Result<Vec<Changed>, Error> {
-        let mut changes = Vec::new();
-        for change in to {
-            let now = change.object.read(self.machine).map_err(|reason| Error::Absent {
-                setting: change.setting.clone(),
-                why: reason.why,
-                remedy: reason.remedy,
-            })?;
-            if now != change.wanted {
-                changes.push(Change { former: now, ..change.clone() });
-            }
-        }
-        self.apply(&Plan { changes, ..Plan::default() })
-    }
-
-    /// Puts back what a plan that failed has changed already.
-    fn take_back(&mut self, mine: &[Kept], done: &[Changed]) {
-        put_back(self.machine, &mut *self.levers, mine, Manner::UNDO);
-        // What was changed before by this session, and now again.
-        for changed in done.iter().rev() {
-            if !mine.iter().any(|kept| kept.object == changed.object) {
-                // Reading back tells whether it took: the caller reports the first error.
-                drop(self.levers.write(&changed.object, &changed.former));
-            }
-        }
-    }
-
     fn make(&mut self, change: &Change) -> Result<Changed, Error> {
-        let object = &change.object;
-        write(&mut *self.levers, object, &change.wanted)?;
-        let now = settled(self.machine, object, &change.wanted)?;
-        let mut followed = Vec::new();
-        for (follower, former) in &change.followers {
-            let Ok(found) = follower.read(self.machine) else { continue };
-            if found != *former {
-                followed.push(Kept {
-                    object: follower.clone(),
-                    setting: change.setting.clone(),
-                    former: former.clone(),
-                    ours: vec![found],
-                    follows: Some(object.clone()),
-                });
-            }
+        let Change { setting, object, former, wanted, .. } = change;
+        // What it follows may have brought it there: some files refuse even the value that they hold.
+        if object.read(self.machine).as_ref() == Ok(wanted) {
+            let (setting, former) = (setting.clone(), former.clone());
+            return Ok(Changed { setting, object: object.clone(), former, now: wanted.clone() });
         }
-        self.journal.keep(&followed)?;
-        for follower in followed {
-            if let Some(mine) = self.mine.iter_mut().find(|mine| mine.object == follower.object) {
-                mine.ours.extend(follower.ours);
-            }
-        }
-        let (setting, former) = (change.setting.clone(), change.former.clone());
+        let now = put(self.machine, &mut *self.levers, &mut self.journal, object, wanted)?;
+        let (setting, former) = (setting.clone(), former.clone());
         Ok(Changed { setting, object: object.clone(), former, now })
+    }
+
+    /// What follows, as it was found after the writes.
+    fn hear_followers(&mut self, changes: &[&Change]) {
+        for (follower, former) in changes.iter().flat_map(|change| &change.followers) {
+            match follower.read(self.machine) {
+                Ok(found) if found != *former => self.journal.hear(follower, found),
+                _ => {}
+            }
+        }
     }
 
     /// Ends the session and leaves the settings as they are; [`undo`] puts them back.
     pub fn leave(mut self) {
-        self.mine.clear();
+        self.mine = Ledger::default();
     }
 
-    /// Puts the settings back as this session found them.
+    /// Puts the settings back as this session found them, and tells what came of it.
     pub fn restore(mut self) -> Undone {
-        self.put_back()
+        self.end()
     }
 
-    fn put_back(&mut self) -> Undone {
-        let mine = std::mem::take(&mut self.mine);
-        if mine.is_empty() {
-            forget_if_done(self.machine, &self.shelf, self.journal.kept());
-            return Undone::default();
-        }
-        // Without it only a kill in the middle of putting back would be harder to mend.
-        drop(self.journal.begin_undo());
-        let undone = put_back(self.machine, &mut *self.levers, &mine, Manner::UNDO);
-        forget_if_done(self.machine, &self.shelf, self.journal.kept());
+    fn put_back(&mut self, kept: &[Kept]) -> Undone {
+        put_back(self.machine, &mut *self.levers, &mut self.journal, kept, Others::Spare)
+    }
+
+    fn end(&mut self) -> Undone {
+        let mine = std::mem::take(&mut self.mine).to_vec();
+        let undone = self.put_back(&mine);
+        let pending = self.journal.pending();
+        let is_former =
+            |kept: &Kept| kept.object.read(self.machine).is_ok_and(|now| now == kept.former);
+        // If it stays, undo finds what it says in its place.
+        drop(if pending.broken.is_empty() && pending.kept.iter().all(is_former) {
+            self.shelf.forget()
+        } else {
+            self.journal.settle()
+        });
         undone
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.put_back();
+        self.end();
     }
 }
 
-fn kept_of(change: &Change) -> Vec<Kept> {
-    let leader = Kept {
+fn news_of(change: &Change) -> Vec<New> {
+    let setting = &change.setting;
+    let leader = New {
         object: change.object.clone(),
-        setting: change.setting.clone(),
+        setting: setting.clone(),
         former: change.former.clone(),
-        ours: vec![change.wanted.clone()],
         follows: None,
+        writes: Some(change.wanted.clone()),
     };
-    let follower = |(object, former): &(Object, String)| Kept {
+    let follower = |(object, former): &(Object, String)| New {
         object: object.clone(),
-        setting: change.setting.clone(),
+        setting: setting.clone(),
         former: former.clone(),
-        ours: Vec::new(),
         follows: Some(change.object.clone()),
+        writes: None,
     };
     // Leaders are put back before their followers: the list is walked from its end.
     change.followers.iter().rev().map(follower).chain([leader]).collect()
 }
 
-/// Puts back everything that the journal holds, and removes it when nothing is left. `force` also
-/// overwrites what others changed meanwhile.
+/// Puts back everything that the journal holds, and removes it when nothing is left.
 pub fn undo(
     machine: &Machine,
     mut levers: Box<dyn Levers>,
     shelf: &Shelf,
-    force: bool,
+    others: Others,
     who: &str,
 ) -> Result<Undone, Error> {
     let _lock = shelf.lock(who)?;
-    let Some(pending) = shelf.pending()? else { return Ok(Undone::default()) };
-    shelf.open()?.begin_undo()?;
-    let manner = Manner { force, resumed: pending.undoing };
-    let undone = put_back(machine, &mut *levers, &pending.kept, manner);
-    if undone.is_complete() {
+    match shelf.pending() {
+        Ok(None) => return Ok(Undone::default()),
+        Ok(Some(_)) => {}
+        // Nothing can be made of it, and nobody wants it.
+        Err(Error::Journal { why, is_right: false, .. }) if others == Others::Accept => {
+            shelf.forget()?;
+            return Ok(Undone { unread: vec![why], ..Undone::default() });
+        }
+        Err(error) => return Err(error),
+    }
+    let mut journal = shelf.open()?;
+    let kept = journal.pending().kept.to_vec();
+    let mut undone = put_back(machine, &mut *levers, &mut journal, &kept, others);
+    undone.unread.clone_from(&journal.pending().broken);
+    if undone.is_complete() || others == Others::Accept {
         shelf.forget()?;
+    } else {
+        journal.settle()?;
     }
     Ok(undone)
 }
@@ -243,48 +342,27 @@ pub(crate) fn differing(machine: &Machine, kept: &[Kept]) -> Vec<Changed> {
     kept.iter().filter_map(differs).collect()
 }
 
-fn forget_if_done(machine: &Machine, shelf: &Shelf, kept: &[Kept]) {
-    if differing(machine, kept).is_empty() {
-        // If it stays, undo finds everything in its place.
-        drop(shelf.forget());
-    }
-}
-
-/// How things are put back.
-#[derive(Clone, Copy)]
-struct Manner {
-    /// Also what others changed meanwhile.
-    force: bool,
-    /// Somebody was killed while doing so.
-    resumed: bool,
-}
-
-impl Manner {
-    const UNDO: Manner = Manner { force: false, resumed: false };
-}
-
-/// Last changed first; what fails is tried again as long as anything else succeeds: limits, for
-/// example, can be moved only as long as the lower one is below the upper one.
-fn put_back(machine: &Machine, levers: &mut dyn Levers, kept: &[Kept], manner: Manner) -> Undone {
+/// Last changed first, but CPUs come before what belongs to them, and go after it; what fails is tried
+/// again as long as anything else succeeds.
+fn put_back(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    journal: &mut Journal,
+    kept: &[Kept],
+    others: Others,
+) -> Undone {
     let mut undone = Undone::default();
+    journal.begin(owned(machine, &journal.pending().kept, kept, others));
     let mut left: Vec<&Kept> = kept.iter().rev().collect();
-    // Leaders that still are ours: what follows them was changed by us, whatever the journal knows.
-    let ours: BTreeSet<&Object> = kept
-        .iter()
-        .filter(|kept| {
-            let is_ours =
-                |now: String| kept.ours.contains(&now) || manner.resumed && now == kept.former;
-            kept.object.read(machine).is_ok_and(is_ours)
-        })
-        .map(|kept| &kept.object)
-        .collect();
+    left.sort_by_key(|kept| Turn::of(&kept.object, &kept.former));
+    let mut open: HashSet<&Object> = left.iter().map(|kept| &kept.object).collect();
     loop {
         let before = left.len();
         undone.failed.clear();
         left.retain(|kept| {
-            let by_leader = kept.follows.as_ref().is_some_and(|leader| ours.contains(leader));
-            match put_back_one(machine, levers, kept, manner.force || by_leader) {
-                One::AsBefore => false,
+            let stays = match put_back_one(machine, levers, journal, kept) {
+                // What it follows may still change it.
+                One::AsBefore => kept.follows.iter().any(|leader| open.contains(leader)),
                 One::Restored(changed) => {
                     undone.restored.push(changed);
                     false
@@ -297,12 +375,40 @@ fn put_back(machine: &Machine, levers: &mut dyn Levers, kept: &[Kept], manner: M
                     undone.failed.push((changed, error));
                     true
                 }
+            };
+            if !stays {
+                open.remove(&kept.object);
             }
+            stays
         });
         if left.is_empty() || left.len() == before {
             return undone;
         }
     }
+}
+
+/// What is ours to put back, with its former value: what holds a value of ours, what holds whatever a
+/// write made of it that nobody saw the end of, and what follows something that is ours. What cannot
+/// be read now may be back when CPUs are.
+fn owned(
+    machine: &Machine,
+    known: &Ledger,
+    kept: &[Kept],
+    others: Others,
+) -> Vec<(Object, String)> {
+    let is_ours = |kept: &&Kept| {
+        let journaled = known.of(&kept.object).unwrap_or(kept);
+        let moved = |now: String| now != kept.former && journaled.ours.contains(&now);
+        journaled.unsettled
+            || others == Others::Overwrite
+            || kept.object.read(machine).map_or(true, moved)
+    };
+    let leaders: HashSet<&Object> = kept.iter().filter(is_ours).map(|kept| &kept.object).collect();
+    let follows = |kept: &Kept| kept.follows.iter().any(|leader| leaders.contains(leader));
+    kept.iter()
+        .filter(|kept| leaders.contains(&kept.object) || follows(kept))
+        .map(|kept| (kept.object.clone(), kept.former.clone()))
+        .collect()
 }
 
 enum One {
@@ -312,7 +418,12 @@ enum One {
     Failed(Changed, Error),
 }
 
-fn put_back_one(machine: &Machine, levers: &mut dyn Levers, kept: &Kept, force: bool) -> One {
+fn put_back_one(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    journal: &mut Journal,
+    kept: &Kept,
+) -> One {
     let changed = |now: &str| Changed {
         setting: kept.setting.clone(),
         object: kept.object.clone(),
@@ -333,15 +444,29 @@ fn put_back_one(machine: &Machine, levers: &mut dyn Levers, kept: &Kept, force: 
     if now == kept.former {
         return One::AsBefore;
     }
-    if !force && !kept.ours.contains(&now) {
+    if !journal.pending().kept.of(&kept.object).is_some_and(|known| known.unsettled) {
         return One::Foreign(changed(&now));
     }
-    let done = write(levers, &kept.object, &kept.former)
-        .and_then(|()| settled(machine, &kept.object, &kept.former));
-    match done {
+    match put(machine, levers, journal, &kept.object, &kept.former) {
         Ok(_) => One::Restored(Changed { former: now, now: kept.former.clone(), ..changed("") }),
         Err(error) => One::Failed(changed(&now), error),
     }
+}
+
+/// Writes, reads back, and remembers what the kernel made of it.
+fn put(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    journal: &mut Journal,
+    object: &Object,
+    text: &str,
+) -> Result<String, Error> {
+    write(levers, object, text)?;
+    settled(machine, object, text).inspect_err(|_| {
+        if let Ok(found) = object.read(machine) {
+            journal.hear(object, found);
+        }
+    })
 }
 
 fn write(levers: &mut dyn Levers, object: &Object, text: &str) -> Result<(), Error> {
@@ -349,6 +474,7 @@ fn write(levers: &mut dyn Levers, object: &Object, text: &str) -> Result<(), Err
         object: object.to_string(),
         wanted: text.to_owned(),
         why: sys::errno::words(&error),
+        is_right: error.kind() == io::ErrorKind::PermissionDenied,
     })
 }
 

@@ -4,6 +4,7 @@ use machine::Machine;
 use model::{CpuSet, Known, Obstacle, Unavailable};
 
 use crate::object::Object;
+use crate::plan::wanted;
 use crate::port::Levers;
 use crate::rows::{Lever, Scope, Values};
 use crate::targets::{self, Drivers, Of, Target};
@@ -120,7 +121,7 @@ fn folded(
     if found.is_empty() {
         let none = || Unavailable::new(Obstacle::Hardware, name, "this machine has none");
         let reason = read.into_iter().find_map(|(_, value)| value.err()).unwrap_or_else(none);
-        return vec![missing(lever, reason)];
+        return vec![missing(lever, lever.missing(drivers, reason))];
     }
     let mut groups: Vec<(&String, Vec<&Target>)> = Vec::new();
     for (target, value) in &found {
@@ -188,23 +189,14 @@ pub fn in_words(lever: &Lever, raw: &str) -> String {
 }
 
 fn takes(machine: &Machine, lever: &Lever, target: &Target) -> String {
-    let words = |text: &str| {
-        text.split_whitespace()
-            .map(|word| word.trim_matches(['[', ']']))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let words = || wanted::words(machine, lever, target).map(|words| words.join(", "));
     match lever.values {
-        Values::Words(all) => all.join(", "),
         Values::Switch { .. } => "on, off".to_owned(),
-        Values::Listed(_) => {
-            let list = target.listed.as_ref().and_then(|path| machine.tree.read(path).ok());
-            list.map_or_else(|| "a word".to_owned(), |list| words(&list))
+        Values::Words(_) | Values::Listed(_) => words().unwrap_or_else(|| "a word".to_owned()),
+        Values::ListedOr(_, most) => {
+            words().map_or(format!("0 to {most}"), |words| format!("{words}, or 0 to {most}"))
         }
-        Values::Bracketed => match &target.object {
-            Object::File(path) => machine.tree.read(path).map_or(String::new(), |t| words(&t)),
-            Object::Bit { .. } => String::new(),
-        },
+        Values::Bracketed => words().unwrap_or_default(),
         Values::Kilohertz => "a frequency, such as 2.4GHz".to_owned(),
         Values::Number { min, max, unit } => format!("{min} to {max}{unit}"),
     }

@@ -25,6 +25,8 @@ pub struct Drivers {
     pub model: Option<u32>,
     /// Whether cores are of several types.
     pub is_hybrid: bool,
+    /// Whether an AMD processor announces the register that switches prefetchers off.
+    pub has_prefetch_control: bool,
 }
 
 impl Drivers {
@@ -45,6 +47,10 @@ impl Drivers {
             family: signature.map(family),
             model: signature.map(model),
             is_hybrid: machine.cpuid.leaf(7, 0).is_some_and(|leaf| leaf.edx >> 15 & 1 == 1),
+            has_prefetch_control: machine
+                .cpuid
+                .leaf(0x8000_0021, 0)
+                .is_some_and(|leaf| leaf.eax >> 13 & 1 == 1),
         }
     }
 
@@ -116,7 +122,7 @@ impl Gaps<'_> {
         path
     }
 
-    fn target(&self, lever: &'static Lever, of: Of) -> Target {
+    fn target(&self, machine: &Machine, lever: &'static Lever, of: Of) -> Target {
         let object = match lever.place {
             Place::File(path) => Object::File(self.fill(path)),
             Place::Bit { register, bit, .. } => {
@@ -124,13 +130,59 @@ impl Gaps<'_> {
                 Object::Bit { cpu, register, bit }
             }
         };
-        let listed = match lever.values {
-            crate::rows::Values::Listed(path) => Some(self.fill(path)),
-            _ => None,
+        let listed = lever.list().map(|path| self.fill(path));
+        let governor = || {
+            let path = format!("{CPU}/cpu{}/cpufreq/scaling_governor", self.cpu?);
+            machine.tree.read(&path).ok()
         };
-        let followers = lever.followers.iter().map(|path| Object::File(self.fill(path))).collect();
+        let each = |form: &&str| {
+            let form = self.fill(form);
+            if !form.contains("{governor}") {
+                return each(machine, form);
+            }
+            let governor = governor().unwrap_or_default();
+            each(machine, form.replace("{governor}", governor.trim()))
+        };
+        let followers = lever.followers.iter().flat_map(each).map(Object::File).collect();
         Target { of, object, listed, followers }
     }
+}
+
+/// The files that a path with gaps stands for on this machine.
+fn each(machine: &Machine, form: String) -> Vec<String> {
+    let Some((before, rest)) = form.split_once('{') else { return vec![form] };
+    let Some((gap, after)) = rest.split_once('}') else { return Vec::new() };
+    let names = |folder: &str| machine.tree.list(folder).unwrap_or_default();
+    let fills: Vec<String> = match gap {
+        // Limits of the clock are those of a group of CPUs.
+        "cpu" if after.contains("cpufreq") => {
+            let leaders = leaders(machine, &online(machine));
+            leaders.into_iter().map(|cpu| cpu.to_string()).collect()
+        }
+        "cpu" => present(machine).iter().map(|cpu| cpu.to_string()).collect(),
+        "node" => {
+            let nodes = names("/sys/devices/system/node");
+            nodes.iter().filter_map(|name| name.strip_prefix("node")).map(str::to_owned).collect()
+        }
+        "huge" => {
+            huge_page_bytes(machine).map(|bytes| (bytes / 1024).to_string()).into_iter().collect()
+        }
+        "tunable" => names(before.trim_end_matches('/')),
+        _ => Vec::new(),
+    };
+    fills.into_iter().flat_map(|fill| each(machine, format!("{before}{fill}{after}"))).collect()
+}
+
+/// Bytes of a huge page of the default size.
+pub(crate) fn huge_page_bytes(machine: &Machine) -> Option<u64> {
+    memory_kibibytes(machine, "Hugepagesize").map(|kibibytes| kibibytes * 1024)
+}
+
+/// A line of `/proc/meminfo`.
+pub(crate) fn memory_kibibytes(machine: &Machine, key: &str) -> Option<u64> {
+    let text = machine.tree.read("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
 /// The CPUs that the kernel knows of; those that are switched off among them.
@@ -154,28 +206,43 @@ pub(crate) fn targets(
 ) -> Vec<Target> {
     let all = || if lever.id == "online" { present(machine) } else { online(machine) };
     let chosen = cpus.cloned().unwrap_or_else(all);
-    let one = |cpu: CpuId| Gaps { cpu: Some(cpu), ..Gaps::default() }.target(lever, Of::Cpu(cpu));
+    let one = |cpu: CpuId| {
+        Gaps { cpu: Some(cpu), ..Gaps::default() }.target(machine, lever, Of::Cpu(cpu))
+    };
     match lever.scope {
-        Scope::Machine => vec![Gaps::default().target(lever, Of::Machine)],
+        Scope::Machine => vec![Gaps::default().target(machine, lever, Of::Machine)],
         Scope::Cpu => chosen.iter().map(one).collect(),
         Scope::Policy => leaders(machine, &chosen).into_iter().map(one).collect(),
         Scope::IdleState => {
             let of = |cpu: CpuId| {
                 let index = states(machine, cpu).into_iter().find(|s| Some(&*s.name) == state)?;
                 let gaps = Gaps { cpu: Some(cpu), state: Some(&index.index), die: None };
-                Some(gaps.target(lever, Of::Cpu(cpu)))
+                Some(gaps.target(machine, lever, Of::Cpu(cpu)))
             };
             chosen.iter().filter_map(of).collect()
         }
         Scope::UncoreDie => {
-            let names = machine.tree.list(&format!("{CPU}/intel_uncore_frequency"));
-            let dies = names.unwrap_or_default();
             let part = |die: &String| {
-                Gaps { die: Some(die), ..Gaps::default() }.target(lever, Of::Part(die.clone()))
+                let gaps = Gaps { die: Some(die), ..Gaps::default() };
+                gaps.target(machine, lever, Of::Part(die.clone()))
             };
-            dies.iter().map(part).collect()
+            dies(machine).iter().map(part).collect()
         }
     }
+}
+
+/// The parts with a clock of their own outside the cores. Where there is an entry for each cluster of a
+/// die, the entry of the whole die writes to all of them, and is no part of its own.
+///
+/// # Source
+/// Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst, "SoC with TPMI".
+fn dies(machine: &Machine) -> Vec<String> {
+    let folder = format!("{CPU}/intel_uncore_frequency");
+    let names = machine.tree.list(&folder).unwrap_or_default();
+    let is_cluster =
+        |name: &String| machine.tree.read(&format!("{folder}/{name}/domain_id")).is_ok();
+    let clusters: Vec<String> = names.iter().filter(|name| is_cluster(name)).cloned().collect();
+    if clusters.is_empty() { names } else { clusters }
 }
 
 /// The CPUs of one setting: those whose frequency is set together with that of `cpu`.

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
-    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, Request,
+    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, ReplyWrite, Request,
+    WriteFlags,
 };
 use model::CpuId;
 
@@ -121,6 +122,26 @@ impl<R: Registers> Filesystem for Files<R> {
         match self.registers.read(cpu_of(inode), offset as u32, self.began.elapsed()) {
             Ok(value) => reply.data(&value.to_le_bytes().repeat(size as usize / 8)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => reply.data(&[]),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let Ok(bytes) = data.try_into() else { return reply.error(Errno::EINVAL) };
+        let value = u64::from_le_bytes(bytes);
+        match self.registers.write(cpu_of(inode), offset as u32, value) {
+            Ok(()) => reply.written(8),
             Err(error) => reply.error(errno(&error)),
         }
     }

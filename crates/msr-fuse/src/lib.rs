@@ -23,6 +23,12 @@ pub trait Registers: Send + Sync + 'static {
     /// of the read; [`io::ErrorKind::UnexpectedEof`] a read of no bytes.
     fn read(&self, cpu: CpuId, register: u32, since: Duration) -> io::Result<u64>;
 
+    /// Writes a register.
+    fn write(&self, cpu: CpuId, register: u32, value: u64) -> io::Result<()> {
+        let _ = (cpu, register, value);
+        Err(io::Error::from(io::ErrorKind::PermissionDenied))
+    }
+
     /// Whether the file of a CPU may be opened.
     fn open(&self, cpu: CpuId) -> io::Result<()> {
         let _ = cpu;
@@ -61,7 +67,7 @@ impl Mounted {
         let folder = tempfile::tempdir()?;
         let opened = Arc::new(AtomicUsize::new(0));
         let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("cpudyno-msr".to_owned()), MountOption::RO];
+        config.mount_options = vec![MountOption::FSName("cpudyno-msr".to_owned())];
         let files = files::Files::new(cpus, registers, Arc::clone(&opened));
         let session = fuser::spawn_mount(files, folder.path(), &config)?;
         Ok(Mounted { _session: session, folder, opened })

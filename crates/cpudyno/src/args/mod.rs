@@ -78,7 +78,7 @@ Exit codes:
   4    refused: missing rights, a lock, what cannot be undone
   70   a bug in cpudyno
   130  interrupted by Ctrl-C; what was measured is in the record
-  143  the same by SIGTERM";
+  143  the same by SIGTERM; 129 by SIGHUP, 131 by SIGQUIT";
 
 /// The commands, in the order of their help.
 #[derive(Debug, Subcommand)]

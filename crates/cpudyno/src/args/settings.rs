@@ -44,7 +44,8 @@ pub(crate) struct SetArgs {
     #[arg(required = true, value_parser = asked, value_name = "SETTING[@CPUS]=VALUE")]
     pub(crate) settings: Vec<Wanted>,
 
-    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C.
+    /// Hold the settings for so long (1s to 24h), then put them back; also after Ctrl-C, or when
+    /// the connection is lost.
     #[arg(long = "for", value_parser = hold, value_name = "TIME")]
     pub(crate) hold: Option<Seconds>,
 
@@ -78,12 +79,18 @@ Examples:
 /// Put back what cpudyno set: every setting to the value it had before.
 ///
 /// The values come from the journal that `set` and `ab` keep. Where somebody else changed a setting
-/// meanwhile, it is left alone and named; --force puts the former value back all the same.
+/// meanwhile, it is left alone and named; --force puts the former value back all the same, --keep leaves it
+/// so for good.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// Also put back what somebody else changed meanwhile.
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Leave what somebody else changed, or what cannot be put back, as it is, and forget its former
+    /// value.
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) keep: bool,
 
     #[command(flatten)]
     pub(crate) json: Json,

@@ -1,6 +1,8 @@
 //! `cpudyno settings`, `set` and `undo`.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -8,18 +10,19 @@ use bench::proof::{self, Observer};
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::{Change, Plan};
-use levers::{Changed, Error, Levers, Session, Undone, port, settings};
+use levers::{Changed, Error, Levers, NotMade, Others, Session, Undone, port, settings};
 use machine::Machine;
 use model::Seconds;
 use model::record::{
     ChangeOutcome, PageKind, Presentation, Proof, ProofAnswer, Record, Setting, SettingChange,
     Settings,
 };
+use tempfile::TempDir;
 
 use super::{command, presentation, render, sink};
 use crate::args::{Format, Json, Look, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
-use crate::output;
+use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 /// The variable that names another folder for the journal.
@@ -31,14 +34,27 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
     listed.extend(bench::ab::own::listed());
+    let is_asked = |name: &String, setting: &Setting| {
+        *name == setting.id
+            || *name == "env.NAME" && setting.id.starts_with("env.")
+            || *name == "idle.STATE" && setting.id.starts_with("idle.")
+    };
+    let unknown = |name: &&String| {
+        name.starts_with("idle.")
+            && *name != "idle.STATE"
+            && !listed.iter().any(|setting| setting.id == **name)
+    };
+    if let Some(name) = names.iter().find(unknown) {
+        let states: Vec<&str> =
+            listed.iter().map(|s| s.id.as_str()).filter(|id| id.starts_with("idle.")).collect();
+        return Err(Failure::new(code::NOT_HERE, format!("there is no setting `{name}` here"))
+            .hint(format!("idle states of this machine: {}", states.join(", "))));
+    }
     if !names.is_empty() {
-        let is_asked = |name: &String, setting: &Setting| {
-            *name == setting.id || *name == "env.NAME" && setting.id.starts_with("env.")
-        };
         listed.retain(|setting| names.iter().any(|name| is_asked(name, setting)));
     }
     let found = Settings { listed, ..Settings::default() };
-    print(machine, &json, &mut look, PageKind::Settings, found)?;
+    print(machine, told_to(&json, &mut look)?, &look, PageKind::Settings, found)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,14 +62,18 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     let SetArgs { settings, hold, dry_run, no_proof, force, json, mut look } = args;
     let asked: Vec<Asked> = settings.into_iter().map(|wanted| wanted.0).collect();
     let levers = writer(machine)?;
+    // What cannot be told afterwards is not done.
+    let sink = told_to(&json, &mut look)?;
+    let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
     if dry_run {
-        let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
-        let found = told(&plan, &ChangeOutcome::Planned, Vec::new());
-        print(machine, &json, &mut look, PageKind::Changes, found)?;
+        let found =
+            Settings { remarks: plan.remarks.clone(), ..told(&plan, &ChangeOutcome::Planned) };
+        print(machine, sink, &look, PageKind::Changes, found)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // What is refused is refused before a journal is begun.
-    Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
+    for remark in &plan.remarks {
+        output::remark(&format!("note: {remark}"));
+    }
     let signals = Signals::listen()?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno set, process {}", std::process::id());
@@ -64,7 +84,11 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         observer = Some(Observer::new(machine, signals.stop()));
     }
     let before = look_at(&mut observer, &plan.changes);
-    session.apply(&plan).map_err(refused)?;
+    if let Some((_, name)) = signals.came() {
+        output::remark(&format!("stopped by {name}"));
+        return restore(session, &signals, ExitCode::SUCCESS);
+    }
+    session.apply(&plan).map_err(not_made)?;
     let after = look_at(&mut observer, &plan.changes);
     let proofs = match (observer, before, after) {
         (Some(Ok(_)), Some(Ok(before)), Some(Ok(after))) => {
@@ -75,74 +99,115 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         _ => Vec::new(),
     };
     // Interrupted before all was said and done: as if nothing had been asked.
-    if let Some((signal, name)) = signals.came() {
-        let undone = session.restore();
-        output::remark(&format!("stopped by {name}: {}", put_back(&undone)));
-        return Ok(ExitCode::from(128 + signal as u8));
+    if let Some((_, name)) = signals.came() {
+        output::remark(&format!("stopped by {name}"));
+        return restore(session, &signals, ExitCode::SUCCESS);
     }
     let disobeyed = proofs.iter().any(|proof| proof.answer == ProofAnswer::NotObeyed);
-    let mut found = told(&plan, &ChangeOutcome::Done, proofs);
+    let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
+    let mut found = Settings { proofs, ..told(&plan, &ChangeOutcome::Done) };
     found.remarks.push(match hold {
         Some(time) => format!("put back after {} s, and at Ctrl-C", time.0),
         None => "`cpudyno undo` puts everything back; so does the next start of the machine".into(),
     });
-    print(machine, &json, &mut look, PageKind::Changes, found)?;
+    let printed = print(machine, sink, &look, PageKind::Changes, found);
     match hold {
-        Some(time) => return keep(session, time, &signals),
-        None => session.leave(),
+        // Nobody was told: nothing stays.
+        _ if printed.is_err() => restore(session, &signals, answer).and(printed.map(|()| answer)),
+        Some(time) => {
+            wait(time, &signals);
+            restore(session, &signals, answer)
+        }
+        None => {
+            session.leave();
+            Ok(answer)
+        }
     }
-    Ok(if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS })
 }
 
-/// Holds settings for a time, or until a signal comes.
-fn keep(session: Session<'_>, time: Seconds, signals: &Signals) -> Result<ExitCode, Failure> {
+/// Waits for a time, or until a signal comes.
+fn wait(time: Seconds, signals: &Signals) {
     let begun = Instant::now();
     while signals.came().is_none() && begun.elapsed().as_secs_f64() < time.0 {
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Puts the settings back, whoever presses Ctrl-C meanwhile, and says so.
+fn restore(session: Session<'_>, signals: &Signals, answer: ExitCode) -> Result<ExitCode, Failure> {
+    let deaf = signals.ignore();
     let undone = session.restore();
+    drop(deaf);
     output::remark(&put_back(&undone));
     if !undone.is_complete() {
         return Err(Failure::new(code::NOT_HERE, "not everything was put back")
             .hint("`cpudyno undo` says what, and tries again"));
     }
-    Ok(signals.came().map_or(ExitCode::SUCCESS, |(signal, _)| ExitCode::from(128 + signal as u8)))
+    Ok(signals.came().map_or(answer, |(signal, _)| ExitCode::from(128 + signal as u8)))
 }
 
-fn put_back(undone: &Undone) -> String {
+/// What was put back, and what was not.
+pub(super) fn put_back(undone: &Undone) -> String {
     let word = if undone.restored.len() == 1 { "value" } else { "values" };
     let restored = format!("{} former {word} put back", undone.restored.len());
-    let foreign = undone.foreign.iter().map(|changed| {
-        format!("{} was changed by somebody else to `{}`", changed.object, changed.now)
-    });
-    let failed =
-        undone.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
-    std::iter::once(restored).chain(foreign).chain(failed).collect::<Vec<_>>().join("; ")
+    std::iter::once(restored).chain(undone.left()).collect::<Vec<_>>().join("; ")
 }
 
 pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failure> {
-    let UndoArgs { force, json, mut look } = args;
+    let UndoArgs { force, keep, json, mut look } = args;
     let levers = writer(machine)?;
+    let sink = told_to(&json, &mut look)?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno undo, process {}", std::process::id());
-    let undone = levers::undo(machine, levers, &shelf, force, &who).map_err(refused)?;
-    let mut remarks = Vec::new();
-    for (_, count) in shelf.formers() {
+    let others = match (force, keep) {
+        (true, _) => Others::Overwrite,
+        (_, true) => Others::Accept,
+        _ => Others::Spare,
+    };
+    let signals = Signals::listen()?;
+    let deaf = signals.ignore();
+    let undone = levers::undo(machine, levers, &shelf, others, &who).map_err(refused)?;
+    drop(deaf);
+    let mut remarks: Vec<String> =
+        undone.unread.iter().map(|line| format!("the journal is spoiled: {line}")).collect();
+    let formers = shelf.formers();
+    for (_, count) in &formers {
         remarks.push(format!(
             "{count} settings of an earlier boot were in a journal: the kernel forgot them when it \
              started again, and they are forgotten here, too"
         ));
     }
-    shelf.forget_formers();
-    let complete = undone.is_complete();
+    shelf.forget_formers(&formers);
+    let answer = match hint(&undone) {
+        Some(hint) if others != Others::Accept => {
+            Err(Failure::new(code::NOT_HERE, "not everything was put back").hint(hint))
+        }
+        Some(_) => {
+            remarks.push("what was not put back is as it should be from now on".to_owned());
+            Ok(ExitCode::SUCCESS)
+        }
+        None => Ok(ExitCode::SUCCESS),
+    };
     let changes = undone_changes(undone);
     let found = Settings { changes, remarks, ..Settings::default() };
-    print(machine, &json, &mut look, PageKind::Changes, found)?;
-    if complete {
-        return Ok(ExitCode::SUCCESS);
-    }
-    Err(Failure::new(code::NOT_HERE, "not everything was put back")
-        .hint("what somebody else changed is overwritten with --force"))
+    print(machine, sink, &look, PageKind::Changes, found)?;
+    answer
+}
+
+/// What helps where not everything was put back.
+fn hint(undone: &Undone) -> Option<&'static str> {
+    let is_gone = |(_, error): &(Changed, Error)| matches!(error, Error::Absent { .. });
+    Some(if !undone.foreign.is_empty() {
+        "what somebody else changed: --force overwrites it, --keep leaves it for good"
+    } else if undone.failed.iter().any(is_gone) {
+        "what is not there may come back with its CPU or driver: then try again, or forget it: --keep"
+    } else if !undone.failed.is_empty() {
+        "firmware, hypervisor or driver decide about it; try again, or leave it for good: --keep"
+    } else if !undone.unread.is_empty() {
+        "the rest of the journal cannot be read; --keep forgets it"
+    } else {
+        return None;
+    })
 }
 
 fn undone_changes(undone: Undone) -> Vec<SettingChange> {
@@ -164,19 +229,32 @@ fn undone_changes(undone: Undone) -> Vec<SettingChange> {
     restored.chain(foreign).chain(failed).collect()
 }
 
-/// A remark where settings of this machine are still as cpudyno left them.
+/// A remark where settings of this machine are still as cpudyno left them, also for root.
 pub(super) fn remind(machine: &Machine) {
-    let Ok(shelf) = shelf(machine) else { return };
-    let Ok(left) = shelf.left(machine) else { return };
-    if left.is_empty() {
-        return;
+    let Ok(own) = shelf(machine) else { return };
+    remind_of(machine, &own, "cpudyno undo");
+    if own.folder() != Path::new(SYSTEM) {
+        remind_of(machine, &Shelf::new(SYSTEM, machine), "sudo cpudyno undo");
     }
-    let mut names: Vec<&str> = left.iter().map(|changed| changed.setting.as_str()).collect();
-    names.dedup();
-    output::remark(&format!(
-        "note: settings that cpudyno changed are still changed ({}): `cpudyno undo` puts them back",
-        names.join(", ")
-    ));
+}
+
+fn remind_of(machine: &Machine, shelf: &Shelf, undo: &str) {
+    match shelf.left(machine) {
+        Ok(left) if left.is_empty() => {}
+        Ok(left) => {
+            let names: BTreeSet<&str> = left.iter().map(|changed| &*changed.setting).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            output::remark(&format!(
+                "note: settings that cpudyno changed are still changed ({names}): `{undo}` puts them \
+                 back"
+            ));
+        }
+        // A folder that only others may read is their business.
+        Err(Error::Journal { is_right: true, .. }) => {}
+        Err(error) => output::remark(&format!(
+            "note: {error}; what cpudyno changed may still be changed: see `{undo}`"
+        )),
+    }
 }
 
 type Observed<'a> = Option<Result<Observer<'a>, model::Unavailable>>;
@@ -198,7 +276,7 @@ fn unproved(changes: &[Change], why: &str) -> Vec<Proof> {
     proofs
 }
 
-fn told(plan: &Plan, outcome: &ChangeOutcome, proofs: Vec<Proof>) -> Settings {
+fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
     let change = |change: &Change, outcome: &ChangeOutcome| SettingChange {
         id: change.setting.clone(),
         object: change.object.to_string(),
@@ -208,27 +286,27 @@ fn told(plan: &Plan, outcome: &ChangeOutcome, proofs: Vec<Proof>) -> Settings {
     };
     let changed = plan.changes.iter().map(|c| change(c, outcome));
     let already = plan.already.iter().map(|c| change(c, &ChangeOutcome::Already));
-    Settings {
-        listed: Vec::new(),
-        changes: changed.chain(already).collect(),
-        proofs,
-        remarks: plan.remarks.clone(),
-    }
+    Settings { changes: changed.chain(already).collect(), ..Settings::default() }
 }
 
-/// The record of what was found or done, printed and written.
-fn print(
-    machine: &Machine,
-    json: &Json,
-    look: &mut Look,
-    page: PageKind,
-    found: Settings,
-) -> Result<(), Failure> {
+/// Where the record goes; refused before anything is done.
+fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
     let sink = sink(json, look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
             .hint("print it as text, markdown or json: --format json"));
     }
+    Ok(sink)
+}
+
+/// The record of what was found or done, printed and written.
+fn print(
+    machine: &Machine,
+    sink: Option<Sink>,
+    look: &Look,
+    page: PageKind,
+    found: Settings,
+) -> Result<(), Failure> {
     let presentation: Presentation = presentation(look, page);
     let described = machine::describe(machine, command(), presentation);
     let record = Record { settings: Some(found), ..described };
@@ -246,17 +324,46 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
     })
 }
 
+/// Where root keeps his journal.
+const SYSTEM: &str = "/var/lib/cpudyno";
+
+/// The lock of the machine, whoever keeps his journal where; the next start removes it.
+const LOCK: &str = "/run/cpudyno.lock";
+
+/// Where a journal is kept.
+pub(super) struct Place {
+    shelf: Shelf,
+    /// That of a simulated machine that nobody else ever sees; removed at the end.
+    _folder: Option<TempDir>,
+}
+
+impl Deref for Place {
+    type Target = Shelf;
+
+    fn deref(&self) -> &Shelf {
+        &self.shelf
+    }
+}
+
 /// Where the journal of a machine is kept.
-pub(super) fn shelf(machine: &Machine) -> Result<Shelf, Failure> {
-    let folder = match (&machine.simulated, std::env::var_os(STATE)) {
-        (Some(model), _) => match model.settings.file() {
-            Some(file) => file.with_added_extension("journal"),
-            // Nobody else ever sees what is set there.
-            None => std::env::temp_dir().join(format!("cpudyno-sim-{}", std::process::id())),
-        },
-        (None, Some(folder)) => PathBuf::from(folder),
-        (None, None) if sys::host::effective_user() == 0 => PathBuf::from("/var/lib/cpudyno"),
-        (None, None) => {
+pub(super) fn shelf(machine: &Machine) -> Result<Place, Failure> {
+    if let Some(model) = &machine.simulated {
+        let file = model.settings.file();
+        let folder = file.is_none().then(tempfile::tempdir).transpose().map_err(|error| {
+            let why = sys::errno::words(&error);
+            Failure::new(code::NOT_HERE, format!("cannot make a temporary folder: {why}"))
+                .hint("TMPDIR names another place")
+        })?;
+        let path = match (&folder, file) {
+            (Some(folder), _) => folder.path().to_owned(),
+            (None, file) => file.unwrap_or_default().with_added_extension("journal"),
+        };
+        return Ok(Place { shelf: Shelf::new(path, machine), _folder: folder });
+    }
+    let folder = match std::env::var_os(STATE) {
+        Some(folder) => PathBuf::from(folder),
+        None if sys::host::effective_user() == 0 => PathBuf::from(SYSTEM),
+        None => {
             let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
             let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
             let none = || {
@@ -266,7 +373,19 @@ pub(super) fn shelf(machine: &Machine) -> Result<Shelf, Failure> {
             state.ok_or_else(none)?.join("cpudyno")
         }
     };
-    Ok(Shelf::new(folder, machine))
+    Ok(Place { shelf: Shelf::new(folder, machine).with_lock(LOCK), _folder: None })
+}
+
+/// A plan that was not made: the hint says what became of the part that was.
+pub(super) fn not_made(error: NotMade) -> Failure {
+    let text = error.to_string();
+    let complete = error.undone.is_complete();
+    let failure = Failure { message: text, ..refused(error.cause) };
+    if complete {
+        return failure;
+    }
+    Failure { hint: None, ..failure }
+        .hint("`cpudyno undo` says what is still changed, and tries again")
 }
 
 pub(super) fn refused(error: Error) -> Failure {
@@ -282,16 +401,21 @@ pub(super) fn refused(error: Error) -> Failure {
         Error::Absent { remedy, .. } => {
             Failure::new(code::NOT_HERE, text).hint(remedy.unwrap_or_else(|| LIST.to_owned()))
         }
-        Error::Rights { .. } => Failure::new(code::REFUSED, text)
-            .hint("run as root; `cpudyno settings` lists what root could set"),
+        Error::Rights { .. } | Error::Refused { is_right: true, .. } => {
+            Failure::new(code::REFUSED, text)
+                .hint("run as root; `cpudyno settings` lists what root could set")
+        }
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` cannot bring that back"),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)
             .hint("nothing was left changed; firmware, hypervisor or driver decide about it"),
         Error::Locked { .. } => Failure::new(code::REFUSED, text)
             .hint("wait until it ends, or end it: it puts back what it set"),
-        Error::Journal { .. } => {
-            Failure::new(code::NOT_HERE, text).hint(format!("name another folder: {STATE}=DIR"))
+        Error::Journal { is_right, .. } => {
+            let code = if is_right { code::REFUSED } else { code::NOT_HERE };
+            Failure::new(code, text).hint(format!(
+                "name another folder: {STATE}=DIR; `cpudyno undo --keep` forgets a spoiled journal"
+            ))
         }
     }
 }

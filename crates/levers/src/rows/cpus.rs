@@ -13,7 +13,8 @@ pub(super) static LEVERS: &[Lever] = &[
         place: Place::File("/sys/devices/system/cpu/smt/control"),
         values: Values::Words(&["on", "off"]),
         rule: honoured,
-        followers: &[],
+        // Switching threads on again also brings those back that were off by themselves.
+        followers: &["/sys/devices/system/cpu/cpu{cpu}/online"],
         proof: Proof::Pinning,
         loses: Some(Loss::Bindings),
     },

@@ -9,6 +9,15 @@ use crate::targets::Drivers;
 
 const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
 
+/// Leaving a governor forgets how it was tuned, for one policy or for all, and the clock that was set by
+/// hand.
+const TUNED: &[&str] = &[
+    EPP,
+    "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_setspeed",
+    "/sys/devices/system/cpu/cpu{cpu}/cpufreq/{governor}/{tunable}",
+    "/sys/devices/system/cpu/cpufreq/{governor}/{tunable}",
+];
+
 pub(super) static LEVERS: &[Lever] = &[
     Lever {
         id: "governor",
@@ -19,7 +28,7 @@ pub(super) static LEVERS: &[Lever] = &[
             "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_available_governors",
         ),
         rule: governor,
-        followers: &[EPP],
+        followers: TUNED,
         proof: Proof::Ramp,
         loses: None,
     },
@@ -28,8 +37,9 @@ pub(super) static LEVERS: &[Lever] = &[
         doc: "Energy performance preference: what the processor prefers when it chooses the clock itself.",
         scope: Scope::Policy,
         place: Place::File(EPP),
-        values: Values::Listed(
+        values: Values::ListedOr(
             "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_available_preferences",
+            255,
         ),
         rule: epp,
         followers: &[],
@@ -54,7 +64,8 @@ pub(super) static LEVERS: &[Lever] = &[
         place: Place::File("/sys/devices/system/cpu/intel_pstate/no_turbo"),
         values: Values::Switch { on: "1", off: "0" },
         rule: honoured,
-        followers: &[],
+        // Without turbo the least share of the clock is cut to what is left.
+        followers: &["/sys/devices/system/cpu/intel_pstate/min_perf_pct"],
         proof: Proof::Clock,
         loses: None,
     },
@@ -65,7 +76,8 @@ pub(super) static LEVERS: &[Lever] = &[
         place: Place::File("/sys/devices/system/cpu/cpufreq/boost"),
         values: Values::Switch { on: "1", off: "0" },
         rule: boost,
-        followers: &[],
+        // Drivers with tables of frequencies write the limits anew.
+        followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
         proof: Proof::Clock,
         loses: None,
     },
@@ -119,7 +131,8 @@ fn epp(drivers: &Drivers) -> Option<String> {
         .then(|| "under governor `performance` the driver refuses it or ignores it".to_owned())
 }
 
+/// `intel_cpufreq` is what that driver calls itself in passive mode.
 fn boost(drivers: &Drivers) -> Option<String> {
-    (drivers.cpufreq.as_deref() == Some("intel_pstate"))
+    matches!(drivers.cpufreq.as_deref()?, "intel_pstate" | "intel_cpufreq")
         .then(|| "intel_pstate ignores `boost`: write `no_turbo`".to_owned())
 }

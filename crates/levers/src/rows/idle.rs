@@ -9,10 +9,10 @@ pub(super) static LEVERS: &[Lever] = &[
     Lever {
         id: "resume_latency",
         doc: "The longest time that a CPU may take to leave an idle state; 0 sets no limit, n/a \
-              forbids all idle states.",
+              tolerates no latency at all: the CPU polls.",
         scope: Scope::Cpu,
         place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"),
-        values: Values::Number { min: 0, max: i32::MAX as u64, unit: "us" },
+        values: Values::Number { min: 0, max: i32::MAX as u64 - 1, unit: "us" },
         rule: honoured,
         followers: &[],
         proof: Proof::IdleStates,

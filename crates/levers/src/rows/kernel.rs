@@ -36,7 +36,10 @@ pub(super) static LEVERS: &[Lever] = &[
         place: Place::File("/proc/sys/vm/nr_hugepages"),
         values: Values::Number { min: 0, max: 1 << 30, unit: "" },
         rule: honoured,
-        followers: &[],
+        // Where they are is decided anew.
+        followers: &[
+            "/sys/devices/system/node/node{node}/hugepages/hugepages-{huge}kB/nr_hugepages",
+        ],
         proof: Proof::Unobservable(
             "reading it back counts them: the kernel sets aside what it can",
         ),

@@ -8,7 +8,9 @@ mod prefetchers;
 mod uncore;
 
 use model::name::did_you_mean;
+use model::{Obstacle, Unavailable};
 
+use crate::object::Object;
 use crate::targets::Drivers;
 
 /// A setting of the machine that can be changed and put back.
@@ -26,7 +28,8 @@ pub struct Lever {
     pub values: Values,
     /// Who honours it here, in words; none: nothing stands in its way.
     pub rule: fn(&Drivers) -> Option<String>,
-    /// Files that a write changes, too: put back after it, in this order.
+    /// Files that a write changes, too: put back after it, in this order. A gap that the lever itself
+    /// does not fill stands for each of what there is.
     pub followers: &'static [&'static str],
     /// How it is shown that the machine obeys.
     pub proof: Proof,
@@ -34,7 +37,9 @@ pub struct Lever {
     pub loses: Option<Loss>,
 }
 
-/// What a lever has one of. A path may hold `{cpu}`, `{state}` and `{die}`.
+/// What a lever has one of. A path may hold the gaps `{cpu}`, `{state}`, `{die}`; one of what follows
+/// also `{node}`, `{huge}` (the default size of huge pages, in KiB), `{governor}` (the one that is set)
+/// and `{tunable}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One for the machine.
@@ -72,6 +77,8 @@ pub enum Place {
 pub enum Values {
     /// The words that another file lists; where it does not exist, any word.
     Listed(&'static str),
+    /// The words that another file lists, or a number up to this.
+    ListedOr(&'static str, u64),
     /// The words that the file itself lists, the one that is set in brackets.
     Bracketed,
     /// These words.
@@ -174,6 +181,34 @@ impl Lever {
         })
     }
 
+    /// The file that lists the words that it takes.
+    pub(crate) fn list(&self) -> Option<&'static str> {
+        match self.values {
+            Values::Listed(path) | Values::ListedOr(path, _) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether an object is where it is.
+    pub(crate) fn is_at(&self, object: &Object) -> bool {
+        match (self.place, object) {
+            (Place::Bit { register, bit, .. }, Object::Bit { register: r, bit: b, .. }) => {
+                (register, bit) == (*r, *b)
+            }
+            (Place::File(form), Object::File(path)) => fits(form, path),
+            _ => false,
+        }
+    }
+
+    /// Why there is none, where the driver has something in its place.
+    pub(crate) fn missing(&self, drivers: &Drivers, reason: Unavailable) -> Unavailable {
+        let rule = (self.rule)(drivers).filter(|_| reason.obstacle != Obstacle::Permission);
+        match rule {
+            Some(rule) if reason.remedy.is_none() => reason.with_remedy(rule),
+            _ => reason,
+        }
+    }
+
     /// Why this CPU is not known to have it, where it is not.
     pub(crate) fn unknown_here(&self, drivers: &Drivers) -> Option<String> {
         match self.place {
@@ -193,5 +228,57 @@ impl Lever {
     /// The name most like what was typed.
     pub fn near(typed: &str) -> Option<&'static str> {
         did_you_mean(typed, Lever::all().map(|lever| lever.id))
+    }
+}
+
+/// Whether it is what a lever writes to, or what follows it.
+pub(crate) fn knows(object: &Object) -> bool {
+    let follows = |lever: &Lever| match object {
+        Object::File(path) => lever.followers.iter().any(|form| fits(form, path)),
+        Object::Bit { .. } => false,
+    };
+    Lever::all().any(|lever| lever.is_at(object) || follows(lever))
+}
+
+/// Whether a path has this form. A gap stands for digits, or for a name, within one part of it.
+fn fits(form: &str, path: &str) -> bool {
+    let Some((before, rest)) = form.split_once('{') else { return form == path };
+    let Some((gap, after)) = rest.split_once('}') else { return false };
+    let Some(path) = path.strip_prefix(before) else { return false };
+    let fills = |byte: &u8| match gap {
+        "cpu" | "state" | "node" | "huge" => byte.is_ascii_digit(),
+        _ => byte.is_ascii_alphanumeric() || *byte == b'_',
+    };
+    let length = path.bytes().take_while(|byte| fills(byte)).count();
+    length > 0 && fits(after, &path[length..])
+}
+
+#[cfg(test)]
+mod tests {
+    use model::CpuId;
+
+    use super::*;
+
+    #[test]
+    fn only_what_levers_are_for_is_known() {
+        let cpu = "/sys/devices/system/cpu";
+        for (path, known) in [
+            (format!("{cpu}/cpu12/cpufreq/scaling_governor"), true),
+            (format!("{cpu}/cpu1/cpuidle/state3/disable"), true),
+            (format!("{cpu}/intel_uncore_frequency/package_00_die_01/max_freq_khz"), true),
+            (format!("{cpu}/cpu0/cpufreq/schedutil/rate_limit_us"), true),
+            ("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages".into(), true),
+            (format!("{cpu}/cpu/cpufreq/scaling_governor"), false),
+            (format!("{cpu}/cpu1/../cpufreq/scaling_governor"), false),
+            (format!("{cpu}/intel_uncore_frequency/../../max_freq_khz"), false),
+            (format!("{cpu}/cpu12/cpufreq/scaling_governor2"), false),
+            ("/proc/sys/kernel/core_pattern".into(), false),
+            ("/etc/shadow".into(), false),
+        ] {
+            assert_eq!(knows(&Object::File(path.clone())), known, "{path}");
+        }
+        let bit = |register, bit| Object::Bit { cpu: CpuId(3), register, bit };
+        assert!(knows(&bit(0x1a4, 3)) && knows(&bit(0xc000_0108, 5)));
+        assert!(!knows(&bit(0x1a4, 5)) && !knows(&bit(0x1a0, 0)));
     }
 }

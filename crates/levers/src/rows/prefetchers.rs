@@ -2,7 +2,8 @@
 //!
 //! # Source
 //! Intel SDM volume 4, MSR_MISC_FEATURE_CONTROL (1A4H) of the Core families; AMD PPR of family 19h
-//! models 10h and later, MSRC000_0108 (Prefetch Control).
+//! models 10h and later, MSRC000_0108 (Prefetch Control); AMD APM volume 3, CPUID Fn8000_0021
+//! EAX[13] (PrefetchCtlMsr).
 
 use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
 use crate::targets::Drivers;
@@ -12,7 +13,7 @@ const fn intel(id: &'static str, doc: &'static str, bit: u8) -> Lever {
 }
 
 const fn amd(id: &'static str, doc: &'static str, bit: u8) -> Lever {
-    lever(id, doc, Place::Bit { register: 0xc000_0108, bit, known: is_zen4, cpus: AMD })
+    lever(id, doc, Place::Bit { register: 0xc000_0108, bit, known: has_control, cpus: AMD })
 }
 
 const fn lever(id: &'static str, doc: &'static str, place: Place) -> Lever {
@@ -42,12 +43,12 @@ pub(super) static LEVERS: &[Lever] = &[
 ];
 
 const INTEL: &str = "big cores of Intel from Nehalem on";
-const AMD: &str = "AMD from Zen 4 on";
+const AMD: &str = "AMD that announces it (CPUID 0x80000021, EAX bit 13), from Zen 4 on";
 
 /// Models of family 6 whose cores are Atoms, or that have no such register.
 const NOT_CORE: &[u32] = &[
-    0x1c, 0x26, 0x27, 0x35, 0x36, 0x37, 0x4a, 0x4c, 0x4d, 0x57, 0x5a, 0x5c, 0x5d, 0x5f, 0x65, 0x6e,
-    0x75, 0x7a, 0x85, 0x86, 0x8a, 0x96, 0x9c, 0xaf, 0xb6, 0xbe,
+    0x1c, 0x1d, 0x26, 0x27, 0x35, 0x36, 0x37, 0x4a, 0x4c, 0x4d, 0x57, 0x5a, 0x5c, 0x5d, 0x5f, 0x65,
+    0x6e, 0x75, 0x7a, 0x85, 0x86, 0x8a, 0x96, 0x9c, 0xaf, 0xb6, 0xbe, 0xdd,
 ];
 
 fn is_core(drivers: &Drivers) -> bool {
@@ -57,12 +58,6 @@ fn is_core(drivers: &Drivers) -> bool {
         && !drivers.is_hybrid
 }
 
-fn is_zen4(drivers: &Drivers) -> bool {
-    let zen4 = |model: u32| matches!(model, 0x10..=0x1f | 0x60..=0x7f | 0xa0..=0xaf);
-    drivers.is("AuthenticAMD")
-        && match drivers.family {
-            Some(0x19) => drivers.model.is_some_and(zen4),
-            Some(family) => family > 0x19,
-            None => false,
-        }
+fn has_control(drivers: &Drivers) -> bool {
+    drivers.is("AuthenticAMD") && drivers.has_prefetch_control
 }

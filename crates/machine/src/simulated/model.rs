@@ -655,19 +655,24 @@ impl Model {
     /// Whether a CPU is switched on.
     pub(super) fn is_online(&self, cpu: CpuId) -> bool {
         match self.settings.text(&format!("{CPU}/cpu{cpu}/online")) {
-            _ if cpu.0 >= self.cores() && self.forbids_smt() => false,
+            _ if self.is_sibling(cpu) && self.forbids_smt() => false,
             Some(text) => text == "1",
             None => !self.topology.offline.contains(cpu),
         }
     }
 
-    fn forbids_smt(&self) -> bool {
+    /// Whether it is not the first thread of its core.
+    pub(super) fn is_sibling(&self, cpu: CpuId) -> bool {
+        cpu.0 >= self.cores()
+    }
+
+    pub(super) fn forbids_smt(&self) -> bool {
         self.settings.text(&format!("{CPU}/smt/control")).as_deref() == Some("off")
     }
 
     /// Whether any core has two threads that are switched on.
     pub(super) fn has_smt(&self) -> bool {
-        self.online().iter().any(|cpu| cpu.0 >= self.cores())
+        self.online().iter().any(|cpu| self.is_sibling(cpu))
     }
 
     /// Whether a CPU is in an efficient core; `None` where all cores are of one kind.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::CpuId;
 use serde::{Deserialize, Serialize};
-use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EROFS};
+use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
 use super::model::{Fault, Model};
 use super::tree::{CPU, SimulatedTree};
@@ -136,7 +136,29 @@ impl Writer {
         if self.model.has(Fault::SettingsDoNotStick) {
             return Ok(());
         }
-        self.model.settings.change(|set| drop(set.files.insert(path.to_owned(), text)))
+        let brought = self.brought(path, &text)?;
+        self.model.settings.change(|set| {
+            set.files.extend(brought);
+            set.files.insert(path.to_owned(), text);
+        })
+    }
+
+    /// What a write to a file also writes to others.
+    ///
+    /// # Source
+    /// Linux, kernel/cpu.c: `cpuhp_smt_enable` brings all siblings, `cpu_smt_allowed`.
+    fn brought(&self, path: &str, text: &str) -> io::Result<Vec<(String, String)>> {
+        let is_sibling = |cpu: &CpuId| self.model.is_sibling(*cpu);
+        let switch = |cpu: CpuId| format!("{CPU}/cpu{cpu}/online");
+        if path.ends_with("/smt/control") {
+            let digit = if text == "on" { "1" } else { "0" };
+            let siblings = self.model.cpus().filter(is_sibling);
+            return Ok(siblings.map(|cpu| (switch(cpu), digit.to_owned())).collect());
+        }
+        let forbidden = self.model.forbids_smt()
+            && text == "1"
+            && self.model.cpus().filter(is_sibling).any(|cpu| switch(cpu) == path);
+        if forbidden { Err(code(EPERM)) } else { Ok(Vec::new()) }
     }
 
     /// Sets or clears a bit of a register.
@@ -172,7 +194,10 @@ impl Writer {
                 if self.file(&governor).as_deref() == Some("performance") {
                     return Err(code(EBUSY));
                 }
-                one_of(PREFERENCES)
+                match text.parse::<u64>() {
+                    Ok(0..=255) => Ok(text.to_owned()),
+                    _ => one_of(PREFERENCES),
+                }
             }
             "no_turbo" | "boost" | "online" | "disable" | "numa_balancing" => one_of("0 1"),
             "energy_perf_bias" => one_of("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"),
@@ -187,6 +212,13 @@ impl Writer {
                 Ok(plain.split_whitespace().map(marked).collect::<Vec<_>>().join(" "))
             }
             "pm_qos_resume_latency_us" if text == "n/a" => Ok(text.to_owned()),
+            // The kernel sets aside what it finds.
+            "nr_hugepages" => {
+                const PAGE_BYTES: u64 = 2 << 20;
+                Ok(number()?.min(self.model.caches.memory_bytes / PAGE_BYTES).to_string())
+            }
+            // Ratios of 100 MHz.
+            "min_freq_khz" | "max_freq_khz" => Ok((number()? / 100_000 * 100_000).to_string()),
             _ => number().map(|number| number.to_string()),
         }
     }
