@@ -20,7 +20,7 @@ use crate::{EXIT_NO, because, table};
 const FALSE_MAX_OF_20: usize = 1;
 
 /// What is compared with itself, in turns; none: a command.
-const SUBJECTS: [Option<&str>; 4] = [Some("turbo"), Some("memory latency"), Some("wake"), None];
+const SUBJECTS: [Option<&str>; 4] = [Some("turbo"), Some("pause"), Some("wake"), None];
 const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"];
 
 /// Who spins.

@@ -90,11 +90,12 @@ const LOOKS: u64 = 5;
 /// More quads than this take longer to judge than to measure.
 const QUADS_MAX: u64 = 1000;
 
-/// Compares. `described` is the record of the machine, to which the comparison is added.
-pub fn run(
-    machine: &Machine,
+/// Compares. `described` is the record of the machine, to which the comparison is added. What the session
+/// set is for the caller to put back.
+pub fn run<'m>(
+    machine: &'m Machine,
     comparing: &Comparing,
-    session: Option<Session<'_>>,
+    session: Option<&mut Session<'m>>,
     described: Record,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -137,9 +138,9 @@ enum Measurer<'m> {
     Command { words: Vec<String>, metric: Metric },
 }
 
-struct Bench<'m, 'c> {
+struct Bench<'m, 's, 'c> {
     measurer: Measurer<'m>,
-    session: Option<Session<'m>>,
+    session: Option<&'s mut Session<'m>>,
     comparing: &'c Comparing,
     begun: Instant,
     /// Time within measurements.
@@ -164,13 +165,13 @@ impl From<RunError> for Stopped {
     }
 }
 
-impl<'m, 'c> Bench<'m, 'c> {
+impl<'m, 's, 'c> Bench<'m, 's, 'c> {
     fn new(
         machine: &'m Machine,
         comparing: &'c Comparing,
-        session: Option<Session<'m>>,
+        session: Option<&'s mut Session<'m>>,
         stop: &Stop,
-    ) -> Result<Bench<'m, 'c>, Error> {
+    ) -> Result<Bench<'m, 's, 'c>, Error> {
         let measurer = match &comparing.what {
             What::Area(subject, quantity) => {
                 let mut single = Single::new(machine, stop)?;
@@ -219,13 +220,7 @@ impl<'m, 'c> Bench<'m, 'c> {
     fn set(&mut self, side: Side) -> Result<(), Error> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let set = session.switch(&self.comparing.changes[index(side)]);
-        set.map(drop).map_err(|error| {
-            Error::Unavailable(Unavailable::new(
-                Obstacle::Permission,
-                "settings",
-                error.to_string(),
-            ))
-        })
+        set.map(drop).map_err(|error| Error::Setting(Box::new(error)))
     }
 
     /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.

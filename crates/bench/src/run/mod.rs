@@ -15,6 +15,7 @@ pub use outline::outline;
 use std::collections::BTreeSet;
 
 use kernels::StreamRow;
+use levers::NotMade;
 use machine::Machine;
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
@@ -96,6 +97,9 @@ pub enum Error {
     /// A job failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Something could not be set.
+    #[error(transparent)]
+    Setting(Box<NotMade>),
 }
 
 impl From<Unavailable> for Error {

@@ -69,8 +69,10 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
     };
-    let done = ab::run(machine, &comparing, session, described, signals.stop(), &mut tell);
+    let lent = session.as_mut();
+    let done = ab::run(machine, &comparing, lent, described, signals.stop(), &mut tell);
     bar.finish_and_clear();
+    let restored = session.map(|session| settings::restore(session, &signals, ExitCode::SUCCESS));
     let record = done.map_err(|error| signals.of(refused(machine, error)))?;
     let written = match sink {
         Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
@@ -78,6 +80,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     };
     output::data(&render(&record, look.format, presentation)?)?;
     written?;
+    restored.transpose()?;
     Ok(match signals.came() {
         Some((number, _)) => ExitCode::from(128 + number as u8),
         None if is_decided(&record) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ use machine::Machine;
 use model::page::Block;
 use model::record::OriginalRun;
 
-use super::{render, text};
+use super::{render, settings, text};
 use crate::args::Format;
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -131,6 +131,7 @@ pub(super) fn refused(machine: &Machine, error: Error) -> Failure {
         Error::Run(RunError::Memory { .. }) => {
             Failure::new(code::NOT_HERE, text).hint(less(machine))
         }
+        Error::Setting(error) => settings::not_made(*error),
         Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),

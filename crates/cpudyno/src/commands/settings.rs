@@ -14,8 +14,7 @@ use levers::{Changed, Error, Levers, NotMade, Others, Session, Undone, port, set
 use machine::Machine;
 use model::Seconds;
 use model::record::{
-    ChangeOutcome, PageKind, Presentation, Proof, ProofAnswer, Record, Setting, SettingChange,
-    Settings,
+    ChangeOutcome, PageKind, Presentation, ProofAnswer, Record, Setting, SettingChange, Settings,
 };
 use tempfile::TempDir;
 
@@ -94,8 +93,8 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         (Some(Ok(_)), Some(Ok(before)), Some(Ok(after))) => {
             proof::judge(machine, &plan.changes, &before, &after)
         }
-        (Some(Err(reason)), ..) => unproved(&plan.changes, &reason.why),
-        (_, Some(Err(why)), _) | (_, _, Some(Err(why))) => unproved(&plan.changes, &why),
+        (Some(Err(reason)), ..) => proof::unseen_of(&plan.changes, &reason.why),
+        (_, Some(Err(why)), _) | (_, _, Some(Err(why))) => proof::unseen_of(&plan.changes, &why),
         _ => Vec::new(),
     };
     // Interrupted before all was said and done: as if nothing had been asked.
@@ -134,7 +133,11 @@ fn wait(time: Seconds, signals: &Signals) {
 }
 
 /// Puts the settings back, whoever presses Ctrl-C meanwhile, and says so.
-fn restore(session: Session<'_>, signals: &Signals, answer: ExitCode) -> Result<ExitCode, Failure> {
+pub(super) fn restore(
+    session: Session<'_>,
+    signals: &Signals,
+    answer: ExitCode,
+) -> Result<ExitCode, Failure> {
     let deaf = signals.ignore();
     let undone = session.restore();
     drop(deaf);
@@ -262,18 +265,6 @@ type Observed<'a> = Option<Result<Observer<'a>, model::Unavailable>>;
 fn look_at(observer: &mut Observed<'_>, changes: &[Change]) -> Option<Result<proof::Look, String>> {
     let Some(Ok(observer)) = observer else { return None };
     Some(observer.look(changes).map_err(|error| error.to_string()))
-}
-
-fn unproved(changes: &[Change], why: &str) -> Vec<Proof> {
-    let proof = |change: &Change| Proof {
-        id: change.setting.clone(),
-        load: proof::load(change).to_owned(),
-        answer: ProofAnswer::NotObservable,
-        seen: why.to_owned(),
-    };
-    let mut proofs: Vec<Proof> = changes.iter().map(proof).collect();
-    proofs.dedup_by(|a, b| a.id == b.id);
-    proofs
 }
 
 fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
