@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn what_others_move_is_no_part_of_the_known_answer() {
         let [load, _] = &KNOWN;
-        let why = |read, idle| load.holds(&counted(read), idle, 1_000_000).err().map(|it| it.why);
+        let why = |read, idle| load.holds(&counted(read), idle, 1 << 20).err().map(|it| it.why);
         for (read, idle) in [(70.1, 0.0), (100.0, 0.0), (149.9, 0.0), (160.0, 40.0), (85.0, 10.0)] {
             assert_eq!(why(read, idle), None, "{read}, {idle}");
         }
@@ -232,7 +232,7 @@ mod tests {
             (151.0, 0.0, "counted twice"),
         ] {
             let why = why(read, idle).unwrap_or_default();
-            assert!(why.starts_with("reading 1 MB, the controllers counted "), "{read}: {why}");
+            assert!(why.starts_with("reading 1 MiB, the controllers counted "), "{read}: {why}");
             assert!(why.contains(means), "{read}: {why}");
         }
     }

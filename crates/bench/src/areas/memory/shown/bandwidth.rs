@@ -2,7 +2,7 @@
 
 use machine::instruments::traffic;
 use model::page::{Align, Block, Ruled, Text, Tone};
-use model::record::Record;
+use model::record::{Record, Samples};
 use model::stats::median;
 
 use super::super::cells::choice;
@@ -304,7 +304,7 @@ fn measured(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
 /// How many repetitions were not counted, in words; nothing where all were.
 fn left_out(cells: &[Cell<'_>]) -> String {
     let counts = |quantity| cells.iter().filter_map(move |cell| cell.series(quantity)?.samples());
-    let lost: f64 = counts("measured_left_out").flat_map(|samples| samples.all()).sum();
+    let lost: f64 = counts("measured_left_out").flat_map(Samples::all).sum();
     let kept: usize = counts(MEASURED).map(|samples| samples.all().len()).sum();
     if lost <= 0.0 {
         return String::new();
