@@ -144,10 +144,10 @@ fn what_only_one_arm_names_is_as_it_was_in_the_other() {
     for changes in &comparing.changes {
         assert_eq!(changes.len(), 2);
     }
-    let session = session(&machine, &folder);
-    let stop = Stop::default();
-    let done =
-        ab::run(&machine, &comparing, Some(session), described(&machine), &stop, &mut |_| {});
+    let mut session = session(&machine, &folder);
+    let (lent, stop) = (Some(&mut session), Stop::default());
+    let done = ab::run(&machine, &comparing, lent, described(&machine), &stop, &mut |_| {});
+    assert!(session.restore().is_complete());
     let run = done.unwrap().comparison.unwrap();
     let Known::Yes(found) = &run.comparison else { panic!("{run:?}") };
     assert!((found.ratio.centre.exp() - 1.9).abs() < 0.03, "{found:?}");
@@ -164,9 +164,10 @@ fn a_cpu_that_is_lost_between_rounds_ends_it_with_everything_put_back() {
     for own in &mut comparing.own {
         own.cpus = Some("223".parse().unwrap());
     }
-    let (session, stop) = (session(&machine, &folder), Stop::default());
-    let done =
-        ab::run(&machine, &comparing, Some(session), described(&machine), &stop, &mut |_| {});
+    let mut session = session(&machine, &folder);
+    let (lent, stop) = (Some(&mut session), Stop::default());
+    let done = ab::run(&machine, &comparing, lent, described(&machine), &stop, &mut |_| {});
+    assert!(session.restore().is_complete());
     let error = done.unwrap_err().to_string();
     assert!(error.contains("CPU 223"), "{error}");
     assert_eq!(text(&machine, NO_TURBO), "0");

@@ -802,17 +802,22 @@ fn copies(variant: Option<&str>) -> Options {
     Options { kernels: Some(kernels), variant, budget, ..asked(Question::Bandwidth) }
 }
 
-/// What controllers read and wrote for each byte that was asked for, by how stores were done.
+/// What controllers read and wrote for each byte that was asked for, by how stores were done: twice, by
+/// what was measured in a second, and as it is recorded.
 fn measured_per_asked(record: &Record) -> Vec<(String, [f64; 2])> {
     let of_cell = |series: &&Series| {
-        let beside = |quantity| {
+        let beside = |quantity: &str| {
             let all = of(record, quantity, &[]);
             let same = |other: &&&Series| {
                 (&other.parameters, &other.active) == (&series.parameters, &series.active)
             };
             median(all.iter().find(same).unwrap_or_else(|| panic!("no {quantity}")))
         };
-        let shares = ["measured_read", "measured_write"].map(|way| beside(way) / median(series));
+        let shares = ["measured_read", "measured_write"].map(|way| {
+            let share = beside(&format!("{way}_per_asked"));
+            assert_near(beside(way) / median(series), share, 5e-3, way);
+            share
+        });
         (parameter(series, "stores").to_owned(), shares)
     };
     of(record, "bandwidth", &[]).iter().map(of_cell).collect()
@@ -888,6 +893,72 @@ fn what_others_move_is_said_and_not_subtracted() {
     assert_eq!(ids(&record), ["memory.more-traffic"]);
     let page = format!("{:?}", bench::areas::memory::page(&record, 0));
     assert!(page.contains("they read 4000.0 and wrote 2000.0 MB/s; that is contained"), "{page}");
+    // What they moved is no part of a headline.
+    let strings = measured(&busy, Options { threads: Some(1), ..copies(Some("rep-movsb")) });
+    let page = format!("{:?}", bench::areas::memory::page(&strings, 0));
+    assert!(page.contains("because others move more than 2 % of what was measured"), "{page}");
+    assert!(page.contains("left out: copy (rep-movsb)") || page.contains("unavailable"), "{page}");
+}
+
+#[test]
+fn counters_that_do_not_see_what_is_known_are_not_believed() {
+    for (fault, why) in [
+        (Fault::ControllersSeeHalf, "half of it is counted"),
+        (Fault::ControllersReadZero, "the memory controllers counted 0: they do not count"),
+        (Fault::ControllersStandStill, "a counter stands still"),
+    ] {
+        let record = measured(&quiet_server(|model| model.faults.push(fault)), copies(None));
+        let Some(InstrumentState::Unavailable { unavailable }) = controllers(&record) else {
+            panic!("{fault:?}: they were believed");
+        };
+        assert!(unavailable.why.contains(why), "{fault:?}: {unavailable:?}");
+        assert!(!record.series.iter().any(|s| s.quantity.starts_with("measured_")), "{fault:?}");
+        let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+        assert_eq!(page.matches(why).count(), 1, "{page}");
+    }
+    let half = quiet_server(|model| model.faults.push(Fault::ControllersSeeHalf));
+    let record = measured(&half, copies(None));
+    let Some(InstrumentState::Unavailable { unavailable }) = controllers(&record) else {
+        panic!("they were believed");
+    };
+    // Four times the caches of one core and its package.
+    let text = "reading 428 MiB, the controllers counted 214 MiB: ";
+    assert!(unavailable.why.starts_with(text), "{unavailable:?}");
+}
+
+#[test]
+fn what_the_cell_before_left_in_caches_is_not_counted() {
+    let kernels = ["load", "copy"].into_iter().filter_map(kernels::memory::find).collect();
+    let options = Options { kernels: Some(kernels), threads: Some(1), ..copies(None) };
+    let record = measured(&quiet_server(|_| ()), options);
+    for series in of(&record, "measured_write", &[]) {
+        if series.workload == "load" {
+            let samples = series.samples().unwrap().all();
+            assert!(samples.iter().all(|sample| *sample <= 0.0), "{samples:?}");
+        }
+    }
+    assert_eq!(ids(&record), Vec::<&str>::new());
+    let counts = |quantity: &str| {
+        let all = of(&record, quantity, &[]);
+        all.iter().map(|series| series.samples().unwrap().all().len()).sum::<usize>()
+    };
+    // Two repetitions in each block, of which the second one is counted.
+    assert_eq!(counts("measured_read") * 2, counts("bandwidth"));
+}
+
+#[test]
+fn repetitions_that_others_counted_in_are_left_out_and_said() {
+    let taken = quiet_server(|model| model.faults.push(Fault::ControllersTaken));
+    let record = measured(&taken, Options { threads: Some(1), ..copies(None) });
+    let left_out = of(&record, "measured_left_out", &[]);
+    let lost: f64 = left_out.iter().flat_map(|series| series.samples().unwrap().all()).sum();
+    // Within a tenth of a second, of two seconds in all.
+    assert!((1.0..=3.0).contains(&lost), "{lost}");
+    let shares = [("ordinary", [1.0, 0.5]), ("non-temporal", [0.5, 0.5])];
+    assert_shares(&record, &shares);
+    let page = format!("{:?}", bench::areas::memory::page(&record, 0));
+    let said = format!("repetitions {lost} are left out: a counter was taken by others");
+    assert!(page.contains(&said), "{page}");
 }
 
 #[test]
@@ -914,7 +985,7 @@ fn where_controllers_cannot_be_counted_the_reason_stands_once() {
     for (machine, why, remedy) in [
         (refused, "`kernel.perf_event_paranoid` is 2", "kernel.perf_event_paranoid=0"),
         (changed("sim:vm-2c", |_| ()), "shows this guest no PMU", "on the host"),
-        (changed("sim:1c", |_| ()), "the kernel found no PMU", "modprobe"),
+        (changed("sim:1c", |_| ()), "the kernel found no PMU", "load the driver"),
     ] {
         let record = measured(&machine, copies(None));
         let Some(InstrumentState::Unavailable { unavailable }) = controllers(&record) else {

@@ -40,3 +40,8 @@ pub(crate) fn missing(path: &str) -> Unavailable {
     let why = format!("there is no `{path}` here");
     Unavailable::new(Obstacle::Hardware, format!("`{path}`"), why)
 }
+
+/// The names in a folder, none where there is no such folder; what may not be read is no absence.
+pub(crate) fn or_empty(path: &str, names: Reading<Vec<String>>) -> Reading<Vec<String>> {
+    names.or_else(|reason| if reason == missing(path) { Ok(Vec::new()) } else { Err(reason) })
+}

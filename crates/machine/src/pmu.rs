@@ -6,6 +6,7 @@
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use crate::files::or_empty;
 use crate::ports::{Reading, Tree};
 use crate::text::whole_number;
 
@@ -83,10 +84,14 @@ impl<'a> Pmu<'a> {
     }
 
     /// The names of its events; none where it names none.
-    pub fn events(&self) -> Vec<String> {
-        let mut names = self.tree.list(&self.path("events")).unwrap_or_default();
+    ///
+    /// # Error
+    /// Where they may not be read.
+    pub fn events(&self) -> Reading<Vec<String>> {
+        let folder = self.path("events");
+        let mut names = or_empty(&folder, self.tree.list(&folder))?;
         names.retain(|name| !name.contains('.'));
-        names
+        Ok(names)
     }
 
     /// An event that it has a name for.
@@ -239,7 +244,7 @@ mod tests {
         assert_eq!(names(&files).unwrap(), ["it"]);
         assert_eq!(pmu.kind().unwrap(), 12);
         assert_eq!(pmu.cpus().unwrap(), [CpuId(0), CpuId(56)]);
-        assert_eq!(pmu.events(), ["cas_count_read", "clockticks"]);
+        assert_eq!(pmu.events().unwrap(), ["cas_count_read", "clockticks"]);
         let event = pmu.event("cas_count_read").unwrap();
         assert_eq!(event.config, [0x304, 0, 0, 0]);
         assert_eq!(event.scale, Some(64.0 / f64::from(1 << 20)));
@@ -287,6 +292,6 @@ mod tests {
             assert!(why.contains("names no bits but `config"), "{why}");
         }
         let nobody = Pmu::new(&broken, "nobody");
-        assert!(nobody.events().is_empty() && nobody.event("x").is_err());
+        assert!(nobody.events().unwrap().is_empty() && nobody.event("x").is_err());
     }
 }

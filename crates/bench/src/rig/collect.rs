@@ -97,11 +97,9 @@ impl Take {
         match self {
             Take::Reading(reading) => reading(reduced)?.err(),
             Take::Haul(_) => reduced.haul.as_ref()?.as_ref().err().cloned(),
-            Take::Counted(_) => {
-                reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()?.as_ref().err().cloned()
-            }
             Take::Named(id) => reduced.readings.get(id)?.as_ref().err().cloned(),
-            Take::Samples(_) | Take::PerOp(_) => None,
+            // Repetitions that were not counted are left out one by one.
+            Take::Samples(_) | Take::PerOp(_) | Take::Counted(_) => None,
         }
     }
 
@@ -118,8 +116,7 @@ impl Take {
                 Some(samples(haul).clone()).filter(|s| !s.is_empty()).map(Block::Samples)
             }
             Take::Counted(samples) => {
-                let counted = reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()?;
-                let samples = samples(counted.as_ref().ok()?).clone();
+                let samples = samples(counted(reduced)?).clone();
                 Some(samples).filter(|s| !s.is_empty()).map(Block::Samples)
             }
             Take::Named(id) => {
@@ -132,6 +129,10 @@ impl Take {
             }
         }
     }
+}
+
+fn counted(reduced: &Reduced) -> Option<&CountedHaul> {
+    reduced.haul.as_ref()?.as_ref().ok()?.counted.as_ref()
 }
 
 impl Quantity {
@@ -209,6 +210,8 @@ struct Entry {
     contended: Vec<u64>,
     /// By quantity: why a block has no reading.
     reasons: Vec<Option<Unavailable>>,
+    /// Why repetitions were left out of what memory controllers counted.
+    uncounted: Vec<Unavailable>,
     /// One for each block that has both clocks.
     evidence: Vec<Evidence>,
     deviations: Vec<f64>,
@@ -243,6 +246,7 @@ impl Collector {
             blocks: quantities.iter().map(|_| Vec::new()).collect(),
             contended: vec![0; quantities.len()],
             reasons: vec![None; quantities.len()],
+            uncounted: Vec::new(),
             evidence: Vec::new(),
             deviations: Vec::new(),
             disturbance: Disturbance::default(),
@@ -250,6 +254,7 @@ impl Collector {
             lost_ticks: 0,
         });
         entry.deviations.extend(reduced.witness_deviation);
+        entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
         for (index, quantity) in quantities.iter().enumerate() {
             let block = quantity.take.block(reduced);
             let rejected = quantity.guard != Guard::None && reduced.contended();
@@ -283,7 +288,8 @@ impl Collector {
         for (key, entry) in self.entries {
             for (index, quantity) in entry.quantities.iter().enumerate() {
                 let none = entry.blocks[index].iter().all(Option::is_none);
-                if quantity.if_offered && none && entry.reasons[index].is_none() {
+                let has_reason = entry.reasons[index].is_some() || entry.is_lost(index);
+                if quantity.if_offered && none && !has_reason {
                     continue;
                 }
                 let absent = match quantity.take {
@@ -317,11 +323,9 @@ impl Collector {
     }
 
     fn sample_count(&self) -> usize {
-        let size = |block: &Block| match block {
-            Block::Samples(samples) => samples.len(),
-            Block::PerOp(per_op) => per_op.repetitions.len(),
-        };
-        self.entries.values().flat_map(|entry| &entry.blocks).flatten().flatten().map(size).sum()
+        let of_entry =
+            |entry: &Entry| (0..entry.blocks.len()).map(|i| entry.sample_count(i)).sum::<usize>();
+        self.entries.values().map(of_entry).sum()
     }
 }
 
@@ -360,7 +364,9 @@ impl Entry {
         };
         let without = |unavailable| Outcome::Unavailable { unavailable };
         match samples.summary() {
-            _ if self.reasons[index].is_some() => without(self.reason(index, key, absent)),
+            _ if self.reasons[index].is_some() || self.is_lost(index) => {
+                without(self.reason(index, key, absent))
+            }
             Some(_) if self.shared(index) => without(self.reason(index, key, absent)),
             Some(summary) => match self.refuted(index, key) {
                 Some(reason) => without(reason),
@@ -368,6 +374,20 @@ impl Entry {
             },
             None => without(self.reason(index, key, absent)),
         }
+    }
+
+    /// Whether fewer than half of the repetitions were counted, where that is what the quantity is of.
+    fn is_lost(&self, index: usize) -> bool {
+        matches!(self.quantities[index].take, Take::Counted(_))
+            && self.uncounted.len() > self.sample_count(index)
+    }
+
+    fn sample_count(&self, index: usize) -> usize {
+        let size = |block: &Block| match block {
+            Block::Samples(samples) => samples.len(),
+            Block::PerOp(per_op) => per_op.repetitions.len(),
+        };
+        self.blocks[index].iter().flatten().map(size).sum()
     }
 
     /// Whether the CPU was taken away more often than an idle machine does it.
@@ -412,6 +432,12 @@ impl Entry {
         let what = format!("{} of `{}` on CPU {}", quantity.id, key.workload, key.cpu);
         if let Some(reason) = &self.reasons[index] {
             return Unavailable { what, ..reason.clone() };
+        }
+        if let Some(reason) = self.uncounted.last().filter(|_| self.is_lost(index)) {
+            let lost = self.uncounted.len();
+            let all = lost + self.sample_count(index);
+            let why = format!("{lost} of {all} repetitions were not counted: {}", reason.why);
+            return Unavailable { what, why, ..reason.clone() };
         }
         if self.contended[index] > 0 || self.shared(index) {
             let shared = key.class.as_deref().is_some_and(|class| class.contains(SAME_CORE));

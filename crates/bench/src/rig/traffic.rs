@@ -7,9 +7,10 @@
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Mover, Stores, Variant, WrongNumber};
 use machine::Reading;
-use machine::instruments::traffic::TrafficCounts;
+use machine::instruments::traffic::{Carried, TrafficCounts};
+use model::page::si;
 use model::ticks::Stamp;
-use model::{CpuId, Pages, Rate, Seconds, Ticks, Unavailable};
+use model::{CpuId, Obstacle, Pages, Rate, Seconds, Ticks, Unavailable, Unit};
 
 use super::job::{Around, Interval};
 
@@ -295,19 +296,30 @@ pub struct Haul {
     pub background: Vec<f64>,
     /// The largest relative error of the answers.
     pub error: Vec<f64>,
-    /// What the memory controllers counted, or why that is worth nothing; none: nobody asked them.
-    pub counted: Option<Reading<CountedHaul>>,
+    /// What the memory controllers counted; none: nobody asked them.
+    pub counted: Option<CountedHaul>,
+    /// How many repetitions were to be counted and are left out there, where there are any.
+    pub uncounted: Vec<f64>,
 }
 
-/// What the memory controllers of the whole machine counted, one sample for each repetition.
+/// What the memory controllers of the whole machine counted, one sample for each repetition but the
+/// first: that one writes back what the job before has left in caches.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CountedHaul {
+    /// Bytes that the members asked for per second of the repetition.
+    pub asked: Vec<f64>,
     /// Bytes read from memory per second of the repetition.
     pub read: Vec<f64>,
     /// Bytes written to memory per second of the repetition.
     pub written: Vec<f64>,
     /// How much longer the time between the two readings was, as a share of the repetition.
     pub beyond: Vec<f64>,
+    /// Bytes read from memory for each byte that was asked for.
+    pub read_per_asked: Vec<f64>,
+    /// Bytes written to memory for each byte that was asked for.
+    pub written_per_asked: Vec<f64>,
+    /// Why repetitions are left out, each from all samples.
+    pub left_out: Vec<Unavailable>,
 }
 
 /// Cycles of one iteration of the ruler on a CPU.
@@ -326,7 +338,7 @@ pub fn reduce(
         raw.members.iter().filter_map(|member| member.answer).collect();
     let errors = answers.map_err(|wrong| {
         let why = format!("{wrong}: a kernel that computes wrongly has no speed");
-        Unavailable::new(model::Obstacle::Cpudyno, "answer", why)
+        Unavailable::new(Obstacle::Cpudyno, "answer", why)
     })?;
     haul.error.extend(errors.into_iter().reduce(f64::max));
     let hertz = rate.hertz().0;
@@ -354,33 +366,67 @@ pub fn reduce(
         chased(&mut haul, member, party, hertz, ruler_cycles);
     }
     if !raw.counted.is_empty() {
-        haul.counted = Some(counted(raw, hertz));
+        let counted = counted(raw, job, hertz);
+        haul.uncounted.extend(Some(counted.left_out.len() as f64).filter(|count| *count > 0.0));
+        haul.counted = Some(counted);
     }
     Ok(haul)
 }
 
 /// What the memory controllers counted around each repetition. Members move data between its stamps
 /// alone, so that this is its time; what others move is counted a little longer.
-fn counted(raw: &RawTraffic, hertz: f64) -> Reading<CountedHaul> {
+fn counted(raw: &RawTraffic, job: &Traffic, hertz: f64) -> CountedHaul {
     let mut haul = CountedHaul::default();
-    for (repetition, [before, after]) in raw.counted.iter().enumerate() {
-        let counts = |counted: &CountedTraffic| counted.counts.clone();
-        let carried = counts(after)?.since(&counts(before)?)?;
-        let stretches = raw.members.iter().filter_map(|member| member.stretches.get(repetition));
-        let Some(whole) = Interval::around(stretches.map(|stretch| stretch.interval)) else {
+    if raw.counted.len() == 1 {
+        let why = "the only repetition writes back what the job before has left in caches";
+        haul.left_out.push(Unavailable::new(Obstacle::Measurement, "measured memory traffic", why));
+    }
+    for repetition in 1..raw.counted.len() {
+        let members = std::iter::zip(&raw.members, &job.members);
+        let stretches: Vec<(&Party, Stretch)> = members
+            .filter_map(|(member, party)| Some((party, *member.stretches.get(repetition)?)))
+            .collect();
+        let Some(whole) = Interval::around(stretches.iter().map(|(_, it)| it.interval)) else {
             continue;
         };
-        let ticks = whole.length().count() as f64;
-        let between = after.stamp.since(before.stamp).count() as f64;
-        let seconds = ticks / hertz;
-        if seconds > 0.0 {
-            haul.read.push(carried.read / seconds);
-            haul.written.push(carried.written / seconds);
-            haul.beyond.push(between / ticks - 1.0);
+        let seconds = whole.length().count() as f64 / hertz;
+        let asked: u64 = stretches.iter().map(|(p, it)| p.task.trip_bytes() * it.units).sum();
+        if seconds <= 0.0 || asked == 0 {
+            continue;
+        }
+        let [before, after] = &raw.counted[repetition];
+        let between = after.stamp.since(before.stamp).count() as f64 / hertz;
+        match carried(before, after, asked) {
+            Ok(Carried { read, written }) => {
+                haul.asked.push(asked as f64 / seconds);
+                haul.read.push(read / seconds);
+                haul.written.push(written / seconds);
+                haul.beyond.push(between / seconds - 1.0);
+                haul.read_per_asked.push(read / asked as f64);
+                haul.written_per_asked.push(written / asked as f64);
+            }
+            Err(reason) => haul.left_out.push(reason),
         }
     }
-    Ok(haul)
+    haul
 }
+
+/// What was carried between two readings, while so many bytes were asked for.
+fn carried(before: &CountedTraffic, after: &CountedTraffic, asked: u64) -> Reading<Carried> {
+    let carried = after.counts.clone()?.since(&before.counts.clone()?)?;
+    if carried.read + carried.written <= 0.0 {
+        let why = format!(
+            "while {} were asked for, the memory controllers counted 0: {COUNTS_NOTHING}",
+            si::format(asked as f64, Unit::Byte)
+        );
+        return Err(Unavailable::new(Obstacle::Measurement, "measured memory traffic", why));
+    }
+    Ok(carried)
+}
+
+/// What it may mean that counters read zero.
+pub const COUNTS_NOTHING: &str =
+    "they do not count on this machine, or another tool has programmed them for itself";
 
 /// What members that began together moved, until the last one was through.
 fn together(haul: &mut Haul, stretches: &[(&Party, Stretch)], hertz: f64) {
@@ -430,7 +476,7 @@ fn chased(
 mod tests {
     use kernels::memory::find;
     use machine::Machine;
-    use machine::instruments::traffic::{Carried, TrafficCounters};
+    use machine::instruments::traffic::TrafficCounters;
     use machine::simulated::Model;
     use model::{Hertz, Ticks};
 
@@ -564,9 +610,13 @@ mod tests {
         assert!(reason.why.contains("computes wrongly"), "{reason:?}");
     }
 
-    /// Readings around a repetition in which so many bytes were read, by a simulated machine.
+    /// Readings around a repetition in which so many bytes were read, by a simulated machine of whose
+    /// memory nobody else moves anything.
     fn readings(between: [u64; 2], read: f64) -> [CountedTraffic; 2] {
-        let model = Model::named("2s-56c").unwrap();
+        let mut model = Model::named("2s-56c").unwrap();
+        let controllers = model.memory.as_mut().and_then(|memory| memory.controllers.as_mut());
+        let controllers = controllers.unwrap();
+        (controllers.idle_read, controllers.idle_written) = (0.0, 0.0);
         let counters = TrafficCounters::find(&Machine::from(model.clone())).unwrap();
         let [before, after] = between.map(Ticks::new);
         let before = CountedTraffic { stamp: before, counts: counters.read() };
@@ -577,24 +627,53 @@ mod tests {
     #[test]
     fn what_controllers_counted_belongs_to_the_time_of_the_repetition() {
         let job = job(&[trips("load", false), trips("load", false)]);
-        let members = vec![raw(&[(1000, 9000, 1)]), raw(&[(2000, 11_000, 1)])];
-        let counted = vec![readings([500, 13_000], 51_200.0)];
+        let members =
+            vec![raw(&[(0, 10, 1), (1000, 9000, 1)]), raw(&[(0, 10, 1), (2000, 11_000, 1)])];
+        // The first repetition contains what was there before.
+        let counted = vec![readings([0, 15], 5e9), readings([500, 13_000], 51_200.0)];
         let haul = reduce(&RawTraffic { members, counted }, &job, rate(), None).unwrap();
-        let counted = haul.counted.unwrap().unwrap();
+        let counted = haul.counted.unwrap();
+        let asked = 2.0 * 8.0 * ELEMENTS as f64;
+        assert_eq!(counted.asked, [asked / 10_000e-9]);
         assert_eq!(counted.read, [51_200.0 / 10_000e-9]);
         assert_eq!((counted.written, counted.beyond), (vec![0.0], vec![0.25]));
+        assert_eq!(counted.read_per_asked, [51_200.0 / asked]);
+        assert_eq!(counted.written_per_asked, [0.0]);
+        assert!(counted.left_out.is_empty() && haul.uncounted.is_empty());
     }
 
     #[test]
-    fn a_reading_that_failed_takes_what_was_counted_and_nothing_else() {
+    fn a_single_repetition_is_never_counted() {
         let job = job(&[trips("load", false)]);
-        let members = vec![raw(&[(0, 10, 1), (20, 30, 1)])];
-        let mut failed = readings([15, 35], 64.0);
-        failed[1].counts = Err(Unavailable::new(model::Obstacle::Hardware, "it", "it failed"));
-        let counted = vec![readings([0, 15], 64.0), failed];
-        let haul = reduce(&RawTraffic { members, counted }, &job, rate(), None).unwrap();
-        assert_eq!(haul.counted.unwrap().unwrap_err().why, "it failed");
-        assert_eq!(haul.bandwidth.len(), 2);
+        let counted = vec![readings([0, 15], 5e9)];
+        let raw = RawTraffic { members: vec![raw(&[(0, 10, 1)])], counted };
+        let haul = reduce(&raw, &job, rate(), None).unwrap();
+        let counted = haul.counted.unwrap();
+        assert!(counted.read.is_empty() && haul.bandwidth.len() == 1);
+        assert!(counted.left_out[0].why.contains("the job before"), "{counted:?}");
+    }
+
+    #[test]
+    fn a_reading_that_failed_or_counted_nothing_takes_its_repetition_in_pairs() {
+        let job = job(&[trips("load", false)]);
+        let stretches = [(0, 10, 1), (20, 30, 1), (40, 50, 1), (60, 70, 1)];
+        let mut failed = readings([15, 35], 64e3);
+        failed[1].counts = Err(Unavailable::new(Obstacle::Hardware, "it", "it failed"));
+        let counted = vec![
+            readings([0, 15], 64e3),
+            failed,
+            readings([35, 55], 64e3),
+            readings([55, 75], 0.0),
+        ];
+        let raw = RawTraffic { members: vec![raw(&stretches)], counted };
+        let haul = reduce(&raw, &job, rate(), None).unwrap();
+        let counted = haul.counted.unwrap();
+        let lengths = [&counted.read, &counted.written, &counted.beyond, &counted.asked];
+        assert_eq!(lengths.map(Vec::len), [1; 4], "{counted:?}");
+        let [first, second] = &counted.left_out[..] else { panic!("{counted:?}") };
+        assert_eq!(first.why, "it failed");
+        assert!(second.why.contains("the memory controllers counted 0: "), "{second:?}");
+        assert_eq!((haul.bandwidth.len(), haul.uncounted), (4, vec![2.0]));
     }
 
     #[test]

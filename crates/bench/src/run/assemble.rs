@@ -346,12 +346,13 @@ fn trials(program: &Program, trials: Vec<Trial>) -> Vec<Series> {
     trials.into_iter().filter_map(of).collect()
 }
 
-/// What memory controllers carried before the run, while this process slept: area `rig`.
-fn idle_series(cpus: &CpuSet, idle: &[Carried]) -> Vec<Series> {
+/// What memory controllers carried before the run and after it, while this process slept: area `rig`.
+fn idle_series(cpus: &CpuSet, idle: &[Vec<Carried>]) -> Vec<Series> {
     let Some(first) = cpus.iter().next() else { return Vec::new() };
     let of = |quantity, way: fn(&Carried) -> f64| {
-        let samples = idle.iter().map(|carried| rounded(way(carried))).collect();
-        rig_series("memory", quantity, Unit::BytePerSecond, &[first], vec![samples])
+        let block = |windows: &Vec<Carried>| windows.iter().map(|it| rounded(way(it))).collect();
+        let blocks = idle.iter().map(block).collect();
+        rig_series("memory", quantity, Unit::BytePerSecond, &[first], blocks)
     };
     let series = [of("idle_read", |carried| carried.read), of("idle_write", |it| it.written)];
     series.into_iter().flatten().collect()

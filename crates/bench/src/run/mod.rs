@@ -145,16 +145,24 @@ pub fn measure(
         streams: &request.streams,
     };
     let program = Program::new(&planning, request)?;
-    let controllers = program.is_counted().then(|| Controllers::find(machine));
+    let mut controllers = program.is_counted().then(|| Controllers::find(machine));
     let mut executor = executor(machine, &stamp_clock, counters.source(), stop)?;
     let calibrated =
         counters.calibrate(&mut *executor, &program.tools, &stamp_clock, placement.cpus[0]);
     calibrated?;
+    if let Some(found) = controllers.take() {
+        progress(Progress { share: 0.0, doing: "checking the memory controllers" });
+        let own = || self::executor(machine, &stamp_clock, None, stop);
+        controllers = Some(found.proven(own, &planning, &program)?);
+    }
     let watch = Watch::begin(machine);
     let memory = controllers.as_ref().and_then(Controllers::source);
     let run = sweep::run(&mut *executor, &planning, &program, request, memory, progress)?;
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
+    if let Some(controllers) = controllers.as_mut().filter(|_| !run.interrupted) {
+        controllers.look_again();
+    }
 
     progress(Progress { share: 1.0, doing: "writing the record" });
     let placed = executor.placed();

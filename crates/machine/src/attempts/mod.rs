@@ -8,7 +8,9 @@ use std::io;
 use model::CpuId;
 use sys::perf_open::{self, Event, Scope};
 
-pub(crate) use self::refusal::{PARANOID, Surroundings, no_msr_device, refusal, setcap};
+pub(crate) use self::refusal::{
+    PARANOID, Surroundings, load_uncore, no_msr_device, refusal, setcap,
+};
 use crate::permits::{Permits, Question};
 use crate::pmu::{self, Pmu};
 use crate::ports::{Reading, Tree};
@@ -76,7 +78,7 @@ impl Attempts {
     fn energy(&self) -> io::Result<String> {
         const EVENT: &str = "energy-pkg";
         let power = Pmu::new(&*self.tree, "power");
-        if !power.events().iter().any(|name| name == EVENT) {
+        if !power.events().unwrap_or_default().iter().any(|name| name == EVENT) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let [config, ..] = power.event(EVENT).map_err(|_| io::ErrorKind::InvalidData)?.config;

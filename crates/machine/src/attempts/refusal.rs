@@ -330,6 +330,21 @@ fn rdpmc_off(here: &Surroundings<'_>) -> Unavailable {
     )
 }
 
+/// How the kernel gets the driver of PMUs outside of the cores.
+pub(crate) fn load_uncore(here: &Surroundings<'_>) -> String {
+    let cpuinfo = here.tree.read("/proc/cpuinfo").unwrap_or_default();
+    let module = match value_of(&cpuinfo, "vendor_id") {
+        Some("GenuineIntel") => "intel_uncore",
+        Some("AuthenticAMD" | "HygonGenuine") => "amd_uncore",
+        _ => {
+            return "load the driver of this chip's PMUs: `grep _PMU= /boot/config-$(uname -r)` lists \
+                    those that the kernel has"
+                .to_owned();
+        }
+    };
+    format!("`sudo modprobe {module}`; where that answers `No such device`, this CPU has none")
+}
+
 /// The PMUs outside of the cores: memory controllers, caches, power.
 fn uncore(
     question: Question,
@@ -349,9 +364,9 @@ fn uncore(
         let remedy = if energy {
             "`sudo modprobe -a rapl intel_rapl_msr`; where both answer `No such device`, this CPU \
              has none"
+                .to_owned()
         } else {
-            "`sudo modprobe intel_uncore` or `sudo modprobe amd_uncore`; where that answers `No \
-             such device`, this CPU has none"
+            load_uncore(here)
         };
         return Unavailable::new(Obstacle::Hardware, "", why).with_remedy(remedy);
     }

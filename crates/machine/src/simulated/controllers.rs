@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::CpuId;
 use serde::Deserialize;
 use sys::errno::{EACCES, EINVAL, ENODEV};
+use sys::perf_open::Count;
 
 use super::model::{Fault, Model};
 use crate::files::Files;
@@ -74,7 +75,7 @@ impl Model {
     /// # Error
     /// As the kernel answers: where plain users may count nothing outside of their threads, and where
     /// there is no such PMU, event or CPU.
-    pub fn controller_count(&self, pmu: &str, config: u64, cpu: CpuId) -> io::Result<u64> {
+    pub fn controller_count(&self, pmu: &str, config: u64, cpu: CpuId) -> io::Result<Count> {
         /// Where counters stand that are about to begin again at zero.
         const NEARLY: u64 = (1 << 48) - (1 << 20);
         let refused = |code| Err(io::Error::from_raw_os_error(code));
@@ -93,11 +94,31 @@ impl Model {
             _ => return refused(EINVAL),
         };
         let bytes = own + others * self.elapsed.seconds().0;
-        let count = (bytes / LINE / f64::from(controllers.channels)) as u64;
-        if self.has(Fault::ControllersWrap) {
-            return Ok(NEARLY.wrapping_add(count) & ((1 << 48) - 1));
-        }
-        Ok(count)
+        let lines = bytes / LINE / f64::from(controllers.channels);
+        let value = if self.has(Fault::ControllersReadZero) {
+            0
+        } else if self.has(Fault::ControllersSeeHalf) {
+            (lines / 2.0) as u64
+        } else if self.has(Fault::ControllersWrap) {
+            NEARLY.wrapping_add(lines as u64) & ((1 << 48) - 1)
+        } else {
+            lines as u64
+        };
+        let [enabled_ns, running_ns] = self.counted_times();
+        Ok(Count { value, enabled_ns, running_ns })
+    }
+
+    /// For how long counters were enabled, and counted, in nanoseconds.
+    fn counted_times(&self) -> [u64; 2] {
+        const STANDING_SINCE: f64 = 0.05;
+        const TAKEN_SINCE: f64 = 1.2;
+        const TAKEN_FOR: f64 = 0.1;
+        let elapsed = self.elapsed.seconds().0;
+        let stands = self.has(Fault::ControllersStandStill);
+        let enabled = if stands { elapsed.min(STANDING_SINCE) } else { elapsed };
+        let is_taken = self.has(Fault::ControllersTaken);
+        let taken = if is_taken { (enabled - TAKEN_SINCE).clamp(0.0, TAKEN_FOR) } else { 0.0 };
+        [enabled, enabled - taken / 2.0].map(|seconds| (seconds * 1e9).round() as u64)
     }
 
     /// The CPUs that read the counters: the first of each package.

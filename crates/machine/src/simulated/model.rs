@@ -446,6 +446,14 @@ pub enum Fault {
     AperfEio,
     /// The counters of the memory controllers, of 48 bits, begin again at zero soon after the start.
     ControllersWrap,
+    /// Those counters see every second line.
+    ControllersSeeHalf,
+    /// Those counters read zero, whatever happens.
+    ControllersReadZero,
+    /// Those counters stand still from 50 ms after the start on.
+    ControllersStandStill,
+    /// Somebody else has those counters half of the time, for 0.1 s, 1.2 s after the start.
+    ControllersTaken,
     /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
     CpuLost,
     /// Whoever asks is a plain user: nothing can be set.

@@ -3,12 +3,15 @@
 use model::record::{ByteCount, ByteUnit, Record, Topology};
 
 use super::extent::{self, Extent};
-use super::read::{Cell, in_order};
+use super::read::{Cell, Measured, idle, in_order};
 
 /// The words for the bytes that the program asks for.
 pub(super) const AS_ASKED: &str = "as asked";
 /// The words for those and the lines that ordinary stores bring in.
 pub(super) const WITH_WRITE_ALLOCATE: &str = "with write-allocate";
+
+/// Of what was measured others may have moved so much, where it stands for what a cell moves.
+pub(super) const OTHERS_SHARE_MAX: f64 = 0.02;
 
 /// Which bytes count in the headline, and their unit; and what caches there are, because within them no
 /// line is brought in from memory.
@@ -16,13 +19,15 @@ pub(super) const WITH_WRITE_ALLOCATE: &str = "with write-allocate";
 pub(super) struct Counting<'a> {
     bytes: ByteCount,
     topology: &'a Topology,
+    /// What others move.
+    idle: Option<Measured>,
 }
 
 impl<'a> Counting<'a> {
     /// As the run was asked to.
     pub(super) fn of(record: &'a Record) -> Counting<'a> {
         let bytes = record.run.plan.bytes.unwrap_or(ByteCount::USUAL);
-        Counting { bytes, topology: &record.machine.topology }
+        Counting { bytes, topology: &record.machine.topology, idle: idle(record) }
     }
 
     /// The same unit, with the bytes that the program asks for.
@@ -112,13 +117,21 @@ impl<'a> Counting<'a> {
 
     /// Bytes that must be moved for each byte that the program asks for: within caches no line is
     /// brought in from memory. Where the CPU chooses and does not tell, what the memory controllers
-    /// counted; none where they did not.
+    /// counted; none where they did not, or where others may have moved a part of it.
     pub(super) fn moved_per_asked(self, cell: &Cell<'_>) -> Option<f64> {
         if self.extent(cell).is_some_and(|extent| extent.is_within()) {
             return Some(1.0);
         }
-        let measured = || Some(cell.measured()?.bytes() / cell.median("bandwidth")?);
-        Self::told(cell).or_else(measured)
+        let measured = || cell.measured_per_asked().filter(|_| self.is_own(cell));
+        Self::told(cell).or_else(|| Some(measured()?.bytes()))
+    }
+
+    /// Whether what the memory controllers counted is the cell's own: what others move while nobody
+    /// measures is next to nothing of it.
+    fn is_own(self, cell: &Cell<'_>) -> bool {
+        let (Some(measured), Some(idle)) = (cell.measured(), self.idle) else { return false };
+        let beyond = cell.numbers("measured_beyond").map_or(0.0, |beyond| beyond.median);
+        idle.bytes() * (1.0 + beyond) <= OTHERS_SHARE_MAX * measured.bytes()
     }
 
     /// The same where it follows from the instructions; none where the CPU chooses.
@@ -146,8 +159,8 @@ impl<'a> Counting<'a> {
         let named = in_order(named);
         (!named.is_empty()).then(|| {
             format!(
-                "left out: {}, because the CPU chooses how it stores and does not tell how much it \
-                 moves with write-allocate",
+                "left out: {}, because the CPU chooses how it stores, and how much it moves with \
+                 write-allocate was not measured well enough",
                 named.join(", ")
             )
         })

@@ -150,9 +150,9 @@ fn modes(record: &Record) -> Option<Finding> {
 /// A way in which memory controllers count something else than follows from the instructions.
 struct OtherTraffic {
     id: &'static str,
-    /// Whether it is that, where the first number was measured, the second follows with write-allocate
-    /// and the third one was asked for.
-    is: fn(f64, f64, f64) -> bool,
+    /// Whether it is that, where for each byte that was asked for the first number was measured, and the
+    /// second one follows with write-allocate.
+    is: fn(f64, f64) -> bool,
     means: &'static str,
 }
 
@@ -163,22 +163,20 @@ const TRAFFIC_TOLERANCE: f64 = 0.1;
 const OTHER_TRAFFIC: [OtherTraffic; 3] = [
     OtherTraffic {
         id: "memory.more-traffic",
-        is: |measured, counted, _| measured > counted * (1.0 + TRAFFIC_TOLERANCE),
-        means: "prefetchers bring in lines that the kernels do not ask for, or others use memory, too",
+        is: |measured, counted| measured > counted * (1.0 + TRAFFIC_TOLERANCE),
+        means: "prefetchers bring in lines that the kernels do not ask for, or others use memory, too; on \
+                Intel's machines of several packages a line that another package reads may be written \
+                back, for the directory that memory keeps of such lines",
     },
     OtherTraffic {
         id: "memory.write-allocate-evaded",
-        is: |measured, counted, asked| {
-            measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted > asked
-        },
+        is: |measured, counted| measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted > 1.0,
         means: "not every line that ordinary stores change was brought in first, as CPUs may do that see \
                 whole lines written (SpecI2M since Ice Lake): the count with write-allocate is too high",
     },
     OtherTraffic {
         id: "memory.less-traffic",
-        is: |measured, counted, asked| {
-            measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted <= asked
-        },
+        is: |measured, counted| measured < counted * (1.0 - TRAFFIC_TOLERANCE) && counted <= 1.0,
         means: "caches held a part of the arrays, or some memory has controllers that these counters do \
                 not see",
     },
@@ -186,19 +184,15 @@ const OTHER_TRAFFIC: [OtherTraffic; 3] = [
 
 /// Memory controllers count something else than what follows from the instructions.
 fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
-    let counting = Counting::of(record);
     let of_cell = |cell: &Cell<'_>| {
-        let (measured, asked) = (cell.measured()?.bytes(), cell.median("bandwidth")?);
-        let counted = asked * Counting::told(cell)?;
-        (kind.is)(measured, counted, asked).then(|| {
+        let (measured, counted) = (cell.measured_per_asked()?.bytes(), Counting::told(cell)?);
+        (kind.is)(measured, counted).then(|| {
             format!(
-                "{} ({}) on {}: {} measured, {} {} counted",
+                "{} ({}) on {}: {measured:.2} bytes measured for each that was asked for, {counted:.2} \
+                 counted",
                 cell.workload,
                 cell.text("variant").unwrap_or("-"),
                 plural(cell.active.len(), "thread"),
-                counting.text(measured),
-                counting.text(counted),
-                counting.unit()
             )
         })
     };

@@ -135,6 +135,32 @@ static QUANTITIES: &[Quantity] = &[
         Take::Counted(|counted| &counted.beyond),
     ),
     offered(
+        "measured_read_per_asked",
+        "measured reads for each byte asked for",
+        Unit::One,
+        "",
+        "Bytes that the memory controllers read for each byte that the program asks for, in the same \
+         repetition.",
+        Take::Counted(|counted| &counted.read_per_asked),
+    ),
+    offered(
+        "measured_write_per_asked",
+        "measured writes for each byte asked for",
+        Unit::One,
+        "",
+        "Bytes that they write for each byte that the program asks for, in the same repetition.",
+        Take::Counted(|counted| &counted.written_per_asked),
+    ),
+    offered(
+        "measured_left_out",
+        "repetitions that were not counted",
+        Unit::One,
+        "lower is better",
+        "Repetitions of a block that are left out of what memory controllers counted, beside the first: \
+         a counter was taken by others, stood still or ran backwards. Blocks without any have no sample.",
+        Take::Haul(|haul| &haul.uncounted),
+    ),
+    offered(
         "answer_error",
         "largest error of the answers",
         Unit::One,

@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// What memory controllers counted, in bytes per second.
+/// What memory controllers counted: in bytes per second, or for each byte that was asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) read: f64,
@@ -144,8 +144,17 @@ impl<'a> Cell<'a> {
 
     /// Bytes per second that the memory controllers read and wrote meanwhile, where that was measured.
     pub(super) fn measured(&self) -> Option<Measured> {
-        let median = |quantity| Some(self.numbers(quantity)?.median);
-        Some(Measured { read: median("measured_read")?, written: median("measured_write")? })
+        self.both_ways(["measured_read", "measured_write"])
+    }
+
+    /// The same for each byte that the program asked for.
+    pub(super) fn measured_per_asked(&self) -> Option<Measured> {
+        self.both_ways(["measured_read_per_asked", "measured_write_per_asked"])
+    }
+
+    fn both_ways(&self, quantities: [&str; 2]) -> Option<Measured> {
+        let [read, written] = quantities.map(|id| Some(self.numbers(id)?.median));
+        Some(Measured { read: read?, written: written? })
     }
 
     /// The median of the largest group of that quantity, where it can be calculated with: times and
@@ -181,11 +190,12 @@ pub(super) fn cells<'a>(record: &'a Record, question: &str) -> Vec<Cell<'a>> {
     cells
 }
 
-/// Bytes per second that memory controllers read and wrote before the run.
+/// Bytes per second that memory controllers read and wrote before the run or after it: the more.
 pub(super) fn idle(record: &Record) -> Option<Measured> {
     let of = |quantity: &str| {
         let mut all = record.series.iter().filter(|s| s.area == "rig" && s.quantity == quantity);
-        Some(all.next()?.summary()?.median)
+        let medians = all.next()?.samples()?.numbered_medians();
+        medians.into_iter().map(|(_, median)| median).reduce(f64::max)
     };
     Some(Measured { read: of("idle_read")?, written: of("idle_write")? })
 }

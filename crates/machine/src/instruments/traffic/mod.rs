@@ -55,9 +55,13 @@ enum Source {
     Simulated(Box<Model>),
 }
 
-/// A reading of all counters.
+/// A reading of all counters, one after the other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TrafficCounts(Vec<Count>);
+pub struct TrafficCounts {
+    counts: Vec<Count>,
+    /// When the first one was about to be read, and when the last one had been.
+    between: [Duration; 2],
+}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Count {
@@ -128,13 +132,16 @@ impl TrafficCounters {
     /// # Error
     /// Where one cannot be read.
     pub fn read(&self) -> Reading<TrafficCounts> {
+        let begun = self.now();
+        if let Source::Simulated(model) = &self.source {
+            model.elapsed.advance(self.simulated_cost());
+        }
         let one = |(index, counter): (usize, &Counter)| {
             let reading = match &self.source {
                 Source::Open(open) => open[index].read(),
                 Source::Simulated(model) => {
                     let Counter { pmu, config, cpu, .. } = counter;
-                    let value = model.controller_count(pmu, *config, *cpu);
-                    value.map(|value| perf_open::Count { value, ..perf_open::Count::default() })
+                    model.controller_count(pmu, *config, *cpu)
                 }
             };
             let reading = reading.map_err(|error| {
@@ -144,40 +151,47 @@ impl TrafficCounters {
             })?;
             Ok(Count { way: counter.way, bytes: counter.bytes, reading })
         };
-        self.counters.iter().enumerate().map(one).collect::<Reading<_>>().map(TrafficCounts)
+        let counts = self.counters.iter().enumerate().map(one).collect::<Reading<_>>()?;
+        Ok(TrafficCounts { counts, between: [begun, self.now()] })
+    }
+
+    /// By the clock that goes on while counters count.
+    fn now(&self) -> Duration {
+        match &self.source {
+            Source::Open(_) => sys::clock::monotonic_raw(),
+            Source::Simulated(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
+        }
     }
 
     /// Bytes per second that are carried while this process sleeps, several times.
     ///
     /// # Error
-    /// Where a reading fails.
+    /// Where a reading fails, or counters were worth nothing most of the time.
     pub fn idle(&self) -> Reading<Vec<Carried>> {
         const WINDOWS: usize = 5;
         const WINDOW: Duration = Duration::from_millis(20);
         let mut before = self.read()?;
-        let mut begun = sys::clock::monotonic_raw();
         let mut rates = Vec::with_capacity(WINDOWS);
+        let mut refused = None;
         for _ in 0..WINDOWS {
-            let elapsed = match &self.source {
-                Source::Open(_) => {
-                    std::thread::sleep(WINDOW);
-                    let now = sys::clock::monotonic_raw();
-                    let elapsed = now.saturating_sub(begun);
-                    begun = now;
-                    elapsed
-                }
-                Source::Simulated(model) => {
-                    model.elapsed.advance(Seconds(WINDOW.as_secs_f64()));
-                    WINDOW
-                }
-            };
+            match &self.source {
+                Source::Open(_) => std::thread::sleep(WINDOW),
+                Source::Simulated(model) => model.elapsed.advance(Seconds(WINDOW.as_secs_f64())),
+            }
             let after = self.read()?;
-            let Carried { read, written } = after.since(&before)?;
-            let seconds = elapsed.as_secs_f64();
-            rates.push(Carried { read: read / seconds, written: written / seconds });
+            let seconds = after.between[0].saturating_sub(before.between[0]).as_secs_f64();
+            match after.since(&before) {
+                Ok(Carried { read, written }) => {
+                    rates.push(Carried { read: read / seconds, written: written / seconds });
+                }
+                Err(reason) => refused = Some(reason),
+            }
             before = after;
         }
-        Ok(rates)
+        match refused {
+            Some(reason) if rates.len() < WINDOWS.div_ceil(2) => Err(reason),
+            _ => Ok(rates),
+        }
     }
 
     /// Where they are read, in words, for the record.
@@ -233,9 +247,13 @@ impl TrafficCounts {
     /// # Error
     /// Where a counter ran backwards, or did not count all the time.
     pub fn since(&self, before: &TrafficCounts) -> Reading<Carried> {
+        // Each counter was read somewhere within its reading.
+        let least = self.between[0].saturating_sub(before.between[1]);
+        let most = self.between[1].saturating_sub(before.between[0]);
         let mut carried = Carried::default();
-        for (after, before) in std::iter::zip(&self.0, &before.0) {
-            let bytes = counted(before.reading, after.reading)? as f64 * after.bytes;
+        for (after, before) in std::iter::zip(&self.counts, &before.counts) {
+            let count = counted(before.reading, after.reading, [least, most])?;
+            let bytes = count as f64 * after.bytes;
             match after.way {
                 Way::Read => carried.read += bytes,
                 Way::Written => carried.written += bytes,
@@ -245,17 +263,34 @@ impl TrafficCounts {
     }
 }
 
-/// What a counter has counted between two readings.
+/// What a counter has counted between two readings that were at least and at most so far apart.
 ///
 /// # Source
-/// Intel, uncore performance monitoring reference manuals, and AMD, processor programming references:
-/// counters of memory controllers have 48 bits. The kernel makes 64 of them, so that a difference of 48
-/// bits is right with and without it.
-fn counted(before: perf_open::Count, after: perf_open::Count) -> Reading<u64> {
+/// Linux, `perf_event_open(2)`: the time enabled goes on while the event's context is scheduled in, so
+/// that a CPU that went offline stops it. The kernel sums up what counters of 32 to 48 bits count in 64
+/// bits; where one does not, a difference of 48 bits is right as well.
+fn counted(
+    before: perf_open::Count,
+    after: perf_open::Count,
+    [least, most]: [Duration; 2],
+) -> Reading<u64> {
     const BITS: u32 = 48;
+    const TOLERANCE: f64 = 0.1;
     let refused = |obstacle, why: String| Unavailable::new(obstacle, WHAT, why);
     let enabled = after.enabled_ns.saturating_sub(before.enabled_ns);
     let running = after.running_ns.saturating_sub(before.running_ns);
+    let seconds = Duration::from_nanos(enabled).as_secs_f64();
+    let [least, most] = [least, most].map(|duration| duration.as_secs_f64());
+    let expected = least * (1.0 - TOLERANCE)..=most * (1.0 + TOLERANCE);
+    if enabled == 0 || !expected.contains(&seconds) {
+        let why = format!(
+            "a counter stands still: it was enabled for {:.3} of {:.3} ms, as where the CPU that reads it \
+             went offline",
+            seconds * 1e3,
+            most * 1e3
+        );
+        return Err(refused(Obstacle::Measurement, why));
+    }
     if running < enabled {
         let share = 100.0 * running as f64 / enabled as f64;
         let why = format!(
@@ -304,9 +339,12 @@ mod tests {
         perf_open::Count { value, enabled_ns, running_ns }
     }
 
+    /// The two readings were this far apart, or twice as far.
+    const BETWEEN: [Duration; 2] = [Duration::from_nanos(100), Duration::from_nanos(200)];
+
     #[test]
     fn counters_of_48_bits_begin_again_at_zero() {
-        let of = |before, after| counted(count(before, 0, 0), count(after, 9, 9));
+        let of = |before, after| counted(count(before, 0, 0), count(after, 100, 100), BETWEEN);
         assert_eq!(of(5, 12), Ok(7));
         assert_eq!(of((1 << 48) - 5, 2), Ok(7));
         assert_eq!(of((1 << 48) - 5, (1 << 48) + 2), Ok(7), "as the kernel goes on");
@@ -316,20 +354,35 @@ mod tests {
 
     #[test]
     fn what_others_took_from_a_counter_is_no_number() {
-        let reason = counted(count(0, 100, 100), count(50, 200, 175)).unwrap_err();
+        let reason = counted(count(0, 100, 100), count(50, 200, 175), BETWEEN).unwrap_err();
         assert!(reason.why.contains("only 75 % of the time"), "{reason:?}");
         assert!(reason.remedy.is_some());
-        assert_eq!(counted(count(0, 100, 40), count(50, 200, 140)), Ok(50), "it was so before");
+        let before = counted(count(0, 100, 40), count(50, 200, 140), BETWEEN);
+        assert_eq!(before, Ok(50), "it was so before");
+    }
+
+    #[test]
+    fn a_counter_that_was_not_enabled_all_the_time_stands_still() {
+        let of =
+            |enabled: u64| counted(count(0, 7, 7), count(50, 7 + enabled, 7 + enabled), BETWEEN);
+        for enabled in [0, 1, 50, 89, 221, 1000] {
+            let reason = of(enabled).unwrap_err();
+            assert!(reason.why.starts_with("a counter stands still"), "{enabled}: {reason:?}");
+        }
+        for enabled in [91, 100, 200, 219] {
+            assert_eq!(of(enabled), Ok(50), "{enabled}");
+        }
     }
 
     #[test]
     fn reads_and_writes_are_summed_apart_over_all_counters() {
-        let reading = |values: [u64; 3]| {
+        let reading = |values: [u64; 3], at| {
             let ways = [(Way::Read, 64.0), (Way::Written, 64.0), (Way::Read, 32.0)];
-            let one = |(value, (way, bytes))| Count { way, bytes, reading: count(value, 0, 0) };
-            TrafficCounts(values.into_iter().zip(ways).map(one).collect())
+            let one = |(value, (way, bytes))| Count { way, bytes, reading: count(value, at, at) };
+            let counts = values.into_iter().zip(ways).map(one).collect();
+            TrafficCounts { counts, between: [Duration::from_nanos(at); 2] }
         };
-        let carried = reading([11, 27, 104]).since(&reading([1, 7, 100])).unwrap();
+        let carried = reading([11, 27, 104], 300).since(&reading([1, 7, 100], 200)).unwrap();
         assert_eq!(carried, Carried { read: 640.0 + 128.0, written: 1280.0 });
     }
 }

@@ -2,11 +2,11 @@
 
 use machine::instruments::traffic;
 use model::page::{Align, Block, Ruled, Text, Tone};
-use model::record::Record;
+use model::record::{Record, Samples};
 use model::stats::median;
 
 use super::super::cells::choice;
-use super::super::counting::Counting;
+use super::super::counting::{Counting, OTHERS_SHARE_MAX};
 use super::super::extent::Extent;
 use super::super::read::{Cell, Measured, Numbers, cells, idle, in_order, threads};
 use super::{columns, dash, note, pages, size, through};
@@ -82,21 +82,7 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
             "within caches no line is brought in from memory before it is written".to_owned(),
         );
     }
-    let untold = || all().filter(|cell| is_untold(counting, cell));
-    if untold().any(|cell| cell.measured().is_none()) {
-        notes.push(
-            "with write-allocate is unavailable where one instruction moves the whole array: the CPU \
-             chooses how it stores, and does not tell"
-                .to_owned(),
-        );
-    }
-    if untold().any(|cell| cell.measured().is_some()) {
-        notes.push(
-            "with write-allocate is what was measured where one instruction moves the whole array: the \
-             CPU chooses how it stores, and does not tell"
-                .to_owned(),
-        );
-    }
+    notes.extend(untold(counting, cells));
     let numbers = || all().filter_map(|cell| Some((cell.workload, cell.numbers(QUANTITY)?)));
     if numbers().any(|(_, numbers)| numbers.modes().is_some()) {
         notes.push("a or b: samples fall into groups, which have no common median".to_owned());
@@ -135,17 +121,45 @@ fn table(counting: Counting<'_>, choice: &str, cells: &[&Cell<'_>]) -> Block {
 /// Where what was measured stands, if it was.
 const MEASURED_AT: usize = 4;
 
-/// What stands there: all that memory controllers moved, and its two parts.
+/// What stands there: all that memory controllers moved, and its two parts for each byte asked for.
 fn measured_texts(counting: Counting<'_>, cell: &Cell<'_>) -> [Text; 2] {
     match (cell.measured(), cell.series(MEASURED)) {
         (Some(measured), _) => {
-            let Measured { read, written } = measured;
-            let parts = format!("{} + {}", counting.text(read), counting.text(written));
-            [counting.text(measured.bytes()).into(), parts.into()]
+            let parts =
+                cell.measured_per_asked().map_or_else(dash, |Measured { read, written }| {
+                    format!("{read:.2} + {written:.2} per byte").into()
+                });
+            [counting.text(measured.bytes()).into(), parts]
         }
         (None, Some(_)) => [Text::toned("unavailable", Tone::Warning), dash()],
         (None, None) => [dash(), dash()],
     }
+}
+
+/// How it is known what cells move with write-allocate, of whose instructions it does not follow.
+fn untold(counting: Counting<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
+    let untold = || cells.iter().filter(|cell| is_untold(counting, cell));
+    let is_known = |cell: &&&Cell<'_>| counting.moved_per_asked(cell).is_some();
+    let mut ways = Vec::new();
+    if untold().any(|cell| is_known(&cell)) {
+        ways.push("is what was measured".to_owned());
+    }
+    if untold().any(|cell| cell.measured().is_none()) {
+        ways.push("is unavailable".to_owned());
+    }
+    if untold().any(|cell| cell.measured().is_some() && !is_known(&cell)) {
+        ways.push(format!(
+            "is unavailable, because others move more than {:.0} % of what was measured,",
+            OTHERS_SHARE_MAX * 100.0
+        ));
+    }
+    let words = |way: String| {
+        format!(
+            "with write-allocate {way} where one instruction moves the whole array: the CPU chooses how \
+             it stores, and does not tell"
+        )
+    };
+    ways.into_iter().map(words).collect()
 }
 
 fn is_untold(counting: Counting<'_>, cell: &Cell<'_>) -> bool {
@@ -284,11 +298,12 @@ fn measured(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
     let measured: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.measured().is_some()).collect();
     let beyond = measured.iter().filter_map(|cell| Some(cell.numbers("measured_beyond")?.median));
     let beyond = beyond.reduce(f64::max)?;
+    let left_out = left_out(cells);
     let instrument = record.instruments.iter().find(|known| known.id == traffic::ID)?;
     let before = idle(record).map_or_else(String::new, |idle| {
         format!(
-            " Before the run, while cpudyno slept, they read {} and wrote {} {}; that is contained in the \
-             numbers and never subtracted.",
+            " While cpudyno slept, before the run or after it, they read {} and wrote {} {}; that is \
+             contained in the numbers and never subtracted.",
             counting.text(idle.read),
             counting.text(idle.written),
             counting.unit()
@@ -296,9 +311,25 @@ fn measured(record: &Record, cells: &[Cell<'_>]) -> Option<Block> {
     });
     Some(note(format!(
         "measured: what the memory controllers of all packages read and wrote around each repetition, \
-         whoever asked for it, over the time of the repetition ({}).{before} Readings lay up to {:.1} % \
-         of a repetition farther apart than its stamps.",
+         but the first of a block, whoever asked for it, over the time of the repetition ({}); read and \
+         written for each byte that was asked for.{before} Readings lay farther apart than the stamps of \
+         the repetition, in the median by {:.1} % of it at most.{left_out}",
         instrument.source,
         beyond * 100.0
     )))
+}
+
+/// How many repetitions were not counted, in words; nothing where all were.
+fn left_out(cells: &[Cell<'_>]) -> String {
+    let counts = |quantity| cells.iter().filter_map(move |cell| cell.series(quantity)?.samples());
+    let lost: f64 = counts("measured_left_out").flat_map(Samples::all).sum();
+    let kept: usize = counts(MEASURED).map(|samples| samples.all().len()).sum();
+    if lost <= 0.0 {
+        return String::new();
+    }
+    format!(
+        " Of {} repetitions {lost} are left out: a counter was taken by others meanwhile, stood still or \
+         ran backwards.",
+        kept as f64 + lost
+    )
 }

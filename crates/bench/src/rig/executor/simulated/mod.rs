@@ -7,6 +7,7 @@ mod regions;
 mod signals;
 mod traffic;
 
+use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::io;
 
@@ -34,6 +35,8 @@ pub struct Simulated {
     rate: Rate<Stamp>,
     random: Rng,
     stop: Stop,
+    /// Bytes of changed lines that the job before has left in caches, by the node that they belong to.
+    dirty: BTreeMap<u32, f64>,
 }
 
 /// What a job costs beside its repetitions.
@@ -43,7 +46,7 @@ impl Simulated {
     /// An executor for this model. `rate` is what calibration believes of its clock.
     pub fn new(model: Model, rate: Rate<Stamp>, stop: Stop) -> Self {
         let random = Rng::with_seed(model.seed);
-        Simulated { model, rate, random, stop }
+        Simulated { model, rate, random, stop, dirty: BTreeMap::new() }
     }
 
     fn checked(&self, cpus: &[CpuId]) -> Result<(), RunError> {

@@ -64,6 +64,7 @@ pub(super) fn simulate(
             let units = raw.stretches.last().map_or(0, |stretch| stretch.units);
             model.carry(scene.seats[member].home, scene.carried(member, units));
         }
+        scene.write_back(&mut rig.dirty);
         let after = counters.map(|counters| read(&mut line, counters, |interval| interval.end));
         counted.extend(before.zip(after).map(|(before, after)| [before, after]));
     }
@@ -78,9 +79,10 @@ fn read(
     counters: &TrafficCounters,
     when: fn(Interval) -> Ticks<Stamp>,
 ) -> CountedTraffic {
-    let stamp = when(line.pass(counters.simulated_cost()));
-    // What others move goes on with the time.
-    line.model.elapsed.advance(line.now - line.model.elapsed.seconds());
+    let cost = counters.simulated_cost();
+    let stamp = when(line.pass(cost));
+    // What others move goes on with the time; the reading itself takes the last part of it.
+    line.model.elapsed.advance(line.now - cost - line.model.elapsed.seconds());
     CountedTraffic { stamp, counts: counters.read() }
 }
 
@@ -182,6 +184,32 @@ impl<'a> Scene<'a> {
         let written = (elements * 8 * u64::from(transfer.kernel.writes)) as f64;
         let trips = trips as f64;
         Carried { read: (self.moved_bytes(member) - written) * trips, written: written * trips }
+    }
+
+    /// Bytes of changed lines that a member leaves in caches.
+    fn left_dirty(&self, member: usize) -> f64 {
+        let Task::Trips { transfer, elements, .. } = &self.job.members[member].task else {
+            return 0.0;
+        };
+        if transfer.stores() != Stores::Ordinary {
+            return 0.0;
+        }
+        let written = elements * 8 * u64::from(transfer.kernel.writes);
+        let room = self.memory.cache.last().map_or(0, |level| level.bytes);
+        written.min(room / self.seats[member].sharing) as f64
+    }
+
+    /// Lets what members leave in caches take the place of what was left there before: that is written
+    /// back now, and theirs later.
+    fn write_back(&self, dirty: &mut BTreeMap<u32, f64>) {
+        let mut left: BTreeMap<u32, f64> = BTreeMap::new();
+        for (member, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.in_memory) {
+            *left.entry(seat.home).or_default() += self.left_dirty(member);
+        }
+        for (home, bytes) in left {
+            let before = dirty.insert(home, bytes).unwrap_or(0.0);
+            self.model.carry(home, Carried { read: 0.0, written: before - bytes });
+        }
     }
 
     /// What a member moves, in bytes per second: what its core can, and its part of the node.
