@@ -188,3 +188,66 @@ fn a_budget_that_is_too_short_says_what_it_takes() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn the_limits_of_the_uncore_show_in_the_last_cache() {
+    let machine = machine(&[]);
+    for setting in ["uncore_max=1GHz", "uncore_min=1.6GHz"] {
+        let proofs = proved(&machine, &[setting]);
+        assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{setting}: {proofs:?}");
+    }
+    // 1 % of the uncore's clock is less than is sure.
+    let proofs = proved(&machine, &["uncore_max=2.48GHz"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::NotObservable, "{proofs:?}");
+}
+
+#[test]
+fn prefetchers_show_in_ascending_pointers_where_no_other_brings_the_lines() {
+    let machine = machine(&[]);
+    let answer = |settings: &[&str]| {
+        let proofs = proved(&machine, settings);
+        (proofs[0].answer, proofs[0].seen.clone())
+    };
+    let (answered, seen) = answer(&["prefetch.l2=off"]);
+    assert_eq!(answered, ProofAnswer::Obeyed, "{seen}");
+    let (answered, seen) = answer(&["prefetch.l1_ip=off"]);
+    assert_eq!(answered, ProofAnswer::NotObservable, "{seen}");
+    assert!(seen.ends_with("other prefetchers may bring the lines"), "{seen}");
+}
+
+#[test]
+fn governor_and_preference_show_in_how_the_clock_rises_from_rest() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let proofs = proved(&machine, &["governor=powersave"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{proofs:?}");
+    // The bias has no part in it, and says how high the clock was.
+    let proofs = proved(&machine, &["epb=15"]);
+    assert_eq!(proofs[0].answer, ProofAnswer::NotObservable, "{proofs:?}");
+    assert!(proofs[0].seen.contains("the clock was at its height within"), "{proofs:?}");
+    let mut session = session(&machine, &folder);
+    let plan =
+        Plan::new(&machine, session.levers(), &asked(&["governor=powersave"]), false).unwrap();
+    session.apply(&plan).unwrap();
+    session.leave();
+    for setting in ["epp=power", "min_freq=3GHz"] {
+        let proofs = proved(&machine, &[setting]);
+        assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{setting}: {proofs:?}");
+    }
+}
+
+#[test]
+fn what_the_hardware_ignores_is_never_said_to_be_obeyed() {
+    let machine = machine(&[Fault::IgnoresSettings]);
+    for (setting, answer) in [
+        ("no_turbo=on", ProofAnswer::NotObeyed),
+        ("idle.C6=off", ProofAnswer::NotObeyed),
+        ("governor=powersave", ProofAnswer::NotObservable),
+        ("min_freq=2GHz", ProofAnswer::NotObservable),
+        ("uncore_max=1GHz", ProofAnswer::NotObservable),
+        ("prefetch.l2=off", ProofAnswer::NotObservable),
+    ] {
+        let proofs = proved(&machine, &[setting]);
+        assert_eq!(proofs[0].answer, answer, "{setting}: {proofs:?}");
+    }
+}

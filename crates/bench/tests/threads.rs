@@ -9,7 +9,8 @@ use bench::rig::executor::{Executor, RunError, Stop};
 use bench::rig::job::{Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
 use bench::rig::line::{LINE, Line};
 use bench::rig::reduce::{self, Evidence, Reduced};
-use bench::rig::ruler::{self, Ruler};
+use bench::rig::rise::{self, REST};
+use bench::rig::ruler::{self, Fixed, Ruler};
 use bench::rig::{protocol, verdict};
 use bench::streams;
 use kernels::Data;
@@ -32,6 +33,31 @@ fn job(cpus: &[CpuId]) -> Repeat {
         tools: streams::tools(&machine).unwrap(),
         manner: Manner::USUAL,
     }
+}
+
+#[test]
+fn a_thread_sleeps_before_each_rise_of_its_clock() {
+    const RISES: u32 = 3;
+    let mut executor = executor(MonotonicRaw, &Stop::default());
+    let tools = streams::tools(&Machine::real()).unwrap();
+    let job = rise::job(&tools, cpus()[0], RISES);
+    let raw = executor.repeat(&job).unwrap();
+    check(&job, &raw);
+    let member = &raw.members[0];
+    assert!(member.around.usage.unwrap().voluntary_switches >= u64::from(RISES));
+    // Nobody is woken up too early; the kernel's clock and this one differ by some millionths.
+    let least = executor.rate().ticks_in(REST * 0.99).count();
+    let stamps = &member.phases[0].stamps;
+    let round = job.phases[0].steps.len();
+    for rest in (round..stamps.len()).step_by(round) {
+        assert!(stamps[rest].end.since(stamps[rest - 1].end).count() >= least);
+    }
+    let ruler =
+        Ruler { latency_cycles: 3, fixed: Fixed::default(), looks: Vec::new(), attempts: 1 };
+    let rises = rise::of(member, &job, &ruler, executor.rate());
+    println!("{rises:?}");
+    assert_eq!(rises.len(), RISES as usize);
+    assert!(rises.iter().all(|rise| rise.first > 0.0 && rise.height.is_finite()));
 }
 
 /// A rate near enough for sizing: jobs say what they did, not how long it was.

@@ -300,7 +300,7 @@ fn chases_of_all_numbers_of_chains_come_back_whole() {
     let cpu = cpus()[0];
     let mut executor = executor(&Stop::default());
     for chains in 1..=CHAINS_MAX {
-        for walk in [Walk::Random, Walk::LOCAL] {
+        for walk in [Walk::Random, Walk::LOCAL, Walk::Ascending] {
             // The smallest one has four lines for each of the most chains.
             for bytes in [4096, 300 << 10] {
                 let job = job(vec![chase(cpu, bytes, walk, chains, Begin::Lap)]);

@@ -77,15 +77,30 @@ pub static SUBJECTS: &[Subject] = &[
         quantity: "latency",
         doc: "latency of memory, one chain",
         heeds: &["cpus", "pages"],
-        request: |own| {
-            let usual = memory::Options::about(memory::Question::Latency);
-            let options = memory::Options { pages: own.pages, cpus: choice(own), ..usual };
-            options.request(Vec::new(), LOOK)
-        },
+        request: |own| chase(memory::Question::Latency, own),
         is_it: |cell| {
             let is = |key: &str, value: &str| cell.parameters.get(key).is_some_and(|v| v == value);
             is("level", "memory") && is("chains", "1") && is("walk", "random")
         },
+    },
+    Subject {
+        id: "memory cache",
+        quantity: "latency",
+        doc: "latency of the last cache, one chain",
+        heeds: &["cpus", "pages"],
+        request: |own| chase(memory::Question::Latency, own),
+        is_it: |cell| {
+            let of = |key: &str| cell.parameters.get(key).map_or("", String::as_str);
+            of("level").starts_with('L') && of("chains") == "1" && of("walk") != "random"
+        },
+    },
+    Subject {
+        id: "memory stride",
+        quantity: "latency",
+        doc: "latency of memory where each line follows the one below it, one chain",
+        heeds: &["cpus", "pages"],
+        request: |own| chase(memory::Question::Stride, own),
+        is_it: |_| true,
     },
     Subject {
         id: "cores",
@@ -149,6 +164,12 @@ pub static SUBJECTS: &[Subject] = &[
 /// Nothing is printed.
 const LOOK: Presentation =
     Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+
+fn chase(question: memory::Question, own: &Own) -> Request {
+    let usual = memory::Options::about(question);
+    let options = memory::Options { pages: own.pages, cpus: choice(own), ..usual };
+    options.request(Vec::new(), LOOK)
+}
 
 fn choice(own: &Own) -> Choice {
     Choice::usual(own.cpus.clone())

@@ -152,6 +152,8 @@ pub enum Purpose {
     Sharing,
     /// Ruler alone: the rate of counters while a CPU does not halt.
     Counting,
+    /// Ruler alone after a rest: how the clock rises.
+    Rise,
 }
 
 /// One repetition.
@@ -203,6 +205,8 @@ pub enum What {
     Null,
     /// Polling the clock for gaps; has no stamps.
     Watch,
+    /// Sleeping, so that the CPU rests; its empty interval is where the thread woke up.
+    Rest,
 }
 
 /// What the members of a [`Repeat`] saw: integers, and nothing computed from them.

@@ -18,6 +18,7 @@ pub mod placement;
 pub mod protocol;
 pub mod reduce;
 pub mod regions;
+pub mod rise;
 pub mod ruler;
 pub mod schedule;
 pub mod traffic;

@@ -178,7 +178,7 @@ impl Net<'_> {
         let fixed = match self.what(stamp) {
             What::Ruler => self.fixed.ruler,
             What::Witness => self.fixed.witness,
-            What::Payload | What::InLoop { .. } | What::Null | What::Watch => 0.0,
+            What::Payload | What::InLoop { .. } | What::Null | What::Watch | What::Rest => 0.0,
         };
         self.length(stamp) / (self.iterations(stamp) as f64 + fixed)
     }
@@ -314,7 +314,7 @@ pub fn reduce(
                 full_samples(&mut reduced, &net, job, ruler, hertz);
                 ratio_samples(&mut reduced, &net, payload, job, ruler_cycles, hertz);
             }
-            Purpose::Sharing | Purpose::Counting => {}
+            Purpose::Sharing | Purpose::Counting | Purpose::Rise => {}
         }
     }
     reduced

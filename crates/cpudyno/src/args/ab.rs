@@ -29,7 +29,8 @@ pub(crate) struct AbArgs {
     #[arg(long = "b", value_parser = arm, value_name = "SETTING=VALUE")]
     pub(crate) b: Vec<ArmSetting>,
 
-    /// Measure this: turbo, memory, memory-latency, cores, pause, wake, openmp.
+    /// Measure this: turbo, memory, memory-latency, memory-cache, memory-stride, cores, pause, wake,
+    /// openmp.
     #[arg(long, value_parser = area, value_name = "AREA", conflicts_with = "command")]
     pub(crate) area: Option<Area>,
 

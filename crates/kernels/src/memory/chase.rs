@@ -49,6 +49,9 @@ pub enum Walk {
         /// A multiple of 64.
         bytes: usize,
     },
+    /// Each line after the one below it, one step for each: what prefetchers fetch ahead of the walk is
+    /// there before it is asked for.
+    Ascending,
 }
 
 impl Walk {
@@ -77,15 +80,16 @@ impl<'a> Ring<'a> {
         assert!(is_whole && memory.len().is_multiple_of(WORDS), "BUG: a part of a line");
         let is_right = (CHAINS_MAX..=u32::MAX as usize).contains(&lines);
         assert!(is_right, "BUG: {lines} lines for {CHAINS_MAX} chains");
-        let window = match walk {
-            Walk::Random => lines,
+        let mut random = Rng::with_seed(seed);
+        match walk {
+            Walk::Random => put_in_order(memory, lines, &mut random),
             Walk::Windows { bytes } => {
                 let is_window = bytes > 0 && bytes.is_multiple_of(LINE_BYTES);
                 assert!(is_window, "BUG: a window of {bytes} bytes");
-                bytes / LINE_BYTES
+                put_in_order(memory, bytes / LINE_BYTES, &mut random);
             }
-        };
-        put_in_order(memory, window, &mut Rng::with_seed(seed));
+            Walk::Ascending => (0..lines).for_each(|line| note_line(memory, line, line as u64)),
+        }
         let base = memory.as_mut_ptr().expose_provenance();
         let address = |line: u64| base as u64 + line * LINE_BYTES as u64;
         let mut line = line_of(memory, lines - 1);
@@ -246,6 +250,7 @@ mod tests {
                 Walk::Windows { bytes: 64 },
                 Walk::Windows { bytes: 4096 },
                 Walk::Windows { bytes: 1 << 21 },
+                Walk::Ascending,
             ] {
                 for seed in 0..3 {
                     let mut memory = memory(lines);
@@ -334,6 +339,15 @@ mod tests {
         let pairs = order.windows(2);
         let in_order = pairs.filter(|two| two[0] + 1 == two[1]).count();
         assert!(in_order < lines / 20, "{in_order} lines follow their neighbour");
+    }
+
+    #[test]
+    fn an_ascending_walk_goes_from_each_line_to_the_next() {
+        for lines in [16, 1009] {
+            let mut memory = memory(lines);
+            let ring = Ring::link(block(&mut memory, lines), Walk::Ascending, 7);
+            assert_eq!(order(&ring), (0..lines).collect::<Vec<_>>());
+        }
     }
 
     #[test]

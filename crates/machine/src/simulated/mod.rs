@@ -8,6 +8,7 @@ mod controllers;
 mod counters;
 mod idle;
 mod model;
+mod obeyed;
 mod ports;
 mod registers;
 mod settings;
@@ -20,6 +21,7 @@ pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
     Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
+pub use self::obeyed::Rise;
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
 

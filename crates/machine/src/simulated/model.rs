@@ -464,6 +464,8 @@ pub enum Fault {
     SettingsDoNotStick,
     /// The driver takes `boost`, keeps it, and heeds it not.
     IgnoresBoost,
+    /// What is set is kept, and the hardware heeds none of it.
+    IgnoresSettings,
 }
 
 /// Time that has passed on a simulated machine; clones share it.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
 use super::model::{Fault, Model};
-use super::tree::{CPU, SimulatedTree};
+use super::tree::SimulatedTree;
 use crate::error::Error;
 use crate::ports::Tree;
 
@@ -240,43 +240,6 @@ impl Writer {
     /// What a setting holds: as it was set, or as the machine came.
     fn file(&self, path: &str) -> Option<String> {
         self.tree.read(path).ok()
-    }
-}
-
-impl Model {
-    /// The clock that settings allow a CPU, in Hertz.
-    pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
-        let settings = &self.settings;
-        if settings.is_empty() {
-            return f64::INFINITY;
-        }
-        let is = |path: String, text: &str| settings.text(&path).as_deref() == Some(text);
-        let no_turbo = is(format!("{CPU}/intel_pstate/no_turbo"), "1")
-            || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost);
-        let base = if no_turbo { self.clock.tsc_hz } else { f64::INFINITY };
-        let max = settings.text(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
-        let max =
-            max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);
-        base.min(max)
-    }
-
-    /// Whether settings forbid a CPU that idle state.
-    pub(super) fn forbids_idle(&self, cpu: CpuId, state: usize) -> bool {
-        let settings = &self.settings;
-        if settings.is_empty() {
-            return false;
-        }
-        let disable = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable");
-        let limit = settings.text(&format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"));
-        let beyond = match limit.as_deref() {
-            // 0 sets no limit; n/a allows no latency at all.
-            None | Some("0") => false,
-            Some(text) => {
-                let microseconds = text.parse().unwrap_or(0.0);
-                self.idle[state].exit_latency_seconds * 1e6 > microseconds
-            }
-        };
-        beyond || settings.text(&disable).as_deref() == Some("1")
     }
 }
 

@@ -240,6 +240,7 @@ impl Chase {
         let walk = match self.walk {
             Walk::Random => "random".to_owned(),
             Walk::Windows { bytes } => format!("within {bytes} bytes at a time"),
+            Walk::Ascending => "ascending".to_owned(),
         };
         BTreeMap::from([
             ("chains".to_owned(), self.chains.to_string()),

@@ -27,6 +27,8 @@ pub enum Question {
     Factors(u32),
     /// How long one pointer takes, in caches and memory, in small and huge pages, in parallel.
     Latency,
+    /// How long one takes in memory where each line follows the one below it.
+    Stride,
     /// How long it takes while others move data.
     Loaded,
     /// From each node to each.
@@ -42,6 +44,7 @@ impl Question {
             Question::Sweep => "sweep",
             Question::Factors(_) => "factors",
             Question::Latency => "latency",
+            Question::Stride => "stride",
             Question::Loaded => "loaded",
             Question::Numa => "numa",
         }
@@ -50,7 +53,7 @@ impl Question {
     /// The time that it takes if nobody says.
     const fn time(self) -> Seconds {
         Seconds(match self {
-            Question::Bandwidth => 8.5,
+            Question::Bandwidth | Question::Stride => 8.5,
             Question::Factors(_) | Question::Numa => 10.0,
             Question::Latency | Question::Loaded => 12.0,
             Question::Sweep => 17.0,
@@ -163,7 +166,7 @@ impl Options {
     fn check_length(&self, elements: u64, chosen: usize) -> Result<(), Error> {
         let threads = self.threads.unwrap_or(chosen);
         let (least, most, why) = match self.question {
-            Question::Sweep | Question::Latency => {
+            Question::Sweep | Question::Latency | Question::Stride => {
                 (SMALLEST / 8, RING_MAX / 8, "a page at least".to_owned())
             }
             _ => (
@@ -191,8 +194,9 @@ impl Options {
     /// An option that was given and that this question cannot heed, and why.
     fn ignored(&self) -> Option<(&'static str, &'static str)> {
         let question = self.question;
-        let is_alone = matches!(question, Question::Sweep | Question::Latency);
-        let is_chase = matches!(question, Question::Latency | Question::Loaded);
+        let follows = matches!(question, Question::Latency | Question::Stride);
+        let is_alone = follows || question == Question::Sweep;
+        let is_chase = follows || question == Question::Loaded;
         let several = self.threads.is_some_and(|threads| threads > 1);
         let is_numa = question == Question::Numa;
         let is_factors = matches!(question, Question::Factors(_));

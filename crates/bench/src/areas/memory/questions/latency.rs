@@ -54,6 +54,22 @@ impl Scope<'_> {
         Ok(wishes)
     }
 
+    /// One chain from each line to the next, in memory.
+    pub(super) fn stride(&self) -> Result<Wishes, Error> {
+        let cpu = self.cpus()[0];
+        let largest = self.largest_ring(cpu);
+        let reserve = |share: f64| vec![Store::of_ring(lines_of(largest, share), self.pages)];
+        let fit = self.fit(reserve)?;
+        let mut wishes = Wishes::default();
+        for store in reserve(fit.share) {
+            let (bytes, walk, begin) = (store.bytes, Walk::Ascending, Begin::Cold);
+            let chase = Chase { cpu, store, bytes, walk, chains: 1, begin };
+            wishes.cells.push(chase.cell(EFFORT));
+        }
+        limit(&mut wishes.cells, &fit);
+        Ok(wishes)
+    }
+
     /// Sizes that lie within each cache, by what the machine says of it, and the largest one: it is
     /// called memory if it is larger than all of them.
     fn levels(&self, cpu: CpuId, largest: u64) -> Vec<Level> {

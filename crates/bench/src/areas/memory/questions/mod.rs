@@ -47,6 +47,7 @@ impl Scope<'_> {
             Question::Sweep => self.sweep(sweep::STEPS_PER_OCTAVE),
             Question::Factors(most) => self.factors(most),
             Question::Latency => self.latency(),
+            Question::Stride => self.stride(),
             Question::Loaded => self.loaded(loaded::PAUSES),
             Question::Numa => self.numa(),
         }

@@ -13,7 +13,7 @@ use std::io;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::Model;
+use machine::simulated::{Model, Rise};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
@@ -159,6 +159,8 @@ struct Core<'a> {
     active: u32,
     /// The clock that settings allow, in hertz.
     ceiling: f64,
+    /// Until when it last rested, if it did, and how its clock rises from then on.
+    woken: Option<(Seconds, Rise)>,
     /// Whether another member runs on the same core.
     sibling_busy: bool,
     /// The heaviest licence in force, and when an op last needed it.
@@ -207,6 +209,7 @@ impl<'a> Core<'a> {
             tools,
             active: active.len() as u32,
             ceiling: model.ceiling_hz(cpu),
+            woken: None,
             sibling_busy: on_core > 1,
             licence: 0,
             licence_used: now,
@@ -242,6 +245,7 @@ impl<'a> Core<'a> {
                 let iterations = iterations[index];
                 stamps.push(match (step.what, mixtures[index]) {
                     (What::Watch, _) => self.line.watch(step.duration(), &mut self.raw.around.gaps),
+                    (What::Rest, _) => self.rest(step.duration()),
                     (What::InLoop { .. }, None) => self.line.pass(Seconds(0.0)),
                     (What::InLoop { .. }, Some(mixture)) => {
                         let cycles = self.mixed_cycles(mixture, iterations);
@@ -289,13 +293,13 @@ impl<'a> Core<'a> {
             What::Payload | What::InLoop { .. } => self.payload,
             What::Ruler => self.tools.ruler,
             What::Witness => self.tools.witness,
-            What::Null | What::Watch => self.tools.null,
+            What::Null | What::Watch | What::Rest => self.tools.null,
         }
     }
 
     fn iterations_for(&self, step: &Step, mixture: Option<Mixture>) -> u64 {
         let cycles = match (step.what, mixture) {
-            (What::Null | What::Watch, _) => return 1,
+            (What::Null | What::Watch | What::Rest, _) => return 1,
             (What::InLoop { .. }, None) => return 0,
             (What::InLoop { .. }, Some(mixture)) => self.mixed_cycles(mixture, 1),
             (What::Payload, _) if self.fixed.is_some() => {
@@ -359,7 +363,18 @@ impl<'a> Core<'a> {
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
         let bin = self.line.model.bin_hz(self.licence, self.active);
-        (bin * (1.0 + swing)).min(self.ceiling)
+        let full = (bin * (1.0 + swing)).min(self.ceiling);
+        self.woken.map_or(full, |(woken, rise)| rise.hertz(self.line.now - woken, full))
+    }
+
+    /// Lets the CPU idle for so long.
+    fn rest(&mut self, duration: Seconds) -> Interval {
+        let model = self.line.model;
+        let exit = model.idle(self.raw.cpu, duration);
+        self.line.now = self.line.now + duration + exit;
+        self.woken = Some((self.line.now, model.rise(self.raw.cpu)));
+        let now = Ticks::new(self.line.stamp());
+        Interval { start: now, end: now }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernels::memory::Stores;
 use kernels::memory::chase::Walk;
 use machine::instruments::traffic::{Carried, TrafficCounters};
-use machine::simulated::{Memory, Model};
+use machine::simulated::{Level, Memory, Model};
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
 
@@ -228,9 +228,17 @@ impl<'a> Scene<'a> {
         let is_small = party.store.pages == Pages::Base && walks_pages(party);
         let walk =
             if is_small && bytes > memory.tlb_bytes { memory.page_walk_seconds } else { 0.0 };
+        let cpu = party.cpu;
+        let is_last = |level: &Level| memory.cache.last().is_some_and(|l| l.bytes == level.bytes);
         match memory.level(bytes, 1) {
+            Some(level) if is_last(level) => {
+                level.latency_seconds * self.model.last_cache_slowdown(cpu) + walk
+            }
             Some(level) => level.latency_seconds + walk,
-            None => (memory.latency_seconds + far) * self.queueing(seat.home) + walk,
+            None => {
+                let late = if ascends(party) { 1.0 - self.model.fetched_ahead(cpu) } else { 1.0 };
+                (memory.latency_seconds + far) * self.queueing(seat.home) * late + walk
+            }
         }
     }
 
@@ -272,6 +280,11 @@ impl Seat {
         let alone = level.map_or(memory.core_bandwidth, |level| level.core_bandwidth);
         Seat { home, is_remote: home != node, sharing, in_memory, alone }
     }
+}
+
+/// Whether a chase goes from each line to the next.
+fn ascends(party: &Party) -> bool {
+    matches!(party.task, Task::Chase { walk: Walk::Ascending, .. })
 }
 
 /// Whether a chase goes to another page at each step.

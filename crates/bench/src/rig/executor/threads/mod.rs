@@ -8,7 +8,7 @@ mod traffic;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kernels::{Operands, Runnable};
 use machine::instruments::aperf_mperf::CycleCounters;
@@ -275,6 +275,7 @@ enum Work {
     Call(Call),
     Mixed(Mixture),
     Watch,
+    Rest(Duration),
     Nothing,
 }
 
@@ -403,15 +404,22 @@ impl<'a, P: Probe> Worker<'a, P> {
                     Work::Watch => self.watch(watch),
                     Work::Call(call) => self.repetition(call, planned.iterations),
                     Work::Mixed(mixture) => self.mixed(mixture, planned.iterations),
-                    Work::Nothing => {
-                        let now = Ticks::new(self.probe.stamp());
-                        Interval { start: now, end: now }
+                    Work::Rest(duration) => {
+                        std::thread::sleep(duration);
+                        self.moment()
                     }
+                    Work::Nothing => self.moment(),
                 });
             }
         }
         let counted = before.zip(counters).map(|(before, c)| [before, self.counted(c)]);
         (stamps, counted)
+    }
+
+    /// An empty interval, now.
+    fn moment(&self) -> Interval {
+        let now = Ticks::new(self.probe.stamp());
+        Interval { start: now, end: now }
     }
 
     /// Whether a phase has another round: as planned, or, where the iterations are fixed, as many as
@@ -472,6 +480,7 @@ impl<'a, P: Probe> Worker<'a, P> {
         let tool = |load: Load| plain(Work::Call(Call::of(load)), sized(self.pace(load)));
         match step.what {
             What::Watch => plain(Work::Watch, 1),
+            What::Rest => plain(Work::Rest(Duration::from_secs_f64(step.duration().0)), 1),
             What::Null => plain(Work::Call(Call::of(self.tools.null)), 1),
             What::Ruler => tool(self.tools.ruler),
             What::Witness => tool(self.tools.witness),

@@ -3,7 +3,11 @@
 //! There are three answers. That nothing changed is no disobedience where nothing could be seen: a
 //! clock that was below a limit before says nothing of the limit.
 
+mod chase;
+mod ramp;
+
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use levers::plan::Change;
 use levers::rows::Proof;
@@ -17,12 +21,19 @@ use model::stats::{median, quantile};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 use sys::memory::Mapping;
 
+use crate::ab::own::Own;
 use crate::rig::alarm::{Alarm, By};
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::Tools;
 use crate::rig::reduce;
-use crate::rig::ruler::{self, Rulers};
-use crate::{run, streams};
+use crate::rig::rise::{self, Rise};
+use crate::rig::ruler::{self, Ruler, Rulers};
+use crate::run::single::{Ready, Single};
+use crate::{ab, run, streams};
+use chase::Chased;
+
+/// How often a clock, a pointer or a rise is measured in one look.
+const BLOCKS: usize = 9;
 
 /// Looks at a machine before and after settings were changed.
 pub struct Observer<'a> {
@@ -30,6 +41,11 @@ pub struct Observer<'a> {
     executor: Box<dyn Executor>,
     tools: Tools,
     rulers: Rulers,
+    stop: Stop,
+    /// What follows pointers, once something did, and what it was made ready for: both looks use the
+    /// same memory.
+    single: Option<Single<'a>>,
+    ready: BTreeMap<(&'static str, CpuId), Ready>,
     /// The second thread of a core, once there was one.
     sibling: Option<CpuId>,
 }
@@ -39,6 +55,10 @@ pub struct Observer<'a> {
 enum Seen {
     /// Hertz of one core under load, block by block.
     Clock(Vec<f64>),
+    /// How the clock of one core rose from rest, each time.
+    Ramp(Vec<Rise>),
+    /// How long a pointer took.
+    Chase(Chased),
     /// How often each idle state was entered while a thread slept so many times.
     Idle { entries: Vec<(String, u64)>, sleeps: usize },
     /// The share of memory in huge pages: of memory for which nothing was asked, and of memory for
@@ -57,7 +77,16 @@ impl<'a> Observer<'a> {
         let stamp_clock = clock::calibrate_by(machine, RateChoice::Best)?;
         let executor = run::executor(machine, &stamp_clock, None, stop)?;
         let tools = streams::tools(machine)?;
-        Ok(Observer { machine, executor, tools, rulers: Rulers::new(), sibling: None })
+        Ok(Observer {
+            machine,
+            executor,
+            tools,
+            rulers: Rulers::new(),
+            stop: stop.clone(),
+            single: None,
+            ready: BTreeMap::new(),
+            sibling: None,
+        })
     }
 
     /// Looks at what these changes should change.
@@ -81,19 +110,18 @@ impl<'a> Observer<'a> {
         };
         let cpu = match change.of {
             Of::Cpu(cpu) => cpu,
-            _ => self.first_cpu()?,
+            Of::Part(ref part) => self.cpu_of(part)?,
+            Of::Machine => self.first_cpu()?,
         };
         match change.lever.proof {
-            Proof::Clock => self.clock(cpu),
+            Proof::Clock => self.clock(cpu).map(Seen::Clock),
+            Proof::Ramp => self.ramp(cpu),
+            Proof::CacheLatency => self.chase("memory cache", cpu),
+            Proof::Stride => self.chase("memory stride", cpu),
             Proof::IdleStates => self.idle(cpu),
             Proof::HugePages => self.huge_pages(),
             Proof::Pinning => self.pinned(cpu, change),
             Proof::Unobservable(why) => blind(why),
-            Proof::Ramp => blind("this version does not measure how a clock rises from rest"),
-            Proof::CacheLatency => {
-                blind("this version does not measure the last cache at a fixed core clock")
-            }
-            Proof::Stride => blind("this version has no chase with a constant stride"),
         }
     }
 
@@ -103,8 +131,20 @@ impl<'a> Observer<'a> {
         usable.iter().next().ok_or_else(|| Blind::Reason(none()))
     }
 
-    fn clock(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
-        const BLOCKS: usize = 9;
+    /// A CPU of the package that a part of the machine is in; where its name tells none, the first.
+    fn cpu_of(&self, part: &str) -> Result<CpuId, Blind> {
+        let number = part.strip_prefix("package_").and_then(|rest| rest.split('_').next());
+        let package: Option<u32> = number.and_then(|number| number.parse().ok());
+        let topology = facts::machine(self.machine).topology;
+        let mut places = topology.usable_places();
+        match places.find(|place| package.is_some_and(|package| place.package == package)) {
+            Some(place) => Ok(place.cpu),
+            None => self.first_cpu(),
+        }
+    }
+
+    /// The ruler of a CPU.
+    fn ruler(&mut self, cpu: CpuId) -> Result<Ruler, Blind> {
         let executor = &mut *self.executor;
         if !self.rulers.contains_key(&cpu) {
             self.rulers.extend(ruler::calibrate(executor, &self.tools, &[cpu])?);
@@ -112,17 +152,20 @@ impl<'a> Observer<'a> {
                 ruler::refine(executor, &self.tools, &mut self.rulers)?;
             }
         }
-        let ruler = match &self.rulers[&cpu] {
-            Ok(ruler) => ruler,
-            Err(reason) => return Err(Blind::Reason(reason.clone())),
-        };
+        self.rulers[&cpu].clone().map_err(Blind::Reason)
+    }
+
+    /// The clock under load, block by block.
+    fn clock(&mut self, cpu: CpuId) -> Result<Vec<f64>, Blind> {
+        let ruler = self.ruler(cpu)?;
+        let executor = &mut *self.executor;
         let job = ruler::quiet(&self.tools, cpu);
         let mut blocks = Vec::new();
         for _ in 0..BLOCKS {
             let raw = executor.repeat(&job)?;
             let rate = executor.rate();
             let null = self.tools.null;
-            let reduced = reduce::reduce(&raw.members[0], null, &job, Some(ruler), rate);
+            let reduced = reduce::reduce(&raw.members[0], null, &job, Some(&ruler), rate);
             blocks.extend(median(&reduced.quiet_clock));
         }
         if blocks.is_empty() {
@@ -130,7 +173,36 @@ impl<'a> Observer<'a> {
             let reason = Unavailable::new(Obstacle::Measurement, "core clock", why);
             return Err(Blind::Reason(reason));
         }
-        Ok(Seen::Clock(blocks))
+        Ok(blocks)
+    }
+
+    /// The clock from rest on.
+    fn ramp(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
+        let ruler = self.ruler(cpu)?;
+        let job = rise::job(&self.tools, cpu, BLOCKS as u32);
+        let raw = self.executor.repeat(&job)?;
+        Ok(Seen::Ramp(rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
+    }
+
+    /// How long a pointer takes that such a workload follows, and the clock of the core beside it.
+    fn chase(&mut self, workload: &'static str, cpu: CpuId) -> Result<Seen, Blind> {
+        let single = match &mut self.single {
+            Some(single) => single,
+            empty => empty.insert(Single::new(self.machine, &self.stop)?),
+        };
+        let ready = match self.ready.entry((workload, cpu)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(empty) => {
+                let Some(subject) = ab::find(workload) else {
+                    panic!("BUG: there is no workload `{workload}`")
+                };
+                let own = Own { cpus: Some([cpu].into_iter().collect()), ..Own::default() };
+                empty.insert(single.prepare(subject, &own, subject.quantity, None)?)
+            }
+        };
+        let measure = |_| single.measure(ready)?.map_err(Blind::Reason);
+        let latency = (0..BLOCKS).map(measure).collect::<Result<_, _>>()?;
+        Ok(Seen::Chase(Chased { latency, clock: self.clock(cpu)? }))
     }
 
     fn idle(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
@@ -210,6 +282,19 @@ enum Blind {
     Reason(Unavailable),
 }
 
+impl From<run::Error> for Blind {
+    fn from(error: run::Error) -> Blind {
+        match error {
+            run::Error::Run(error) => Blind::Run(error),
+            run::Error::Unavailable(reason) | run::Error::Asked(reason) => Blind::Reason(reason),
+            run::Error::Placement(refusal) => {
+                let why = refusal.to_string();
+                Blind::Reason(Unavailable::new(Obstacle::Cpudyno, "workload", why))
+            }
+        }
+    }
+}
+
 impl From<RunError> for Blind {
     fn from(error: RunError) -> Blind {
         Blind::Run(error)
@@ -266,7 +351,10 @@ pub fn load(change: &Change) -> &'static str {
         Proof::IdleStates => "a thread that sleeps 10 ms at a time",
         Proof::HugePages => "64 MiB that are touched for the first time",
         Proof::Pinning => "a thread that is pinned there",
-        Proof::Ramp | Proof::CacheLatency | Proof::Stride | Proof::Unobservable(_) => "none",
+        Proof::Ramp => "a chain of multiplies on one core, each time after 50 ms of sleep",
+        Proof::CacheLatency => "pointers in the last cache, followed by one core",
+        Proof::Stride => "pointers from each line of memory to the next, followed by one core",
+        Proof::Unobservable(_) => "none",
     }
 }
 
@@ -278,6 +366,8 @@ fn verdict(
 ) -> (ProofAnswer, String) {
     match (before, after) {
         (Seen::Clock(before), Seen::Clock(after)) => clocks(machine, change, before, after),
+        (Seen::Ramp(before), Seen::Ramp(after)) => ramp::judged(change, before, after),
+        (Seen::Chase(before), Seen::Chase(after)) => chase::judged(change, before, after),
         (Seen::Idle { entries: before, sleeps }, Seen::Idle { entries: after, .. }) => {
             idled(machine, change, before, after, *sleeps)
         }

@@ -1,0 +1,129 @@
+//! What the hardware of a simulated machine makes of what was set.
+
+use model::{CpuId, Seconds};
+
+use super::model::{Fault, Model};
+use super::registers;
+use super::tree::CPU;
+
+/// How the clock of a CPU rises after rest.
+///
+/// # Caveats
+/// It rises evenly, from the lowest clock that may be chosen, in a time that governor and preference
+/// decide: the processors' own algorithms are not public. The energy performance bias has no part in
+/// it, as on hardware that has a preference. Only who rested within its job begins below.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rise {
+    /// Where it begins, in hertz.
+    pub from_hz: f64,
+    /// How long it takes.
+    pub duration: Seconds,
+}
+
+/// How long the clock rises under governor `powersave`, by preference.
+const RISES: &[(&str, Seconds)] = &[
+    ("performance", Seconds(1e-3)),
+    ("balance_performance", Seconds(2e-3)),
+    ("default", Seconds(2e-3)),
+    ("balance_power", Seconds(5e-3)),
+    ("power", Seconds(10e-3)),
+];
+
+/// The same under governor `performance`.
+const SHORTEST_RISE: Seconds = Seconds(0.1e-3);
+
+/// What each prefetcher saves of a pointer that leads to the next line, by its bit in the register: the
+/// best one that is on counts.
+const FETCHED_AHEAD: &[(u32, f64)] = &[(0, 0.85), (1, 0.45), (2, 0.6), (3, 0.3)];
+
+impl Rise {
+    /// The clock, so long after the CPU woke up, where it comes to that one in hertz.
+    pub fn hertz(self, awake: Seconds, full: f64) -> f64 {
+        let part = (awake / self.duration).min(1.0);
+        let from = self.from_hz.min(full);
+        from + (full - from) * part
+    }
+}
+
+impl Model {
+    /// The clock that settings allow a CPU, in Hertz.
+    pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
+        if self.settings.is_empty() {
+            return f64::INFINITY;
+        }
+        let is = |path: String, text: &str| self.obeyed(&path).as_deref() == Some(text);
+        let no_turbo = is(format!("{CPU}/intel_pstate/no_turbo"), "1")
+            || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost);
+        let base = if no_turbo { self.clock.tsc_hz } else { f64::INFINITY };
+        let max = self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
+        let max =
+            max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);
+        base.min(max)
+    }
+
+    /// Whether settings forbid a CPU that idle state.
+    pub(super) fn forbids_idle(&self, cpu: CpuId, state: usize) -> bool {
+        if self.settings.is_empty() {
+            return false;
+        }
+        let disable = format!("{CPU}/cpu{cpu}/cpuidle/state{state}/disable");
+        let limit = self.obeyed(&format!("{CPU}/cpu{cpu}/power/pm_qos_resume_latency_us"));
+        let beyond = match limit.as_deref() {
+            // 0 sets no limit; n/a allows no latency at all.
+            None | Some("0") => false,
+            Some(text) => {
+                let microseconds = text.parse().unwrap_or(0.0);
+                self.idle[state].exit_latency_seconds * 1e6 > microseconds
+            }
+        };
+        beyond || self.obeyed(&disable).as_deref() == Some("1")
+    }
+
+    /// How the clock of a CPU rises after rest.
+    pub fn rise(&self, cpu: CpuId) -> Rise {
+        let obeyed = |file: &str| self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/{file}"));
+        let lowest = self.registers.map_or(self.clock.tsc_hz, |registers| registers.lowest_hz);
+        let least = obeyed("scaling_min_freq").and_then(|khz| khz.parse::<f64>().ok());
+        let preference = obeyed("energy_performance_preference");
+        let of = |name: &str| RISES.iter().find(|(known, _)| *known == name).map(|(_, rise)| *rise);
+        let duration = match obeyed("scaling_governor").as_deref() {
+            Some("powersave") => of(preference.as_deref().unwrap_or("performance")),
+            _ => None,
+        };
+        let from_hz = least.map_or(lowest, |khz| khz * 1e3);
+        Rise { from_hz, duration: duration.unwrap_or(SHORTEST_RISE) }
+    }
+
+    /// How much longer a pointer into the last cache takes than with the limits of the uncore that the
+    /// machine came with.
+    ///
+    /// # Caveats
+    /// One core at work keeps the uncore halfway between its limits, and all of the way to the last
+    /// cache takes cycles of that clock.
+    pub fn last_cache_slowdown(&self, cpu: CpuId) -> f64 {
+        let Some(registers) = self.registers else { return 1.0 };
+        let package = self.package_of(cpu);
+        let folder = format!("{CPU}/intel_uncore_frequency/package_{package:02}_die_00");
+        let limit = |file: &str, came: f64| {
+            let set = self.obeyed(&format!("{folder}/{file}")).and_then(|khz| khz.parse().ok());
+            set.map_or(came, |khz: f64| khz * 1e3)
+        };
+        let (least, most) = (registers.uncore_min_hz, registers.uncore_max_hz);
+        let now = limit("min_freq_khz", least) + limit("max_freq_khz", most);
+        (least + most) / now
+    }
+
+    /// The share of a pointer's time that prefetchers save where each line follows the one below it.
+    pub fn fetched_ahead(&self, cpu: CpuId) -> f64 {
+        const CONTROL: u32 = 0x1a4;
+        let came = if self.has(Fault::IgnoresSettings) { Some(0) } else { None };
+        let Some(off) = came.or_else(|| registers::holds(self, cpu, CONTROL)) else { return 0.0 };
+        let on = FETCHED_AHEAD.iter().filter(|(bit, _)| off >> bit & 1 == 0);
+        on.map(|(_, share)| *share).fold(0.0, f64::max)
+    }
+
+    /// What was set, where the hardware heeds it.
+    fn obeyed(&self, path: &str) -> Option<String> {
+        self.settings.text(path).filter(|_| !self.has(Fault::IgnoresSettings))
+    }
+}
