@@ -123,7 +123,7 @@ enum Task {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Take the time of putting back the governors of 2,048 CPUs, in files on this disk
+    /// Take the time of putting back the governors of 2,048 CPUs, in files like those of a kernel
     Undo,
     /// Rewrite the generated reference
     Generate,
