@@ -133,7 +133,7 @@ enum Task {
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
     },
-    /// Take the time of putting back the governors of 2,048 CPUs, in files on this disk
+    /// Take the time of putting back the governors of 2,048 CPUs, in files like those of a kernel
     Undo,
     /// Rewrite the generated reference
     Generate,

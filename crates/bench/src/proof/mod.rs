@@ -287,8 +287,8 @@ impl From<run::Error> for Blind {
         match error {
             run::Error::Run(error) => Blind::Run(error),
             run::Error::Unavailable(reason) | run::Error::Asked(reason) => Blind::Reason(reason),
-            run::Error::Placement(refusal) => {
-                let why = refusal.to_string();
+            error @ (run::Error::Placement(_) | run::Error::Setting(_)) => {
+                let why = error.to_string();
                 Blind::Reason(Unavailable::new(Obstacle::Cpudyno, "workload", why))
             }
         }

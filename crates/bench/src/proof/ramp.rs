@@ -39,9 +39,8 @@ fn by_order(order: &[&str], change: &Change) -> Promise {
     let last = order.len() - 1;
     match (place(&change.former), place(&change.wanted)) {
         (Some(former), Some(wanted)) if wanted < former => Promise::Sooner,
-        (Some(_), Some(_)) => Promise::Later,
         (None, Some(0)) => Promise::Sooner,
-        (Some(0), None) => Promise::Later,
+        (Some(_), Some(_)) | (Some(0), None) => Promise::Later,
         (None, Some(end)) if end == last => Promise::Later,
         (Some(end), None) if end == last => Promise::Sooner,
         _ => Promise::Other,

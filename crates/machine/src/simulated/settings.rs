@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
 use super::model::{Fault, Model};
-use super::tree::SimulatedTree;
+use super::tree::{CPU, SimulatedTree};
 use crate::error::Error;
 use crate::ports::Tree;
 
