@@ -38,7 +38,7 @@ fn job(cpus: &[CpuId]) -> Repeat {
 #[test]
 fn a_thread_sleeps_before_each_rise_of_its_clock() {
     const RISES: u32 = 3;
-    let mut executor = executor(MonotonicRaw, &Stop::default());
+    let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
     let tools = streams::tools(&Machine::real()).unwrap();
     let job = rise::job(&tools, cpus()[0], RISES);
     let raw = executor.repeat(&job).unwrap();

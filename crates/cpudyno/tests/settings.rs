@@ -116,17 +116,22 @@ fn what_should_change_is_measured() {
         assert_eq!(proofs.len(), 1, "{setting}");
         proofs.remove(0)
     };
-    for setting in
-        ["no_turbo=on", "max_freq=2GHz", "idle.C6=off", "resume_latency=1", "online@9=off"]
-    {
+    for setting in [
+        "no_turbo=on",
+        "max_freq=2GHz",
+        "idle.C6=off",
+        "resume_latency=1",
+        "online@9=off",
+        "governor=powersave",
+        "uncore_max=2GHz",
+        "prefetch.l2=off",
+    ] {
         let proof = proof(setting);
         assert_eq!(proof.answer, ProofAnswer::Obeyed, "{setting}: {proof:?}");
         assert!(proof.load != "none", "{proof:?}");
     }
     // No load makes it visible.
-    for setting in
-        ["max_freq@3=3.7GHz", "thp=always", "numa_balancing=0", "epb=3", "uncore_max=2GHz"]
-    {
+    for setting in ["max_freq@3=3.7GHz", "thp=always", "numa_balancing=0", "epb=3"] {
         let proof = proof(setting);
         let expected = if setting.starts_with("max_freq") {
             ProofAnswer::Obeyed
