@@ -55,7 +55,6 @@ fn a_thread_sleeps_before_each_rise_of_its_clock() {
     let ruler =
         Ruler { latency_cycles: 3, fixed: Fixed::default(), looks: Vec::new(), attempts: 1 };
     let rises = rise::of(member, &job, &ruler, executor.rate());
-    println!("{rises:?}");
     assert_eq!(rises.len(), RISES as usize);
     assert!(rises.iter().all(|rise| rise.first > 0.0 && rise.height.is_finite()));
 }
