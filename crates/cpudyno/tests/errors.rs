@@ -118,7 +118,7 @@ const ARGUMENTS: &[Case] = &[
         "cannot set `epb`: there is no CPU 500", "`cpudyno settings`"),
     case("set boost=off --machine sim:2s-56c", CANNOT,
         "cannot set `boost`: there is no `/sys/devices/system/cpu/cpufreq/boost` here",
-        "`cpudyno settings`"),
+        "intel_pstate ignores `boost`: write `no_turbo`"),
     case("settings gouvernor", USAGE,
         "invalid value 'gouvernor' for '[SETTING]...': no such setting", "did you mean `governor`?"),
     case("ab", USAGE,
