@@ -1,0 +1,1 @@
+//! Counters: opening, reading, passes.

@@ -1,0 +1,2 @@
+//! Intel Speed Select: what the firmware offers, read through both interfaces of the kernel.
+#![forbid(unsafe_code)]
