@@ -104,9 +104,12 @@ fn is_ignored(signal: i32) -> bool {
 fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicBool) {
     let mut first = None;
     for signal in signals.forever() {
+        if first.get_or_insert_with(Instant::now).elapsed() < ONE_WISH {
+            continue;
+        }
         if deaf.load(Ordering::Relaxed) {
-            output::remark("settings are being put back; nothing ends that");
-        } else if first.get_or_insert_with(Instant::now).elapsed() >= ONE_WISH {
+            output::remark("settings are put back first; nothing ends that");
+        } else {
             low_level::exit(128 + signal);
         }
     }
