@@ -113,10 +113,7 @@ fn estimate(estimate: &Estimate, looks: usize) -> String {
             let one = percent_at_least(interval.confidence);
             let confidence = match looks {
                 0 | 1 => format!("with a confidence of {one}"),
-                looks => format!(
-                    "with a confidence of at least 95 % over all {looks} planned looks ({one} at \
-                     this one alone)"
-                ),
+                _ => format!("with a confidence of at least 95 % (of this look alone {one})"),
             };
             let (low, high) = (ratio(interval.low), ratio(interval.high));
             format!("{centre}, {low} to {high} {confidence}, from {count} quads")

@@ -1,0 +1,97 @@
+//! What `ab` takes for itself, beside measuring: with settings of one object and of 2,048.
+//!
+//! The command that is compared does nothing. What is left of a quad is the settings, the journal, the
+//! chain of multiplies beside each measurement, and the bookkeeping.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use bench::ab::{self, Comparing, Metric, What};
+use bench::rig::executor::Stop;
+use levers::Session;
+use levers::ask::Asked;
+use levers::plan::Plan;
+use model::Seconds;
+use model::record::{AbRun, PageKind, Presentation};
+
+use crate::undo::{CPUS, Large};
+use crate::{EXIT_NO, table};
+
+/// What the project promises, for each quad.
+const PROMISED: Seconds = Seconds(10e-3);
+
+/// What A and B set, and the time for their comparison.
+struct Case {
+    what: &'static str,
+    budget: Seconds,
+    a: Option<&'static str>,
+    b: Option<&'static str>,
+}
+
+const CASES: &[Case] = &[
+    Case { what: "nothing", budget: Seconds(5.0), a: None, b: None },
+    Case {
+        what: "no_turbo, other in B",
+        budget: Seconds(5.0),
+        a: Some("no_turbo=off"),
+        b: Some("no_turbo=on"),
+    },
+    Case {
+        what: "2,048 governors, the same in both",
+        budget: Seconds(20.0),
+        a: Some("governor=performance"),
+        b: Some("governor=performance"),
+    },
+    Case {
+        what: "2,048 governors, other in B",
+        budget: Seconds(100.0),
+        a: Some("governor=powersave"),
+        b: Some("governor=performance"),
+    },
+];
+
+pub(crate) fn run() -> Result<ExitCode> {
+    println!("{}", crate::load());
+    let large = Large::new()?;
+    let mut rows = Vec::new();
+    let mut kept = true;
+    for case in CASES {
+        let found =
+            compare(&large, case).with_context(|| format!("cannot compare {}", case.what))?;
+        ensure!(!found.quads.is_empty(), "{}: no quad was measured ({})", case.what, found.ended);
+        kept &= found.own_seconds < PROMISED.0;
+        let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+        rows.push([
+            case.what.to_owned(),
+            found.quads.len().to_string(),
+            milliseconds(found.quad_seconds),
+            milliseconds(found.own_seconds),
+        ]);
+    }
+    let header = ["set", "quads", "a quad took", "of it cpudyno"];
+    println!("{}", table::plain(header, &header[1..], rows));
+    let (promised, words) = (PROMISED.0 * 1e3, if kept { "kept" } else { "BROKEN" });
+    println!("promised: less than {promised:.0} ms for itself in each quad, {CPUS} CPUs: {words}");
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
+}
+
+fn compare(large: &Large, case: &Case) -> Result<AbRun> {
+    let machine = large.machine()?;
+    let shelf = large.shelf(&machine);
+    let mut session = Session::open(&machine, large.kernel(), &shelf, "xtask")?;
+    let asked = |setting: Option<&str>| {
+        setting.map(str::parse::<Asked>).transpose().map(|asked| Vec::from_iter(asked))
+    };
+    let (a, b) = (asked(case.a)?, asked(case.b)?);
+    let (changes, _) = Plan::arms(&machine, session.levers(), [&a, &b], false)?;
+    let what = What::Command(vec!["true".to_owned()], Metric::Wall);
+    // The narrowest band: it is never decided before the time is over.
+    let comparing =
+        Comparing { changes, budget: BUDGET, band: 1e-4, prove: false, ..Comparing::usual(what) };
+    let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
+    let described = machine::describe(&machine, Vec::new(), look);
+    let (lent, stop) = (Some(&mut session), Stop::default());
+    let record = ab::run(&machine, &comparing, lent, described, &stop, &mut |_| {});
+    ensure!(session.restore().is_complete(), "not all was put back");
+    record?.comparison.context("BUG: no comparison")
+}
