@@ -37,12 +37,12 @@ pub(crate) fn run(runs: usize, budget: Seconds, areas: &[String]) -> anyhow::Res
     for index in 0..runs {
         let area = areas[index % areas.len()].as_str();
         let subject = (area != ANY_COMMAND).then_some(area);
-        let quiet = compare(&machine, subject, cpu, budget)?;
+        let quiet = compare(&machine, subject, cpu, budget);
         let disturbed = {
             let _spinner = Spinner::start(cpu)?;
-            compare(&machine, subject, cpu, budget)?
+            compare(&machine, subject, cpu, budget)
         };
-        let is_named = names_the_spinner(&disturbed);
+        let is_named = disturbed.as_ref().is_ok_and(names_the_spinner);
         let verdict = verdict(&quiet);
         wrong += usize::from(verdict.is_false);
         named += usize::from(is_named);
@@ -96,7 +96,14 @@ struct Told {
     ratio: String,
 }
 
-fn verdict(record: &Record) -> Told {
+fn verdict(compared: &anyhow::Result<Record>) -> Told {
+    let record = match compared {
+        Ok(record) => record,
+        Err(error) => {
+            let words = format!("{error}: {}", error.root_cause());
+            return Told { is_false: false, words, ratio: "-".to_owned() };
+        }
+    };
     match record.comparison.as_ref().map(|run| &run.comparison) {
         Some(Known::Yes(found)) => Told {
             is_false: matches!(found.verdict, Verdict::Faster | Verdict::Slower),
@@ -116,8 +123,9 @@ fn verdict(record: &Record) -> Told {
 }
 
 /// Quads that were left out, of those that were tried.
-fn left_out(record: &Record) -> String {
-    record.comparison.as_ref().map_or_else(String::new, |run| {
+fn left_out(compared: &anyhow::Result<Record>) -> String {
+    let run = compared.as_ref().ok().and_then(|record| record.comparison.as_ref());
+    run.map_or_else(String::new, |run| {
         format!("{} of {}", run.left_out.len(), run.left_out.len() + run.quads.len())
     })
 }

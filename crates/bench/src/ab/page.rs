@@ -275,18 +275,17 @@ fn beside(run: &AbRun) -> Option<String> {
     let beside = run.beside.as_ref()?;
     let found = Beside::of(&beside.quads);
     let change = |log: f64| format!("{:+.2} %", log.exp_m1() * 100.0);
-    let mut words = format!(
-        "Beside it, {} on CPU {} after each measurement, the same in both arms:",
-        beside.subject, beside.cpu
-    );
-    if let Some(ratio) = &found.ratio {
-        words += &format!(" B against A {}", ranged(ratio, change));
-    }
-    if let Some(drift) = &found.drift {
-        let whole = |log: f64| change(2.0 * log);
-        words += &format!("; from beginning to end {}", ranged(drift, whole));
-    }
-    Some(words)
+    let whole = |log: f64| change(2.0 * log);
+    let ratio = found.ratio.as_ref().map(|ratio| format!("B against A {}", ranged(ratio, change)));
+    let drift = found.drift.as_ref();
+    let drift = drift.map(|drift| format!("from beginning to end {}", ranged(drift, whole)));
+    let told: Vec<String> = ratio.into_iter().chain(drift).collect();
+    Some(format!(
+        "Beside it, {} on CPU {} after each measurement, the same in both arms: {}",
+        beside.subject,
+        beside.cpu,
+        told.join("; ")
+    ))
 }
 
 /// A change with its interval, where it has one.

@@ -33,7 +33,7 @@ impl Surroundings {
         let conditions = disturbances::read(machine, &self.cpus).since(&self.counters);
         let seconds = (now - self.begun).0;
         let mut findings = disturbances::findings(&conditions, seconds, self.cpus.len());
-        findings.extend(self.rivals.finding(machine));
+        findings.extend(self.rivals.finding(machine, &self.cpus));
         findings.extend(preempted(ran));
         Around { findings, conditions }
     }

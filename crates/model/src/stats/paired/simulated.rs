@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn noise_has_the_spread_that_was_asked_for() {
         let mut chance = fastrand::Rng::with_seed(5);
-        use Disturbance::{Autocorrelated, None, TwoClocks};
-        for disturbance in [None, Autocorrelated, TwoClocks] {
+        let in_total = [Disturbance::None, Disturbance::Autocorrelated, Disturbance::TwoClocks];
+        for disturbance in in_total {
             let noise = noise(100_000, disturbance, 0.02, &mut |below| chance.u64(..below));
             let square = noise.iter().map(|x| x * x).sum::<f64>() / noise.len() as f64;
             assert!((square.sqrt() / 0.02 - 1.0).abs() < 0.03, "{disturbance:?}: {square}");
