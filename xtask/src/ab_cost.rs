@@ -79,15 +79,19 @@ fn compare(large: &Large, case: &Case) -> Result<AbRun> {
     let machine = large.machine()?;
     let shelf = large.shelf(&machine);
     let mut session = Session::open(&machine, large.kernel(), &shelf, "xtask")?;
-    let asked = |setting: Option<&str>| {
-        setting.map(str::parse::<Asked>).transpose().map(|asked| Vec::from_iter(asked))
-    };
+    let asked =
+        |setting: Option<&str>| setting.map(str::parse::<Asked>).transpose().map(Vec::from_iter);
     let (a, b) = (asked(case.a)?, asked(case.b)?);
     let (changes, _) = Plan::arms(&machine, session.levers(), [&a, &b], false)?;
     let what = What::Command(vec!["true".to_owned()], Metric::Wall);
     // The narrowest band: it is never decided before the time is over.
-    let comparing =
-        Comparing { changes, budget: BUDGET, band: 1e-4, prove: false, ..Comparing::usual(what) };
+    let comparing = Comparing {
+        changes,
+        budget: case.budget,
+        band: 1e-4,
+        prove: false,
+        ..Comparing::usual(what)
+    };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
     let described = machine::describe(&machine, Vec::new(), look);
     let (lent, stop) = (Some(&mut session), Stop::default());
