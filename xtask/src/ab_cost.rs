@@ -1,8 +1,10 @@
 //! What `ab` takes for itself, beside measuring: with settings of one object and of 2,048.
 //!
-//! The command that is compared does nothing. What is left of a quad is the settings, the journal, the
-//! chain of multiplies beside each measurement, and the bookkeeping.
+//! The command that is compared does nothing. What is left of a quad is the settings, the journal, and
+//! the bookkeeping; on this machine also the chain of multiplies beside each measurement, which a machine
+//! in files cannot execute.
 
+use std::iter;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
@@ -10,7 +12,8 @@ use bench::ab::{self, Comparing, Metric, What};
 use bench::rig::executor::Stop;
 use levers::Session;
 use levers::ask::Asked;
-use levers::plan::Plan;
+use levers::plan::{Change, Plan};
+use machine::Machine;
 use model::Seconds;
 use model::record::{AbRun, PageKind, Presentation};
 
@@ -55,9 +58,15 @@ pub(crate) fn run() -> Result<ExitCode> {
     let large = Large::new()?;
     let mut rows = Vec::new();
     let mut kept = true;
-    for case in CASES {
-        let found =
-            compare(&large, case).with_context(|| format!("cannot compare {}", case.what))?;
+    let here = Case { what: "nothing, on this machine", budget: Seconds(5.0), a: None, b: None };
+    for case in iter::once(&here).chain(CASES) {
+        let found = match case.what {
+            what if what == here.what => {
+                measured(&Machine::real(), None, case, <[_; 2]>::default())
+            }
+            _ => compare(&large, case),
+        };
+        let found = found.with_context(|| format!("cannot compare {}", case.what))?;
         ensure!(!found.quads.is_empty(), "{}: no quad was measured ({})", case.what, found.ended);
         kept &= found.own_seconds < PROMISED.0;
         let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
@@ -83,19 +92,24 @@ fn compare(large: &Large, case: &Case) -> Result<AbRun> {
         |setting: Option<&str>| setting.map(str::parse::<Asked>).transpose().map(Vec::from_iter);
     let (a, b) = (asked(case.a)?, asked(case.b)?);
     let (changes, _) = Plan::arms(&machine, session.levers(), [&a, &b], false)?;
+    let found = measured(&machine, Some(&mut session), case, changes);
+    ensure!(session.restore().is_complete(), "not all was put back");
+    found
+}
+
+fn measured<'m>(
+    machine: &'m Machine,
+    session: Option<&mut Session<'m>>,
+    case: &Case,
+    changes: [Vec<Change>; 2],
+) -> Result<AbRun> {
     let what = What::Command(vec!["true".to_owned()], Metric::Wall);
     // The narrowest band: it is never decided before the time is over.
-    let comparing = Comparing {
-        changes,
-        budget: case.budget,
-        band: 1e-4,
-        prove: false,
-        ..Comparing::usual(what)
-    };
+    let usual = Comparing::usual(what);
+    let comparing = Comparing { changes, budget: case.budget, band: 1e-4, prove: false, ..usual };
     let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Ab };
-    let described = machine::describe(&machine, Vec::new(), look);
-    let (lent, stop) = (Some(&mut session), Stop::default());
-    let record = ab::run(&machine, &comparing, lent, described, &stop, &mut |_| {});
-    ensure!(session.restore().is_complete(), "not all was put back");
+    let described = machine::describe(machine, Vec::new(), look);
+    let stop = Stop::default();
+    let record = ab::run(machine, &comparing, session, described, &stop, &mut |_| {});
     record?.comparison.context("BUG: no comparison")
 }
