@@ -182,6 +182,44 @@ fn held_settings_end_with_their_time_and_with_a_signal() {
     assert_eq!(sim.values("no_turbo"), ["off"]);
 }
 
+/// Held for its time all the same, and put back; but the exit code says that the machine does not obey.
+#[test]
+fn held_settings_that_are_not_obeyed_are_put_back_with_another_exit_code() {
+    let sim = Sim::new("2s-56c");
+    fs::write(sim.state(), r#"{"faults":["ignores-settings"]}"#).unwrap();
+    let done = finish(sim.command(&["set", "no_turbo=on", "--for", "1s"]));
+    assert_eq!((done.code, done.stderr.trim()), (Some(1), "1 former value put back"));
+    let words = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("set, but the CPU does not obey: the processor chooses"), "{words}");
+    assert!(words.contains("bit 0 of MSR 0x770 of CPU 0"), "{words}");
+    assert_eq!(sim.values("no_turbo"), ["off"]);
+    // It is also said where nothing ends.
+    let left = finish(sim.command(&["set", "no_turbo=on"]));
+    assert_eq!(left.code, Some(1), "{}", left.stderr);
+    assert_eq!(sim.values("no_turbo"), ["on"]);
+    sim.done(&["undo"]);
+}
+
+#[test]
+fn a_request_is_held_for_a_time_or_not_made() {
+    let sim = Sim::new("4c");
+    assert_eq!(sim.values("cpu_dma_latency"), ["none"]);
+    for more in [&[][..], &["--dry-run"]] {
+        let args = [&["set", "cpu_dma_latency=20"], more].concat();
+        let refused = finish(sim.command(&args));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--for 10m"), "{}", refused.stderr);
+    }
+    let done = finish(sim.command(&["set", "cpu_dma_latency=20us", "--for", "1s", "--json", "-"]));
+    assert_eq!((done.code, done.stderr.trim()), (Some(0), "1 former value put back"));
+    let record: Record = serde_json::from_str(&done.stdout).unwrap();
+    let proofs = record.settings.unwrap().proofs;
+    assert_eq!(proofs[0].answer, ProofAnswer::Obeyed, "{proofs:?}");
+    // Where it cannot be opened, it is listed with the reason.
+    let listed = Sim::new("2s-56c").done(&["settings", "cpu_dma_latency"]);
+    assert!(listed.contains("/dev/cpu_dma_latency"), "{listed}");
+}
+
 #[test]
 fn what_a_killed_process_left_is_undone() {
     let sim = Sim::new("2s-56c");

@@ -56,7 +56,7 @@ pub enum Error {
         why: String,
     },
     /// The machine refused a write.
-    #[error("cannot write `{wanted}` to {object}: {why}")]
+    #[error("cannot write `{wanted}` to {object}: {why}{}", told(.deciders))]
     Refused {
         /// What was written to.
         object: String,
@@ -64,11 +64,15 @@ pub enum Error {
         wanted: String,
         /// What the kernel answered.
         why: String,
+        /// Who else decides about it, in words with evidence.
+        deciders: Vec<String>,
         /// Whether rights are missing.
         is_right: bool,
     },
     /// The machine took a write and holds something else.
-    #[error("cannot set {object} to `{wanted}`: it was written, and reads `{found}`")]
+    #[error(
+        "cannot set {object} to `{wanted}`: it was written, and reads `{found}`{}", told(.deciders)
+    )]
     NotKept {
         /// What was written to.
         object: String,
@@ -76,6 +80,8 @@ pub enum Error {
         wanted: String,
         /// What is there.
         found: String,
+        /// Who else decides about it, in words with evidence.
+        deciders: Vec<String>,
     },
     /// Another process has settings of this machine in its hands.
     #[error("cannot change settings: {holder} is changing them")]
@@ -93,4 +99,8 @@ pub enum Error {
         /// Whether rights are missing, or others have too many.
         is_right: bool,
     },
+}
+
+fn told(deciders: &[String]) -> String {
+    if deciders.is_empty() { String::new() } else { format!("; {}", deciders.join("; ")) }
 }

@@ -4,7 +4,7 @@
 //! changed and for each value that is about to be written there. A line is on disk (fsync) before its
 //! write is done, so that whatever happens in between, the journal knows more than was done, never less.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Deref;
@@ -68,8 +68,19 @@ pub(crate) enum Line {
     Writes { object: Object, text: String },
     /// This was found after a write, of it or of what it follows, and is not what was written.
     Found { object: Object, text: String },
+    /// Values of these settings that are noted will be written again.
+    Again { settings: BTreeSet<String> },
     /// What became of all writes until here is noted.
     Settled,
+}
+
+impl Line {
+    /// Whether it must be on disk before anything else is done, with all lines before it. One that
+    /// names no value only tells what was in the hands of a process that was killed; who forgets it
+    /// with the whole machine forgets the settings, too.
+    fn is_forced(&self) -> bool {
+        !matches!(self, Line::Again { .. } | Line::Settled)
+    }
 }
 
 /// Where journals are kept.
@@ -250,7 +261,7 @@ impl Shelf {
         let mut journal = Journal { shelf: self.clone(), file, pending, heard: Vec::new() };
         journal.end_line().map_err(|error| self.failed(&error))?;
         if is_new {
-            journal.append(&[serde_json::to_string(&self.head())])?;
+            journal.append(&[serde_json::to_string(&self.head())], true)?;
             sync(&self.folder).map_err(|error| self.failed(&error))?;
         }
         Ok(journal)
@@ -373,6 +384,10 @@ impl Ledger {
             }
             Line::Writes { object, text } => self.add(&object, text, true),
             Line::Found { object, text } => self.add(&object, text, false),
+            Line::Again { settings } => {
+                let again = self.kept.iter_mut().filter(|kept| settings.contains(&kept.setting));
+                again.for_each(|kept| kept.unsettled |= !kept.ours.is_empty());
+            }
             Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
         }
     }
@@ -449,11 +464,12 @@ impl Journal {
         &self.pending
     }
 
-    /// Notes objects with what is there, all at once, and what will be written to them where that was
-    /// not written before; on disk when it returns.
+    /// Notes objects with what is there, all at once, and what will be written to them; on disk when it
+    /// returns, but for what was written before. What lasts only as long as this process is not noted.
     pub(crate) fn keep(&mut self, news: &[New]) -> Result<(), Error> {
         let mut lines = Vec::new();
-        for new in news {
+        let mut again = BTreeSet::new();
+        for new in news.iter().filter(|new| !new.object.is_held()) {
             let known = self.pending.kept.of(&new.object);
             let follows = |leader: &&Object| !known.is_some_and(|k| k.follows.contains(leader));
             let leader = new.follows.as_ref().filter(follows);
@@ -466,9 +482,16 @@ impl Journal {
                 });
             }
             let is_known = |text: &String| known.is_some_and(|known| known.ours.contains(text));
-            if let Some(text) = new.writes.clone().filter(|text| !is_known(text)) {
-                lines.push(Line::Writes { object: new.object.clone(), text });
+            match &new.writes {
+                Some(text) if is_known(text) => drop(again.insert(new.setting.clone())),
+                Some(text) => {
+                    lines.push(Line::Writes { object: new.object.clone(), text: text.clone() });
+                }
+                None => {}
             }
+        }
+        if !again.is_empty() {
+            lines.push(Line::Again { settings: again });
         }
         self.note(lines)
     }
@@ -494,7 +517,7 @@ impl Journal {
         }
     }
 
-    /// Notes what came of all writes until here; on disk when it returns.
+    /// Notes what came of all writes until here; on disk when it returns, where it names values.
     pub(crate) fn settle(&mut self) -> Result<(), Error> {
         let mut lines = std::mem::take(&mut self.heard);
         if !lines.is_empty() || self.pending.kept.iter().any(|kept| kept.unsettled) {
@@ -508,14 +531,18 @@ impl Journal {
             return Ok(());
         }
         let texts: Vec<_> = lines.iter().map(serde_json::to_string).collect();
-        self.append(&texts)?;
+        self.append(&texts, lines.iter().any(Line::is_forced))?;
         for line in lines {
             self.pending.kept.note(line);
         }
         Ok(())
     }
 
-    fn append(&mut self, lines: &[serde_json::Result<String>]) -> Result<(), Error> {
+    fn append(
+        &mut self,
+        lines: &[serde_json::Result<String>],
+        is_forced: bool,
+    ) -> Result<(), Error> {
         let mut text = String::new();
         for line in lines {
             match line {
@@ -525,8 +552,8 @@ impl Journal {
             text.push('\n');
         }
         let length = self.file.metadata().map_err(|error| self.shelf.failed(&error))?.len();
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|error| {
+        let force = || if is_forced { self.file.sync_all() } else { Ok(()) };
+        (&self.file).write_all(text.as_bytes()).and_then(|()| force()).map_err(|error| {
             // Half a line would spoil the next one. Where that fails, too, it is read past.
             drop(self.file.set_len(length));
             self.shelf.failed(&error)

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+pub mod deciders;
 mod error;
 pub mod journal;
 pub mod object;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use machine::{Machine, Reading};
+use machine::{Machine, Reading, latency_limit};
 use model::{CpuId, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 
-/// A file of the kernel, or a bit of a register.
+/// A file of the kernel, a bit of a register, or a request to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Object {
@@ -21,9 +21,17 @@ pub enum Object {
         /// The bit, counted from the lowest.
         bit: u8,
     },
+    /// What is asked for by a device, for as long as it is open: the strictest one who asks counts.
+    Request(String),
 }
 
 impl Object {
+    /// Whether the kernel forgets it when this process ends, however it ends: then there is nothing to
+    /// undo, and no journal knows of it.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Object::Request(_))
+    }
+
     /// What it holds, as it is written: of a list with one word in brackets, that word.
     pub fn read(&self, machine: &Machine) -> Reading<String> {
         match self {
@@ -40,6 +48,8 @@ impl Object {
                 let value = machine.msr.read(*cpu, *register)?;
                 Ok((value >> bit & 1).to_string())
             }
+            // There is no other such device.
+            Object::Request(_) => latency_limit::effective(machine).map(|limit| limit.to_string()),
         }
     }
 }
@@ -53,7 +63,7 @@ fn chosen(text: &str) -> Option<&str> {
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Object::File(path) => f.write_str(path),
+            Object::File(path) | Object::Request(path) => f.write_str(path),
             Object::Bit { cpu, register, bit } => {
                 write!(f, "bit {bit} of MSR {register:#x} of CPU {cpu}")
             }

@@ -232,5 +232,7 @@ fn proof(proof: &Proof) -> Remark {
         "none" => proof.seen.clone(),
         load => format!("{} (load: {load})", proof.seen),
     };
+    let caveat = proof.caveat.iter().map(|caveat| format!(". Note: {caveat}"));
+    let text = std::iter::once(text).chain(caveat).collect();
     Remark { mark, about: proof.id.clone(), text, remedy: None }
 }

@@ -170,6 +170,11 @@ impl Plan {
                 return Ok(());
             }
             Some(Loss::Bindings) => bound::to(machine, levers, leaving),
+            Some(Loss::Firmware) => Some(
+                "firmware keeps it, and may keep it over the next start of the machine, when the \
+                 journal with the former value is not believed any more"
+                    .to_owned(),
+            ),
         };
         match why {
             Some(why) if force => self.remarks.push(format!("`{}`: {why}", asked.name)),

@@ -1,5 +1,7 @@
 //! The port through which a machine is written to.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -19,8 +21,13 @@ pub trait Levers: Send {
         let _ = path;
         false
     }
-    /// Writes the text of a file, or `0` or `1` to a bit.
+    /// Writes the text of a file, `0` or `1` to a bit, or the number of a request, which holds until it
+    /// is released, or this port is dropped.
     fn write(&mut self, object: &Object, text: &str) -> io::Result<()>;
+    /// Gives up a request.
+    fn release(&mut self, object: &Object) {
+        let _ = object;
+    }
 }
 
 /// The port of a machine; none: it is a capture, or only its files are there.
@@ -39,6 +46,8 @@ pub struct Kernel {
     root: PathBuf,
     /// The folder that is laid out like `/dev/cpu`.
     registers: PathBuf,
+    /// The devices that are open because something is asked for there.
+    requests: HashMap<Object, File>,
 }
 
 impl Kernel {
@@ -48,13 +57,15 @@ impl Kernel {
 
     /// Files below a folder, and registers that are files in a folder laid out like `/dev/cpu`.
     pub fn below(root: impl Into<PathBuf>, registers: impl Into<PathBuf>) -> Kernel {
-        Kernel { root: root.into(), registers: registers.into() }
+        Kernel { root: root.into(), registers: registers.into(), requests: HashMap::new() }
     }
 
     /// The file of an object, opened for writing; none is made.
     fn open(&self, object: &Object, options: &mut OpenOptions) -> io::Result<File> {
         let path = match object {
-            Object::File(path) => self.root.join(path.trim_start_matches('/')),
+            Object::File(path) | Object::Request(path) => {
+                self.root.join(path.trim_start_matches('/'))
+            }
             Object::Bit { cpu, .. } => self.registers.join(format!("{cpu}/msr")),
         };
         options.write(true).open(path)
@@ -87,7 +98,20 @@ impl Levers for Kernel {
                 let value = if text == "1" { value | mask } else { value & !mask };
                 file.write_all_at(&value.to_le_bytes(), place)
             }
+            Object::Request(_) => {
+                let number: i32 = text.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
+                let file = self.open(object, &mut options)?;
+                let file = match self.requests.entry(object.clone()) {
+                    Entry::Occupied(open) => open.into_mut(),
+                    Entry::Vacant(place) => place.insert(file),
+                };
+                file.write_all_at(&number.to_ne_bytes(), 0)
+            }
         }
+    }
+
+    fn release(&mut self, object: &Object) {
+        self.requests.remove(object);
     }
 }
 
@@ -96,6 +120,7 @@ impl Levers for Writer {
         match object {
             Object::File(path) => Writer::permits(self, path),
             Object::Bit { cpu, register, .. } => self.permits_register(*cpu, *register),
+            Object::Request(_) => self.permits_request(),
         }
     }
 
@@ -105,6 +130,11 @@ impl Levers for Writer {
             Object::Bit { cpu, register, bit } => {
                 self.write_bit(*cpu, *register, *bit, text == "1")
             }
+            Object::Request(_) => self.request(text),
         }
+    }
+
+    fn release(&mut self, _: &Object) {
+        Writer::release(self);
     }
 }

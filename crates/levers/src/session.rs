@@ -1,11 +1,12 @@
 //! Writing what was planned, and putting it back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
 use machine::Machine;
 
+use crate::deciders;
 use crate::error::Error;
 use crate::journal::{Journal, Kept, Ledger, Lock, New, Shelf};
 use crate::object::Object;
@@ -93,6 +94,10 @@ pub struct Session<'a> {
     journal: Journal,
     /// What this session changed, and what it found there.
     mine: Ledger,
+    /// What it wrote last, or found to be as it should, and has read back.
+    held: HashMap<Object, String>,
+    /// Where the next look at what it holds begins.
+    next: usize,
     _lock: Lock,
 }
 
@@ -112,6 +117,8 @@ impl<'a> Session<'a> {
             shelf: shelf.clone(),
             journal,
             mine: Ledger::default(),
+            held: HashMap::new(),
+            next: 0,
             _lock: lock,
         })
     }
@@ -129,46 +136,56 @@ impl<'a> Session<'a> {
         let news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
         let nothing = |cause| NotMade { cause, undone: Box::default() };
         self.journal.keep(&news).map_err(nothing)?;
-        let mut found = Ledger::default();
         for new in &news {
             self.mine.keep(new);
-            found.keep(new);
         }
         let made = self.make_all(&changes).and_then(|done| {
             self.hear_followers(&changes);
             self.journal.settle().map(|()| done)
         });
-        made.map_err(|cause| {
-            let kept = found.to_vec();
-            let undone = Box::new(self.put_back(&kept));
-            // What it does not know any more, it knew to be ours: then undo asks.
-            drop(self.journal.settle());
-            NotMade { cause, undone }
-        })
+        match made {
+            Ok(done) => {
+                self.remember(&changes);
+                Ok(done)
+            }
+            Err(cause) => {
+                self.held.clear();
+                let mut found = Ledger::default();
+                for new in &news {
+                    found.keep(new);
+                }
+                let undone = Box::new(self.put_back(&found));
+                // What it does not know any more, it knew to be ours: then undo asks.
+                drop(self.journal.settle());
+                Err(NotMade { cause, undone })
+            }
+        }
+    }
+
+    /// What was just written and read back; what follows it is not known any more.
+    fn remember(&mut self, changes: &[&Change]) {
+        for (follower, _) in changes.iter().flat_map(|change| &change.followers) {
+            self.held.remove(follower);
+        }
+        for change in changes {
+            self.held.insert(change.object.clone(), change.wanted.clone());
+        }
     }
 
     /// Makes those of these changes that are not so already, whatever was made before.
+    ///
+    /// What an earlier switch left was read back then, and is not read again before it is written anew.
     pub fn switch(&mut self, to: &[Change]) -> Result<Vec<Changed>, NotMade> {
+        if !self.seems_held(to) {
+            self.held.clear();
+        }
         let mut changes: Vec<Change> = Vec::new();
+        let mut led: HashSet<&Object> = HashSet::new();
         for change in to {
-            let now = change.object.read(self.machine).map_err(|reason| NotMade {
-                cause: Error::Absent {
-                    setting: change.setting.clone(),
-                    why: reason.why,
-                    remedy: reason.remedy,
-                },
-                undone: Box::default(),
-            })?;
-            let is_led = |leader: &Change| {
-                leader.followers.iter().any(|(object, _)| *object == change.object)
-            };
-            if now != change.wanted || changes.iter().any(is_led) {
-                let held = |(object, former): &(Object, String)| {
-                    let now = object.read(self.machine).unwrap_or_else(|_| former.clone());
-                    (object.clone(), now)
-                };
-                let followers = change.followers.iter().map(held).collect();
-                changes.push(Change { former: now, followers, ..change.clone() });
+            let now = self.now(change)?;
+            if now != change.wanted || led.contains(&change.object) {
+                led.extend(change.followers.iter().map(|(object, _)| object));
+                changes.push(Change { former: now, ..change.clone() });
             }
         }
         if changes.is_empty() {
@@ -177,55 +194,90 @@ impl<'a> Session<'a> {
         self.apply(&Plan { changes, ..Plan::default() })
     }
 
-    /// Makes them in order; what fails is tried again as long as anything else succeeds: limits, for
-    /// example, can be moved only as long as the lower one is below the upper one.
-    fn make_all(&mut self, changes: &[&Change]) -> Result<Vec<Changed>, Error> {
-        let mut done = Vec::new();
-        let mut left = changes.to_vec();
-        while !left.is_empty() {
-            let before = left.len();
-            let mut first = None;
-            left.retain(|change| match self.make(change) {
-                Ok(changed) => {
-                    done.push(changed);
-                    false
-                }
-                Err(error) => {
-                    first.get_or_insert(error);
-                    true
-                }
-            });
-            match first {
-                Some(error) if left.len() == before => return Err(error),
-                _ => {}
-            }
+    /// What an object holds: as it was read back, or as it is read now.
+    fn now(&mut self, change: &Change) -> Result<String, NotMade> {
+        if let Some(held) = self.held.get(&change.object) {
+            return Ok(held.clone());
         }
-        // What was written first may have been changed by what was written last.
-        for change in changes {
+        let now = change.object.read(self.machine).map_err(|reason| NotMade {
+            cause: Error::Absent {
+                setting: change.setting.clone(),
+                why: reason.why,
+                remedy: reason.remedy,
+            },
+            undone: Box::default(),
+        })?;
+        self.held.insert(change.object.clone(), now.clone());
+        Ok(now)
+    }
+
+    /// Whether nobody else changed what this session holds, as far as a few looks tell: at all of it
+    /// where it is little, else at others each time.
+    fn seems_held(&mut self, to: &[Change]) -> bool {
+        /// A look takes microseconds, and `ab` asks between any two measurements.
+        const LOOKS: usize = 64;
+        if self.held.is_empty() {
+            return true;
+        }
+        let from = self.next;
+        self.next = from.wrapping_add(LOOKS);
+        let looks = LOOKS.min(to.len());
+        let mut some = (0..looks).map(|look| &to[from.wrapping_add(look) % to.len()].object);
+        some.all(|object| match (self.held.get(object), object.read(self.machine)) {
+            (Some(held), Ok(now)) => *held == now,
+            // Nothing is known of it, or it cannot be read: then it is looked at closely.
+            (None, Ok(_)) => true,
+            (_, Err(_)) => false,
+        })
+    }
+
+    /// Makes them in order, each read back; what fails is tried again.
+    fn make_all(&mut self, changes: &[&Change]) -> Result<Vec<Changed>, Error> {
+        let mut made: Vec<&Change> = Vec::new();
+        let mut done = Vec::new();
+        let failed = while_any_succeeds(changes.to_vec(), |change| {
+            done.push(self.make(change)?);
+            made.push(change);
+            Ok(())
+        });
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error);
+        }
+        self.see_overwritten(&made)?;
+        Ok(done)
+    }
+
+    /// What was written first may have been changed by what was written last: it is read once more,
+    /// but for the last ones, which are all the same setting and have the same value.
+    fn see_overwritten(&mut self, made: &[&Change]) -> Result<(), Error> {
+        let Some(last) = made.last() else { return Ok(()) };
+        let is_other = |change: &&Change| {
+            !std::ptr::eq(change.lever, last.lever) || change.wanted != last.wanted
+        };
+        let early = made.iter().rposition(is_other).map_or(0, |place| place + 1);
+        for change in &made[..early] {
             match change.object.read(self.machine) {
                 Ok(now) if now != change.wanted => {
                     self.journal.hear(&change.object, now.clone());
-                    return Err(Error::NotKept {
-                        object: change.object.to_string(),
-                        wanted: change.wanted.clone(),
-                        found: now,
-                    });
+                    return Err(not_kept(self.machine, &change.object, &change.wanted, now));
                 }
                 // With a CPU that leaves, its files leave.
                 Ok(_) | Err(_) => {}
             }
         }
-        Ok(done)
+        Ok(())
     }
 
     fn make(&mut self, change: &Change) -> Result<Changed, Error> {
         let Change { setting, object, former, wanted, .. } = change;
-        // What it follows may have brought it there: some files refuse even the value that they hold.
-        if object.read(self.machine).as_ref() == Ok(wanted) {
-            let (setting, former) = (setting.clone(), former.clone());
-            return Ok(Changed { setting, object: object.clone(), former, now: wanted.clone() });
-        }
-        let now = put(self.machine, &mut *self.levers, &mut self.journal, object, wanted)?;
+        let made = put(self.machine, &mut *self.levers, &mut self.journal, object, wanted);
+        let now = match made {
+            // What it follows may have brought it there: some files refuse even the value that they hold.
+            Err(Error::Refused { .. }) if object.read(self.machine).as_ref() == Ok(wanted) => {
+                wanted.clone()
+            }
+            made => made?,
+        };
         let (setting, former) = (setting.clone(), former.clone());
         Ok(Changed { setting, object: object.clone(), former, now })
     }
@@ -342,8 +394,30 @@ pub(crate) fn differing(machine: &Machine, kept: &[Kept]) -> Vec<Changed> {
     kept.iter().filter_map(differs).collect()
 }
 
-/// Last changed first, but CPUs come before what belongs to them, and go after it; what fails is tried
-/// again as long as anything else succeeds.
+/// Tries all of them in order; what fails is tried again as long as anything else succeeds: limits, for
+/// example, can be moved only as long as the lower one is below the upper one. What is left fails with
+/// these errors.
+fn while_any_succeeds<T, E>(
+    mut left: Vec<T>,
+    mut attempt: impl FnMut(&T) -> Result<(), E>,
+) -> Vec<E> {
+    loop {
+        let before = left.len();
+        let mut errors = Vec::new();
+        left.retain(|one| match attempt(one) {
+            Ok(()) => false,
+            Err(error) => {
+                errors.push(error);
+                true
+            }
+        });
+        if left.is_empty() || left.len() == before {
+            return errors;
+        }
+    }
+}
+
+/// Last changed first, but CPUs come before what belongs to them, and go after it.
 fn put_back(
     machine: &Machine,
     levers: &mut dyn Levers,
@@ -353,38 +427,25 @@ fn put_back(
 ) -> Undone {
     let mut undone = Undone::default();
     journal.begin(owned(machine, &journal.pending().kept, kept, others));
-    let mut left: Vec<&Kept> = kept.iter().rev().collect();
-    left.sort_by_key(|kept| Turn::of(&kept.object, &kept.former));
-    let mut open: HashSet<&Object> = left.iter().map(|kept| &kept.object).collect();
-    loop {
-        let before = left.len();
-        undone.failed.clear();
-        left.retain(|kept| {
-            let stays = match put_back_one(machine, levers, journal, kept) {
-                // What it follows may still change it.
-                One::AsBefore => kept.follows.iter().any(|leader| open.contains(leader)),
-                One::Restored(changed) => {
-                    undone.restored.push(changed);
-                    false
-                }
-                One::Foreign(changed) => {
-                    undone.foreign.push(changed);
-                    false
-                }
-                One::Failed(changed, error) => {
-                    undone.failed.push((changed, error));
-                    true
-                }
-            };
-            if !stays {
-                open.remove(&kept.object);
+    let mut all: Vec<&Kept> = kept.iter().rev().collect();
+    all.sort_by_key(|kept| Turn::of(&kept.object, &kept.former));
+    let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
+    let failed = while_any_succeeds(all, |kept| {
+        match put_back_one(machine, levers, journal, kept) {
+            // What it follows may still change it.
+            One::AsBefore if kept.follows.iter().any(|leader| open.contains(leader)) => {
+                return Err(None);
             }
-            stays
-        });
-        if left.is_empty() || left.len() == before {
-            return undone;
+            One::AsBefore => {}
+            One::Restored(changed) => undone.restored.push(changed),
+            One::Foreign(changed) => undone.foreign.push(changed),
+            One::Failed(changed, error) => return Err(Some(Box::new((changed, error)))),
         }
-    }
+        open.remove(&kept.object);
+        Ok(())
+    });
+    undone.failed = failed.into_iter().flatten().map(|failed| *failed).collect();
+    undone
 }
 
 /// What is ours to put back, with its former value: what holds a value of ours, what holds whatever a
@@ -396,6 +457,7 @@ fn owned(
     kept: &[Kept],
     others: Others,
 ) -> Vec<(Object, String)> {
+    let kept: Vec<&Kept> = kept.iter().filter(|kept| !kept.object.is_held()).collect();
     let is_ours = |kept: &&Kept| {
         let journaled = known.of(&kept.object).unwrap_or(kept);
         let moved = |now: String| now != kept.former && journaled.ours.contains(&now);
@@ -403,7 +465,8 @@ fn owned(
             || others == Others::Overwrite
             || kept.object.read(machine).map_or(true, moved)
     };
-    let leaders: HashSet<&Object> = kept.iter().filter(is_ours).map(|kept| &kept.object).collect();
+    let ours = kept.iter().copied().filter(is_ours);
+    let leaders: HashSet<&Object> = ours.map(|kept| &kept.object).collect();
     let follows = |kept: &Kept| kept.follows.iter().any(|leader| leaders.contains(leader));
     kept.iter()
         .filter(|kept| leaders.contains(&kept.object) || follows(kept))
@@ -441,6 +504,12 @@ fn put_back_one(
             return One::Failed(changed("?"), error);
         }
     };
+    if kept.object.is_held() {
+        // Nobody else's, and in no journal.
+        levers.release(&kept.object);
+        let left = kept.object.read(machine).unwrap_or_else(|_| kept.former.clone());
+        return One::Restored(Changed { former: now, now: left, ..changed("") });
+    }
     if now == kept.former {
         return One::AsBefore;
     }
@@ -461,7 +530,7 @@ fn put(
     object: &Object,
     text: &str,
 ) -> Result<String, Error> {
-    write(levers, object, text)?;
+    write(machine, levers, object, text)?;
     settled(machine, object, text).inspect_err(|_| {
         if let Ok(found) = object.read(machine) {
             journal.hear(object, found);
@@ -469,12 +538,23 @@ fn put(
     })
 }
 
-fn write(levers: &mut dyn Levers, object: &Object, text: &str) -> Result<(), Error> {
-    levers.write(object, text).map_err(|error| Error::Refused {
-        object: object.to_string(),
-        wanted: text.to_owned(),
-        why: sys::errno::words(&error),
-        is_right: error.kind() == io::ErrorKind::PermissionDenied,
+fn write(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    object: &Object,
+    text: &str,
+) -> Result<(), Error> {
+    levers.write(object, text).map_err(|error| {
+        let deciders = deciders::of(machine, object, text);
+        let is_overruled = error.raw_os_error() == Some(sys::errno::EPERM) && !deciders.is_empty();
+        Error::Refused {
+            object: object.to_string(),
+            wanted: text.to_owned(),
+            why: sys::errno::words(&error),
+            // Drivers say "not permitted" of what firmware has locked, too.
+            is_right: error.kind() == io::ErrorKind::PermissionDenied && !is_overruled,
+            deciders,
+        }
     })
 }
 
@@ -493,5 +573,10 @@ fn settled(machine: &Machine, object: &Object, wanted: &str) -> Result<String, E
             Err(reason) => found = reason.why,
         }
     }
-    Err(Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found })
+    Err(not_kept(machine, object, wanted, found))
+}
+
+fn not_kept(machine: &Machine, object: &Object, wanted: &str, found: String) -> Error {
+    let deciders = deciders::of(machine, object, wanted);
+    Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found, deciders }
 }

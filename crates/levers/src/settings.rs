@@ -183,7 +183,12 @@ pub fn in_words(lever: &Lever, raw: &str) -> String {
             Ok(khz) => format!("{}MHz", khz / 1e3),
             Err(_) => raw.to_owned(),
         },
-        Values::Number { unit, .. } if raw.parse::<u64>().is_ok() => format!("{raw}{unit}"),
+        Values::NumberOr { word, text, .. } if raw == text => word.to_owned(),
+        Values::Number { unit, .. } | Values::NumberOr { unit, .. }
+            if raw.parse::<u64>().is_ok() =>
+        {
+            format!("{raw}{unit}")
+        }
         _ => raw.to_owned(),
     }
 }
@@ -199,6 +204,7 @@ fn takes(machine: &Machine, lever: &Lever, target: &Target) -> String {
         Values::Bracketed => words().unwrap_or_default(),
         Values::Kilohertz => "a frequency, such as 2.4GHz".to_owned(),
         Values::Number { min, max, unit } => format!("{min} to {max}{unit}"),
+        Values::NumberOr { word, max, unit, .. } => format!("{word}, or 0 to {max}{unit}"),
     }
 }
 

@@ -125,6 +125,7 @@ impl Gaps<'_> {
     fn target(&self, machine: &Machine, lever: &'static Lever, of: Of) -> Target {
         let object = match lever.place {
             Place::File(path) => Object::File(self.fill(path)),
+            Place::Request(device) => Object::Request(device.to_owned()),
             Place::Bit { register, bit, .. } => {
                 let cpu = self.cpu.expect("BUG: a register belongs to a CPU");
                 Object::Bit { cpu, register, bit }

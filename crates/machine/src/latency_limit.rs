@@ -4,28 +4,51 @@
 //! when this process is killed.
 //!
 //! # Source
-//! Linux, `Documentation/power/pm_qos_interface.rst`.
+//! Linux, `Documentation/power/pm_qos_interface.rst`, `include/linux/pm_qos.h`.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 
 use model::{Obstacle, Seconds, Unavailable};
 
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
-use crate::simulated::Model;
+use crate::simulated::{Model, Request};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// Microseconds that the device says where nobody asks for less.
+pub const NO_LIMIT: u64 = 2_000_000_000;
+
+/// The limit that holds now, in microseconds, whoever asked for it.
+pub fn effective(machine: &Machine) -> Reading<u64> {
+    let unknown = |obstacle, why| Unavailable::new(obstacle, "limit of exit latency", why);
+    if machine.elsewhere.is_some() {
+        let why = "it holds only on the machine itself, while somebody asks for it".to_owned();
+        return Err(unknown(Obstacle::Permission, why));
+    }
+    machine.permits.ask(Question::CpuDmaLatency)?;
+    if let Some(model) = &machine.simulated {
+        let limit = model.idled.limit().map(|limit| (limit.0 * 1e6).round() as u64);
+        return Ok(limit.unwrap_or(NO_LIMIT));
+    }
+    let mut bytes = [0; 4];
+    let read = File::open(DEVICE).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| {
+        unknown(Obstacle::Permission, format!("`{DEVICE}`: {}", sys::errno::words(&error)))
+    })?;
+    Ok(u64::from(u32::from_ne_bytes(bytes)))
+}
 
 /// The right to ask for limits.
 pub struct LatencyLimits(Option<Box<Model>>);
 
 /// A limit that is held until this is dropped.
-pub struct LatencyLimit(Held);
+pub struct LatencyLimit(#[expect(dead_code, reason = "held until it is dropped")] Held);
 
 enum Held {
     File { _open: File },
-    Simulated(Box<Model>),
+    Simulated { _request: Request },
 }
 
 impl LatencyLimits {
@@ -38,8 +61,8 @@ impl LatencyLimits {
     /// Lets no CPU enter a state that takes longer to leave.
     pub fn hold(&self, latency: Seconds) -> Reading<LatencyLimit> {
         if let Some(model) = &self.0 {
-            model.idled.limit(Some(latency));
-            return Ok(LatencyLimit(Held::Simulated(model.clone())));
+            let request = model.idled.request(latency);
+            return Ok(LatencyLimit(Held::Simulated { _request: request }));
         }
         let microseconds = (latency.0 * 1e6).round() as i32;
         let hold = || {
@@ -51,14 +74,5 @@ impl LatencyLimits {
             let why = format!("`{DEVICE}`: {}", sys::errno::words(&error));
             Unavailable::new(Obstacle::Permission, "limit of exit latency", why)
         })
-    }
-}
-
-impl Drop for LatencyLimit {
-    fn drop(&mut self) {
-        match &self.0 {
-            Held::File { .. } => {}
-            Held::Simulated(model) => model.idled.limit(None),
-        }
     }
 }

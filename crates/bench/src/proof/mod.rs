@@ -4,6 +4,7 @@
 //! clock that was below a limit before says nothing of the limit.
 
 mod chase;
+mod heat;
 mod ramp;
 
 use std::collections::BTreeMap;
@@ -11,11 +12,11 @@ use std::collections::btree_map::Entry;
 
 use levers::plan::Change;
 use levers::rows::Proof;
-use levers::{Drivers, Of};
+use levers::{Drivers, Of, deciders};
 use machine::instruments::clock::{self, RateChoice};
 use machine::instruments::idle::IdleCounters;
 use machine::memory;
-use machine::{Machine, Reading, facts};
+use machine::{Machine, Reading, Tree, facts};
 use model::record::{Proof as Proven, ProofAnswer};
 use model::stats::{median, quantile};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
@@ -53,8 +54,8 @@ pub struct Observer<'a> {
 /// What was seen.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
-    /// Hertz of one core under load, block by block.
-    Clock(Vec<f64>),
+    /// Hertz of one core under load, block by block, and how often it was throttled until then.
+    Clock { hertz: Vec<f64>, throttles: Option<u64> },
     /// How the clock of one core rose from rest, each time.
     Ramp(Vec<Rise>),
     /// How long a pointer took.
@@ -114,10 +115,13 @@ impl<'a> Observer<'a> {
             Of::Machine => self.first_cpu()?,
         };
         match change.lever.proof {
-            Proof::Clock => self.clock(cpu).map(Seen::Clock),
+            Proof::Clock => {
+                let hertz = self.clock(cpu)?;
+                Ok(Seen::Clock { hertz, throttles: self.throttles(cpu) })
+            }
             Proof::Ramp => self.ramp(cpu),
-            Proof::CacheLatency => self.chase("memory cache", cpu),
-            Proof::Stride => self.chase("memory stride", cpu),
+            Proof::CacheLatency => self.chase("memory cache", cpu, change),
+            Proof::Stride => self.chase("memory stride", cpu, change),
             Proof::IdleStates => self.idle(cpu),
             Proof::HugePages => self.huge_pages(),
             Proof::Pinning => self.pinned(cpu, change),
@@ -131,10 +135,9 @@ impl<'a> Observer<'a> {
         usable.iter().next().ok_or_else(|| Blind::Reason(none()))
     }
 
-    /// A CPU of the package that a part of the machine is in; where its name tells none, the first.
+    /// A CPU of the package that a part of the machine is in; where nobody tells which, the first.
     fn cpu_of(&self, part: &str) -> Result<CpuId, Blind> {
-        let number = part.strip_prefix("package_").and_then(|rest| rest.split('_').next());
-        let package: Option<u32> = number.and_then(|number| number.parse().ok());
+        let package = package_of(&*self.machine.tree, part);
         let topology = facts::machine(self.machine).topology;
         let mut places = topology.usable_places();
         match places.find(|place| package.is_some_and(|package| place.package == package)) {
@@ -176,6 +179,13 @@ impl<'a> Observer<'a> {
         Ok(blocks)
     }
 
+    /// How often the kernel saw that core throttled.
+    fn throttles(&self, cpu: CpuId) -> Option<u64> {
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle");
+        let text = self.machine.tree.read(&format!("{folder}/core_throttle_count")).ok()?;
+        text.trim().parse().ok()
+    }
+
     /// The clock from rest on.
     fn ramp(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
         let ruler = self.ruler(cpu)?;
@@ -184,8 +194,15 @@ impl<'a> Observer<'a> {
         Ok(Seen::Ramp(rise::of(&raw.members[0], &job, &ruler, self.executor.rate())))
     }
 
-    /// How long a pointer takes that such a workload follows, and the clock of the core beside it.
-    fn chase(&mut self, workload: &'static str, cpu: CpuId) -> Result<Seen, Blind> {
+    /// How long a pointer takes that such a workload follows, the clock of the core beside it, and what
+    /// the hardware says of the clock outside of the cores meanwhile.
+    fn chase(
+        &mut self,
+        workload: &'static str,
+        cpu: CpuId,
+        change: &Change,
+    ) -> Result<Seen, Blind> {
+        let (machine, mut uncore) = (self.machine, Vec::new());
         let single = match &mut self.single {
             Some(single) => single,
             empty => empty.insert(Single::new(self.machine, &self.stop)?),
@@ -200,9 +217,13 @@ impl<'a> Observer<'a> {
                 empty.insert(single.prepare(subject, &own, subject.quantity, None)?)
             }
         };
-        let measure = |_| single.measure(ready)?.map_err(Blind::Reason);
-        let latency = (0..BLOCKS).map(measure).collect::<Result<_, _>>()?;
-        Ok(Seen::Chase(Chased { latency, clock: self.clock(cpu)? }))
+        let measure = |_| {
+            let pointer = single.measure(ready)?.map_err(Blind::Reason)?;
+            uncore.extend(uncore_hertz(machine, change));
+            Ok(pointer)
+        };
+        let latency = (0..BLOCKS).map(measure).collect::<Result<_, Blind>>()?;
+        Ok(Seen::Chase(Chased { latency, clock: self.clock(cpu)?, uncore }))
     }
 
     fn idle(&mut self, cpu: CpuId) -> Result<Seen, Blind> {
@@ -268,6 +289,26 @@ impl<'a> Observer<'a> {
     }
 }
 
+const UNCORE: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
+
+/// The package that a clock outside of the cores is in: by its file, else by its name.
+///
+/// # Source
+/// Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst: entries of clusters have
+/// numbers for names, and a file `package_id`.
+fn package_of(tree: &dyn Tree, part: &str) -> Option<u32> {
+    let file = tree.read(&format!("{UNCORE}/{part}/package_id")).ok();
+    let name = part.strip_prefix("package_").and_then(|rest| rest.split('_').next());
+    file.as_deref().map(str::trim).or(name)?.parse().ok()
+}
+
+/// What the hardware says of the clock outside of the cores, of the part that is to change.
+fn uncore_hertz(machine: &Machine, change: &Change) -> Option<f64> {
+    let Of::Part(part) = &change.of else { return None };
+    let khz = machine.tree.read(&format!("{UNCORE}/{part}/current_freq_khz")).ok()?;
+    Some(khz.trim().parse::<f64>().ok()? * 1e3)
+}
+
 /// A CPU that is not the first one of its core.
 fn second_thread(machine: &Machine) -> Option<CpuId> {
     let topology = facts::machine(machine).topology;
@@ -318,13 +359,17 @@ pub fn judge(machine: &Machine, changes: &[Change], before: &Look, after: &Look)
                 (Some(Err(reason)), _) | (_, Some(Err(reason))) => unseen(reason),
                 _ => (ProofAnswer::NotObservable, "nobody looked".to_owned()),
             };
-        if answer == ProofAnswer::NotObeyed
-            && let Some(rule) = (change.lever.rule)(&drivers)
-        {
-            seen = format!("set, but the CPU does not obey: {rule} ({seen})");
+        if answer == ProofAnswer::NotObeyed {
+            let rule = (change.lever.rule)(&drivers).into_iter();
+            let deciders = deciders::of(machine, &change.object, &change.wanted);
+            let why: Vec<String> = rule.chain(deciders).collect();
+            if !why.is_empty() {
+                seen = format!("set, but the CPU does not obey: {} ({seen})", why.join("; "));
+            }
         }
         let load = load(change).to_owned();
-        Proven { id: change.setting.clone(), load, answer, seen }
+        let caveat = heat::caveat(machine, change.lever);
+        Proven { id: change.setting.clone(), load, answer, seen, caveat }
     };
     first_of_each(changes).map(proof).collect()
 }
@@ -336,6 +381,7 @@ pub fn unseen_of(changes: &[Change], why: &str) -> Vec<Proven> {
         load: load(change).to_owned(),
         answer: ProofAnswer::NotObservable,
         seen: why.to_owned(),
+        caveat: None,
     };
     first_of_each(changes).map(unseen).collect()
 }
@@ -365,9 +411,12 @@ fn verdict(
     after: &Seen,
 ) -> (ProofAnswer, String) {
     match (before, after) {
-        (Seen::Clock(before), Seen::Clock(after)) => clocks(machine, change, before, after),
+        (Seen::Clock { hertz: before, throttles: was }, Seen::Clock { hertz, throttles }) => {
+            let throttled = was.zip(*throttles).map_or(0, |(was, is)| is.saturating_sub(was));
+            clocks(machine, change, before, hertz, throttled)
+        }
         (Seen::Ramp(before), Seen::Ramp(after)) => ramp::judged(change, before, after),
-        (Seen::Chase(before), Seen::Chase(after)) => chase::judged(change, before, after),
+        (Seen::Chase(before), Seen::Chase(after)) => chase::judged(machine, change, before, after),
         (Seen::Idle { entries: before, sleeps }, Seen::Idle { entries: after, .. }) => {
             idled(machine, change, before, after, *sleeps)
         }
@@ -396,6 +445,7 @@ fn clocks(
     change: &Change,
     before: &[f64],
     after: &[f64],
+    throttled: u64,
 ) -> (ProofAnswer, String) {
     let (Some(was), Some(is)) = (median(before), median(after)) else {
         return (ProofAnswer::NotObservable, "no clock was measured".to_owned());
@@ -404,6 +454,17 @@ fn clocks(
     let cpu = if let Of::Cpu(cpu) = change.of { format!("CPU {cpu}: ") } else { String::new() };
     let seen = format!("{cpu}{} before, {} after", hertz(was), hertz(is));
     let blind = |why: &str| (ProofAnswer::NotObservable, format!("{seen}: {why}"));
+    let reasons = || {
+        let throttles = (throttled > 0)
+            .then(|| format!("the core got too hot and was throttled {throttled} times meanwhile"));
+        let deciders = deciders::of(machine, &change.object, &change.wanted);
+        let all: Vec<String> = throttles.into_iter().chain(deciders).collect();
+        if all.is_empty() {
+            ", which may have other reasons".to_owned()
+        } else {
+            format!(": {}", all.join("; "))
+        }
+    };
     let rose = is_above(after, before);
     let fell = is_above(before, after);
     match expected(machine, change) {
@@ -418,12 +479,8 @@ fn clocks(
         Expected::Lower => blind("the base frequency is not known, and the clock did not fall"),
         Expected::Higher if rose => (ProofAnswer::Obeyed, seen),
         Expected::Other if rose || fell => (ProofAnswer::Obeyed, seen),
-        Expected::Higher => {
-            blind("the clock of one core did not rise, which may have other reasons")
-        }
-        Expected::Other => {
-            blind("the clock of one core did not change, which may have other reasons")
-        }
+        Expected::Higher => blind(&format!("the clock of one core did not rise{}", reasons())),
+        Expected::Other => blind(&format!("the clock of one core did not change{}", reasons())),
     }
 }
 
@@ -522,12 +579,15 @@ fn forbidden(machine: &Machine, change: &Change) -> Option<Vec<String>> {
     if let Some(state) = change.setting.strip_prefix("idle.") {
         return (change.wanted == "1").then(|| vec![state.to_owned()]);
     }
-    let limit = match &*change.wanted {
-        "0" => return None,
-        "n/a" => 0.0,
-        text => text.parse::<f64>().ok()?,
+    let limit = match (change.lever.id, &*change.wanted) {
+        ("resume_latency", "0") => return None,
+        ("resume_latency", "n/a") => 0.0,
+        (_, text) => text.parse::<f64>().ok()?,
     };
-    let Of::Cpu(cpu) = change.of else { return None };
+    let cpu = match change.of {
+        Of::Cpu(cpu) => cpu,
+        Of::Machine | Of::Part(_) => machine.host.affinity().ok()?.iter().next()?,
+    };
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let beyond = |state: String| {
         let read = |file: &str| machine.tree.read(&format!("{folder}/{state}/{file}")).ok();
@@ -558,4 +618,31 @@ fn paged(change: &Change, plain: f64, asked: f64) -> (ProofAnswer, String) {
         _ => ProofAnswer::NotObservable,
     };
     (answer, seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(&'static str, &'static str);
+
+    impl Tree for One {
+        fn read(&self, path: &str) -> Reading<String> {
+            let there = (path == self.0).then(|| format!("{}\n", self.1));
+            there.ok_or_else(|| Unavailable::new(Obstacle::Hardware, path, "it is not there"))
+        }
+
+        fn list(&self, path: &str) -> Reading<Vec<String>> {
+            Err(Unavailable::new(Obstacle::Hardware, path, "it is not there"))
+        }
+    }
+
+    #[test]
+    fn a_cluster_says_in_which_package_it_is() {
+        let path = "/sys/devices/system/cpu/intel_uncore_frequency/uncore03/package_id";
+        let tree = One(path, "1");
+        assert_eq!(package_of(&tree, "uncore03"), Some(1));
+        assert_eq!(package_of(&tree, "uncore02"), None);
+        assert_eq!(package_of(&tree, "package_02_die_01"), Some(2));
+    }
 }

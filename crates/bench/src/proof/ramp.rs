@@ -75,11 +75,15 @@ pub(super) fn judged(change: &Change, before: &[Rise], after: &[Rise]) -> (Proof
     if promised {
         return (ProofAnswer::Obeyed, seen);
     }
+    if let Some(why) = broken(change, after).filter(|_| !sooner) {
+        return (ProofAnswer::NotObeyed, format!("{seen}: {why}"));
+    }
     let why = match (sooner, later) {
         (false, false) => {
             let longest = was.iter().chain(is).fold(0.0_f64, |most, next| most.max(*next));
             let within = (longest.max(WINDOW.0) * 1e6).ceil();
-            format!("the clock was at its height within {within:.0} us both times")
+            let why = no_promise(change);
+            format!("the clock was at its height within {within:.0} us both times, and {why}")
         }
         (true, true) => "it began lower and was there sooner, or the other way round".to_owned(),
         _ => "that is not the promised direction, and may have other reasons".to_owned(),
@@ -87,8 +91,95 @@ pub(super) fn judged(change: &Change, before: &[Rise], after: &[Rise]) -> (Proof
     (ProofAnswer::NotObservable, format!("{seen}: {why}"))
 }
 
+/// What shows that a change is not obeyed, whatever else may be: a clock below the lowest one that is
+/// allowed, or one that has to be asked for by a governor that asks for nothing but the highest.
+fn broken(change: &Change, after: &[Rise]) -> Option<String> {
+    /// A window of 50 us may hold 10 us of what a wake-up brings beside: cold caches, a timer.
+    const WITHIN: f64 = 0.8;
+    /// Processors and drivers look for a clock every millisecond at the latest; two of them.
+    const LONGEST: f64 = 2e-3;
+    let of = |what: fn(&Rise) -> f64| -> Vec<f64> { after.iter().map(what).collect() };
+    match (change.lever.id, &*change.wanted) {
+        ("min_freq", khz) => {
+            let floor = khz.parse::<f64>().ok()? * 1e3;
+            let first = quantile(&of(|rise| rise.first), 0.75)?;
+            // A core that never comes to the floor is held by something else: heat, power.
+            let is_free = median(&of(|rise| rise.height))? >= floor;
+            (is_free && first < floor * WITHIN).then(|| {
+                format!("it began below the lowest clock that is allowed, {:.3} GHz", floor / 1e9)
+            })
+        }
+        ("governor", "performance") => {
+            let soonest = quantile(&of(|rise| rise.duration.0), 0.25)?;
+            (soonest > LONGEST).then(|| {
+                let micros = soonest * 1e6;
+                format!("a governor that asks for the highest clock has it before {micros:.0} us")
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Why a clock that rises as before is no disobedience.
+fn no_promise(change: &Change) -> &'static str {
+    match change.lever.id {
+        "min_freq" => "a clock that begins above its floor says nothing of it",
+        "governor" => "a governor may leave it to the processor how soon it rises",
+        _ => "a preference is a wish, which the processor may weigh as it likes",
+    }
+}
+
 /// Whether one time is longer than another one by more than a window, and not by chance.
 fn is_beyond(one: &[f64], other: &[f64]) -> bool {
     let low = quantile(one, 0.25);
     low.zip(quantile(other, 0.75)).is_some_and(|(low, high)| low > high + WINDOW.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use levers::plan::Change;
+    use levers::{Lever, Object, Of};
+    use model::{CpuId, Seconds};
+
+    use super::*;
+
+    fn change(id: &str, former: &str, wanted: &str) -> Change {
+        let (lever, _) = Lever::find(id).unwrap();
+        Change {
+            setting: id.to_owned(),
+            lever,
+            of: Of::Cpu(CpuId(0)),
+            object: Object::File("/nowhere".to_owned()),
+            former: former.to_owned(),
+            wanted: wanted.to_owned(),
+            followers: Vec::new(),
+        }
+    }
+
+    /// Rises of so many milliseconds, from and to so many gigahertz.
+    fn rises(milliseconds: f64, from: f64, to: f64) -> Vec<Rise> {
+        let duration = Seconds(milliseconds * 1e-3);
+        vec![Rise { duration, first: from * 1e9, height: to * 1e9 }; 9]
+    }
+
+    #[test]
+    fn not_obeyed_is_said_where_obeying_would_have_shown() {
+        use ProofAnswer::{NotObeyed, NotObservable, Obeyed};
+        let slow = rises(8.0, 0.8, 3.8);
+        for (id, former, wanted, after, expected) in [
+            ("governor", "powersave", "performance", slow.clone(), NotObeyed),
+            ("governor", "powersave", "performance", rises(1.0, 0.8, 3.8), Obeyed),
+            // Nothing says how soon others rise.
+            ("governor", "performance", "schedutil", slow.clone(), NotObservable),
+            ("epp", "power", "performance", slow.clone(), NotObservable),
+            ("min_freq", "800000", "3000000", slow.clone(), NotObeyed),
+            ("min_freq", "800000", "900000", slow.clone(), NotObservable),
+            // Something else holds it below.
+            ("min_freq", "800000", "3000000", rises(8.0, 0.8, 2.0), NotObservable),
+            ("min_freq", "800000", "3000000", rises(8.0, 3.0, 3.8), Obeyed),
+        ] {
+            let (answer, seen) = judged(&change(id, former, wanted), &slow, &after);
+            assert_eq!(answer, expected, "{id}={wanted}: {seen}");
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use bench::ab::{self, Subject, own};
 use clap::{Args, ValueEnum};
 use levers::ask::Asked;
-use levers::{Error, Lever};
 use model::Seconds;
 use model::name::did_you_mean;
 
 use super::common::budget;
+use super::settings::{self, LIST, Manner};
 use super::{BadValue, Json, Look};
 
 /// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
@@ -51,13 +51,8 @@ pub(crate) struct AbArgs {
     #[arg(long, default_value = "60s", value_parser = budget, value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Do not measure whether the machine obeys its settings.
-    #[arg(long)]
-    pub(crate) no_proof: bool,
-
-    /// Also do what cannot be undone wholly, as `cpudyno set --force`.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -130,8 +125,6 @@ fn area(name: &str) -> Result<Area, BadValue> {
     })
 }
 
-const LIST: &str = "`cpudyno settings` lists them";
-
 fn arm(text: &str) -> Result<ArmSetting, BadValue> {
     if let Some((name, value)) = text.split_once('=')
         && let Some(taken) = own::Own::default().take(name.trim(), value)
@@ -144,18 +137,7 @@ fn arm(text: &str) -> Result<ArmSetting, BadValue> {
         Ok(asked) => {
             Ok(ArmSetting { text: text.to_owned(), kind: ArmKind::Lever(Box::new(asked)) })
         }
-        Err(error) => {
-            let hint = match &error {
-                Error::Unknown { setting, .. } => {
-                    let known = Lever::all().map(|lever| lever.id);
-                    let known = known.chain(own::ROWS.iter().map(|row| row.id));
-                    did_you_mean(setting, known)
-                        .map_or_else(|| LIST.to_owned(), |near| format!("did you mean `{near}`?"))
-                }
-                _ => LIST.to_owned(),
-            };
-            Err(BadValue::new(error.to_string(), hint))
-        }
+        Err(error) => Err(settings::refused(&error, settings::all_names())),
     }
 }
 

@@ -122,25 +122,34 @@ pub(super) fn whole(
 
 /// The time that a run may take.
 pub(super) fn budget(text: &str) -> Result<Seconds, BadValue> {
-    time(text, "give it a number with a unit: --budget 30s")
+    time(text, 1, "give it a number with a unit: --budget 30s")
 }
 
 /// The time that a test is held.
 pub(super) fn duration(text: &str) -> Result<Seconds, BadValue> {
-    time(text, "give it a number with a unit: --duration 30s")
+    time(text, 1, "give it a number with a unit: --duration 30s")
 }
 
-fn time(text: &str, hint: &str) -> Result<Seconds, BadValue> {
+/// The time that settings are held.
+pub(super) fn hold(text: &str) -> Result<Seconds, BadValue> {
+    time(text, 24, "give it a number with a unit: --for 10m")
+}
+
+/// A time of a second, up to so many hours.
+fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
     let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
     match seconds {
-        Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Seconds(seconds)),
-        _ => Err(BadValue::new("expected a time from 1s to 1h, such as 10s or 2m", hint)),
+        Ok(seconds) if (1.0..=f64::from(hours) * 3600.0).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => {
+            let expected = format!("expected a time from 1s to {hours}h, such as 10s or 2m");
+            Err(BadValue::new(expected, hint))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::budget;
+    use super::{budget, hold};
     use model::Seconds;
 
     #[test]
@@ -151,5 +160,7 @@ mod tests {
         for bad in ["30", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
             assert!(budget(bad).is_err(), "{bad}");
         }
+        assert_eq!(hold("24h"), Ok(Seconds(86_400.0)));
+        assert!(hold("25h").is_err() && hold("0.5s").is_err());
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
-pub(crate) use settings::{SetArgs, SettingsArgs, UndoArgs};
+pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;

@@ -4,7 +4,9 @@ use clap::Args;
 use levers::ask::Asked;
 use levers::{Error, Lever};
 use model::Seconds;
+use model::name::did_you_mean;
 
+use super::common::hold;
 use super::{BadValue, Json, Look};
 
 /// List what can be set on this machine: what it is, what it takes, who honours it.
@@ -53,13 +55,8 @@ pub(crate) struct SetArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Do not measure whether the machine obeys.
-    #[arg(long)]
-    pub(crate) no_proof: bool,
-
-    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to.
-    #[arg(long)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -68,11 +65,25 @@ pub(crate) struct SetArgs {
     pub(crate) look: Look,
 }
 
+/// How settings of the machine are set, by whatever command.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Manner {
+    /// Do not measure whether the machine obeys.
+    #[arg(long)]
+    pub(crate) no_proof: bool,
+
+    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to, set what
+    /// firmware may keep.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 const SET: &str = "\
 Examples:
   sudo cpudyno set governor=performance              on all CPUs
   sudo cpudyno set max_freq@0-3=2.4GHz no_turbo=on    several at once: all, or none
   sudo cpudyno set idle.C6=off --for 10m             and put back after ten minutes
+  sudo cpudyno set cpu_dma_latency=20 --for 10m      a limit that holds only meanwhile
   sudo cpudyno set thp=never --dry-run               what would be written
   sudo cpudyno undo                                  everything as it was";
 
@@ -104,37 +115,39 @@ pub(crate) struct UndoArgs {
 pub(crate) struct Wanted(pub(crate) Asked);
 
 fn asked(text: &str) -> Result<Wanted, BadValue> {
-    text.parse().map(Wanted).map_err(|error: Error| {
-        let hint = match &error {
-            Error::Unknown { suggestion: Some(near), .. } => format!("did you mean `{near}`?"),
-            _ => LIST.to_owned(),
-        };
-        BadValue::new(error.to_string(), hint)
-    })
+    text.parse().map(Wanted).map_err(|error| refused(&error, levers()))
 }
 
-const LIST: &str = "`cpudyno settings` lists them";
+/// Where all names are.
+pub(super) const LIST: &str = "`cpudyno settings` lists them";
+
+fn levers() -> impl Iterator<Item = &'static str> {
+    Lever::all().map(|lever| lever.id)
+}
+
+/// The settings of the machine, and those of an arm of `ab`.
+pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+    levers().chain(bench::ab::own::ROWS.iter().map(|row| row.id))
+}
+
+/// A setting that was not understood, with the name that is most like it, where that is the trouble.
+pub(super) fn refused(error: &Error, known: impl Iterator<Item = &'static str>) -> BadValue {
+    let hint = match error {
+        Error::Unknown { setting, .. } => near(setting, known),
+        _ => LIST.to_owned(),
+    };
+    BadValue::new(error.to_string(), hint)
+}
+
+fn near(typed: &str, known: impl Iterator<Item = &'static str>) -> String {
+    did_you_mean(typed, known)
+        .map_or_else(|| LIST.to_owned(), |near| format!("did you mean `{near}`?"))
+}
 
 fn name(typed: &str) -> Result<String, BadValue> {
-    let is_own = bench::ab::own::ROWS.iter().any(|row| row.id == typed);
-    match Lever::find(typed) {
-        _ if is_own => Ok(typed.to_owned()),
-        Some(_) => Ok(typed.to_owned()),
-        None => {
-            let hint = Lever::near(typed)
-                .map_or_else(|| LIST.to_owned(), |near| format!("did you mean `{near}`?"));
-            Err(BadValue::new("no such setting", hint))
-        }
+    let is_known = Lever::find(typed).is_some() || all_names().any(|name| name == typed);
+    if is_known {
+        return Ok(typed.to_owned());
     }
-}
-
-fn hold(text: &str) -> Result<Seconds, BadValue> {
-    let seconds = text.parse::<jiff::SignedDuration>().map(|time| time.as_secs_f64());
-    match seconds {
-        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(Seconds(seconds)),
-        _ => Err(BadValue::new(
-            "expected a time from 1s to 24h, such as 10m",
-            "give it a number with a unit: --for 10m",
-        )),
-    }
+    Err(BadValue::new("no such setting", near(typed, all_names())))
 }

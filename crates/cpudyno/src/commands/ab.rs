@@ -43,7 +43,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         budget: args.budget,
         band: args.band,
         better,
-        prove: !args.no_proof,
+        prove: !args.manner.no_proof,
         ..Comparing::usual(what)
     };
     let signals = Signals::listen()?;
@@ -52,7 +52,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let mut deaf = None;
     if !(asked_a.is_empty() && asked_b.is_empty()) {
         let levers = settings::writer(machine)?;
-        let planned = Plan::arms(machine, &*levers, [&asked_a, &asked_b], args.force);
+        let planned = Plan::arms(machine, &*levers, [&asked_a, &asked_b], args.manner.force);
         let (changes, remarks) = planned.map_err(settings::refused)?;
         for remark in remarks {
             output::remark(&format!("note: {remark}"));

@@ -19,7 +19,7 @@ use model::record::{
 use tempfile::TempDir;
 
 use super::{command, presentation, render, sink};
-use crate::args::{Format, Json, Look, SetArgs, SettingsArgs, UndoArgs};
+use crate::args::{Format, Json, Look, Manner, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
@@ -58,12 +58,20 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
 }
 
 pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure> {
-    let SetArgs { settings, hold, dry_run, no_proof, force, json, mut look } = args;
+    let SetArgs { settings, hold, dry_run, manner, json, mut look } = args;
+    let Manner { no_proof, force } = manner;
     let asked: Vec<Asked> = settings.into_iter().map(|wanted| wanted.0).collect();
     let levers = writer(machine)?;
     // What cannot be told afterwards is not done.
     let sink = told_to(&json, &mut look)?;
     let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
+    if let Some(change) = plan.changes.iter().find(|c| c.object.is_held() && hold.is_none()) {
+        let why = format!(
+            "cannot set `{}` for good: it holds as long as a process asks for it",
+            change.setting
+        );
+        return Err(Failure::usage(why).hint("say how long: --for 10m"));
+    }
     if dry_run {
         let found =
             Settings { remarks: plan.remarks.clone(), ..told(&plan, &ChangeOutcome::Planned) };
@@ -399,7 +407,7 @@ pub(super) fn refused(error: Error) -> Failure {
                 .hint("run as root; `cpudyno settings` lists what root could set")
         }
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
-            .hint("--force does it all the same; `cpudyno undo` cannot bring that back"),
+            .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)
             .hint("nothing was left changed; firmware, hypervisor or driver decide about it"),
         Error::Locked { .. } => Failure::new(code::REFUSED, text)

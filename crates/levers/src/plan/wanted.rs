@@ -39,9 +39,9 @@ pub(super) fn text(machine: &Machine, asked: &Asked, target: &Target) -> Result<
         Values::Kilohertz => kilohertz(typed).map(|khz| khz.to_string()).ok_or_else(|| {
             refused("it takes a frequency with a unit, such as 2.4GHz or 2400MHz".to_owned())
         }),
-        // What tolerates no latency is no number.
-        Values::Number { .. } if typed == NO_LATENCY && asked.lever.id == "resume_latency" => {
-            Ok(typed.to_owned())
+        Values::NumberOr { word, text, .. } if typed == word => Ok(text.to_owned()),
+        Values::NumberOr { word, max, unit, .. } => {
+            in_range(typed, 0, max, unit).map_err(|why| refused(format!("{why}, or `{word}`")))
         }
         Values::Number { min, max, unit } => {
             let text = in_range(typed, min, max, unit).map_err(refused)?;
@@ -50,8 +50,6 @@ pub(super) fn text(machine: &Machine, asked: &Asked, target: &Target) -> Result<
         }
     }
 }
-
-const NO_LATENCY: &str = "n/a";
 
 /// Whether a value that is there could be written.
 pub(super) fn is_taken(machine: &Machine, lever: &Lever, target: &Target, value: &str) -> bool {
@@ -62,7 +60,7 @@ pub(super) fn is_taken(machine: &Machine, lever: &Lever, target: &Target, value:
         Values::ListedOr(_, most) => number.is_ok_and(|number| number <= most) || listed(),
         Values::Words(_) | Values::Listed(_) | Values::Bracketed => listed(),
         Values::Switch { on, off } => value == on || value == off,
-        Values::Number { .. } if value == NO_LATENCY => lever.id == "resume_latency",
+        Values::NumberOr { text, .. } => value == text || number.is_ok(),
         Values::Kilohertz | Values::Number { .. } => number.is_ok(),
     }
 }

@@ -17,6 +17,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &["/sys/devices/system/cpu/cpu{cpu}/online"],
         proof: Proof::Pinning,
         loses: Some(Loss::Bindings),
+        moves_power: false,
     },
     Lever {
         id: "online",
@@ -28,5 +29,6 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Pinning,
         loses: Some(Loss::Bindings),
+        moves_power: false,
     },
 ];

@@ -2,9 +2,9 @@
 //!
 //! # Source
 //! Linux, Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_epb}.rst,
-//! Documentation/ABI/testing/sysfs-platform_profile.
+//! Documentation/ABI/testing/sysfs-platform_profile, Documentation/userspace-api/sysfs-platform_profile.rst.
 
-use super::{Lever, Place, Proof, Scope, Values, honoured};
+use super::{Lever, Loss, Place, Proof, Scope, Values, honoured};
 use crate::targets::Drivers;
 
 const EPP: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference";
@@ -31,6 +31,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: TUNED,
         proof: Proof::Ramp,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "epp",
@@ -45,6 +46,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Ramp,
         loses: None,
+        moves_power: true,
     },
     Lever {
         id: "epb",
@@ -56,6 +58,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Ramp,
         loses: None,
+        moves_power: true,
     },
     Lever {
         id: "no_turbo",
@@ -68,6 +71,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &["/sys/devices/system/cpu/intel_pstate/min_perf_pct"],
         proof: Proof::Clock,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "boost",
@@ -80,6 +84,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
         proof: Proof::Clock,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "min_freq",
@@ -91,6 +96,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Ramp,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "max_freq",
@@ -102,6 +108,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Clock,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "platform_profile",
@@ -112,7 +119,8 @@ pub(super) static LEVERS: &[Lever] = &[
         rule: honoured,
         followers: &[],
         proof: Proof::Clock,
-        loses: None,
+        loses: Some(Loss::Firmware),
+        moves_power: true,
     },
 ];
 

@@ -1,7 +1,10 @@
 //! Which idle states CPUs may enter.
 //!
 //! # Source
-//! Linux, Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power.
+//! Linux, Documentation/admin-guide/pm/cpuidle.rst, Documentation/ABI/testing/sysfs-devices-power,
+//! Documentation/power/pm_qos_interface.rst; include/linux/pm_qos.h for what "no limit" is written as.
+
+use machine::latency_limit::NO_LIMIT;
 
 use super::{Lever, Place, Proof, Scope, Values, honoured};
 
@@ -12,11 +15,30 @@ pub(super) static LEVERS: &[Lever] = &[
               tolerates no latency at all: the CPU polls.",
         scope: Scope::Cpu,
         place: Place::File("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"),
-        values: Values::Number { min: 0, max: i32::MAX as u64 - 1, unit: "us" },
+        values: Values::NumberOr { word: "n/a", text: "n/a", max: i32::MAX as u64 - 1, unit: "us" },
         rule: honoured,
         followers: &[],
         proof: Proof::IdleStates,
         loses: None,
+        moves_power: false,
+    },
+    Lever {
+        id: "cpu_dma_latency",
+        doc: "The longest time that any CPU may take to leave an idle state: a request that holds only as \
+              long as cpudyno runs; the strictest one of all programs counts.",
+        scope: Scope::Machine,
+        place: Place::Request("/dev/cpu_dma_latency"),
+        values: Values::NumberOr {
+            word: "none",
+            text: "2000000000",
+            max: NO_LIMIT - 1,
+            unit: "us",
+        },
+        rule: honoured,
+        followers: &[],
+        proof: Proof::IdleStates,
+        loses: None,
+        moves_power: false,
     },
     Lever {
         id: "idle.STATE",
@@ -28,5 +50,6 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::IdleStates,
         loses: None,
+        moves_power: false,
     },
 ];

@@ -17,6 +17,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::HugePages,
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "thp_defrag",
@@ -28,6 +29,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Unobservable("it shows only where memory is fragmented"),
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "huge_pages",
@@ -44,6 +46,7 @@ pub(super) static LEVERS: &[Lever] = &[
             "reading it back counts them: the kernel sets aside what it can",
         ),
         loses: None,
+        moves_power: false,
     },
     Lever {
         id: "numa_balancing",
@@ -55,5 +58,6 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Unobservable("its effect takes minutes of a program on several nodes"),
         loses: None,
+        moves_power: false,
     },
 ];

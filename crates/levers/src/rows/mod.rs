@@ -35,6 +35,8 @@ pub struct Lever {
     pub proof: Proof,
     /// What a write does that cannot be undone.
     pub loses: Option<Loss>,
+    /// Whether it moves power, so that what it does goes on with the heat that it made or spared.
+    pub moves_power: bool,
 }
 
 /// What a lever has one of. A path may hold the gaps `{cpu}`, `{state}`, `{die}`; one of what follows
@@ -59,6 +61,8 @@ pub enum Scope {
 pub enum Place {
     /// The file of the kernel.
     File(&'static str),
+    /// The device that is asked, and that forgets when it is closed.
+    Request(&'static str),
     /// A bit of a register, on the CPUs that are known to have it.
     Bit {
         /// The register.
@@ -99,6 +103,17 @@ pub enum Values {
         /// The greatest.
         max: u64,
         /// Its unit, where it has one.
+        unit: &'static str,
+    },
+    /// A whole number, or a word for what is no number.
+    NumberOr {
+        /// The word, as it is typed.
+        word: &'static str,
+        /// The word, as it is written.
+        text: &'static str,
+        /// The greatest number; the least is 0.
+        max: u64,
+        /// Its unit.
         unit: &'static str,
     },
 }
@@ -147,6 +162,8 @@ pub enum Loss {
     Taint,
     /// Threads and interrupts that are bound to the CPU are moved for good.
     Bindings,
+    /// Firmware keeps it, and nobody promises that it forgets it at the next start.
+    Firmware,
 }
 
 /// Nothing stands in its way.
@@ -190,12 +207,13 @@ impl Lever {
     }
 
     /// Whether an object is where it is.
-    pub(crate) fn is_at(&self, object: &Object) -> bool {
+    pub fn is_at(&self, object: &Object) -> bool {
         match (self.place, object) {
             (Place::Bit { register, bit, .. }, Object::Bit { register: r, bit: b, .. }) => {
                 (register, bit) == (*r, *b)
             }
             (Place::File(form), Object::File(path)) => fits(form, path),
+            (Place::Request(device), Object::Request(path)) => device == path,
             _ => false,
         }
     }
@@ -215,7 +233,7 @@ impl Lever {
             Place::Bit { known, cpus, .. } if !known(drivers) => {
                 Some(format!("the bit is known on {cpus}, and this CPU is none of them"))
             }
-            Place::Bit { .. } | Place::File(_) => None,
+            Place::Bit { .. } | Place::File(_) | Place::Request(_) => None,
         }
     }
 
@@ -231,13 +249,13 @@ impl Lever {
     }
 }
 
-/// Whether it is what a lever writes to, or what follows it.
+/// Whether it is what a lever writes to, or what follows it, and a journal can know of it.
 pub(crate) fn knows(object: &Object) -> bool {
     let follows = |lever: &Lever| match object {
         Object::File(path) => lever.followers.iter().any(|form| fits(form, path)),
-        Object::Bit { .. } => false,
+        Object::Bit { .. } | Object::Request(_) => false,
     };
-    Lever::all().any(|lever| lever.is_at(object) || follows(lever))
+    !object.is_held() && Lever::all().any(|lever| lever.is_at(object) || follows(lever))
 }
 
 /// Whether a path has this form. A gap stands for digits, or for a name, within one part of it.

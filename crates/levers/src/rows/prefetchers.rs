@@ -27,6 +27,7 @@ const fn lever(id: &'static str, doc: &'static str, place: Place) -> Lever {
         followers: &[],
         proof: Proof::Stride,
         loses: Some(Loss::Taint),
+        moves_power: false,
     }
 }
 

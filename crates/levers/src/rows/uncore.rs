@@ -16,6 +16,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::CacheLatency,
         loses: None,
+        moves_power: true,
     },
     Lever {
         id: "uncore_max",
@@ -27,5 +28,6 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::CacheLatency,
         loses: None,
+        moves_power: true,
     },
 ];

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::{CpuId, Seconds};
 use serde::Deserialize;
 
-use super::model::Model;
+use super::model::{Fault, Model};
 use crate::instruments::idle::IdleCount;
 
 /// What a way to signal a thread, or an alarm, costs.
@@ -30,8 +30,23 @@ pub struct Idled(Arc<Mutex<Log>>);
 #[derive(Debug, Default)]
 struct Log {
     counts: BTreeMap<CpuId, Vec<IdleCount>>,
-    /// The greatest exit latency that is allowed.
-    limit: Option<Seconds>,
+    /// The greatest exit latencies that somebody asks for, by the number of the request.
+    limits: BTreeMap<u64, Seconds>,
+    /// Requests until now.
+    requests: u64,
+}
+
+/// A limit that somebody asks for, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Request {
+    idled: Idled,
+    number: u64,
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.idled.log().limits.remove(&self.number);
+    }
 }
 
 impl Idled {
@@ -40,9 +55,18 @@ impl Idled {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Allows only states that are left within this time; none: all.
-    pub(crate) fn limit(&self, latency: Option<Seconds>) {
-        self.log().limit = latency;
+    /// Allows only states that are left within this time, for as long as the request is held.
+    pub(crate) fn request(&self, latency: Seconds) -> Request {
+        let mut log = self.log();
+        log.requests += 1;
+        let number = log.requests;
+        log.limits.insert(number, latency);
+        Request { idled: self.clone(), number }
+    }
+
+    /// The strictest limit that somebody asks for.
+    pub(crate) fn limit(&self) -> Option<Seconds> {
+        self.log().limits.values().copied().reduce(|a, b| if b.0 < a.0 { b } else { a })
     }
 }
 
@@ -50,8 +74,9 @@ impl Model {
     /// Lets a CPU idle for so long in the deepest state that is worth it, and says how long it takes
     /// to leave that state.
     pub fn idle(&self, cpu: CpuId, duration: Seconds) -> Seconds {
+        let limit = self.idled.limit().filter(|_| !self.has(Fault::IgnoresSettings));
+        let limit = limit.map_or(f64::INFINITY, |limit| limit.0);
         let mut log = self.idled.log();
-        let limit = log.limit.map_or(f64::INFINITY, |limit| limit.0);
         let fits = |index: &usize| {
             let state = &self.idle[*index];
             state.target_residency_seconds <= duration.0

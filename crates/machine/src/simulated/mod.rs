@@ -16,6 +16,7 @@ mod tree;
 
 pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
+pub(crate) use self::idle::Request;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
@@ -45,11 +46,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 impl Model {
     /// The simulated machine of that name (without `sim:`). After an `@` comes the file that keeps what
-    /// is set on it between processes.
+    /// is set on it between processes, and may put in faults.
     pub fn named(name: &str) -> Result<Model, Error> {
         let Some((name, file)) = name.split_once('@') else { return Model::fresh(name) };
         let settings = Settings::open(file.into())?;
-        Ok(Model { settings, ..Model::fresh(name)? })
+        let fresh = Model::fresh(name)?;
+        let faults = [fresh.faults.clone(), settings.faults()].concat();
+        Ok(Model { faults, settings, ..fresh })
     }
 
     fn fresh(name: &str) -> Result<Model, Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{CpuId, CpuSet, Isa, Seconds};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::controllers::{Controllers, Through};
 use super::idle::{Idled, SignalCost};
@@ -72,6 +72,9 @@ pub struct Model {
     /// Whether processes may ask for a limit of idle states' exit latency.
     #[serde(default)]
     pub may_limit_latency: bool,
+    /// The driver of the cores' frequency; absent: `intel_pstate`. Any other one has the file `boost`.
+    #[serde(default)]
+    pub cpufreq_driver: Option<String>,
     /// What plain users may count, as `kernel.perf_event_paranoid` says it.
     #[serde(default = "usual_paranoid")]
     pub perf_event_paranoid: i32,
@@ -427,7 +430,7 @@ pub struct Distance {
 }
 
 /// A fault that was put in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The MSR device is missing, as in most guests.

@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::CpuId;
+use model::{CpuId, Seconds};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
+use super::idle::Request;
 use super::model::{Fault, Model};
 use super::tree::{CPU, SimulatedTree};
 use crate::error::Error;
@@ -34,6 +35,9 @@ struct Set {
     files: BTreeMap<String, String>,
     /// By CPU and register: `0:0x1a4`.
     registers: BTreeMap<String, u64>,
+    /// Faults that the machine has beside those of its description.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Fault>,
 }
 
 impl Settings {
@@ -52,6 +56,11 @@ impl Settings {
     /// Where it is kept between processes.
     pub fn file(&self) -> Option<PathBuf> {
         self.kept().file.clone()
+    }
+
+    /// The faults that the file puts in.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        self.kept().set.faults.clone()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -101,12 +110,14 @@ pub(super) const GOVERNORS: &str = "performance powersave";
 pub struct Writer {
     model: Model,
     tree: SimulatedTree,
+    /// The limit of exit latency that is asked for.
+    request: Option<Request>,
 }
 
 impl Writer {
     /// That of a machine.
     pub fn new(model: &Model) -> Writer {
-        Writer { model: model.clone(), tree: SimulatedTree::new(model) }
+        Writer { model: model.clone(), tree: SimulatedTree::new(model), request: None }
     }
 
     /// Whether a file could be written.
@@ -127,6 +138,28 @@ impl Writer {
             return Err(code(EACCES));
         }
         super::registers::holds(&self.model, cpu, register).map(drop).ok_or_else(|| code(ENOENT))
+    }
+
+    /// Whether a limit of exit latency could be asked for.
+    pub fn permits_request(&self) -> io::Result<()> {
+        let is_refused = self.model.has(Fault::PlainUser) || !self.model.may_limit_latency;
+        if is_refused { Err(code(EACCES)) } else { Ok(()) }
+    }
+
+    /// Asks for a limit of exit latency, in microseconds.
+    pub fn request(&mut self, text: &str) -> io::Result<()> {
+        self.permits_request()?;
+        let microseconds: u32 = text.parse().map_err(|_| code(EINVAL))?;
+        if !self.model.has(Fault::SettingsDoNotStick) {
+            let limit = Seconds(f64::from(microseconds) / 1e6);
+            self.request = Some(self.model.idled.request(limit));
+        }
+        Ok(())
+    }
+
+    /// Asks for it no more.
+    pub fn release(&mut self) {
+        self.request = None;
     }
 
     /// Writes a file as its kernel would take it.

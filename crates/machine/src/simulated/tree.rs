@@ -105,6 +105,7 @@ impl Tree for SimulatedTree {
             }
             "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
             _ if path == self.online => Ok(self.model.online().to_string()),
+            _ if path.ends_with("/current_freq_khz") => uncore_clock(&self.model, path),
             _ => idle_count(&self.model, path).unwrap_or_else(|| self.setting(path)),
         }
     }
@@ -270,6 +271,16 @@ fn idle_count(model: &Model, path: &str) -> Option<Reading<String>> {
     }
 }
 
+/// The clock outside of the cores, where the path asks for that of a package.
+fn uncore_clock(model: &Model, path: &str) -> Reading<String> {
+    let name = path.rsplit('/').nth(1).and_then(|name| name.strip_prefix("package_"));
+    let package = name.and_then(|name| name.split('_').next()?.parse().ok());
+    let packages = 0..model.topology.packages;
+    let package = package.filter(|package| packages.contains(package));
+    let hertz = package.and_then(|package| model.uncore_hz(package));
+    hertz.map(kilohertz).ok_or_else(|| missing(path))
+}
+
 /// Files that the kernel makes of registers.
 fn put_registers(files: &mut Files, model: &Model) {
     let Some(registers) = model.registers else { return };
@@ -292,13 +303,17 @@ fn kilohertz(hertz: f64) -> String {
     ((hertz / 1e3).round() as u64).to_string()
 }
 
+/// The driver of a machine that names none.
+const INTEL_PSTATE: &str = "intel_pstate";
+
 fn put_cpufreq(files: &mut Files, model: &Model) {
     let max = model.licence.iter().map(|l| l.bins[0].1).fold(0.0, f64::max);
     let base = model.clock.tsc_hz;
     let lowest = model.registers.map_or(max / 4.0, |registers| registers.lowest_hz);
+    let driver = model.cpufreq_driver.as_deref().unwrap_or(INTEL_PSTATE);
     for cpu in model.online().iter() {
         let values = [
-            ("scaling_driver", "intel_pstate".to_string()),
+            ("scaling_driver", driver.to_string()),
             ("scaling_governor", "performance".to_string()),
             ("scaling_available_governors", GOVERNORS.to_string()),
             ("energy_performance_available_preferences", PREFERENCES.to_string()),
@@ -313,9 +328,11 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
             files.put(format!("{CPU}/cpu{cpu}/cpufreq/{name}"), &value);
         }
     }
-    files.put(format!("{CPU}/intel_pstate/status"), "active");
-    files.put(format!("{CPU}/intel_pstate/no_turbo"), "0");
-    if model.has(Fault::IgnoresBoost) {
+    if driver == INTEL_PSTATE {
+        files.put(format!("{CPU}/intel_pstate/status"), "active");
+        files.put(format!("{CPU}/intel_pstate/no_turbo"), "0");
+    }
+    if driver != INTEL_PSTATE || model.has(Fault::IgnoresBoost) {
         files.put(format!("{CPU}/cpufreq/boost"), "1");
     }
 }

@@ -91,6 +91,9 @@ pub struct Proof {
     pub answer: ProofAnswer,
     /// What was seen, in words with numbers and units; or why nothing can be seen.
     pub seen: String,
+    /// What to know before anything is concluded from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
 }
 
 /// Whether the machine obeys.

@@ -1,0 +1,218 @@
+//! Who else decides about a setting: firmware, hardware, a driver's mode, a hypervisor, another program.
+//! Asked where a value was not kept or is not obeyed, so that the answer names the layer with its
+//! evidence. What leaves no trace on the machine is not guessed at.
+
+use machine::{Machine, latency_limit};
+use model::CpuId;
+
+use crate::object::Object;
+use crate::rows::Lever;
+
+/// Somebody who may overrule settings.
+#[derive(Debug)]
+pub struct Decider {
+    /// What it is called.
+    pub id: &'static str,
+    /// The levers that he may overrule.
+    pub over: &'static [&'static str],
+    /// How it is seen that he does, in words; none: he does not, or nobody can tell.
+    evidence: fn(&Case<'_>) -> Option<String>,
+}
+
+/// What was to be set.
+struct Case<'a> {
+    machine: &'a Machine,
+    object: &'a Object,
+    wanted: &'a str,
+}
+
+/// All of them, the one with the clearest evidence first.
+///
+/// # Source
+/// Intel SDM volume 4: `IA32_MISC_ENABLE` (1A0H) bit 38, `IA32_PM_ENABLE` (770H) bit 0,
+/// `MSR_UNCORE_RATIO_LIMIT` (620H), whose ratios are multiples of 100 MHz. Linux,
+/// Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,intel_uncore_frequency_scaling}.rst,
+/// Documentation/power/pm_qos_interface.rst.
+pub static DECIDERS: &[Decider] = &[
+    Decider { id: "firmware: turbo", over: &["no_turbo", "boost"], evidence: turbo_is_locked },
+    Decider { id: "firmware: clock", over: &["min_freq", "max_freq"], evidence: firmware_limit },
+    Decider { id: "hardware: clock", over: &["min_freq", "max_freq"], evidence: core_range },
+    Decider { id: "hardware: uncore", over: &["uncore_min", "uncore_max"], evidence: uncore_range },
+    Decider {
+        id: "hardware: steps of the uncore",
+        over: &["uncore_min", "uncore_max"],
+        evidence: uncore_steps,
+    },
+    Decider { id: "other programs", over: &["cpu_dma_latency"], evidence: stricter_request },
+    Decider {
+        id: "processor: HWP",
+        over: &["governor", "epp", "epb", "no_turbo", "boost", "min_freq", "max_freq"],
+        evidence: hwp,
+    },
+    Decider {
+        id: "driver: mode",
+        over: &["governor", "epp", "boost", "min_freq", "max_freq"],
+        evidence: mode,
+    },
+    Decider {
+        id: "hypervisor",
+        over: &[
+            "governor",
+            "epp",
+            "epb",
+            "no_turbo",
+            "boost",
+            "min_freq",
+            "max_freq",
+            "platform_profile",
+            "uncore_min",
+            "uncore_max",
+            "resume_latency",
+            "cpu_dma_latency",
+            "idle.STATE",
+        ],
+        evidence: hypervisor,
+    },
+];
+
+/// Who else decides about an object that was to hold this, in words.
+pub fn of(machine: &Machine, object: &Object, wanted: &str) -> Vec<String> {
+    let Some(lever) = Lever::all().find(|lever| lever.is_at(object)) else { return Vec::new() };
+    let case = Case { machine, object, wanted };
+    let over = DECIDERS.iter().filter(|decider| decider.over.contains(&lever.id));
+    over.filter_map(|decider| (decider.evidence)(&case)).collect()
+}
+
+impl Case<'_> {
+    /// The text of a file beside that of the setting, and its path.
+    fn beside(&self, name: &str) -> Option<(String, String)> {
+        let Object::File(path) = self.object else { return None };
+        let (folder, _) = path.rsplit_once('/')?;
+        let path = format!("{folder}/{name}");
+        Some((self.read(&path)?, path))
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        Some(self.machine.tree.read(path).ok()?.trim().to_owned())
+    }
+
+    /// The CPU that the setting is of, or the first one.
+    fn cpu(&self) -> CpuId {
+        let of_path = |path: &str| {
+            let (_, rest) = path.split_once("/cpu/cpu")?;
+            rest.split('/').next()?.parse().ok().map(CpuId)
+        };
+        match self.object {
+            Object::Bit { cpu, .. } => *cpu,
+            Object::File(path) => of_path(path).unwrap_or(CpuId(0)),
+            Object::Request(_) => CpuId(0),
+        }
+    }
+
+    fn register(&self, register: u32) -> Option<u64> {
+        self.machine.msr.read(self.cpu(), register).ok()
+    }
+
+    /// That what was wanted, in kHz, is above one file beside it, or below another one.
+    fn beyond(&self, least: &str, most: &str, who: &str) -> Option<String> {
+        let wanted: u64 = self.wanted.parse().ok()?;
+        let gigahertz = |khz: u64| khz as f64 / 1e6;
+        let above = self.beside(most).and_then(|(text, path)| {
+            let khz: u64 = text.parse().ok()?;
+            (khz < wanted).then(|| format!("{who} goes up to {:.3} GHz (`{path}`)", gigahertz(khz)))
+        });
+        above.or_else(|| {
+            let (text, path) = self.beside(least)?;
+            let khz: u64 = text.parse().ok()?;
+            (khz > wanted)
+                .then(|| format!("{who} goes down to {:.3} GHz (`{path}`)", gigahertz(khz)))
+        })
+    }
+}
+
+fn turbo_is_locked(case: &Case<'_>) -> Option<String> {
+    const MISC_ENABLE: u32 = 0x1a0;
+    const TURBO_OFF: u8 = 38;
+    let Object::File(path) = case.object else { return None };
+    let allows = case.wanted == if path.ends_with("no_turbo") { "0" } else { "1" };
+    let vendor = crate::Drivers::of(case.machine);
+    if !allows || !vendor.is("GenuineIntel") {
+        return None;
+    }
+    (case.register(MISC_ENABLE)? >> TURBO_OFF & 1 == 1).then(|| {
+        let cpu = case.cpu();
+        format!("firmware has switched turbo off (bit 38 of MSR 0x1a0 of CPU {cpu})")
+    })
+}
+
+fn firmware_limit(case: &Case<'_>) -> Option<String> {
+    let (text, path) = case.beside("bios_limit")?;
+    let (limit, wanted): (u64, u64) = (text.parse().ok()?, case.wanted.parse().ok()?);
+    (limit < wanted)
+        .then(|| format!("firmware limits the clock to {:.3} GHz (`{path}`)", limit as f64 / 1e6))
+}
+
+fn core_range(case: &Case<'_>) -> Option<String> {
+    case.beyond("cpuinfo_min_freq", "cpuinfo_max_freq", "the clock of this core")
+}
+
+fn uncore_range(case: &Case<'_>) -> Option<String> {
+    case.beyond("initial_min_freq_khz", "initial_max_freq_khz", "the clock of this uncore")
+}
+
+fn uncore_steps(case: &Case<'_>) -> Option<String> {
+    const STEP_KHZ: u64 = 100_000;
+    let wanted: u64 = case.wanted.parse().ok()?;
+    (!wanted.is_multiple_of(STEP_KHZ))
+        .then(|| "the register of the uncore counts in steps of 100 MHz".to_owned())
+}
+
+fn stricter_request(case: &Case<'_>) -> Option<String> {
+    let wanted: u64 = case.wanted.parse().ok()?;
+    let now = latency_limit::effective(case.machine).ok()?;
+    (now < wanted).then(|| format!("another program asks for {now} us, and the strictest counts"))
+}
+
+fn hwp(case: &Case<'_>) -> Option<String> {
+    const PM_ENABLE: u32 = 0x770;
+    if case.machine.cpuid.leaf(6, 0)?.eax >> 7 & 1 == 0 {
+        return None;
+    }
+    (case.register(PM_ENABLE)? & 1 == 1).then(|| {
+        let cpu = case.cpu();
+        format!(
+            "the processor chooses its clock itself, and what the kernel sets is a wish to it (HWP is \
+             on: bit 0 of MSR 0x770 of CPU {cpu})"
+        )
+    })
+}
+
+fn mode(case: &Case<'_>) -> Option<String> {
+    let of = |driver: &str| {
+        let path = format!("/sys/devices/system/cpu/{driver}/status");
+        let mode = case.read(&path)?;
+        (mode != "off").then(|| format!("the driver {driver} is in mode `{mode}` (`{path}`)"))
+    };
+    of("intel_pstate").or_else(|| of("amd_pstate"))
+}
+
+fn hypervisor(case: &Case<'_>) -> Option<String> {
+    (case.machine.cpuid.leaf(1, 0)?.ecx >> 31 & 1 == 1).then(|| {
+        "a hypervisor lies below, and decides what reaches the hardware (CPUID leaf 1, ECX bit 31)"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_overrules_overrules_levers_that_there_are() {
+        for decider in DECIDERS {
+            for id in decider.over {
+                assert!(Lever::all().any(|lever| lever.id == *id), "{}: {id}", decider.id);
+            }
+        }
+    }
+}

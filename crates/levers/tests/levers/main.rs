@@ -1,0 +1,7 @@
+//! Levers on files that are laid out like a kernel's.
+
+mod fake;
+mod journal;
+mod kills;
+mod requests;
+mod rows;
