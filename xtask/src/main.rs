@@ -27,6 +27,7 @@ mod plain;
 mod speed;
 mod stores;
 mod table;
+mod top;
 mod trials;
 mod turbo;
 mod undo;
@@ -135,6 +136,8 @@ enum Task {
     },
     /// Take the time of putting back the governors of 2,048 CPUs, in files like those of a kernel
     Undo,
+    /// What does `cpudyno top` take of a CPU, here and on 512 CPUs in files like those of a kernel?
+    Top,
     /// Rewrite the generated reference
     Generate,
 }
@@ -173,6 +176,7 @@ fn main() -> ExitCode {
         Task::Trials { trials, seed } => trials::run(trials, seed),
         Task::Equal { runs, seconds } => equal::run(runs, model::Seconds(seconds)),
         Task::Undo => undo::run(),
+        Task::Top => top::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

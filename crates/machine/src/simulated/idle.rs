@@ -34,6 +34,14 @@ struct Log {
     limit: Option<Seconds>,
 }
 
+impl Log {
+    fn add(&mut self, cpu: CpuId, state: usize, states: usize, duration: Seconds) {
+        let counts = self.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
+        counts[state].entries += 1;
+        counts[state].seconds += duration.0;
+    }
+}
+
 impl Idled {
     fn log(&self) -> MutexGuard<'_, Log> {
         // Counts are whole at any time.
@@ -59,11 +67,21 @@ impl Model {
                 && !self.forbids_idle(cpu, *index)
         };
         let Some(state) = (0..self.idle.len()).rfind(fits) else { return Seconds(0.0) };
-        let states = self.idle.len();
-        let counts = log.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
-        counts[state].entries += 1;
-        counts[state].seconds += duration.0;
+        log.add(cpu, state, self.idle.len(), duration);
         Seconds(self.idle[state].exit_latency_seconds)
+    }
+
+    /// Lets a CPU idle for so long in the deepest state that it may, once.
+    pub(super) fn idle_without_waking(&self, cpu: CpuId, duration: Seconds) {
+        let limit = self.idled.log().limit.map_or(f64::INFINITY, |limit| limit.0);
+        let may = |index: &usize| {
+            self.idle[*index].exit_latency_seconds <= limit && !self.forbids_idle(cpu, *index)
+        };
+        if duration.0 <= 0.0 {
+            return;
+        }
+        let Some(state) = (0..self.idle.len()).rfind(may) else { return };
+        self.idled.log().add(cpu, state, self.idle.len(), duration);
     }
 
     /// What the states of a CPU have counted.

@@ -39,6 +39,7 @@ impl SimulatedTree {
         put_platform(&mut files, model);
         put_kernel(&mut files, model);
         put_controllers(&mut files, model);
+        put_power(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }
@@ -103,6 +104,9 @@ impl Tree for SimulatedTree {
             {
                 Ok((self.model.elapsed.seconds().0 as u64).to_string())
             }
+            _ if path.ends_with("/energy_uj") || path.starts_with(HWMON) => {
+                drawn(&self.model, path).unwrap_or_else(|| self.setting(path))
+            }
             "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
             _ if path == self.online => Ok(self.model.online().to_string()),
             _ => idle_count(&self.model, path).unwrap_or_else(|| self.setting(path)),
@@ -118,14 +122,18 @@ impl Tree for SimulatedTree {
 fn stat(model: &Model) -> String {
     let elapsed = model.elapsed.seconds().0 * 100.0;
     let steal = (elapsed * model.noise.steal_share) as u64;
-    // Nobody works on it but the run, whose CPUs nobody asks for.
-    let idle = elapsed as u64 - steal;
-    let cpus = model.online().len() as u64;
-    let mut text = format!("cpu  0 0 0 {} 0 0 0 {} 0 0\n", idle * cpus, steal * cpus);
+    // A run's own CPUs nobody asks for.
+    let left = elapsed as u64 - steal;
+    let (mut of_all, mut lines) = ([0; 2], String::new());
     for cpu in model.online().iter() {
-        let _ = writeln!(text, "cpu{cpu} 0 0 0 {idle} 0 0 0 {steal} 0 0");
+        let busy = ((model.busy(cpu).seconds * 100.0) as u64).min(left);
+        let idle = left - busy;
+        of_all = [of_all[0] + busy, of_all[1] + idle];
+        let _ = writeln!(lines, "cpu{cpu} {busy} 0 0 {idle} 0 0 0 {steal} 0 0");
     }
-    text + "btime 1767225600"
+    let [busy, idle] = of_all;
+    let steal = steal * model.online().len() as u64;
+    format!("cpu  {busy} 0 0 {idle} 0 0 0 {steal} 0 0\n{lines}btime 1767225600")
 }
 
 fn interrupts(model: &Model) -> String {
@@ -268,6 +276,47 @@ fn idle_count(model: &Model, path: &str) -> Option<Reading<String>> {
         "time" => Some(Ok(((count.seconds * 1e6).round() as u64).to_string())),
         _ => None,
     }
+}
+
+const POWERCAP: &str = "/sys/class/powercap/intel-rapl:";
+const HWMON: &str = "/sys/class/hwmon/hwmon";
+
+/// Energy counters and sensors, where packages say what they draw.
+fn put_power(files: &mut Files, model: &Model) {
+    let Some(_) = model.power else { return };
+    for package in 0..model.topology.packages {
+        let zones = [(String::new(), format!("package-{package}")), (":0".into(), "dram".into())];
+        for (zone, name) in zones {
+            let folder = format!("{POWERCAP}{package}{zone}");
+            files.put(format!("{folder}/name"), &name);
+            files.put(format!("{folder}/max_energy_range_uj"), &ENERGY_RANGE);
+            files.put(format!("{folder}/energy_uj"), "");
+        }
+        let chip = format!("{HWMON}{package}");
+        files.put(format!("{chip}/name"), "coretemp");
+        files.put(format!("{chip}/temp1_label"), &format!("Package id {package}"));
+        files.put(format!("{chip}/temp1_input"), "");
+    }
+}
+
+/// Where an energy counter begins again, in microjoules.
+const ENERGY_RANGE: u64 = 262_143_328_850;
+
+/// What a package drew so far, or how warm it is, where the path asks for that.
+fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
+    let power = model.power?;
+    if let Some(rest) = path.strip_prefix(POWERCAP) {
+        let (zone, _) = rest.split_once('/')?;
+        let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
+        let drawn = model.drawn(package.parse().ok()?);
+        let joules = if dram { drawn.dram_joules } else { drawn.package_joules };
+        return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
+    }
+    let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;
+    let drawn = model.drawn(chip.parse().ok()?);
+    let above = (drawn.watts - power.idle_watts).max(0.0) * 0.1;
+    let is_input = file == "temp1_input";
+    is_input.then(|| Ok(((power.idle_celsius + above) * 1e3).round().to_string()))
 }
 
 /// Files that the kernel makes of registers.
