@@ -97,7 +97,7 @@ fn lay_out(root: &Path) -> Result<()> {
             put(format!("{folder}/cpuidle/state{state}/name"), name)?;
             put(format!("{folder}/cpuidle/state{state}/time"), "123456789")?;
         }
-        stat += &format!("cpu{number} 123456 0 2345 6789012 0 0 12 0 0 0\n");
+        stat.extend(["cpu", &number.to_string(), " 123456 0 2345 6789012 0 0 12 0 0 0\n"]);
     }
     put("proc/stat".to_owned(), &stat)?;
     for package in 0..2 {

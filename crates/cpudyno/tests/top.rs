@@ -66,7 +66,7 @@ fn columns_have_names() {
         "read it on the host",
     );
     let refused = finish(cpudyno(&["top", "-c", "0,99", "--once", "--machine", "sim:4c"]));
-    fails(&refused, 3, "CPUs 99 are not online", "choose among --cpus 0-3");
+    fails(&refused, 3, "CPUs 99 are not online", "choose among --cpus 0-7");
 }
 
 #[test]

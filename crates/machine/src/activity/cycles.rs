@@ -15,6 +15,8 @@ const BUSY: (&str, &str, Unit) = ("Bzy_MHz", "busy_clock", Unit::Hertz);
 
 pub(super) const COLUMNS: &[(&str, &str, Unit)] = &[AVERAGE, kernel::BUSY, BUSY];
 
+const WHAT: &str = "core clock by APERF/MPERF";
+
 struct Cycles {
     counters: CycleCounters,
     mperf: Hertz,
@@ -67,8 +69,28 @@ fn mperf_rate(machine: &Machine, counters: &CycleCounters, places: &Places) -> R
     })
 }
 
+impl Cycles {
+    fn values(
+        &self,
+        now: Reading<Counts>,
+        then: Reading<Counts>,
+        elapsed: Duration,
+    ) -> Reading<[Reading<f64>; 3]> {
+        let delta = now?.since(then?, Ticks::new(elapsed.as_nanos() as u64))?;
+        let seconds = elapsed.as_secs_f64();
+        // A reading takes time, and not always the same: no CPU is busy for longer than that.
+        let busy = (delta.unhalted(self.mperf).0 / seconds).min(1.0);
+        Ok([Ok(delta.aperf as f64 / seconds), Ok(busy), Ok(delta.clock(self.mperf).0)])
+    }
+}
+
+fn halted() -> Unavailable {
+    let why = "it was halted all the time: who does not run has no clock";
+    Unavailable::new(Obstacle::Measurement, WHAT, why)
+}
+
 fn broken(why: impl Into<String>) -> Unavailable {
-    Unavailable::new(Obstacle::Permission, "core clock by APERF/MPERF", why)
+    Unavailable::new(Obstacle::Permission, WHAT, why)
 }
 
 impl Source for Cycles {
@@ -90,19 +112,21 @@ impl Source for Cycles {
         let counts = self.counters.read_each(&cpus);
         let last = self.last.replace((now, counts.clone()));
         let mut columns = vec![Vec::with_capacity(cpus.len()); COLUMNS.len()];
-        for (index, counts) in counts.into_iter().enumerate() {
-            let values = counts.and_then(|counts| {
-                let (then, earlier) = last.as_ref().ok_or_else(|| no_interval("core clock"))?;
-                let elapsed = now.saturating_sub(*then);
-                let earlier = earlier[index].clone()?;
-                let delta = counts.since(earlier, Ticks::new(elapsed.as_nanos() as u64))?;
-                let seconds = elapsed.as_secs_f64();
-                // A reading takes time, and not always the same: no CPU is busy for longer than that.
-                let busy = (delta.unhalted(self.mperf).0 / seconds).min(1.0);
-                Ok([delta.aperf as f64 / seconds, busy, delta.clock(self.mperf).0])
-            });
+        let Some((then, earlier)) = last else {
+            return vec![vec![Err(no_interval(WHAT)); cpus.len()]; COLUMNS.len()];
+        };
+        let elapsed = now.saturating_sub(then);
+        let stood = |(now, then): (&Reading<Counts>, &Reading<Counts>)| now.is_ok() && now == then;
+        // Where the counters of all stand still, somebody keeps them still.
+        let all_stood = counts.iter().zip(&earlier).all(stood);
+        for (counts, earlier) in counts.into_iter().zip(earlier) {
+            let values = if !all_stood && stood((&counts, &earlier)) {
+                Ok([Ok(0.0), Ok(0.0), Err(halted())])
+            } else {
+                self.values(counts, earlier, elapsed)
+            };
             for (column, values_of) in columns.iter_mut().enumerate() {
-                values_of.push(values.clone().map(|values| values[column]));
+                values_of.push(values.clone().and_then(|values| values[column].clone()));
             }
         }
         columns

@@ -93,7 +93,6 @@ pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
     let mut blocks = parts::missing(record);
     if verbosity > 0 {
         blocks.push(sources(record));
-        blocks.extend(parts::details(record));
     }
     blocks
 }
