@@ -19,15 +19,15 @@ use crate::{EXIT_NO, because, table};
 /// Of twenty runs with equal arms so many may find a difference.
 const FALSE_MAX_OF_20: usize = 1;
 
-/// What is compared with itself, in turns; none: a command.
-const SUBJECTS: [Option<&str>; 4] = [Some("turbo"), Some("pause"), Some("wake"), None];
+/// What stands for a command.
+const ANY_COMMAND: &str = "command";
 const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"];
 
 /// Who spins.
 const SPINNER: &str = "yes";
 
 /// Compares; each comparison takes about so long.
-pub(crate) fn run(runs: usize, budget: Seconds) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(runs: usize, budget: Seconds, areas: &[String]) -> anyhow::Result<ExitCode> {
     let machine = Machine::real();
     let usable = machine.host.affinity().map_err(|reason| because(&reason))?;
     let cpu = usable.iter().next().context("this process may use no CPU")?;
@@ -35,25 +35,26 @@ pub(crate) fn run(runs: usize, budget: Seconds) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     let (mut wrong, mut named) = (0, 0);
     for index in 0..runs {
-        let subject = SUBJECTS[index % SUBJECTS.len()];
-        let quiet = compare(&machine, subject, cpu, budget)?;
+        let area = areas[index % areas.len()].as_str();
+        let subject = (area != ANY_COMMAND).then_some(area);
+        let quiet = compare(&machine, subject, cpu, budget);
         let disturbed = {
             let _spinner = Spinner::start(cpu)?;
-            compare(&machine, subject, cpu, budget)?
+            compare(&machine, subject, cpu, budget)
         };
-        let is_named = names_the_spinner(&disturbed);
+        let is_named = disturbed.as_ref().is_ok_and(names_the_spinner);
         let verdict = verdict(&quiet);
         wrong += usize::from(verdict.is_false);
         named += usize::from(is_named);
         let words = if is_named { SPINNER } else { "nobody" };
-        rows.push([
-            subject.unwrap_or("sh").to_owned(),
-            verdict.words,
-            verdict.ratio,
-            words.to_owned(),
-        ]);
+        let left_out = [&quiet, &disturbed].map(left_out).join(" / ");
+        let beside = self::verdict(&disturbed).words;
+        let row =
+            [area.to_owned(), verdict.words, verdict.ratio, left_out, words.to_owned(), beside];
+        rows.push(row);
     }
-    println!("{}", table::plain(["measured", "A with A", "ratio", "named"], &[], rows));
+    let header = ["measured", "A with A", "ratio", "left out", "named", "beside it"];
+    println!("{}", table::plain(header, &[], rows));
     println!(
         "{wrong} of {runs} found a difference between equal arms (below {:.0} % with a confidence of \
          95 %); a process that spins on the same CPU was named in {named} of {runs}",
@@ -71,7 +72,9 @@ fn compare(
     budget: Seconds,
 ) -> anyhow::Result<Record> {
     let what = match subject {
-        Some(id) => What::Area(ab::find(id).context("BUG: no such subject")?, None),
+        Some(id) => {
+            What::Area(ab::find(id).with_context(|| format!("there is no area `{id}`"))?, None)
+        }
         None => What::Command(COMMAND.map(str::to_owned).to_vec(), Metric::Wall),
     };
     let mut comparing = Comparing { budget, ..Comparing::usual(what) };
@@ -93,7 +96,14 @@ struct Told {
     ratio: String,
 }
 
-fn verdict(record: &Record) -> Told {
+fn verdict(compared: &anyhow::Result<Record>) -> Told {
+    let record = match compared {
+        Ok(record) => record,
+        Err(error) => {
+            let words = format!("{error}: {}", error.root_cause());
+            return Told { is_false: false, words, ratio: "-".to_owned() };
+        }
+    };
     match record.comparison.as_ref().map(|run| &run.comparison) {
         Some(Known::Yes(found)) => Told {
             is_false: matches!(found.verdict, Verdict::Faster | Verdict::Slower),
@@ -110,6 +120,14 @@ fn verdict(record: &Record) -> Told {
         }
         None => Told { is_false: false, words: "no comparison".to_owned(), ratio: "-".to_owned() },
     }
+}
+
+/// Quads that were left out, of those that were tried.
+fn left_out(compared: &anyhow::Result<Record>) -> String {
+    let run = compared.as_ref().ok().and_then(|record| record.comparison.as_ref());
+    run.map_or_else(String::new, |run| {
+        format!("{} of {}", run.left_out.len(), run.left_out.len() + run.quads.len())
+    })
 }
 
 fn names_the_spinner(record: &Record) -> bool {

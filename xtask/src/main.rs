@@ -11,6 +11,7 @@
     reason = "a developer's tool that talks to its terminal; invariant I1 is about the product"
 )]
 
+mod ab_cost;
 mod agree;
 mod bandwidth;
 mod cargo;
@@ -133,11 +134,16 @@ enum Task {
         /// Seconds for each of them
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
+        /// What is compared with itself, in turns: areas as `cpudyno ab --area` names them, or command
+        #[arg(long, value_delimiter = ',', default_value = "turbo,pause,wake,command")]
+        areas: Vec<String>,
     },
     /// Take the time of putting back the governors of 2,048 CPUs, in files like those of a kernel
     Undo,
     /// What does `cpudyno top` take of a CPU, here and on 512 CPUs in files like those of a kernel?
     Top,
+    /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
+    AbCost,
     /// Rewrite the generated reference
     Generate,
 }
@@ -174,9 +180,10 @@ fn main() -> ExitCode {
         Task::Density => density::run(),
         Task::Wake { rounds, cpus } => wake::run(rounds, cpus.as_deref()),
         Task::Trials { trials, seed } => trials::run(trials, seed),
-        Task::Equal { runs, seconds } => equal::run(runs, model::Seconds(seconds)),
+        Task::Equal { runs, seconds, areas } => equal::run(runs, model::Seconds(seconds), &areas),
         Task::Undo => undo::run(),
         Task::Top => top::run(),
+        Task::AbCost => ab_cost::run(),
         Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {

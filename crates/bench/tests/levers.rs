@@ -7,7 +7,7 @@ use bench::rig::executor::Stop;
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::{Error, Session, port};
+use levers::{Error, Object, Session, port};
 use machine::Machine;
 use machine::simulated::{Fault, Model};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
@@ -172,6 +172,75 @@ fn a_cpu_that_is_lost_between_rounds_ends_it_with_everything_put_back() {
     assert!(error.contains("CPU 223"), "{error}");
     assert_eq!(text(&machine, NO_TURBO), "0");
     assert!(!shelf(&folder, &machine).path().exists());
+}
+
+/// A comparison on a machine of which the last CPU goes offline after ten rounds.
+fn with_a_cpu_that_leaves<'m>(
+    machine: &'m Machine,
+    comparing: &Comparing,
+    session: &mut Session<'m>,
+) -> Result<Record, bench::run::Error> {
+    let mut rounds = 0;
+    let mut leave = |_: bench::run::Progress<'_>| {
+        rounds += 1;
+        if rounds == 10 {
+            set_online(machine, "0");
+        }
+    };
+    let described = described(machine);
+    let stop = Stop::default();
+    ab::run(machine, comparing, Some(session), described, &stop, &mut leave)
+}
+
+fn set_online(machine: &Machine, text: &str) {
+    let object = Object::File("/sys/devices/system/cpu/cpu223/online".to_owned());
+    port::of(machine).unwrap().write(&object, text).unwrap();
+}
+
+#[test]
+fn a_cpu_that_leaves_after_some_rounds_leaves_what_was_measured() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut comparing = comparing(&machine, &["thp=always"], &["thp=never"]);
+    comparing.band = 1e-4;
+    for own in &mut comparing.own {
+        own.cpus = Some("223".parse().unwrap());
+    }
+    let mut session = session(&machine, &folder);
+    let record = with_a_cpu_that_leaves(&machine, &comparing, &mut session).unwrap();
+    assert!(session.restore().is_complete());
+    let run = record.comparison.as_ref().unwrap();
+    assert_eq!(run.ended, "CPU 223 was lost after 9 quads");
+    assert!(matches!(&run.comparison, Known::Yes(_)), "{run:?}");
+    let lost = record.findings.iter().find(|finding| finding.id == "run.cpu-lost").unwrap();
+    assert!(lost.text.contains("cannot pin a thread there: "), "{lost:?}");
+    assert_eq!(text(&machine, THP), "always [madvise] never");
+    assert!(!shelf(&folder, &machine).path().exists());
+}
+
+#[test]
+fn a_setting_that_vanishes_between_rounds_is_told_and_put_back_when_it_is_there_again() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let governor = ["governor@223=powersave", "governor@223=performance"];
+    let mut comparing = comparing(&machine, &governor[..1], &governor[1..]);
+    (comparing.band, comparing.prove) = (1e-4, false);
+    let mut session = session(&machine, &folder);
+    let record = with_a_cpu_that_leaves(&machine, &comparing, &mut session).unwrap();
+    let run = record.comparison.as_ref().unwrap();
+    assert_eq!(run.ended, "a setting could not be made any more");
+    let Known::No { unavailable } = &run.comparison else { panic!("{run:?}") };
+    assert!(unavailable.why.contains("governor"), "{unavailable:?}");
+    assert!(run.quads.len() >= 8, "{run:?}");
+    drop(session.restore());
+    set_online(&machine, "1");
+    let levers = port::of(&machine).unwrap();
+    let shelf = shelf(&folder, &machine);
+    let undone = levers::undo(&machine, levers, &shelf, levers::Others::Spare, "test").unwrap();
+    assert!(undone.is_complete(), "{undone:?}");
+    let path = "/sys/devices/system/cpu/cpu223/cpufreq/scaling_governor";
+    assert_eq!(text(&machine, path), "performance");
+    assert!(!shelf.path().exists());
 }
 
 #[test]

@@ -104,10 +104,42 @@ fn is_ignored(signal: i32) -> bool {
 fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicBool) {
     let mut first = None;
     for signal in signals.forever() {
-        if deaf.load(Ordering::Relaxed) {
-            output::remark("settings are being put back; nothing ends that");
-        } else if first.get_or_insert_with(Instant::now).elapsed() >= ONE_WISH {
-            low_level::exit(128 + signal);
+        let since_first = first.get_or_insert_with(Instant::now).elapsed();
+        match answer(since_first, deaf.load(Ordering::Relaxed)) {
+            Answer::Nothing => {}
+            Answer::Wait => output::remark("settings are put back first; nothing ends that"),
+            Answer::End => low_level::exit(128 + signal),
         }
+    }
+}
+
+/// What a signal brings about beside the wish to stop.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    /// It belongs to the first one, or is it.
+    Nothing,
+    /// There is something that must not be left half done.
+    Wait,
+    /// The end.
+    End,
+}
+
+fn answer(since_first: Duration, deaf: bool) -> Answer {
+    match since_first {
+        _ if since_first < ONE_WISH => Answer::Nothing,
+        _ if deaf => Answer::Wait,
+        _ => Answer::End,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_wish_ends_the_process_unless_settings_are_changed() {
+        let (soon, late) = (Duration::from_millis(100), Duration::from_millis(600));
+        assert_eq!([answer(soon, false), answer(soon, true)], [Answer::Nothing, Answer::Nothing]);
+        assert_eq!([answer(late, false), answer(late, true)], [Answer::End, Answer::Wait]);
     }
 }

@@ -54,18 +54,47 @@ pub fn has_ended(child: &Child) -> io::Result<bool> {
     Ok(ended != 0)
 }
 
+/// What a child, and all children that it waited for, used until its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ChildUsage {
+    /// Time of CPUs, its own and the kernel's for it.
+    pub cpu_time: Duration,
+    /// Times that a CPU was taken away from one of its threads.
+    pub involuntary_switches: u64,
+}
+
 /// Sleeps until a child has ended. It stays to be waited for, as after [`has_ended`].
-pub fn wait_until_ended(child: &Child) -> io::Result<()> {
+///
+/// # Source
+/// waitid(2): the system call fills in a `rusage`, which the function of the C library leaves out.
+pub fn wait_until_ended(child: &Child) -> io::Result<ChildUsage> {
     const FLAGS: libc::c_int = libc::WEXITED | libc::WNOWAIT;
     loop {
         // SAFETY: `siginfo_t` consists of integers and pointers, for which zero is a value.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes one `siginfo_t`, which lives on this stack.
-        let done = unsafe { libc::waitid(libc::P_PID, child.id(), &raw mut info, FLAGS) };
+        // SAFETY: `rusage` consists of integers only, for which zero is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let (info, usage_at) = (&raw mut info, &raw mut usage);
+        let (call, who, which) = (libc::SYS_waitid, libc::P_PID, child.id());
+        // SAFETY: the kernel writes one `siginfo_t` and one `rusage`, which live on this stack.
+        let done = unsafe { libc::syscall(call, who, which, info, FLAGS, usage_at) };
         match io::Error::last_os_error() {
-            _ if done == 0 => return Ok(()),
+            _ if done == 0 => return Ok(ChildUsage::of(&usage)),
             error if error.kind() == io::ErrorKind::Interrupted => {}
             error => return Err(error),
+        }
+    }
+}
+
+impl ChildUsage {
+    fn of(usage: &libc::rusage) -> ChildUsage {
+        let time = |time: libc::timeval| {
+            let micros = u64::try_from(time.tv_usec).unwrap_or_default();
+            Duration::from_secs(time.tv_sec.cast_unsigned()) + Duration::from_micros(micros)
+        };
+        ChildUsage {
+            cpu_time: time(usage.ru_utime) + time(usage.ru_stime),
+            involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
         }
     }
 }
@@ -128,6 +157,16 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn what_a_child_used_is_told_with_its_children() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut child = shell(&format!("sh -c '{script}'; exit 5"));
+        let used = wait_until_ended(&child).unwrap();
+        // Twenty thousand turns of a shell take some milliseconds anywhere.
+        assert!(used.cpu_time > Duration::from_micros(500), "{used:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(5));
     }
 
     #[test]

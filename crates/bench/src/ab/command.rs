@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use model::Seconds;
 use regex::Regex;
+use sys::process::ChildUsage;
 
 use super::own::Own;
 use crate::rig::executor::Stop;
@@ -31,6 +32,14 @@ pub(super) enum Failed {
     Because(String),
 }
 
+/// What came of it.
+pub(super) struct Done {
+    /// What was measured.
+    pub(super) value: f64,
+    /// What it used for that.
+    pub(super) usage: ChildUsage,
+}
+
 /// Executes it once. Who takes longer than `limit` has failed.
 pub(super) fn run(
     words: &[String],
@@ -38,7 +47,7 @@ pub(super) fn run(
     metric: &Metric,
     limit: Seconds,
     stop: &Stop,
-) -> Result<f64, Failed> {
+) -> Result<Done, Failed> {
     let because = |why: String| Failed::Because(why);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -59,17 +68,17 @@ pub(super) fn run(
     let output = child.stdout.take().map(collect);
     let complaints = child.stderr.take().map(collect);
     // Waited for by a thread that sleeps until then, so that nothing is rounded to a polling interval.
-    let (ended, wait) = mpsc::channel();
-    let seconds = std::thread::scope(|scope| {
+    let (sender, wait) = mpsc::channel();
+    let ended = std::thread::scope(|scope| {
         let waited = &child;
         scope.spawn(move || {
             // That it has ended, not what it said: it stays there to be killed by name until then.
             let there = sys::process::wait_until_ended(waited);
-            drop(ended.send((begun.elapsed(), there)));
+            drop(sender.send((begun.elapsed(), there)));
         });
         loop {
             match wait.recv_timeout(Duration::from_millis(50)) {
-                Ok((took, Ok(()))) => return Ok(took.as_secs_f64()),
+                Ok((took, Ok(usage))) => return Ok((took.as_secs_f64(), usage)),
                 Ok((_, Err(error))) => return Err(because(sys::errno::words(&error))),
                 Err(_) if stop.asked() => {
                     drop(sys::process::kill_group(&child));
@@ -88,7 +97,7 @@ pub(super) fn run(
     // What it left running would disturb the next one.
     drop(sys::process::kill_group(&child));
     let status = child.wait().map_err(|error| because(sys::errno::words(&error)))?;
-    let seconds = seconds?;
+    let (seconds, usage) = ended?;
     let (output, complaints) = (output.as_ref().map(said), complaints.as_ref().map(said));
     let (output, complaints) = (output.unwrap_or_default(), complaints.unwrap_or_default());
     if !status.success() {
@@ -96,7 +105,8 @@ pub(super) fn run(
         let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
         return Err(because(format!("`{}` ended with {status}{last}", words[0])));
     }
-    number(metric, &output, seconds).map_err(because)
+    let value = number(metric, &output, seconds).map_err(because)?;
+    Ok(Done { value, usage })
 }
 
 /// The most that is kept of what a program prints.
@@ -168,7 +178,8 @@ mod tests {
     fn sh(script: &str, limit: Seconds) -> Result<f64, String> {
         let words = ["sh", "-c", script].map(str::to_owned);
         let metric = Metric::Printed(Regex::new("[0-9]+").unwrap());
-        run(&words, &Own::default(), &metric, limit, &Stop::default()).map_err(|failed| {
+        let done = run(&words, &Own::default(), &metric, limit, &Stop::default());
+        done.map(|done| done.value).map_err(|failed| {
             let Failed::Because(why) = failed else { panic!("nobody interrupted") };
             why
         })

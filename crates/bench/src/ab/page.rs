@@ -2,8 +2,10 @@
 
 use levers::pages;
 use model::page::{Align, Block, Lines, Page, Remark, Scale, Table, Text, Tone};
-use model::record::{AbRun, Record};
-use model::stats::paired::{Arm, Better, Comparison, Estimate, Flag, Kind, Verdict, log_ratios};
+use model::record::{AbRun, FactValue, LeftOut, Record};
+use model::stats::paired::{
+    Arm, Beside, Better, COUNT_MIN, Comparison, Estimate, Flag, Kind, Verdict, log_ratios,
+};
 use model::stats::quantile;
 use model::{Known, Unavailable};
 
@@ -31,7 +33,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.extend(pages::proofs(&settings.proofs));
     }
     blocks.push(Block::Heading("How noisy it was".to_owned()));
-    blocks.push(Block::List(noise(run)));
+    blocks.push(Block::List(noise(record, run)));
     let mut remarks: Vec<Remark> = run.failures.iter().map(failure).collect();
     remarks.extend(run.flags.iter().map(flag));
     if !remarks.is_empty() {
@@ -72,9 +74,12 @@ fn header(record: &Record, run: &AbRun) -> Block {
 fn answer(run: &AbRun) -> Text {
     let found = match &run.comparison {
         Known::Yes(found) => found,
-        Known::No { unavailable } => return cannot(unavailable),
+        Known::No { unavailable: Unavailable { why, remedy, .. } } => {
+            let remedy = remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"));
+            return Text::toned(format!("Cannot tell: {why}{remedy}."), Tone::Warning);
+        }
     };
-    let ratio = estimate(&found.ratio);
+    let ratio = estimate(&found.ratio, run.looks.quads.len());
     match &found.verdict {
         Verdict::Faster => Text::toned(format!("B is better: {ratio}."), Tone::Good),
         Verdict::Slower => Text::toned(format!("B is worse: {ratio}."), Tone::Serious),
@@ -98,19 +103,28 @@ fn cannot(reason: &Unavailable) -> Text {
     Text::toned(format!("Cannot tell: {}.{remedy}", reason.why), Tone::Warning)
 }
 
-/// `B / A = 1.034, 1.021 to 1.047 with a confidence of at least 95 %, from 14 quads`. Over all looks
-/// together, the confidence of an interval is that much, whatever that of each alone.
-fn estimate(estimate: &Estimate) -> String {
+/// `B / A = 1.034, 1.021 to 1.047 with a confidence of 95.2 %, from 14 quads`. Where several looks were
+/// planned, that is what this one has alone; all of them together have 95 %.
+fn estimate(estimate: &Estimate, looks: usize) -> String {
     let count = estimate.count;
     let centre = format!("B / A = {}", ratio(estimate.centre));
     match &estimate.interval {
-        Known::Yes(interval) => format!(
-            "{centre}, {} to {} with a confidence of at least 95 %, from {count} quads",
-            ratio(interval.low),
-            ratio(interval.high)
-        ),
+        Known::Yes(interval) => {
+            let one = percent_at_least(interval.confidence);
+            let confidence = match looks {
+                0 | 1 => format!("with a confidence of {one}"),
+                _ => format!("with a confidence of at least 95 % (of this look alone {one})"),
+            };
+            let (low, high) = (ratio(interval.low), ratio(interval.high));
+            format!("{centre}, {low} to {high} {confidence}, from {count} quads")
+        }
         Known::No { unavailable } => format!("{centre} from {count} quads ({})", unavailable.why),
     }
+}
+
+/// A share in per cent, never rounded up.
+fn percent_at_least(share: f64) -> String {
+    format!("{:.1} %", (share * 1000.0 + 1e-9).floor() / 10.0)
 }
 
 /// A log ratio as a ratio.
@@ -206,13 +220,11 @@ fn quads(run: &AbRun) -> Option<Block> {
     })
 }
 
-fn noise(run: &AbRun) -> Vec<Text> {
+fn noise(record: &Record, run: &AbRun) -> Vec<Text> {
     let mut lines = Vec::new();
     if let Known::Yes(Comparison { control, needed, .. }) = &run.comparison {
         lines.push(match control {
-            Some(control) => format!("A against A, in the control arm: {}", estimate(control))
-                .replace("B / A", "A / A")
-                .into(),
+            Some(found) => bar(run, found).into(),
             None => "There was no control arm.".into(),
         });
         if let Some(needed) = needed {
@@ -224,12 +236,110 @@ fn noise(run: &AbRun) -> Vec<Text> {
             lines.push(text.into());
         }
     }
+    lines.extend(beside(run).map(Text::from));
+    lines.extend(left_out(run).into_iter().map(Text::from));
+    lines.extend(taken_away(run).map(Text::from));
+    lines.extend(stolen(record).map(Text::from));
     let [quad, own] = [run.quad_seconds, run.own_seconds].map(|seconds| number(seconds, "s"));
     lines.push(format!("It ended because: {}", run.ended).into());
     if run.own_seconds > 0.0 {
         lines.push(format!("A quad took {quad}, of which {own} were cpudyno's own").into());
     }
     lines
+}
+
+/// What a difference of nothing looks like here: an interval, or the quads themselves where they are
+/// too few for one.
+fn bar(run: &AbRun, found: &Estimate) -> String {
+    let words = "A against A, in the control arm";
+    if found.interval.value().is_some() {
+        return format!("{words}: {}", estimate(found, 1)).replace("B / A", "A / A");
+    }
+    let ratios = log_ratios(&run.quads, Kind::Control);
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let centre = ratio(found.centre);
+    match ratios.len() {
+        1 => format!("{words}: A / A = {centre} in the only control quad, which says little"),
+        count => format!(
+            "{words}: A / A from {} to {}, the least and the greatest of {count} control quads, with \
+             {centre} in their middle; fewer than {COUNT_MIN} give no interval",
+            ratio(least),
+            ratio(most)
+        ),
+    }
+}
+
+/// What the machine did meanwhile by itself.
+fn beside(run: &AbRun) -> Option<String> {
+    let beside = run.beside.as_ref()?;
+    let found = Beside::of(&beside.quads);
+    let change = |log: f64| format!("{:+.2} %", log.exp_m1() * 100.0);
+    let whole = |log: f64| change(2.0 * log);
+    let ratio = found.ratio.as_ref().map(|ratio| format!("B against A {}", ranged(ratio, change)));
+    let drift = found.drift.as_ref();
+    let drift = drift.map(|drift| format!("from beginning to end {}", ranged(drift, whole)));
+    let told: Vec<String> = ratio.into_iter().chain(drift).collect();
+    Some(format!(
+        "Beside it, {} on CPU {} after each measurement, the same in both arms: {}",
+        beside.subject,
+        beside.cpu,
+        told.join("; ")
+    ))
+}
+
+/// A change with its interval, where it has one.
+fn ranged(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
+    let centre = words(estimate.centre);
+    match estimate.interval.value() {
+        Some(interval) => {
+            let (low, high) = (words(interval.low), words(interval.high));
+            format!("{centre} ({low} to {high})")
+        }
+        None => centre,
+    }
+}
+
+/// Quads that have no number: how many, in which arm, and why.
+fn left_out(run: &AbRun) -> Vec<String> {
+    let mut reasons: Vec<&str> = run.left_out.iter().map(|l| &*l.unavailable.why).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let of = |why: &str, arm: Arm| {
+        let is_it = |left: &&LeftOut| left.unavailable.why == why && left.arm == arm;
+        run.left_out.iter().filter(is_it).count()
+    };
+    let line = |why: &str| {
+        let (a, b) = (of(why, Arm::A), of(why, Arm::B));
+        let quads = if a + b == 1 { "quad was" } else { "quads were" };
+        format!(
+            "{} {quads} left out and measured again ({a} by a measurement of A, {b} of B): {why}",
+            a + b
+        )
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// How often a command lost its CPU.
+fn taken_away(run: &AbRun) -> Option<String> {
+    let each = |arm: Arm| {
+        let ran = run.ran.iter().find(|ran| ran.arm == arm && ran.runs > 0)?;
+        Some(ran.involuntary_switches as f64 / ran.runs as f64)
+    };
+    let (a, b) = (each(Arm::A)?, each(Arm::B)?);
+    Some(format!(
+        "In each run of the command a CPU was taken away from it {a:.1} times in A, {b:.1} times in B"
+    ))
+}
+
+/// What the hypervisor took, as the kernel counts it.
+fn stolen(record: &Record) -> Option<String> {
+    let facts = &record.conditions.after;
+    let steal = facts.iter().find(|fact| fact.id == "disturbance.steal")?;
+    let FactValue::Number { value, .. } = steal.value.value()? else { return None };
+    Some(format!(
+        "The hypervisor took {value:.2} s of the time of the CPUs that were measured, says the kernel"
+    ))
 }
 
 fn failure(failure: &model::record::ArmFailure) -> Remark {
@@ -249,6 +359,14 @@ fn flag(flag: &Flag) -> Remark {
             "drift".to_owned(),
             format!(
                 "everything changed by {} from beginning to end; quads cancel that",
+                percent(*whole)
+            ),
+        ),
+        Flag::Machine { whole } => (
+            "machine".to_owned(),
+            format!(
+                "the fixed chain beside it changed by {} from beginning to end, which is more than B \
+                 and A differ: the machine moved. Quads cancel what moves evenly",
                 percent(*whole)
             ),
         ),
@@ -276,5 +394,7 @@ fn flag(flag: &Flag) -> Remark {
             ),
         ),
     };
-    Remark { mark: Text::toned("note", Tone::Warning), about, text, remedy: None }
+    let remedy = matches!(flag, Flag::Machine { .. })
+        .then(|| "compare again when the machine is steady".to_owned());
+    Remark { mark: Text::toned("note", Tone::Warning), about, text, remedy }
 }

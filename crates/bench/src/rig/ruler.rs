@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::stats::median;
+use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::executor::{Executor, RunError};
-use super::job::{Manner, Member, Repeat, Tools};
+use super::job::{Interval, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
 use super::{protocol, reduce};
 
 /// What of a repetition does not grow with its iterations, beyond the empty one; counted in iterations,
@@ -132,6 +133,33 @@ pub fn quiet(tools: &Tools, cpu: CpuId) -> Repeat {
         tools: *tools,
         manner: Manner::USUAL,
     }
+}
+
+/// Seconds that one multiply of the chain takes on a CPU at this moment, as the middle of a few short
+/// stretches: the same work whatever else is set, so that only the clock can change it. None where the
+/// clock sees no time pass.
+pub fn multiply(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    cpu: CpuId,
+) -> Result<Option<f64>, RunError> {
+    const STRETCH: Seconds = Seconds(20e-6);
+    const STRETCHES: u32 = 9;
+    let steps = vec![Step { what: What::Ruler, target: STRETCH, multiple: 1 }];
+    let settle = Seconds(0.0);
+    let phase = Phase { purpose: Purpose::Counting, steps, rounds: STRETCHES, settle };
+    let job = Repeat {
+        members: vec![Member::new(cpu, tools.null)],
+        phases: vec![phase],
+        tools: *tools,
+        manner: Manner::USUAL,
+    };
+    let raw = executor.repeat(&job)?;
+    let (phase, hertz) = (&raw.members[0].phases[0], executor.rate().hertz().0);
+    let multiplies = (phase.iterations[0] * tools.ruler.ops_per_iteration) as f64;
+    let seconds = |stamps: &Interval| stamps.length().count() as f64 / hertz / multiplies;
+    let seconds = median(&phase.stamps.iter().map(seconds).collect::<Vec<_>>());
+    Ok(seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0))
 }
 
 fn calibrate_one(

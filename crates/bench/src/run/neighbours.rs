@@ -75,13 +75,14 @@ impl Rivals {
         Rivals(machine.simulated.is_none().then(|| Others::scan(machine)))
     }
 
-    /// Those that used much since.
-    pub(crate) fn finding(self, machine: &Machine) -> Option<Finding> {
+    /// Those that used much since; those on these CPUs are named first.
+    pub(crate) fn finding(self, machine: &Machine, cpus: &CpuSet) -> Option<Finding> {
         /// Of one CPU. A desktop and its services use less.
         const CORES_MIN: f64 = 0.1;
         const NAMED_MAX: usize = 4;
         let earlier = self.0?;
-        let others = Others::scan(machine).since(&earlier);
+        let mut others = Others::scan(machine).since(&earlier);
+        others.sort_by_key(|other| !cpus.contains(other.cpu));
         let named: Vec<String> = others
             .iter()
             .filter(|other| other.cores >= CORES_MIN)

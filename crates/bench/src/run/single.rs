@@ -3,7 +3,7 @@
 use machine::instruments::clock::{self, RateChoice};
 use machine::{Machine, facts};
 use model::record::Machine as Description;
-use model::{Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
@@ -13,6 +13,7 @@ use crate::areas::{Candidate, Planning, Work};
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
+use crate::rig::ruler;
 
 /// A machine that is measured by whoever asks.
 pub(crate) struct Single<'m> {
@@ -99,28 +100,74 @@ impl<'m> Single<'m> {
         const TRIES: usize = 3;
         let mut refused = None;
         for _ in 0..TRIES {
-            let Ready { request, placement, program, chosen, quantity, .. } = ready;
-            let planning = planning(self.machine, &self.description, placement, request);
-            let executor = &mut *self.executor;
-            let mut sweeper = Sweeper::of_one(executor, &planning, program, request, *chosen);
-            let reduced = sweeper.only(&mut self.swept)?;
-            let found: Result<Vec<Option<f64>>, Unavailable> =
-                reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
-            match found {
-                Ok(values) => {
-                    let values: Vec<f64> = values.into_iter().flatten().collect();
-                    if !values.is_empty() {
-                        return Ok(Ok(values.iter().sum::<f64>() / values.len() as f64));
-                    }
+            match self.once(ready)? {
+                Ok(value) => return Ok(Ok(value)),
+                // What is in cycles needs a ruler, and says nothing without.
+                Err(reason) => {
+                    let ruler = || ready.cpus().iter().find_map(|cpu| self.no_ruler(cpu));
+                    refused = reason.or_else(ruler).or(refused);
                 }
-                Err(reason) => refused = Some(reason),
             }
+            self.rule_again(ready)?;
         }
         let none = || {
             let why = "this workload has no such number";
             Unavailable::new(Obstacle::Cpudyno, ready.quantity.label, why)
         };
         Ok(Err(refused.unwrap_or_else(none)))
+    }
+
+    /// One block; or why it has no number, where that is known.
+    fn once(&mut self, ready: &Ready) -> Result<Result<f64, Option<Unavailable>>, RunError> {
+        let Ready { request, placement, program, chosen, quantity, .. } = ready;
+        let planning = planning(self.machine, &self.description, placement, request);
+        let executor = &mut *self.executor;
+        let mut sweeper = Sweeper::of_one(executor, &planning, program, request, *chosen);
+        let reduced = sweeper.only(&mut self.swept)?;
+        let found: Result<Vec<Option<f64>>, Unavailable> =
+            reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
+        Ok(found.map_err(Some).and_then(|values| {
+            let values: Vec<f64> = values.into_iter().flatten().collect();
+            let count = values.len() as f64;
+            if count > 0.0 { Ok(values.iter().sum::<f64>() / count) } else { Err(None) }
+        }))
+    }
+
+    /// Lets CPUs try again whose chains agreed on nothing: somebody used the core then.
+    fn rule_again(&mut self, ready: &Ready) -> Result<(), RunError> {
+        let without = self.without_ruler(ready);
+        if without.is_empty() {
+            return Ok(());
+        }
+        for cpu in without {
+            self.swept.rulers.remove(&cpu);
+        }
+        let Ready { request, placement, program, chosen, .. } = ready;
+        let planning = planning(self.machine, &self.description, placement, request);
+        let executor = &mut *self.executor;
+        let mut sweeper = Sweeper::of_one(executor, &planning, program, request, *chosen);
+        sweeper.calibrate(&mut self.swept).map(drop)
+    }
+
+    fn without_ruler(&self, ready: &Ready) -> Vec<CpuId> {
+        ready.cpus().iter().filter(|cpu| self.no_ruler(*cpu).is_some()).collect()
+    }
+
+    /// Why a CPU has no ruler.
+    fn no_ruler(&self, cpu: CpuId) -> Option<Unavailable> {
+        self.swept.rulers.get(&cpu)?.as_ref().err().cloned()
+    }
+
+    /// The same work on a CPU whatever is measured: see [`ruler::multiply`].
+    pub(crate) fn multiply(&mut self, ready: &Ready, cpu: CpuId) -> Result<Option<f64>, RunError> {
+        ruler::multiply(&mut *self.executor, &ready.program.tools, cpu)
+    }
+}
+
+impl Ready {
+    /// The CPUs that it uses.
+    pub(crate) fn cpus(&self) -> CpuSet {
+        self.program.used()
     }
 }
 

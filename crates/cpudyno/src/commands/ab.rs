@@ -49,6 +49,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let signals = Signals::listen()?;
     let shelf;
     let mut session = None;
+    let mut deaf = None;
     if !(asked_a.is_empty() && asked_b.is_empty()) {
         let levers = settings::writer(machine)?;
         let planned = Plan::arms(machine, &*levers, [&asked_a, &asked_b], args.force);
@@ -61,6 +62,8 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         let who = format!("cpudyno ab, process {}", std::process::id());
         let levers = port::of(machine).unwrap_or(levers);
         session = Some(Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?);
+        // Who asks twice does not want his settings lost: everything looks at the first wish.
+        deaf = Some(signals.ignore());
     }
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
@@ -73,6 +76,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let done = ab::run(machine, &comparing, lent, described, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let restored = session.map(|session| settings::restore(session, &signals, ExitCode::SUCCESS));
+    drop(deaf);
     let record = done.map_err(|error| signals.of(refused(machine, error)))?;
     let written = match sink {
         Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),

@@ -77,6 +77,8 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     let shelf = shelf(machine)?;
     let who = format!("cpudyno set, process {}", std::process::id());
     let mut session = Session::open(machine, levers, &shelf, &who).map_err(refused)?;
+    // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
+    let _deaf = signals.ignore();
     let plan = Plan::new(machine, session.levers(), &asked, force).map_err(refused)?;
     let mut observer = None;
     if !no_proof && !plan.changes.is_empty() {

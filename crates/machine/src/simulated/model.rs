@@ -465,6 +465,10 @@ pub enum Fault {
     ControllersTaken,
     /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
     CpuLost,
+    /// In the last 0.3 s of each second somebody uses the siblings of all cores.
+    SiblingsBusyAtTimes,
+    /// The same from 1 s after the start on, and for ever.
+    SiblingsBusyLater,
     /// Whoever asks is a plain user: nothing can be set.
     PlainUser,
     /// The files of the kernel are mounted read-only, as in containers.
@@ -750,6 +754,13 @@ impl Model {
         } else {
             self.distance.apart_seconds
         })
+    }
+
+    /// Whether somebody who does not belong to a run uses the siblings of all cores at this moment.
+    pub fn siblings_are_busy(&self) -> bool {
+        let now = self.elapsed.seconds().0;
+        self.has(Fault::SiblingsBusyAtTimes) && now.fract() > 0.7
+            || self.has(Fault::SiblingsBusyLater) && now > 1.0
     }
 
     /// Whether a fault was put in.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Known;
-use crate::stats::paired::{Comparison, Flag, Looks, Quad, Rules};
+use crate::stats::paired::{Arm, Comparison, Flag, Looks, Quad, Rules};
+use crate::{CpuId, Known, Unavailable};
 
 /// What was compared, how, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -34,6 +34,16 @@ pub struct AbRun {
     /// Measurements that failed: in which arm, and what happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<ArmFailure>,
+    /// Quads that were left out, because a measurement of them has no number: each was measured again,
+    /// in an order of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// What else was measured beside each of the quads: the same work in every arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<BesideRun>,
+    /// What the kernel says of the runs of a command, by arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<Ran>,
     /// Why it ended.
     pub ended: String,
     /// Seconds of a quad, with everything beside it.
@@ -49,4 +59,37 @@ pub struct ArmFailure {
     pub arm: String,
     /// What happened.
     pub why: String,
+}
+
+/// A quad that was left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LeftOut {
+    /// The arm whose measurement has no number.
+    pub arm: Arm,
+    /// Why.
+    pub unavailable: Unavailable,
+}
+
+/// What was measured beside the quads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BesideRun {
+    /// What it is.
+    pub subject: String,
+    /// The CPU that it ran on.
+    pub cpu: CpuId,
+    /// Its seconds right after each measurement, in the slots of the quads.
+    pub quads: Vec<Quad>,
+}
+
+/// The runs of a command in one arm, those among them that belong to no quad.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Ran {
+    /// Whose they are.
+    pub arm: Arm,
+    /// How many.
+    pub runs: u64,
+    /// Time of CPUs, of all of them.
+    pub cpu_seconds: f64,
+    /// Times that a CPU was taken away from one of their threads.
+    pub involuntary_switches: u64,
 }

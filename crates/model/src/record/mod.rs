@@ -12,7 +12,7 @@ mod samples;
 mod settings;
 mod topology;
 
-pub use comparison::{AbRun, ArmFailure};
+pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, Ran};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};

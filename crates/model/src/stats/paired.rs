@@ -11,6 +11,7 @@
 //!
 //! Everything is pure. Chance comes in as a function that draws a whole number below its argument.
 
+mod beside;
 mod looks;
 mod noise;
 mod schedule;
@@ -20,6 +21,7 @@ mod verdict;
 
 use serde::{Deserialize, Serialize};
 
+pub use beside::Beside;
 pub use looks::{LEVELS, Looks};
 pub use noise::{Arm, Flag, Noise};
 pub use schedule::{Kind, Order, Slot, schedule};

@@ -33,7 +33,8 @@ impl Looks {
                 LEVELS.len()
             )));
         }
-        let first = (quads / looks).max(COUNT_MIN as u64).min(quads);
+        // Rounded up, so that no later step is longer.
+        let first = quads.div_ceil(looks).max(COUNT_MIN as u64).min(quads);
         let later = |look: u64| first + ((quads - first) * look).div_ceil((looks - 1).max(1));
         let mut at: Vec<u64> = (0..looks.saturating_sub(1)).map(later).collect();
         at.push(quads);
@@ -100,6 +101,19 @@ mod tests {
         assert_eq!(at(100, 5), Ok((vec![20, 40, 60, 80, 100], 0.0158)));
         assert_eq!(at(9, 5), Ok((vec![8, 9], 0.0294)));
         assert_eq!(at(8, 3), Ok((vec![8], 0.05)));
+        assert_eq!(at(151, 5), Ok((vec![31, 61, 91, 121, 151], 0.0158)));
+    }
+
+    #[test]
+    fn any_number_of_quads_has_its_looks() {
+        for quads in COUNT_MIN as u64..1000 {
+            for looks in 1..=LEVELS.len() as u64 {
+                let planned = Looks::planned(quads, looks).expect("looks at any number of quads");
+                let wanted = looks.min(quads - COUNT_MIN as u64 + 1);
+                assert_eq!(planned.quads.len() as u64, wanted, "{looks} looks at {quads}");
+                assert_eq!(planned.last(), quads);
+            }
+        }
     }
 
     #[test]

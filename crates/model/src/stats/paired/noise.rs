@@ -65,6 +65,11 @@ pub enum Flag {
         /// Log ratio of the end to the beginning.
         whole: f64,
     },
+    /// A fixed piece of work beside the measurements changed over the run by more than what is compared.
+    Machine {
+        /// Log ratio of the end to the beginning.
+        whole: f64,
+    },
     /// The two orders of a quad differ.
     Order {
         /// Log ratio of quads A B B A, less the mean of both orders.
@@ -191,7 +196,7 @@ fn two_modes(values: &[f64]) -> Option<[f64; 2]> {
 ///
 /// # Source
 /// The pairs are those of Cox and Stuart, Some quick sign tests for trend, Biometrika 42, 1955.
-fn drift(run: &[Quad], log_ratio: f64) -> Option<Estimate> {
+pub(super) fn drift(run: &[Quad], log_ratio: f64) -> Option<Estimate> {
     let level = |quad: &Quad| {
         let of_b = if quad.slot.kind == Kind::Compared { log_ratio / 2.0 } else { 0.0 };
         quad.values.iter().map(|value| value.ln()).sum::<f64>() / 4.0 - of_b

@@ -20,20 +20,24 @@ pub enum Disturbance {
     /// Once in 50 measurements somebody interferes, for four measurements on average, which take 10 %
     /// longer on average.
     Bursts,
-    /// The machine has two clocks 10 % apart, and changes once in 20 measurements on average.
+    /// The machine has two clocks, and changes once in 20 measurements on average. They are so far apart
+    /// that they take the place of half of the variance.
     TwoClocks,
-    /// All of these at once.
+    /// The same with clocks that are 10 % apart, whatever the spread is beside that.
+    FarClocks,
+    /// All of these at once, with clocks that are far apart.
     All,
 }
 
 impl Disturbance {
     /// Each of them.
-    pub const EACH: [Disturbance; 6] = [
+    pub const EACH: [Disturbance; 7] = [
         Disturbance::None,
         Disturbance::Drift,
         Disturbance::Autocorrelated,
         Disturbance::Bursts,
         Disturbance::TwoClocks,
+        Disturbance::FarClocks,
         Disturbance::All,
     ];
 
@@ -45,12 +49,23 @@ impl Disturbance {
             Disturbance::Autocorrelated => "autocorrelated",
             Disturbance::Bursts => "bursts",
             Disturbance::TwoClocks => "two clocks",
+            Disturbance::FarClocks => "clocks 10 % apart",
             Disturbance::All => "all of them",
         }
     }
 
     fn is(self, one: Disturbance) -> bool {
         self == one || self == Disturbance::All
+    }
+
+    /// How far the two clocks are apart, as a log ratio.
+    fn apart(self, spread: f64) -> f64 {
+        match self {
+            // Half of the time at either side of the middle: the standard deviation is half of it.
+            Disturbance::TwoClocks => spread * std::f64::consts::SQRT_2,
+            Disturbance::FarClocks | Disturbance::All => 1.1f64.ln(),
+            _ => 0.0,
+        }
     }
 }
 
@@ -93,23 +108,28 @@ pub struct Case {
 }
 
 impl Case {
-    /// One run, up to the look that decides or to its end.
-    pub fn trial(&self, draw: Draw<'_>) -> Comparison {
+    /// One run: what is told at the look that decides, or at its end, and what those after it would have
+    /// told.
+    pub fn trial(&self, draw: Draw<'_>) -> Trial {
         let slots = schedule(self.looks.last(), self.control_every, draw);
         let run = run(&slots, self.ratio, self.disturbance, self.spread, draw);
         let rules = Rules { better: Better::Less, band: self.band, level: self.looks.level };
         let mut compared = 0;
-        let mut answer = None;
+        let mut told: Option<Comparison> = None;
+        let mut all_hold = true;
         for (index, quad) in run.iter().enumerate() {
             compared += u64::from(quad.slot.kind == Kind::Compared);
-            if quad.slot.kind == Kind::Compared && self.looks.is_due(compared) {
-                answer = compare(&run[..=index], &rules, Some(Seconds(0.1)));
-                if answer.as_ref().is_some_and(|answer| answer.verdict.is_decided()) {
-                    break;
-                }
+            if quad.slot.kind == Kind::Control || !self.looks.is_due(compared) {
+                continue;
+            }
+            let found = compare(&run[..=index], &rules, Some(Seconds(0.1)));
+            all_hold &= found.as_ref().is_some_and(|found| holds(found, self.ratio));
+            if !told.as_ref().is_some_and(|told| told.verdict.is_decided()) {
+                told = found;
             }
         }
-        answer.unwrap_or_else(|| panic!("BUG: a plan without looks"))
+        let told = told.unwrap_or_else(|| panic!("BUG: a plan without looks"));
+        Trial { told, all_hold }
     }
 
     /// So many runs, counted.
@@ -122,13 +142,28 @@ impl Case {
     }
 }
 
+/// What came out of one run.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// What is told.
+    pub told: Comparison,
+    /// Whether the intervals of all planned looks hold the true ratio.
+    pub all_hold: bool,
+}
+
+fn holds(found: &Comparison, ratio: f64) -> bool {
+    found.ratio.interval.value().is_some_and(|interval| interval.holds(ratio.ln()))
+}
+
 /// What came out of many runs of one case.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// How many runs.
     pub trials: u64,
-    /// How many had the true ratio in their interval.
+    /// How many had the true ratio in the interval that is told.
     pub covered: u64,
+    /// How many had it in the intervals of all planned looks, those after the one that decides too.
+    pub covered_by_all: u64,
     /// How many called B different where it is not, or different in the wrong direction.
     pub false_differences: u64,
     /// How many found the difference that there is.
@@ -144,12 +179,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, comparison: &Comparison, ratio: f64) {
+    fn count(&mut self, trial: &Trial, ratio: f64) {
         let truth = ratio.ln();
-        let interval = comparison.ratio.interval.value();
+        let comparison = &trial.told;
         self.trials += 1;
         self.quads += comparison.ratio.count;
-        self.covered += u64::from(interval.is_some_and(|interval| interval.holds(truth)));
+        self.covered += u64::from(holds(comparison, ratio));
+        self.covered_by_all += u64::from(trial.all_hold);
         let right = match comparison.verdict {
             Verdict::Faster => truth < 0.0,
             Verdict::Slower => truth > 0.0,
@@ -176,10 +212,14 @@ impl Tally {
 pub fn noise(count: usize, disturbance: Disturbance, spread: f64, draw: Draw<'_>) -> Vec<f64> {
     const MEMORY: f64 = 0.9;
     let mut slow = normal(draw);
+    let apart = disturbance.apart(spread);
     let (mut burst, mut high) = (0.0, false);
     let one_in = |n: u64, draw: Draw<'_>| draw(n) == 0;
     let mut one = |index: usize| {
         let mut noise = spread * normal(draw);
+        if disturbance == Disturbance::TwoClocks {
+            noise /= std::f64::consts::SQRT_2;
+        }
         if disturbance.is(Disturbance::Autocorrelated) {
             slow = MEMORY * slow + (1.0 - MEMORY * MEMORY).sqrt() * normal(draw);
             noise = (noise + spread * slow) / std::f64::consts::SQRT_2;
@@ -196,9 +236,9 @@ pub fn noise(count: usize, disturbance: Disturbance, spread: f64, draw: Draw<'_>
             }
             noise += burst;
         }
-        if disturbance.is(Disturbance::TwoClocks) {
+        if apart > 0.0 {
             high ^= one_in(20, draw);
-            noise += if high { 1.1f64.ln() } else { 0.0 };
+            noise += if high { apart / 2.0 } else { -apart / 2.0 };
         }
         noise
     };
@@ -224,7 +264,8 @@ mod tests {
     #[test]
     fn noise_has_the_spread_that_was_asked_for() {
         let mut chance = fastrand::Rng::with_seed(5);
-        for disturbance in [Disturbance::None, Disturbance::Autocorrelated] {
+        let in_total = [Disturbance::None, Disturbance::Autocorrelated, Disturbance::TwoClocks];
+        for disturbance in in_total {
             let noise = noise(100_000, disturbance, 0.02, &mut |below| chance.u64(..below));
             let square = noise.iter().map(|x| x * x).sum::<f64>() / noise.len() as f64;
             assert!((square.sqrt() / 0.02 - 1.0).abs() < 0.03, "{disturbance:?}: {square}");

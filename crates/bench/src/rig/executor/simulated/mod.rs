@@ -210,7 +210,7 @@ impl<'a> Core<'a> {
             active: active.len() as u32,
             ceiling: model.ceiling_hz(cpu),
             woken: None,
-            sibling_busy: on_core > 1,
+            sibling_busy: on_core > 1 || model.siblings_are_busy(),
             licence: 0,
             licence_used: now,
             warm: false,

@@ -1,0 +1,53 @@
+//! The same work after each measurement, whatever is compared: what the machine itself did meanwhile.
+
+use machine::Machine;
+use machine::instruments::clock::{self, RateChoice};
+use model::record::BesideRun;
+use model::stats::paired::Quad;
+use model::{CpuId, CpuSet};
+
+use crate::rig::executor::{Executor, RunError, Stop};
+use crate::rig::job::Tools;
+use crate::rig::ruler;
+use crate::{run, streams};
+
+/// A fixed chain of multiplies on one CPU.
+pub(super) struct Beside {
+    pub(super) cpu: CpuId,
+    /// What executes it, where nothing else here can.
+    own: Option<(Box<dyn Executor>, Tools)>,
+    /// Its seconds in the slots of the quads.
+    pub(super) quads: Vec<Quad>,
+}
+
+impl Beside {
+    /// By what executes the measurements.
+    pub(super) fn shared(cpu: CpuId) -> Beside {
+        Beside { cpu, own: None, quads: Vec::new() }
+    }
+
+    /// Where a command is measured, on the first CPU that it may use. None where no thread of this
+    /// process can be timed.
+    pub(super) fn alone(machine: &Machine, cpus: &CpuSet, stop: &Stop) -> Option<Beside> {
+        let cpu = cpus.iter().next()?;
+        let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
+        let executor = run::executor(machine, &stamps, None, stop).ok()?;
+        let tools = streams::tools(machine).ok()?;
+        Some(Beside { cpu, own: Some((executor, tools)), quads: Vec::new() })
+    }
+
+    /// Once, where nothing else executes it.
+    pub(super) fn multiply(&mut self) -> Result<Option<f64>, RunError> {
+        let Some((executor, tools)) = &mut self.own else { return Ok(None) };
+        ruler::multiply(&mut **executor, tools, self.cpu)
+    }
+
+    /// What is kept of it.
+    pub(super) fn told(&self) -> Option<BesideRun> {
+        (!self.quads.is_empty()).then(|| BesideRun {
+            subject: "a fixed chain of multiplies".to_owned(),
+            cpu: self.cpu,
+            quads: self.quads.clone(),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The course of a comparison: a pilot, quads, looks, the end, and what may be said.
+
+use std::collections::VecDeque;
+
+use model::record::{AbRun, ArmFailure, LeftOut};
+use model::stats::paired::{
+    Arm as Side, Beside, Kind, Looks, Noise, Order, Slot, compare, schedule,
+};
+use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
+
+use super::seat::{Bench, Measurer, Stopped};
+use super::{Metric, What};
+use crate::rig::executor::RunError;
+use crate::run::{Error, Progress};
+
+/// One of so many quads compares A with A.
+const CONTROL_EVERY: u64 = 4;
+
+/// So many looks.
+const LOOKS: u64 = 5;
+
+/// More quads than this take longer to judge than to measure.
+const QUADS_MAX: u64 = 1000;
+
+/// Of so many quads it is judged whether too many have no number.
+const TRIED_MIN: usize = 8;
+
+impl Bench<'_, '_, '_> {
+    /// All of it; and a remark where a CPU was lost.
+    pub(super) fn compare(
+        &mut self,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(AbRun, Option<Finding>), Error> {
+        let mut run = self.blank();
+        let began = self.elapsed();
+        // Nobody knows yet how long it takes, and the first time is never like the others.
+        let stopped = match self.pilot() {
+            Ok(each) => self.quads(began, each, &mut run, progress)?,
+            Err(stopped) => Some(stopped),
+        };
+        let lost = match stopped {
+            Some(stopped) => end(stopped, &mut run)?,
+            None => None,
+        };
+        self.conclude(&mut run, began);
+        Ok((run, lost))
+    }
+
+    /// Each arm twice: the seconds of a measurement. One that has no number takes the longer for it.
+    fn pilot(&mut self) -> Result<f64, Stopped> {
+        let (mut measured, mut disturbed) = (Vec::new(), Vec::new());
+        for side in [Side::A, Side::B, Side::A, Side::B] {
+            let before = self.elapsed();
+            let times = match self.measure(side) {
+                Ok(_) => &mut measured,
+                Err(Stopped::Disturbed(_)) => &mut disturbed,
+                Err(stopped) => return Err(stopped),
+            };
+            times.push((self.elapsed() - before).0);
+        }
+        let times = if measured.is_empty() { disturbed } else { measured };
+        Ok(times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    fn blank(&self) -> AbRun {
+        let comparing = self.comparing;
+        let (subject, metric, unit) = match (&comparing.what, &self.measurer) {
+            (What::Area(subject, _), Measurer::Area { ready, .. }) => {
+                let quantity = ready[0].quantity;
+                let subject = format!("{}: {}, {}", subject.id, ready[0].workload, subject.doc);
+                (subject, quantity.label.to_owned(), quantity.unit.symbol().to_owned())
+            }
+            (What::Command(words, Metric::Wall), _) => {
+                (words.join(" "), "time from start to end".to_owned(), "s".to_owned())
+            }
+            (What::Command(words, Metric::Printed(expression)), _) => {
+                (words.join(" "), format!("printed number /{expression}/"), String::new())
+            }
+            (What::Command(words, Metric::Json(path)), _) => {
+                (words.join(" "), format!("printed number {}", path.join(".")), String::new())
+            }
+            (What::Area(subject, _), _) => (subject.id.to_owned(), String::new(), String::new()),
+        };
+        let nothing = "nothing was measured";
+        AbRun {
+            subject,
+            metric,
+            unit,
+            a: comparing.words[0].clone(),
+            b: comparing.words[1].clone(),
+            looks: Looks { quads: Vec::new(), level: 0.05 },
+            rules: self.rules(),
+            control_every: CONTROL_EVERY,
+            quads: Vec::new(),
+            comparison: Known::No {
+                unavailable: Unavailable::new(Obstacle::Measurement, "verdict", nothing),
+            },
+            flags: Vec::new(),
+            failures: Vec::new(),
+            left_out: Vec::new(),
+            beside: None,
+            ran: Vec::new(),
+            ended: String::new(),
+            quad_seconds: 0.0,
+            own_seconds: 0.0,
+        }
+    }
+
+    /// As many quads as the time allows, or as decide. None where it came to an end, with the words for
+    /// that in the record.
+    fn quads(
+        &mut self,
+        began: Seconds,
+        each: f64,
+        run: &mut AbRun,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Stopped>, Error> {
+        let budget = self.comparing.budget;
+        run.looks = self.plan((self.elapsed() - began).0, each)?;
+        run.rules.level = run.looks.level;
+        let random = &mut self.random;
+        let slots = schedule(run.looks.last(), CONTROL_EVERY, &mut |below| random.u64(0..below));
+        let mut slots = VecDeque::from(slots);
+        while let Some(slot) = slots.pop_front() {
+            let used = (self.elapsed() - began) / budget;
+            progress(Progress { share: used.min(1.0), doing: "comparing" });
+            match self.quad(slot) {
+                Ok(quad) => run.quads.push(quad),
+                Err(Stopped::Disturbed(left_out)) => {
+                    run.left_out.push(left_out);
+                    if let Some(why) = too_many_left_out(run) {
+                        run.ended = why;
+                        return Ok(None);
+                    }
+                    // Another coin: what was seen of this quad has no part in the order of the next.
+                    let order = if self.random.bool() { Order::Abba } else { Order::Baab };
+                    slots.push_front(Slot { order, ..slot });
+                }
+                Err(stopped) => return Ok(Some(stopped)),
+            }
+            if let Some(ended) = decided(run, slot) {
+                run.ended = ended;
+                return Ok(None);
+            }
+            if (self.elapsed() - began).0 > budget.0 * 1.05 {
+                "the budget was spent".clone_into(&mut run.ended);
+                return Ok(None);
+            }
+        }
+        run.ended = format!("all {} planned quads were measured", run.looks.last());
+        Ok(None)
+    }
+
+    /// The looks that the time allows, where a measurement takes so long.
+    fn plan(&self, spent: f64, each: f64) -> Result<Looks, Error> {
+        let share = 1.0 - 1.0 / CONTROL_EVERY as f64;
+        let room = (self.comparing.budget.0 - spent) / (4.0 * each) * share;
+        let quads = (room.max(0.0) as u64).min(QUADS_MAX);
+        let looks = Looks::planned(quads, LOOKS).or_else(|_| Looks::planned(quads, 1));
+        looks.map_err(|reason| too_short(&reason, each, share, spent))
+    }
+
+    fn conclude(&self, run: &mut AbRun, began: Seconds) {
+        run.beside = self.beside.as_ref().and_then(super::beside::Beside::told);
+        run.ran = self.ran();
+        let refusal = run.failures.first().map(|failure| {
+            let why = format!("{} fails: {}", failure.arm, failure.why);
+            Unavailable::new(Obstacle::Measurement, "verdict", why)
+        });
+        let refusal = refusal.or_else(|| disturbed(run));
+        let all = (self.elapsed() - began).0;
+        if !run.quads.is_empty() {
+            // Four of the measurements were no quad.
+            let quads = (run.quads.len() + 1) as f64;
+            run.quad_seconds = all / quads;
+            run.own_seconds = (all - self.measuring.0).max(0.0) / quads;
+        }
+        let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
+        let per_compared = all / compared.max(1) as f64;
+        if let Some(found) = compare(&run.quads, &run.rules, Some(Seconds(per_compared))) {
+            let (effect, band) = (found.ratio.centre, run.rules.log_band());
+            run.flags = Noise::of(&run.quads, effect).flags(band);
+            let beside = run.beside.as_ref().map(|beside| Beside::of(&beside.quads));
+            run.flags.extend(beside.and_then(|beside| beside.flag(effect, band)));
+            run.comparison = Known::Yes(found);
+        }
+        if let Some(unavailable) = refusal {
+            run.comparison = Known::No { unavailable };
+        }
+    }
+}
+
+/// Why it ended where too many quads have no number.
+fn too_many_left_out(run: &AbRun) -> Option<String> {
+    let (left_out, measured) = (run.left_out.len(), run.quads.len());
+    let tried = left_out + measured;
+    (tried >= TRIED_MIN && left_out > measured)
+        .then(|| format!("{left_out} of {tried} quads had to be left out"))
+}
+
+/// Why nothing can be said, where too many quads have no number: the reason that most of them have.
+fn disturbed(run: &AbRun) -> Option<Unavailable> {
+    let none = || {
+        let count = run.left_out.len();
+        let none = !run.quads.iter().any(|quad| quad.slot.kind == Kind::Compared);
+        (none && count > 0).then(|| format!("no quad has numbers, {count} had to be left out"))
+    };
+    let why = too_many_left_out(run).or_else(none)?;
+    let of = |left: &LeftOut| left.unavailable.why.clone();
+    let count = |why: &str| run.left_out.iter().filter(|left| left.unavailable.why == why).count();
+    let most = run.left_out.iter().max_by_key(|left| count(&of(left)))?;
+    let Unavailable { what, why: reason, .. } = &most.unavailable;
+    let refusal =
+        Unavailable::new(Obstacle::Measurement, "verdict", format!("{why}, {what}: {reason}"));
+    Some(match &most.unavailable.remedy {
+        Some(remedy) => refusal.with_remedy(remedy.clone()),
+        None => refusal,
+    })
+}
+
+/// Why it ended where it is decided at a look that was planned.
+fn decided(run: &AbRun, slot: Slot) -> Option<String> {
+    let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
+    let compared = compared as u64;
+    let is_look = slot.kind == Kind::Compared && run.looks.is_due(compared);
+    if !is_look || compared >= run.looks.last() {
+        return None;
+    }
+    compare(&run.quads, &run.rules, None)?.verdict.is_decided().then(|| {
+        format!("decided at a planned look, after {compared} of {} quads", run.looks.last())
+    })
+}
+
+/// How it ended where a measurement stopped it. What was measured until then stands; before anything
+/// was, the error is the answer.
+fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
+    match stopped {
+        Stopped::Interrupted => "interrupted".clone_into(&mut run.ended),
+        Stopped::Disturbed(left_out) => run.left_out.push(left_out),
+        Stopped::Failed(failure) => {
+            run.ended = format!("{} failed", failure.arm);
+            run.failures.push(failure);
+        }
+        Stopped::Error(error) if run.quads.is_empty() => return Err(error),
+        Stopped::Error(Error::Run(RunError::Pin { cpu, source })) => {
+            let count = run.quads.len();
+            run.ended = format!("CPU {cpu} was lost after {count} quads");
+            return Ok(Some(Finding {
+                id: "run.cpu-lost".to_owned(),
+                severity: Severity::Serious,
+                about: format!("CPU {cpu}"),
+                text: format!(
+                    "it was lost after {count} quads (cannot pin a thread there: {}): what was \
+                     measured until then stands",
+                    sys::errno::words(&source)
+                ),
+                remedy: Some(
+                    "bring it online again, or compare on others: --a cpus=LIST".to_owned(),
+                ),
+            }));
+        }
+        Stopped::Error(Error::Setting(error)) => {
+            "a setting could not be made any more".clone_into(&mut run.ended);
+            run.failures.push(ArmFailure { arm: "A or B".to_owned(), why: error.to_string() });
+        }
+        Stopped::Error(error) => return Err(error),
+    }
+    Ok(None)
+}
+
+fn too_short(reason: &Unavailable, each: f64, share: f64, spent: f64) -> Error {
+    /// Fewer give no interval.
+    const FEWEST: f64 = 8.0;
+    let needed = (FEWEST * 4.0 * each / share + spent + 1.0).ceil();
+    let why = format!("{}; one measurement takes {each:.3} s", reason.why);
+    let refusal = Unavailable::new(Obstacle::Measurement, "a comparison", why);
+    Error::Unavailable(refusal.with_remedy(format!("give it time: --budget {needed}s")))
+}

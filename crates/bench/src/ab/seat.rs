@@ -1,0 +1,291 @@
+//! An arm in its seat: what is set for it, what measures it, and what is measured beside it.
+
+use std::time::Instant;
+
+use fastrand::Rng;
+use levers::Session;
+use levers::plan::Change;
+use machine::Machine;
+use model::record::{ArmFailure, LeftOut, Proof, Ran};
+use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
+use model::{CpuSet, Obstacle, Seconds, Unavailable};
+
+use super::beside::Beside;
+use super::{Comparing, What, command};
+use crate::ab::Metric;
+use crate::proof::{self, Observer};
+use crate::rig::executor::{RunError, Stop};
+use crate::run::Error;
+use crate::run::single::{Ready, Single};
+
+/// What measures an arm.
+pub(super) enum Measurer<'m> {
+    Area { single: Box<Single<'m>>, ready: Box<[Ready; 2]> },
+    Command { words: Vec<String>, metric: Metric },
+}
+
+pub(super) struct Bench<'m, 's, 'c> {
+    pub(super) measurer: Measurer<'m>,
+    session: Option<&'s mut Session<'m>>,
+    pub(super) comparing: &'c Comparing,
+    begun: Instant,
+    /// Time within measurements.
+    pub(super) measuring: Seconds,
+    pub(super) random: Rng,
+    /// The CPUs that are measured.
+    cpus: CpuSet,
+    /// The same work after each measurement; none where it cannot be done.
+    pub(super) beside: Option<Beside>,
+    /// What the kernel says of a command's runs.
+    ran: [Ran; 2],
+    stop: Stop,
+}
+
+/// Why there is no measurement.
+pub(super) enum Stopped {
+    Interrupted,
+    /// Somebody disturbed it: the next one may have a number.
+    Disturbed(LeftOut),
+    Failed(ArmFailure),
+    Error(Error),
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Stopped {
+        match error {
+            RunError::Interrupted => Stopped::Interrupted,
+            error => Stopped::Error(error.into()),
+        }
+    }
+}
+
+impl<'m, 's, 'c> Bench<'m, 's, 'c> {
+    pub(super) fn new(
+        machine: &'m Machine,
+        comparing: &'c Comparing,
+        session: Option<&'s mut Session<'m>>,
+        stop: &Stop,
+    ) -> Result<Bench<'m, 's, 'c>, Error> {
+        let (measurer, cpus) = measurer(machine, comparing, stop)?;
+        let beside = match &measurer {
+            Measurer::Area { .. } => cpus.iter().next().map(Beside::shared),
+            Measurer::Command { .. } => Beside::alone(machine, &cpus, stop),
+        };
+        let random = Rng::with_seed(machine.host.seed());
+        let (begun, measuring) = (Instant::now(), Seconds(0.0));
+        let ran = [Side::A, Side::B].map(|arm| Ran {
+            arm,
+            runs: 0,
+            cpu_seconds: 0.0,
+            involuntary_switches: 0,
+        });
+        let stop = stop.clone();
+        Ok(Bench {
+            measurer,
+            session,
+            comparing,
+            begun,
+            measuring,
+            random,
+            cpus,
+            beside,
+            ran,
+            stop,
+        })
+    }
+
+    /// Time since it began: on a simulated machine, that which passed there.
+    pub(super) fn elapsed(&self) -> Seconds {
+        match &self.measurer {
+            Measurer::Area { single, .. } => single.elapsed(),
+            Measurer::Command { .. } => Seconds(self.begun.elapsed().as_secs_f64()),
+        }
+    }
+
+    /// The CPUs that are measured: of a command, those that it may use.
+    pub(super) fn cpus(&self) -> CpuSet {
+        self.cpus.clone()
+    }
+
+    /// What the kernel says of a command's runs.
+    pub(super) fn ran(&self) -> Vec<Ran> {
+        match &self.measurer {
+            Measurer::Area { .. } => Vec::new(),
+            Measurer::Command { .. } => self.ran.to_vec(),
+        }
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        let usual = match &self.measurer {
+            Measurer::Area { ready, .. } if ready[0].quantity.better.starts_with("higher") => {
+                Better::More
+            }
+            _ => Better::Less,
+        };
+        let better = self.comparing.better.unwrap_or(usual);
+        Rules { better, band: self.comparing.band, level: 0.05 }
+    }
+
+    fn set(&mut self, side: Side) -> Result<(), Error> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let set = session.switch(&self.comparing.changes[index(side)]);
+        set.map(drop).map_err(|error| Error::Setting(Box::new(error)))
+    }
+
+    /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.
+    pub(super) fn prove(&mut self, machine: &Machine) -> Result<Vec<Proof>, Error> {
+        let differing = difference(&self.comparing.changes);
+        if self.session.is_none() || differing.is_empty() || !self.comparing.prove {
+            return Ok(Vec::new());
+        }
+        let mut observer = match Observer::new(machine, &self.stop) {
+            Ok(observer) => observer,
+            Err(reason) => return Ok(proof::unseen_of(&differing, &reason.why)),
+        };
+        let mut looks = Vec::new();
+        for side in [Side::A, Side::B] {
+            self.set(side)?;
+            match observer.look(&differing) {
+                Ok(look) => looks.push(look),
+                Err(RunError::Interrupted) => return Ok(Vec::new()),
+                Err(error) => return Ok(proof::unseen_of(&differing, &error.to_string())),
+            }
+        }
+        Ok(proof::judge(machine, &differing, &looks[0], &looks[1]))
+    }
+
+    /// One measurement of an arm, as it is set up.
+    pub(super) fn measure(&mut self, side: Side) -> Result<f64, Stopped> {
+        self.measure_by(side, side)
+    }
+
+    /// One measurement with the settings of an arm, by what was made ready for one.
+    fn measure_by(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+        if self.stop.asked() {
+            return Err(Stopped::Interrupted);
+        }
+        self.set(side).map_err(Stopped::Error)?;
+        let before = self.elapsed();
+        let value = self.value(side, ready);
+        self.measuring = self.measuring + (self.elapsed() - before);
+        value
+    }
+
+    fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+        let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
+        let (own, budget) = (&self.comparing.own[index(side)], self.comparing.budget);
+        match &mut self.measurer {
+            Measurer::Area { single, ready: both } => {
+                single.measure(&both[index(ready)])?.map_err(|unavailable| {
+                    if unavailable.obstacle == Obstacle::Measurement {
+                        Stopped::Disturbed(LeftOut { arm: side, unavailable })
+                    } else {
+                        failed(unavailable.why)
+                    }
+                })
+            }
+            Measurer::Command { words, metric } => {
+                let done = command::run(words, own, metric, budget, &self.stop);
+                let done = done.map_err(|error| match error {
+                    command::Failed::Interrupted => Stopped::Interrupted,
+                    command::Failed::Because(why) => failed(why),
+                })?;
+                let ran = &mut self.ran[index(side)];
+                ran.runs += 1;
+                ran.cpu_seconds += done.usage.cpu_time.as_secs_f64();
+                ran.involuntary_switches += done.usage.involuntary_switches;
+                Ok(done.value)
+            }
+        }
+    }
+
+    /// A measurement of A in the seat of an arm, with all that is done for that arm: its settings come
+    /// and go, and where only they differ it is measured by what was made ready for it.
+    fn control(&mut self, seat: Side) -> Result<f64, Stopped> {
+        self.set(seat).map_err(Stopped::Error)?;
+        let [a, b] = &self.comparing.own;
+        self.measure_by(Side::A, if a.is_like(b) { seat } else { Side::A })
+    }
+
+    pub(super) fn quad(&mut self, slot: Slot) -> Result<Quad, Stopped> {
+        let (mut values, mut chain) = ([0.0; 4], [0.0; 4]);
+        for (seat, arm) in slot.order.arms().into_iter().enumerate() {
+            values[seat] = match slot.kind {
+                Kind::Compared => self.measure(arm),
+                Kind::Control => self.control(arm),
+            }?;
+            chain[seat] = self.multiply()?;
+        }
+        let quad = Quad::new(slot, values).map_err(|reason| {
+            Stopped::Failed(ArmFailure { arm: "A or B".to_owned(), why: reason.why })
+        })?;
+        if let Some(beside) = &mut self.beside {
+            beside.quads.extend(Quad::new(slot, chain));
+        }
+        Ok(quad)
+    }
+
+    /// The same work as after every other measurement. Where it cannot be done any more it is done no
+    /// more, and nothing is told of it.
+    fn multiply(&mut self) -> Result<f64, Stopped> {
+        let Some(beside) = &mut self.beside else { return Ok(0.0) };
+        let seconds = match &mut self.measurer {
+            Measurer::Area { single, ready } => single.multiply(&ready[0], beside.cpu),
+            Measurer::Command { .. } => beside.multiply(),
+        };
+        match seconds {
+            Ok(Some(seconds)) => Ok(seconds),
+            Err(RunError::Interrupted) => Err(Stopped::Interrupted),
+            Ok(None) | Err(_) => {
+                self.beside = None;
+                Ok(0.0)
+            }
+        }
+    }
+}
+
+fn measurer<'m>(
+    machine: &'m Machine,
+    comparing: &Comparing,
+    stop: &Stop,
+) -> Result<(Measurer<'m>, CpuSet), Error> {
+    match &comparing.what {
+        What::Area(subject, quantity) => {
+            let mut single = Single::new(machine, stop)?;
+            let quantity = quantity.as_deref().unwrap_or(subject.quantity);
+            let [a, b] = &comparing.own;
+            let a = single.prepare(subject, a, quantity, None)?;
+            let b = single.prepare(subject, b, quantity, Some(&a))?;
+            let cpus = a.cpus().iter().chain(b.cpus().iter()).collect();
+            Ok((Measurer::Area { single: Box::new(single), ready: Box::new([a, b]) }, cpus))
+        }
+        What::Command(..) if machine.simulated.is_some() => {
+            let why = "a simulated machine executes no programs";
+            let reason = Unavailable::new(Obstacle::Permission, "the command", why);
+            Err(Error::Unavailable(reason.with_remedy("compare an area: --area turbo")))
+        }
+        What::Command(words, metric) => {
+            let usable = machine.host.affinity().unwrap_or_default();
+            let [a, b] = &comparing.own;
+            let of = |cpus: &Option<CpuSet>| cpus.clone().unwrap_or_else(|| usable.clone());
+            let cpus = of(&a.cpus).iter().chain(of(&b.cpus).iter()).collect();
+            Ok((Measurer::Command { words: words.clone(), metric: metric.clone() }, cpus))
+        }
+    }
+}
+
+pub(super) fn index(side: Side) -> usize {
+    match side {
+        Side::A => 0,
+        Side::B => 1,
+    }
+}
+
+/// What changes from A to B.
+pub(super) fn difference([a, b]: &[Vec<Change>; 2]) -> Vec<Change> {
+    let pairs = b.iter().filter_map(|b| {
+        let a = a.iter().find(|a| a.object == b.object)?;
+        (a.wanted != b.wanted).then(|| Change { former: a.wanted.clone(), ..b.clone() })
+    });
+    pairs.collect()
+}

@@ -1,0 +1,86 @@
+//! What else went on: the hypervisor, heat, quotas, other processes.
+
+use machine::Machine;
+use machine::disturbances::{self, Counters};
+use model::record::{Fact, Ran};
+use model::{CpuSet, Finding, Seconds, Severity};
+
+use crate::run::neighbours::Rivals;
+
+/// What went on since a moment.
+pub(super) struct Surroundings {
+    cpus: CpuSet,
+    counters: Counters,
+    rivals: Rivals,
+    begun: Seconds,
+}
+
+/// What went on.
+pub(super) struct Around {
+    pub(super) findings: Vec<Finding>,
+    pub(super) conditions: Vec<Fact>,
+}
+
+impl Surroundings {
+    /// From now on, about these CPUs.
+    pub(super) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> Surroundings {
+        let counters = disturbances::read(machine, &cpus);
+        Surroundings { cpus, counters, rivals: Rivals::watch(machine), begun: now }
+    }
+
+    /// Until now. `ran` is what the kernel says of a command.
+    pub(super) fn end(self, machine: &Machine, now: Seconds, ran: &[Ran]) -> Around {
+        let conditions = disturbances::read(machine, &self.cpus).since(&self.counters);
+        let seconds = (now - self.begun).0;
+        let mut findings = disturbances::findings(&conditions, seconds, self.cpus.len());
+        findings.extend(self.rivals.finding(machine, &self.cpus));
+        findings.extend(preempted(ran));
+        Around { findings, conditions }
+    }
+}
+
+/// CPUs were taken away from the command again and again.
+fn preempted(ran: &[Ran]) -> Option<Finding> {
+    /// A scheduler gives slices of 3 to 10 ms: who shares a CPU with somebody loses it 100 to 300 times
+    /// in each second of CPU time. Alone it was seen to lose it some 10 times.
+    const PER_SECOND_MIN: f64 = 100.0;
+    /// Of a short run one is chance.
+    const PER_RUN_MIN: f64 = 2.0;
+    let sum = |of: fn(&Ran) -> f64| ran.iter().map(of).sum::<f64>();
+    let switches = sum(|ran| ran.involuntary_switches as f64);
+    let (runs, seconds) = (sum(|ran| ran.runs as f64), sum(|ran| ran.cpu_seconds));
+    let often = switches >= PER_RUN_MIN * runs && switches > PER_SECOND_MIN * seconds;
+    (runs > 0.0 && often).then(|| Finding {
+        id: "ab.preempted".to_owned(),
+        severity: Severity::Warning,
+        about: "the command".to_owned(),
+        text: format!(
+            "in each run of it a CPU was taken away from its threads {:.0} times, {:.0} times in a \
+             second of CPU time: something else, or another thread of its own, wanted the same CPU",
+            switches / runs,
+            switches / seconds.max(1e-6)
+        ),
+        remedy: Some("stop other work, or give it as many CPUs as it has threads".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::stats::paired::Arm;
+
+    use super::*;
+
+    fn ran(runs: u64, cpu_seconds: f64, involuntary_switches: u64) -> Ran {
+        Ran { arm: Arm::A, runs, cpu_seconds, involuntary_switches }
+    }
+
+    #[test]
+    fn who_shares_its_cpu_is_told_so() {
+        let found = preempted(&[ran(10, 1.0, 150), ran(10, 1.0, 250)]).unwrap();
+        assert!(found.text.contains("threads 20 times, 200 times"), "{}", found.text);
+        assert_eq!(preempted(&[ran(10, 1.0, 15)]), None);
+        // Each run is so short that one switch is as many as 1,000 in a second.
+        assert_eq!(preempted(&[ran(10, 0.01, 10)]), None);
+        assert_eq!(preempted(&[]), None);
+    }
+}
