@@ -28,6 +28,7 @@ mod plain;
 mod speed;
 mod stores;
 mod table;
+mod top;
 mod trials;
 mod turbo;
 mod undo;
@@ -139,6 +140,8 @@ enum Task {
     },
     /// Take the time of putting back the governors of 2,048 CPUs, in files like those of a kernel
     Undo,
+    /// What does `cpudyno top` take of a CPU, here and on 512 CPUs in files like those of a kernel?
+    Top,
     /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
     AbCost,
     /// Rewrite the generated reference
@@ -179,6 +182,7 @@ fn main() -> ExitCode {
         Task::Trials { trials, seed } => trials::run(trials, seed),
         Task::Equal { runs, seconds, areas } => equal::run(runs, model::Seconds(seconds), &areas),
         Task::Undo => undo::run(),
+        Task::Top => top::run(),
         Task::AbCost => ab_cost::run(),
         Task::Generate => cargo::generate(),
     };

@@ -7,11 +7,7 @@ use bench::rig::executor::Stop;
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::Plan;
-<<<<<<< HEAD
-use levers::{Error, Object, Session, port};
-=======
-use levers::{Error, Lever, Session, port};
->>>>>>> b-lev
+use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
 use machine::simulated::{Fault, Model};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};

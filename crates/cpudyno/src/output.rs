@@ -15,13 +15,19 @@ const FULL: &str = "is the disk full? write to another one";
 
 /// Prints data. A reader that has gone away has read enough.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    data_while_read(text).map(drop)
+}
+
+/// Prints data, and says whether there is still a reader.
+pub(crate) fn data_while_read(text: &str) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
             Err(Failure::new(code::NOT_HERE, format!("cannot write to standard output: {error}"))
                 .hint(FULL))
         }
-        _ => Ok(()),
     }
 }
 

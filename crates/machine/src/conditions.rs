@@ -180,7 +180,7 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(format!("{degrees:.0} °C")))
 }
 
-fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
+pub(crate) fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
     /// Sensors that say otherwise are broken, or not there.
     const PLAUSIBLE: std::ops::RangeInclusive<f64> = -100.0..=250.0;
     let degrees = first_number(path, &machine.tree.read(path).ok()?).ok()? / 1e3;

@@ -4,7 +4,7 @@
 //! [`Machine`] is a set of them: the real one, a [`simulated`] one made from a text description, a
 //! [`recorded`] one from a capture, or the files below a folder.
 //! [`facts`] and [`conditions`] are tables, one row per thing that a machine says of itself;
-//! [`disturbances`] are counters that only grow, [`busy`] says who else uses the CPUs, [`memory`] how
+//! [`disturbances`] are counters that only grow, [`activity`] is what CPUs do while others use them, [`busy`] says who else uses the CPUs, [`memory`] how
 //! much room there is and what memory is made of; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod activity;
 mod attempts;
 pub mod busy;
 mod cgroup;

@@ -234,7 +234,7 @@ pub mod si {
     /// `2.593 GHz`, `41.3 ns`, `0.12 %`: four significant digits and the SI prefix that fits.
     pub fn format(value: f64, unit: Unit) -> String {
         match unit {
-            Unit::Hertz | Unit::Second | Unit::PerSecond | Unit::BytePerSecond => {
+            Unit::Hertz | Unit::Second | Unit::PerSecond | Unit::BytePerSecond | Unit::Watt => {
                 prefixed(value, unit.symbol())
             }
             Unit::SecondPerOp => prefixed(value, "s"),
@@ -242,6 +242,7 @@ pub mod si {
             Unit::One => format!("{:.2} %", value * 100.0),
             Unit::Count => format!("{value:.0}"),
             Unit::Byte => bytes(value),
+            Unit::Celsius => format!("{value:.0} °C"),
         }
     }
 

@@ -82,6 +82,12 @@ pub enum Unit {
     /// Bytes per second.
     #[serde(rename = "B/s")]
     BytePerSecond,
+    /// Watts.
+    #[serde(rename = "W")]
+    Watt,
+    /// Degrees Celsius.
+    #[serde(rename = "°C")]
+    Celsius,
 }
 
 impl Unit {
@@ -98,6 +104,8 @@ impl Unit {
             Unit::Count => "count",
             Unit::Byte => "B",
             Unit::BytePerSecond => "B/s",
+            Unit::Watt => "W",
+            Unit::Celsius => "°C",
         }
     }
 }

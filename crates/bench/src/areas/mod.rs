@@ -5,6 +5,7 @@ pub mod known;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
+pub mod top;
 pub mod turbo;
 pub mod wait;
 pub mod wake;
@@ -42,6 +43,10 @@ pub trait Area: Sync {
     fn apart(&self, _parameters: &BTreeMap<String, String>) -> Option<String> {
         None
     }
+    /// What a series without numbers is called, where that is not its workload.
+    fn name_of(&self, _series: &Series) -> Option<String> {
+        None
+    }
     /// What it would like to measure for the data sheet, most wanted first.
     fn wishes(&self, plan: &Planning<'_>) -> Wishes;
     /// Remarks on its numbers.
@@ -61,6 +66,7 @@ pub static AREAS: &[&dyn Area] = &[
     &wake::Wake,
     &openmp::Openmp,
     &wait::Wait,
+    &top::Top,
 ];
 
 /// What areas plan with.

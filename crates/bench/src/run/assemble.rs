@@ -32,6 +32,8 @@ pub(super) struct Parts<'a> {
     pub(super) conditions_before: Vec<Fact>,
     pub(super) disturbed: Vec<Fact>,
     pub(super) neighbours: Fact,
+    /// What the CPUs did, where that was asked for.
+    pub(super) activity: Vec<Series>,
     pub(super) stamp_clock: StampClock,
     pub(super) counters: Counters,
     /// Where some cell is counted there.
@@ -75,6 +77,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
     series.extend(idle_series(&plan.cpus, idle));
     series.extend(trials(program, run.trials));
+    series.extend(parts.activity);
     let areas = &program.areas;
     let mut record = Record {
         schema: SCHEMA.to_owned(),

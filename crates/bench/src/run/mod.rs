@@ -17,13 +17,14 @@ use std::collections::BTreeSet;
 use kernels::StreamRow;
 use levers::NotMade;
 use machine::Machine;
+use machine::activity::Activity;
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::{conditions, disturbances, facts};
 use model::record::{ByteCount, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use crate::areas::{Area, Cell, Planning, Wishes, Work};
+use crate::areas::{Area, Cell, Planning, Wishes, Work, top};
 use crate::rig::executor::simulated::Simulated;
 use crate::rig::executor::threads::Threads;
 use crate::rig::executor::{Executor, RunError, Stop};
@@ -156,8 +157,10 @@ pub fn measure(
         controllers = Some(found.proven(own, &planning, &program)?);
     }
     let watch = Watch::begin(machine);
+    let mut activity = program.activity(machine);
     let memory = controllers.as_ref().and_then(Controllers::source);
     let run = sweep::run(&mut *executor, &planning, &program, request, memory, progress)?;
+    let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
     if let Some(controllers) = controllers.as_mut().filter(|_| !run.interrupted) {
@@ -175,6 +178,7 @@ pub fn measure(
         conditions_before,
         disturbed,
         neighbours,
+        activity,
         stamp_clock,
         counters,
         controllers,
@@ -300,6 +304,17 @@ impl Program {
             Work::Streams(_) | Work::Errand(_) => false,
         };
         self.cells.iter().any(counted)
+    }
+
+    /// What its CPUs do meanwhile, where that was asked for. Simulated jobs leave no trace there.
+    fn activity<'a>(&self, machine: &'a Machine) -> Option<Activity<'a>> {
+        let is_asked = self.areas.iter().any(|area| area.id() == top::AREA);
+        if !is_asked || machine.simulated.is_some() {
+            return None;
+        }
+        let mut activity = Activity::open(machine, Some(&self.used())).ok()?;
+        activity.look();
+        Some(activity)
     }
 
     /// Seconds of one block of every cell, as planned.

@@ -50,6 +50,7 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Doctor
         | PageKind::Settings
         | PageKind::Changes
+        | PageKind::Top
         | PageKind::Ab => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {

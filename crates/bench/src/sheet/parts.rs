@@ -189,6 +189,9 @@ fn name(series: &Series, reason: &Unavailable) -> String {
         return reason.what.clone();
     }
     let area = AREAS.iter().find(|area| area.id() == series.area);
+    if let Some(name) = area.and_then(|area| area.name_of(series)) {
+        return name;
+    }
     let apart = area.and_then(|area| area.apart(&series.parameters));
     let apart = apart.map_or(String::new(), |words| format!(" {words}"));
     format!("{}{apart} with {} active", series.workload, series.active.len())

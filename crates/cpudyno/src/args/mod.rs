@@ -13,6 +13,7 @@ mod settings;
 mod sheet;
 mod show;
 mod streams;
+mod top;
 mod turbo;
 mod wait;
 mod wake;
@@ -30,6 +31,7 @@ pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
 pub(crate) use streams::StreamsArgs;
+pub(crate) use top::TopArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};
 pub(crate) use wait::WaitArgs;
 pub(crate) use wake::{WakeArgs, WakeMethod, WakeQuestion};
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
     Wait(WaitArgs),
+    Top(TopArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Settings(SettingsArgs),

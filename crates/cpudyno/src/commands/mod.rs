@@ -13,6 +13,7 @@ mod settings;
 mod sheet;
 mod show;
 mod streams;
+mod top;
 mod turbo;
 mod wait;
 mod wake;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
+        Command::Top(args) => top::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
@@ -182,6 +184,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
         PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
         PageKind::Ab => bench::ab::page(record, presentation.verbosity),
+        PageKind::Top => bench::areas::top::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),

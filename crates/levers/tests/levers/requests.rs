@@ -26,9 +26,12 @@ type End = fn(Session<'_>);
 
 #[test]
 fn it_holds_as_long_as_the_session_and_leaves_nothing_to_undo() {
+    fn left(session: Session<'_>) {
+        session.leave();
+    }
     let ends: [End; 3] = [
         |session| drop(session),
-        Session::leave,
+        left,
         |session| {
             let undone = session.restore();
             assert_eq!((undone.restored.len(), undone.is_complete()), (1, true), "{undone:?}");

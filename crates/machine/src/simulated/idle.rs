@@ -49,6 +49,14 @@ impl Drop for Request {
     }
 }
 
+impl Log {
+    fn add(&mut self, cpu: CpuId, state: usize, states: usize, duration: Seconds) {
+        let counts = self.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
+        counts[state].entries += 1;
+        counts[state].seconds += duration.0;
+    }
+}
+
 impl Idled {
     fn log(&self) -> MutexGuard<'_, Log> {
         // Counts are whole at any time.
@@ -74,21 +82,30 @@ impl Model {
     /// Lets a CPU idle for so long in the deepest state that is worth it, and says how long it takes
     /// to leave that state.
     pub fn idle(&self, cpu: CpuId, duration: Seconds) -> Seconds {
+        let Some(state) = self.deepest(cpu, duration) else { return Seconds(0.0) };
+        self.idled.log().add(cpu, state, self.idle.len(), duration);
+        Seconds(self.idle[state].exit_latency_seconds)
+    }
+
+    /// Lets a CPU idle for so long, in all, in the deepest state that it may enter.
+    pub(super) fn idle_in_all(&self, cpu: CpuId, duration: Seconds) {
+        if let Some(state) = self.deepest(cpu, Seconds(f64::INFINITY)).filter(|_| duration.0 > 0.0)
+        {
+            self.idled.log().add(cpu, state, self.idle.len(), duration);
+        }
+    }
+
+    /// The deepest state that settings and requests allow, and that is worth it for so long.
+    fn deepest(&self, cpu: CpuId, duration: Seconds) -> Option<usize> {
         let limit = self.idled.limit().filter(|_| !self.has(Fault::IgnoresSettings));
         let limit = limit.map_or(f64::INFINITY, |limit| limit.0);
-        let mut log = self.idled.log();
         let fits = |index: &usize| {
             let state = &self.idle[*index];
             state.target_residency_seconds <= duration.0
                 && state.exit_latency_seconds <= limit
                 && !self.forbids_idle(cpu, *index)
         };
-        let Some(state) = (0..self.idle.len()).rfind(fits) else { return Seconds(0.0) };
-        let states = self.idle.len();
-        let counts = log.counts.entry(cpu).or_insert_with(|| vec![IdleCount::default(); states]);
-        counts[state].entries += 1;
-        counts[state].seconds += duration.0;
-        Seconds(self.idle[state].exit_latency_seconds)
+        (0..self.idle.len()).rfind(fits)
     }
 
     /// What the states of a CPU have counted.

@@ -13,6 +13,7 @@ mod ports;
 mod registers;
 mod settings;
 mod tree;
+mod work;
 
 pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
@@ -25,6 +26,7 @@ pub use self::model::{
 pub use self::obeyed::Rise;
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
+pub use self::work::{Power, Work, Worked};
 
 use ::model::name::did_you_mean;
 

@@ -11,6 +11,7 @@ use super::controllers::{Controllers, Through};
 use super::idle::{Idled, SignalCost};
 use super::settings::Settings;
 use super::tree::CPU;
+use super::work::{Power, Work, Worked};
 use crate::error::Error;
 
 /// A simulated machine, as its file describes it.
@@ -78,12 +79,20 @@ pub struct Model {
     /// What plain users may count, as `kernel.perf_event_paranoid` says it.
     #[serde(default = "usual_paranoid")]
     pub perf_event_paranoid: i32,
+    /// What runs on it while nobody measures.
+    #[serde(default)]
+    pub work: Vec<Work>,
+    /// What its packages draw; absent: nothing measures that.
+    pub power: Option<Power>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
     /// What its CPUs idled. Clones share it.
     #[serde(skip)]
     pub idled: Idled,
+    /// What was worked on it. Clones share it.
+    #[serde(skip)]
+    pub worked: Worked,
     /// What was set on it. Clones share it.
     #[serde(skip)]
     pub settings: Settings,
@@ -522,6 +531,8 @@ impl Model {
             ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
             ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
+            ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
+            ("work", "must have shares from 0 to 1", self.work_is_sound()),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),
@@ -584,6 +595,10 @@ impl Model {
 
     fn product_says_so(&self) -> bool {
         self.identity.product.as_ref().is_none_or(|product| product.contains("SIMULATED"))
+    }
+
+    fn work_is_sound(&self) -> bool {
+        self.work.iter().all(|work| (0.0..=1.0).contains(&work.share))
     }
 
     fn idle_is_sound(&self) -> bool {

@@ -8,6 +8,7 @@ use model::{CpuId, CpuSet};
 use super::controllers::put_controllers;
 use super::model::{Fault, Model};
 use super::settings::{GOVERNORS, PREFERENCES, Settings};
+use super::work::{HWMON, drawn, put_power};
 use crate::files::{Files, missing};
 use crate::ports::{Reading, Tree};
 
@@ -39,6 +40,7 @@ impl SimulatedTree {
         put_platform(&mut files, model);
         put_kernel(&mut files, model);
         put_controllers(&mut files, model);
+        put_power(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }
@@ -103,6 +105,9 @@ impl Tree for SimulatedTree {
             {
                 Ok((self.model.elapsed.seconds().0 as u64).to_string())
             }
+            _ if path.ends_with("/energy_uj") || path.starts_with(HWMON) => {
+                drawn(&self.model, path).unwrap_or_else(|| self.setting(path))
+            }
             "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
             _ if path == self.online => Ok(self.model.online().to_string()),
             _ if path.ends_with("/current_freq_khz") => uncore_clock(&self.model, path),
@@ -119,14 +124,18 @@ impl Tree for SimulatedTree {
 fn stat(model: &Model) -> String {
     let elapsed = model.elapsed.seconds().0 * 100.0;
     let steal = (elapsed * model.noise.steal_share) as u64;
-    // Nobody works on it but the run, whose CPUs nobody asks for.
-    let idle = elapsed as u64 - steal;
-    let cpus = model.online().len() as u64;
-    let mut text = format!("cpu  0 0 0 {} 0 0 0 {} 0 0\n", idle * cpus, steal * cpus);
+    // A run's own CPUs nobody asks for.
+    let left = elapsed as u64 - steal;
+    let (mut of_all, mut lines) = ([0; 2], String::new());
     for cpu in model.online().iter() {
-        let _ = writeln!(text, "cpu{cpu} 0 0 0 {idle} 0 0 0 {steal} 0 0");
+        let busy = ((model.busy(cpu).seconds * 100.0) as u64).min(left);
+        let idle = left - busy;
+        of_all = [of_all[0] + busy, of_all[1] + idle];
+        let _ = writeln!(lines, "cpu{cpu} {busy} 0 0 {idle} 0 0 0 {steal} 0 0");
     }
-    text + "btime 1767225600"
+    let [busy, idle] = of_all;
+    let steal = steal * model.online().len() as u64;
+    format!("cpu  {busy} 0 0 {idle} 0 0 0 {steal} 0 0\n{lines}btime 1767225600")
 }
 
 fn interrupts(model: &Model) -> String {

@@ -1,5 +1,6 @@
 //! What crosses files of this crate; laws of one file are tested in that file.
 
+mod activity;
 mod busy;
 mod cpuid;
 mod disturbances;

@@ -297,6 +297,8 @@ pub enum PageKind {
     Changes,
     /// Two settings compared.
     Ab,
+    /// What the CPUs do while others use them.
+    Top,
 }
 
 /// A value that people read, or that is compared.

@@ -11,18 +11,23 @@ use super::line::{Line, style};
 use super::toned;
 use super::wrap::{longest_word, width};
 
-const GRID: Grid = Grid { between: "  ", labels: 1 };
+/// The first columns say which row it is, as long as they hold words: one at least.
+fn grid(table: &Table) -> Grid {
+    let words = table.columns.iter().take_while(|(_, align)| *align == Align::Left).count();
+    Grid { between: "  ", labels: words.max(1) }
+}
 
 /// The table with its caption above and its notes below.
 pub(super) fn lines(table: &Table, limit: usize) -> Vec<Line> {
     let mut lines = toned(&table.caption, Tone::Plain, limit);
+    let grid = grid(table);
     // Headers wrap before anything else does.
-    let parts = GRID.parts(&columns(table, width), &columns(table, longest_word), limit);
+    let parts = grid.parts(&columns(table, width), &columns(table, longest_word), limit);
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
             lines.push(Line::default());
         }
-        lines.extend(part_lines(table, part));
+        lines.extend(part_lines(table, &grid, part));
     }
     lines.extend(table.notes.iter().flat_map(|note| toned(note, Tone::Faint, limit)));
     lines
@@ -41,16 +46,16 @@ fn columns(table: &Table, header: fn(&str) -> usize) -> Vec<Column> {
     table.columns.iter().enumerate().map(column).collect()
 }
 
-fn part_lines(table: &Table, columns: &[Column]) -> Vec<Line> {
+fn part_lines(table: &Table, grid: &Grid, columns: &[Column]) -> Vec<Line> {
     let header = columns.iter().map(|column| table.columns[column.index].0.as_str());
-    let mut lines = GRID.row(columns, header.map(|text| (text, style(Tone::Strong))));
-    lines.push(GRID.rule(columns));
+    let mut lines = grid.row(columns, header.map(|text| (text, style(Tone::Strong))));
+    lines.push(grid.rule(columns));
     for row in &table.rows {
         let cell = |column: &Column| match row.get(column.index) {
             Some(cell) => (cell.text.as_str(), style(cell.tone)),
             None => ("", Style::new()),
         };
-        lines.extend(GRID.row(columns, columns.iter().map(cell)));
+        lines.extend(grid.row(columns, columns.iter().map(cell)));
     }
     lines
 }

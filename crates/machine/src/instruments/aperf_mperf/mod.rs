@@ -17,6 +17,7 @@ use self::perf::Events;
 pub use self::rate::{MperfRate, calibrate_mperf};
 use crate::facts::ON_THE_HOST;
 use crate::ports::{Machine, Msr, Reading};
+use crate::simulated::Model;
 
 /// The id of the instrument in the record.
 pub const ID: &str = "aperf_mperf";
@@ -40,7 +41,7 @@ enum Source {
     Msr(Arc<dyn Msr>),
     Rdpru(Rdpru),
     Perf(Arc<Events>),
-    Simulated,
+    Simulated(Arc<Model>),
 }
 
 impl std::fmt::Debug for CycleCounters {
@@ -61,7 +62,8 @@ impl CycleCounters {
             return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
         }
         if let Some(model) = &machine.simulated {
-            return model.cycle_counters().map(|_| CycleCounters { source: Source::Simulated });
+            let source = Source::Simulated(Arc::new(model.clone()));
+            return model.cycle_counters().map(|_| CycleCounters { source });
         }
         let usable = machine.host.affinity()?;
         let cpu = usable.iter().next().ok_or_else(|| {
@@ -110,11 +112,33 @@ impl CycleCounters {
             Source::Msr(msr) => of_registers(msr.read_many(cpu, &[MPERF, APERF])),
             Source::Rdpru(rdpru) => of_rdpru(*rdpru, cpu),
             Source::Perf(events) => events.read(cpu),
-            Source::Simulated => {
-                let why = "the simulated executor computes these counters; they cannot be read";
-                Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why))
+            // What is worked there while nobody measures: during jobs the executor computes them.
+            Source::Simulated(model) => {
+                Ok(model.counts_of_work(cpu, model.cycle_counters()?.mperf_hz))
             }
         }
+    }
+
+    /// The same of several CPUs, by a thread that may be on any. Where only the CPU itself can read
+    /// them, the thread goes there, and returns.
+    pub fn read_each(&self, cpus: &[CpuId]) -> Vec<Reading<Counts>> {
+        if !matches!(self.source, Source::Rdpru(_)) {
+            return cpus.iter().map(|&cpu| self.read(cpu)).collect();
+        }
+        let home = sys::affinity::current();
+        let there = |&cpu: &CpuId| {
+            sys::affinity::pin(cpu).map_err(|error| {
+                let why = format!("this thread could not go to CPU {cpu}: {error}");
+                Unavailable::new(Obstacle::Permission, WHAT, why)
+            })?;
+            self.read(cpu)
+        };
+        let counts = cpus.iter().map(there).collect();
+        if let Ok(home) = home {
+            // Where it cannot return it reads from where it is.
+            drop(sys::affinity::restrict(&home));
+        }
+        counts
     }
 
     /// Where the counters are read, in words, for the record.
@@ -123,7 +147,7 @@ impl CycleCounters {
             Source::Msr(_) => "MSR 0xe8 over 0xe7",
             Source::Rdpru(_) => "RDPRU, register 1 over 0",
             Source::Perf(_) => "perf PMU `msr`, aperf over mperf",
-            Source::Simulated => "simulated MSR 0xe8 over 0xe7",
+            Source::Simulated(_) => "simulated MSR 0xe8 over 0xe7",
         }
     }
 

@@ -1,0 +1,223 @@
+//! The page of `cpudyno top`; a pure function of the record (invariant I2).
+
+use std::collections::BTreeMap;
+
+use model::page::{Align, Block, Page, Table, Text, Tone};
+use model::record::{Record, Samples, Series};
+use model::{CpuId, Unit};
+
+use super::{AREA, COLUMN, HIDDEN, INTERVAL};
+use crate::sheet::parts::{self, known};
+
+/// The columns that say where a CPU sits.
+pub const PLACES: &[&str] = &["Package", "Core", "CPU"];
+
+/// The whole page: what stands before the first interval, each interval, what stands after the last.
+/// `cpudyno top` prints them one by one.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let mut blocks = beginning(record);
+    let count = lengths(record).len();
+    blocks.extend((0..count).map(|index| interval(record, index)));
+    blocks.extend(end(record, verbosity));
+    Page { blocks }
+}
+
+/// What is watched.
+pub fn beginning(record: &Record) -> Vec<Block> {
+    let run = &record.run;
+    let text = match &run.simulated {
+        Some(name) => format!("SIMULATED activity: machine sim:{name}, nothing was measured"),
+        None => "What the CPUs do".to_owned(),
+    };
+    let every = match run.plan.budget_seconds {
+        0.0 => "one interval".to_owned(),
+        seconds => format!("every {seconds} s"),
+    };
+    let subtitle =
+        format!("{} {}, {}, {every}", record.tool.name, record.tool.version, run.started);
+    let lines = [
+        ("CPU", known(record, "cpu.brand")),
+        ("CPUs", Some(run.plan.cpus.to_string())),
+        ("Frequency", frequency(record)),
+    ];
+    let lines =
+        lines.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
+    vec![Block::Title { text, subtitle }, Block::Box(lines.collect())]
+}
+
+fn frequency(record: &Record) -> Option<String> {
+    let parts = [known(record, "cpufreq.driver"), known(record, "cpufreq.governor")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// One interval as a table: `-` is all of the watched CPUs.
+pub fn interval(record: &Record, index: usize) -> Block {
+    let columns = columns(record);
+    let seconds = lengths(record).get(index).copied().unwrap_or_default();
+    let mut headers = PLACES.to_vec();
+    headers.extend(columns.iter().filter(|column| !column.hidden).map(|column| column.name));
+    let mut rows = vec![all_row(&columns, index)];
+    for cpu in record.run.plan.cpus.iter() {
+        let place = record.machine.topology.place(cpu);
+        let number = |number: Option<u32>| number.map_or("-".to_owned(), |n| n.to_string());
+        let mut row: Vec<Text> = vec![
+            number(place.map(|place| place.package)).into(),
+            number(place.map(|place| place.core)).into(),
+            cpu.to_string().into(),
+        ];
+        let shown = columns.iter().filter(|column| !column.hidden);
+        row.extend(shown.map(|column| match column.of.get(&cpu) {
+            // Another CPU of its core or package carries it.
+            None => Text::default(),
+            Some(series) => cell(value(series, index), column.unit),
+        }));
+        rows.push(row);
+    }
+    Block::Table(Table {
+        caption: format!("over {seconds:.3} s"),
+        columns: headers.into_iter().map(aligned).collect(),
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+/// The places say which row it is.
+fn aligned(header: &str) -> (String, Align) {
+    let is_place = PLACES.contains(&header);
+    (header.to_owned(), if is_place { Align::Left } else { Align::Right })
+}
+
+/// What is to be said when it is over.
+pub fn end(record: &Record, verbosity: u8) -> Vec<Block> {
+    let mut blocks = parts::missing(record);
+    if verbosity > 0 {
+        blocks.push(sources(record));
+    }
+    blocks
+}
+
+/// Where columns come from.
+fn sources(record: &Record) -> Block {
+    let of = |series: &Series| {
+        let source = series.parameters.get("source").cloned().unwrap_or_default();
+        Some((series.parameters.get(COLUMN)?.clone(), source))
+    };
+    let mut rows: Vec<(String, String)> = all(record).filter_map(of).collect();
+    rows.dedup();
+    let rows = rows.into_iter().map(|(name, source)| vec![name.into(), source.into()]).collect();
+    Block::Table(Table {
+        caption: "where columns are read".to_owned(),
+        columns: vec![("column".to_owned(), Align::Left), ("source".to_owned(), Align::Left)],
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+/// The part of the sheet: all CPUs in one row, over the run.
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let columns = columns(record);
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let headers = columns.iter().map(|column| (column.name.to_owned(), Align::Right)).collect();
+    let row = columns.iter().map(|column| cell(of_all(&columns, column, 0), column.unit)).collect();
+    let table = Table {
+        caption: "all CPUs over the whole run; `cpudyno top` watches each".to_owned(),
+        columns: headers,
+        rows: vec![row],
+        notes: Vec::new(),
+    };
+    vec![Block::Heading("What the CPUs did meanwhile".to_owned()), Block::Table(table)]
+}
+
+fn all(record: &Record) -> impl Iterator<Item = &Series> {
+    record.series.iter().filter(|series| series.area == AREA)
+}
+
+/// How long each interval was, in seconds.
+fn lengths(record: &Record) -> Vec<f64> {
+    let series = all(record).find(|series| series.quantity == INTERVAL);
+    series.and_then(Series::samples).map(Samples::all).unwrap_or_default()
+}
+
+/// A column of the table.
+struct Shown<'a> {
+    name: &'a str,
+    unit: Unit,
+    hidden: bool,
+    of: BTreeMap<CpuId, &'a Series>,
+}
+
+/// Columns with a number somewhere, in the order of the record.
+fn columns(record: &Record) -> Vec<Shown<'_>> {
+    let mut columns: Vec<Shown<'_>> = Vec::new();
+    for series in all(record) {
+        let Some(name) = series.parameters.get(COLUMN) else { continue };
+        let hidden = series.parameters.contains_key(HIDDEN);
+        match columns.iter_mut().find(|column| column.name == name) {
+            Some(column) => drop(column.of.insert(series.cpu, series)),
+            None => columns.push(Shown {
+                name,
+                unit: series.unit,
+                hidden,
+                of: BTreeMap::from([(series.cpu, series)]),
+            }),
+        }
+    }
+    columns.retain(|column| column.of.values().any(|series| series.samples().is_some()));
+    columns
+}
+
+fn value(series: &Series, index: usize) -> Option<f64> {
+    match series.samples()? {
+        Samples::Plain(blocks) => blocks.get(index)?.first().copied(),
+        Samples::Packed { .. } => None,
+    }
+}
+
+fn cell(value: Option<f64>, unit: Unit) -> Text {
+    let Some(value) = value else { return Text::toned("-", Tone::Faint) };
+    match unit {
+        Unit::Hertz => format!("{:.0}", value / 1e6),
+        Unit::Celsius => format!("{value:.0}"),
+        Unit::One => format!("{:.2}", value * 100.0),
+        _ => format!("{value:.2}"),
+    }
+    .into()
+}
+
+fn all_row(columns: &[Shown<'_>], index: usize) -> Vec<Text> {
+    let mut row: Vec<Text> = vec!["-".into(); 3];
+    let shown = columns.iter().filter(|column| !column.hidden);
+    row.extend(shown.map(|column| {
+        let cell = cell(of_all(columns, column, index), column.unit);
+        Text::toned(cell.text, Tone::Strong)
+    }));
+    row
+}
+
+/// What a column says of all watched CPUs: watts add up, the hottest sensor counts, clocks are weighted by
+/// the time in which they ran, all else is a mean.
+fn of_all(columns: &[Shown<'_>], column: &Shown<'_>, index: usize) -> Option<f64> {
+    let values: Vec<f64> = column.of.values().filter_map(|s| value(s, index)).collect();
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    if values.is_empty() {
+        return None;
+    }
+    let of = |quantity: &str| {
+        let found = columns.iter().find(|c| c.of.values().any(|s| s.quantity == quantity))?;
+        // Both are known of the same CPUs, or of none.
+        let cpus = column.of.iter().filter(|(_, series)| value(series, index).is_some());
+        let values: Option<Vec<f64>> =
+            cpus.map(|(cpu, _)| value(found.of.get(cpu)?, index)).collect();
+        Some(sum(&values?))
+    };
+    let quantity = column.of.values().next().map(|series| series.quantity.as_str());
+    match (column.unit, quantity) {
+        (Unit::Watt, _) => Some(sum(&values)),
+        (Unit::Celsius, _) => values.into_iter().reduce(f64::max),
+        (_, Some("busy_clock")) => Some(of("average_clock")? / of("busy_share")?),
+        _ => Some(sum(&values) / values.len() as f64),
+    }
+}

@@ -1,0 +1,213 @@
+//! From looks to series.
+
+use std::collections::BTreeMap;
+
+use machine::Machine;
+use machine::activity::{Activity, Column, Interval, Scope};
+use model::record::{Disturbance, Outcome, PageKind, Presentation, Record, Samples, Series};
+use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
+
+use super::{AREA, COLUMN, HIDDEN, INTERVAL, WORKLOAD};
+
+/// CPUs under watch, and the record of it.
+pub struct Watch<'a> {
+    activity: Activity<'a>,
+    intervals: Vec<Interval>,
+    /// How many ended, those that were forgotten among them.
+    ended: usize,
+    shown: Vec<String>,
+    record: Record,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch these CPUs, or all; columns of these names are shown, or all.
+    ///
+    /// # Error
+    /// Where one of the CPUs is not online, or nothing runs on the machine.
+    pub fn begin(
+        machine: &'a Machine,
+        cpus: Option<&CpuSet>,
+        shown: &[String],
+        every: Option<Seconds>,
+        command: Vec<String>,
+        presentation: Presentation,
+    ) -> Result<Watch<'a>, Unavailable> {
+        let mut activity = Activity::open(machine, cpus)?;
+        if !shown.is_empty() {
+            activity.only(shown);
+        }
+        let presentation = Presentation { page: PageKind::Top, ..presentation };
+        let mut record = machine::describe(machine, command, presentation);
+        let watched: CpuSet = activity.cpus().iter().map(|place| place.cpu).collect();
+        record.run.plan.cpus = watched;
+        record.run.plan.placement = "watched, not kept busy".into();
+        // How often, where that was asked for.
+        record.run.plan.budget_seconds = every.map_or(0.0, |every| every.0);
+        record.run.seconds = 0.0;
+        activity.look();
+        let (shown, intervals) = (shown.to_vec(), Vec::new());
+        Ok(Watch { activity, intervals, ended: 0, shown, record })
+    }
+
+    /// The names of the columns that are read, and of those that cannot be, each with its reason.
+    pub fn columns(&self) -> (Vec<&str>, Vec<(&str, &Unavailable)>) {
+        let read = self.activity.columns().iter().map(|column| column.header.as_ref()).collect();
+        let missing = self.activity.missing().iter().map(|m| (m.header, &m.reason)).collect();
+        (read, missing)
+    }
+
+    /// Whether the machine is simulated, where time passes only when somebody waits for it.
+    pub fn is_simulated(&self) -> bool {
+        self.record.run.simulated.is_some()
+    }
+
+    /// Lets time pass; on a simulated machine it passes at once.
+    pub fn wait(&self, duration: Seconds) {
+        self.activity.wait(duration);
+    }
+
+    /// Ends an interval and begins the next.
+    pub fn look(&mut self) {
+        if let Some(interval) = self.activity.look() {
+            self.record.run.seconds += interval.seconds.0;
+            self.intervals.push(interval);
+            self.ended += 1;
+        }
+    }
+
+    /// Forgets all intervals but the last: who watches for days and keeps no record needs no more.
+    pub fn forget(&mut self) {
+        let last = self.intervals.len().saturating_sub(1);
+        self.intervals.drain(..last);
+    }
+
+    /// How many intervals have ended.
+    pub fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// What was seen so far.
+    pub fn record(&self) -> Record {
+        self.record_of(&self.intervals)
+    }
+
+    /// What was seen in the last interval: as [`page::interval`](super::interval) shows it, it is the
+    /// first of this record.
+    pub fn last(&self) -> Record {
+        let before = self.intervals.len().saturating_sub(1);
+        self.record_of(&self.intervals[before..])
+    }
+
+    fn record_of(&self, intervals: &[Interval]) -> Record {
+        let mut record = self.record.clone();
+        record.run.plan.blocks_done = intervals.len() as u64;
+        record.run.plan.blocks_planned = record.run.plan.blocks_done;
+        record.series = series(&self.activity, intervals, &self.shown);
+        record
+    }
+}
+
+/// The series of all columns over these intervals, the missing ones among them; where some are named,
+/// the others are hidden.
+fn series(activity: &Activity<'_>, intervals: &[Interval], shown: &[String]) -> Vec<Series> {
+    let all: CpuSet = activity.cpus().iter().map(|place| place.cpu).collect();
+    let first = all.iter().next().unwrap_or(CpuId(0));
+    let of_all = |quantity: &str, unit, parameters, outcome| Series {
+        active: all.clone(),
+        ..one(quantity, unit, parameters, first, outcome)
+    };
+    let lengths = intervals.iter().map(|interval| vec![interval.seconds.0]).collect();
+    let mut series = vec![of_all(INTERVAL, Unit::Second, BTreeMap::new(), measured(lengths, None))];
+    for (index, column) in activity.columns().iter().enumerate() {
+        for (carrier, cpu) in activity.carriers(column.scope).into_iter().enumerate() {
+            let values = || intervals.iter().map(|interval| &interval.values[index][carrier]);
+            let blocks = values().map(|value| value.iter().copied().collect()).collect();
+            let reason = values().find_map(|value| value.as_ref().err());
+            let outcome = measured(blocks, reason);
+            let series_of =
+                one(column.quantity, column.unit, parameters(column, shown), cpu, outcome);
+            series.push(Series { active: active(activity, column.scope, cpu), ..series_of });
+        }
+    }
+    series.extend(activity.missing().iter().map(|missing| {
+        let unavailable = Unavailable { what: missing.header.into(), ..missing.reason.clone() };
+        let outcome = Outcome::Unavailable { unavailable };
+        of_all(missing.quantity, missing.unit, BTreeMap::new(), outcome)
+    }));
+    series
+}
+
+/// What was seen since the first look, where there is a number.
+pub(crate) fn over(activity: &mut Activity<'_>) -> Vec<Series> {
+    let intervals: Vec<Interval> = activity.look().into_iter().collect();
+    let mut series = series(activity, &intervals, &[]);
+    series.retain(|series| series.samples().is_some());
+    series
+}
+
+fn one(
+    quantity: &str,
+    unit: Unit,
+    parameters: BTreeMap<String, String>,
+    cpu: CpuId,
+    outcome: Outcome,
+) -> Series {
+    Series {
+        area: AREA.to_owned(),
+        workload: WORKLOAD.to_owned(),
+        quantity: quantity.to_owned(),
+        unit,
+        parameters,
+        cpu,
+        active: CpuSet::default(),
+        placement_class: None,
+        outcome,
+        fixed_cost: None,
+        disturbance: Disturbance::default(),
+    }
+}
+
+/// One block an interval; where none has a number, the reason of the first.
+fn measured(blocks: Vec<Vec<f64>>, reason: Option<&Unavailable>) -> Outcome {
+    let samples = Samples::Plain(blocks);
+    match (samples.summary(), reason) {
+        (Some(summary), _) => Outcome::Measured { samples, summary },
+        (None, Some(reason)) => Outcome::Unavailable { unavailable: reason.clone() },
+        (None, None) => {
+            let why = "no interval ended";
+            let unavailable = Unavailable::new(model::Obstacle::Measurement, "top", why);
+            Outcome::Unavailable { unavailable }
+        }
+    }
+}
+
+fn parameters(column: &Column, shown: &[String]) -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::from([
+        (COLUMN.to_owned(), column.header.clone().into_owned()),
+        ("source".to_owned(), column.source.clone().into_owned()),
+    ]);
+    let part = if column.quantity == "power" || column.quantity == "temperature" {
+        "domain"
+    } else {
+        "state"
+    };
+    parameters.extend(column.part.clone().map(|value| (part.to_owned(), value)));
+    if !shown.is_empty() && !shown.iter().any(|header| *header == column.header) {
+        parameters.insert(HIDDEN.to_owned(), "yes".to_owned());
+    }
+    parameters
+}
+
+/// The watched CPUs whose number it is.
+fn active(activity: &Activity<'_>, scope: Scope, cpu: CpuId) -> CpuSet {
+    let places = activity.cpus();
+    let Some(own) = places.iter().find(|place| place.cpu == cpu) else {
+        return CpuSet::default();
+    };
+    let shares = |place: &&model::record::CpuPlace| match scope {
+        Scope::Cpu => place.cpu == cpu,
+        Scope::Core => (place.package, place.core) == (own.package, own.core),
+        Scope::Package => place.package == own.package,
+    };
+    places.iter().filter(shares).map(|place| place.cpu).collect()
+}

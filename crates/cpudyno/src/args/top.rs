@@ -1,0 +1,87 @@
+//! Arguments of `cpudyno top`.
+
+use clap::Args;
+use model::{CpuSet, Seconds};
+
+use super::BadValue;
+use super::common::{Json, Look, count, cpu_list};
+
+/// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
+///
+/// Columns have turbostat's names and meanings: Avg_MHz (cycles over time), Busy% (not halted), Bzy_MHz
+/// (clock while not halted), TSC_MHz, C1% and deeper (idle states that were asked for), CPU%c6 and Pkg%pc6
+/// (entered), CoreTmp and PkgTmp, PkgWatt, CorWatt and RAMWatt; Steal% in guests. They are read from
+/// registers, perf, cpuidle, powercap and hwmon, whichever your rights allow; what cannot be read is named
+/// at the end, with the reason and what would help. Nothing is changed, and nothing kept busy.
+///
+/// On a terminal it shows one screen that is renewed: arrows and PgUp, PgDn scroll, q ends. Into a pipe, and
+/// with --once or --intervals, it prints lines.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TopArgs {
+    /// Watch exactly these CPUs, such as 0-13; by default all that are online.
+    #[arg(short, long, value_parser = cpu_list, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
+
+    /// How long an interval is: 2, 500ms, 1m.
+    #[arg(short, long, value_parser = interval, default_value = "1s", value_name = "TIME")]
+    pub(crate) interval: Seconds,
+
+    /// End after so many intervals.
+    #[arg(short = 'n', long, value_parser = count, value_name = "N")]
+    pub(crate) intervals: Option<usize>,
+
+    /// End after one interval.
+    #[arg(long, conflicts_with = "intervals")]
+    pub(crate) once: bool,
+
+    /// Show only these columns, such as Package,Core,CPU,Bzy_MHz; the first three are always there.
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub(crate) show: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) json: Json,
+
+    #[command(flatten)]
+    pub(crate) look: Look,
+
+    /// Run this command and show what the CPUs did meanwhile, as one interval; its exit code is passed on.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["intervals", "once"])]
+    pub(crate) command: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cpudyno top                                            a screen that is renewed every second
+  cpudyno top --once                                     one second, as lines
+  cpudyno top -c 0-13 --show Package,Core,CPU,Bzy_MHz -i 1
+  cpudyno top -- make -j8                                what the CPUs did while it ran
+  cpudyno top -n 60 --json watched.json                  a minute, and a record of it";
+
+/// A bare number is seconds, as turbostat takes it.
+fn interval(text: &str) -> Result<Seconds, BadValue> {
+    const HINT: &str = "give it a number, in seconds or with a unit: -i 1, -i 500ms";
+    let bare = text.parse::<f64>().ok();
+    let seconds = bare.or_else(|| {
+        text.parse::<jiff::SignedDuration>().ok().map(|duration| duration.as_secs_f64())
+    });
+    match seconds {
+        Some(seconds) if (0.01..=86_400.0).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => Err(BadValue::new("expected a time from 10ms to 24h, such as 1 or 500ms", HINT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_seconds_unless_they_say_otherwise() {
+        assert_eq!(interval("1"), Ok(Seconds(1.0)));
+        assert_eq!(interval("0.5"), Ok(Seconds(0.5)));
+        assert_eq!(interval("250ms"), Ok(Seconds(0.25)));
+        for bad in ["0", "-1", "NaN", "inf", "", "2d", "1e9"] {
+            assert!(interval(bad).is_err(), "{bad}");
+        }
+    }
+}

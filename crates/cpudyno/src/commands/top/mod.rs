@@ -1,0 +1,241 @@
+//! `cpudyno top`.
+
+mod screen;
+
+use std::io::IsTerminal;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use bench::areas::top::{self, Watch};
+use machine::Machine;
+use model::name::did_you_mean;
+use model::page::{Block, Page};
+use model::record::{PageKind, Presentation, Record};
+use model::{Seconds, Unavailable};
+
+use super::{command, presentation, render, sink, text};
+use crate::args::{Format, TopArgs};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+use crate::signals::Signals;
+
+pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
+    let TopArgs { cpus, interval, intervals, once, show, json, mut look, command: child } = args;
+    let sink = sink(&json, &mut look)?;
+    let presentation = presentation(&look, PageKind::Top);
+    let shown: Vec<String> =
+        show.into_iter().filter(|name| !top::PLACES.contains(&name.as_str())).collect();
+    let every = child.is_empty().then_some(interval);
+    let words = command();
+    let begin = |shown: &[String]| {
+        Watch::begin(machine, cpus.as_ref(), shown, every, words.clone(), presentation)
+    };
+    let mut watch = begin(&[]).map_err(refused)?;
+    if !shown.is_empty() {
+        are_known(&shown, &watch)?;
+        watch = begin(&shown).map_err(refused)?;
+    }
+    some_are_there(&watch)?;
+    let signals = Signals::listen()?;
+    let count = if once { Some(1) } else { intervals };
+    let (format, keeps) = (look.format, sink.is_some() || look.format != Format::Text);
+    let mut ends = ExitCode::SUCCESS;
+    if child.is_empty() {
+        let live = Live { presentation, signals: &signals, interval, count, keeps };
+        let is_screen =
+            count.is_none() && format == Format::Text && std::io::stdout().is_terminal();
+        if is_screen {
+            live.on_screen(&mut watch)?;
+        } else {
+            live.as_lines(&mut watch, format == Format::Text)?;
+        }
+    } else {
+        ends = around(machine, &child, &mut watch, &signals)?;
+        if format == Format::Text {
+            output::data(&render(&watch.record(), format, presentation)?)?;
+        }
+    }
+    written(&watch.record(), format, presentation, sink)?;
+    Ok(match signals.came() {
+        // Who watches until Ctrl-C ends as was meant.
+        Some((_, "SIGINT")) if count.is_none() && child.is_empty() => ends,
+        Some((signal, _)) => ExitCode::from(128 + signal as u8),
+        None => ends,
+    })
+}
+
+fn refused(reason: Unavailable) -> Failure {
+    let message = format!("cannot watch {}: {}", reason.what, reason.why);
+    Failure { code: code::NOT_HERE, message, hint: reason.remedy }
+}
+
+/// Every name is one of a column, here or elsewhere.
+fn are_known(shown: &[String], watch: &Watch<'_>) -> Result<(), Failure> {
+    let (read, missing) = watch.columns();
+    let known: Vec<&str> =
+        read.into_iter().chain(missing.into_iter().map(|(name, _)| name)).collect();
+    match shown.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(unknown) => {
+            let hint = match did_you_mean(unknown, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("columns: {}", known.join(", ")),
+            };
+            Err(Failure::usage(format!("there is no column `{unknown}`")).hint(hint))
+        }
+    }
+}
+
+fn some_are_there(watch: &Watch<'_>) -> Result<(), Failure> {
+    let (read, missing) = watch.columns();
+    match missing.first() {
+        Some((name, reason)) if read.is_empty() => {
+            let message = format!("cannot watch {name}: {}", reason.why);
+            Err(Failure { code: code::NOT_HERE, message, hint: reason.remedy.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The record, where it goes somewhere.
+fn written(
+    record: &Record,
+    format: Format,
+    presentation: Presentation,
+    sink: Option<Sink>,
+) -> Result<(), Failure> {
+    if let Some(sink) = sink {
+        sink.write(&render(record, Format::Json, presentation)?)?;
+    }
+    match format {
+        Format::Text => Ok(()),
+        _ => output::data(&render(record, format, presentation)?),
+    }
+}
+
+/// One interval: as long as a command runs.
+fn around(
+    machine: &Machine,
+    words: &[String],
+    watch: &mut Watch<'_>,
+    signals: &Signals,
+) -> Result<ExitCode, Failure> {
+    if let Some(model) = &machine.simulated {
+        let text = format!("cannot run `{}`: sim:{} runs no commands", words[0], model.name);
+        return Err(Failure::new(code::NOT_HERE, text).hint("leave out --machine"));
+    }
+    let mut child = Command::new(&words[0]).args(&words[1..]).spawn().map_err(|error| {
+        let why = sys::errno::words(&error);
+        Failure::usage(format!("cannot run `{}`: {why}", words[0]))
+            .hint("name a program after --, such as -- sleep 1")
+    })?;
+    // A signal that asks to stop went to the command, too, where it came from the terminal; else it is
+    // passed on.
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if signals.came().is_some() => {
+                drop(child.kill());
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let text = format!("cannot wait for `{}`: {error}", words[0]);
+                return Err(Failure::new(code::NOT_HERE, text));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    watch.look();
+    Ok(ExitCode::from(passed_on(status)))
+}
+
+/// A command's own code; 128 and the number of the signal that ended it.
+fn passed_on(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(code::NOT_HERE)
+}
+
+/// Interval after interval.
+struct Live<'a> {
+    presentation: Presentation,
+    signals: &'a Signals,
+    interval: Seconds,
+    count: Option<usize>,
+    /// Whether all intervals are kept, for a record.
+    keeps: bool,
+}
+
+impl Live<'_> {
+    fn is_over(&self, watch: &Watch<'_>) -> bool {
+        self.signals.came().is_some() || self.count.is_some_and(|count| watch.ended() >= count)
+    }
+
+    /// Prints what a reader of the whole page would read, part by part.
+    fn as_lines(&self, watch: &mut Watch<'_>, prints: bool) -> Result<(), Failure> {
+        let verbosity = self.presentation.verbosity;
+        let print = |blocks: Vec<Block>, begins: bool| {
+            if !prints || blocks.is_empty() {
+                return Ok(true);
+            }
+            let part = text(&Page { blocks }, self.presentation);
+            output::data_while_read(&if begins { part } else { format!("\n{part}") })
+        };
+        let mut next = Instant::now();
+        let mut is_read = print(top::beginning(&watch.last()), true)?;
+        while is_read && !self.is_over(watch) {
+            next += Duration::from_secs_f64(self.interval.0);
+            self.wait_until(next, watch);
+            watch.look();
+            if !self.keeps {
+                watch.forget();
+            }
+            is_read = print(vec![top::interval(&watch.last(), 0)], false)?;
+        }
+        print(top::end(&watch.record(), verbosity), false).map(drop)
+    }
+
+    /// In parts, so that a signal is not waited for until the interval ends.
+    fn wait_until(&self, end: Instant, watch: &Watch<'_>) {
+        const PART: Duration = Duration::from_millis(200);
+        if watch.is_simulated() {
+            return watch.wait(self.interval);
+        }
+        while self.signals.came().is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            watch.wait(Seconds(left.min(PART).as_secs_f64()));
+        }
+    }
+
+    fn on_screen(&self, watch: &mut Watch<'_>) -> Result<(), Failure> {
+        let broken = |error: std::io::Error| {
+            Failure::new(code::NOT_HERE, format!("cannot draw on this terminal: {error}"))
+                .hint("print lines: cpudyno top --once")
+        };
+        let mut screen = screen::Screen::open().map_err(broken)?;
+        while self.signals.came().is_none() {
+            let end = Instant::now() + Duration::from_secs_f64(self.interval.0);
+            if !screen.wait_until(end, || self.signals.came().is_some()).map_err(broken)? {
+                break;
+            }
+            if watch.is_simulated() {
+                watch.wait(self.interval);
+            }
+            watch.look();
+            if !self.keeps {
+                watch.forget();
+            }
+            let record = watch.last();
+            let mut blocks = top::beginning(&record);
+            blocks.push(top::interval(&record, 0));
+            blocks.extend(top::end(&record, self.presentation.verbosity));
+            let width = sys::host::terminal_columns().unwrap_or(self.presentation.width);
+            let page = text(&Page { blocks }, Presentation { width, ..self.presentation });
+            screen.show(&page).map_err(broken)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! What the kernel counts as events of whole cores and packages: residency in idle states that the
+//! hardware entered, and energy.
+
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use model::{CpuId, Obstacle, Unavailable, Unit};
+use sys::clock::{Probe, Tsc};
+use sys::perf_open::{Event, Scope as Whose, open};
+
+use super::{Column, Look, Places, Scope, Source, no_interval};
+use crate::pmu::Pmu;
+use crate::ports::{Machine, Reading};
+
+const RESIDENCY: &str = "residency";
+const POWER: &str = "power";
+
+pub(super) const CORE_COLUMNS: &[(&str, &str, Unit)] = &[("CPU%c6", RESIDENCY, Unit::One)];
+pub(super) const PACKAGE_COLUMNS: &[(&str, &str, Unit)] = &[("Pkg%pc6", RESIDENCY, Unit::One)];
+pub(super) const POWER_COLUMNS: &[(&str, &str, Unit)] = super::energy::COLUMNS;
+
+/// An event of a PMU, and the column that it fills.
+struct Counted {
+    event: String,
+    header: String,
+    quantity: &'static str,
+    part: String,
+    unit: Unit,
+    scope: Scope,
+}
+
+/// The residency of cores: the counters of `cstate_core` run with the TSC while a core is in a state.
+///
+/// # Source
+/// Linux, arch/x86/events/intel/cstate.c: events `cN-residency`.
+pub(super) fn core_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+    residency(machine, "cstate_core", Scope::Core, "CPU%")
+}
+
+/// The same of packages, `cstate_pkg`.
+pub(super) fn package_residency(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+    residency(machine, "cstate_pkg", Scope::Package, "Pkg%p")
+}
+
+fn residency(machine: &Machine, pmu: &str, scope: Scope, prefix: &str) -> Reading<Box<dyn Source>> {
+    let pmu = Pmu::new(machine.tree.as_ref(), pmu);
+    let counted = pmu.events()?.into_iter().filter_map(|event| {
+        let state = event.strip_suffix("-residency")?.to_owned();
+        let header = format!("{prefix}{state}");
+        let part = if scope == Scope::Package { format!("p{state}") } else { state };
+        Some(Counted { event, header, quantity: RESIDENCY, part, unit: Unit::One, scope })
+    });
+    opened(machine, &pmu, counted.collect())
+}
+
+/// The power of packages: energy by the PMU `power`.
+///
+/// # Source
+/// Linux, arch/x86/events/rapl.c: `energy-pkg`, `energy-cores`, `energy-ram`, with their scale in joules.
+pub(super) fn power(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+    let pmu = Pmu::new(machine.tree.as_ref(), "power");
+    let known = pmu.events()?;
+    let events = ["energy-pkg", "energy-cores", "energy-ram"];
+    let counted =
+        events.into_iter().zip(super::energy::DOMAINS).map(|(event, (header, part))| Counted {
+            event: event.to_owned(),
+            header: (*header).to_owned(),
+            quantity: POWER,
+            part: (*part).to_owned(),
+            unit: Unit::Watt,
+            scope: Scope::Package,
+        });
+    let counted = counted.filter(|of| known.contains(&of.event)).collect();
+    opened(machine, &pmu, counted)
+}
+
+/// What an event counted so far, on the CPUs that count it.
+struct Counter {
+    counted: Counted,
+    /// What one count is, in the unit; of residency, in ticks of the TSC.
+    scale: f64,
+    files: Vec<(CpuId, File)>,
+}
+
+struct Events {
+    counters: Vec<Counter>,
+    source: String,
+    tsc: Option<Tsc>,
+    last: Option<Last>,
+}
+
+/// When counters were read, by two clocks, and what each said on each of its CPUs.
+struct Last {
+    at: Duration,
+    stamp: u64,
+    counts: Vec<Vec<Reading<u64>>>,
+}
+
+fn opened(machine: &Machine, pmu: &Pmu<'_>, events: Vec<Counted>) -> Reading<Box<dyn Source>> {
+    if machine.simulated.is_some() {
+        let why = "a simulated machine opens no counters of the kernel";
+        return Err(Unavailable::new(Obstacle::Cpudyno, pmu.name(), why));
+    }
+    let (kind, cpus) = (pmu.kind()?, pmu.cpus()?);
+    let mut counters = Vec::new();
+    for counted in events {
+        let named = pmu.event(&counted.event)?;
+        let event = Event { kind, config: named.config[0], kernel: true };
+        let mut files = Vec::with_capacity(cpus.len());
+        for &cpu in &cpus {
+            let file = open(event, Whose::Everybody(cpu)).map_err(|error| {
+                let why = format!("perf_event_open of the PMU `{}`: {error}", pmu.name());
+                Unavailable::new(Obstacle::Permission, counted.quantity, why)
+                    .with_remedy("run as root, or `sudo sysctl kernel.perf_event_paranoid=0`")
+            })?;
+            files.push((cpu, File::from(file)));
+        }
+        counters.push(Counter { counted, scale: named.scale.unwrap_or(1.0), files });
+    }
+    let source = format!("perf, PMU `{}`", pmu.name());
+    Ok(Box::new(Events { counters, source, tsc: Tsc::invariant(), last: None }))
+}
+
+fn count(mut file: &File) -> Reading<u64> {
+    let mut value = [0; 8];
+    file.read_exact(&mut value).map_err(|error| {
+        let why = format!("reading the kernel's counter failed: {error}");
+        Unavailable::new(Obstacle::Hardware, "counter", why)
+    })?;
+    Ok(u64::from_ne_bytes(value))
+}
+
+impl Events {
+    /// What a counter grew by is this in the unit of its column.
+    fn value(&self, counter: &Counter, grown: f64, seconds: f64, ticks: f64) -> Reading<f64> {
+        match counter.counted.unit {
+            Unit::One if self.tsc.is_none() => {
+                let why = "residency is counted in ticks of a TSC that this CPU does not have";
+                Err(Unavailable::new(Obstacle::Hardware, RESIDENCY, why))
+            }
+            Unit::One => Ok((grown / ticks).min(1.0)),
+            _ => Ok(grown * counter.scale / seconds),
+        }
+    }
+}
+
+impl Source for Events {
+    fn columns(&self) -> Vec<Column> {
+        let column = |Counter { counted, .. }: &Counter| Column {
+            header: counted.header.clone().into(),
+            quantity: counted.quantity,
+            part: Some(counted.part.clone()),
+            unit: counted.unit,
+            scope: counted.scope,
+            source: self.source.clone().into(),
+        };
+        self.counters.iter().map(column).collect()
+    }
+
+    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+        let of = |counter: &Counter| counter.files.iter().map(|(_, file)| count(file)).collect();
+        let now: Vec<Vec<Reading<u64>>> = self.counters.iter().map(of).collect();
+        let stamp = self.tsc.map_or(0, Probe::stamp);
+        let last = self.last.replace(Last { at: look.now, stamp, counts: now.clone() });
+        let value = |index: usize, carrier: CpuId| -> Reading<f64> {
+            let counter = &self.counters[index];
+            let last = last.as_ref().ok_or_else(|| no_interval("counter"))?;
+            let shares =
+                |(cpu, _): &(CpuId, File)| look.places.share(counter.counted.scope, carrier, *cpu);
+            let place = counter.files.iter().position(shares).ok_or_else(|| {
+                let why = format!("no CPU counts `{}` for CPU {carrier}", counter.counted.event);
+                Unavailable::new(Obstacle::Hardware, counter.counted.quantity, why)
+            })?;
+            let (now, before) = (now[index][place].clone()?, last.counts[index][place].clone()?);
+            let seconds = look.now.saturating_sub(last.at).as_secs_f64();
+            let ticks = stamp.saturating_sub(last.stamp) as f64;
+            self.value(counter, now.saturating_sub(before) as f64, seconds, ticks)
+        };
+        let of_counter = |(index, counter): (usize, &Counter)| {
+            let carriers = look.places.carriers(counter.counted.scope);
+            carriers.into_iter().map(|carrier| value(index, carrier)).collect()
+        };
+        self.counters.iter().enumerate().map(of_counter).collect()
+    }
+}

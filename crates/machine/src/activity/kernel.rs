@@ -1,0 +1,61 @@
+//! Busy and stolen time by the kernel's own account.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, Obstacle, Unavailable, Unit};
+
+use super::{Column, Look, Places, Scope, Source, no_interval};
+use crate::busy::{BusyCpu, BusySnapshot};
+use crate::ports::{Machine, Reading};
+
+pub(super) const BUSY: (&str, &str, Unit) = ("Busy%", "busy_share", Unit::One);
+const STEAL: (&str, &str, Unit) = ("Steal%", "steal_share", Unit::One);
+
+pub(super) const COLUMNS: &[(&str, &str, Unit)] = &[BUSY, STEAL];
+
+/// `/proc/stat`, in steps of 10 ms.
+struct Account {
+    last: Option<Reading<BusySnapshot>>,
+}
+
+pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
+    BusySnapshot::read(machine)?;
+    Ok(Box::new(Account { last: None }))
+}
+
+impl Source for Account {
+    fn columns(&self) -> Vec<Column> {
+        let column = |&(header, quantity, unit): &(&'static str, &'static str, Unit)| Column {
+            header: header.into(),
+            quantity,
+            part: None,
+            unit,
+            scope: Scope::Cpu,
+            source: "/proc/stat, in steps of 10 ms".into(),
+        };
+        COLUMNS.iter().map(column).collect()
+    }
+
+    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
+        let read = BusySnapshot::read(look.machine);
+        let last = self.last.replace(read.clone());
+        let spent = last.unwrap_or_else(|| Err(no_interval("time of the CPUs"))).and_then(|last| {
+            let spent = read?.since(&last);
+            Ok(spent.into_iter().map(|of| (of.cpu, of)).collect::<BTreeMap<CpuId, BusyCpu>>())
+        });
+        let cpus = look.places.carriers(Scope::Cpu);
+        let of_all = |value: fn(&BusyCpu) -> f64| -> Vec<Reading<f64>> {
+            let of = |cpu: &CpuId| {
+                let spent = spent.as_ref().map_err(Clone::clone)?;
+                spent.get(cpu).map(value).ok_or_else(|| unsaid(*cpu))
+            };
+            cpus.iter().map(of).collect()
+        };
+        vec![of_all(|spent| spent.share), of_all(|spent| spent.steal)]
+    }
+}
+
+fn unsaid(cpu: CpuId) -> Unavailable {
+    let why = format!("`/proc/stat` counts no time of CPU {cpu}: it is offline, or was just now");
+    Unavailable::new(Obstacle::Measurement, "time of the CPUs", why)
+}

@@ -1,0 +1,314 @@
+//! What CPUs do while others use them: how often they are busy, at which clock, how they idle, what
+//! they draw and how warm they are.
+//!
+//! A source is one row of [`SOURCES`]. It opens once what it reads, and answers what its columns say of
+//! the time since it was read last. Columns have the names that turbostat gave them, and a name means
+//! what it means there.
+
+mod cycles;
+mod energy;
+mod events;
+mod idle;
+mod kernel;
+mod temperature;
+mod tsc;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::record::{CpuPlace, Topology};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
+
+use crate::ports::{Machine, Reading};
+
+/// Whose number a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// That of each CPU.
+    Cpu,
+    /// That of each core; its first CPU carries it.
+    Core,
+    /// That of each package; its first CPU carries it.
+    Package,
+}
+
+/// A number that is read of CPUs, cores or packages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its name in a table: `Bzy_MHz`.
+    pub header: Cow<'static, str>,
+    /// What it means: the id of a quantity.
+    pub quantity: &'static str,
+    /// Which of several, such as the idle state `C6` or the domain `dram`.
+    pub part: Option<String>,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Whose it is.
+    pub scope: Scope,
+    /// Where it is read.
+    pub source: Cow<'static, str>,
+}
+
+/// A column that cannot be had here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Missing {
+    /// Its name in a table.
+    pub header: &'static str,
+    /// The id of its quantity.
+    pub quantity: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Why.
+    pub reason: Unavailable,
+}
+
+/// What was read of the time between two looks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// How long it was.
+    pub seconds: Seconds,
+    /// For each column, the value of each of its carriers, in the order of [`Activity::carriers`].
+    pub values: Vec<Vec<Reading<f64>>>,
+}
+
+/// Something that is read at each look.
+trait Source {
+    /// What it says.
+    fn columns(&self) -> Vec<Column>;
+    /// What its columns say of the time since it was read last: what it says first means nothing.
+    fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>>;
+}
+
+/// What a source is read with.
+struct Look<'a> {
+    machine: &'a Machine,
+    places: &'a Places,
+    /// By the clock that measures intervals.
+    now: Duration,
+}
+
+/// A source, and the columns that it may have.
+struct Row {
+    columns: &'static [(&'static str, &'static str, Unit)],
+    open: fn(&Machine, &Places) -> Reading<Box<dyn Source>>,
+}
+
+/// In the order of columns. Of two sources of one column the first that can be read gives it.
+#[rustfmt::skip]
+const SOURCES: &[Row] = &[
+    Row { columns: cycles::COLUMNS, open: cycles::open },
+    Row { columns: tsc::COLUMNS, open: tsc::open },
+    Row { columns: kernel::COLUMNS, open: kernel::open },
+    Row { columns: idle::COLUMNS, open: idle::open },
+    Row { columns: events::CORE_COLUMNS, open: events::core_residency },
+    Row { columns: events::PACKAGE_COLUMNS, open: events::package_residency },
+    Row { columns: temperature::COLUMNS, open: temperature::open },
+    Row { columns: energy::COLUMNS, open: energy::open },
+    Row { columns: events::POWER_COLUMNS, open: events::power },
+];
+
+/// The CPUs that are watched.
+struct Places {
+    cpus: Vec<CpuPlace>,
+    cores: Vec<CpuId>,
+    packages: Vec<CpuId>,
+    /// The package of every CPU that is online, watched or not.
+    package_of: BTreeMap<CpuId, u32>,
+}
+
+impl Places {
+    fn new(topology: &Topology, cpus: &CpuSet) -> Places {
+        let cpus: Vec<CpuPlace> =
+            topology.cpus.iter().filter(|place| cpus.contains(place.cpu)).cloned().collect();
+        let first = |same: fn(&CpuPlace, &CpuPlace) -> bool| -> Vec<CpuId> {
+            let firsts = cpus.iter().enumerate();
+            let firsts = firsts.filter(|(i, place)| !cpus[..*i].iter().any(|p| same(p, place)));
+            firsts.map(|(_, place)| place.cpu).collect()
+        };
+        let cores = first(|a, b| (a.package, a.core) == (b.package, b.core));
+        let packages = first(|a, b| a.package == b.package);
+        let package_of = topology.cpus.iter().map(|place| (place.cpu, place.package)).collect();
+        Places { cpus, cores, packages, package_of }
+    }
+
+    /// The first watched CPU of each of that scope, in the order of the CPUs.
+    fn carriers(&self, scope: Scope) -> Vec<CpuId> {
+        match scope {
+            Scope::Cpu => self.cpus.iter().map(|place| place.cpu).collect(),
+            Scope::Core => self.cores.clone(),
+            Scope::Package => self.packages.clone(),
+        }
+    }
+
+    fn place(&self, cpu: CpuId) -> Option<&CpuPlace> {
+        let index = self.cpus.binary_search_by_key(&cpu, |place| place.cpu).ok()?;
+        self.cpus.get(index)
+    }
+
+    /// The numbers of the packages, in the order of their carriers.
+    fn packages(&self) -> Vec<u32> {
+        self.packages.iter().filter_map(|&cpu| Some(self.place(cpu)?.package)).collect()
+    }
+
+    /// Whether two CPUs have one core or package; the first one is watched.
+    fn share(&self, scope: Scope, watched: CpuId, other: CpuId) -> bool {
+        match scope {
+            Scope::Cpu => watched == other,
+            Scope::Core => self.place(watched).is_some_and(|place| place.siblings.contains(other)),
+            Scope::Package => {
+                let package = self.package_of.get(&other);
+                package.is_some() && self.package_of.get(&watched) == package
+            }
+        }
+    }
+}
+
+/// The CPUs of a machine under watch.
+pub struct Activity<'a> {
+    machine: &'a Machine,
+    places: Places,
+    sources: Vec<(Box<dyn Source>, Vec<bool>)>,
+    columns: Vec<Column>,
+    missing: Vec<Missing>,
+    last: Option<Duration>,
+}
+
+/// The time that passes on a machine.
+fn now(machine: &Machine) -> Duration {
+    match &machine.simulated {
+        None => sys::clock::monotonic_raw(),
+        Some(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
+    }
+}
+
+impl<'a> Activity<'a> {
+    /// Begins to watch these CPUs, or all that are online.
+    ///
+    /// # Error
+    /// Where one of them is not online, or where the machine is no machine that runs.
+    pub fn open(machine: &'a Machine, cpus: Option<&CpuSet>) -> Reading<Activity<'a>> {
+        const WHAT: &str = "what CPUs do";
+        if let Some(elsewhere) = &machine.elsewhere {
+            let why = format!("nothing runs on {elsewhere}");
+            return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
+        }
+        let topology = crate::facts::topology(machine);
+        let wanted = cpus.unwrap_or(&topology.online);
+        let not_there = wanted.difference(&topology.online);
+        if !not_there.is_empty() {
+            let why = format!("CPUs {not_there} are not online");
+            let remedy = format!("choose among --cpus {}", topology.online);
+            return Err(Unavailable::new(Obstacle::Hardware, WHAT, why).with_remedy(remedy));
+        }
+        let places = Places::new(&topology, wanted);
+        let mut this = Activity {
+            machine,
+            places,
+            sources: Vec::new(),
+            columns: Vec::new(),
+            missing: Vec::new(),
+            last: None,
+        };
+        for row in SOURCES {
+            this.add(row, (row.open)(machine, &this.places));
+        }
+        let known = |missing: &Missing| !this.columns.iter().any(|c| c.header == missing.header);
+        this.missing.retain(known);
+        Ok(this)
+    }
+
+    fn add(&mut self, row: &Row, opened: Reading<Box<dyn Source>>) {
+        let opened = opened.map(|source| (source.columns(), source));
+        let offered = opened.as_ref().map_or(&[][..], |(columns, _)| columns);
+        for &(header, quantity, unit) in row.columns {
+            let is_told = self.missing.iter().any(|missing| missing.header == header);
+            if is_told || offered.iter().any(|column| column.header == header) {
+                continue;
+            }
+            let reason = opened.as_ref().err().cloned();
+            let why = || format!("this machine has no {header}");
+            let reason =
+                reason.unwrap_or_else(|| Unavailable::new(Obstacle::Hardware, header, why()));
+            self.missing.push(Missing { header, quantity, unit, reason });
+        }
+        if let Ok((columns, source)) = opened {
+            let is_new = |column: &Column| !self.columns.iter().any(|c| c.header == column.header);
+            let taken: Vec<bool> = columns.iter().map(is_new).collect();
+            let new = columns.into_iter().zip(&taken).filter(|(_, taken)| **taken);
+            self.columns.extend(new.map(|(column, _)| column));
+            self.sources.push((source, taken));
+        }
+    }
+
+    /// Reads no more than these columns need. Those of one source are read together, and stay.
+    pub fn only(&mut self, headers: &[String]) {
+        let is_wanted = |column: &Column| headers.iter().any(|header| *header == column.header);
+        let mut columns = std::mem::take(&mut self.columns).into_iter();
+        self.sources.retain(|(_, taken)| {
+            let count = taken.iter().filter(|taken| **taken).count();
+            let own: Vec<Column> = columns.by_ref().take(count).collect();
+            let stays = own.iter().any(is_wanted);
+            if stays {
+                self.columns.extend(own);
+            }
+            stays
+        });
+        self.missing.retain(|missing| headers.iter().any(|header| header == missing.header));
+    }
+
+    /// What is read.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What cannot be.
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
+    }
+
+    /// Where the watched CPUs sit, ascending.
+    pub fn cpus(&self) -> &[CpuPlace] {
+        &self.places.cpus
+    }
+
+    /// The CPUs that carry the values of a column of that scope.
+    pub fn carriers(&self, scope: Scope) -> Vec<CpuId> {
+        self.places.carriers(scope)
+    }
+
+    /// What was read since the last look; none at the first one.
+    pub fn look(&mut self) -> Option<Interval> {
+        let now = now(self.machine);
+        let look = Look { machine: self.machine, places: &self.places, now };
+        let mut values = Vec::with_capacity(self.columns.len());
+        for (source, taken) in &mut self.sources {
+            let read = source.read(&look).into_iter().zip(taken);
+            values.extend(read.filter(|(_, taken)| **taken).map(|(values, _)| values));
+        }
+        let last = self.last.replace(now)?;
+        Some(Interval { seconds: Seconds(now.saturating_sub(last).as_secs_f64()), values })
+    }
+
+    /// Lets so much time pass until the next look: on a simulated machine it passes at once.
+    pub fn wait(&self, duration: Seconds) {
+        match &self.machine.simulated {
+            None => std::thread::sleep(Duration::from_secs_f64(duration.0.max(0.0))),
+            Some(model) => model.work(duration),
+        }
+    }
+}
+
+/// A counter that grew between two looks.
+fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
+    if now >= then {
+        return Ok(now - then);
+    }
+    let why = format!("the counter fell from {then} to {now}");
+    Err(Unavailable::new(Obstacle::Measurement, what, why))
+}
+
+/// Before the second look there is nothing to say.
+fn no_interval(what: &str) -> Unavailable {
+    Unavailable::new(Obstacle::Measurement, what, "it was read only once")
+}

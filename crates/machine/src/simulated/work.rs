@@ -1,0 +1,187 @@
+//! What runs on a simulated machine while nobody measures: `top` watches that.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{CpuId, CpuSet, Seconds};
+use serde::Deserialize;
+
+use super::model::Model;
+use crate::files::Files;
+use crate::instruments::aperf_mperf::Counts;
+use crate::ports::Reading;
+
+/// Somebody else's work.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The CPUs that it keeps busy.
+    pub cpus: CpuSet,
+    /// For which share of the time, 0 to 1.
+    pub share: f64,
+}
+
+/// What packages draw. The numbers are plausible, and no product's.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// A package whose cores all idle, in watts.
+    pub idle_watts: f64,
+    /// What a busy core adds for each gigahertz of its clock, in watts.
+    pub core_watts_per_ghz: f64,
+    /// Its memory, in watts.
+    pub dram_watts: f64,
+    /// Its temperature where all cores idle, in degrees Celsius; it rises by a tenth of a degree a watt.
+    pub idle_celsius: f64,
+}
+
+impl Power {
+    pub(super) fn is_sound(&self) -> bool {
+        let numbers = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
+        numbers.into_iter().all(|watts| watts.is_finite() && watts >= 0.0)
+            && (0.0..=110.0).contains(&self.idle_celsius)
+    }
+}
+
+/// What was worked; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Worked(Arc<Mutex<Log>>);
+
+#[derive(Debug, Default)]
+struct Log {
+    cpus: BTreeMap<CpuId, Busy>,
+    packages: BTreeMap<u32, Drawn>,
+}
+
+/// What a CPU did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Busy {
+    pub(super) seconds: f64,
+    pub(super) cycles: f64,
+}
+
+/// What a package drew, in joules, and at last, in watts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Drawn {
+    pub(super) package_joules: f64,
+    pub(super) dram_joules: f64,
+    pub(super) watts: f64,
+}
+
+impl Worked {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        // Sums are whole at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Model {
+    /// Lets time pass, in which its work is done.
+    pub fn work(&self, duration: Seconds) {
+        let online = self.online();
+        let mut log = self.worked.log();
+        for cpu in online.iter() {
+            let share = self.share_of(cpu);
+            let busy = log.cpus.entry(cpu).or_default();
+            busy.seconds += share * duration.0;
+            busy.cycles += share * duration.0 * self.clock_at_work(cpu);
+            self.idle_in_all(cpu, Seconds((1.0 - share) * duration.0));
+        }
+        if let Some(power) = self.power {
+            for package in 0..self.topology.packages {
+                let watts = self.watts(power, package);
+                let drawn = log.packages.entry(package).or_default();
+                drawn.package_joules += watts * duration.0;
+                drawn.dram_joules += power.dram_watts * duration.0;
+                drawn.watts = watts;
+            }
+        }
+        drop(log);
+        self.elapsed.advance(duration);
+    }
+
+    /// The share of time in which a CPU is busy.
+    fn share_of(&self, cpu: CpuId) -> f64 {
+        self.work.iter().find(|work| work.cpus.contains(cpu)).map_or(0.0, |work| work.share)
+    }
+
+    /// Cores of a package that have work.
+    fn cores_at_work(&self, package: u32) -> u32 {
+        let at_work = |cpu: &CpuId| self.package_of(*cpu) == package && self.share_of(*cpu) > 0.0;
+        let online = self.online();
+        let at_work = online.iter().filter(at_work);
+        let mut cores: Vec<u32> = at_work.map(|cpu| self.claimed_core_of(cpu)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len() as u32
+    }
+
+    /// The clock of a CPU while it is busy, in hertz: its work is of the lightest kind.
+    fn clock_at_work(&self, cpu: CpuId) -> f64 {
+        let active = self.cores_at_work(self.package_of(cpu));
+        self.bin_hz(0, active.max(1)).min(self.ceiling_hz(cpu))
+    }
+
+    fn watts(&self, power: Power, package: u32) -> f64 {
+        let online = self.online();
+        let of_package = online.iter().filter(|&cpu| self.package_of(cpu) == package);
+        let busy: f64 =
+            of_package.map(|cpu| self.share_of(cpu) * self.clock_at_work(cpu) / 1e9).sum();
+        power.idle_watts + power.core_watts_per_ghz * busy
+    }
+
+    /// What APERF and MPERF of a CPU say.
+    pub(crate) fn counts_of_work(&self, cpu: CpuId, mperf_hz: f64) -> Counts {
+        let busy = self.busy(cpu);
+        Counts { aperf: busy.cycles as u64, mperf: (busy.seconds * mperf_hz) as u64 }
+    }
+
+    pub(super) fn busy(&self, cpu: CpuId) -> Busy {
+        self.worked.log().cpus.get(&cpu).copied().unwrap_or_default()
+    }
+
+    pub(super) fn drawn(&self, package: u32) -> Drawn {
+        self.worked.log().packages.get(&package).copied().unwrap_or_default()
+    }
+}
+
+const POWERCAP: &str = "/sys/class/powercap/intel-rapl:";
+pub(super) const HWMON: &str = "/sys/class/hwmon/hwmon";
+
+/// Energy counters and sensors, where packages say what they draw.
+pub(super) fn put_power(files: &mut Files, model: &Model) {
+    let Some(_) = model.power else { return };
+    for package in 0..model.topology.packages {
+        let zones = [(String::new(), format!("package-{package}")), (":0".into(), "dram".into())];
+        for (zone, name) in zones {
+            let folder = format!("{POWERCAP}{package}{zone}");
+            files.put(format!("{folder}/name"), &name);
+            files.put(format!("{folder}/max_energy_range_uj"), &ENERGY_RANGE);
+            files.put(format!("{folder}/energy_uj"), "");
+        }
+        let chip = format!("{HWMON}{package}");
+        files.put(format!("{chip}/name"), "coretemp");
+        files.put(format!("{chip}/temp1_label"), &format!("Package id {package}"));
+        files.put(format!("{chip}/temp1_input"), "");
+    }
+}
+
+/// Where an energy counter begins again, in microjoules.
+const ENERGY_RANGE: u64 = 262_143_328_850;
+
+/// What a package drew so far, or how warm it is, where the path asks for that.
+pub(super) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
+    let power = model.power?;
+    if let Some(rest) = path.strip_prefix(POWERCAP) {
+        let (zone, _) = rest.split_once('/')?;
+        let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
+        let drawn = model.drawn(package.parse().ok()?);
+        let joules = if dram { drawn.dram_joules } else { drawn.package_joules };
+        return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
+    }
+    let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;
+    let drawn = model.drawn(chip.parse().ok()?);
+    let above = (drawn.watts - power.idle_watts).max(0.0) * 0.1;
+    let is_input = file == "temp1_input";
+    is_input.then(|| Ok(((power.idle_celsius + above) * 1e3).round().to_string()))
+}
