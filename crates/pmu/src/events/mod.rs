@@ -2,4 +2,4 @@
 
 mod encoded;
 
-pub use encoded::{Encoded, Place, Source};
+pub use encoded::{Encoded, Modes, Place, Scope, Source};
