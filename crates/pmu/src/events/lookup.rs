@@ -120,19 +120,12 @@ impl<'a> Events<'a> {
 
     /// By a pattern, anywhere in the name.
     pub fn fitting(&self, pattern: &str) -> Result<Vec<Encoded>, Error> {
-        let expression = Regex::new(&lower(pattern)).map_err(|error| {
-            let text = error.to_string();
-            let why = text.lines().last().unwrap_or_default();
-            let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
-            Error::Pattern { pattern: pattern.to_owned(), why }
-        })?;
-        let all = self.all();
-        let fits = |event: &&&Encoded| expression.is_match(&plain(event).to_ascii_lowercase());
-        let found: Vec<Encoded> = all.iter().filter(fits).copied().cloned().collect();
-        if found.is_empty() {
-            return Err(Error::NoMatch { pattern: pattern.to_owned(), names: all.len() });
-        }
-        Ok(found)
+        fitting(&self.all(), pattern)
+    }
+
+    /// By a pattern among what one source has, also where another one is believed.
+    pub fn fitting_of(&self, source: Source, pattern: &str) -> Result<Vec<Encoded>, Error> {
+        fitting(&self.of_source(source).events.iter().collect::<Vec<_>>(), pattern)
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -162,6 +155,24 @@ impl<'a> Events<'a> {
     }
 }
 
+fn fitting(all: &[&Encoded], pattern: &str) -> Result<Vec<Encoded>, Error> {
+    let expression = Regex::new(&lower(pattern)).map_err(|error| {
+        let text = error.to_string();
+        let why = text.lines().last().unwrap_or_default();
+        let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
+        Error::Pattern { pattern: pattern.to_owned(), why }
+    })?;
+    let fits = |event: &&&Encoded| {
+        let (name, plain) = (event.name.to_ascii_lowercase(), plain(event).to_ascii_lowercase());
+        expression.is_match(&plain) || expression.is_match(&name)
+    };
+    let found: Vec<Encoded> = all.iter().filter(fits).copied().cloned().collect();
+    if found.is_empty() {
+        return Err(Error::NoMatch { pattern: pattern.to_owned(), names: all.len() });
+    }
+    Ok(found)
+}
+
 /// Fixed counters first.
 fn rank(event: &Encoded) -> u32 {
     match event.place {
@@ -183,7 +194,15 @@ pub(crate) fn plain(event: &Encoded) -> &str {
 }
 
 fn is_called(event: &Encoded, name: &str) -> bool {
-    event.name.eq_ignore_ascii_case(name) || plain(event).eq_ignore_ascii_case(name)
+    // `cpu/slots/` is `slots` of that PMU.
+    let of_pmu = event
+        .pmu
+        .as_deref()
+        .and_then(|pmu| name.strip_prefix(pmu)?.strip_prefix('/')?.strip_suffix('/'));
+    let called = plain(event);
+    event.name.eq_ignore_ascii_case(name)
+        || called.eq_ignore_ascii_case(name)
+        || of_pmu.is_some_and(|name| called.eq_ignore_ascii_case(name))
 }
 
 /// Whether it can only be meant as a pattern: names have points, and no other such characters.

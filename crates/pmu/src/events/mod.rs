@@ -27,6 +27,6 @@ pub use encoded::{Encoded, Modes, Place, Scope, Source};
 pub use error::Error;
 pub use fields::Fields;
 pub use lookup::Events;
-pub use sources::{EventSource, Listed, TABLE as SOURCES};
+pub use sources::{EventSource, Listed, TABLE as SOURCES, lists};
 pub use table::{CoreType, Family, Part, Row, Set, Table};
 pub use target::Target;

@@ -107,7 +107,8 @@ fn compare(
 
 /// Name, why it differs. Where they do, the list is right, or Linux knows the event by another code.
 const SAPPHIRE_RAPIDS: &[(&str, &str)] = &[
-    ("inst_retired.any", "Linux' code of the fixed counter; libpfm4 has INST_RETIRED.ANY_P's 1"),
+    ("inst_retired.any", "Linux' code of the fixed counter; libpfm4 has that of another event"),
+    ("cpu_clk_unhalted.thread", "the same; kernels before 6.19 know no 0x200"),
     ("topdown.backend_bound_slots", "the list's event; libpfm4 has perf's share of the slots"),
     ("topdown.bad_spec_slots", "the same"),
     ("topdown.br_mispredict_slots", "the same"),
@@ -117,6 +118,7 @@ const SAPPHIRE_RAPIDS: &[(&str, &str)] = &[
     ("int_misc.unknown_branch_cycles", "the list has it by register 3F7h"),
     ("uops_retired.ms", "the list has it by register 3F7h"),
     ("mem_trans_retired.store_sample", "libpfm4 has another unit mask"),
+    ("exe.amx_busy", "libpfm4 adds a `config1`, which the event has not"),
 ];
 
 fn sapphire_rapids() -> Result<(), Failed> {
@@ -127,7 +129,10 @@ fn sapphire_rapids() -> Result<(), Failed> {
     compare(&of_cores, &computed("spr.csv"), SAPPHIRE_RAPIDS, 284)
 }
 
-const SKYLAKE: &[(&str, &str)] = &[];
+const SKYLAKE: &[(&str, &str)] = &[
+    ("uops_retired.stall_cycles", "libpfm4 has another unit mask"),
+    ("uops_retired.total_cycles", "libpfm4 has another unit mask, and 10 in place of 16"),
+];
 
 fn skylake() -> Result<(), Failed> {
     let events = perfmon("skylake-x", "perfmon");
@@ -159,11 +164,25 @@ fn zen3() -> Result<(), Failed> {
     Ok(())
 }
 
-const ZEN3_SUMS: &[&str] = &[];
+const ZEN3_SUMS: &[&str] = &[
+    "fp_dispatch_faults.any",
+    "l2_prefetch_hit_l2.l1_hw_prefetcher",
+    "l2_prefetch_hit_l2.l2_hw_prefetcher",
+    "l2_prefetch_hit_l3.l1_hw_prefetcher",
+    "l2_prefetch_hit_l3.l2_hw_prefetcher",
+    "l2_prefetch_miss_l3.l1_hw_prefetcher",
+    "l2_prefetch_miss_l3.l2_hw_prefetcher",
+    "ops_source_dispatched_from_decoder.opcache_dispatched",
+    "ops_source_dispatched_from_decoder.x86decoder_dispatched",
+    "ops_type_dispatched_from_decoder.fp_disp_retire_mode",
+    "ops_type_dispatched_from_decoder.int_disp_retire_mode",
+    "prefetch_instructions_dispatched.any",
+    "retired_sse_avx_flops.any",
+];
 
 fn arm() -> Result<(), Failed> {
     for (cpu, file, count) in
-        [("neoverse-n1", "neoverse-n1.json", 110), ("neoverse-v1", "neoverse-v1.json", 126)]
+        [("neoverse-n1", "neoverse-n1.json", 110), ("neoverse-v1", "neoverse-v1.json", 132)]
     {
         let there = unpacked("arm");
         let text = fs::read_to_string(there.path().join(file)).unwrap();

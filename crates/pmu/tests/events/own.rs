@@ -136,5 +136,10 @@ fn beside_libpfm() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Family and name: libpfm4 gives the general counter's code, or another unit mask of it.
-const KNOWN: &[(&str, &str)] = &[];
+/// Family and name: codes of fixed counters that not all kernels know, or that are another event's.
+const KNOWN: &[(&str, &str)] = &[
+    ("ice-lake-sp", "inst_retired.any"),
+    ("ice-lake", "inst_retired.any"),
+    ("sapphire-rapids", "inst_retired.any"),
+    ("sapphire-rapids", "cpu_clk_unhalted.thread"),
+];

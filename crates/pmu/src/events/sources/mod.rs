@@ -6,6 +6,8 @@ mod own;
 mod perfmon;
 mod raw;
 
+pub use perfmon::lists;
+
 use model::Unavailable;
 
 use super::encoded::{Encoded, Source};

@@ -45,9 +45,10 @@ fn of_core(target: &Target<'_>, core: &Core, event: &Event, name: &str) -> Resul
     let mut place = place(maker, alone, written)?;
     let mut fields = written;
     if let Place::Fixed(counter) = place {
-        match as_linux_knows_it(counter, fields) {
-            Some(known) => fields = known,
-            None => place = Place::General { counters: u64::MAX, takes: 1 },
+        fields = as_linux_knows_it(counter, name, fields)?;
+        // Conditions are for general counters.
+        if fields.any || fields.edge || fields.inv || fields.cmask > 0 {
+            place = Place::General { counters: u64::MAX, takes: 1 };
         }
     }
     let config = fields.config(maker).ok_or("a field does not fit into its bits")?;
@@ -88,8 +89,10 @@ fn plain(event: &Event, name: String, pmu: String) -> Encoded {
 ///
 /// # Source
 /// Linux `arch/x86/events/intel/core.c`, the tables of constraints.
-fn as_linux_knows_it(counter: u32, written: Fields) -> Option<Fields> {
+fn as_linux_knows_it(counter: u32, name: &str, written: Fields) -> Result<Fields, String> {
     let (event, umask) = match counter {
+        // The precise one has its own code, which kernels know where the list has it.
+        0 if name.ends_with(".prec_dist") => (written.event, written.umask),
         0 => (0xc0, 0),
         1 => (0x3c, 0),
         2 => (0, 3),
@@ -98,9 +101,9 @@ fn as_linux_knows_it(counter: u32, written: Fields) -> Option<Fields> {
         4 => (0x73, 0),
         5 => (0x9c, 1),
         6 => (0xc2, 2),
-        _ => return None,
+        _ => return Err(format!("no code is known for fixed counter {counter}")),
     };
-    Some(Fields { event, umask, ..written })
+    Ok(Fields { event, umask, ..written })
 }
 
 /// `0,1,2,3`, `Fixed counter 0`; and what only one maker's counters do.

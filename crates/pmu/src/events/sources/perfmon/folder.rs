@@ -41,6 +41,15 @@ const PARTS: &[&str] =
 /// How deep lists lie: `SPR/events/x.json`.
 const DEPTH: u32 = 3;
 
+/// The paths of a CPU's lists that `mapfile.csv`, whose text this is, names: of both types of core.
+pub fn lists(map: &str, cpu: &Cpu) -> Vec<String> {
+    let map = map.lines().skip(1).filter_map(Line::parse).collect();
+    let folder = Folder { path: PathBuf::new(), files: Vec::new(), map };
+    let (lines, _) = folder.lines(&cpu.to_string(), cpu.has_stepping());
+    let wanted = lines.into_iter().filter(|line| PARTS.contains(&line.part.as_str()));
+    wanted.map(|line| line.name.clone()).collect()
+}
+
 impl Folder {
     pub(super) fn open(path: &Path) -> Result<Folder, String> {
         let mut files = Vec::new();

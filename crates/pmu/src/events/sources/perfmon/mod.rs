@@ -15,6 +15,7 @@ use super::{EventSource, Listed, no_more};
 use crate::events::encoded::Source;
 use crate::events::target::Target;
 use folder::Folder;
+pub use folder::lists;
 
 pub(super) const ROW: EventSource = EventSource {
     source: Source::Perfmon,
