@@ -4,6 +4,7 @@
 //! The lists are other people's: they are read where they lie, beside the project, and are no part of
 //! it. Without them, and without libpfm4, the cases that need them are shown as ignored, with the reason.
 
+mod hostile;
 mod lists;
 mod lookup;
 mod others;
@@ -26,7 +27,7 @@ enum Need {
     Both,
 }
 
-const CASES: &[&[Case]] = &[own::CASES, lists::CASES, others::CASES, lookup::CASES];
+const CASES: &[&[Case]] = &[own::CASES, lists::CASES, others::CASES, lookup::CASES, hostile::CASES];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

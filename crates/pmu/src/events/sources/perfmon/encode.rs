@@ -211,6 +211,9 @@ fn unit_config(core: &Core, event: &Event, pmu: &str) -> Result<Config, String> 
     let mut config = match core.maker() {
         Maker::Amd => {
             let Fields { event, umask, .. } = fields(event)?;
+            if event > 0x3fff || umask > 0xff {
+                return Err(does_not_fit());
+            }
             let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
             (event & 0xff) | umask << 8 | high << 32
         }
