@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::cpudyno;
+use common::{cpudyno, finish};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -13,18 +13,16 @@ use tempfile::TempDir;
 fn run(args: &[&str]) -> (String, String, i32) {
     let empty = TempDir::new().unwrap();
     let mut command = cpudyno(args);
-    let output = command.env("XDG_CACHE_HOME", empty.path()).output().unwrap();
-    (
-        String::from_utf8(output.stdout).unwrap(),
-        String::from_utf8(output.stderr).unwrap(),
-        output.status.code().unwrap(),
-    )
+    command.env("XDG_CACHE_HOME", empty.path());
+    let ended = finish(command);
+    (ended.stdout, ended.stderr, ended.code.unwrap())
 }
 
 fn json(args: &[&str]) -> Value {
-    let (out, error, code) = run(&[args, &["--format", "json"]].concat());
-    assert_eq!(code, 0, "{error}");
-    serde_json::from_str(&out).unwrap()
+    let empty = TempDir::new().unwrap();
+    let mut command = cpudyno(&[args, &["--format", "json"]].concat());
+    command.env("XDG_CACHE_HOME", empty.path());
+    serde_json::from_str(&finish(command).success()).unwrap()
 }
 
 #[test]

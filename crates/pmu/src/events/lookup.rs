@@ -83,7 +83,7 @@ impl<'a> Events<'a> {
             // A name with a modifier may be one of libpfm4 with a unit mask.
             None => match self.named(asked)? {
                 Some(found) => return Ok(found),
-                None if is_pattern(name) => self.fitting(name)?,
+                None if is_pattern(name) => without_aliases(self.fitting(name)?),
                 None => return Err(self.unknown(asked)),
             },
         };
@@ -153,6 +153,22 @@ impl<'a> Events<'a> {
         let why = format!("{} names of {cpu} are known ({})", all.len(), sources.join(", "));
         Error::Unknown { name: name.to_owned(), why, near }
     }
+}
+
+/// What a pattern finds is counted once: the same encoding under the name that a later source has for it
+/// (libpfm4 knows several for many) is the same event.
+fn without_aliases(found: Vec<Encoded>) -> Vec<Encoded> {
+    let mut kept: Vec<Encoded> = Vec::new();
+    for event in found {
+        let is_same = |it: &Encoded| {
+            it.source < event.source
+                && (&it.pmu, it.kind, it.config) == (&event.pmu, event.kind, event.config)
+        };
+        if !kept.iter().any(is_same) {
+            kept.push(event);
+        }
+    }
+    kept
 }
 
 fn fitting(all: &[&Encoded], pattern: &str) -> Result<Vec<Encoded>, Error> {

@@ -10,6 +10,7 @@ pub(super) const CASES: &[Case] = &[
     ("libpfm4_computes_here_what_it_computed_elsewhere", Need::Both, same),
     ("libpfm4_says_whom_it_does_not_know", Need::Libpfm, unknown),
     ("libpfm4_reads_its_own_spelling", Need::Libpfm, spelling),
+    ("a_pattern_counts_an_event_once", Need::Libpfm, aliases),
 ];
 
 fn same() -> Result<(), Failed> {
@@ -50,6 +51,18 @@ fn unknown() -> Result<(), Failed> {
                 .is_ok()
         );
     }
+    Ok(())
+}
+
+/// libpfm4 calls the same codes `mem_load_uops_retired.*`, too.
+fn aliases() -> Result<(), Failed> {
+    let events = Events::of(Target::named("skylake-x").unwrap());
+    let found = events.resolve("mem_load_.*retired.l._hit").unwrap();
+    let names: Vec<&str> = found.iter().map(|event| event.name.as_str()).collect();
+    let hits = ["mem_load_retired.l1_hit", "mem_load_retired.l2_hit", "mem_load_retired.l3_hit"];
+    assert_eq!(names, hits);
+    // Under its own name it is there.
+    assert!(events.resolve("mem_load_uops_retired.l1_hit").is_ok());
     Ok(())
 }
 
