@@ -30,6 +30,8 @@ pub(crate) enum Probe {
     PrintsFolder(&'static str),
     /// The loader finds this OpenMP runtime.
     Loads(&'static str),
+    /// The loader finds this library of event encodings.
+    Library(&'static str),
 }
 
 /// Where a tool comes from.
@@ -105,19 +107,31 @@ pub(crate) const NEEDS: &[Need] = &[
         probe: Probe::Loads("libomp.so.5"),
         install: Install::Apt("libomp-dev"),
     },
+    Need {
+        id: "libpfm",
+        purpose: "encodings of events, which tests compare with ours",
+        probe: Probe::Library("libpfm.so.4"),
+        install: Install::Apt("libpfm4"),
+    },
 ];
 
 impl Probe {
     /// The command that looks.
     pub(crate) fn command(&self) -> &'static str {
         match self {
-            Probe::Runs(command) | Probe::PrintsFolder(command) | Probe::Loads(command) => command,
+            Probe::Runs(command)
+            | Probe::PrintsFolder(command)
+            | Probe::Loads(command)
+            | Probe::Library(command) => command,
         }
     }
 
     fn succeeds(&self) -> bool {
         if let Probe::Loads(library) = self {
             return sys::openmp::Runtime::load(library).is_ok();
+        }
+        if let Probe::Library(_) = self {
+            return sys::pfm::Pfm::load().is_ok();
         }
         let mut words = self.command().split(' ');
         let Some(program) = words.next() else { return false };
@@ -130,7 +144,7 @@ impl Probe {
             .output();
         let Ok(output) = output else { return false };
         match self {
-            Probe::Runs(_) | Probe::Loads(_) => output.status.success(),
+            Probe::Runs(_) | Probe::Loads(_) | Probe::Library(_) => output.status.success(),
             Probe::PrintsFolder(_) => {
                 let printed = String::from_utf8_lossy(&output.stdout);
                 output.status.success() && Path::new(printed.trim()).is_dir()
@@ -152,7 +166,9 @@ pub(crate) fn describe(missing: &[&Need]) -> String {
         let found = match probe {
             Probe::Runs(_) => format!("`{command}` fails"),
             Probe::PrintsFolder(_) => format!("`{command}` names no existing folder"),
-            Probe::Loads(library) => format!("the loader does not find {library}"),
+            Probe::Loads(library) | Probe::Library(library) => {
+                format!("the loader does not find {library}")
+            }
         };
         format!("  {id}: {purpose}; {found}")
     });
@@ -284,7 +300,8 @@ mod tests {
         assert_eq!(
             lines[1],
             format!(
-                "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 libomp-dev"
+                "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 libomp-dev \
+                 libpfm4"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -8,3 +8,4 @@
 
 pub mod counting;
 pub mod events;
+pub mod metrics;

@@ -9,6 +9,7 @@ mod info;
 mod memory;
 mod openmp;
 mod pause;
+mod pmu;
 mod settings;
 mod sheet;
 mod show;
@@ -27,6 +28,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
+pub(crate) use pmu::{Cpu, PmuArgs, PmuCommand, PmuEventsCommand, PmuListArgs, PmuUpdateArgs};
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
@@ -93,6 +95,7 @@ pub(crate) enum Command {
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
     Wait(WaitArgs),
+    Pmu(PmuArgs),
     Top(TopArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),

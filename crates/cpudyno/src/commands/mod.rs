@@ -9,6 +9,7 @@ mod measure;
 mod memory;
 mod openmp;
 mod pause;
+mod pmu;
 mod settings;
 mod sheet;
 mod show;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Top(args) => top::run(&machine(name, root)?, args),
+        Command::Pmu(args) => pmu::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
@@ -110,7 +112,7 @@ fn machine_hint(error: &machine::Error) -> String {
 }
 
 /// Options that take a path.
-const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler"];
+const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler", "--event-dir"];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
 fn command() -> Vec<String> {

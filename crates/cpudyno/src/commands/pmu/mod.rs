@@ -1,0 +1,61 @@
+//! `cpudyno pmu`.
+
+mod list;
+mod update;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use machine::Machine;
+use pmu::events::{Error, Target};
+
+use crate::args::{Cpu, PmuArgs, PmuCommand, PmuEventsCommand};
+use crate::failure::{Failure, code};
+
+pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure> {
+    match args.command {
+        PmuCommand::List(args) => list::run(machine, &args),
+        PmuCommand::Events(PmuEventsCommand::Update(args)) => update::run(machine, &args),
+    }
+}
+
+/// What events are looked up for, with the folder of lists, if there is one.
+fn target<'a>(machine: &'a Machine, asked: &Cpu) -> Result<Target<'a>, Failure> {
+    let target = match &asked.model {
+        Some(model) => Target::named(model).map_err(refused)?,
+        None => Target::of(machine),
+    };
+    let folder = asked.event_dir.clone().or_else(|| kept().filter(|folder| folder.is_dir()));
+    Ok(target.with_folder(folder.as_deref()))
+}
+
+/// Where fetched lists are kept.
+fn kept() -> Option<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    Some(cache.or_else(home)?.join("cpudyno/events"))
+}
+
+/// A name that means nothing.
+fn refused(error: Error) -> Failure {
+    const LIST: &str = "`cpudyno pmu list` lists the events of this machine";
+    let message = error.to_string();
+    let meant = |near: &[String]| {
+        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        format!("did you mean {}?", near.join(" or "))
+    };
+    match error {
+        Error::UnknownCpu { near: Some(near), .. } => Failure::usage(message).hint(meant(&[near])),
+        Error::UnknownCpu { .. } => Failure::usage(message)
+            .hint("name a family, such as skylake-x or zen4, or a CPU, such as GenuineIntel-6-8F"),
+        Error::Pattern { .. } => {
+            Failure::usage(message).hint("put a backslash before \\ ( [ * + ?")
+        }
+        Error::Unknown { near, .. } if !near.is_empty() => {
+            Failure::new(code::NOT_HERE, message).hint(meant(&near))
+        }
+        Error::Unknown { .. } | Error::NoMatch { .. } | Error::Encoding { .. } => {
+            Failure::new(code::NOT_HERE, message).hint(LIST)
+        }
+    }
+}
