@@ -90,7 +90,8 @@ impl<'a> Pmu<'a> {
     pub fn events(&self) -> Reading<Vec<String>> {
         let folder = self.path("events");
         let mut names = or_empty(&folder, self.tree.list(&folder))?;
-        names.retain(|name| !name.contains('.'));
+        const BESIDE: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
+        names.retain(|name| !BESIDE.iter().any(|ending| name.ends_with(ending)));
         Ok(names)
     }
 

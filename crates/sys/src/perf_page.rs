@@ -141,6 +141,11 @@ impl UserCounter {
         cfg!(target_arch = "x86_64") && self.said().is_some_and(|said| said.allowed)
     }
 
+    /// The counter without its page.
+    pub fn into_counter(self) -> Counter {
+        self.counter
+    }
+
     /// The counter, for readings by system call.
     pub fn counter(&self) -> &Counter {
         &self.counter
@@ -201,7 +206,7 @@ impl UserCounter {
 ///
 /// # Source
 /// `include/uapi/linux/perf_event.h`, at `pmc_width`: shift up and back down as a signed number.
-fn extended(offset: u64, hardware: u64, width: u16) -> u64 {
+pub fn extended(offset: u64, hardware: u64, width: u16) -> u64 {
     let beyond = u64::BITS - u32::from(width);
     offset.wrapping_add(((hardware << beyond).cast_signed() >> beyond).cast_unsigned())
 }

@@ -7,6 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::controllers::put_controllers;
 use super::model::{Fault, Model};
+use super::pmu::put_pmus;
 use super::settings::{GOVERNORS, PREFERENCES, Settings};
 use crate::files::{Files, missing};
 use crate::ports::{Reading, Tree};
@@ -39,6 +40,7 @@ impl SimulatedTree {
         put_platform(&mut files, model);
         put_kernel(&mut files, model);
         put_controllers(&mut files, model);
+        put_pmus(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }
