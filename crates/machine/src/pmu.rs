@@ -88,9 +88,9 @@ impl<'a> Pmu<'a> {
     /// # Error
     /// Where they may not be read.
     pub fn events(&self) -> Reading<Vec<String>> {
+        const BESIDE: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
         let folder = self.path("events");
         let mut names = or_empty(&folder, self.tree.list(&folder))?;
-        const BESIDE: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
         names.retain(|name| !BESIDE.iter().any(|ending| name.ends_with(ending)));
         Ok(names)
     }

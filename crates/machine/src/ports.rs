@@ -45,8 +45,8 @@ pub trait Msr: Send + Sync {
 pub trait Perf {
     /// Opens a counter, in the group of a leader where there is one.
     fn open(&self, wanted: &Wanted<'_>, leader: Option<&Reader>) -> Reading<Reader>;
-    /// Lets the calling thread run on one CPU alone: its counters are those of that CPU's PMU.
-    fn pin(&self, cpu: CpuId) -> Reading<()>;
+    /// Lets the calling thread run on these CPUs alone.
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()>;
     /// The CPU that the calling thread runs on.
     fn current_cpu(&self) -> Option<CpuId>;
     /// The time stamp counter, serialised, where its rate is constant.

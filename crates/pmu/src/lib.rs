@@ -8,3 +8,9 @@
 
 pub mod counting;
 pub mod events;
+
+pub use counting::{
+    Budget, CounterSet, Drift, Expected, Part, Profile, Report, is_available, measure, profile,
+    profile_to, report,
+};
+pub use events::Encoded;

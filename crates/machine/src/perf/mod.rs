@@ -8,14 +8,14 @@ mod limits;
 
 use std::io;
 
-use ::model::{CpuId, Obstacle, Unavailable};
+use ::model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope};
 use sys::perf_page::UserCounter;
 
 pub use self::fit::{Needs, fits, fixed_counter, general_counters};
 pub use self::limits::{Limits, limits};
 use crate::attempts::{Surroundings, counter_refused};
-use crate::ports::{Perf, Reading, Tree};
+use crate::ports::{Machine, Perf, Reading, Tree};
 use crate::simulated::SimulatedCounter;
 
 /// A counter that somebody wants.
@@ -177,9 +177,9 @@ impl Perf for Kernel {
         })
     }
 
-    fn pin(&self, cpu: CpuId) -> Reading<()> {
-        sys::affinity::pin(cpu).map_err(|error| {
-            let what = format!("thread pinned to CPU {cpu}");
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        sys::affinity::restrict(cpus).map_err(|error| {
+            let what = format!("thread on CPUs {cpus}");
             let why = format!("sched_setaffinity answered `{error}`");
             Unavailable::new(Obstacle::Permission, what, why)
         })
@@ -203,8 +203,8 @@ impl Perf for Elsewhere {
         Err(self.nothing(wanted.name))
     }
 
-    fn pin(&self, cpu: CpuId) -> Reading<()> {
-        Err(self.nothing(&format!("thread pinned to CPU {cpu}")))
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        Err(self.nothing(&format!("thread on CPUs {cpus}")))
     }
 
     fn current_cpu(&self) -> Option<CpuId> {
@@ -221,6 +221,19 @@ impl Elsewhere {
         let why = format!("nothing can be counted on {}", self.0);
         Unavailable::new(Obstacle::Cpudyno, what, why).with_remedy("count on the machine itself")
     }
+}
+
+/// The PMU of a CPU's kind of core: its name in sysfs. On machines with one kind it is `cpu`, or the
+/// only one that names its CPUs.
+pub fn core_pmu(machine: &Machine, cpu: CpuId) -> Option<String> {
+    let tree = &*machine.tree;
+    let names = crate::pmu::names(tree).ok()?;
+    let counts_on = |name: &&String| {
+        let cpus = tree.read(&format!("{}/{name}/cpus", crate::pmu::PMUS));
+        cpus.is_ok_and(|cpus| cpus.trim().parse().is_ok_and(|cpus: CpuSet| cpus.contains(cpu)))
+    };
+    let of_kind = names.iter().find(counts_on);
+    of_kind.or_else(|| names.iter().find(|name| *name == "cpu")).cloned()
 }
 
 /// The modes of a counter in the words of a refusal.

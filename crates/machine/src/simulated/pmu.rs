@@ -144,15 +144,25 @@ struct Open {
     modes: Modes,
     leader: Option<u64>,
     pinned: bool,
-    started: bool,
-    lost: bool,
-    /// The host gives this group fewer counts than there are.
-    cheated: bool,
+    state: Standing,
+    /// The share of what happens that the host lets this group see.
+    seen: f64,
     width: u32,
     hardware: u64,
     offset: u64,
     enabled_ns: u64,
     running_ns: u64,
+}
+
+/// How a counter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It waits for its start, or for that of its leader.
+    Open,
+    /// It counts where there is a place for it.
+    Started,
+    /// It was pinned and lost its place: nothing brings it back.
+    Lost,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +194,7 @@ impl SimulatedCounter {
     /// The end of the file where it was pinned and has lost its place.
     pub fn read(&self) -> io::Result<Count> {
         let state = self.counting.state();
-        let open = state.open.get(&self.id).filter(|open| !open.lost);
+        let open = state.open.get(&self.id).filter(|open| open.state != Standing::Lost);
         let open = open.ok_or(io::ErrorKind::UnexpectedEof)?;
         let value = extended(open.offset, open.hardware, open.width as u16);
         Ok(Count { value, enabled_ns: open.enabled_ns, running_ns: open.running_ns })
@@ -193,7 +203,7 @@ impl SimulatedCounter {
     /// Lets it and the group that it leads count from now on.
     pub fn start_group(&self) {
         if let Some(open) = self.counting.state().open.get_mut(&self.id) {
-            open.started = true;
+            open.state = Standing::Started;
         }
     }
 }
@@ -280,21 +290,24 @@ impl Model {
         leader: Option<u64>,
     ) -> Open {
         let is_core = matches!(counts, What::Core(..));
-        let cheated = match leader.and_then(|leader| state.open.get(&leader)) {
-            Some(leader) => leader.cheated,
+        /// So close before zero that the least work passes it.
+        const SHORT_OF: u64 = 3;
+        const CHEATED: f64 = 0.7;
+        let seen = match leader.and_then(|leader| state.open.get(&leader)) {
+            Some(leader) => leader.seen,
             None if is_core => {
                 state.groups += 1;
-                self.has(Fault::PmuHostShares) && state.groups.is_multiple_of(2)
+                let cheats = self.has(Fault::PmuHostShares) && state.groups.is_multiple_of(2);
+                if cheats { CHEATED } else { 1.0 }
             }
-            None => false,
+            None => 1.0,
         };
+        let begins = attributes.begin == Begin::Now;
         let width = match &counts {
             What::Core(at, ..) => self.pmu[*at].width,
             What::Software(_) => u64::BITS,
         };
         let mask = u64::MAX >> (u64::BITS - width);
-        /// So close before zero that the least work passes it.
-        const SHORT_OF: u64 = 3;
         let wraps = is_core && self.has(Fault::PmuWraps);
         let hardware = if wraps { mask - (SHORT_OF - 1) } else { 0 };
         Open {
@@ -302,9 +315,8 @@ impl Model {
             modes: attributes.modes,
             leader,
             pinned: attributes.pinned,
-            started: attributes.begin == Begin::Now,
-            lost: false,
-            cheated,
+            state: if begins { Standing::Started } else { Standing::Open },
+            seen,
             width,
             hardware,
             offset: 0u64.wrapping_sub(extended(0, hardware, width as u16)),
@@ -410,7 +422,7 @@ impl Model {
         let mut placed = BTreeMap::new();
         let mut taken: Vec<Needs> = Vec::new();
         for (&leader, first) in &state.open {
-            if first.leader.is_some() || !first.started || first.lost {
+            if first.leader.is_some() || first.state != Standing::Started {
                 continue;
             }
             let group = || state.open.iter().filter(move |it| it.1.group(*it.0) == leader);
@@ -430,7 +442,9 @@ impl Model {
             state.open.iter().filter(|(_, open)| open.pinned).map(|(id, _)| *id).collect();
         for (id, open) in &mut state.open {
             let of_pinned = pinned.contains(&open.group(*id));
-            open.lost |= of_pinned && placed.get(id) == Some(&false);
+            if of_pinned && placed.get(id) == Some(&false) {
+                open.state = Standing::Lost;
+            }
         }
         placed
     }
@@ -460,10 +474,7 @@ impl Open {
 
     /// Counts what moved in so many nanoseconds, of which it had its place for a share.
     fn count(&mut self, nanoseconds: f64, moved: f64, share: f64) {
-        /// What the host lets a group see that it does not treat fairly.
-        const CHEATED: f64 = 0.7;
-        let seen = if self.cheated { CHEATED } else { 1.0 };
-        let moved = if self.modes == Modes::Kernel { 0.0 } else { moved * share * seen };
+        let moved = if self.modes == Modes::Kernel { 0.0 } else { moved * share * self.seen };
         self.enabled_ns += nanoseconds.round() as u64;
         self.running_ns += (nanoseconds * share).round() as u64;
         let mask = u64::MAX >> (u64::BITS - self.width);

@@ -181,13 +181,13 @@ impl Perf for SimulatedPerf {
         })
     }
 
-    fn pin(&self, cpu: CpuId) -> Reading<()> {
-        if self.model.is_online(cpu) {
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        if let Some(cpu) = cpus.iter().find(|cpu| self.model.online().contains(*cpu)) {
             self.model.count_on(cpu);
             return Ok(());
         }
-        let what = format!("thread pinned to CPU {cpu}");
-        Err(Unavailable::new(Obstacle::Hardware, what, "this simulated machine has no such CPU"))
+        let why = "this simulated machine has no such CPUs";
+        Err(Unavailable::new(Obstacle::Hardware, format!("thread on CPUs {cpus}"), why))
     }
 
     fn current_cpu(&self) -> Option<CpuId> {

@@ -5,6 +5,7 @@
 //! keep what they do not know out of the way, and refuse another major.
 
 mod comparison;
+mod counts;
 mod original;
 mod power;
 mod read;
@@ -13,6 +14,7 @@ mod settings;
 mod topology;
 
 pub use comparison::{AbRun, ArmFailure};
+pub use counts::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
@@ -60,6 +62,9 @@ pub struct Record {
     /// Two settings compared, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<AbRun>,
+    /// Events that were counted, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<CountsRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -297,6 +302,8 @@ pub enum PageKind {
     Changes,
     /// Two settings compared.
     Ab,
+    /// Events that were counted.
+    Pmu,
 }
 
 /// A value that people read, or that is compared.
