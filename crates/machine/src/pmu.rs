@@ -83,6 +83,20 @@ impl<'a> Pmu<'a> {
         Ok(cpus)
     }
 
+    /// The first of the CPUs that it is of, where it is of some of them only: cores of one type.
+    pub fn first_cpu(&self) -> Option<CpuId> {
+        self.read("cpus").ok()?.trim().parse::<CpuSet>().ok()?.iter().next()
+    }
+
+    /// The names of its terms, such as `event` and `umask`.
+    ///
+    /// # Error
+    /// Where they may not be read.
+    pub fn terms(&self) -> Reading<Vec<String>> {
+        let folder = self.path("format");
+        or_empty(&folder, self.tree.list(&folder))
+    }
+
     /// The names of its events; none where it names none.
     ///
     /// # Error

@@ -8,7 +8,7 @@ use sys::cpuid::Leaf;
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
-use crate::ports::Reading;
+use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::folded;
@@ -37,6 +37,43 @@ impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.family, self.model, self.stepping)
     }
+}
+
+/// The numbers by which lists of events know a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CpuNumbers {
+    /// An x86 CPU.
+    X86 {
+        /// Vendor, as CPUID 0 writes it.
+        vendor: String,
+        /// Display family.
+        family: u32,
+        /// Display model.
+        model: u32,
+        /// Stepping.
+        stepping: u32,
+    },
+    /// A core of Arm's architecture.
+    Arm {
+        /// Who designed it.
+        implementer: u32,
+        /// Which of the designer's cores it is.
+        part: u32,
+    },
+}
+
+/// The numbers of the CPUs: one entry for all of an x86 machine, one for each CPU of others, in the
+/// order in which the kernel lists them.
+pub fn cpu_numbers(machine: &Machine) -> Reading<Vec<CpuNumbers>> {
+    let survey = Survey::new(machine);
+    let of_arm =
+        |midr: &Midr| CpuNumbers::Arm { implementer: midr.implementer(), part: midr.part() };
+    let cores: Vec<CpuNumbers> = midrs(&survey).iter().map(of_arm).collect();
+    if !cores.is_empty() {
+        return Ok(cores);
+    }
+    let Signature { family, model, stepping } = signature(&survey)?;
+    Ok(vec![CpuNumbers::X86 { vendor: vendor(&survey)?, family, model, stepping }])
 }
 
 /// A line of the first CPU in `/proc/cpuinfo`.

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ops::Range;
 
-use super::library::Library;
 use super::{Caller, Shared, Thread};
+use crate::library::Library;
 
 type Outlined = unsafe extern "C" fn(*mut c_void);
 

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::AtomicI32;
 
-use super::library::Library;
 use super::{Caller, Shared, Sum, Thread};
+use crate::library::Library;
 
 /// Where in the source a construct stands, and which one it is: `ident_t`.
 #[repr(C)]

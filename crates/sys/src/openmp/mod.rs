@@ -9,7 +9,6 @@
 
 mod gomp;
 mod kmpc;
-mod library;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,8 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gomp::Gomp;
 use kmpc::Kmpc;
-use library::Library;
-pub use library::NotLoaded;
+
+use crate::library::Library;
+pub use crate::library::NotLoaded;
 
 /// A runtime in this process.
 pub struct Runtime {

@@ -5,20 +5,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 
-/// Why a library is no runtime that could be called.
+/// Why a library cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotLoaded {
     /// The loader's own words.
     Refused(String),
-    /// It was loaded, and lacks calls that compilers make.
+    /// It was loaded, and lacks the functions that are called here.
     NoRuntime,
 }
 
 /// A library that was opened, and is never closed.
-pub(super) struct Library(NonNull<c_void>);
+pub(crate) struct Library(NonNull<c_void>);
 
 impl Library {
-    pub(super) fn open(name: &str) -> Result<Library, NotLoaded> {
+    pub(crate) fn open(name: &str) -> Result<Library, NotLoaded> {
         let name = CString::new(name).map_err(|error| NotLoaded::Refused(error.to_string()))?;
         // SAFETY: the name ends with zero. What initialises the library is executed, which is what is
         // asked for.
@@ -36,7 +36,7 @@ impl Library {
     /// # Safety
     ///
     /// `F` must be the type of a pointer to a function with the arguments of the one of that name.
-    pub(super) unsafe fn function<F: Copy>(&self, name: &CStr) -> Option<F> {
+    pub(crate) unsafe fn function<F: Copy>(&self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         let address = self.address(name)?.as_ptr();
         // SAFETY: the sizes are equal, and the caller vouches for the type.
@@ -44,7 +44,7 @@ impl Library {
     }
 
     /// The file that a function is in, without links on the way to it.
-    pub(super) fn path(&self, name: &CStr) -> Option<PathBuf> {
+    pub(crate) fn path(&self, name: &CStr) -> Option<PathBuf> {
         let address = self.address(name)?;
         // SAFETY: `Dl_info` consists of pointers, for which zero is a value.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };

@@ -1,0 +1,202 @@
+//! Which CPU it is, as lists of events write it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use machine::facts::CpuNumbers;
+use model::name::did_you_mean;
+
+use super::error::Error;
+use super::table::{CoreType, Family, Table};
+
+/// A CPU by its numbers. It reads and writes as `GenuineIntel-6-8F-8` (family decimal, model and
+/// stepping hexadecimal, as perf does), cores of Arm's architecture as `0x41-0xd0c`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cpu {
+    /// Its numbers; the stepping may be missing where somebody typed it.
+    numbers: CpuNumbers,
+    has_stepping: bool,
+}
+
+/// Whose registers it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// Intel.
+    Intel,
+    /// AMD, and Hygon.
+    Amd,
+    /// Arm, and those who build cores of its architecture.
+    Arm,
+    /// Others.
+    Other,
+}
+
+impl Cpu {
+    /// Of these numbers.
+    pub fn of(numbers: CpuNumbers) -> Cpu {
+        Cpu { numbers, has_stepping: true }
+    }
+
+    /// What somebody typed: the name of a family, another name of it, or a CPU's numbers.
+    pub fn named(typed: &str) -> Result<Cpu, Error> {
+        let families = &Table::builtin().family;
+        let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+        let known = families.iter().find_map(|family| {
+            let is_it = family.id == name || family.libpfm.iter().any(|it| it == typed.trim());
+            if is_it { Some(&family.cpuid) } else { family.also.get(&name) }
+        });
+        if let Some(cpuid) = known {
+            return cpuid.parse();
+        }
+        typed.parse().map_err(|error| {
+            let names = families.iter().flat_map(Family::names);
+            let near = did_you_mean(&name, names).map(String::from);
+            match error {
+                Error::UnknownCpu { typed, .. } => Error::UnknownCpu { typed, near },
+                other => other,
+            }
+        })
+    }
+
+    /// Whose registers it has.
+    pub fn maker(&self) -> Maker {
+        match &self.numbers {
+            CpuNumbers::Arm { .. } => Maker::Arm,
+            CpuNumbers::X86 { vendor, .. } => match vendor.as_str() {
+                "GenuineIntel" => Maker::Intel,
+                "AuthenticAMD" | "HygonGenuine" => Maker::Amd,
+                _ => Maker::Other,
+            },
+        }
+    }
+
+    /// Its families: two for a hybrid, none where our table does not know it.
+    pub fn families(&self) -> Vec<&'static Family> {
+        let name = self.to_string();
+        Table::builtin().family.iter().filter(|family| family.cpus.is_match(&name)).collect()
+    }
+
+    /// Whether it is known which stepping it is.
+    pub fn has_stepping(&self) -> bool {
+        self.has_stepping
+    }
+
+    /// Implementer and part as Arm's data write them: `0x41d0c`.
+    pub fn arm_id(&self) -> Option<String> {
+        match self.numbers {
+            CpuNumbers::Arm { implementer, part } => Some(format!("{implementer:#x}{part:03x}")),
+            CpuNumbers::X86 { .. } => None,
+        }
+    }
+}
+
+impl Family {
+    /// All its names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.id.as_str()).chain(self.also.keys().map(String::as_str))
+    }
+
+    /// The family of that type of core.
+    pub fn of_core<'a>(families: &[&'a Family], core: Option<CoreType>) -> Option<&'a Family> {
+        let fits =
+            |family: &&&Family| core.is_none() || family.core.is_none() || family.core == core;
+        families.iter().find(fits).copied()
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.numbers {
+            CpuNumbers::X86 { vendor, family, model, stepping } => {
+                write!(f, "{vendor}-{family}-{model:X}")?;
+                if self.has_stepping { write!(f, "-{stepping:X}") } else { Ok(()) }
+            }
+            CpuNumbers::Arm { implementer, part } => write!(f, "{implementer:#x}-{part:#05x}"),
+        }
+    }
+}
+
+impl FromStr for Cpu {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Cpu, Error> {
+        let unknown = || Error::UnknownCpu { typed: text.to_owned(), near: None };
+        let hex = |word: &str| u32::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+        let words: Vec<&str> = text.trim().split('-').collect();
+        let parsed = match words.as_slice() {
+            [implementer, part] if implementer.starts_with("0x") => {
+                let numbers = hex(implementer).zip(hex(part));
+                numbers.map(|(implementer, part)| (CpuNumbers::Arm { implementer, part }, true))
+            }
+            [vendor, family, model, rest @ ..] if rest.len() <= 1 => {
+                let stepping = rest.first().map(|word| hex(word));
+                let numbers = family.parse().ok().zip(hex(model));
+                let vendor = (*vendor).to_owned();
+                match (numbers, stepping) {
+                    (None, _) | (_, Some(None)) => None,
+                    (Some((family, model)), stepping) => {
+                        let has_stepping = stepping.is_some();
+                        let stepping = stepping.flatten().unwrap_or_default();
+                        Some((CpuNumbers::X86 { vendor, family, model, stepping }, has_stepping))
+                    }
+                }
+            }
+            _ => None,
+        };
+        let (numbers, has_stepping) = parsed.ok_or_else(unknown)?;
+        Ok(Cpu { numbers, has_stepping })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_are_the_same_cpu() {
+        for (typed, written, family) in [
+            ("skylake-x", "GenuineIntel-6-55-4", "skylake-x"),
+            ("Cascade Lake", "GenuineIntel-6-55-7", "skylake-x"),
+            ("sapphire-rapids", "GenuineIntel-6-8F-8", "sapphire-rapids"),
+            ("GenuineIntel-6-8F", "GenuineIntel-6-8F", "sapphire-rapids"),
+            ("GenuineIntel-6-8f-4", "GenuineIntel-6-8F-4", "sapphire-rapids"),
+            ("zen4", "AuthenticAMD-25-11-1", "zen4"),
+            ("amd64_fam19h_zen4", "AuthenticAMD-25-11-1", "zen4"),
+            ("AuthenticAMD-25-1-1", "AuthenticAMD-25-1-1", "zen3"),
+            ("neoverse-n1", "0x41-0xd0c", "neoverse-n1"),
+        ] {
+            let cpu = Cpu::named(typed).unwrap();
+            assert_eq!(cpu.to_string(), written, "{typed}");
+            assert_eq!(cpu.families()[0].id, family, "{typed}");
+        }
+        let hybrid = Cpu::named("alder-lake").unwrap();
+        assert_eq!(hybrid.families().len(), 2);
+        assert!(Cpu::named("GenuineIntel-6-2A-7").unwrap().families().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_cpu_says_what_it_might_be() {
+        let near = |typed: &str| match Cpu::named(typed) {
+            Err(Error::UnknownCpu { near, .. }) => near,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(near("saphire-rapids").as_deref(), Some("sapphire-rapids"));
+        assert_eq!(near("???"), None);
+        for bad in ["", "GenuineIntel", "GenuineIntel-x-8F", "GenuineIntel-6-8F-Z", "a-1-2-3-4"] {
+            assert!(Cpu::named(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_family_has_the_cpus_that_it_names() {
+        for family in &Table::builtin().family {
+            for cpuid in std::iter::once(&family.cpuid).chain(family.also.values()) {
+                let cpu: Cpu = cpuid.parse().unwrap();
+                assert_eq!(&cpu.to_string(), cpuid);
+                let families = cpu.families();
+                assert!(families.iter().any(|it| it.id == family.id), "{cpuid} of {}", family.id);
+                assert!(families.len() == 1 || families.iter().all(|it| it.core.is_some()));
+            }
+        }
+    }
+}

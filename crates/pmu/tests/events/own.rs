@@ -1,0 +1,140 @@
+//! Our own table, beside the lists of others.
+
+use std::collections::BTreeSet;
+
+use libtest_mimic::Failed;
+use pmu::events::{Encoded, Events, Place, Source, Table, Target};
+
+use super::lists::perfmon;
+use super::{Case, Need, none};
+
+pub(super) const CASES: &[Case] = &[
+    ("our_rows_are_encoded_and_described", Need::Nothing, rows),
+    ("our_sets_name_families_and_sources", Need::Nothing, sets),
+    ("our_rows_are_those_of_the_lists", Need::Lists, beside_lists),
+    ("our_rows_are_those_of_libpfm4", Need::Libpfm, beside_libpfm),
+];
+
+fn own(cpu: &str) -> Vec<Encoded> {
+    Events::of(Target::named(cpu).unwrap()).of_source(Source::Own).events.clone()
+}
+
+fn rows() -> Result<(), Failed> {
+    for family in &Table::builtin().family {
+        let events = own(&family.id);
+        let names: BTreeSet<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(names.len(), events.len(), "{}: a name stands twice", family.id);
+        assert!(events.len() >= 20, "{} has {} events", family.id, events.len());
+        for event in &events {
+            assert_eq!(event.name, event.name.to_lowercase());
+            let doc = event.description.as_deref().unwrap_or_default();
+            assert!(doc.ends_with('.') && doc.len() > 10, "{}: {doc}", event.name);
+            assert!(event.kind.is_none(), "it is another CPU's");
+            if let Place::General { counters, .. } = event.place {
+                let all = (1 << family.general) - 1;
+                assert!(counters != 0 && counters & !all == 0, "{} {counters:#x}", event.name);
+            }
+        }
+        let fixed = events.iter().filter(|event| matches!(event.place, Place::Fixed(_))).count();
+        let expected = if family.id.starts_with("neoverse") { 1 } else { family.fixed as usize };
+        assert_eq!(fixed, expected, "{}", family.id);
+    }
+    Ok(())
+}
+
+fn sets() -> Result<(), Failed> {
+    let table = Table::builtin();
+    let known: BTreeSet<&str> = table.family.iter().map(|family| family.id.as_str()).collect();
+    assert_eq!(known.len(), table.family.len());
+    let names: Vec<&str> = table.family.iter().flat_map(pmu::events::Family::names).collect();
+    let explained = include_str!("../../../../data/README.md");
+    let sources = table.set.iter().map(|set| set.source.as_str());
+    for source in sources.chain([&*table.fixed.source, &*table.architectural.source]) {
+        assert!(explained.contains(&format!("| `{source}` |")), "{source}");
+    }
+    for set in &table.set {
+        let strangers: Vec<&String> =
+            set.of.iter().filter(|id| !known.contains(id.as_str())).collect();
+        assert!(strangers.is_empty(), "{strangers:?}");
+    }
+    // Both types of core of a hybrid share names; nobody else does.
+    let several: BTreeSet<&str> = names
+        .iter()
+        .filter(|name| names.iter().filter(|it| it == name).count() > 1)
+        .copied()
+        .collect();
+    assert_eq!(several, BTreeSet::from(["adl", "alder-lake", "raptor-lake"]));
+    Ok(())
+}
+
+/// Same name, same encoding, and not on counters that the list does not give it.
+fn differing(ours: &[Encoded], theirs: &[Encoded]) -> (usize, Vec<String>) {
+    let mut common = 0;
+    let mut wrong = Vec::new();
+    for event in ours {
+        let Some(other) = theirs.iter().find(|other| other.name == event.name) else { continue };
+        common += 1;
+        if other.config != event.config || !fits(event.place, other.place) {
+            let (ours, theirs) = (event.config[0], other.config[0]);
+            let places = (event.place, other.place);
+            wrong.push(format!("{}: {ours:#x}, the list {theirs:#x}; {places:?}", event.name));
+        }
+    }
+    (common, wrong)
+}
+
+fn fits(ours: Place, theirs: Place) -> bool {
+    match (ours, theirs) {
+        (Place::Fixed(ours), Place::Fixed(theirs)) => ours == theirs,
+        (Place::General { counters, takes }, Place::General { counters: all, takes: other }) => {
+            takes == other && counters & !all == 0
+        }
+        // Lists of Arm name no counters.
+        (Place::Fixed(31), _) => true,
+        _ => false,
+    }
+}
+
+fn beside_lists() -> Result<(), Failed> {
+    for (cpu, folder, least) in [
+        ("skylake-x", "perfmon", 45),
+        ("sapphire-rapids", "perfmon", 40),
+        ("alder-lake-p", "perfmon", 40),
+        ("alder-lake-e", "perfmon", 25),
+        ("zen3", "linux-6.1", 25),
+        ("neoverse-n1", "arm", 25),
+        ("neoverse-v1", "arm", 30),
+    ] {
+        let ours = own(cpu);
+        let (common, wrong) = differing(&ours, &perfmon(cpu, folder));
+        none(&wrong)?;
+        assert!(common >= least, "{cpu}: {common} of {} are in the list", ours.len());
+    }
+    Ok(())
+}
+
+fn beside_libpfm() -> Result<(), Failed> {
+    let library = sys::pfm::Pfm::load().unwrap();
+    let mut compared = 0;
+    let mut wrong = Vec::new();
+    for family in &Table::builtin().family {
+        let events = Events::of(Target::named(&family.id).unwrap());
+        let theirs = &events.of_source(Source::Libpfm).events;
+        for event in &events.of_source(Source::Own).events {
+            let other = theirs.iter().find(|other| other.name == event.name);
+            compared += usize::from(other.is_some());
+            if let Some(other) = other.filter(|other| other.config != event.config) {
+                let known = KNOWN.contains(&(&*family.id, &*event.name));
+                let (ours, theirs) = (event.config[0], other.config[0]);
+                let text = format!("{} {}: {ours:#x}, {theirs:#x}", family.id, event.name);
+                wrong.extend((!known).then_some(text));
+            }
+        }
+    }
+    none(&wrong)?;
+    assert!(compared > 100, "{compared} names are known to libpfm4 {:?}", library.version());
+    Ok(())
+}
+
+/// Family and name: libpfm4 gives the general counter's code, or another unit mask of it.
+const KNOWN: &[(&str, &str)] = &[];
