@@ -50,7 +50,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Doctor
         | PageKind::Settings
         | PageKind::Changes
-        | PageKind::Ab => "a data sheet",
+        | PageKind::Ab
+        | PageKind::Pmu => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
         (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),

@@ -9,6 +9,7 @@ mod info;
 mod memory;
 mod openmp;
 mod pause;
+mod pmu;
 mod settings;
 mod sheet;
 mod show;
@@ -26,6 +27,7 @@ pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
+pub(crate) use pmu::{AskedEvents, PmuArgs, PmuCommand, PmuKernel, PmuKernelArgs, PmuStatArgs};
 pub(crate) use settings::{SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Wake(WakeArgs),
     Openmp(OpenmpArgs),
     Wait(WaitArgs),
+    Pmu(PmuArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Settings(SettingsArgs),

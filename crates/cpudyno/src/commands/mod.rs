@@ -9,6 +9,7 @@ mod measure;
 mod memory;
 mod openmp;
 mod pause;
+mod pmu;
 mod settings;
 mod sheet;
 mod show;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wake(args) => wake::run(&machine(name, root)?, args),
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
+        Command::Pmu(args) => pmu::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
         Command::Doctor(args) => doctor::run(&machine(name, root)?, &args),
@@ -108,7 +110,7 @@ fn machine_hint(error: &machine::Error) -> String {
 }
 
 /// Options that take a path.
-const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler"];
+const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler", "--event-dir"];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
 fn command() -> Vec<String> {
@@ -183,6 +185,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
         PageKind::Ab => bench::ab::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
+        PageKind::Pmu => ::pmu::counting::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

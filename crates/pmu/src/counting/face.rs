@@ -117,7 +117,7 @@ fn measure_on<R>(
 }
 
 /// Why events do not fit into one pass, if they do not.
-pub(super) fn too_many(plan: &Plan) -> Reading<()> {
+fn too_many(plan: &Plan) -> Reading<()> {
     let passes = plan.names();
     if passes.len() < 2 {
         return Ok(());

@@ -100,6 +100,9 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     let pmu = core_pmu(machine, cpu);
     let mut events = base(machine, cpu);
     let base = events.len();
+    // A name has an event for each kind of core: the one of this kind is meant.
+    let mut asked: Vec<&Encoded> = asked.iter().collect();
+    asked.sort_by_key(|event| needs_counter(event) && event.pmu != pmu);
     for event in asked {
         let known = |known: &Encoded| {
             known.name == event.name || known.kind == event.kind && known.config == event.config
@@ -225,6 +228,20 @@ impl Plan {
             Some(pass) => self.passes[pass].push(at),
             None => self.passes.push(self.anchors.iter().copied().chain([at]).collect()),
         }
+    }
+
+    /// Whether these of its events fit on the counters together, without anchors.
+    pub(super) fn together(&self, events: &[Encoded]) -> Reading<()> {
+        let place = |event: &Encoded| self.events.iter().position(|it| it.name == event.name);
+        let places: Vec<usize> = events.iter().filter_map(place).collect();
+        if self.fit(&places) {
+            return Ok(());
+        }
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let counters = self.limits.as_ref().map_or("its counters".to_owned(), |it| in_words(*it));
+        let why = format!("{} do not fit together on {counters}", names.join(", "));
+        Err(Unavailable::new(Obstacle::Hardware, "set of counters", why)
+            .with_remedy("open a set of fewer events"))
     }
 
     /// The names of the events of each pass.

@@ -82,7 +82,7 @@ impl CounterSet {
         {
             return Err(absent.why.clone());
         }
-        super::face::too_many(&plan)?;
+        plan.together(events)?;
         let wanted: Vec<&Encoded> = events.iter().collect();
         let readers = Open::of(machine, &wanted, Modes::User).readers();
         let mut counters = Vec::with_capacity(events.len());
