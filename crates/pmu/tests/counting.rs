@@ -126,7 +126,7 @@ fn checksums_are_counted_by_byte_and_packet() {
     assert_eq!(count(&tables[0], "instructions"), 1_200_000 + 420_192_000);
     assert_eq!(count(&tables[0], "mem_load_uops_retired.l1_hit"), 271_584_000);
     let text = report(&tables[0], &[("byte", 144_000_000), ("packet", 100_000)]).to_string();
-    assert!(text.contains("2.926   4213.920\n"), "{text}");
+    assert!(text.contains("2.926  4213.920\n"), "{text}");
     assert!(
         text.lines()
             .any(|line| { line.split_whitespace().eq(["packet", "100,000", "0.001", "1.000"]) })
