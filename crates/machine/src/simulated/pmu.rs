@@ -289,10 +289,11 @@ impl Model {
         counts: What,
         leader: Option<u64>,
     ) -> Open {
-        let is_core = matches!(counts, What::Core(..));
         /// So close before zero that the least work passes it.
         const SHORT_OF: u64 = 3;
+        /// What an unfair host lets a group see.
         const CHEATED: f64 = 0.7;
+        let is_core = matches!(counts, What::Core(..));
         let seen = match leader.and_then(|leader| state.open.get(&leader)) {
             Some(leader) => leader.seen,
             None if is_core => {
