@@ -81,7 +81,7 @@ fn open(machine: &Machine, event: &Encoded) -> Reading<Reader> {
     let attributes = Attributes {
         kind,
         config: event.config,
-        modes: modes_of(event, Modes::User),
+        modes: modes_of(event, if needs_counter(event) { Modes::User } else { Modes::All }),
         begin: Begin::AtExec,
         inherit: true,
         ..Attributes::default()

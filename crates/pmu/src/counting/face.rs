@@ -19,6 +19,8 @@ use crate::events::Encoded;
 /// # Error
 /// Why not, and what would help.
 pub fn is_available() -> Result<(), Unavailable> {
+    /// Far more than a counter that works needs for its first step.
+    const READINGS: usize = 1000;
     let machine = Machine::real();
     let attributes = Event::CYCLES_USER.into();
     let wanted = Wanted { name: "cycles", attributes, scope: Scope::ThisThread };
@@ -26,8 +28,6 @@ pub fn is_available() -> Result<(), Unavailable> {
     let read = || reader.count();
     let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);
     let first = read().map_err(|error| stands(format!("reading cycles answered {error}")))?;
-    /// Far more than a counter that works needs for its first step.
-    const READINGS: usize = 1000;
     let moves = (0..READINGS).any(|_| read().is_ok_and(|count| count.value > first.value));
     if moves { Ok(()) } else { Err(stands("the counter of cycles stands still".to_owned())) }
 }

@@ -90,10 +90,10 @@ impl<'a> Open<'a> {
         }
         let ended = self.machine.perf.ticks();
         let counts = (0..self.readers.len()).map(|at| {
-            let reason = |_| self.readers[at].as_ref().err().cloned();
+            let reason = || self.readers[at].as_ref().err().cloned();
             match (before[at].take(), after[at].take()) {
                 (Some(before), Some(after)) => self.between(at, before, after),
-                _ => Err(reason(()).unwrap_or_else(|| self.lost(at, "it was not read"))),
+                _ => Err(reason().unwrap_or_else(|| self.lost(at, "it was not read"))),
             }
         });
         let mut counts: Vec<Reading<Counted>> = counts.collect();

@@ -79,8 +79,8 @@ pub fn anchors() -> [&'static str; 2] {
     ["instructions", "cycles"]
 }
 
-/// Events of the kernel's own, which need no hardware: they are counted in all modes, because what they
-/// count happens in the kernel's.
+/// Events of the kernel's own, which need no hardware. Switches and migrations are counted in all modes,
+/// because they happen in the kernel's: in user mode alone there would be none.
 ///
 /// # Source
 /// `include/uapi/linux/perf_event.h`, `enum perf_sw_ids`; `kernel/events/core.c`, `perf_exclude_event`.
@@ -89,7 +89,7 @@ pub fn software() -> Vec<Encoded> {
         [("task-clock", 1), ("page-faults", 2), ("context-switches", 3), ("cpu-migrations", 4)];
     let event = |(name, config): (&str, u64)| {
         let event = of_kernel(name, SOFTWARE, [config, 0, 0, 0], Place::Software);
-        Encoded { by_mode: false, ..event }
+        Encoded { by_mode: config < 3, ..event }
     };
     EVENTS.map(event).to_vec()
 }

@@ -142,11 +142,11 @@ impl fmt::Display for Report {
             })
             .collect();
         for row in [&self.columns].into_iter().chain(&self.rows) {
-            let mut line = format!("{:<width$}", row[0], width = widths[0]);
+            write!(f, "{:<width$}", row[0], width = widths[0])?;
             for (cell, width) in row.iter().zip(&widths).skip(1) {
-                line.push_str(&format!("  {cell:>width$}"));
+                write!(f, "  {cell:>width$}")?;
             }
-            writeln!(f, "{}", line.trim_end())?;
+            writeln!(f)?;
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
     }
