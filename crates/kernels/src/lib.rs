@@ -52,6 +52,8 @@ mod arithmetic;
 #[macro_use]
 mod stream;
 
+pub mod checksum;
+pub mod count_down;
 mod dirty;
 mod in_loop;
 #[cfg(all(test, target_arch = "x86_64"))]

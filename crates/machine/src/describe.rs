@@ -43,6 +43,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         original: None,
         settings: None,
         comparison: None,
+        counts: None,
         findings: Vec::new(),
     }
 }

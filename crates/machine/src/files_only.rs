@@ -9,6 +9,7 @@ use sys::cpuid::Leaf;
 
 use crate::error::Error;
 use crate::folder::Folder;
+use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Reading};
 use crate::registers::MsrFolder;
@@ -26,6 +27,7 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
         cpuid: Box::new(FilesOnly),
         msr: Arc::new(MsrFolder::below(folder)),
         permits: Box::new(FilesOnly),
+        perf: Box::new(Elsewhere("files below a folder".to_owned())),
         host: Box::new(Visitor(here)),
         // Not its path: that may name people (invariant I10).
         elsewhere: Some("files below a folder".to_owned()),

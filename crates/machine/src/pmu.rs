@@ -102,9 +102,10 @@ impl<'a> Pmu<'a> {
     /// # Error
     /// Where they may not be read.
     pub fn events(&self) -> Reading<Vec<String>> {
+        const BESIDE: [&str; 4] = [".scale", ".unit", ".snapshot", ".per-pkg"];
         let folder = self.path("events");
         let mut names = or_empty(&folder, self.tree.list(&folder))?;
-        names.retain(|name| !name.contains('.'));
+        names.retain(|name| !BESIDE.iter().any(|ending| name.ends_with(ending)));
         Ok(names)
     }
 

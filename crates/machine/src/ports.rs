@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::{CpuId, CpuSet, Unavailable};
 
 use crate::error::Error;
+use crate::perf::{Reader, Wanted};
 use crate::permits::Permits;
 use crate::{real, recorded, simulated};
 
@@ -40,6 +41,18 @@ pub trait Msr: Send + Sync {
     }
 }
 
+/// Counters of the kernel: they are opened here, and read without it ([`Reader`]).
+pub trait Perf {
+    /// Opens a counter, in the group of a leader where there is one.
+    fn open(&self, wanted: &Wanted<'_>, leader: Option<&Reader>) -> Reading<Reader>;
+    /// Lets the calling thread run on these CPUs alone.
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()>;
+    /// The CPU that the calling thread runs on.
+    fn current_cpu(&self) -> Option<CpuId>;
+    /// The time stamp counter, serialised, where its rate is constant.
+    fn ticks(&self) -> Option<u64>;
+}
+
 /// What differs between two runs on one machine: time of day, randomness, who asks (invariant I11).
 pub trait Host {
     /// Now, in UTC, to the second, as RFC 3339 writes it.
@@ -64,6 +77,8 @@ pub struct Machine {
     pub msr: Arc<dyn Msr>,
     /// What the kernel lets this process open.
     pub permits: Box<dyn Permits>,
+    /// Its counters.
+    pub perf: Box<dyn Perf>,
     /// Its surroundings.
     pub host: Box<dyn Host>,
     /// Where the answers come from, in words, where it is not the machine that this process runs

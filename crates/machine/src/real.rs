@@ -10,6 +10,7 @@ use crate::attempts::Attempts;
 use crate::error::Error;
 use crate::files_only;
 use crate::folder::Folder;
+use crate::perf::Kernel;
 use crate::ports::{Cpuid, Host, Machine, Reading};
 use crate::registers::MsrFolder;
 
@@ -19,6 +20,7 @@ pub(crate) fn machine() -> Machine {
         cpuid: Box::new(Instruction),
         msr: Arc::new(MsrFolder::real()),
         permits: Box::new(Attempts::new(Box::new(Folder::real()))),
+        perf: Box::new(Kernel::new(Box::new(Folder::real()))),
         host: Box::new(Surroundings::drawn()),
         elsewhere: None,
         simulated: None,

@@ -126,6 +126,7 @@ fn somewhere(files: Files) -> Machine {
         cpuid: Box::new(Registers),
         msr: Arc::new(Registers),
         permits: Box::new(Registers),
+        perf: Box::new(machine::perf::Elsewhere("a machine of a test".to_owned())),
         host: Box::new(Somebody),
         elsewhere: None,
         simulated: None,

@@ -9,3 +9,9 @@
 pub mod counting;
 pub mod events;
 pub mod metrics;
+
+pub use counting::{
+    Budget, CounterSet, Drift, Expected, Part, Profile, Report, is_available, measure, profile,
+    profile_to, report,
+};
+pub use events::Encoded;

@@ -123,6 +123,63 @@ pub fn die_with(parent: u32) -> io::Result<bool> {
     Ok(std::os::unix::process::parent_id() == parent)
 }
 
+/// What ended children used that were waited for, and theirs (getrusage(2), `RUSAGE_CHILDREN`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time in user mode.
+    pub user: Duration,
+    /// Time in the kernel.
+    pub system: Duration,
+    /// Page faults, served from memory or from disk.
+    pub page_faults: u64,
+    /// Times that they gave up the CPU, or lost it.
+    pub switches: u64,
+}
+
+impl Usage {
+    /// What was used since then.
+    #[must_use]
+    pub fn since(self, earlier: Usage) -> Usage {
+        Usage {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            page_faults: self.page_faults.saturating_sub(earlier.page_faults),
+            switches: self.switches.saturating_sub(earlier.switches),
+        }
+    }
+}
+
+/// What all ended children used so far.
+pub fn usage_of_children() -> io::Result<Usage> {
+    // SAFETY: `rusage` consists of integers only, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `rusage`, which lives on this stack.
+    let done = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let time = |time: libc::timeval| {
+        Duration::new(time.tv_sec.cast_unsigned(), time.tv_usec as u32 * 1000)
+    };
+    Ok(Usage {
+        user: time(usage.ru_utime),
+        system: time(usage.ru_stime),
+        page_faults: (usage.ru_minflt + usage.ru_majflt).cast_unsigned(),
+        switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
+    })
+}
+
+/// Sends a signal to a child that was not waited for yet. That it has ended is no error.
+pub fn signal(child: &Child, number: i32) -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::kill(child.id().cast_signed(), number) };
+    match io::Error::last_os_error() {
+        _ if done == 0 => Ok(()),
+        error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        error => Err(error),
+    }
+}
+
 /// CPU time of all threads of this process, those that are running among them.
 pub fn cpu_time() -> io::Result<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -100,6 +100,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         original: None,
         settings: None,
         comparison: None,
+        counts: None,
         findings,
     };
     let more = findings::of_record(&record);

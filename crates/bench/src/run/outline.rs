@@ -51,7 +51,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Settings
         | PageKind::Changes
         | PageKind::Top
-        | PageKind::Ab => "a data sheet",
+        | PageKind::Ab
+        | PageKind::Pmu => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
         (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),

@@ -28,7 +28,10 @@ pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
-pub(crate) use pmu::{Cpu, PmuArgs, PmuCommand, PmuEventsCommand, PmuListArgs, PmuUpdateArgs};
+pub(crate) use pmu::{
+    AskedEvents, Cpu, PmuArgs, PmuCommand, PmuEventsCommand, PmuKernel, PmuKernelArgs, PmuListArgs,
+    PmuStatArgs, PmuUpdateArgs,
+};
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;

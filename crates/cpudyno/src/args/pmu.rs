@@ -1,13 +1,16 @@
 //! Arguments of `cpudyno pmu`.
 
+mod counting;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use pmu::events::{SOURCES, Source};
 
 use super::{BadValue, Look};
+pub(crate) use counting::{AskedEvents, PmuKernel, PmuKernelArgs, PmuStatArgs};
 
-/// Events of the CPU's performance monitoring unit: what there is to count, and how it is encoded.
+/// Count events of the CPU's performance monitoring unit, and list what there is to count.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PmuArgs {
@@ -18,6 +21,8 @@ pub(crate) struct PmuArgs {
 /// The sub-commands, in the order of their help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PmuCommand {
+    Stat(PmuStatArgs),
+    Kernel(PmuKernelArgs),
     List(PmuListArgs),
     /// Lists of events that other people keep.
     #[command(subcommand)]
@@ -84,6 +89,9 @@ pub(crate) struct Cpu {
 
 const EXAMPLES: &str = "\
 Examples:
+  cpudyno pmu stat -- make -j4                      count a command and all that it starts
+  cpudyno pmu kernel checksum                       compare checksum routines, by byte and packet
+  cpudyno pmu kernel loop -e 'retired.*all_branches$'
   cpudyno pmu list                                  what this machine can count
   cpudyno pmu list 'mem_load.*l._hit'               by pattern, with descriptions
   cpudyno pmu list --cpu sapphire-rapids topdown    of another CPU

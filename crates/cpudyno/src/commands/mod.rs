@@ -188,6 +188,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Ab => bench::ab::page(record, presentation.verbosity),
         PageKind::Top => bench::areas::top::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
+        PageKind::Pmu => ::pmu::counting::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };

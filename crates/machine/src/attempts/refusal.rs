@@ -3,9 +3,13 @@
 use std::io;
 
 use model::{Obstacle, Unavailable};
-use sys::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOMEM, ENOSYS, ENXIO, EOPNOTSUPP, EPERM};
+use sys::errno::{
+    E2BIG, EACCES, EINVAL, EIO, EMFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENXIO, EOPNOTSUPP, EPERM,
+};
+use sys::perf_open::{Modes, Scope};
 
 use crate::facts::ON_THE_HOST;
+use crate::perf::{Wanted, in_modes};
 use crate::permits::Question;
 use crate::ports::Tree;
 use crate::text::{first_number, value_of};
@@ -289,6 +293,54 @@ fn too_paranoid(level: f64, allowed: i32, answer: &str, here: &Surroundings<'_>)
 }
 
 const SETCAP_PERFMON: &str = "`sudo setcap cap_perfmon+ep \"$(command -v cpudyno)\"`";
+
+/// Why a counter cannot be had, and what helps.
+pub(crate) fn counter_refused(
+    wanted: &Wanted<'_>,
+    error: &io::Error,
+    here: &Surroundings<'_>,
+) -> Unavailable {
+    /// `PERF_TYPE_SOFTWARE`, and the first number that the kernel gives to a PMU which it finds.
+    const SOFTWARE: u32 = 1;
+    const DYNAMIC: u32 = 6;
+    let Wanted { name, attributes, scope } = wanted;
+    let answer = sys::errno::name(error);
+    let answered = |why: &str| format!("`perf_event_open` answered {answer}: {why}");
+    let (kind, modes) = (attributes.kind, in_modes(attributes.modes));
+    let mut unavailable = match code(error) {
+        EINVAL => Unavailable::new(
+            Obstacle::Hardware,
+            "",
+            answered(&format!(
+                "PMU {kind} cannot count {:#x} {modes}, or not beside the others of its group",
+                attributes.config[0]
+            )),
+        ),
+        E2BIG => not_permitted(
+            answered("this kernel knows no `config3`, which the event needs"),
+            "boot Linux 6.3 or later",
+        ),
+        EMFILE => not_permitted(
+            answered("this process has too many files open"),
+            "`ulimit -n 4096`, or fewer events",
+        ),
+        ENOENT | ENODEV | EOPNOTSUPP | ENXIO if kind >= DYNAMIC || kind == SOFTWARE => {
+            let why = answered("the kernel has no such event, or no such PMU");
+            Unavailable::new(Obstacle::Hardware, "", why)
+        }
+        ENOENT | ENODEV | EOPNOTSUPP | ENXIO => pmu(Question::PerfCyclesUser, &answer, error, here),
+        code => {
+            let question = match (scope, attributes.modes) {
+                (Scope::Everybody(_), _) => Question::PerfSystemWide,
+                (_, Modes::User) => Question::PerfUser,
+                _ => Question::PerfKernel,
+            };
+            perf(question, &answer, code, here)
+        }
+    };
+    (*name).clone_into(&mut unavailable.what);
+    unavailable
+}
 
 /// The PMU of the cores.
 fn pmu(

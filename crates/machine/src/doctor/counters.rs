@@ -1,7 +1,10 @@
 //! The kernel's and the hardware's counters.
 
+use model::CpuId;
+
 use super::Survey;
 use crate::attempts::PARANOID;
+use crate::perf::{Limits, limits};
 use crate::permits::Question;
 use crate::pmu::PMUS;
 use crate::ports::{Machine, Reading};
@@ -49,25 +52,8 @@ fn pmu(survey: &Survey<'_>) -> Reading<String> {
 }
 
 /// How many counters a thread of the first CPU has.
-///
-/// # Source
-/// Intel SDM volume 2A, CPUID 0Ah: EAX\[7:0\] version, EAX\[15:8\] general counters, EDX\[4:0\]
-/// fixed ones. AMD APM volume 3, CPUID 8000_0022h: EBX\[3:0\] where EAX\[0\] is set; before that
-/// six where 8000_0001h ECX\[23\] is set, else four.
 fn counters(machine: &Machine) -> Option<String> {
-    /// EBX of leaf 0 is the start of `AuthenticAMD`.
-    const AUTH: u32 = u32::from_le_bytes(*b"Auth");
-    if machine.cpuid.leaf(0, 0)?.ebx == AUTH {
-        let announced = machine.cpuid.leaf(0x8000_0022, 0).filter(|leaf| leaf.eax & 1 == 1);
-        let extended = || machine.cpuid.leaf(0x8000_0001, 0).map(|leaf| leaf.ecx >> 23 & 1 == 1);
-        let count = match announced {
-            Some(leaf) => leaf.ebx & 0xf,
-            None if extended()? => 6,
-            None => 4,
-        };
-        return Some(tally(count as usize, "general counter"));
-    }
-    let leaf = machine.cpuid.leaf(0xa, 0).filter(|leaf| leaf.eax & 0xff != 0)?;
-    let (general, fixed) = (leaf.eax >> 8 & 0xff, leaf.edx & 0x1f);
-    Some(format!("{}, {fixed} fixed", tally(general as usize, "general counter")))
+    let Limits { general, fixed, .. } = limits(machine, CpuId(0)).ok()?;
+    let general = tally(general as usize, "general counter");
+    Some(if fixed == 0 { general } else { format!("{general}, {fixed} fixed") })
 }

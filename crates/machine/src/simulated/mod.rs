@@ -9,6 +9,7 @@ mod counters;
 mod idle;
 mod model;
 mod obeyed;
+mod pmu;
 mod ports;
 mod registers;
 mod settings;
@@ -24,6 +25,7 @@ pub use self::model::{
     Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
 pub use self::obeyed::Rise;
+pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
 pub use self::work::{Power, Work, Worked};

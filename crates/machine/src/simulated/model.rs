@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::controllers::{Controllers, Through};
 use super::idle::{Idled, SignalCost};
+use super::pmu::{CorePmu, Counting};
 use super::settings::Settings;
 use super::tree::CPU;
 use super::work::{Power, Work, Worked};
@@ -96,6 +97,15 @@ pub struct Model {
     /// What was set on it. Clones share it.
     #[serde(skip)]
     pub settings: Settings,
+    /// The PMUs of its cores; none: nothing counts.
+    #[serde(default)]
+    pub pmu: Vec<CorePmu>,
+    /// Whether the kernel's watchdog holds a counter.
+    #[serde(default)]
+    pub nmi_watchdog: bool,
+    /// Its open counters. Clones share them.
+    #[serde(skip)]
+    pub counting: Counting,
     /// What went through its memory controllers. Clones share it.
     #[serde(skip)]
     pub through: Through,
@@ -482,6 +492,18 @@ pub enum Fault {
     IgnoresBoost,
     /// What is set is kept, and the hardware heeds none of it.
     IgnoresSettings,
+    /// Somebody else has the counters of the cores for a fifth of the time.
+    PmuMultiplexes,
+    /// The host lets every second group of counters miss three tenths, and nothing says so.
+    PmuHostShares,
+    /// Somebody takes those counters away for good, after they were used twice.
+    PmuTaken,
+    /// Those counters count, and read zero.
+    PmuReadsZero,
+    /// Those that are not fixed count half as much again.
+    PmuMiscounts,
+    /// Those counters begin again at zero soon after they were opened.
+    PmuWraps,
 }
 
 /// Time that has passed on a simulated machine; clones share it.
@@ -536,6 +558,7 @@ impl Model {
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
             ("registers.mperf_hz", "must be positive", self.mperf_fits()),
+            ("pmu", "must have 1..=32 counters of 32..=64 bits", self.pmus_are_sound()),
             ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
             ("clock.tsc_step_ticks", "must be positive", self.clock.tsc_step_ticks > 0),
             ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
@@ -611,6 +634,10 @@ impl Model {
         self.signals.values().all(|cost| {
             not_negative(cost.seconds) && cost.same_cpu_seconds.is_none_or(not_negative)
         })
+    }
+
+    fn pmus_are_sound(&self) -> bool {
+        self.pmu.iter().all(CorePmu::is_sound)
     }
 
     /// Ratios to 100 MHz have seven bits.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
 use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
 use super::tree::SimulatedTree;
-use crate::attempts::{Surroundings, refusal};
+use crate::attempts::{Surroundings, counter_refused, refusal};
+use crate::perf::{Reader, Wanted};
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Reading};
+use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {
@@ -20,6 +21,7 @@ pub(crate) fn machine(model: Model) -> Machine {
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Arc::new(SimulatedMsr(model.clone())),
         permits: Box::new(SimulatedPermits::new(&model)),
+        perf: Box::new(SimulatedPerf::new(&model)),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
         simulated: Some(model),
@@ -49,6 +51,7 @@ impl Cpuid for SimulatedCpuid {
                 let pair = u32::from(has.aperf_mperf);
                 registers([1 << 1 | 1 << 7 | 1 << 10, 0, 1 << 3 | pair, 0])
             }),
+            0xa => self.counters(CpuId(0)),
             // A crystal of 1 MHz, and a ratio in thousandths.
             0x15 => claims.cpuid15_hz.map(|hz| registers([1000, (hz / 1e3) as u32, 1_000_000, 0])),
             0x16 => claims.cpuid16_hz.map(|hz| registers([(hz / 1e6) as u32, 0, 0, 0])),
@@ -70,6 +73,7 @@ impl Cpuid for SimulatedCpuid {
             (0x1a, Some(efficient)) => {
                 Some(registers([if efficient { 0x20 } else { 0x40 } << 24, 0, 0, 0]))
             }
+            (0xa, _) => self.counters(cpu),
             // A hybrid says so.
             (7, Some(_)) if subleaf == 0 => Some(registers([0, 0, 0, 1 << 15])),
             _ => self.leaf(leaf, subleaf),
@@ -78,6 +82,16 @@ impl Cpuid for SimulatedCpuid {
 
     fn xcr0(&self) -> Option<u64> {
         None
+    }
+}
+
+impl SimulatedCpuid {
+    /// How many counters a thread has, in version 4 of the leaf.
+    fn counters(&self, cpu: CpuId) -> Option<Leaf> {
+        let limits = self.0.core_limits(cpu)?;
+        let width = limits.width.unwrap_or(0);
+        let general = 4 | limits.general << 8 | width << 16 | 7 << 24;
+        Some(registers([general, 0, 0, limits.fixed | width << 5]))
     }
 }
 
@@ -139,6 +153,49 @@ impl Permits for SimulatedPermits {
             let here = Surroundings { tree: &self.tree, guest: self.guest };
             refusal(question, &std::io::Error::from_raw_os_error(code), &here)
         })
+    }
+}
+
+/// Counters that move when the model executes one of its demonstrations.
+struct SimulatedPerf {
+    model: Model,
+    tree: SimulatedTree,
+}
+
+impl SimulatedPerf {
+    fn new(model: &Model) -> SimulatedPerf {
+        SimulatedPerf { model: model.clone(), tree: SimulatedTree::new(model) }
+    }
+}
+
+impl Perf for SimulatedPerf {
+    fn open(&self, wanted: &Wanted<'_>, leader: Option<&Reader>) -> Reading<Reader> {
+        let leader = match leader {
+            Some(Reader::Simulated(leader)) => Some(leader),
+            _ => None,
+        };
+        let opened = self.model.open_counter(&wanted.attributes, wanted.scope, leader);
+        opened.map(Reader::Simulated).map_err(|error| {
+            let guest = self.model.identity.hypervisor.is_some();
+            counter_refused(wanted, &error, &Surroundings { tree: &self.tree, guest })
+        })
+    }
+
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        if let Some(cpu) = cpus.iter().find(|cpu| self.model.online().contains(*cpu)) {
+            self.model.count_on(cpu);
+            return Ok(());
+        }
+        let why = "this simulated machine has no such CPUs";
+        Err(Unavailable::new(Obstacle::Hardware, format!("thread on CPUs {cpus}"), why))
+    }
+
+    fn current_cpu(&self) -> Option<CpuId> {
+        Some(self.model.counted_cpu())
+    }
+
+    fn ticks(&self) -> Option<u64> {
+        Some((self.model.elapsed.seconds().0 * self.model.clock.tsc_hz).round() as u64)
     }
 }
 

@@ -7,6 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::controllers::put_controllers;
 use super::model::{Fault, Model};
+use super::pmu::put_pmus;
 use super::settings::{GOVERNORS, PREFERENCES, Settings};
 use super::work::{HWMON, drawn, put_power};
 use crate::files::{Files, missing};
@@ -41,6 +42,7 @@ impl SimulatedTree {
         put_kernel(&mut files, model);
         put_controllers(&mut files, model);
         put_power(&mut files, model);
+        put_pmus(&mut files, model);
         for path in ["/proc/stat", "/proc/interrupts"] {
             files.put(path, "");
         }

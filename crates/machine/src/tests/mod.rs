@@ -21,6 +21,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
 use crate::files::Files;
+use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading};
 
@@ -31,6 +32,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
         cpuid: Box::new(Nothing),
         msr: Arc::new(Nothing),
         permits: Box::new(Nothing),
+        perf: Box::new(Elsewhere("a machine of a test".to_owned())),
         host: Box::new(Somebody(cpus.parse().unwrap())),
         elsewhere: None,
         simulated: None,

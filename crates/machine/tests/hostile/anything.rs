@@ -72,6 +72,7 @@ pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
         cpuid: Box::new(Words(words.clone())),
         msr: Arc::new(Words(words.clone())),
         permits: Box::new(Words(words)),
+        perf: Box::new(machine::perf::Elsewhere("files of a test".to_owned())),
         host: Box::new(Somebody),
         elsewhere: Some("files of a test".to_owned()),
         simulated: None,

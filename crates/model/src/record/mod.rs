@@ -5,6 +5,7 @@
 //! keep what they do not know out of the way, and refuse another major.
 
 mod comparison;
+mod counts;
 mod original;
 mod power;
 mod read;
@@ -13,6 +14,7 @@ mod settings;
 mod topology;
 
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, Ran};
+pub use counts::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
@@ -60,6 +62,9 @@ pub struct Record {
     /// Two settings compared, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<AbRun>,
+    /// Events that were counted, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<CountsRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -299,6 +304,8 @@ pub enum PageKind {
     Ab,
     /// What the CPUs do while others use them.
     Top,
+    /// Events that were counted.
+    Pmu,
 }
 
 /// A value that people read, or that is compared.

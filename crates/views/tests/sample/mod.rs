@@ -350,6 +350,7 @@ pub(crate) fn record() -> Record {
         original: None,
         settings: None,
         comparison: None,
+        counts: None,
         findings: vec![Finding {
             id: "ruler.sibling-busy".into(),
             severity: Severity::Warning,

@@ -1,5 +1,6 @@
 //! `cpudyno pmu`.
 
+mod counting;
 mod list;
 mod update;
 
@@ -14,6 +15,8 @@ use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure> {
     match args.command {
+        PmuCommand::Stat(args) => counting::stat(machine, args),
+        PmuCommand::Kernel(args) => counting::kernel(machine, &args),
         PmuCommand::List(args) => list::run(machine, &args),
         PmuCommand::Events(PmuEventsCommand::Update(args)) => update::run(machine, &args),
     }

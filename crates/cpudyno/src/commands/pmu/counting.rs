@@ -1,0 +1,180 @@
+//! `cpudyno pmu stat` and `cpudyno pmu kernel`.
+
+use std::io;
+use std::process::{Child, ExitCode, ExitStatus};
+
+use machine::Machine;
+use model::Unavailable;
+use model::record::{CountsRun, PageKind, Record};
+use pmu::counting::demonstrations::{self, Packets};
+use pmu::counting::{Plan, Session, software, stat as count_command};
+use pmu::events::{Encoded, Events, Target};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+
+use super::super::{command, presentation, render, sink};
+use super::refused;
+use crate::args::{AskedEvents, Format, PmuKernel, PmuKernelArgs, PmuStatArgs};
+use crate::failure::{Failure, code};
+use crate::output;
+
+pub(super) fn stat(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Failure> {
+    use std::os::unix::process::ExitStatusExt;
+    let PmuStatArgs { events, json, mut look, command: words } = args;
+    let sink = sink(&json, &mut look)?;
+    not_csv(look.format)?;
+    if machine.simulated.is_some() || machine.elsewhere.is_some() {
+        return Err(Failure::usage("a command can be counted on the machine at hand alone").hint(
+            "leave out --machine and --root; `cpudyno pmu kernel` counts on simulated ones",
+        ));
+    }
+    let mut asked = software();
+    asked.extend(resolved(machine, &events, &[])?);
+    let done = count_command(machine, &words, &asked, wait);
+    let done = done.map_err(|error| not_started(&words[0], &error))?;
+    let mut record = described(machine, &look);
+    record.counts = Some(done.run);
+    let presentation = record.run.presentation;
+    let text = render(&record, look.format, presentation)?;
+    if let Some(sink) = sink {
+        sink.write(&render(&record, Format::Json, presentation)?)?;
+    }
+    if look.format == Format::Json {
+        output::data(&text)?;
+    } else {
+        output::remark(text.trim_end());
+    }
+    let by_signal = || 128 + done.status.signal().unwrap_or_default();
+    Ok(ExitCode::from(done.status.code().unwrap_or_else(by_signal) as u8))
+}
+
+/// Waits for the command. What asks to stop is the command's business: it has got Ctrl-C itself, and the
+/// rest is passed on.
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    use signal_hook::consts::{SIGINT, SIGQUIT};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
+    let handle = signals.handle();
+    std::thread::scope(|scope| {
+        let waiting: &Child = child;
+        scope.spawn(move || {
+            for signal in signals.forever().filter(|signal| [SIGTERM, SIGHUP].contains(signal)) {
+                // It may have ended meanwhile.
+                drop(sys::process::signal(waiting, signal));
+            }
+        });
+        let ended = sys::process::wait_until_ended(waiting);
+        handle.close();
+        ended
+    })?;
+    child.wait()
+}
+
+/// As shells, `env` and `timeout` say it.
+fn not_started(program: &str, error: &io::Error) -> Failure {
+    const NOT_FOUND: u8 = 127;
+    const NOT_EXECUTABLE: u8 = 126;
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => NOT_FOUND,
+        io::ErrorKind::PermissionDenied => NOT_EXECUTABLE,
+        _ => code::NOT_HERE,
+    };
+    let why = sys::errno::words(error);
+    Failure::new(code, format!("cannot execute `{program}`: {why}"))
+        .hint("name a program and its arguments: cpudyno pmu stat -- make -j4")
+}
+
+pub(super) fn kernel(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {
+    let PmuKernelArgs { kernel, events, with_kernel, pin, json, .. } = args;
+    let (kernel, with_kernel, pin) = (*kernel, *with_kernel, *pin);
+    let mut look = args.look.clone();
+    let sink = sink(json, &mut look)?;
+    not_csv(look.format)?;
+    let mut asked = resolved(machine, events, usual(kernel))?;
+    asked.extend(software());
+    let mut record = described(machine, &look);
+    let session = Session::on(machine, pin).map_err(cannot_count)?;
+    let session = if with_kernel { session.with_kernel() } else { session };
+    let plan = session.plan(&asked);
+    let name = match kernel {
+        PmuKernel::Empty => "an empty function",
+        PmuKernel::Loop => "a loop",
+        PmuKernel::Checksum => "the Internet checksum",
+    };
+    let mut run = session.outline(name, &plan);
+    if !args.dry_run {
+        count(&session, &plan, args, &mut run).map_err(cannot_count)?;
+    }
+    drop(session);
+    record.counts = Some(run);
+    let presentation = record.run.presentation;
+    let written = match sink {
+        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
+        None => Ok(()),
+    };
+    output::data(&render(&record, look.format, presentation)?)?;
+    written.map(|()| ExitCode::SUCCESS)
+}
+
+fn count(
+    session: &Session<'_>,
+    plan: &Plan,
+    args: &PmuKernelArgs,
+    run: &mut CountsRun,
+) -> Result<(), Unavailable> {
+    let PmuKernelArgs { iterations, packets: number, size, .. } = *args;
+    let packets = Packets { number, bytes: size as usize };
+    run.tables = match args.kernel {
+        PmuKernel::Empty => vec![demonstrations::empty(session, plan)?],
+        PmuKernel::Loop => vec![demonstrations::counted_loop(session, plan, iterations)?],
+        PmuKernel::Checksum => demonstrations::checksums(session, plan, packets),
+    };
+    Ok(())
+}
+
+/// What is counted if nobody says: the patterns of which the first fits some event here.
+fn usual(kernel: PmuKernel) -> &'static [&'static [&'static str]] {
+    const GENERIC: [&str; 2] = ["branch-instructions", "branch-misses"];
+    match kernel {
+        PmuKernel::Empty => &[],
+        PmuKernel::Loop => &[&["retired.*all_branches$"], &GENERIC],
+        PmuKernel::Checksum => &[
+            &["^mem_load_(uops_)?retired.l[123]_hit$", "^mem_load_(uops_)?retired.l3_miss$"],
+            &["l1-dcache-loads", "l1-dcache-load-misses"],
+            &["cache-references", "cache-misses"],
+        ],
+    }
+}
+
+/// The events that were asked for, or the usual ones.
+fn resolved(
+    machine: &Machine,
+    asked: &AskedEvents,
+    usual: &[&[&str]],
+) -> Result<Vec<Encoded>, Failure> {
+    let events = Events::of(Target::of(machine).with_folder(asked.event_dir.as_deref()));
+    if !asked.events.is_empty() {
+        return events.resolve_all(asked.events.iter().map(String::as_str)).map_err(refused);
+    }
+    let found = |names: &&[&str]| events.resolve_all(names.iter().copied()).ok();
+    Ok(usual.iter().find_map(found).unwrap_or_default())
+}
+
+fn described(machine: &Machine, look: &crate::args::Look) -> Record {
+    machine::describe(machine, command(), presentation(look, PageKind::Pmu))
+}
+
+fn not_csv(format: Format) -> Result<(), Failure> {
+    if format != Format::Csv {
+        return Ok(());
+    }
+    Err(Failure::usage("counts are no samples for a table of them")
+        .hint("print them as text, markdown or json: --format json"))
+}
+
+fn cannot_count(reason: Unavailable) -> Failure {
+    let Unavailable { what, why, remedy, .. } = reason;
+    let failure = Failure::new(code::NOT_HERE, format!("cannot count `{what}`: {why}"));
+    match remedy {
+        Some(remedy) => failure.hint(remedy),
+        None => failure,
+    }
+}

@@ -1,0 +1,84 @@
+//! How many counters a thread has.
+
+use ::model::{CpuId, Obstacle, Unavailable};
+
+use super::{fixed_counter, general_counters};
+use crate::ports::{Machine, Reading};
+
+/// The counters of a core that a thread on it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// General counters: with SMT, those that are left to each thread.
+    pub general: u32,
+    /// Fixed counters; there are none on AMD.
+    pub fixed: u32,
+    /// Bits of a general counter; none: the CPU does not say.
+    pub width: Option<u32>,
+    /// Whether the kernel's watchdog holds one of them.
+    pub watchdog: bool,
+}
+
+/// The counters of a CPU.
+///
+/// # Error
+/// Where the CPU does not say how many it has, as on AArch64.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID 0Ah: EAX\[7:0\] version, EAX\[15:8\] general counters of a logical
+/// processor, EAX\[23:16\] their width, EDX\[4:0\] fixed ones. AMD APM volume 3, CPUID 8000_0022h:
+/// EBX\[3:0\] where EAX\[0\] is set; before that six where 8000_0001h ECX\[23\] is set, else four; volume
+/// 2, "Performance Monitoring Counters": 48 bits.
+pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
+    let watchdog = machine.tree.read("/proc/sys/kernel/nmi_watchdog");
+    let watchdog = watchdog.is_ok_and(|on| on.trim() == "1");
+    let known = counters(machine, cpu).map(|(general, fixed, width)| Limits {
+        general,
+        fixed,
+        width,
+        watchdog,
+    });
+    known.ok_or_else(|| {
+        let why = format!("CPUID of CPU {cpu} does not say how many counters it has");
+        Unavailable::new(Obstacle::Hardware, "number of counters", why)
+    })
+}
+
+fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
+    /// EBX of leaf 0 is the start of `AuthenticAMD`.
+    const AUTH: u32 = u32::from_le_bytes(*b"Auth");
+    let leaf = |leaf, subleaf| machine.cpuid.leaf_of(cpu, leaf, subleaf);
+    if leaf(0, 0)?.ebx == AUTH {
+        let announced = leaf(0x8000_0022, 0).filter(|leaf| leaf.eax & 1 == 1);
+        let extended = || leaf(0x8000_0001, 0).map(|leaf| leaf.ecx >> 23 & 1 == 1);
+        let general = match announced {
+            Some(leaf) => leaf.ebx & 0xf,
+            None if extended()? => 6,
+            None => 4,
+        };
+        return Some((general, 0, Some(48)));
+    }
+    let leaf = leaf(0xa, 0).filter(|leaf| leaf.eax & 0xff != 0)?;
+    let width = leaf.eax >> 16 & 0xff;
+    Some((leaf.eax >> 8 & 0xff, leaf.edx & 0x1f, Some(width).filter(|width| *width > 0)))
+}
+
+impl Limits {
+    /// The fixed counter of cycles.
+    ///
+    /// # Source
+    /// Intel SDM volume 3B, table of fixed-function counters: 0 instructions, 1 cycles, 2 reference
+    /// cycles, 3 slots.
+    pub const CYCLES: u32 = 1;
+
+    /// The counters that can be had, as bits: all but the one of the watchdog, which counts cycles and
+    /// takes the fixed counter where there is one.
+    pub fn available(&self) -> u128 {
+        let fixed = (0..self.fixed).map(fixed_counter).fold(0, |all, one| all | one);
+        let watchdog = match (self.watchdog, self.fixed > Limits::CYCLES) {
+            (false, _) => 0,
+            (true, true) => fixed_counter(Limits::CYCLES),
+            (true, false) => 1 << self.general.saturating_sub(1),
+        };
+        (general_counters(self.general) | fixed) & !watchdog
+    }
+}

@@ -1,0 +1,246 @@
+//! Counters of the kernel: what opens them, and how they are read once they are open.
+//!
+//! The port [`Perf`](crate::ports::Perf) only opens and maps. A reading goes through [`Reader`], whose
+//! kind is fixed at opening: no port is asked, nothing is allocated.
+
+mod fit;
+mod limits;
+
+use std::io;
+
+use ::model::{CpuId, CpuSet, Obstacle, Unavailable};
+use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope};
+use sys::perf_page::UserCounter;
+
+pub use self::fit::{Needs, fits, fixed_counter, general_counters};
+pub use self::limits::{Limits, limits};
+use crate::attempts::{Surroundings, counter_refused};
+use crate::ports::{Machine, Perf, Reading, Tree};
+use crate::simulated::SimulatedCounter;
+
+/// A counter that somebody wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What it counts, in the words of tables and refusals.
+    pub name: &'a str,
+    /// What it is opened with.
+    pub attributes: Attributes,
+    /// Whose events are counted.
+    pub scope: Scope,
+}
+
+/// An open counter. How it is read was decided when it was opened.
+#[derive(Debug)]
+pub enum Reader {
+    /// By instruction, from the page that the kernel shares; by system call for as long as it has no
+    /// place on the hardware.
+    Rdpmc(UserCounter),
+    /// By read(2).
+    Syscall(Counter),
+    /// From the model of a simulated machine.
+    Simulated(SimulatedCounter),
+}
+
+/// Which way a reading went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By instruction.
+    Rdpmc,
+    /// By system call.
+    Syscall,
+    /// From a model.
+    Simulated,
+}
+
+impl Way {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Rdpmc => "rdpmc",
+            Way::Syscall => "read(2)",
+            Way::Simulated => "simulated",
+        }
+    }
+}
+
+/// A reading of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// What it has counted since it was opened.
+    pub value: u64,
+    /// For how long it had no place on the hardware although it was to count, in nanoseconds: two
+    /// readings between which this grows do not tell what happened between them.
+    pub waited_ns: u64,
+    /// How it was read.
+    pub way: Way,
+}
+
+impl Sample {
+    fn of(count: Count, way: Way) -> Sample {
+        let waited_ns = count.enabled_ns.saturating_sub(count.running_ns);
+        Sample { value: count.value, waited_ns, way }
+    }
+}
+
+impl Reader {
+    /// What it says now. No allocation; no system call where it is read by instruction.
+    ///
+    /// # Error
+    /// The end of the file where a pinned counter lost its place.
+    #[inline]
+    pub fn read(&self) -> io::Result<Sample> {
+        match self {
+            Reader::Rdpmc(counter) => match counter.read() {
+                Some(count) => Ok(Sample::of(count, Way::Rdpmc)),
+                None => counter.counter().read().map(|count| Sample::of(count, Way::Syscall)),
+            },
+            Reader::Syscall(counter) => counter.read().map(|count| Sample::of(count, Way::Syscall)),
+            Reader::Simulated(counter) => {
+                counter.read().map(|count| Sample::of(count, Way::Simulated))
+            }
+        }
+    }
+
+    /// The count with its times, by system call whatever the way: the answer after a run.
+    ///
+    /// # Error
+    /// As [`Reader::read`].
+    pub fn count(&self) -> io::Result<Count> {
+        match self {
+            Reader::Rdpmc(counter) => counter.counter().read(),
+            Reader::Syscall(counter) => counter.read(),
+            Reader::Simulated(counter) => counter.read(),
+        }
+    }
+
+    /// Lets it and the group that it leads count.
+    ///
+    /// # Error
+    /// Where the kernel does not.
+    pub fn start_group(&self) -> io::Result<()> {
+        match self {
+            Reader::Rdpmc(counter) => counter.counter().start_group(),
+            Reader::Syscall(counter) => counter.start_group(),
+            Reader::Simulated(counter) => {
+                counter.start_group();
+                Ok(())
+            }
+        }
+    }
+
+    /// The way by which it is read as a rule.
+    pub fn way(&self) -> Way {
+        match self {
+            Reader::Rdpmc(_) => Way::Rdpmc,
+            Reader::Syscall(_) => Way::Syscall,
+            Reader::Simulated(_) => Way::Simulated,
+        }
+    }
+}
+
+/// Counters of the kernel that this process runs on.
+pub(crate) struct Kernel {
+    tree: Box<dyn Tree>,
+    guest: bool,
+}
+
+impl Kernel {
+    pub(crate) fn new(tree: Box<dyn Tree>) -> Kernel {
+        Kernel { tree, guest: sys::cpuid::leaf(0x4000_0000, 0).is_some() }
+    }
+}
+
+impl Perf for Kernel {
+    fn open(&self, wanted: &Wanted<'_>, leader: Option<&Reader>) -> Reading<Reader> {
+        let leader = match leader {
+            Some(Reader::Rdpmc(leader)) => Some(leader.counter()),
+            Some(Reader::Syscall(leader)) => Some(leader),
+            Some(Reader::Simulated(_)) | None => None,
+        };
+        let opened = || {
+            let counter = Counter::open_with(&wanted.attributes, wanted.scope, leader)?;
+            let own = wanted.scope == Scope::ThisThread && !wanted.attributes.inherit;
+            if !own || wanted.attributes.begin == Begin::AtExec {
+                return Ok(Reader::Syscall(counter));
+            }
+            // Without a page there is still the system call.
+            match UserCounter::map(counter) {
+                Ok(counter) if counter.is_allowed() => Ok(Reader::Rdpmc(counter)),
+                Ok(counter) => Ok(Reader::Syscall(counter.into_counter())),
+                Err(_) => Counter::open_with(&wanted.attributes, wanted.scope, leader)
+                    .map(Reader::Syscall),
+            }
+        };
+        opened().map_err(|error: io::Error| {
+            let here = Surroundings { tree: &*self.tree, guest: self.guest };
+            counter_refused(wanted, &error, &here)
+        })
+    }
+
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        sys::affinity::restrict(cpus).map_err(|error| {
+            let what = format!("thread on CPUs {cpus}");
+            let why = format!("sched_setaffinity answered `{error}`");
+            Unavailable::new(Obstacle::Permission, what, why)
+        })
+    }
+
+    fn current_cpu(&self) -> Option<CpuId> {
+        sys::thread::current_cpu()
+    }
+
+    fn ticks(&self) -> Option<u64> {
+        use sys::clock::Probe;
+        sys::clock::Tsc::invariant().map(Probe::stamp)
+    }
+}
+
+/// Counters of a machine that is not this one: there are none.
+pub struct Elsewhere(pub String);
+
+impl Perf for Elsewhere {
+    fn open(&self, wanted: &Wanted<'_>, _leader: Option<&Reader>) -> Reading<Reader> {
+        Err(self.nothing(wanted.name))
+    }
+
+    fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
+        Err(self.nothing(&format!("thread on CPUs {cpus}")))
+    }
+
+    fn current_cpu(&self) -> Option<CpuId> {
+        None
+    }
+
+    fn ticks(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Elsewhere {
+    fn nothing(&self, what: &str) -> Unavailable {
+        let why = format!("nothing can be counted on {}", self.0);
+        Unavailable::new(Obstacle::Cpudyno, what, why).with_remedy("count on the machine itself")
+    }
+}
+
+/// The PMU of a CPU's kind of core: its name in sysfs. On machines with one kind it is `cpu`, or the
+/// only one that names its CPUs.
+pub fn core_pmu(machine: &Machine, cpu: CpuId) -> Option<String> {
+    let tree = &*machine.tree;
+    let names = crate::pmu::names(tree).ok()?;
+    let counts_on = |name: &&String| {
+        let cpus = tree.read(&format!("{}/{name}/cpus", crate::pmu::PMUS));
+        cpus.is_ok_and(|cpus| cpus.trim().parse().is_ok_and(|cpus: CpuSet| cpus.contains(cpu)))
+    };
+    let of_kind = names.iter().find(counts_on);
+    of_kind.or_else(|| names.iter().find(|name| *name == "cpu")).cloned()
+}
+
+/// The modes of a counter in the words of a refusal.
+pub(crate) fn in_modes(modes: Modes) -> &'static str {
+    match modes {
+        Modes::All => "in all modes",
+        Modes::User => "in user mode",
+        Modes::Kernel => "in kernel mode",
+    }
+}

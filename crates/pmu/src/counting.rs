@@ -1,1 +1,0 @@
-//! Counters: opening, reading, passes.

@@ -1,0 +1,96 @@
+//! What is at hand to be counted, on real and on simulated machines alike.
+
+use std::hint::black_box;
+
+use kernels::checksum::{ChecksumRow, TABLE};
+use kernels::count_down::count_down;
+use machine::ports::Reading;
+use model::record::{CountedUnit, Counts};
+use model::{Known, Unavailable};
+
+use super::{Plan, Session, Work};
+
+/// How much the checksums have to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packets {
+    /// How many.
+    pub number: u64,
+    /// The size of each, in bytes.
+    pub bytes: usize,
+}
+
+impl Packets {
+    /// Those of the first demonstration of Snabb's `lib.pmu`.
+    pub const USUAL: Packets = Packets { number: 100_000, bytes: 1440 };
+}
+
+/// What the measurement counts by itself, which is subtracted everywhere else.
+///
+/// # Error
+/// Where the machine cannot count.
+pub fn empty(session: &Session<'_>, plan: &Plan) -> Reading<Counts> {
+    session.count("empty", plan, Work::Nothing, &[])
+}
+
+/// A loop of so many iterations.
+///
+/// # Error
+/// Where the machine cannot execute it.
+pub fn counted_loop(session: &Session<'_>, plan: &Plan, iterations: u64) -> Reading<Counts> {
+    let iterations = iterations.max(1);
+    let mut run = || count_down(iterations);
+    let work = Work::Demonstration { id: "loop", calls: 1, units: iterations, run: &mut run };
+    session.count("loop", plan, work, &[CountedUnit::new("loop", iterations)])
+}
+
+/// The Internet checksum by every row of its table: what cannot be executed has its reasons in place of
+/// counts.
+pub fn checksums(session: &Session<'_>, plan: &Plan, packets: Packets) -> Vec<Counts> {
+    TABLE.iter().map(|row| checksum(session, plan, packets, row)).collect()
+}
+
+fn checksum(
+    session: &Session<'_>,
+    plan: &Plan,
+    packets: Packets,
+    row: &'static ChecksumRow,
+) -> Counts {
+    let bytes = packets.number * packets.bytes as u64;
+    let units = [CountedUnit::new("byte", bytes), CountedUnit::new("packet", packets.number)];
+    let id = format!("checksum_{}", row.id);
+    let counted = session.can_execute(row).and_then(|()| {
+        let packet: Vec<u8> = (0..packets.bytes).map(|at| at as u8).collect();
+        // What is simulated may be something that this CPU lacks.
+        let checksum = row.runnable();
+        let mut run = || {
+            let Ok(checksum) = checksum else { return };
+            for _ in 0..packets.number {
+                black_box(checksum.of(black_box(&packet)));
+            }
+        };
+        let (calls, units_done) = (packets.number, bytes);
+        let work = Work::Demonstration { id: &id, calls, units: units_done, run: &mut run };
+        session.count(row.id, plan, work, &units)
+    });
+    counted.unwrap_or_else(|reason| without(row.id, plan, &units, &reason))
+}
+
+/// A table in which every event has the same reason.
+fn without(title: &str, plan: &Plan, units: &[CountedUnit], reason: &Unavailable) -> Counts {
+    let events = plan.events.iter().map(|event| model::record::EventCount {
+        event: event.name.clone(),
+        by: super::counted_by(event),
+        unit: None,
+        count: Known::No {
+            unavailable: Unavailable { what: event.name.clone(), ..reason.clone() },
+        },
+        own: None,
+        way: None,
+    });
+    Counts {
+        title: title.to_owned(),
+        units: units.to_vec(),
+        events: events.collect(),
+        ..Counts::default()
+    }
+}

@@ -1,0 +1,136 @@
+//! What programs call: whether there is a PMU, counting a function, a table of it.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use machine::Machine;
+use machine::perf::Wanted;
+use machine::ports::Reading;
+use model::record::{CountedUnit, Counts, CountsRun};
+use model::{Obstacle, Unavailable};
+use sys::perf_open::{Event, Scope};
+
+use super::report::{Report, with_reasons};
+use super::{Plan, Session, Work};
+use crate::events::Encoded;
+
+/// Whether cycles of this thread can be counted, by trying.
+///
+/// # Error
+/// Why not, and what would help.
+pub fn is_available() -> Result<(), Unavailable> {
+    /// Far more than a counter that works needs for its first step.
+    const READINGS: usize = 1000;
+    let machine = Machine::real();
+    let attributes = Event::CYCLES_USER.into();
+    let wanted = Wanted { name: "cycles", attributes, scope: Scope::ThisThread };
+    let reader = machine.perf.open(&wanted, None)?;
+    let read = || reader.count();
+    let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);
+    let first = read().map_err(|error| stands(format!("reading cycles answered {error}")))?;
+    let moves = (0..READINGS).any(|_| read().is_ok_and(|count| count.value > first.value));
+    if moves { Ok(()) } else { Err(stands("the counter of cycles stands still".to_owned())) }
+}
+
+/// What [`profile`] found. Printed, it is the table with the reasons of what is missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Where and how it was counted.
+    pub run: CountsRun,
+    /// The counts.
+    pub counts: Counts,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(cpu), Some(pmu)) = (self.run.cpu, &self.run.pmu) {
+            writeln!(f, "CPU {cpu} (`{pmu}`), {}", self.run.modes)?;
+        }
+        with_reasons(&self.counts, f)
+    }
+}
+
+/// Counts events of a function, in as many passes as they need: the function is executed once a pass, as
+/// [`Counts::executions`] says. The thread is pinned to the CPU that it runs on meanwhile. Every table
+/// begins with instructions, cycles and reference cycles.
+///
+/// This library prints nothing: print the answer, or use [`profile_to`].
+///
+/// # Error
+/// Where the thread cannot be pinned. An event that cannot be counted is a row of the answer.
+pub fn profile(
+    mut function: impl FnMut(),
+    events: &[Encoded],
+    units: &[(&str, u64)],
+) -> Result<Profile, Unavailable> {
+    let machine = Machine::real();
+    let session = Session::on(&machine, None)?;
+    let plan = session.plan(events);
+    let units: Vec<CountedUnit> =
+        units.iter().map(|(name, number)| CountedUnit::new(*name, *number)).collect();
+    let counts = session.count("function", &plan, Work::Function(&mut function), &units)?;
+    Ok(Profile { run: session.outline("function", &plan), counts })
+}
+
+/// [`profile`], written to somewhere such as standard output.
+///
+/// # Error
+/// Where it cannot be written. That nothing can be counted is written, too.
+pub fn profile_to(
+    out: &mut dyn Write,
+    function: impl FnMut(),
+    events: &[Encoded],
+    units: &[(&str, u64)],
+) -> io::Result<()> {
+    match profile(function, events, units) {
+        Ok(profile) => write!(out, "{profile}"),
+        Err(Unavailable { what, why, .. }) => writeln!(out, "{what}: {why}"),
+    }
+}
+
+/// Counts events of a function that is executed once, and gives its result with the counts.
+///
+/// # Error
+/// Where the events do not fit into one pass, with the passes that they would need; or where the thread
+/// cannot be pinned. The function is not executed then.
+pub fn measure<R>(
+    function: impl FnOnce() -> R,
+    events: &[Encoded],
+) -> Result<(R, Counts), Unavailable> {
+    measure_on(&Machine::real(), function, events)
+}
+
+fn measure_on<R>(
+    machine: &Machine,
+    function: impl FnOnce() -> R,
+    events: &[Encoded],
+) -> Reading<(R, Counts)> {
+    let session = Session::on(machine, None)?;
+    let plan = session.plan(events);
+    too_many(&plan)?;
+    let mut function = Some(function);
+    let mut result = None;
+    let mut once = || result = function.take().map(|function| function());
+    let counts = session.count("function", &plan, Work::Function(&mut once), &[])?;
+    let result = result.expect("BUG: a plan has at least one pass, which executes the function");
+    Ok((result, counts))
+}
+
+/// Why events do not fit into one pass, if they do not.
+fn too_many(plan: &Plan) -> Reading<()> {
+    let passes = plan.names();
+    if passes.len() < 2 {
+        return Ok(());
+    }
+    let passes: Vec<String> = passes.iter().map(|names| names.join(", ")).collect();
+    let why = format!("they need {} passes: {}", passes.len(), passes.join("; "));
+    Err(Unavailable::new(Obstacle::Hardware, "events in one pass", why)
+        .with_remedy("ask for fewer events, or execute the function in each pass with `profile`"))
+}
+
+impl Profile {
+    /// The table alone.
+    pub fn table(&self) -> Report {
+        Report::of(&self.counts, &self.counts.units)
+    }
+}

@@ -1,0 +1,80 @@
+//! Counters: what fits into a pass, opening, reading, and what the counts say.
+//!
+//! More events than counters are measured in further executions of the same function, never by turns
+//! within one: [`plan`] puts cycles and instructions as anchors into each pass, and how far those are
+//! apart tells whether the passes may stand in one table. A count whose counter had its place on the
+//! hardware for a part of the time only is rejected, never scaled. What the measurement itself counts is
+//! measured with an empty function, and subtracted.
+
+mod command;
+pub mod demonstrations;
+mod face;
+mod page;
+mod pass;
+mod plan;
+mod report;
+mod session;
+mod set;
+
+pub use command::{CommandRun, stat};
+pub use face::{Profile, is_available, measure, profile, profile_to};
+pub use page::page;
+pub use plan::{Absent, Plan, anchors, base, plan, software};
+pub use report::{Report, report};
+pub use session::{Session, Work};
+pub use set::{Budget, CounterSet, Drift, Expected, Part};
+
+use machine::perf::Way;
+use machine::pmu::Config;
+use model::record::CountedBy;
+
+use crate::events::{Encoded, Modes, Place, Scope, Source};
+
+/// An event of the kernel's own, or a generic one, by its number.
+fn of_kernel(name: &str, kind: u32, config: Config, place: Place) -> Encoded {
+    Encoded {
+        name: name.to_owned(),
+        pmu: None,
+        kind: Some(kind),
+        config,
+        by_mode: true,
+        modes: None,
+        scope: Scope::Thread,
+        place,
+        register: None,
+        source: Source::Kernel,
+        description: None,
+        caveats: Vec::new(),
+    }
+}
+
+/// What the kernel is asked for: the event's own wish first, then what its PMU can do, then `usual`.
+fn modes_of(event: &Encoded, usual: sys::perf_open::Modes) -> sys::perf_open::Modes {
+    use sys::perf_open::Modes as Asked;
+    match event.modes {
+        Some(Modes::User) => Asked::User,
+        Some(Modes::Kernel) => Asked::Kernel,
+        Some(Modes::Both) => Asked::All,
+        None if !event.by_mode => Asked::All,
+        None => usual,
+    }
+}
+
+/// Whether it needs a counter of the core's.
+fn needs_counter(event: &Encoded) -> bool {
+    event.place != Place::Software
+}
+
+fn counted_by(event: &Encoded) -> CountedBy {
+    match event.place {
+        Place::Fixed(_) => CountedBy::Fixed,
+        Place::General { .. } => CountedBy::General,
+        Place::Software if event.pmu.as_deref() == Some("msr") => CountedBy::Clock,
+        Place::Software => CountedBy::Kernel,
+    }
+}
+
+/// The slower of two ways.
+fn slower(one: Way, other: Way) -> Way {
+    if one == Way::Rdpmc { other } else { one }
+}

@@ -1,0 +1,158 @@
+//! One pass: events that are counted together while something is executed once.
+
+use machine::Machine;
+use machine::perf::{Reader, Sample, Wanted, Way};
+use machine::ports::Reading;
+use model::{Obstacle, Unavailable};
+use sys::perf_open::{Attributes, Begin, Modes, Scope};
+
+use super::{modes_of, needs_counter, slower};
+use crate::events::Encoded;
+
+/// What an event counted between two readings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Counted {
+    pub(super) value: u64,
+    pub(super) way: Way,
+}
+
+/// The counters of a pass, open and counting.
+pub(super) struct Open<'a> {
+    machine: &'a Machine,
+    /// By event, or why it could not be opened.
+    readers: Vec<Reading<Reader>>,
+    names: Vec<String>,
+    /// Who leads the group of the core's counters, and which of them belong to it.
+    leader: Option<usize>,
+    grouped: Vec<bool>,
+}
+
+/// What happened during one execution.
+pub(super) struct Execution {
+    /// By event.
+    pub(super) counts: Vec<Reading<Counted>>,
+    /// Ticks of the time stamp counter.
+    pub(super) ticks: Option<u64>,
+}
+
+impl<'a> Open<'a> {
+    /// Opens counters for the calling thread: those of the cores as one pinned group, so that all of them
+    /// have their place or none has, the others beside it.
+    pub(super) fn of(machine: &'a Machine, events: &[&Encoded], usual: Modes) -> Open<'a> {
+        let mut readers: Vec<Reading<Reader>> = Vec::with_capacity(events.len());
+        let mut leader: Option<usize> = None;
+        for event in events {
+            let grouped = needs_counter(event);
+            let first = grouped && leader.is_none();
+            let attributes = Attributes {
+                kind: event.kind.unwrap_or_default(),
+                config: event.config,
+                modes: modes_of(event, usual),
+                begin: if first { Begin::WhenStarted } else { Begin::Now },
+                pinned: first,
+                ..Attributes::default()
+            };
+            let wanted = Wanted { name: &event.name, attributes, scope: Scope::ThisThread };
+            let of_group = leader.filter(|_| grouped).and_then(|at| readers[at].as_ref().ok());
+            let opened = machine.perf.open(&wanted, of_group);
+            if first && opened.is_ok() {
+                leader = Some(readers.len());
+            }
+            readers.push(opened);
+        }
+        let names: Vec<String> = events.iter().map(|event| event.name.clone()).collect();
+        if let Some(Ok(leader)) = leader.map(|at| &readers[at])
+            && let Err(error) = leader.start_group()
+        {
+            let why = format!("the kernel does not start the group: {error}");
+            for (reader, name) in readers.iter_mut().zip(&names) {
+                *reader = Err(Unavailable::new(Obstacle::Permission, name, &why));
+            }
+        }
+        let grouped = events.iter().map(|event| needs_counter(event)).collect();
+        Open { machine, readers, names, leader, grouped }
+    }
+
+    /// Counts what is executed. Readings are nested like brackets, so that an event's own two are equally
+    /// far from the work.
+    pub(super) fn execute(&self, work: &mut dyn FnMut()) -> Execution {
+        let mut before: Vec<Option<std::io::Result<Sample>>> = Vec::new();
+        before.resize_with(self.readers.len(), || None);
+        let mut after: Vec<Option<std::io::Result<Sample>>> = Vec::new();
+        after.resize_with(self.readers.len(), || None);
+        let begun = self.machine.perf.ticks();
+        for (reader, sample) in self.readers.iter().zip(&mut before) {
+            *sample = reader.as_ref().ok().map(Reader::read);
+        }
+        work();
+        for (reader, sample) in self.readers.iter().zip(&mut after).rev() {
+            *sample = reader.as_ref().ok().map(Reader::read);
+        }
+        let ended = self.machine.perf.ticks();
+        let counts = (0..self.readers.len()).map(|at| {
+            let reason = || self.readers[at].as_ref().err().cloned();
+            match (before[at].take(), after[at].take()) {
+                (Some(before), Some(after)) => self.between(at, before, after),
+                _ => Err(reason().unwrap_or_else(|| self.lost(at, "it was not read"))),
+            }
+        });
+        let mut counts: Vec<Reading<Counted>> = counts.collect();
+        // Members of a group whose leader is in error stand still, and say nothing of it.
+        if let Some(Err(reason)) = self.leader.map(|leader| counts[leader].clone()) {
+            for (at, count) in counts.iter_mut().enumerate() {
+                if self.grouped[at] && count.is_ok() {
+                    *count = Err(Unavailable { what: self.names[at].clone(), ..reason.clone() });
+                }
+            }
+        }
+        Execution {
+            counts,
+            ticks: begun.zip(ended).map(|(begun, ended)| ended.wrapping_sub(begun)),
+        }
+    }
+
+    fn between(
+        &self,
+        at: usize,
+        before: std::io::Result<Sample>,
+        after: std::io::Result<Sample>,
+    ) -> Reading<Counted> {
+        let (before, after) = match (before, after) {
+            (Ok(before), Ok(after)) => (before, after),
+            (Err(error), _) | (_, Err(error)) => {
+                let taken = error.kind() == std::io::ErrorKind::UnexpectedEof;
+                let why = if taken {
+                    "somebody else took its counter away, or the kernel's watchdog has it"
+                        .to_owned()
+                } else {
+                    format!("reading its counter answered {error}")
+                };
+                return Err(self.lost(at, &why));
+            }
+        };
+        if after.waited_ns != before.waited_ns {
+            let waited = after.waited_ns.saturating_sub(before.waited_ns);
+            let why = format!(
+                "its counter had no place on the hardware for {waited} ns of the measurement; the \
+                 count is rejected, not scaled"
+            );
+            let absent = Unavailable::new(Obstacle::Measurement, &self.names[at], why);
+            return Err(
+                absent.with_remedy("end whatever else counts on this CPU: `perf`, profilers")
+            );
+        }
+        let value = after.value.wrapping_sub(before.value);
+        Ok(Counted { value, way: slower(before.way, after.way) })
+    }
+
+    fn lost(&self, at: usize, why: &str) -> Unavailable {
+        Unavailable::new(Obstacle::Measurement, &self.names[at], why).with_remedy(
+            "`sudo sysctl kernel.nmi_watchdog=0`; end whatever else counts on this CPU",
+        )
+    }
+
+    /// How the counters that are open are read.
+    pub(super) fn readers(self) -> Vec<Reading<Reader>> {
+        self.readers
+    }
+}

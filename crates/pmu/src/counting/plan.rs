@@ -1,0 +1,259 @@
+//! Which events are counted in which pass.
+
+use machine::Machine;
+use machine::perf::{Limits, Needs, core_pmu, fits, fixed_counter, general_counters, limits};
+use machine::pmu::Pmu;
+use machine::ports::Reading;
+use model::{CpuId, Obstacle, Unavailable};
+
+use super::{needs_counter, of_kernel};
+use crate::events::{Encoded, Place, Scope};
+
+/// An event that cannot be counted, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Absent {
+    /// Its place among the events of the plan.
+    pub event: usize,
+    /// Why.
+    pub why: Unavailable,
+}
+
+/// Events in passes. Nothing that was asked for is left out without a reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The events: what was asked for, with the base in front.
+    pub events: Vec<Encoded>,
+    /// The events that are anchors: they are in every pass.
+    pub anchors: Vec<usize>,
+    /// The events of each pass, the anchors first.
+    pub passes: Vec<Vec<usize>>,
+    /// What has no place in any.
+    pub absent: Vec<Absent>,
+    /// The counters that there are; or why that is not known, and each pass has one event.
+    pub limits: Reading<Limits>,
+}
+
+/// `PERF_TYPE_HARDWARE`: generic events of the cores.
+const HARDWARE: u32 = 0;
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
+/// `PERF_PMU_TYPE_SHIFT`: generic events of a hybrid name the PMU that they mean.
+const OF_PMU: u32 = 32;
+
+/// A generic event of the kernel: name, number, the fixed counter of Intel's CPUs.
+///
+/// # Source
+/// `include/uapi/linux/perf_event.h`, `enum perf_hw_id`; Intel SDM volume 3B, fixed-function counters.
+const BASE: [(&str, u64, u32); 3] =
+    [("instructions", 1, 0), ("cycles", 0, 1), ("ref-cycles", 9, 2)];
+
+/// Instructions, cycles and reference cycles of a CPU's kind of core: what every table begins with.
+pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
+    let pmu = core_pmu(machine, cpu);
+    // Only where there are several does the kernel have to be told which one is meant.
+    let several = pmu.as_ref().filter(|name| {
+        let cpus = format!("/sys/bus/event_source/devices/{name}/cpus");
+        machine.tree.read(&cpus).is_ok()
+    });
+    let number = several.and_then(|name| Pmu::new(&*machine.tree, name).kind().ok());
+    let fixed = limits(machine, cpu).map_or(0, |limits| limits.fixed);
+    let event = |(name, config, counter): (&str, u64, u32)| {
+        let place = if counter < fixed {
+            Place::Fixed(counter)
+        } else {
+            Place::General { counters: u64::MAX, takes: 1 }
+        };
+        let config = [u64::from(number.unwrap_or(0)) << OF_PMU | config, 0, 0, 0];
+        Encoded { pmu: pmu.clone(), ..of_kernel(name, HARDWARE, config, place) }
+    };
+    BASE.map(event).to_vec()
+}
+
+/// Whether every table begins with it.
+pub(super) fn is_base(name: &str) -> bool {
+    BASE.iter().any(|row| row.0 == name)
+}
+
+/// The names of those that are in every pass.
+pub fn anchors() -> [&'static str; 2] {
+    ["instructions", "cycles"]
+}
+
+/// Events of the kernel's own, which need no hardware. Switches and migrations are counted in all modes,
+/// because they happen in the kernel's: in user mode alone there would be none.
+///
+/// # Source
+/// `include/uapi/linux/perf_event.h`, `enum perf_sw_ids`; `kernel/events/core.c`, `perf_exclude_event`.
+pub fn software() -> Vec<Encoded> {
+    const EVENTS: [(&str, u64); 4] =
+        [("task-clock", 1), ("page-faults", 2), ("context-switches", 3), ("cpu-migrations", 4)];
+    let event = |(name, config): (&str, u64)| {
+        let event = of_kernel(name, SOFTWARE, [config, 0, 0, 0], Place::Software);
+        Encoded { by_mode: config < 3, ..event }
+    };
+    EVENTS.map(event).to_vec()
+}
+
+/// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core.
+pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
+    let limits = limits(machine, cpu);
+    let pmu = core_pmu(machine, cpu);
+    let mut events = base(machine, cpu);
+    let base = events.len();
+    // A name has an event for each kind of core: the one of this kind is meant.
+    let mut asked: Vec<&Encoded> = asked.iter().collect();
+    asked.sort_by_key(|event| needs_counter(event) && event.pmu != pmu);
+    for event in asked {
+        let known = |known: &Encoded| {
+            known.name == event.name || known.kind == event.kind && known.config == event.config
+        };
+        if !events.iter().any(known) {
+            events.push(event.clone());
+        }
+    }
+    let is_anchor = |event: &Encoded| anchors().contains(&event.name.as_str());
+    let anchors: Vec<usize> = (0..base).filter(|&at| is_anchor(&events[at])).collect();
+    let mut plan = Plan {
+        events,
+        anchors: anchors.clone(),
+        passes: vec![anchors],
+        absent: Vec::new(),
+        limits,
+    };
+    // Choosy events first: whoever can go anywhere finds a place beside them.
+    let mut order: Vec<usize> =
+        (0..plan.events.len()).filter(|at| !plan.anchors.contains(at)).collect();
+    order.sort_by_key(|&at| (at >= base, plan.choices(at)));
+    for at in order {
+        match plan.refusal(at, pmu.as_deref()) {
+            Some(why) => plan.absent.push(Absent { event: at, why }),
+            None => plan.place(at),
+        }
+    }
+    for pass in &mut plan.passes {
+        let anchors = plan.anchors.len().min(pass.len());
+        pass[anchors..].sort_unstable();
+    }
+    plan.absent.sort_by_key(|absent| absent.event);
+    plan
+}
+
+impl Plan {
+    /// The counters that an event can have.
+    ///
+    /// # Source
+    /// Linux, `arch/x86/events/intel/core.c`, `intel_pmu_check_event_constraints`: what has a fixed
+    /// counter can have every general one, too, but for reference cycles and slots.
+    fn needs(&self, at: usize) -> Option<Needs> {
+        let general = self.limits.as_ref().map_or(0, |limits| limits.general);
+        match self.events[at].place {
+            Place::Software => None,
+            Place::Fixed(number) => {
+                let elsewhere = if number < 2 { general_counters(general) } else { 0 };
+                Some(Needs { counters: fixed_counter(number) | elsewhere, takes: 1 })
+            }
+            Place::General { counters, takes } => {
+                let counters = u128::from(counters) & general_counters(general);
+                Some(Needs { counters, takes })
+            }
+        }
+    }
+
+    fn choices(&self, at: usize) -> u32 {
+        self.needs(at).map_or(0, |needs| needs.counters.count_ones())
+    }
+
+    fn fit(&self, pass: &[usize]) -> bool {
+        let registers = |at: &usize| self.events[*at].register.map(|number| (number, *at));
+        let clash = pass.iter().filter_map(registers).any(|(number, one)| {
+            let other =
+                |other: &usize| *other != one && self.events[*other].register == Some(number);
+            let same =
+                |other: &usize| self.events[*other].config[1..] == self.events[one].config[1..];
+            pass.iter().any(|at| other(at) && !same(at))
+        });
+        let wanted: Vec<Needs> = pass.iter().filter_map(|&at| self.needs(at)).collect();
+        !clash
+            && match &self.limits {
+                Ok(limits) => fits(limits.available(), &wanted),
+                // Nobody knows how many there are: one event beside the anchors.
+                Err(_) => wanted.len() <= self.anchors.len() + 1,
+            }
+    }
+
+    /// Why no pass can have it.
+    fn refusal(&self, at: usize, pmu: Option<&str>) -> Option<Unavailable> {
+        let event = &self.events[at];
+        let absent = |obstacle, why: String| Some(Unavailable::new(obstacle, &event.name, why));
+        let of = event.pmu.as_deref();
+        if event.kind.is_none() {
+            let why = match of {
+                Some(name) => format!("the kernel has no PMU `{name}`"),
+                None => "the kernel has no PMU for it".to_owned(),
+            };
+            return absent(Obstacle::Hardware, why);
+        }
+        if event.scope == Scope::Shared {
+            let why = "it counts what a part of the machine does for all, not for a function";
+            return absent(Obstacle::Hardware, why.to_owned());
+        }
+        if !needs_counter(event) {
+            return None;
+        }
+        if let (Some(of), Some(pmu)) = (of, pmu.filter(|pmu| of != Some(*pmu))) {
+            let why = format!("PMU `{of}` counts on another kind of core; here it is `{pmu}`");
+            let remedy = format!("pin to a CPU of `/sys/bus/event_source/devices/{of}/cpus`");
+            return absent(Obstacle::Hardware, why).map(|absent| absent.with_remedy(remedy));
+        }
+        let alone: Vec<usize> = self.anchors.iter().copied().chain([at]).collect();
+        if self.fit(&alone) {
+            return None;
+        }
+        let limits = self.limits.as_ref().ok()?;
+        let why = format!("it has no counter beside the anchors: {}", in_words(*limits));
+        let absent = absent(Obstacle::Hardware, why)?;
+        Some(if limits.watchdog {
+            absent.with_remedy("`sudo sysctl kernel.nmi_watchdog=0` gives one back")
+        } else {
+            absent
+        })
+    }
+
+    fn place(&mut self, at: usize) {
+        let with = |pass: &Vec<usize>| {
+            let pass: Vec<usize> = pass.iter().copied().chain([at]).collect();
+            self.fit(&pass)
+        };
+        match self.passes.iter().position(with) {
+            Some(pass) => self.passes[pass].push(at),
+            None => self.passes.push(self.anchors.iter().copied().chain([at]).collect()),
+        }
+    }
+
+    /// Whether these of its events fit on the counters together, without anchors.
+    pub(super) fn together(&self, events: &[Encoded]) -> Reading<()> {
+        let place = |event: &Encoded| self.events.iter().position(|it| it.name == event.name);
+        let places: Vec<usize> = events.iter().filter_map(place).collect();
+        if self.fit(&places) {
+            return Ok(());
+        }
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let counters = self.limits.as_ref().map_or("its counters".to_owned(), |it| in_words(*it));
+        let why = format!("{} do not fit together on {counters}", names.join(", "));
+        Err(Unavailable::new(Obstacle::Hardware, "set of counters", why)
+            .with_remedy("open a set of fewer events"))
+    }
+
+    /// The names of the events of each pass.
+    pub fn names(&self) -> Vec<Vec<String>> {
+        let name = |&at: &usize| self.events[at].name.clone();
+        self.passes.iter().map(|pass| pass.iter().map(name).collect()).collect()
+    }
+}
+
+/// The counters of a core in words.
+pub(super) fn in_words(limits: Limits) -> String {
+    let Limits { general, fixed, watchdog, .. } = limits;
+    let held = if watchdog { ", one of them held by the kernel's watchdog" } else { "" };
+    format!("{general} general and {fixed} fixed counters{held}")
+}

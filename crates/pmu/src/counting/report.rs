@@ -1,0 +1,178 @@
+//! The table of counts: events, totals, one column by unit.
+
+use std::fmt;
+
+use model::Known;
+use model::record::{CountedBy, CountedUnit, Counts, EventCount};
+
+/// A table of counts as text: `EVENT`, `TOTAL` with thousands, one column by unit with three decimals,
+/// the units themselves as rows. Events without a count have a dash, and their reasons stand below.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    notes: Vec<String>,
+}
+
+/// The table of counts by these units, in place of those that were counted with.
+pub fn report(counts: &Counts, per: &[(&str, u64)]) -> Report {
+    let units: Vec<CountedUnit> =
+        per.iter().map(|(name, number)| CountedUnit::new(*name, *number)).collect();
+    Report::of(counts, &units)
+}
+
+impl Report {
+    pub(super) fn of(counts: &Counts, units: &[CountedUnit]) -> Report {
+        let mut columns = vec!["EVENT".to_owned(), "TOTAL".to_owned()];
+        columns.extend(units.iter().map(|unit| format!("/{}", unit.name)));
+        let per = |value: u64| units.iter().map(move |unit| quotient(value, unit.number));
+        let mut rows = Vec::new();
+        for row in &counts.events {
+            let mut cells = vec![label(row)];
+            match row.count {
+                Known::Yes(value) => {
+                    cells.push(thousands(value));
+                    cells.extend(per(value));
+                }
+                Known::No { .. } => cells.resize(columns.len(), "-".to_owned()),
+            }
+            rows.push(cells);
+        }
+        for unit in units {
+            let mut cells = vec![unit.name.clone(), thousands(unit.number)];
+            cells.extend(per(unit.number));
+            rows.push(cells);
+        }
+        Report { columns, rows, notes: notes(counts) }
+    }
+
+    /// The headers.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The rows, with a cell for each column.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// What a reader must know beside the numbers.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+fn label(row: &EventCount) -> String {
+    match &row.unit {
+        Some(unit) => format!("{} ({unit})", row.event),
+        None => row.event.clone(),
+    }
+}
+
+/// `1,234,567`
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn quotient(value: u64, number: u64) -> String {
+    if number == 0 { "-".to_owned() } else { format!("{:.3}", value as f64 / number as f64) }
+}
+
+/// How it was counted, in sentences.
+fn notes(counts: &Counts) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut ways: Vec<&str> = counts
+        .events
+        .iter()
+        .filter(|row| matches!(row.by, CountedBy::Fixed | CountedBy::General))
+        .filter_map(|row| row.way.as_deref())
+        .collect();
+    ways.sort_unstable();
+    ways.dedup();
+    if counts.executions > 1 {
+        let times = counts.executions;
+        notes.push(format!("executed {times} times: there are more events than counters"));
+    }
+    for spread in &counts.spread {
+        let (least, greatest) = (thousands(spread.least), thousands(spread.greatest));
+        let verdict = if spread.agrees { "" } else { ": too far apart for one table" };
+        notes.push(format!("{}: {least} to {greatest} in these{verdict}", spread.event));
+    }
+    if !ways.is_empty() {
+        notes.push(format!("counters read by {}", ways.join(" and ")));
+    }
+    notes
+}
+
+/// What is missing, with reason and remedy; events with the same reason together.
+pub(super) fn reasons(tables: &[Counts]) -> Vec<(Vec<String>, String, Option<String>)> {
+    let mut found: Vec<(Vec<String>, String, Option<String>)> = Vec::new();
+    for row in tables.iter().flat_map(|counts| &counts.events) {
+        let Known::No { unavailable } = &row.count else { continue };
+        let same = found
+            .iter_mut()
+            .find(|(_, why, remedy)| *why == unavailable.why && *remedy == unavailable.remedy);
+        match same {
+            Some((events, ..)) if events.contains(&row.event) => {}
+            Some((events, ..)) => events.push(row.event.clone()),
+            None => found.push((
+                vec![row.event.clone()],
+                unavailable.why.clone(),
+                unavailable.remedy.clone(),
+            )),
+        }
+    }
+    found
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|at| {
+                let cells = self.rows.iter().chain([&self.columns]).map(|row| row[at].len());
+                cells.max().unwrap_or(0)
+            })
+            .collect();
+        for row in [&self.columns].into_iter().chain(&self.rows) {
+            write!(f, "{:<width$}", row[0], width = widths[0])?;
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
+                write!(f, "  {cell:>width$}")?;
+            }
+            writeln!(f)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))
+    }
+}
+
+/// The table and, below it, why some events have no count.
+pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{}", Report::of(counts, &counts.units))?;
+    for (events, why, remedy) in reasons(std::slice::from_ref(counts)) {
+        let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        writeln!(f, "{}: {why}{remedy}", events.join(", "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_have_thousands() {
+        let numbers = [(0, "0"), (999, "999"), (1000, "1,000"), (144_000_000, "144,000,000")];
+        for (number, text) in numbers {
+            assert_eq!(thousands(number), text);
+        }
+        assert_eq!(quotient(1, 0), "-");
+        assert_eq!(quotient(420_255_210, 100_000), "4202.552");
+    }
+}

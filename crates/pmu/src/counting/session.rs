@@ -1,0 +1,322 @@
+//! Counting a function: its passes, one after the other, and the table that they make.
+
+use std::cell::OnceCell;
+
+use machine::Machine;
+use machine::perf::core_pmu;
+use machine::ports::Reading;
+use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
+use model::{CpuId, CpuSet, Isa, Known, Obstacle, Unavailable};
+use sys::perf_open::Modes;
+
+use super::pass::{Counted, Execution, Open};
+use super::plan::{Plan, in_words, plan};
+use super::{counted_by, needs_counter};
+use crate::events::Encoded;
+
+/// What is executed while counters count.
+pub enum Work<'a> {
+    /// A function of the calling program: a simulated machine cannot execute it.
+    Function(&'a mut dyn FnMut()),
+    /// A demonstration that simulated machines know, too.
+    Demonstration {
+        /// Its name there.
+        id: &'a str,
+        /// How many calls it makes.
+        calls: u64,
+        /// How many units they do together.
+        units: u64,
+        /// What a real machine executes.
+        run: &'a mut dyn FnMut(),
+    },
+    /// Nothing: what the measurement counts by itself, which is subtracted elsewhere.
+    Nothing,
+}
+
+/// How often nothing is executed to learn what the measurement counts by itself; the least counts.
+const EMPTY: usize = 9;
+
+/// The calling thread, pinned to a CPU for as long as this lives.
+pub struct Session<'a> {
+    machine: &'a Machine,
+    before: CpuSet,
+    cpu: CpuId,
+    modes: Modes,
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // Whoever may be pinned may be let go.
+        drop(self.machine.perf.run_on(&self.before));
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Pins the calling thread to the CPU that it runs on, or to the one that is named; user mode is
+    /// counted.
+    ///
+    /// # Error
+    /// Where nothing can be counted on the machine, or the thread may not be pinned.
+    pub fn on(machine: &'a Machine, cpu: Option<CpuId>) -> Reading<Session<'a>> {
+        let before = machine.host.affinity()?;
+        let here = cpu.or_else(|| machine.perf.current_cpu()).or_else(|| before.iter().next());
+        let cpu = here.ok_or_else(|| {
+            Unavailable::new(Obstacle::Permission, "CPU to count on", "this process may use none")
+        })?;
+        machine.perf.run_on(&std::iter::once(cpu).collect())?;
+        Ok(Session { machine, before, cpu, modes: Modes::User })
+    }
+
+    /// The same with the kernel's work for the thread.
+    #[must_use]
+    pub fn with_kernel(mut self) -> Session<'a> {
+        self.modes = Modes::All;
+        self
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// Whether the machine can execute a checksum: this one by its CPUID, a simulated one by what it
+    /// says of itself.
+    pub(super) fn can_execute(&self, row: &'static kernels::checksum::ChecksumRow) -> Reading<()> {
+        let Some(model) = &self.machine.simulated else { return row.runnable().map(drop) };
+        // Every x86-64 has it.
+        let has = |isa: &Isa| *isa == Isa::Sse2 || model.identity.isa.contains(isa);
+        match row.needs.iter().find(|isa| !has(isa)) {
+            None => Ok(()),
+            Some(isa) => {
+                let why = format!("this simulated machine lacks {isa}");
+                Err(Unavailable::new(Obstacle::Hardware, row.id, why))
+            }
+        }
+    }
+
+    /// The passes for these events on this CPU.
+    pub fn plan(&self, events: &[Encoded]) -> Plan {
+        plan(self.machine, self.cpu, events)
+    }
+
+    /// What is known before anything is counted.
+    pub fn outline(&self, subject: &str, plan: &Plan) -> CountsRun {
+        let limits = plan.limits.clone().map(in_words);
+        let modes = if self.modes == Modes::User { "user mode" } else { "user and kernel mode" };
+        CountsRun {
+            subject: subject.to_owned(),
+            modes: modes.to_owned(),
+            cpu: Some(self.cpu),
+            pmu: core_pmu(self.machine, self.cpu),
+            limits: Some(limits.into()),
+            passes: plan.names(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// Executes the work once a pass, and puts the passes together.
+    ///
+    /// # Error
+    /// Where the machine cannot execute it.
+    pub fn count(
+        &self,
+        title: &str,
+        plan: &Plan,
+        mut work: Work<'_>,
+        units: &[CountedUnit],
+    ) -> Reading<Counts> {
+        if matches!(work, Work::Function(_)) && self.machine.simulated.is_some() {
+            let why = "a simulated machine cannot execute a function of this program";
+            return Err(Unavailable::new(Obstacle::Cpudyno, title, why)
+                .with_remedy("count on a real machine, or a demonstration: `cpudyno pmu kernel`"));
+        }
+        let mut passes = Vec::with_capacity(plan.passes.len());
+        for pass in &plan.passes {
+            passes.push(self.pass(plan, pass, &mut work)?);
+        }
+        Ok(table(title, plan, &passes, units))
+    }
+
+    fn pass(&self, plan: &Plan, pass: &[usize], work: &mut Work<'_>) -> Reading<Passed> {
+        let events: Vec<&Encoded> = pass.iter().map(|&at| &plan.events[at]).collect();
+        let open = Open::of(self.machine, &events, self.modes);
+        let simulated = self.machine.simulated.as_ref();
+        let failed = OnceCell::new();
+        let simulate = |id: &str, calls, units| {
+            if let Some(Err(reason)) = simulated.map(|model| model.execute(id, calls, units)) {
+                failed.get_or_init(|| reason);
+            }
+        };
+        let mut own = open.execute(&mut || simulate("empty", 1, 0));
+        for _ in 1..EMPTY {
+            own.keep_least(open.execute(&mut || simulate("empty", 1, 0)));
+        }
+        let done = match work {
+            Work::Nothing => Execution { counts: own.counts.clone(), ticks: own.ticks },
+            Work::Function(function) => open.execute(&mut || function()),
+            Work::Demonstration { run, .. } if simulated.is_none() => open.execute(&mut || run()),
+            Work::Demonstration { id, calls, units, .. } => open.execute(&mut || {
+                simulate("empty", 1, 0);
+                simulate(id, *calls, *units);
+            }),
+        };
+        if let Some(reason) = failed.into_inner() {
+            return Err(reason);
+        }
+        if matches!(work, Work::Nothing) {
+            own = Execution { counts: vec![Ok(NOTHING); own.counts.len()], ticks: Some(0) };
+        }
+        let mut passed = Passed { events: pass.to_vec(), own, done };
+        passed.doubt(plan);
+        Ok(passed)
+    }
+}
+
+const NOTHING: Counted = Counted { value: 0, way: machine::perf::Way::Rdpmc };
+
+impl Execution {
+    /// The least of both, event by event: interrupts only add.
+    fn keep_least(&mut self, other: Execution) {
+        for (one, other) in self.counts.iter_mut().zip(other.counts) {
+            if let (Ok(one), Ok(other)) = (one, other) {
+                one.value = one.value.min(other.value);
+            }
+        }
+        self.ticks = self.ticks.zip(other.ticks).map(|(one, other)| one.min(other));
+    }
+}
+
+/// A pass that was executed.
+struct Passed {
+    events: Vec<usize>,
+    own: Execution,
+    done: Execution,
+}
+
+impl Passed {
+    /// No function executes no instructions and takes no cycles: counters of which one says so stand
+    /// still, whatever the kernel says of them.
+    fn doubt(&mut self, plan: &Plan) {
+        let stands = |at: &usize| {
+            plan.anchors.contains(&self.events[*at])
+                && matches!(&self.done.counts[*at], Ok(counted) if counted.value == 0)
+        };
+        if !(0..self.events.len()).any(|at| stands(&at)) {
+            return;
+        }
+        for (at, &event) in self.events.iter().enumerate() {
+            let event = &plan.events[event];
+            if needs_counter(event) && self.done.counts[at].is_ok() {
+                let why = "the counters of the core stood still while something was executed";
+                let stood = Unavailable::new(Obstacle::Permission, &event.name, why);
+                self.done.counts[at] = Err(stood.with_remedy(
+                    "in a guest: ask for a PMU on the host; else end whatever else uses the PMU",
+                ));
+            }
+        }
+    }
+
+    /// What an event counted without the measurement's own counts, and those.
+    fn count(&self, event: usize) -> Option<(Reading<Counted>, Option<u64>)> {
+        let at = self.events.iter().position(|one| *one == event)?;
+        let own = self.own.counts[at].as_ref().map_or(0, |counted| counted.value);
+        let without =
+            |counted: &Counted| Counted { value: counted.value.saturating_sub(own), ..*counted };
+        Some((self.done.counts[at].as_ref().map(without).map_err(Clone::clone), Some(own)))
+    }
+}
+
+/// How near the anchors of two passes must be to each other for their counts to stand in one table:
+/// within a share of the least one, or within so many events. Instructions are nearly the same in each
+/// execution of a function; cycles follow caches and clocks.
+const AGREE: [(&str, f64, u64); 2] = [("instructions", 0.01, 1000), ("cycles", 0.1, 10_000)];
+
+fn spread(plan: &Plan, passes: &[Passed]) -> Vec<AnchorSpread> {
+    let of = |&anchor: &usize| {
+        let event = &plan.events[anchor].name;
+        let counts = passes.iter().filter_map(|pass| pass.count(anchor)?.0.ok());
+        let counts: Vec<u64> = counts.map(|counted| counted.value).collect();
+        let (least, greatest) = (*counts.iter().min()?, *counts.iter().max()?);
+        let (_, share, number) = AGREE.iter().find(|row| row.0 == event)?;
+        let apart = greatest - least;
+        let agrees = apart <= *number || apart as f64 <= share * least as f64;
+        (counts.len() > 1).then(|| AnchorSpread { event: event.clone(), least, greatest, agrees })
+    };
+    plan.anchors.iter().filter_map(of).collect()
+}
+
+fn table(title: &str, plan: &Plan, passes: &[Passed], units: &[CountedUnit]) -> Counts {
+    let spread = spread(plan, passes);
+    let apart: Option<&AnchorSpread> = spread.iter().find(|spread| !spread.agrees);
+    let mut events: Vec<EventCount> = plan
+        .events
+        .iter()
+        .enumerate()
+        .map(|(at, event)| {
+            let first =
+                passes.iter().enumerate().find_map(|(pass, it)| Some((pass, it.count(at)?)));
+            let (count, own) = match first {
+                Some((pass, (Ok(_), _)))
+                    if pass > 0
+                        && let Some(apart) = apart =>
+                {
+                    (Err(disagree(&event.name, apart)), None)
+                }
+                Some((_, (count, own))) => (count, own),
+                None => (Err(absent(plan, at)), None),
+            };
+            row(event, count, own)
+        })
+        .collect();
+    if let Some(first) = passes.first()
+        && let (Some(ticks), Some(own)) = (first.done.ticks, first.own.ticks)
+    {
+        events.push(EventCount {
+            event: "tsc".to_owned(),
+            by: CountedBy::Clock,
+            unit: None,
+            count: Known::Yes(ticks.saturating_sub(own)),
+            own: Some(own),
+            way: Some("rdtsc".to_owned()),
+        });
+    }
+    events.sort_by_key(|row| row.by);
+    Counts {
+        title: title.to_owned(),
+        units: units.to_vec(),
+        events,
+        executions: passes.len() as u64,
+        spread,
+        ended: None,
+    }
+}
+
+fn row(event: &Encoded, count: Reading<Counted>, own: Option<u64>) -> EventCount {
+    let is_base = super::plan::is_base(&event.name);
+    EventCount {
+        event: event.name.clone(),
+        by: if is_base { CountedBy::Fixed } else { counted_by(event) },
+        unit: event.name.ends_with("-clock").then(|| "ns".to_owned()),
+        way: count.as_ref().ok().map(|counted| counted.way.name().to_owned()),
+        own: own.filter(|_| count.is_ok()),
+        count: count.map(|counted| counted.value).into(),
+    }
+}
+
+fn absent(plan: &Plan, at: usize) -> Unavailable {
+    let found = plan.absent.iter().find(|absent| absent.event == at);
+    found.map_or_else(
+        || Unavailable::new(Obstacle::Cpudyno, &plan.events[at].name, "no pass has it"),
+        |absent| absent.why.clone(),
+    )
+}
+
+fn disagree(event: &str, apart: &AnchorSpread) -> Unavailable {
+    let AnchorSpread { event: anchor, least, greatest, .. } = apart;
+    let why = format!(
+        "it was counted in another execution, which was not like the first: {least} to {greatest} \
+         {anchor}"
+    );
+    Unavailable::new(Obstacle::Measurement, event, why)
+        .with_remedy("count fewer events at once, or a function that does the same in each call")
+}

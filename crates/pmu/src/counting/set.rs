@@ -1,0 +1,281 @@
+//! One set of counters, and a bill for each part of a program: for production use, where a switch from
+//! part to part must cost no more than one reading of each counter.
+
+use std::marker::PhantomData;
+
+use machine::Machine;
+use machine::perf::{Reader, Sample, Way};
+use machine::ports::Reading;
+use model::record::{CountedUnit, Counts, EventCount};
+use model::{Known, Obstacle, Unavailable};
+use serde::{Deserialize, Serialize};
+use sys::perf_open::Modes;
+
+use super::pass::Open;
+use super::plan::plan;
+use super::{counted_by, slower};
+use crate::events::Encoded;
+
+/// A part of a program: its place among the names that the set was opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part(pub usize);
+
+/// Counters of the calling thread that are open all the time, with a bill for each part.
+///
+/// [`CounterSet::switch_to`] reads each counter once: what was counted since the last switch goes onto the
+/// bill of the part that was entered then. It allocates nothing, and makes no system call where counters
+/// are read by instruction. The counters are those of the thread that opened the set, which cannot be
+/// sent to another one.
+#[derive(Debug)]
+pub struct CounterSet {
+    counters: Vec<One>,
+    /// By part; the counts of all of them are in `counts`, one row by part.
+    bills: Vec<Bill>,
+    counts: Vec<u64>,
+    current: usize,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+struct One {
+    event: Encoded,
+    reader: Reader,
+    last: Sample,
+    way: Way,
+    /// What it counted in the interval that ends.
+    moved: u64,
+    /// What a switch counts by itself.
+    own: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Bill {
+    name: String,
+    units: u64,
+    /// Intervals that are on the bill, and those that are not, because a counter lost its place.
+    intervals: u64,
+    rejected: u64,
+}
+
+impl CounterSet {
+    /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the first
+    /// part is entered.
+    ///
+    /// # Error
+    /// Where there is no part, where the events do not fit on the counters together, or one cannot be
+    /// counted.
+    pub fn open(
+        machine: &Machine,
+        events: &[Encoded],
+        parts: &[&str],
+    ) -> Result<CounterSet, Unavailable> {
+        let refused = |why: &str| Unavailable::new(Obstacle::Cpudyno, "set of counters", why);
+        if parts.is_empty() || events.is_empty() {
+            return Err(refused("it needs at least one part and one event"));
+        }
+        let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
+        let plan = plan(machine, cpu, events);
+        if let Some(absent) = plan
+            .absent
+            .iter()
+            .find(|absent| events.iter().any(|event| event.name == plan.events[absent.event].name))
+        {
+            return Err(absent.why.clone());
+        }
+        plan.together(events)?;
+        let wanted: Vec<&Encoded> = events.iter().collect();
+        let readers = Open::of(machine, &wanted, Modes::User).readers();
+        let mut counters = Vec::with_capacity(events.len());
+        for (event, reader) in events.iter().zip(readers) {
+            let reader = reader?;
+            let last = first_reading(event, &reader)?;
+            let way = last.way;
+            counters.push(One { event: event.clone(), reader, last, way, moved: 0, own: 0 });
+        }
+        let bill = |name: &&str| Bill { name: (*name).to_owned(), ..Bill::default() };
+        let bills: Vec<Bill> = parts.iter().map(bill).collect();
+        let counts = vec![0; bills.len() * counters.len()];
+        let mut set =
+            CounterSet { counters, bills, counts, current: 0, of_this_thread: PhantomData };
+        set.measure_own();
+        Ok(set)
+    }
+
+    /// What a switch counts by itself: the least of many that follow each other at once.
+    fn measure_own(&mut self) {
+        const SWITCHES: usize = 100;
+        let mut least = vec![u64::MAX; self.counters.len()];
+        for _ in 0..SWITCHES {
+            self.switch_to(Part(0));
+            for (least, one) in least.iter_mut().zip(&self.counters) {
+                *least = (*least).min(one.moved);
+            }
+        }
+        for (one, least) in self.counters.iter_mut().zip(least) {
+            one.own = least;
+        }
+        self.counts.fill(0);
+        for bill in &mut self.bills {
+            *bill = Bill { name: std::mem::take(&mut bill.name), ..Bill::default() };
+        }
+    }
+
+    /// Enters a part: what was counted since the last switch is on the bill of the part that is left. A
+    /// part that there is not is the last one.
+    #[inline]
+    pub fn switch_to(&mut self, part: Part) {
+        let mut whole = true;
+        for one in &mut self.counters {
+            match one.reader.read() {
+                Ok(sample) => {
+                    whole &= sample.waited_ns == one.last.waited_ns;
+                    one.moved = sample.value.wrapping_sub(one.last.value);
+                    one.way = slower(one.way, sample.way);
+                    one.last = sample;
+                }
+                Err(_) => whole = false,
+            }
+        }
+        let number = self.counters.len();
+        let bill = &mut self.bills[self.current];
+        if whole {
+            bill.intervals += 1;
+            let row = &mut self.counts[self.current * number..][..number];
+            for (count, one) in row.iter_mut().zip(&self.counters) {
+                *count += one.moved;
+            }
+        } else {
+            bill.rejected += 1;
+        }
+        self.current = part.0.min(self.bills.len() - 1);
+    }
+
+    /// Says that the part which is entered did so many units of its work.
+    #[inline]
+    pub fn done(&mut self, units: u64) {
+        self.bills[self.current].units += units;
+    }
+
+    /// The part of that name.
+    pub fn part(&self, name: &str) -> Option<Part> {
+        self.bills.iter().position(|bill| bill.name == name).map(Part)
+    }
+
+    /// How often a part was left, and how many of those intervals are not on its bill because a counter
+    /// had lost its place on the hardware.
+    pub fn intervals(&self, part: Part) -> Option<(u64, u64)> {
+        self.bills.get(part.0).map(|bill| (bill.intervals + bill.rejected, bill.rejected))
+    }
+
+    /// The bill of a part, without what the switches count by themselves, by the unit of its work.
+    pub fn bill(&self, part: Part, unit: &str) -> Option<Counts> {
+        let bill = self.bills.get(part.0)?;
+        let number = self.counters.len();
+        let row = &self.counts[part.0 * number..][..number];
+        let mut events: Vec<EventCount> = self
+            .counters
+            .iter()
+            .zip(row)
+            .map(|(one, &count)| {
+                let own = one.own * bill.intervals;
+                EventCount {
+                    event: one.event.name.clone(),
+                    by: counted_by(&one.event),
+                    unit: None,
+                    count: bill.known(&one.event.name, count.saturating_sub(own)),
+                    own: Some(own),
+                    way: Some(one.way.name().to_owned()),
+                }
+            })
+            .collect();
+        events.sort_by_key(|row| row.by);
+        Some(Counts {
+            title: bill.name.clone(),
+            units: vec![CountedUnit::new(unit, bill.units)],
+            events,
+            executions: 1,
+            spread: Vec::new(),
+            ended: None,
+        })
+    }
+
+    /// What is not as expected: a count by unit of work that is off by more than its tolerance, or that
+    /// cannot be told.
+    pub fn check(&self, budget: &Budget) -> Vec<Drift> {
+        budget.expected.iter().filter_map(|expected| self.drift(expected)).collect()
+    }
+
+    fn drift(&self, expected: &Expected) -> Option<Drift> {
+        let Expected { part, event, per_unit, tolerance } = expected;
+        let drift = |found| Some(Drift { expected: expected.clone(), found });
+        let missing = |why: String| drift(Err(Unavailable::new(Obstacle::Measurement, event, why)));
+        let Some(bill) = self.part(part).and_then(|part| self.bill(part, "unit")) else {
+            return missing(format!("there is no part `{part}`"));
+        };
+        let Some(row) = bill.events.iter().find(|row| row.event == *event) else {
+            return missing("this set does not count it".to_owned());
+        };
+        let units = bill.units[0].number;
+        match &row.count {
+            Known::No { unavailable } => drift(Err(unavailable.clone())),
+            Known::Yes(_) if units == 0 => missing(format!("`{part}` has done no unit of work")),
+            Known::Yes(count) => {
+                let found = *count as f64 / units as f64;
+                let off = (found - per_unit).abs() > tolerance * per_unit.abs();
+                if off { drift(Ok(found)) } else { None }
+            }
+        }
+    }
+}
+
+impl Bill {
+    fn known(&self, event: &str, count: u64) -> Known<u64> {
+        if self.intervals > 0 || self.rejected == 0 {
+            return Known::Yes(count);
+        }
+        let why = format!(
+            "in each of {} intervals of `{}` a counter had lost its place on the hardware",
+            self.rejected, self.name
+        );
+        Known::No { unavailable: Unavailable::new(Obstacle::Measurement, event, why) }
+    }
+}
+
+fn first_reading(event: &Encoded, reader: &Reader) -> Reading<Sample> {
+    reader.read().map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => "its counter is somebody else's".to_owned(),
+            _ => format!("reading its counter answered {error}"),
+        };
+        Unavailable::new(Obstacle::Permission, &event.name, why)
+    })
+}
+
+/// What a program expects of its parts, as it is kept in a file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// The expectations.
+    pub expected: Vec<Expected>,
+}
+
+/// How often an event should happen for each unit of a part's work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The part.
+    pub part: String,
+    /// The event.
+    pub event: String,
+    /// Its count for each unit.
+    pub per_unit: f64,
+    /// The share of it by which it may be off.
+    pub tolerance: f64,
+}
+
+/// What is not as expected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drift {
+    /// What was expected.
+    pub expected: Expected,
+    /// The count for each unit; or why it cannot be told.
+    pub found: Reading<f64>,
+}

@@ -1,0 +1,528 @@
+//! Counting on simulated machines, where every count is known, and with what this machine has.
+
+use machine::Machine;
+use machine::perf::{Wanted, Way};
+use machine::simulated::{Fault, Model};
+use model::record::{Counts, EventCount};
+use model::{CpuId, Known};
+use pmu::counting::demonstrations::{self, Packets};
+use pmu::counting::{
+    Budget, CounterSet, Expected, Part, Plan, Session, Work, base, report, software,
+};
+use pmu::events::{Encoded, Modes, Place, Scope, Source};
+use sys::perf_open::{Attributes, Event};
+
+fn model(change: impl FnOnce(&mut Model)) -> Model {
+    let mut model = Model::named("4c").unwrap();
+    change(&mut model);
+    model
+}
+
+fn machine(change: impl FnOnce(&mut Model)) -> Machine {
+    model(change).into()
+}
+
+fn with(fault: Fault) -> Machine {
+    machine(|model| model.faults.push(fault))
+}
+
+/// An event of the simulated PMU `cpu`.
+fn event(name: &str, config: u64, counters: u64) -> Encoded {
+    Encoded {
+        name: name.to_owned(),
+        pmu: Some("cpu".to_owned()),
+        kind: Some(4),
+        config: [config, 0, 0, 0],
+        by_mode: true,
+        modes: None,
+        scope: Scope::Thread,
+        place: Place::General { counters, takes: 1 },
+        register: None,
+        source: Source::Raw,
+        description: None,
+        caveats: Vec::new(),
+    }
+}
+
+fn branches() -> Vec<Encoded> {
+    vec![
+        event("br_inst_retired.all_branches", 0xc4, u64::MAX),
+        event("br_misp_retired.all_branches", 0xc5, u64::MAX),
+    ]
+}
+
+fn caches() -> Vec<Encoded> {
+    let rows = [("l1_hit", 0x01d1), ("l2_hit", 0x02d1), ("l3_hit", 0x04d1), ("l3_miss", 0x20d1)];
+    rows.map(|(name, code)| event(&format!("mem_load_uops_retired.{name}"), code, 0xf)).to_vec()
+}
+
+fn row<'a>(counts: &'a Counts, event: &str) -> &'a EventCount {
+    let found = counts.events.iter().find(|row| row.event == event);
+    found.unwrap_or_else(|| panic!("{event} is no row of {counts:#?}"))
+}
+
+fn count(counts: &Counts, event: &str) -> u64 {
+    match &row(counts, event).count {
+        Known::Yes(count) => *count,
+        Known::No { unavailable } => panic!("{event}: {}", unavailable.why),
+    }
+}
+
+fn why(counts: &Counts, event: &str) -> String {
+    match &row(counts, event).count {
+        Known::Yes(count) => panic!("{event} was counted: {count}"),
+        Known::No { unavailable } => unavailable.why.clone(),
+    }
+}
+
+fn counted_loop(machine: &Machine, events: &[Encoded]) -> Counts {
+    let session = Session::on(machine, None).unwrap();
+    let plan = session.plan(events);
+    demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap()
+}
+
+#[test]
+fn a_loop_counts_what_the_model_says_without_the_measurements_own() {
+    let counts = counted_loop(&machine(|_| {}), &branches());
+    assert_eq!(count(&counts, "instructions"), 2_000_009);
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+    assert_eq!(count(&counts, "br_inst_retired.all_branches"), 1_000_002);
+    assert_eq!(count(&counts, "br_misp_retired.all_branches"), 1);
+    assert_eq!(row(&counts, "instructions").own, Some(5));
+    assert_eq!(row(&counts, "instructions").way.as_deref(), Some("simulated"));
+    assert_eq!((counts.executions, counts.spread.len()), (1, 0));
+    let text = report(&counts, &[("loop", 1_000_000)]).to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "EVENT                             TOTAL  /loop");
+    assert_eq!(lines[1], "instructions                  2,000,009  2.000");
+    assert_eq!(lines[2], "cycles                        1,000,020  1.000");
+    assert!(lines[3].starts_with("ref-cycles "), "{text}");
+    assert_eq!(lines[4], "br_inst_retired.all_branches  1,000,002  1.000");
+    assert_eq!(lines[5], "br_misp_retired.all_branches          1  0.000");
+    assert!(text.contains("\nloop                          1,000,000  1.000\n"), "{text}");
+}
+
+#[test]
+fn an_empty_function_shows_what_is_subtracted_elsewhere() {
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    let counts = demonstrations::empty(&session, &session.plan(&[])).unwrap();
+    assert_eq!([count(&counts, "instructions"), count(&counts, "cycles")], [5, 4]);
+}
+
+#[test]
+fn checksums_are_counted_by_byte_and_packet() {
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    let plan = session.plan(&caches());
+    let tables = demonstrations::checksums(&session, &plan, Packets::USUAL);
+    let titles: Vec<&str> = tables.iter().map(|counts| counts.title.as_str()).collect();
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(titles, ["generic", "sse2", "avx2", "avx512"]);
+        // What the simulated machine lacks has its reason, whatever this one has.
+        assert!(why(&tables[3], "cycles").contains("lacks avx512f"));
+    }
+    // 12 instructions by packet and 2.918 by byte.
+    assert_eq!(count(&tables[0], "instructions"), 1_200_000 + 420_192_000);
+    assert_eq!(count(&tables[0], "mem_load_uops_retired.l1_hit"), 271_584_000);
+    let text = report(&tables[0], &[("byte", 144_000_000), ("packet", 100_000)]).to_string();
+    assert!(text.contains("2.926  4213.920\n"), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| { line.split_whitespace().eq(["packet", "100,000", "0.001", "1.000"]) })
+    );
+}
+
+#[test]
+fn more_events_than_counters_take_further_passes_with_anchors() {
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    // Four general counters are left to each of two threads.
+    let asked: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
+    let plan = session.plan(&asked);
+    assert_eq!(plan.limits.as_ref().unwrap().general, 4);
+    let passes = plan.names();
+    assert_eq!(passes.len(), 2, "{passes:?}");
+    for pass in &passes {
+        assert_eq!(pass[..2], ["instructions", "cycles"]);
+        assert!(pass.iter().filter(|name| name.contains("retired")).count() <= 4, "{pass:?}");
+    }
+    let counts = counted_loop(&machine, &asked);
+    assert_eq!((counts.executions, counts.spread.len()), (2, 2));
+    assert!(counts.spread.iter().all(|spread| spread.agrees && spread.least == spread.greatest));
+    assert_eq!(count(&counts, "br_inst_retired.all_branches"), 1_000_002);
+    let names: Vec<&str> = counts.events.iter().map(|row| row.event.as_str()).collect();
+    assert!(asked.iter().all(|event| names.contains(&event.name.as_str())), "{names:?}");
+}
+
+#[test]
+fn smt_and_the_watchdog_take_counters() {
+    let names = |machine: &Machine, events: &[Encoded]| {
+        Session::on(machine, None).unwrap().plan(events).names()
+    };
+    let six: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
+    let alone = machine(|model| model.topology.threads_per_core = 1);
+    assert_eq!(names(&alone, &six).len(), 1, "eight counters are one thread's");
+    // The watchdog counts cycles on their fixed counter: the anchor takes a general one.
+    let four = caches();
+    assert_eq!(names(&machine(|_| {}), &four).len(), 1);
+    let watched = machine(|model| model.nmi_watchdog = true);
+    assert_eq!(names(&watched, &four).len(), 2);
+    let counts = counted_loop(&watched, &four);
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+    assert_eq!(counts.executions, 2);
+}
+
+#[test]
+fn an_event_that_fits_nowhere_has_its_reason() {
+    // Two events that only the first counter takes, one that takes more than there are.
+    let first = [event("one", 0x1c2, 1), event("other", 0x2c2, 1)];
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    assert_eq!(session.plan(&first).names().len(), 2);
+    let mut wide = event("wide", 0x3c2, 1);
+    wide.place = Place::General { counters: 1, takes: 2 };
+    let mut of_another = event("atom", 0xc0, 1);
+    of_another.pmu = Some("cpu_atom".to_owned());
+    let mut uncore = event("uncore", 0x304, 1);
+    uncore.scope = Scope::Shared;
+    let mut nobodys = event("nobody's", 0x304, 1);
+    nobodys.kind = None;
+    let counts = counted_loop(&machine, &[wide, of_another, uncore, nobodys]);
+    assert!(why(&counts, "wide").contains("no counter beside the anchors"));
+    assert!(why(&counts, "atom").contains("another kind of core"));
+    assert!(why(&counts, "uncore").contains("not for a function"));
+    assert!(why(&counts, "nobody's").contains("no PMU `cpu`"));
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+}
+
+#[test]
+fn events_that_want_one_register_with_two_values_are_apart() {
+    let mut events = [event("one", 0x1c6, u64::MAX), event("other", 0x1c6, u64::MAX)];
+    for (at, event) in events.iter_mut().enumerate() {
+        event.register = Some(0x3f7);
+        event.config[1] = at as u64;
+    }
+    let machine = machine(|_| {});
+    let passes =
+        |events: &[Encoded]| Session::on(&machine, None).unwrap().plan(events).names().len();
+    assert_eq!(passes(&events), 2);
+    events[1].register = None;
+    assert_eq!(passes(&events), 1);
+}
+
+#[test]
+fn a_count_of_a_part_of_the_time_is_rejected() {
+    let counts = counted_loop(&with(Fault::PmuMultiplexes), &branches());
+    for event in ["instructions", "cycles", "br_inst_retired.all_branches"] {
+        assert!(why(&counts, event).contains("rejected, not scaled"), "{event}");
+    }
+    // What needs no counter is counted.
+    assert!(count(&counts, "tsc") > 0);
+}
+
+#[test]
+fn passes_that_differ_make_no_table() {
+    let six: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
+    let counts = counted_loop(&with(Fault::PmuHostShares), &six);
+    assert!(counts.spread.iter().all(|spread| !spread.agrees), "{:?}", counts.spread);
+    // The first pass stands; what only the second one has does not.
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+    let refused = counts.events.iter().filter(|row| matches!(row.count, Known::No { .. }));
+    let refused: Vec<String> = refused.map(|row| why(&counts, &row.event)).collect();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused.iter().all(|why| why.contains("not like the first")), "{refused:?}");
+}
+
+#[test]
+fn a_counter_that_stands_still_is_no_zero() {
+    let counts = counted_loop(&with(Fault::PmuReadsZero), &branches());
+    for event in ["instructions", "ref-cycles", "br_misp_retired.all_branches"] {
+        assert!(why(&counts, event).contains("stood still"), "{event}");
+    }
+}
+
+#[test]
+fn a_counter_that_is_taken_away_is_no_zero() {
+    let counts = counted_loop(&with(Fault::PmuTaken), &branches());
+    for event in ["instructions", "cycles", "br_inst_retired.all_branches"] {
+        assert!(why(&counts, event).contains("took its counter away"), "{event}");
+    }
+}
+
+#[test]
+fn counters_that_begin_again_at_zero_go_on() {
+    for width in [40, 48] {
+        let wrapping = machine(|model| {
+            model.faults.push(Fault::PmuWraps);
+            model.pmu[0].width = width;
+        });
+        let counts = counted_loop(&wrapping, &branches());
+        assert_eq!(count(&counts, "cycles"), 1_000_020, "{width} bits");
+        assert_eq!(count(&counts, "br_inst_retired.all_branches"), 1_000_002, "{width} bits");
+    }
+}
+
+/// Who counts half as much again is found by known answers, and by nothing else.
+#[test]
+fn a_counter_that_lies_keeps_its_anchors() {
+    let counts = counted_loop(&with(Fault::PmuMiscounts), &branches());
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+    assert_eq!(count(&counts, "br_inst_retired.all_branches"), 1_500_003);
+}
+
+#[test]
+fn refusals_say_why_and_what_helps() {
+    let refusal = |machine: &Machine, event: &str| {
+        let counts = counted_loop(machine, &[]);
+        match row(&counts, event).count.clone() {
+            Known::No { unavailable } => unavailable,
+            Known::Yes(count) => panic!("{event} was counted: {count}"),
+        }
+    };
+    let strict = refusal(&machine(|model| model.perf_event_paranoid = 3), "cycles");
+    assert!(strict.why.contains("EACCES") && strict.why.contains("is 3"), "{strict:?}");
+    assert!(strict.remedy.unwrap().contains("perf_event_paranoid"));
+    let bare = refusal(&machine(|model| model.pmu.clear()), "cycles");
+    assert!(bare.why.contains("ENOENT"), "{bare:?}");
+    let guest: Machine = Model::named("vm-2c").unwrap().into();
+    let guest = refusal(&guest, "instructions");
+    assert!(guest.why.contains("hypervisor"), "{guest:?}");
+    // Bits that no format has.
+    let odd = event("odd", 1 << 40, u64::MAX);
+    let counts = counted_loop(&machine(|_| {}), &[odd]);
+    assert!(why(&counts, "odd").contains("EINVAL"));
+    assert_eq!(count(&counts, "cycles"), 1_000_020);
+    // Levels that let threads count user mode let them count it.
+    for level in [-1, 0, 1, 2] {
+        let counts = counted_loop(&machine(|model| model.perf_event_paranoid = level), &[]);
+        assert_eq!(count(&counts, "cycles"), 1_000_020, "level {level}");
+    }
+    let kernel = Encoded { modes: Some(Modes::Kernel), ..event("cycles:k", 0x3c, u64::MAX) };
+    let counts = counted_loop(&machine(|_| {}), &[kernel]);
+    assert!(why(&counts, "cycles:k").contains("EACCES"));
+}
+
+#[test]
+fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
+    let hybrid = || {
+        machine(|model| {
+            model.topology.threads_per_core = 1;
+            model.topology.efficient_cores_per_package = Some(2);
+            let mut atom = model.pmu[0].clone();
+            model.pmu[0].name = "cpu_core".to_owned();
+            atom.name = "cpu_atom".to_owned();
+            atom.kind = 10;
+            atom.general = 6;
+            model.pmu.push(atom);
+        })
+    };
+    let machine = hybrid();
+    for (cpu, pmu, general) in [(0, "cpu_core", 8), (3, "cpu_atom", 6)] {
+        let session = Session::on(&machine, Some(CpuId(cpu))).unwrap();
+        let plan = session.plan(&[]);
+        assert_eq!(session.outline("loop", &plan).pmu.as_deref(), Some(pmu));
+        assert_eq!(plan.limits.as_ref().unwrap().general, general);
+        let counts = demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap();
+        assert_eq!(count(&counts, "instructions"), 2_000_009, "{pmu}");
+    }
+    // A counter of the other kind never has its place here, and nothing makes a number of that.
+    let session = Session::on(&machine, Some(CpuId(3))).unwrap();
+    let plan = Plan { events: base(&machine, CpuId(0)), ..session.plan(&[]) };
+    let counts = demonstrations::counted_loop(&session, &plan, 1000).unwrap();
+    assert!(matches!(row(&counts, "cycles").count, Known::No { .. }), "{counts:#?}");
+}
+
+#[test]
+fn a_function_of_this_program_is_not_executed_by_a_model() {
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    let mut executed = false;
+    let mut function = || executed = true;
+    let work = Work::Function(&mut function);
+    let reason = session.count("function", &session.plan(&[]), work, &[]).unwrap_err();
+    assert!(reason.why.contains("cannot execute a function of this program"), "{reason:?}");
+    assert!(!executed);
+}
+
+#[test]
+fn each_part_has_its_bill() {
+    let model = model(|_| {});
+    let machine: Machine = model.clone().into();
+    let events: Vec<Encoded> = base(&machine, CpuId(0)).into_iter().chain(branches()).collect();
+    let mut set = CounterSet::open(&machine, &events, &["parse", "route"]).unwrap();
+    let [parse, route] = [set.part("parse").unwrap(), set.part("route").unwrap()];
+    assert_eq!((parse, route, set.part("send")), (Part(0), Part(1), None));
+    for _ in 0..10 {
+        set.switch_to(parse);
+        model.execute("loop", 1, 100).unwrap();
+        set.done(100);
+        set.switch_to(route);
+        model.execute("checksum_avx2", 1, 1000).unwrap();
+        set.done(1000);
+    }
+    set.switch_to(parse);
+    let bill = set.bill(parse, "packet").unwrap();
+    assert_eq!(count(&bill, "instructions"), 10 * (9 + 200));
+    assert_eq!(count(&bill, "br_inst_retired.all_branches"), 10 * 102);
+    let bill = set.bill(route, "packet").unwrap();
+    assert_eq!(count(&bill, "instructions"), 10 * (12 + 394));
+    assert_eq!(bill.units[0].number, 10_000);
+    assert_eq!(set.intervals(route), Some((10, 0)));
+    let expected = |part: &str, event: &str, per_unit: f64, tolerance: f64| Expected {
+        part: part.to_owned(),
+        event: event.to_owned(),
+        per_unit,
+        tolerance,
+    };
+    let budget = Budget {
+        expected: vec![
+            expected("parse", "instructions", 2.0, 0.05),
+            expected("parse", "cycles", 1.0, 0.05),
+            expected("route", "instructions", 0.4, 0.05),
+            expected("route", "l1_hit", 0.4, 0.05),
+            expected("send", "cycles", 1.0, 0.05),
+        ],
+    };
+    let drifts = set.check(&budget);
+    let found: Vec<(&str, &str)> = drifts
+        .iter()
+        .map(|drift| (drift.expected.part.as_str(), drift.expected.event.as_str()))
+        .collect();
+    assert_eq!(found, [("parse", "cycles"), ("route", "l1_hit"), ("send", "cycles")]);
+    assert_eq!(drifts[0].found, Ok(1.2));
+    assert!(drifts[1].found.as_ref().unwrap_err().why.contains("does not count it"));
+    assert!(drifts[2].found.as_ref().unwrap_err().why.contains("no part `send`"));
+    let text = serde_json::to_string(&budget).unwrap();
+    assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget);
+}
+
+#[test]
+fn an_interval_without_its_counters_is_on_no_bill() {
+    let taken = model(|model| model.faults.push(Fault::PmuTaken));
+    let machine: Machine = taken.clone().into();
+    let mut set = CounterSet::open(&machine, &base(&machine, CpuId(0)), &["part"]).unwrap();
+    for _ in 0..5 {
+        taken.execute("loop", 1, 1000).unwrap();
+        set.switch_to(Part(0));
+    }
+    assert_eq!(set.intervals(Part(0)), Some((5, 3)));
+    assert_eq!(count(&set.bill(Part(0), "loop").unwrap(), "instructions"), 2 * 2009);
+    let mut shared = model(|model| model.faults.push(Fault::PmuMultiplexes));
+    shared.name = "shared".to_owned();
+    let machine: Machine = shared.clone().into();
+    let mut set = CounterSet::open(&machine, &base(&machine, CpuId(0)), &["part"]).unwrap();
+    shared.execute("loop", 1, 1000).unwrap();
+    set.switch_to(Part(0));
+    assert!(why(&set.bill(Part(0), "loop").unwrap(), "cycles").contains("each of 1 intervals"));
+}
+
+#[test]
+fn a_set_takes_what_fits_into_one_pass_alone() {
+    let machine = machine(|_| {});
+    let six: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
+    let reason = CounterSet::open(&machine, &six, &["part"]).unwrap_err();
+    assert!(reason.why.contains("do not fit together on 4 general"), "{reason:?}");
+    assert!(CounterSet::open(&machine, &six[..2], &[]).is_err());
+}
+
+/// With what this machine has: the kernel's own events are counted wherever anything is.
+#[test]
+fn functions_of_this_machine_are_counted_with_what_it_has() {
+    let pages = 16;
+    let touch = || {
+        let memory: Vec<u8> = std::hint::black_box(vec![1; pages << 21]);
+        drop(memory);
+    };
+    let profile = match pmu::profile(touch, &software(), &[("page", pages as u64)]) {
+        Ok(profile) => profile,
+        Err(reason) => return assert!(!reason.why.is_empty(), "{reason:?}"),
+    };
+    assert_eq!(profile.run.cpu.is_some(), profile.run.modes == "user mode");
+    for row in &profile.counts.events {
+        match &row.count {
+            Known::No { unavailable } => assert!(!unavailable.why.is_empty(), "{row:?}"),
+            Known::Yes(count) => match row.event.as_str() {
+                "task-clock" => assert!(*count > 1000, "{row:?}"),
+                "page-faults" => assert!(*count >= pages as u64 / 2, "{row:?}"),
+                "cpu-migrations" => assert_eq!(*count, 0, "the thread is pinned"),
+                _ => {}
+            },
+        }
+    }
+    let text = profile.to_string();
+    assert!(text.contains("TOTAL") && text.contains("/page"), "{text}");
+    if let Err(reason) = pmu::is_available() {
+        assert!(text.contains(&reason.why), "{text}");
+        assert!(matches!(row(&profile.counts, "cycles").count, Known::No { .. }));
+    }
+}
+
+#[test]
+fn a_function_is_executed_once_and_its_result_comes_back() {
+    let mut executed = 0;
+    let (result, counts) = pmu::measure(
+        || {
+            executed += 1;
+            (0..1000).sum::<u64>()
+        },
+        &software(),
+    )
+    .unwrap();
+    assert_eq!((result, counts.executions, executed), (499_500, 1, 1));
+    assert!(
+        matches!(row(&counts, "tsc").count, Known::Yes(ticks) if ticks > 0)
+            || cfg!(not(target_arch = "x86_64"))
+    );
+}
+
+/// Real counters of the PMU `msr`, which guests have, too: its TSC is the one that the instruction reads.
+#[test]
+fn the_pmu_msr_counts_the_time_stamp_counter() {
+    let machine = Machine::real();
+    let msr = machine::pmu::Pmu::new(machine.tree.as_ref(), "msr");
+    let (Ok(kind), Ok(tsc)) = (msr.kind(), msr.event("tsc")) else {
+        return; // There is no such PMU: on AArch64, or without rights.
+    };
+    let event = Encoded {
+        name: "msr/tsc/".to_owned(),
+        pmu: Some("msr".to_owned()),
+        kind: Some(kind),
+        config: tsc.config,
+        by_mode: false,
+        place: Place::Software,
+        ..event("", 0, 0)
+    };
+    let (_, counts) = pmu::measure(|| spin(1_000_000), &[event]).unwrap();
+    match (&row(&counts, "msr/tsc/").count, &row(&counts, "tsc").count) {
+        (Known::Yes(by_pmu), Known::Yes(by_instruction)) => {
+            assert!(by_pmu <= by_instruction && by_pmu * 2 > *by_instruction, "{counts:#?}");
+        }
+        (Known::No { unavailable }, _) => assert!(!unavailable.why.is_empty()),
+        (_, Known::No { .. }) => {}
+    }
+}
+
+fn spin(times: u64) {
+    (0..times).for_each(|number| {
+        std::hint::black_box(number);
+    });
+}
+
+/// Each sample says how it was read; the kernel's own clock has no counter to read by instruction.
+#[test]
+fn readers_say_which_way_they_went() {
+    let clock = Attributes::from(Event { kind: 1, config: 1, kernel: true });
+    let scope = sys::perf_open::Scope::ThisThread;
+    let wanted = Wanted { name: "task-clock", attributes: clock, scope };
+    if let Ok(reader) = Machine::real().perf.open(&wanted, None) {
+        let [first, second] = [reader.read().unwrap(), reader.read().unwrap()];
+        assert_eq!((first.way, first.waited_ns), (Way::Syscall, second.waited_ns));
+        assert!(second.value >= first.value);
+    }
+    let elsewhere: Machine = machine(|_| {});
+    let reader = elsewhere.perf.open(&wanted, None);
+    assert!(reader.is_err(), "plain users may not count the kernel's mode");
+    let user = Wanted { attributes: Event::CYCLES_USER.into(), ..wanted };
+    assert_eq!(elsewhere.perf.open(&user, None).unwrap().read().unwrap().way, Way::Simulated);
+}
