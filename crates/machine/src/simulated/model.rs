@@ -8,6 +8,7 @@ use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::Deserialize;
 
 use super::controllers::{Controllers, Through};
+use super::firmware::SpeedSelect;
 use super::idle::{Idled, SignalCost};
 use super::settings::Settings;
 use super::tree::CPU;
@@ -75,6 +76,8 @@ pub struct Model {
     /// What plain users may count, as `kernel.perf_event_paranoid` says it.
     #[serde(default = "usual_paranoid")]
     pub perf_event_paranoid: i32,
+    /// Its Speed Select; absent: it has none.
+    pub speed_select: Option<SpeedSelect>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
@@ -539,6 +542,8 @@ impl Model {
             }
         }
         self.licence.iter().try_for_each(Licence::check)?;
+        let cores = layout.cores_per_package;
+        self.speed_select.iter().try_for_each(|it| it.check(cores))?;
         self.costs.iter().try_for_each(|(id, cost)| self.check_cost(id, cost))
     }
 
@@ -641,7 +646,7 @@ impl Model {
     }
 
     /// All CPUs, in order of their number.
-    pub fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+    pub fn cpus(&self) -> impl ExactSizeIterator<Item = CpuId> + use<> {
         (0..self.cores() * self.topology.threads_per_core).map(CpuId)
     }
 
@@ -674,6 +679,11 @@ impl Model {
     /// Whether it is not the first thread of its core.
     pub(super) fn is_sibling(&self, cpu: CpuId) -> bool {
         cpu.0 >= self.cores()
+    }
+
+    /// Which thread of its core it is.
+    pub(super) fn thread_of(&self, cpu: CpuId) -> u32 {
+        cpu.0 / self.cores()
     }
 
     pub(super) fn forbids_smt(&self) -> bool {

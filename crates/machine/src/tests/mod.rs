@@ -29,6 +29,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
         tree: Box::new(files),
         cpuid: Box::new(Nothing),
         msr: Arc::new(Nothing),
+        isst: Arc::new(crate::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Nothing),
         host: Box::new(Somebody(cpus.parse().unwrap())),
         elsewhere: None,
