@@ -14,7 +14,7 @@ use model::{CpuId, CpuSet};
 
 pub use self::core_power::{CLASSES, Class, CorePower, Priority};
 pub use self::level::{
-    BUCKETS, BaseFreq, Bucket, Fabric, Feature, Features, Level, Licence, Modules, PerLicence,
+    BUCKETS, BaseFreq, Bucket, Fabric, Feature, Features, Level, Licence, Modules, On, PerLicence,
     Profiles, Properties, TurboFreq, TurboLimits,
 };
 pub use self::units::{Celsius, Megahertz, Watts};
