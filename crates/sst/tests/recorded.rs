@@ -5,6 +5,7 @@
 //! would, the answers are read as those of any machine, and the snapshot is compared with
 //! `sst/MACHINE.sst.json`, value by value.
 
+#[expect(dead_code, reason = "archives that are whole trees are of no use here")]
 #[path = "../../machine/tests/fixtures/archive.rs"]
 mod archive;
 #[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
@@ -188,8 +189,9 @@ fn values(domain: &Domain, instance: &Value) -> Vec<Compared> {
         };
         let classes: Vec<Value> = domain.classes.iter().flatten().map(class).collect();
         put("classes", json!(classes), &cp["clos"]);
+        let all_zero = cp["assoc_raw"] == json!(vec!["0x0"; 4]);
         let zero = domain.associations.iter().flatten().all(|(_, class)| *class == Ok(0));
-        put("associations", json!(zero), &json!(cp["assoc_raw"] == json!(["0x0"; 4])));
+        put("associations", json!(zero), &json!(all_zero));
     }
     for (number, level) in instance["levels"].as_object().expect("levels") {
         values.extend(of_level(domain, profiles, number, level));
