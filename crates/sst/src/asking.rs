@@ -92,26 +92,26 @@ impl<'a> Asker<'a> {
     /// The numbers of CPUs within the hardware.
     pub(crate) fn physical(&self, cpus: &[CpuId]) -> Vec<Reading<u32>> {
         let what = |cpu: &CpuId| format!("place of CPU {cpu}");
-        self.many(cpus, what, |device, some| device.physical(some))
+        self.many(cpus, what, <dyn IsstDevice>::physical)
     }
 
     /// Questions to mailboxes, each through a CPU of its package.
     pub(crate) fn mailbox(&self, questions: &[(CpuId, MailboxQuestion)]) -> Answers {
         let what = |(_, question): &(CpuId, MailboxQuestion)| format!("mailbox {question}");
-        let answers = self.many(questions, what, |device, some| device.mailbox(some));
+        let answers = self.many(questions, what, <dyn IsstDevice>::mailbox);
         questions.iter().copied().zip(answers).collect()
     }
 
     /// Registers in memory.
     pub(crate) fn mmio(&self, registers: &[(CpuId, u32)]) -> Vec<Reading<u32>> {
         let what = |(_, register): &(CpuId, u32)| format!("register {register:#x} in memory");
-        self.many(registers, what, |device, some| device.mmio(some))
+        self.many(registers, what, <dyn IsstDevice>::mmio)
     }
 
     /// Model-specific registers.
     pub(crate) fn msr(&self, registers: &[(CpuId, u32)]) -> Vec<Reading<u64>> {
         let what = |(_, register): &(CpuId, u32)| format!("register {register:#x}");
-        self.many(registers, what, |device, some| device.msr(some))
+        self.many(registers, what, <dyn IsstDevice>::msr)
     }
 }
 

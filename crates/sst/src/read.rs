@@ -1,6 +1,6 @@
 //! From the device to a snapshot.
 
-use machine::{Machine, Reading};
+use machine::{IsstDevice, Machine, Reading};
 use model::{CpuSet, Obstacle, Unavailable};
 
 use crate::asking::Asker;
@@ -70,10 +70,10 @@ pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
     let device = machine.isst.open().map_err(Error::Unavailable)?;
     let asker = Asker::new(&*device);
     let platform =
-        asker.one("Speed Select", |device| device.platform()).map_err(Error::Unavailable)?;
+        asker.one("Speed Select", <dyn IsstDevice>::platform).map_err(Error::Unavailable)?;
     asker.limit(platform.commands_max);
     let processor = Processor::of(machine);
-    let backend = backends::of(&platform).map_err(Error::Unavailable)?;
+    let backend = backends::of(platform).map_err(Error::Unavailable)?;
     let topology = Topology::read(&*machine.tree).map_err(Error::Unavailable)?;
     if let Some(cpus) = &wanted.cpus {
         check_cpus(cpus, &topology)?;

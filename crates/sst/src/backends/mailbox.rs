@@ -409,8 +409,6 @@ impl Asked<'_> {
                 })
                 .collect(),
         };
-        /// The word has three of them, whatever the number of licences.
-        const CLIPS: usize = 3;
         let clip = |(licence, ratio): (Licence, u8)| PerLicence {
             licence,
             frequency: Megahertz::of_ratio(ratio),
@@ -426,6 +424,9 @@ impl Asked<'_> {
         })
     }
 }
+
+/// How many limits of the others a word has, whatever the number of licences.
+const CLIPS: usize = 3;
 
 /// Plain, AVX2, AVX-512, AMX.
 fn base(word: u32) -> Vec<PerLicence> {

@@ -44,8 +44,8 @@ pub(crate) struct Context<'a> {
 }
 
 /// The generation that a driver belongs to.
-pub(crate) fn of(platform: &PlatformInfo) -> Reading<&'static Backend> {
-    if let Some(backend) = TABLE.iter().find(|backend| (backend.matches)(platform)) {
+pub(crate) fn of(platform: PlatformInfo) -> Reading<&'static Backend> {
+    if let Some(backend) = TABLE.iter().find(|backend| (backend.matches)(&platform)) {
         return Ok(backend);
     }
     let version = platform.api_version;

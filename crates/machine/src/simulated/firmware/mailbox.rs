@@ -115,7 +115,7 @@ impl Firmware<'_> {
         if turbo && level.turbo_freq.is_none() || base && level.base_freq.is_none() {
             return Err(ENXIO);
         }
-        let features = u64::from(base) * BASE_FREQ | u64::from(turbo) * TURBO_FREQ;
+        let features = u64::from(base) * BASE_FREQ + u64::from(turbo) * TURBO_FREQ;
         if sticks {
             self.hold(at, "features", features).map_err(|_| EIO)?;
         }
@@ -177,12 +177,12 @@ impl Firmware<'_> {
     }
 
     /// A register in memory, read.
-    pub(super) fn register(&self, at: At, register: u32) -> Response {
+    pub(super) fn register(&self, at: At, register: u32) -> u32 {
         match register {
-            0x04 => Ok(self.priorities(at) as u32),
-            0x08..=0x14 => Ok(self.class(at, (register - 0x08) / 4) as u32),
-            0x20.. => Ok((self.association(at, (register - 0x20) / 4) as u32) << 16),
-            _ => Ok(0),
+            0x04 => self.priorities(at) as u32,
+            0x08..=0x14 => self.class(at, (register - 0x08) / 4) as u32,
+            0x20.. => (self.association(at, (register - 0x20) / 4) as u32) << 16,
+            _ => 0,
         }
     }
 

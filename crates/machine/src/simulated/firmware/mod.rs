@@ -164,7 +164,7 @@ impl Firmware<'_> {
             None => true,
         };
         if command.write == 0 {
-            command.value = self.register(at, command.register)?;
+            command.value = self.register(at, command.register);
         } else if sticks {
             self.set_register(at, command.register, command.value)?;
         }

@@ -73,7 +73,7 @@ impl Tpmi for Firmware<'_> {
             return false;
         }
         if of.set == 1 {
-            let [min, max] = [of.min_mhz, of.max_mhz].map(|mhz| u64::from(mhz / 100 & 0xff));
+            let [min, max] = [of.min_mhz, of.max_mhz].map(|mhz| u64::from((mhz / 100) & 0xff));
             let word = u64::from(of.weight & 0xf) << 4 | min << 8 | max << 16;
             let what = format!("class/{}", of.clos);
             return !self.sticks(7) || self.hold(at, &what, word).is_ok();
