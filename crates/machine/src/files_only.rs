@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
-use crate::ports::{Cpuid, Host, Machine, Reading};
+use crate::ports::{Cpuid, Host, Isst, IsstDevice, Machine, Reading};
 use crate::registers::MsrFolder;
 
 /// The machine whose files lie below `folder`; the time and chance of its runs are `here`.
@@ -26,6 +26,7 @@ pub(crate) fn machine(folder: &Path, here: impl Host + 'static) -> Result<Machin
         tree: Box::new(Folder::below(folder.to_owned())),
         cpuid: Box::new(FilesOnly),
         msr: Arc::new(MsrFolder::below(folder)),
+        isst: Arc::new(FilesOnly),
         permits: Box::new(FilesOnly),
         perf: Box::new(Elsewhere("files below a folder".to_owned())),
         host: Box::new(Visitor(here)),
@@ -62,6 +63,12 @@ impl Cpuid for FilesOnly {
 impl Permits for FilesOnly {
     fn ask(&self, question: Question) -> Reading<String> {
         not_in_files(question.name())
+    }
+}
+
+impl Isst for FilesOnly {
+    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
+        not_in_files("Speed Select")
     }
 }
 

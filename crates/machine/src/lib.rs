@@ -8,6 +8,8 @@
 //! much room there is and what memory is made of; [`instruments`] says what is read during a run and
 //! how well it reads.
 //!
+//! [`isst`] are the questions that Speed Select answers.
+//!
 //! This crate neither prints nor writes, and it decides nothing: what cannot be read comes back as
 //! [`model::Unavailable`] with the reason and, where there is one, the remedy.
 
@@ -27,6 +29,7 @@ mod files;
 mod files_only;
 mod folder;
 pub mod instruments;
+pub mod isst;
 pub mod latency_limit;
 pub mod memory;
 pub mod pages;
@@ -47,5 +50,5 @@ mod text;
 pub use describe::describe;
 pub use error::Error;
 pub use files::Files;
-pub use ports::{Cpuid, Host, Machine, Msr, Perf, Reading, Tree};
+pub use ports::{Cpuid, Host, Isst, IsstDevice, Machine, Msr, Perf, Reading, Tree};
 pub use registers::MsrFolder;

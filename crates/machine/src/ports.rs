@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::{CpuId, CpuSet, Unavailable};
 
 use crate::error::Error;
+use crate::isst::{Message, Refusal};
 use crate::perf::{Reader, Wanted};
 use crate::permits::Permits;
 use crate::{real, recorded, simulated};
@@ -53,6 +54,18 @@ pub trait Perf {
     fn ticks(&self) -> Option<u64>;
 }
 
+/// Intel Speed Select: the device of the kernel's driver. What is asked through it changes nothing.
+pub trait Isst: Send + Sync {
+    /// Opens it, for one operation: while it is open, no part of the driver can come or go.
+    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>>;
+}
+
+/// That device, open. The questions are methods of it, see [`crate::isst`].
+pub trait IsstDevice {
+    /// One ioctl: the message becomes the answer; the result is what the ioctl returned.
+    fn call(&self, message: &mut Message) -> Result<u32, Refusal>;
+}
+
 /// What differs between two runs on one machine: time of day, randomness, who asks (invariant I11).
 pub trait Host {
     /// Now, in UTC, to the second, as RFC 3339 writes it.
@@ -75,6 +88,8 @@ pub struct Machine {
     pub cpuid: Box<dyn Cpuid>,
     /// Its registers.
     pub msr: Arc<dyn Msr>,
+    /// Its Speed Select.
+    pub isst: Arc<dyn Isst>,
     /// What the kernel lets this process open.
     pub permits: Box<dyn Permits>,
     /// Its counters.

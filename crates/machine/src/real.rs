@@ -10,6 +10,7 @@ use crate::attempts::Attempts;
 use crate::error::Error;
 use crate::files_only;
 use crate::folder::Folder;
+use crate::isst::real::RealIsst;
 use crate::perf::Kernel;
 use crate::ports::{Cpuid, Host, Machine, Reading};
 use crate::registers::MsrFolder;
@@ -19,6 +20,7 @@ pub(crate) fn machine() -> Machine {
         tree: Box::new(Folder::real()),
         cpuid: Box::new(Instruction),
         msr: Arc::new(MsrFolder::real()),
+        isst: Arc::new(RealIsst),
         permits: Box::new(Attempts::new(Box::new(Folder::real()))),
         perf: Box::new(Kernel::new(Box::new(Folder::real()))),
         host: Box::new(Surroundings::drawn()),

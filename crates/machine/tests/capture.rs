@@ -125,6 +125,7 @@ fn somewhere(files: Files) -> Machine {
         tree: Box::new(files),
         cpuid: Box::new(Registers),
         msr: Arc::new(Registers),
+        isst: Arc::new(machine::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Registers),
         perf: Box::new(machine::perf::Elsewhere("a machine of a test".to_owned())),
         host: Box::new(Somebody),

@@ -1,2 +1,25 @@
 //! Intel Speed Select: what the firmware offers, read through both interfaces of the kernel.
+//!
+//! [`read`] asks the device of the driver what a [`Wanted`] names and makes a [`Snapshot`] of it: packages,
+//! power domains, performance levels, priorities. The two generations of hardware are two
+//! [`backends`], one row each; whoever uses the snapshot need not know which one answered.
+//!
+//! Nothing is measured here, nothing printed, nothing changed. What cannot be read is a reason.
 #![forbid(unsafe_code)]
+
+mod asking;
+pub mod backends;
+pub mod commands;
+mod error;
+pub mod model;
+mod processor;
+mod read;
+#[cfg(test)]
+mod tests;
+mod topology;
+
+pub use self::commands::{COMMANDS, Command};
+pub use self::error::Error;
+pub use self::model::{Domain, Level, Profiles, Snapshot};
+pub use self::processor::Processor;
+pub use self::read::{Levels, Part, Wanted, read};

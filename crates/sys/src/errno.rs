@@ -3,14 +3,17 @@
 use std::io;
 
 pub use libc::{
-    E2BIG, EACCES, EBUSY, EINVAL, EIO, EMFILE, ENODEV, ENOENT, ENOMEM, ENOSYS, ENXIO, EOPNOTSUPP,
-    EPERM, EROFS,
+    E2BIG, EACCES, EAGAIN, EBUSY, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENODEV, ENOENT, ENOMEM,
+    ENOSYS, ENOTTY, ENXIO, EOPNOTSUPP, EPERM, EROFS, ETIMEDOUT,
 };
 
 const NAMES: &[(i32, &str)] = &[
     (E2BIG, "E2BIG"),
     (EACCES, "EACCES"),
+    (EAGAIN, "EAGAIN"),
     (EBUSY, "EBUSY"),
+    (EFAULT, "EFAULT"),
+    (EINTR, "EINTR"),
     (EINVAL, "EINVAL"),
     (EIO, "EIO"),
     (EMFILE, "EMFILE"),
@@ -18,10 +21,12 @@ const NAMES: &[(i32, &str)] = &[
     (ENOENT, "ENOENT"),
     (ENOMEM, "ENOMEM"),
     (ENOSYS, "ENOSYS"),
+    (ENOTTY, "ENOTTY"),
     (ENXIO, "ENXIO"),
     (EOPNOTSUPP, "EOPNOTSUPP"),
     (EPERM, "EPERM"),
     (EROFS, "EROFS"),
+    (ETIMEDOUT, "ETIMEDOUT"),
 ];
 
 /// What happened to a file, in the words of a sentence: `permission denied`.

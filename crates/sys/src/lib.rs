@@ -13,6 +13,7 @@ pub mod errno;
 pub mod event;
 pub mod futex;
 pub mod host;
+pub mod isst;
 mod library;
 pub mod memory;
 pub mod openmp;

@@ -13,6 +13,7 @@ use super::text::{Answer, PLACE};
 use super::walked::{self, Pattern};
 use super::write::{CPUINFO, device};
 use crate::files::missing;
+use crate::isst::NoIsst;
 use crate::perf::Elsewhere;
 use crate::permits::{Permits, Question};
 use crate::ports::{Cpuid, Host, Machine, Msr, Reading, Tree};
@@ -57,6 +58,7 @@ pub(super) fn machine(capture: Capture) -> Machine {
             xcr0: capture.xcr0,
         }),
         msr: Arc::new(Registers(capture.registers)),
+        isst: Arc::new(NoIsst(not_captured("what Speed Select answers", false))),
         permits: Box::new(Answers(capture.permits)),
         perf: Box::new(Elsewhere(elsewhere.clone())),
         host: Box::new(Then { captured, is_root, affinity }),

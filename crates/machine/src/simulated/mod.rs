@@ -6,6 +6,7 @@
 
 mod controllers;
 mod counters;
+pub mod firmware;
 mod idle;
 mod model;
 mod obeyed;
@@ -40,6 +41,12 @@ const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
+    ("guide", include_str!("machines/guide.toml")),
+    ("icelake", include_str!("machines/icelake.toml")),
+    ("sapphire", include_str!("machines/sapphire.toml")),
+    ("sapphire-locked", include_str!("machines/sapphire-locked.toml")),
+    ("granite", include_str!("machines/granite.toml")),
+    ("sierra", include_str!("machines/sierra.toml")),
     ("vm-2c", include_str!("machines/vm-2c.toml")),
 ];
 

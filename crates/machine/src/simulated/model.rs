@@ -8,6 +8,7 @@ use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::{Deserialize, Serialize};
 
 use super::controllers::{Controllers, Through};
+use super::firmware::SpeedSelect;
 use super::idle::{Idled, SignalCost};
 use super::pmu::{CorePmu, Counting};
 use super::settings::Settings;
@@ -85,6 +86,8 @@ pub struct Model {
     pub work: Vec<Work>,
     /// What its packages draw; absent: nothing measures that.
     pub power: Option<Power>,
+    /// Its Speed Select; absent: it has none.
+    pub speed_select: Option<SpeedSelect>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
@@ -580,6 +583,8 @@ impl Model {
             }
         }
         self.licence.iter().try_for_each(Licence::check)?;
+        let cores = layout.cores_per_package;
+        self.speed_select.iter().try_for_each(|it| it.check(cores))?;
         self.costs.iter().try_for_each(|(id, cost)| self.check_cost(id, cost))
     }
 
@@ -690,7 +695,7 @@ impl Model {
     }
 
     /// All CPUs, in order of their number.
-    pub fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+    pub fn cpus(&self) -> impl ExactSizeIterator<Item = CpuId> + use<> {
         (0..self.cores() * self.topology.threads_per_core).map(CpuId)
     }
 
@@ -723,6 +728,11 @@ impl Model {
     /// Whether it is not the first thread of its core.
     pub(super) fn is_sibling(&self, cpu: CpuId) -> bool {
         cpu.0 >= self.cores()
+    }
+
+    /// Which thread of its core it is.
+    pub(super) fn thread_of(&self, cpu: CpuId) -> u32 {
+        cpu.0 / self.cores()
     }
 
     pub(super) fn forbids_smt(&self) -> bool {

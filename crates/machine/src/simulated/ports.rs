@@ -6,6 +6,7 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 
+use super::firmware::SimulatedIsst;
 use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
 use super::tree::SimulatedTree;
@@ -20,6 +21,7 @@ pub(crate) fn machine(model: Model) -> Machine {
         tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Arc::new(SimulatedMsr(model.clone())),
+        isst: Arc::new(SimulatedIsst::new(&model)),
         permits: Box::new(SimulatedPermits::new(&model)),
         perf: Box::new(SimulatedPerf::new(&model)),
         host: Box::new(SimulatedHost(model.clone())),
@@ -116,6 +118,8 @@ struct SimulatedPermits {
     paranoid: i32,
     /// Channels of memory controllers, where they are counted.
     channels: Option<u32>,
+    /// Whether the device of Speed Select opens, or the error number.
+    isst: Result<(), i32>,
 }
 
 impl SimulatedPermits {
@@ -125,7 +129,8 @@ impl SimulatedPermits {
         let latency = model.may_limit_latency;
         let (tree, paranoid) = (SimulatedTree::new(model), model.perf_event_paranoid);
         let channels = model.controllers().map(|controllers| controllers.channels);
-        SimulatedPermits { tree, guest, msr, latency, paranoid, channels }
+        let isst = SimulatedIsst::new(model).opens();
+        SimulatedPermits { tree, guest, msr, latency, paranoid, channels, isst }
     }
 }
 
@@ -144,7 +149,8 @@ impl Permits for SimulatedPermits {
             Question::Affinity => Ok("threads can be pinned"),
             Question::CpuDmaLatency if self.latency => Ok("limits can be asked for"),
             Question::MsrDevice if !self.msr => Err(ENOENT),
-            Question::IsstInterface | Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
+            Question::IsstInterface => self.isst.map(|()| "opens"),
+            Question::PerfUncore | Question::PerfEnergy => Err(ENOENT),
             Question::HugePage => Err(ENOMEM),
             Question::RealTime => Err(EPERM),
             Question::CpuDmaLatency | Question::MsrDevice => Err(EACCES),

@@ -2,6 +2,7 @@
 
 use model::{CpuId, Obstacle, Unavailable};
 
+use super::firmware::Firmware;
 use super::model::{Fault, Model, Registers};
 use crate::ports::{Msr, Reading};
 
@@ -44,8 +45,20 @@ pub(super) fn none(what: &str) -> Unavailable {
 
 /// What a register holds: as it was set, or as the machine came.
 pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
-    let came = value(model, model.registers?, register)?;
+    let firmware = Firmware::of(model).and_then(|it| of_firmware(it, model, cpu, register));
+    let came = firmware.or_else(|| value(model, model.registers?, register))?;
     Some(model.settings.register(cpu, register).unwrap_or(came))
+}
+
+/// What Speed Select says of them.
+fn of_firmware(firmware: Firmware<'_>, model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
+    model.registers?;
+    match register {
+        0x53 | 0x54 => firmware.physical(cpu).map(u64::from),
+        0x1ad => Some(firmware.turbo_limits(model.package_of(cpu))),
+        0x1ae => Some(firmware.turbo_cores()),
+        _ => None,
+    }
 }
 
 fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {

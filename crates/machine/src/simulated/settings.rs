@@ -38,6 +38,9 @@ struct Set {
     /// Faults that the machine has beside those of its description.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     faults: Vec<Fault>,
+    /// What the firmware holds, by power domain: `0.1/level`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    firmware: BTreeMap<String, u64>,
 }
 
 impl Settings {
@@ -72,6 +75,16 @@ impl Settings {
     pub(super) fn is_empty(&self) -> bool {
         let set = &self.kept().set;
         set.files.is_empty() && set.registers.is_empty()
+    }
+
+    pub(super) fn firmware(&self, key: &str) -> Option<u64> {
+        self.kept().set.firmware.get(key).copied()
+    }
+
+    pub(super) fn set_firmware(&self, key: String, value: u64) -> io::Result<()> {
+        self.change(|set| {
+            set.firmware.insert(key, value);
+        })
     }
 
     pub(super) fn text(&self, path: &str) -> Option<String> {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use model::{CpuId, CpuSet};
 
 use super::controllers::put_controllers;
+use super::firmware::Firmware;
 use super::model::{Fault, Model};
 use super::pmu::put_pmus;
 use super::settings::{GOVERNORS, PREFERENCES, Settings};
@@ -62,6 +63,7 @@ impl SimulatedTree {
     /// As it was set, or as the machine came.
     fn setting(&self, path: &str) -> Reading<String> {
         let came = self.files.read(path)?;
+        let came = self.base_frequency(path).unwrap_or(came);
         if self.model.settings.is_empty() {
             return Ok(came);
         }
@@ -84,6 +86,15 @@ impl SimulatedTree {
             return Ok("performance".to_owned());
         }
         Ok(self.model.settings.text(path).unwrap_or(came))
+    }
+}
+
+impl SimulatedTree {
+    /// What the firmware guarantees a CPU, where the path asks for that and there is one.
+    fn base_frequency(&self, path: &str) -> Option<String> {
+        let firmware = Firmware::of(&self.model)?;
+        let (cpu, _) = of_cpu(path).filter(|(_, file)| *file == "cpufreq/base_frequency")?;
+        firmware.base_mhz(cpu).map(|mhz| (u32::from(mhz) * 1000).to_string())
     }
 }
 

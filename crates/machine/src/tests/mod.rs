@@ -31,6 +31,7 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
         tree: Box::new(files),
         cpuid: Box::new(Nothing),
         msr: Arc::new(Nothing),
+        isst: Arc::new(crate::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Nothing),
         perf: Box::new(Elsewhere("a machine of a test".to_owned())),
         host: Box::new(Somebody(cpus.parse().unwrap())),

@@ -30,7 +30,11 @@ fn strangers_are_told_what_is_known() {
         panic!("another error");
     };
     assert_eq!(suggestion, Some("2s-56c"));
-    assert_eq!(known, "sim:1c, sim:4c, sim:2s-56c, sim:vm-2c");
+    assert_eq!(
+        known,
+        "sim:1c, sim:4c, sim:2s-56c, sim:guide, sim:icelake, sim:sapphire, sim:sapphire-locked, \
+         sim:granite, sim:sierra, sim:vm-2c"
+    );
     let missing = error("spr.capture");
     assert!(
         missing.starts_with("cannot read machine `spr.capture`: there is no such file"),

@@ -71,6 +71,7 @@ pub fn machine_of(files: Files, words: Vec<u32>) -> Machine {
         tree: Box::new(files),
         cpuid: Box::new(Words(words.clone())),
         msr: Arc::new(Words(words.clone())),
+        isst: Arc::new(machine::isst::NoIsst::not_recorded("it was not recorded")),
         permits: Box::new(Words(words)),
         perf: Box::new(machine::perf::Elsewhere("files of a test".to_owned())),
         host: Box::new(Somebody),

@@ -1,0 +1,39 @@
+//! The device of the kernel that this process runs on.
+
+use std::path::Path;
+
+use super::{DEVICE, Message, Refusal};
+use crate::attempts::{Surroundings, refusal};
+use crate::folder::Folder;
+use crate::permits::Question;
+use crate::ports::{Isst, IsstDevice, Reading};
+
+/// Opens the device at each operation: while it is open, no part of the driver can come or go.
+pub(crate) struct RealIsst;
+
+impl Isst for RealIsst {
+    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
+        match sys::isst::Device::open(Path::new(DEVICE)) {
+            Ok(device) => Ok(Box::new(Open(device))),
+            Err(error) => {
+                let guest = sys::cpuid::leaf(0x4000_0000, 0).is_some();
+                let here = Surroundings { tree: &Folder::real(), guest };
+                let mut reason = refusal(Question::IsstInterface, &error, &here);
+                "Speed Select".clone_into(&mut reason.what);
+                Err(reason)
+            }
+        }
+    }
+}
+
+struct Open(sys::isst::Device);
+
+impl IsstDevice for Open {
+    fn call(&self, message: &mut Message) -> Result<u32, Refusal> {
+        let request = message.request();
+        self.0.call(request, message.argument()).map_err(|error| {
+            // Only the kernel refuses: the length of a message fits its count.
+            Refusal::Errno(error.raw_os_error().unwrap_or(sys::errno::EINVAL))
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! What the firmware of a simulated machine holds, and the rules by which it changes.
+
+use model::{CpuId, CpuSet};
+
+use super::description::{Level, SpeedSelect};
+use crate::simulated::Model;
+
+/// The firmware of a machine that has one.
+#[derive(Clone, Copy)]
+pub(crate) struct Firmware<'a> {
+    pub(super) model: &'a Model,
+    pub(super) is: &'a SpeedSelect,
+}
+
+/// Where a CPU is in the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(super) package: u32,
+    pub(super) domain: u32,
+    /// The hardware's number of its module.
+    pub(super) module: u32,
+    /// The thread of its core, or the core of its module.
+    pub(super) within: u32,
+}
+
+/// A power domain.
+pub(super) type At = (u32, u32);
+
+/// What is on at the present level.
+pub(super) const BASE_FREQ: u64 = 1;
+pub(super) const TURBO_FREQ: u64 = 2;
+
+/// A class without limits: at most 25500 MHz.
+const OPEN_CLASS: u64 = 0x00ff_0000;
+
+impl<'a> Firmware<'a> {
+    /// That of a machine, where it has one.
+    pub(crate) fn of(model: &'a Model) -> Option<Firmware<'a>> {
+        Some(Firmware { model, is: model.speed_select.as_ref()? })
+    }
+
+    /// Where a CPU is; none: there is no such CPU.
+    pub(super) fn place(&self, cpu: CpuId) -> Option<Place> {
+        if cpu.0 >= self.model.cpus().len() as u32 {
+            return None;
+        }
+        let per_module = self.is.cores_per_module;
+        let mut core = self.model.claimed_core_of(cpu);
+        let domain = self.is.modules.iter().position(|modules| {
+            let here = core < modules * per_module;
+            if !here {
+                core -= modules * per_module;
+            }
+            here
+        })?;
+        let within = if per_module > 1 { core % per_module } else { self.model.thread_of(cpu) };
+        let module = self.module_number(core / per_module);
+        Some(Place { package: self.model.package_of(cpu), domain: domain as u32, module, within })
+    }
+
+    fn module_number(&self, nth: u32) -> u32 {
+        let numbers = self.is.module_numbers.as_ref();
+        let number = numbers.and_then(|all| all.as_slice().get(nth as usize));
+        number.map_or(nth, |number| number.0)
+    }
+
+    /// What register 53h or 54h says of a CPU.
+    pub(crate) fn physical(&self, cpu: CpuId) -> Option<u32> {
+        let place = self.place(cpu)?;
+        Some(match self.is.interface {
+            0 | 1 => place.domain << 9 | place.module << 1 | place.within,
+            _ => place.domain << 11 | place.module << 3 | place.within,
+        })
+    }
+
+    /// How many power domains a package has, those without cores among them.
+    pub(super) fn domains(&self) -> u32 {
+        self.is.modules.len() as u32 + self.is.io_domains
+    }
+
+    pub(super) fn exists(&self, (package, domain): At) -> bool {
+        package < self.model.topology.packages && domain < self.domains()
+    }
+
+    /// A bit for each module of a domain.
+    fn modules(&self, domain: u32) -> u64 {
+        let count = self.is.modules.get(domain as usize).copied().unwrap_or(0);
+        (0..count).fold(0, |mask, nth| mask | 1 << self.module_number(nth))
+    }
+
+    /// A bit for each of those modules that a domain has.
+    pub(super) fn mask(&self, domain: u32, modules: Option<&CpuSet>) -> u64 {
+        let all = self.modules(domain);
+        let chosen = modules.map(|set| set.iter().fold(0u64, |mask, module| mask | 1 << module.0));
+        chosen.map_or(all, |chosen| chosen & all)
+    }
+
+    fn held(&self, (package, domain): At, what: &str) -> Option<u64> {
+        self.model.settings.firmware(&format!("{package}.{domain}/{what}"))
+    }
+
+    pub(super) fn hold(
+        &self,
+        (package, domain): At,
+        what: &str,
+        value: u64,
+    ) -> std::io::Result<()> {
+        self.model.settings.set_firmware(format!("{package}.{domain}/{what}"), value)
+    }
+
+    pub(super) fn current(&self, at: At) -> u8 {
+        self.held(at, "level").map_or(0, |level| level as u8)
+    }
+
+    pub(super) fn current_level(&self, at: At) -> Option<&'a Level> {
+        self.is.level(self.current(at))
+    }
+
+    /// What is on: [`BASE_FREQ`], [`TURBO_FREQ`].
+    pub(super) fn features(&self, at: At) -> u64 {
+        self.held(at, "features").unwrap_or(0)
+    }
+
+    /// Switches to a level, which switches the features of levels off.
+    pub(super) fn switch(&self, at: At, level: u8) -> std::io::Result<()> {
+        self.hold(at, "level", level.into())?;
+        self.hold(at, "features", 0)
+    }
+
+    /// Whether the firmware heeds priorities.
+    pub(super) fn core_power(&self, at: At) -> bool {
+        self.held(at, "core-power") == Some(1)
+    }
+
+    /// Interface 1: bit 1 priorities on, bit 2 in the order of classes. Others: bit 2 alone.
+    pub(super) fn priorities(&self, at: At) -> u64 {
+        self.held(at, "priorities").unwrap_or(0)
+    }
+
+    /// Bits 7:4 weight, 15:8 lowest, 23:16 highest ratio.
+    pub(super) fn class(&self, at: At, class: u32) -> u64 {
+        self.held(at, &format!("class/{class}")).unwrap_or(OPEN_CLASS)
+    }
+
+    pub(super) fn association(&self, at: At, module: u32) -> u64 {
+        self.held(at, &format!("association/{module}")).unwrap_or(0)
+    }
+
+    /// Register 1ADh, as set or as the level at start says.
+    pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
+        self.held((package, 0), "msr/1ad").unwrap_or_else(|| {
+            let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
+            first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
+        })
+    }
+
+    /// Register 1AEh.
+    pub(crate) fn turbo_cores(&self) -> u64 {
+        bytes(self.is.bucket_cores.iter().map(|cores| u16::from(*cores)))
+    }
+
+    /// The base frequency that the kernel shows for a CPU.
+    pub(crate) fn base_mhz(&self, cpu: CpuId) -> Option<u16> {
+        let place = self.place(cpu)?;
+        let at = (place.package, place.domain);
+        let level = self.current_level(at)?;
+        let plain = level.base_mhz[0];
+        let split = level.base_freq.as_ref().filter(|_| self.features(at) & BASE_FREQ != 0);
+        Some(split.map_or(plain, |it| {
+            let chosen = self.mask(place.domain, Some(&it.cores)) >> place.module & 1 == 1;
+            if chosen { it.high_mhz } else { it.low_mhz }
+        }))
+    }
+}
+
+/// Up to eight, the first one lowest.
+pub(super) fn bytes(values: impl Iterator<Item = u16>) -> u64 {
+    values.take(8).enumerate().fold(0, |all, (place, value)| all | u64::from(value) << (8 * place))
+}

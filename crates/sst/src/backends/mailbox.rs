@@ -1,0 +1,513 @@
+//! The older generation: a mailbox for each package or die, and registers in memory.
+//!
+//! Everything is asked in three rounds, each for all power domains and levels together: which levels there
+//! are, what each one supports, and what belongs to it. A round is as many ioctls as its commands need.
+//!
+//! # Source
+//! Linux, tools/power/x86/intel-speed-select: the meaning of commands 7Fh, D0h and 94h and of the bits of
+//! their answers.
+
+use std::collections::BTreeMap;
+
+use machine::Reading;
+use machine::isst::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
+use model::{CpuId, Obstacle, Unavailable};
+
+use super::{Backend, Context, chosen};
+use crate::asking::{Answers, not_given};
+use crate::model::{
+    BUCKETS, BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature,
+    Features, Level, Licence, Megahertz, Member, Modules, PerLicence, Priority, Profiles,
+    Properties, TurboFreq, TurboLimits, Watts,
+};
+use crate::processor::Processor;
+use crate::read::{Levels, Part, domain, map, not_at_level};
+use crate::topology::Topology;
+
+pub(super) const ROW: Backend = Backend {
+    name: "mailbox",
+    doc: "a mailbox for each package and registers in memory: Cascade Lake to Emerald Rapids",
+    matches: |platform| platform.api_version == 1,
+    domains,
+    fill,
+};
+
+/// Up to how many active cores each group of turbo limits goes, a byte each.
+const TURBO_CORES: u32 = 0x1ae;
+/// Where the registers of classes and of the classes of cores begin, four bytes each.
+const CLASS_REGISTERS: u32 = 0x08;
+const CORE_REGISTERS: u32 = 0x20;
+
+/// A power domain is a die: each has its own mailbox.
+fn domains(_: &Context<'_>, topology: &Topology, physical: &[Reading<u32>]) -> Vec<Domain> {
+    let mut domains: BTreeMap<(u32, Option<u32>, u32), Vec<Member>> = BTreeMap::new();
+    for (place, physical) in topology.online.iter().zip(physical) {
+        let Ok(physical) = physical else { continue };
+        // All ones: nobody could read it.
+        if *physical == u32::MAX {
+            continue;
+        }
+        let punit = physical >> 9 & 0x1f;
+        let punit = if punit < 8 { punit } else { 0 };
+        let member = Member { cpu: place.cpu, module: physical >> 1 & 0xff };
+        domains.entry((place.package, place.die, punit)).or_default().push(member);
+    }
+    domains
+        .into_iter()
+        .map(|((package, die, punit), cpus)| domain(package, die, punit, cpus))
+        .collect()
+}
+
+fn fill(context: &Context<'_>, domains: &mut [Domain]) {
+    let first = context.asker.mailbox(&each(domains, |_| first_round(context)));
+    for domain in &mut *domains {
+        let Some(cpu) = domain.first() else { continue };
+        let ask = |question| answer(&first, cpu, question);
+        if context.wanted.levels != Levels::None {
+            domain.profiles = Some(map(&ask(MailboxQuestion::LEVELS), |word| profiles(*word)));
+        }
+        if context.wanted.has(Part::CorePower) {
+            domain.core_power = Some(core_power(&ask));
+        }
+    }
+    levels(context, domains, &first);
+    if context.wanted.has(Part::Classes) {
+        classes(context, domains, &first);
+    }
+    if context.wanted.has(Part::Associations) {
+        associations(context, domains);
+    }
+}
+
+/// The same questions, or others, to each domain.
+fn each(
+    domains: &[Domain],
+    questions: impl Fn(&Domain) -> Vec<MailboxQuestion>,
+) -> Vec<(CpuId, MailboxQuestion)> {
+    let of = |domain: &Domain| {
+        let cpu = domain.first();
+        let questions = questions(domain).into_iter();
+        questions.filter_map(move |question| Some((cpu?, question))).collect::<Vec<_>>()
+    };
+    domains.iter().flat_map(of).collect()
+}
+
+fn answer(answers: &Answers, cpu: CpuId, question: MailboxQuestion) -> Reading<u32> {
+    answers.get(&(cpu, question)).cloned().unwrap_or_else(|| {
+        let what = format!("mailbox {question}");
+        Err(Unavailable::new(Obstacle::Cpudyno, what, "it was not asked"))
+    })
+}
+
+fn by_mailbox(processor: Option<Processor>) -> bool {
+    processor.is_some_and(Processor::is_skylake_server)
+}
+
+fn first_round(context: &Context<'_>) -> Vec<MailboxQuestion> {
+    let wanted = context.wanted;
+    let mut questions = Vec::new();
+    if wanted.levels != Levels::None {
+        questions.push(MailboxQuestion::LEVELS);
+    }
+    if wanted.has(Part::CorePower) {
+        questions.extend([MailboxQuestion::CORE_POWER, MailboxQuestion::PRIORITIES]);
+    }
+    if wanted.has(Part::Properties) {
+        // Whether the firmware is new enough to answer it: level 0 is always there.
+        questions.push(MailboxQuestion::fabric(0));
+    }
+    if wanted.has(Part::Classes) && by_mailbox(context.processor) {
+        questions.extend((0..CLASSES).map(MailboxQuestion::class));
+    }
+    questions
+}
+
+/// Bits 7:0 revision, 15:8 highest level, 23:16 level at present, 24 locked, 31 can be chosen.
+fn profiles(word: u32) -> Profiles {
+    let [revision, highest, current, _] = word.to_le_bytes();
+    Profiles {
+        revision,
+        highest,
+        mask: ((1u32 << (u32::from(highest.min(7)) + 1)) - 1) as u8,
+        current,
+        locked: word >> 24 & 1 == 1,
+        dynamic: word >> 31 == 1,
+        on: None,
+        levels: Vec::new(),
+    }
+}
+
+fn core_power(ask: &impl Fn(MailboxQuestion) -> Reading<u32>) -> CorePower {
+    let switch = ask(MailboxQuestion::CORE_POWER);
+    let classes = ask(MailboxQuestion::PRIORITIES);
+    CorePower {
+        supported: map(&switch, |word| word & 1 == 1),
+        enabled: map(&switch, |word| word >> 16 & 1 == 1),
+        classes_enabled: map(&classes, |word| word >> 1 & 1 == 1),
+        priority: map(&classes, |word| Priority::of(word >> 2 & 1 == 1)),
+    }
+}
+
+/// The second and the third round.
+fn levels(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
+    let levels = context.wanted.levels;
+    let numbers = |domain: &Domain| match &domain.profiles {
+        Some(Ok(profiles)) => chosen(levels, profiles),
+        _ => Vec::new(),
+    };
+    let control = |level| MailboxQuestion::about(AboutLevel::Control, level);
+    let second = context
+        .asker
+        .mailbox(&each(domains, |domain| numbers(domain).into_iter().map(control).collect()));
+    for domain in &mut *domains {
+        let (Some(cpu), numbers) = (domain.first(), numbers(domain)) else { continue };
+        let Some(Ok(profiles)) = &mut domain.profiles else { continue };
+        for number in numbers {
+            let features = map(&answer(&second, cpu, control(number)), |word| features(*word));
+            // Numbers may have holes, of which only the refusal tells.
+            if features.as_ref().is_err_and(|no| no.obstacle == Obstacle::Hardware) {
+                profiles.mask &= !(1 << number);
+            } else {
+                let level =
+                    Level { number, features, properties: None, base_freq: None, turbo_freq: None };
+                profiles.levels.push(level);
+            }
+        }
+    }
+    third_round(context, domains, first);
+}
+
+/// Bits 0 and 16 turbo frequencies, 1 and 17 base frequencies: supported, and on.
+fn features(word: u32) -> Features {
+    let bit = |bit: u32| word >> bit & 1 == 1;
+    Features { turbo_freq: Feature::of(bit(0), bit(16)), base_freq: Feature::of(bit(1), bit(17)) }
+}
+
+fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
+    let newer = |domain: &Domain| {
+        let cpu = domain.first();
+        cpu.is_some_and(|cpu| answer(first, cpu, MailboxQuestion::fabric(0)).is_ok())
+    };
+    let third = context.asker.mailbox(&each(domains, |domain| {
+        let Some(Ok(profiles)) = &domain.profiles else { return Vec::new() };
+        let questions = |level| questions(context, level, newer(domain));
+        profiles.levels.iter().flat_map(questions).collect()
+    }));
+    let mut bucket_cores = BTreeMap::new();
+    if context.wanted.has(Part::Properties) {
+        let registers: Vec<(CpuId, u32)> =
+            domains.iter().filter_map(|domain| Some((domain.first()?, TURBO_CORES))).collect();
+        let answers = context.asker.msr(&registers);
+        bucket_cores.extend(registers.into_iter().map(|(cpu, _)| cpu).zip(answers));
+    }
+    for domain in domains {
+        let (Some(cpu), newer) = (domain.first(), newer(domain)) else { continue };
+        let Some(Ok(profiles)) = &mut domain.profiles else { continue };
+        for level in &mut profiles.levels {
+            let asked = Asked { answers: &third, cpu, level: level.number, context, newer };
+            if context.wanted.has(Part::Properties) {
+                level.properties = Some(asked.properties(&bucket_cores[&cpu]));
+            }
+            if context.wanted.has(Part::BaseFreq) {
+                level.base_freq = Some(asked.if_supported(
+                    "base frequencies of two kinds",
+                    map(&level.features, |features| features.base_freq),
+                    Asked::base_freq,
+                ));
+            }
+            if context.wanted.has(Part::TurboFreq) {
+                level.turbo_freq = Some(asked.if_supported(
+                    "turbo frequencies of two kinds",
+                    map(&level.features, |features| features.turbo_freq),
+                    Asked::turbo_freq,
+                ));
+            }
+        }
+    }
+}
+
+/// How many licences there are, and what they are called.
+fn licences(processor: Option<Processor>) -> Vec<Licence> {
+    if processor.is_some_and(Processor::is_emerald_rapids) {
+        Licence::numbered(5).collect()
+    } else {
+        Licence::named(3).collect()
+    }
+}
+
+/// Everything that belongs to a level.
+fn questions(context: &Context<'_>, level: &Level, newer: bool) -> Vec<MailboxQuestion> {
+    use AboutLevel as About;
+    let number = level.number;
+    let about = |what| MailboxQuestion::about(what, number);
+    let halves = |what| Half::BOTH.map(|half| MailboxQuestion::half(what, number, half));
+    let by_licence = |what| {
+        let licences = licences(context.processor).into_iter();
+        licences.flat_map(move |licence| {
+            Half::BOTH.map(|half| MailboxQuestion::licence(what, number, half, licence.number))
+        })
+    };
+    let supports = |pick: fn(&Features) -> Feature| {
+        level.features.as_ref().is_ok_and(|it| pick(it) != Feature::Unsupported)
+    };
+    let mut questions = Vec::new();
+    if context.wanted.has(Part::Properties) {
+        let plain = [About::Tdp, About::Power, About::Temperature, About::Base, About::Memory];
+        questions.extend(plain.map(about));
+        questions.push(if newer { MailboxQuestion::fabric(number) } else { about(About::Fabric) });
+        questions.extend(halves(HalfOfLevel::Cores));
+        questions.extend(by_licence(LicenceOfLevel::Turbo));
+    }
+    if context.wanted.has(Part::BaseFreq) && supports(|features| features.base_freq) {
+        questions.extend(halves(HalfOfLevel::BaseFreqCores));
+        let plain = [About::BaseFreqRatios, About::BaseFreqTemperature, About::BaseFreqTdp];
+        questions.extend(plain.map(about));
+    }
+    if context.wanted.has(Part::TurboFreq) && supports(|features| features.turbo_freq) {
+        questions.push(about(About::TurboFreqClip));
+        questions.extend(halves(HalfOfLevel::TurboFreqCores));
+        questions.extend(by_licence(LicenceOfLevel::TurboFreq));
+    }
+    questions
+}
+
+/// What was answered about a level.
+struct Asked<'a> {
+    answers: &'a Answers,
+    cpu: CpuId,
+    level: u8,
+    context: &'a Context<'a>,
+    newer: bool,
+}
+
+impl Asked<'_> {
+    fn about(&self, what: AboutLevel) -> Reading<u32> {
+        answer(self.answers, self.cpu, MailboxQuestion::about(what, self.level))
+    }
+
+    /// Both halves as one number.
+    fn halves(&self, what: HalfOfLevel) -> Reading<u64> {
+        self.both(|half| MailboxQuestion::half(what, self.level, half))
+    }
+
+    fn both(&self, question: impl Fn(Half) -> MailboxQuestion) -> Reading<u64> {
+        let low = answer(self.answers, self.cpu, question(Half::Low))?;
+        let high = answer(self.answers, self.cpu, question(Half::High))?;
+        Ok(u64::from(low) | u64::from(high) << 32)
+    }
+
+    /// Limits of eight groups, a byte each.
+    fn limits(&self, what: LicenceOfLevel, licence: Licence) -> Reading<[u8; BUCKETS]> {
+        let number = licence.number;
+        self.both(|half| MailboxQuestion::licence(what, self.level, half, number))
+            .map(u64::to_le_bytes)
+    }
+
+    fn if_supported<T>(
+        &self,
+        what: &str,
+        feature: Reading<Feature>,
+        read: impl FnOnce(&Self) -> Reading<T>,
+    ) -> Reading<T> {
+        match feature? {
+            Feature::Unsupported => Err(not_at_level(what, self.level)),
+            _ => read(self),
+        }
+    }
+
+    fn properties(&self, bucket_cores: &Reading<u64>) -> Properties {
+        let tdp = self.about(AboutLevel::Tdp);
+        let turbo = licences(self.context.processor).into_iter().map(|licence| TurboLimits {
+            licence,
+            limits: self
+                .limits(LicenceOfLevel::Turbo, licence)
+                .map(|limits| limits.map(Megahertz::of_ratio)),
+        });
+        Properties {
+            modules: self.halves(HalfOfLevel::Cores).map(Modules),
+            tdp_ratio: map(&tdp, |word| (word >> 16) as u8),
+            base: self.about(AboutLevel::Base).map(base),
+            tdp: tdp.and_then(|word| given(word & 0x7fff, "thermal design power", Watts)),
+            power: self
+                .about(AboutLevel::Power)
+                .map(|word| [Watts(word >> 16 & 0x7fff), Watts(word & 0x7fff)]),
+            temperature: self
+                .about(AboutLevel::Temperature)
+                .and_then(|word| given(word & 0xff, "highest temperature", Celsius)),
+            fabrics: self.fabric().map(|fabric| vec![fabric]),
+            memory: self.memory(),
+            cooling: Err(Unavailable::new(
+                Obstacle::Hardware,
+                "cooling",
+                "the mailbox of this generation does not tell it",
+            )),
+            bucket_cores: map(bucket_cores, |all| all.to_le_bytes().map(u16::from)),
+            turbo: turbo.collect(),
+        }
+    }
+
+    fn fabric(&self) -> Reading<Fabric> {
+        let word = if self.newer {
+            answer(self.answers, self.cpu, MailboxQuestion::fabric(self.level))?
+        } else {
+            self.about(AboutLevel::Fabric)?
+        };
+        let [highest, guaranteed, _, lowest] = word.to_le_bytes().map(Megahertz::of_ratio);
+        Ok(Fabric { lowest: lowest.filter(|_| self.newer), guaranteed, highest })
+    }
+
+    /// A code that each generation means otherwise.
+    fn memory(&self) -> Reading<Megahertz> {
+        const ICE_LAKE: [u32; 7] = [3200, 2933, 2667, 2400, 2133, 1867, 1600];
+        const SAPPHIRE_RAPIDS_STEP: u32 = 200;
+        let code = self.about(AboutLevel::Memory)? & 0xff;
+        let is = |model: fn(Processor) -> bool| self.context.processor.is_some_and(model);
+        let mhz = if is(Processor::is_ice_lake) {
+            ICE_LAKE.get(code as usize).copied()
+        } else if is(Processor::is_sapphire_rapids) {
+            Some(code * SAPPHIRE_RAPIDS_STEP).filter(|mhz| *mhz > 0)
+        } else {
+            None
+        };
+        mhz.map(Megahertz).ok_or_else(|| {
+            let why = format!("it is not known what code {code} means on this processor");
+            Unavailable::new(Obstacle::Cpudyno, "rate of memory", why)
+        })
+    }
+
+    fn base_freq(&self) -> Reading<BaseFreq> {
+        let modules = Modules(self.halves(HalfOfLevel::BaseFreqCores)?);
+        let [low, high, _, _] = self.about(AboutLevel::BaseFreqRatios)?.to_le_bytes();
+        Ok(BaseFreq {
+            modules,
+            high: Megahertz::of_ratio(high),
+            low: Megahertz::of_ratio(low),
+            temperature: self
+                .about(AboutLevel::BaseFreqTemperature)
+                .and_then(|word| given(word & 0xff, "highest temperature", Celsius)),
+            tdp: self
+                .about(AboutLevel::BaseFreqTdp)
+                .and_then(|word| given(word & 0xffff, "thermal design power", Watts)),
+        })
+    }
+
+    fn turbo_freq(&self) -> Reading<TurboFreq> {
+        let cores = self.halves(HalfOfLevel::TurboFreqCores)?.to_le_bytes();
+        let clips = self.about(AboutLevel::TurboFreqClip)?.to_le_bytes();
+        let licences = licences(self.context.processor);
+        let limits = licences
+            .iter()
+            .map(|licence| Ok((*licence, self.limits(LicenceOfLevel::TurboFreq, *licence)?)))
+            .collect::<Reading<Vec<_>>>()?;
+        let bucket = |(place, cores): (usize, u8)| Bucket {
+            cores: cores.into(),
+            limits: limits
+                .iter()
+                .map(|(licence, limits)| PerLicence {
+                    licence: *licence,
+                    frequency: Megahertz::of_ratio(limits[place]),
+                })
+                .collect(),
+        };
+        let clip = |(licence, ratio): (Licence, u8)| PerLicence {
+            licence,
+            frequency: Megahertz::of_ratio(ratio),
+        };
+        Ok(TurboFreq {
+            buckets: cores
+                .into_iter()
+                .enumerate()
+                .take_while(|(_, n)| *n > 0)
+                .map(bucket)
+                .collect(),
+            clips: licences.iter().copied().zip(clips).take(CLIPS).map(clip).collect(),
+        })
+    }
+}
+
+/// How many limits of the others a word has, whatever the number of licences.
+const CLIPS: usize = 3;
+
+/// Plain, AVX2, AVX-512, AMX.
+fn base(word: u32) -> Vec<PerLicence> {
+    let licences = Licence::named(4).zip(word.to_le_bytes());
+    licences
+        .map(|(licence, ratio)| PerLicence { licence, frequency: Megahertz::of_ratio(ratio) })
+        .collect()
+}
+
+/// Zero is none.
+fn given<T>(number: u32, what: &str, unit: fn(u32) -> T) -> Reading<T> {
+    if number == 0 { Err(not_given(what)) } else { Ok(unit(number)) }
+}
+
+/// Bits 3:0 preference, 7:4 weight, 15:8 lowest, 23:16 highest, 31:24 desired ratio.
+fn class(number: u8, word: u32) -> Class {
+    const NO_LIMIT: u8 = 0xff;
+    let [low, lowest, highest, desired] = word.to_le_bytes();
+    Class {
+        number,
+        energy_preference: Some(low & 0xf),
+        weight: low >> 4,
+        lowest: Megahertz::of_ratio(lowest).unwrap_or(Megahertz(0)),
+        highest: Some(highest)
+            .filter(|ratio| *ratio != NO_LIMIT)
+            .map(|ratio| Megahertz::of_ratio(ratio).unwrap_or(Megahertz(0))),
+        desired: Megahertz::of_ratio(desired),
+    }
+}
+
+fn classes(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
+    if by_mailbox(context.processor) {
+        for domain in domains {
+            let Some(cpu) = domain.first() else { continue };
+            let word = |number| answer(first, cpu, MailboxQuestion::class(number));
+            let all = (0..CLASSES).map(|number| word(number).map(|word| class(number, word)));
+            domain.classes = Some(all.collect());
+        }
+        return;
+    }
+    let registers: Vec<(CpuId, u32)> = domains
+        .iter()
+        .filter_map(Domain::first)
+        .flat_map(|cpu| (0..CLASSES).map(move |n| (cpu, CLASS_REGISTERS + 4 * u32::from(n))))
+        .collect();
+    let mut answers = context.asker.mmio(&registers).into_iter();
+    for domain in domains.iter_mut().filter(|domain| domain.first().is_some()) {
+        let own = answers.by_ref().take(usize::from(CLASSES));
+        let all = (0..).zip(own).map(|(number, word)| word.map(|word| class(number, word)));
+        domain.classes = Some(all.collect());
+    }
+}
+
+/// Threads of a core share its register: each core is asked once.
+fn associations(context: &Context<'_>, domains: &mut [Domain]) {
+    for domain in domains {
+        let wanted = context.wanted.cpus.as_ref();
+        let members: Vec<Member> = domain
+            .cpus
+            .iter()
+            .filter(|member| wanted.is_none_or(|cpus| cpus.contains(member.cpu)))
+            .copied()
+            .collect();
+        let mut modules: Vec<u32> = members.iter().map(|member| member.module).collect();
+        modules.sort_unstable();
+        modules.dedup();
+        let Some(cpu) = domain.first() else { continue };
+        let words: Vec<Reading<u32>> = if by_mailbox(context.processor) {
+            let question = |module: &u32| (cpu, MailboxQuestion::association(*module as u8));
+            let questions: Vec<_> = modules.iter().map(question).collect();
+            let answers = context.asker.mailbox(&questions);
+            questions.iter().map(|(cpu, question)| answer(&answers, *cpu, *question)).collect()
+        } else {
+            let register = |module: &u32| (cpu, CORE_REGISTERS + 4 * module);
+            context.asker.mmio(&modules.iter().map(register).collect::<Vec<_>>())
+        };
+        let of: BTreeMap<u32, Reading<u8>> = modules
+            .into_iter()
+            .zip(words.iter().map(|word| map(word, |w| (w >> 16 & 3) as u8)))
+            .collect();
+        let all = members.iter().map(|member| (member.cpu, of[&member.module].clone()));
+        domain.associations = Some(all.collect());
+    }
+}

@@ -1,0 +1,77 @@
+//! The two generations of the interface: one file and one row each.
+//!
+//! A row says which interfaces it serves, which power domains there are, and how they are asked.
+
+mod mailbox;
+mod tpmi;
+
+use machine::Reading;
+use machine::isst::structures::PlatformInfo;
+use model::{Obstacle, Unavailable};
+
+use crate::asking::Asker;
+use crate::model::{Domain, Profiles};
+use crate::processor::Processor;
+use crate::read::{Levels, Wanted};
+use crate::topology::Topology;
+
+/// A generation.
+pub struct Backend {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Whether it serves what the driver says of itself.
+    pub matches: fn(&PlatformInfo) -> bool,
+    /// The power domains, from the places of CPUs that are online.
+    pub(crate) domains: fn(&Context<'_>, &Topology, &[Reading<u32>]) -> Vec<Domain>,
+    /// Asks them.
+    pub(crate) fill: fn(&Context<'_>, &mut [Domain]),
+}
+
+/// All generations.
+pub const TABLE: &[Backend] = &[mailbox::ROW, tpmi::ROW];
+
+/// The newest interface that is known.
+const NEWEST: u16 = 3;
+
+/// What every question needs.
+pub(crate) struct Context<'a> {
+    pub(crate) asker: &'a Asker<'a>,
+    pub(crate) platform: PlatformInfo,
+    pub(crate) processor: Option<Processor>,
+    pub(crate) wanted: &'a Wanted,
+}
+
+/// The generation that a driver belongs to.
+pub(crate) fn of(platform: PlatformInfo) -> Reading<&'static Backend> {
+    if let Some(backend) = TABLE.iter().find(|backend| (backend.matches)(&platform)) {
+        return Ok(backend);
+    }
+    let version = platform.api_version;
+    Err(if version > NEWEST {
+        let why = format!(
+            "the driver's interface {version} is newer than what this version knows, 1 to {NEWEST}"
+        );
+        Unavailable::new(Obstacle::Cpudyno, "Speed Select", why)
+    } else {
+        let why = "the driver is there, and no part of it has found its hardware (interface 0)";
+        Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(
+            "`sudo modprobe -a isst_if_mbox_pci isst_if_mbox_msr isst_if_mmio isst_tpmi`; where all of \
+             them answer `No such device`, this CPU has none, or its firmware hides it",
+        )
+    })
+}
+
+/// Which of the levels that there are shall be asked for.
+fn chosen(levels: Levels, profiles: &Profiles) -> Vec<u8> {
+    profiles
+        .numbers()
+        .filter(|number| match levels {
+            Levels::None | Levels::Summary => false,
+            Levels::All => true,
+            Levels::Current => *number == profiles.current,
+            Levels::Only(level) => *number == level,
+        })
+        .collect()
+}

@@ -1,0 +1,338 @@
+//! The newer generation: several power domains in a package, each asked by its own ioctls.
+//!
+//! # Source
+//! Linux, include/uapi/linux/isst_if.h and drivers/platform/x86/intel/speed_select_if/isst_tpmi_core.c.
+
+use std::collections::BTreeMap;
+
+use machine::isst::DomainAddress;
+use machine::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
+use machine::{IsstDevice, Reading};
+use model::{Obstacle, Unavailable};
+
+use super::{Backend, Context, chosen};
+use crate::asking::not_given;
+use crate::model::{
+    BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature, Features, Level,
+    Licence, Megahertz, Member, Modules, On, PerLicence, Priority, Profiles, Properties, TurboFreq,
+    TurboLimits, Watts,
+};
+use crate::read::{Levels, Part, domain, map, not_at_level};
+use crate::topology::{Place, Topology};
+
+pub(super) const ROW: Backend = Backend {
+    name: "tpmi",
+    doc: "power domains, each with registers of its own: Sierra Forest, Granite Rapids and later ones",
+    matches: |platform| matches!(platform.api_version, 2 | 3),
+    domains,
+    fill,
+};
+
+/// From here on a level bit mask says which levels support a feature; before, it is one flag for all.
+const BY_LEVEL: u16 = 3;
+/// From this revision of levels on there is an ioctl for more than one fabric.
+const FABRICS: u8 = 2;
+/// "No limit" of a class.
+const NO_LIMIT_MHZ: u16 = 25_500;
+
+/// The kernel's numbers of packages are those of the driver.
+fn address(package: u32, domain: u32) -> Option<DomainAddress> {
+    Some(DomainAddress { package: package.try_into().ok()?, domain: domain.try_into().ok()? })
+}
+
+/// Those that the driver says are there, with the CPUs whose own register names them; some have none.
+fn domains(context: &Context<'_>, topology: &Topology, physical: &[Reading<u32>]) -> Vec<Domain> {
+    let mut members: BTreeMap<(u32, u32), Vec<(Place, u32)>> = BTreeMap::new();
+    for (place, physical) in topology.online.iter().zip(physical) {
+        let Ok(physical) = physical else { continue };
+        // All ones: nobody could read it.
+        if *physical != u32::MAX {
+            let domain = physical >> 11 & 0x1f;
+            let module = physical >> 3 & 0xff;
+            members.entry((place.package, domain)).or_default().push((*place, module));
+        }
+    }
+    let mut domains = Vec::new();
+    for package in topology.packages() {
+        let Some(at) = address(package, 0) else { continue };
+        let instances = context.asker.one("power domains", |device| device.instances(at.package));
+        let valid = instances.map_or(0, |instances| instances.valid);
+        for number in (0..u16::BITS).filter(|number| valid >> number & 1 == 1) {
+            let here = members.remove(&(package, number)).unwrap_or_default();
+            let die = here.first().and_then(|(place, _)| place.die);
+            let cpus =
+                here.iter().map(|(place, module)| Member { cpu: place.cpu, module: *module });
+            domains.push(domain(package, die, number, cpus.collect()));
+        }
+    }
+    domains
+}
+
+fn fill(context: &Context<'_>, domains: &mut [Domain]) {
+    for domain in domains {
+        let Some(at) = address(domain.package, domain.number) else { continue };
+        let asked = Asked { context, at };
+        let wanted = context.wanted;
+        if wanted.levels != Levels::None {
+            domain.profiles = Some(asked.profiles());
+        }
+        if wanted.has(Part::CorePower) {
+            domain.core_power = Some(asked.core_power());
+        }
+        if wanted.has(Part::Classes) {
+            domain.classes = Some((0..CLASSES).map(|number| asked.class(number)).collect());
+        }
+        if wanted.has(Part::Associations) {
+            domain.associations = Some(asked.associations(domain));
+        }
+    }
+}
+
+/// A power domain under question.
+struct Asked<'a> {
+    context: &'a Context<'a>,
+    at: DomainAddress,
+}
+
+impl Asked<'_> {
+    /// One ioctl. The driver has one answer for all that it refuses.
+    fn one<T>(
+        &self,
+        what: &str,
+        ask: impl FnOnce(&dyn IsstDevice, DomainAddress) -> Result<T, machine::isst::Refusal>,
+    ) -> Reading<T> {
+        self.context.asker.one(what, |device| ask(device, self.at)).map_err(|mut unavailable| {
+            if unavailable.why.ends_with("(ENOTTY)") {
+                let DomainAddress { package, domain } = self.at;
+                unavailable.obstacle = Obstacle::Hardware;
+                unavailable.remedy = None;
+                unavailable.why = format!(
+                    "power domain {domain} of package {package} does not have it, or the driver refused \
+                     for a reason that it does not tell (ENOTTY)"
+                );
+            }
+            unavailable
+        })
+    }
+
+    fn profiles(&self) -> Reading<Profiles> {
+        let info = self.one("performance levels", |device, at| device.levels(at))?;
+        if info.enabled == 0 {
+            let why = "this power domain has no performance levels";
+            return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
+        }
+        // All ones: there is nothing behind the address.
+        if info.level_mask == u8::MAX && info.feature_rev == u8::MAX {
+            let why = "its registers read all ones: this power domain is not there";
+            return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
+        }
+        let mut profiles = Profiles {
+            revision: info.feature_rev,
+            highest: info.max_level,
+            mask: info.level_mask,
+            current: info.current_level,
+            locked: info.locked == 1,
+            dynamic: info.enabled == 1,
+            on: Some(On {
+                turbo_freq: info.feature_state >> 1 & 1 == 1,
+                base_freq: info.feature_state & 1 == 1,
+            }),
+            levels: Vec::new(),
+        };
+        let numbers = chosen(self.context.wanted.levels, &profiles);
+        profiles.levels = numbers.into_iter().map(|number| self.level(number, &info)).collect();
+        Ok(profiles)
+    }
+
+    fn level(&self, number: u8, info: &PerfLevels) -> Level {
+        let features = self.features(number, info);
+        let wanted = self.context.wanted;
+        let has = |feature: Feature| feature != Feature::Unsupported;
+        Level {
+            number,
+            features: Ok(features),
+            properties: wanted.has(Part::Properties).then(|| self.properties(number, info)),
+            base_freq: wanted.has(Part::BaseFreq).then(|| {
+                if has(features.base_freq) {
+                    self.base_freq(number)
+                } else {
+                    Err(not_at_level("base frequencies of two kinds", number))
+                }
+            }),
+            turbo_freq: wanted.has(Part::TurboFreq).then(|| {
+                if has(features.turbo_freq) {
+                    self.turbo_freq(number)
+                } else {
+                    Err(not_at_level("turbo frequencies of two kinds", number))
+                }
+            }),
+        }
+    }
+
+    /// What is on is said of the level at present alone; at any other nothing is.
+    fn features(&self, number: u8, info: &PerfLevels) -> Features {
+        let supports = |mask: u8| {
+            if self.context.platform.api_version >= BY_LEVEL {
+                mask >> number & 1 == 1
+            } else {
+                mask != 0
+            }
+        };
+        let on = |bit: u8| number == info.current_level && info.feature_state >> bit & 1 == 1;
+        Features {
+            turbo_freq: Feature::of(supports(info.turbo_freq_support), on(1)),
+            base_freq: Feature::of(supports(info.base_freq_support), on(0)),
+        }
+    }
+
+    fn properties(&self, number: u8, levels: &PerfLevels) -> Properties {
+        let info = self.one("level", |device, at| device.level(at, number));
+        let modules = self.one("cores of the level", |device, at| device.cores(at, number));
+        let given = |what: &str, pick: fn(&PerfLevelInfo) -> u16| {
+            let number = u32::from(map(&info, pick)?);
+            if number == 0 { Err(not_given(what)) } else { Ok(number) }
+        };
+        let none = |what: &str| {
+            let why = "the driver of this generation does not tell it";
+            Unavailable::new(Obstacle::Hardware, what, why)
+        };
+        Properties {
+            modules: modules.map(Modules),
+            tdp_ratio: map(&info, |info| info.tdp_ratio as u8),
+            base: map(&info, base),
+            tdp: given("thermal design power", |info| info.tdp_watts).map(Watts),
+            power: Err(none("power of the package")),
+            temperature: given("highest temperature", |info| info.tjunction_max_c).map(Celsius),
+            fabrics: self.fabrics(number, levels, &info),
+            memory: given("rate of memory", |info| info.memory_mhz).map(Megahertz),
+            cooling: map(&info, |info| info.cooling as u8),
+            bucket_cores: map(&info, |info| info.bucket_cores),
+            turbo: turbo(&info),
+        }
+    }
+
+    /// Older drivers and hardware know one, which is told with the level.
+    fn fabrics(
+        &self,
+        number: u8,
+        levels: &PerfLevels,
+        info: &Reading<PerfLevelInfo>,
+    ) -> Reading<Vec<Fabric>> {
+        let fabric = |lowest: u16, guaranteed: u16, highest: u16| Fabric {
+            lowest: Megahertz::given(lowest),
+            guaranteed: Megahertz::given(guaranteed),
+            highest: Megahertz::given(highest),
+        };
+        if levels.feature_rev >= FABRICS
+            && let Ok(all) = self.one("fabrics", |device, at| device.fabrics(at, number))
+        {
+            let count = usize::from(all.max_fabrics).min(all.p0_mhz.len());
+            let one = |i: usize| fabric(all.pm_mhz[i], all.p1_mhz[i], all.p0_mhz[i]);
+            return Ok((0..count).map(one).collect());
+        }
+        let one =
+            |it: &PerfLevelInfo| vec![fabric(it.fabric_pm_mhz, it.fabric_p1_mhz, it.fabric_p0_mhz)];
+        map(info, one)
+    }
+
+    fn base_freq(&self, number: u8) -> Reading<BaseFreq> {
+        let what = "base frequencies of two kinds";
+        let info = self.one(what, |device, at| device.base_freq(at, number))?;
+        let modules = self.one(what, |device, at| device.base_freq_cores(at, number))?;
+        let given = |what: &str, number: u16| {
+            if number == 0 { Err(not_given(what)) } else { Ok(u32::from(number)) }
+        };
+        Ok(BaseFreq {
+            modules: Modules(modules),
+            high: Megahertz::given(info.high_mhz),
+            low: Megahertz::given(info.low_mhz),
+            temperature: given("highest temperature", info.tjunction_max_c).map(Celsius),
+            tdp: given("thermal design power", info.tdp_watts).map(Watts),
+        })
+    }
+
+    fn turbo_freq(&self, number: u8) -> Reading<TurboFreq> {
+        let what = "turbo frequencies of two kinds";
+        self.one(what, |device, at| device.turbo_freq(at, number)).map(|info| turbo_freq(&info))
+    }
+
+    fn core_power(&self) -> CorePower {
+        let state = self.one("priorities", |device, at| device.core_power(at));
+        CorePower {
+            supported: map(&state, |state| state.supported == 1),
+            enabled: map(&state, |state| state.enable == 1),
+            classes_enabled: map(&state, |state| state.enable == 1),
+            priority: map(&state, |state| Priority::of(state.priority_type == 1)),
+        }
+    }
+
+    fn class(&self, number: u8) -> Reading<Class> {
+        let class = self.one("class", |device, at| device.class(at, number))?;
+        let limit = Some(class.max_mhz).filter(|mhz| *mhz != NO_LIMIT_MHZ);
+        Ok(Class {
+            number,
+            energy_preference: None,
+            weight: class.weight,
+            lowest: Megahertz(class.min_mhz.into()),
+            highest: limit.map(|mhz| Megahertz(mhz.into())),
+            desired: None,
+        })
+    }
+
+    /// CPUs of a module share its class: each module is asked once, all of them together.
+    fn associations(&self, domain: &Domain) -> Vec<(model::CpuId, Reading<u8>)> {
+        let wanted = self.context.wanted.cpus.as_ref();
+        let asked = |member: &&Member| wanted.is_none_or(|cpus| cpus.contains(member.cpu));
+        let members: Vec<Member> = domain.cpus.iter().filter(asked).copied().collect();
+        let mut modules: Vec<u16> = members.iter().map(|member| member.module as u16).collect();
+        modules.sort_unstable();
+        modules.dedup();
+        let mut of: BTreeMap<u16, Reading<u8>> = BTreeMap::new();
+        let at_once = usize::from(self.context.platform.commands_max).max(1);
+        for some in modules.chunks(at_once) {
+            let questions: Vec<_> = some.iter().map(|module| (self.at, *module)).collect();
+            let classes = self.one("classes of CPUs", |device, _| device.associations(&questions));
+            for (place, module) in some.iter().enumerate() {
+                of.insert(*module, map(&classes, |classes| classes[place] as u8));
+            }
+        }
+        members.iter().map(|member| (member.cpu, of[&(member.module as u16)].clone())).collect()
+    }
+}
+
+/// Plain, AVX2, AVX-512, AMX.
+fn base(info: &PerfLevelInfo) -> Vec<PerLicence> {
+    let all = [info.base_mhz, info.base_avx2_mhz, info.base_avx512_mhz, info.base_amx_mhz];
+    per_licence(Licence::named(all.len()), all)
+}
+
+fn per_licence(
+    licences: impl Iterator<Item = Licence>,
+    mhz: impl IntoIterator<Item = u16>,
+) -> Vec<PerLicence> {
+    let one = |(licence, mhz)| PerLicence { licence, frequency: Megahertz::given(mhz) };
+    licences.zip(mhz).map(one).collect()
+}
+
+/// The limits of each licence.
+fn turbo(info: &Reading<PerfLevelInfo>) -> Vec<TurboLimits> {
+    let licences = Licence::numbered(machine::isst::structures::LICENCES);
+    let limits = |licence: Licence| {
+        map(info, |info| info.trl_mhz[usize::from(licence.number)].map(Megahertz::given))
+    };
+    licences.map(|licence| TurboLimits { licence, limits: limits(licence) }).collect()
+}
+
+/// The list of groups ends with the first that is empty.
+fn turbo_freq(info: &TurboFreqInfo) -> TurboFreq {
+    let licences = || Licence::numbered(machine::isst::structures::LICENCES);
+    let cores = info.bucket_cores.iter().copied().enumerate();
+    let bucket = |(place, cores): (usize, u16)| Bucket {
+        cores,
+        limits: per_licence(licences(), info.trl_mhz.iter().map(|limits| limits[place])),
+    };
+    TurboFreq {
+        buckets: cores.take_while(|(_, cores)| *cores > 0).map(bucket).collect(),
+        clips: per_licence(licences(), info.clip_mhz),
+    }
+}

@@ -1,0 +1,129 @@
+//! What Speed Select is made of, whichever generation it is.
+//!
+//! A machine has packages, a package has power domains, and a power domain has performance levels,
+//! priorities and cores. Cores are addressed by the number of their module: on processors with
+//! efficient cores several of them share one.
+
+mod core_power;
+mod level;
+mod units;
+
+use machine::Reading;
+use machine::isst::structures::PlatformInfo;
+use model::{CpuId, CpuSet};
+
+pub use self::core_power::{CLASSES, Class, CorePower, Priority};
+pub use self::level::{
+    BUCKETS, BaseFreq, Bucket, Fabric, Feature, Features, Level, Licence, Modules, On, PerLicence,
+    Profiles, Properties, TurboFreq, TurboLimits,
+};
+pub use self::units::{Celsius, Megahertz, Watts};
+use crate::processor::Processor;
+
+/// Speed Select of a machine at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// What the driver is.
+    pub platform: PlatformInfo,
+    /// Which processor it is; none: nobody says.
+    pub processor: Option<Processor>,
+    /// Which generation answered.
+    pub backend: &'static str,
+    /// The power domains, by package and number.
+    pub domains: Vec<Domain>,
+    /// CPUs of which it is not known where they are: they are offline, or have no number within the
+    /// hardware.
+    pub unplaced: CpuSet,
+    /// How many ioctls it took.
+    pub ioctls: u32,
+}
+
+/// A power domain. What was not asked for is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Domain {
+    /// The package that it is in.
+    pub package: u32,
+    /// The die that the kernel says its CPUs are in; none: it says none, or there are no CPUs.
+    pub die: Option<u32>,
+    /// Its number within the package.
+    pub number: u32,
+    /// Its CPUs that are online, ascending.
+    pub cpus: Vec<Member>,
+    /// Its performance levels.
+    pub profiles: Option<Reading<Profiles>>,
+    /// Whether its cores have priorities.
+    pub core_power: Option<CorePower>,
+    /// Its classes.
+    pub classes: Option<Vec<Reading<Class>>>,
+    /// The classes of its CPUs.
+    pub associations: Option<Vec<(CpuId, Reading<u8>)>>,
+}
+
+/// A CPU of a power domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// The kernel's number.
+    pub cpu: CpuId,
+    /// The hardware's number of its core, or module.
+    pub module: u32,
+}
+
+/// What a power domain is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It has cores.
+    Compute,
+    /// It has none.
+    Io,
+    /// None of its CPUs is online, if it has any.
+    Unknown,
+}
+
+impl Domain {
+    /// What it is for.
+    pub fn kind(&self) -> Kind {
+        if !self.cpus.is_empty() {
+            return Kind::Compute;
+        }
+        let profiles = self.profiles.as_ref().and_then(|profiles| profiles.as_ref().ok());
+        let levels = profiles.iter().flat_map(|profiles| &profiles.levels);
+        let masks: Vec<u64> = levels
+            .filter_map(|level| level.properties.as_ref()?.modules.as_ref().ok())
+            .map(|modules| modules.0)
+            .collect();
+        match masks.as_slice() {
+            [] => Kind::Unknown,
+            masks if masks.iter().all(|mask| *mask == 0) => Kind::Io,
+            _ => Kind::Compute,
+        }
+    }
+
+    /// The CPUs that are online.
+    pub fn online(&self) -> CpuSet {
+        self.cpus.iter().map(|member| member.cpu).collect()
+    }
+
+    /// The lowest CPU, through which it is asked.
+    pub fn first(&self) -> Option<CpuId> {
+        self.cpus.first().map(|member| member.cpu)
+    }
+
+    /// The CPUs, among those online, of these modules.
+    pub fn cpus_of(&self, modules: Modules) -> CpuSet {
+        let chosen = self.cpus.iter().filter(|member| modules.contains(member.module));
+        chosen.map(|member| member.cpu).collect()
+    }
+
+    /// The numbers of its modules whose CPUs are online.
+    pub fn modules(&self) -> Modules {
+        let modules = self.cpus.iter().filter(|member| member.module < u64::BITS);
+        Modules(modules.fold(0, |mask, member| mask | 1 << member.module))
+    }
+}
+
+impl Snapshot {
+    /// The power domains, a slice for each package.
+    pub fn packages(&self) -> impl Iterator<Item = &[Domain]> {
+        self.domains.chunk_by(|a, b| a.package == b.package)
+    }
+}

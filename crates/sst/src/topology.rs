@@ -1,0 +1,80 @@
+//! Which CPUs are online, and in which package and die.
+
+use std::collections::BTreeMap;
+
+use machine::{Reading, Tree};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// A CPU that is online.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) cpu: CpuId,
+    pub(crate) package: u32,
+    pub(crate) die: Option<u32>,
+}
+
+/// The CPUs of a machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Topology {
+    /// Those online, ascending.
+    pub(crate) online: Vec<Place>,
+    /// Those that are switched off: the kernel does not say where they are.
+    pub(crate) offline: CpuSet,
+}
+
+impl Topology {
+    pub(crate) fn read(tree: &dyn Tree) -> Reading<Topology> {
+        let online = set(tree, "online")?;
+        let present = set(tree, "present").unwrap_or_else(|_| online.clone());
+        let dies = groups(tree, &online, "die_id", "die_cpus_list");
+        let packages = groups(tree, &online, "physical_package_id", "package_cpus_list");
+        let place = |cpu: CpuId| {
+            let package = packages.get(&cpu).copied().ok_or_else(|| {
+                let why = format!("`{CPU}/cpu{cpu}/topology/physical_package_id` says no number");
+                Unavailable::new(Obstacle::Permission, "Speed Select", why)
+            })?;
+            Ok(Place { cpu, package, die: dies.get(&cpu).copied() })
+        };
+        let places = online.iter().map(place).collect::<Reading<Vec<_>>>()?;
+        Ok(Topology { online: places, offline: present.difference(&online) })
+    }
+
+    /// The packages with CPUs online.
+    pub(crate) fn packages(&self) -> Vec<u32> {
+        let mut packages: Vec<u32> = self.online.iter().map(|place| place.package).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        packages
+    }
+}
+
+fn set(tree: &dyn Tree, file: &str) -> Reading<CpuSet> {
+    let path = format!("{CPU}/{file}");
+    let text = tree.read(&path)?;
+    text.parse().map_err(|error: model::cpus::CpuListError| {
+        let why = format!("`{path}` holds no list of CPUs: {error}");
+        Unavailable::new(Obstacle::Permission, "Speed Select", why)
+    })
+}
+
+/// The number of the group that each CPU is in. Where a list names who else is in it, the others' files
+/// need not be read; who is not in the own list is asked alone.
+fn groups(tree: &dyn Tree, online: &CpuSet, number: &str, list: &str) -> BTreeMap<CpuId, u32> {
+    let mut groups = BTreeMap::new();
+    for cpu in online.iter() {
+        if groups.contains_key(&cpu) {
+            continue;
+        }
+        let folder = format!("{CPU}/cpu{cpu}/topology");
+        let read = |file: &str| tree.read(&format!("{folder}/{file}")).ok();
+        let Some(group) = read(number).and_then(|text| text.trim().parse().ok()) else { continue };
+        let together = read(list).and_then(|text| text.parse::<CpuSet>().ok());
+        groups.insert(cpu, group);
+        for other in together.iter().flat_map(CpuSet::iter) {
+            groups.entry(other).or_insert(group);
+        }
+    }
+    groups
+}
