@@ -27,15 +27,11 @@ fn main() {
     read("cycles of this machine", &real, cycles);
     read("page faults of this machine", &real, faults);
     read("cycles of a simulated machine", &simulated, cycles);
-    switch("instructions, cycles, ref-cycles of this machine", &real, base(&real, CpuId(0)));
+    switch("instructions, cycles, ref-cycles of this machine", &real, &base(&real, CpuId(0)));
     let cheap: Vec<Encoded> =
         software().into_iter().filter(|it| it.name == "page-faults").collect();
-    switch("page faults of this machine", &real, cheap);
-    switch(
-        "instructions of a simulated machine",
-        &simulated,
-        base(&simulated, CpuId(0))[..1].to_vec(),
-    );
+    switch("page faults of this machine", &real, &cheap);
+    switch("instructions of a simulated machine", &simulated, &base(&simulated, CpuId(0))[..1]);
     beside();
 }
 
@@ -57,15 +53,15 @@ fn read(what: &str, machine: &Machine, attributes: Attributes) {
         Ok(reader) => {
             let way = reader.way().name();
             told(&format!("one reading of {what}, by {way}"), || {
-                _ = black_box(Reader::read(&reader))
+                _ = black_box(Reader::read(&reader));
             });
         }
         Err(reason) => println!("one reading of {what}: {}", reason.why),
     }
 }
 
-fn switch(what: &str, machine: &Machine, events: Vec<Encoded>) {
-    match CounterSet::open(machine, &events, &["one", "other"]) {
+fn switch(what: &str, machine: &Machine, events: &[Encoded]) {
+    match CounterSet::open(machine, events, &["one", "other"]) {
         Ok(mut set) => {
             let mut part = 0;
             let what = format!("switch_to with {} counters: {what}", events.len());
@@ -84,7 +80,7 @@ fn beside() {
         Ok(mut counter) => {
             told("one reading by perf-event2, by read(2)", || _ = black_box(counter.read()));
             match counter.sampled(0) {
-                Ok(mut sampler) => told("one reading by perf-event2, from its page", || {
+                Ok(sampler) => told("one reading by perf-event2, from its page", || {
                     _ = black_box(sampler.read_user().count());
                 }),
                 Err(error) => println!("the page of perf-event2: {error}"),

@@ -493,7 +493,7 @@ fn the_pmu_msr_counts_the_time_stamp_counter() {
         place: Place::Software,
         ..event("", 0, 0)
     };
-    let (_, counts) = pmu::measure(|| spin(1_000_000), &[event]).unwrap();
+    let ((), counts) = pmu::measure(|| spin(1_000_000), &[event]).unwrap();
     match (&row(&counts, "msr/tsc/").count, &row(&counts, "tsc").count) {
         (Known::Yes(by_pmu), Known::Yes(by_instruction)) => {
             assert!(by_pmu <= by_instruction && by_pmu * 2 > *by_instruction, "{counts:#?}");

@@ -104,7 +104,7 @@ fn dies_when_told() {
         "undo" => drop(undo(&machine, levers, &shelf, Others::Spare, "test").unwrap()),
         "again" => again(&machine, Box::new(Fickle { kernel: kernel(&root), writes: 0 }), &shelf),
         "round" => {
-            once(&machine, Box::new(Rounding(kernel(&root))), &shelf, &["max_freq@3=2450MHz"])
+            once(&machine, Box::new(Rounding(kernel(&root))), &shelf, &["max_freq@3=2450MHz"]);
         }
         "all" => once(&machine, levers, &shelf, ALL),
         setting => {

@@ -18,6 +18,28 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// Names are made of pieces that mean something, in any order.
+/// What a list says of an event.
+const KEYS: &[&str] = &[
+    "EventCode",
+    "UMask",
+    "UMaskExt",
+    "CounterMask",
+    "Invert",
+    "EdgeDetect",
+    "AnyThread",
+    "Counter",
+    "CounterHTOff",
+    "MSRIndex",
+    "MSRValue",
+    "Errata",
+    "Deprecated",
+    "Unit",
+    "PortMask",
+    "FCMask",
+    "FILTER_VALUE",
+    "CounterType",
+];
+
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("cycles".to_owned()),
@@ -68,26 +90,6 @@ fn listed() -> Result<(), Failed> {
         Just("L3PMC".to_owned()),
         "0x[0-9a-f]{1,17}",
         "\\PC{0,6}",
-    ];
-    const KEYS: &[&str] = &[
-        "EventCode",
-        "UMask",
-        "UMaskExt",
-        "CounterMask",
-        "Invert",
-        "EdgeDetect",
-        "AnyThread",
-        "Counter",
-        "CounterHTOff",
-        "MSRIndex",
-        "MSRValue",
-        "Errata",
-        "Deprecated",
-        "Unit",
-        "PortMask",
-        "FCMask",
-        "FILTER_VALUE",
-        "CounterType",
     ];
     let event = prop::collection::vec((prop::sample::select(KEYS), value), 0..8);
     let row = "\\PC{0,12}";

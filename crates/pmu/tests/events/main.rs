@@ -4,6 +4,8 @@
 //! The lists are other people's: they are read where they lie, beside the project, and are no part of
 //! it. Without them, and without libpfm4, the cases that need them are shown as ignored, with the reason.
 
+#![expect(clippy::unnecessary_wraps, reason = "a case is a function that may fail")]
+
 mod hostile;
 mod lists;
 mod lookup;
