@@ -42,7 +42,7 @@ const STEPS: &[Step] = &[
         proves: "it behaves as the tests say",
         environment: &[],
         arguments: "test --workspace --locked --no-fail-fast",
-        needs: &["cc", "script", "curl", "libgomp", "libomp"],
+        needs: &["cc", "script", "curl", "libgomp", "libomp", "libpfm"],
     },
     Step {
         name: "docs",

@@ -33,7 +33,7 @@ pub(crate) fn run(runs: usize, budget: Seconds, areas: &[String]) -> anyhow::Res
     let cpu = usable.iter().next().context("this process may use no CPU")?;
     println!("{}; {runs} runs, {:.0} s each", crate::load(), budget.0);
     let mut rows = Vec::new();
-    let (mut wrong, mut named) = (0, 0);
+    let (mut wrong, mut named, mut unanswered, mut failed) = (0, 0, 0, 0);
     for index in 0..runs {
         let area = areas[index % areas.len()].as_str();
         let subject = (area != ANY_COMMAND).then_some(area);
@@ -45,6 +45,8 @@ pub(crate) fn run(runs: usize, budget: Seconds, areas: &[String]) -> anyhow::Res
         let is_named = disturbed.as_ref().is_ok_and(names_the_spinner);
         let verdict = verdict(&quiet);
         wrong += usize::from(verdict.is_false);
+        failed += usize::from(quiet.is_err());
+        unanswered += usize::from(quiet.as_ref().is_ok_and(|record| !has_answer(record)));
         named += usize::from(is_named);
         let words = if is_named { SPINNER } else { "nobody" };
         let left_out = [&quiet, &disturbed].map(left_out).join(" / ");
@@ -61,7 +63,11 @@ pub(crate) fn run(runs: usize, budget: Seconds, areas: &[String]) -> anyhow::Res
         share_at_most(wrong as u64, runs as u64) * 100.0
     );
     let allowed = (runs * FALSE_MAX_OF_20).div_ceil(20);
-    let is_good = wrong <= allowed && named == runs;
+    // What has no answer keeps no promise: noise may take a quarter of them, an error none.
+    let told = format!("{unanswered} of {runs} had no answer, {failed} failed");
+    println!("{told}; at most {} and none are allowed", runs / 4);
+    let is_answered = failed == 0 && unanswered <= runs / 4;
+    let is_good = wrong <= allowed && named == runs && is_answered;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
 }
 
@@ -88,6 +94,11 @@ fn compare(
     let described = machine::describe(machine, Vec::new(), look);
     let run = ab::run(machine, &comparing, None, described, &Stop::default(), &mut |_| {});
     run.with_context(|| format!("cannot compare {}", subject.unwrap_or("a command")))
+}
+
+/// Whether there is a ratio at all, with whichever verdict.
+fn has_answer(record: &Record) -> bool {
+    record.comparison.as_ref().is_some_and(|run| run.comparison.value().is_some())
 }
 
 struct Told {

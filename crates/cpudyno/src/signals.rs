@@ -1,5 +1,5 @@
 //! Signals that ask to stop: the first one asks the run to stop and write what it has. One that comes
-//! later, and not with the first, ends the process at once, unless settings are being put back.
+//! later, and not with the first, ends the process at once, unless settings are held or being put back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -45,7 +45,7 @@ fn the_seeds_checksums_on_a_simulated_machine() {
     }
     assert!(has(&["EVENT", "TOTAL", "/byte", "/packet"]), "{page}");
     assert!(has(&["instructions", "421,392,000", "2.926", "4213.920"]), "{page}");
-    assert!(has(&["mem_load_uops_retired.l1_hit", "271,584,000", "1.886", "2715.840"]), "{page}");
+    assert!(has(&["mem_load_retired.l1_hit", "271,584,000", "1.886", "2715.840"]), "{page}");
     assert!(has(&["byte", "144,000,000", "1.000", "1440.000"]), "{page}");
     assert!(has(&["packet", "100,000", "0.001", "1.000"]), "{page}");
 }

@@ -86,7 +86,20 @@ impl Plan {
         for asked in asked {
             plan.lose(machine, levers, &leaving, asked, force)?;
         }
+        plan.lead();
         Ok(plan)
+    }
+
+    /// Who is followed comes first, and what is as it should be is written again where it follows what
+    /// changes.
+    fn lead(&mut self) {
+        let followers = followers_of(&self.changes);
+        let (dragged, already): (Vec<Change>, Vec<Change>) = std::mem::take(&mut self.already)
+            .into_iter()
+            .partition(|change| followers.contains(&change.object));
+        self.already = already;
+        self.changes.extend(dragged);
+        leaders_first(&mut self.changes);
     }
 
     /// What belongs to CPUs that leave is not set: it would be gone before it could be read back.
@@ -195,6 +208,18 @@ impl Plan {
     }
 }
 
+/// What follows some of these changes.
+fn followers_of(changes: &[Change]) -> HashSet<Object> {
+    let followers = changes.iter().flat_map(|change| &change.followers);
+    followers.map(|(object, _)| object.clone()).collect()
+}
+
+/// What is dragged along is set after what drags it, in whichever order they were asked for.
+fn leaders_first(changes: &mut [Change]) {
+    let followers = followers_of(changes);
+    changes.sort_by_key(|change| followers.contains(&change.object));
+}
+
 /// The first thread of each core.
 fn first_threads(machine: &Machine) -> CpuSet {
     let first = |cpu| {
@@ -236,6 +261,7 @@ fn arm(mine: &[Change], other: &[Change]) -> Vec<Change> {
             led(change).into_iter().filter(is_free).for_each(&mut push);
         }
     }
+    leaders_first(&mut arm);
     arm
 }
 

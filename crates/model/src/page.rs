@@ -101,6 +101,9 @@ pub struct Remark {
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
+    /// Words that say which row it is, when one column of them is not enough: they stand first, and
+    /// again where a table is cut.
+    Label,
     /// Words.
     Left,
     /// Numbers.

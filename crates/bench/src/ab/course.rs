@@ -125,7 +125,13 @@ impl Bench<'_, '_, '_> {
             let used = (self.elapsed() - began) / budget;
             progress(Progress { share: used.min(1.0), doing: "comparing" });
             match self.quad(slot) {
-                Ok(quad) => run.quads.push(quad),
+                Ok(quad) => {
+                    run.quads.push(quad);
+                    if let Some(ended) = decided(run, slot) {
+                        run.ended = ended;
+                        return Ok(None);
+                    }
+                }
                 Err(Stopped::Disturbed(left_out)) => {
                     run.left_out.push(left_out);
                     if let Some(why) = too_many_left_out(run) {
@@ -137,10 +143,6 @@ impl Bench<'_, '_, '_> {
                     slots.push_front(Slot { order, ..slot });
                 }
                 Err(stopped) => return Ok(Some(stopped)),
-            }
-            if let Some(ended) = decided(run, slot) {
-                run.ended = ended;
-                return Ok(None);
             }
             if (self.elapsed() - began).0 > budget.0 * 1.05 {
                 "the budget was spent".clone_into(&mut run.ended);

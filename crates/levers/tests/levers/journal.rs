@@ -37,6 +37,23 @@ fn an_arm_that_is_as_it_is_has_what_follows_as_it_was() {
     }
 }
 
+/// The driver makes the preference `performance` together with the governor.
+#[test]
+fn what_follows_a_setting_is_set_after_it_in_whichever_order_they_are_asked_for() {
+    for (settings, expected) in [
+        // It is so already, until the governor changes.
+        (["governor@3=performance", "epp@3=balance_performance"], "balance_performance"),
+        (["epp@3=power", "governor@3=performance"], "power"),
+    ] {
+        let fake = Fake::new();
+        set(&fake, &settings);
+        let path = "sys/devices/system/cpu/cpu3/cpufreq/energy_performance_preference";
+        assert_eq!(fake.read(path), expected, "{settings:?}");
+        assert!(fake.undo().is_complete());
+        assert_eq!(fake.changed(), [] as [&str; 0]);
+    }
+}
+
 #[test]
 fn a_governor_that_is_left_gets_back_how_it_was_tuned() {
     let fake = Fake::new();

@@ -23,6 +23,9 @@ pub(super) const COLUMNS: &[(&str, &str, Unit)] = &[
 
 const FOLDER: &str = "/sys/class/powercap";
 
+/// No package draws more: a counter that would begin again twice in an interval says nothing.
+const WATTS_MAX: f64 = 1000.0;
+
 /// A zone of powercap that counts energy.
 struct Zone {
     path: String,
@@ -129,6 +132,16 @@ impl Source for Energy {
             let (then, before) = last.as_ref().ok_or_else(|| no_interval(QUANTITY))?;
             let (now, before) = (now[index].clone()?, before[index].clone()?);
             let seconds = look.now.saturating_sub(*then).as_secs_f64();
+            let range = self.zones[index].range as f64 * 1e-6;
+            if seconds > range / WATTS_MAX {
+                let why = format!(
+                    "an interval of {seconds:.0} s is longer than {:.0} s, in which a counter of \
+                     {range:.0} J may begin again",
+                    range / WATTS_MAX
+                );
+                let reason = Unavailable::new(Obstacle::Measurement, QUANTITY, why);
+                return Err(reason.with_remedy("look more often: -i 10"));
+            }
             Ok(since(now, before, self.zones[index].range) as f64 * 1e-6 / seconds)
         };
         let of_package = |package: u32, domain: &str| -> Reading<f64> {

@@ -151,7 +151,8 @@ fn registers_hold_what_licences_and_description_say() {
 fn cycle_counters_are_there_where_the_description_says_so() {
     let counters = CycleCounters::find(&Machine::named("sim:2s-56c").unwrap()).unwrap();
     assert_eq!(counters.source(), "simulated MSR 0xe8 over 0xe7");
-    assert!(counters.read(CpuId(0)).unwrap_err().why.contains("simulated executor"));
+    // Nothing was worked there yet.
+    assert_eq!(counters.read(CpuId(0)), Ok(Counts { aperf: 0, mperf: 0 }));
     let reason = |name: &str| CycleCounters::find(&Machine::named(name).unwrap()).unwrap_err();
     assert!(reason("sim:1c").why.contains("has no registers that can be read"));
     assert!(reason("sim:vm-2c").remedy.unwrap().contains("modprobe"));

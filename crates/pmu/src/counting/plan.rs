@@ -105,7 +105,10 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     asked.sort_by_key(|event| needs_counter(event) && event.pmu != pmu);
     for event in asked {
         let known = |known: &Encoded| {
-            known.name == event.name || known.kind == event.kind && known.config == event.config
+            // Whose PMU is not here is like nobody else; who counts in other modes is another one.
+            let is_same =
+                known.kind.is_some() && known.kind == event.kind && known.config == event.config;
+            (known.name == event.name || is_same) && known.modes == event.modes
         };
         if !events.iter().any(known) {
             events.push(event.clone());

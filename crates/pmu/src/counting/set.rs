@@ -33,6 +33,8 @@ pub struct CounterSet {
     bills: Vec<Bill>,
     counts: Vec<u64>,
     current: usize,
+    /// Units of work that the part which is entered has done since it was.
+    units: u64,
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -95,8 +97,14 @@ impl CounterSet {
         let bill = |name: &&str| Bill { name: (*name).to_owned(), ..Bill::default() };
         let bills: Vec<Bill> = parts.iter().map(bill).collect();
         let counts = vec![0; bills.len() * counters.len()];
-        let mut set =
-            CounterSet { counters, bills, counts, current: 0, of_this_thread: PhantomData };
+        let mut set = CounterSet {
+            counters,
+            bills,
+            counts,
+            current: 0,
+            units: 0,
+            of_this_thread: PhantomData,
+        };
         set.measure_own();
         Ok(set)
     }
@@ -138,8 +146,10 @@ impl CounterSet {
         }
         let number = self.counters.len();
         let bill = &mut self.bills[self.current];
+        let units = std::mem::take(&mut self.units);
         if whole {
             bill.intervals += 1;
+            bill.units += units;
             let row = &mut self.counts[self.current * number..][..number];
             for (count, one) in row.iter_mut().zip(&self.counters) {
                 *count += one.moved;
@@ -150,10 +160,11 @@ impl CounterSet {
         self.current = part.0.min(self.bills.len() - 1);
     }
 
-    /// Says that the part which is entered did so many units of its work.
+    /// Says that the part which is entered did so many units of its work. They are on its bill with
+    /// what was counted meanwhile, once it is left.
     #[inline]
     pub fn done(&mut self, units: u64) {
-        self.bills[self.current].units += units;
+        self.units += units;
     }
 
     /// The part of that name.
@@ -230,13 +241,16 @@ impl CounterSet {
 
 impl Bill {
     fn known(&self, event: &str, count: u64) -> Known<u64> {
-        if self.intervals > 0 || self.rejected == 0 {
+        if self.intervals > 0 {
             return Known::Yes(count);
         }
-        let why = format!(
-            "in each of {} intervals of `{}` a counter had lost its place on the hardware",
-            self.rejected, self.name
-        );
+        let why = match self.rejected {
+            0 => format!("`{}` was not left yet", self.name),
+            rejected => format!(
+                "in each of {rejected} intervals of `{}` a counter had lost its place on the hardware",
+                self.name
+            ),
+        };
         Known::No { unavailable: Unavailable::new(Obstacle::Measurement, event, why) }
     }
 }

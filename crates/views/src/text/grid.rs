@@ -47,7 +47,7 @@ impl Grid {
         }
         let mut narrow = narrow.to_vec();
         let excess = self.total(&narrow).saturating_sub(limit);
-        let words = narrow.iter_mut().filter(|column| column.align == Align::Left);
+        let words = narrow.iter_mut().filter(|column| column.align != Align::Right);
         match words.max_by_key(|column| column.width) {
             _ if excess == 0 => vec![narrow],
             Some(widest) if widest.width >= excess + WORDS_WIDTH_MIN => {
@@ -106,7 +106,7 @@ impl Grid {
                     line.push(self.between, Style::new());
                 }
                 match column.align {
-                    Align::Left => line.push_left(text, column.width, *style),
+                    Align::Label | Align::Left => line.push_left(text, column.width, *style),
                     Align::Right => line.push_right(text, column.width, *style),
                 }
             }

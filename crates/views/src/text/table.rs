@@ -11,10 +11,10 @@ use super::line::{Line, style};
 use super::toned;
 use super::wrap::{longest_word, width};
 
-/// The first columns say which row it is, as long as they hold words: one at least.
+/// The first column says which row it is, or as many as say that they do.
 fn grid(table: &Table) -> Grid {
-    let words = table.columns.iter().take_while(|(_, align)| *align == Align::Left).count();
-    Grid { between: "  ", labels: words.max(1) }
+    let labels = table.columns.iter().take_while(|(_, align)| *align == Align::Label).count();
+    Grid { between: "  ", labels: labels.max(1) }
 }
 
 /// The table with its caption above and its notes below.

@@ -85,7 +85,7 @@ pub fn interval(record: &Record, index: usize) -> Block {
 /// The places say which row it is.
 fn aligned(header: &str) -> (String, Align) {
     let is_place = PLACES.contains(&header);
-    (header.to_owned(), if is_place { Align::Left } else { Align::Right })
+    (header.to_owned(), if is_place { Align::Label } else { Align::Right })
 }
 
 /// What is to be said when it is over.

@@ -4,10 +4,10 @@ use std::io;
 use std::process::{Child, ExitCode, ExitStatus};
 
 use machine::Machine;
-use model::Unavailable;
 use model::record::{CountsRun, PageKind, Record};
+use model::{CpuId, Unavailable};
 use pmu::counting::demonstrations::{self, Packets};
-use pmu::counting::{Plan, Session, software, stat as count_command};
+use pmu::counting::{Plan, Session, base, software, stat as count_command};
 use pmu::events::{Encoded, Events, Target};
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
@@ -27,8 +27,10 @@ pub(super) fn stat(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fai
             "leave out --machine and --root; `cpudyno pmu kernel` counts on simulated ones",
         ));
     }
-    let mut asked = software();
-    asked.extend(resolved(machine, &events, &[])?);
+    let first = machine.host.affinity().ok().and_then(|cpus| cpus.iter().next());
+    let mut asked = base(machine, first.unwrap_or(CpuId(0)));
+    asked.extend(resolved(machine, &events, &[&GENERIC])?);
+    asked.extend(software());
     let done = count_command(machine, &words, &asked, wait);
     let done = done.map_err(|error| not_started(&words[0], &error))?;
     let mut record = described(machine, &look);
@@ -85,6 +87,10 @@ fn not_started(program: &str, error: &io::Error) -> Failure {
 pub(super) fn kernel(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {
     let PmuKernelArgs { kernel, events, with_kernel, pin, json, .. } = args;
     let (kernel, with_kernel, pin) = (*kernel, *with_kernel, *pin);
+    if args.packets.checked_mul(args.size).is_none_or(|bytes| bytes > BYTES_MAX) {
+        let text = format!("{} packets of {} bytes are too many", args.packets, args.size);
+        return Err(Failure::usage(text).hint("ask for fewer: --packets 100000"));
+    }
     let mut look = args.look.clone();
     let sink = sink(json, &mut look)?;
     not_csv(look.format)?;
@@ -130,9 +136,14 @@ fn count(
     Ok(())
 }
 
+/// What every CPU with counters has.
+const GENERIC: [&str; 2] = ["branch-instructions", "branch-misses"];
+
+/// Numbers beyond are not whole any more where they are divided.
+const BYTES_MAX: u64 = 1 << 53;
+
 /// What is counted if nobody says: the patterns of which the first fits some event here.
 fn usual(kernel: PmuKernel) -> &'static [&'static [&'static str]] {
-    const GENERIC: [&str; 2] = ["branch-instructions", "branch-misses"];
     match kernel {
         PmuKernel::Empty => &[],
         PmuKernel::Loop => &[&["retired.*all_branches$"], &GENERIC],
@@ -150,7 +161,8 @@ fn resolved(
     asked: &AskedEvents,
     usual: &[&[&str]],
 ) -> Result<Vec<Encoded>, Failure> {
-    let events = Events::of(Target::of(machine).with_folder(asked.event_dir.as_deref()));
+    let folder = super::lists(asked.event_dir.as_deref());
+    let events = Events::of(Target::of(machine).with_folder(folder.as_deref()));
     if !asked.events.is_empty() {
         return events.resolve_all(asked.events.iter().map(String::as_str)).map_err(refused);
     }

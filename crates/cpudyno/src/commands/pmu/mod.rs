@@ -4,7 +4,7 @@ mod counting;
 mod list;
 mod update;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use machine::Machine;
@@ -28,8 +28,12 @@ fn target<'a>(machine: &'a Machine, asked: &Cpu) -> Result<Target<'a>, Failure> 
         Some(model) => Target::named(model).map_err(refused)?,
         None => Target::of(machine),
     };
-    let folder = asked.event_dir.clone().or_else(|| kept().filter(|folder| folder.is_dir()));
-    Ok(target.with_folder(folder.as_deref()))
+    Ok(target.with_folder(lists(asked.event_dir.as_deref()).as_deref()))
+}
+
+/// The folder of lists that was named, or that of fetched ones, where there is one.
+fn lists(named: Option<&Path>) -> Option<PathBuf> {
+    named.map(Path::to_owned).or_else(|| kept().filter(|folder| folder.is_dir()))
 }
 
 /// Where fetched lists are kept.
