@@ -76,7 +76,7 @@ fn a_command_is_watched_and_its_code_is_passed_on() {
     assert!(done.stdout.starts_with("said\n"), "{}", done.stdout);
     assert!(done.stdout.contains("TSC_MHz") || done.stdout.contains("Busy%"));
     let refused = finish(cpudyno(&["top", "--", "no-such-program"]));
-    fails(&refused, 2, "cannot run `no-such-program`", "name a program after --");
+    fails(&refused, 127, "cannot execute `no-such-program`", "name a program and its arguments");
     let refused = finish(cpudyno(&["top", "--machine", "sim:4c", "--", "true"]));
     fails(&refused, 3, "cannot run `true`: sim:4c runs no commands", "leave out --machine");
 }

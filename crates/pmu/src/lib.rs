@@ -1,7 +1,7 @@
 //! Events of PMUs: how they are called, how they are encoded, how they are counted, and what a table
 //! of counts looks like.
 //!
-//! [`events`] turns names into [`Encoded`](events::Encoded) events; it opens no counter. `counting` opens,
+//! [`events`] turns names into [`Encoded`] events; it opens no counter. `counting` opens,
 //! reads and plans passes, and asks no source for a name. This crate measures no area: whatever has
 //! CPUs, sweeps and a record stands in `bench`.
 #![forbid(unsafe_code)]

@@ -2,6 +2,7 @@
 
 mod ab;
 mod capture;
+mod child;
 mod cores;
 mod doctor;
 mod info;

@@ -1,7 +1,7 @@
 //! What CPUs do while others use them: how often they are busy, at which clock, how they idle, what
 //! they draw and how warm they are.
 //!
-//! A source is one row of [`SOURCES`]. It opens once what it reads, and answers what its columns say of
+//! A source is one row of `SOURCES`. It opens once what it reads, and answers what its columns say of
 //! the time since it was read last. Columns have the names that turbostat gave them, and a name means
 //! what it means there.
 

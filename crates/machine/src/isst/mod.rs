@@ -3,7 +3,7 @@
 //! [`structures`] are what the ioctls carry; [`MailboxQuestion`] is what older generations are asked. A
 //! [`Message`] is one ioctl on its way. Only questions can be made outside of this folder, so that who was
 //! handed an [`IsstDevice`] changes nothing. What stands behind the device is the kernel's driver, a
-//! simulated one, or [`registers`] that somebody has written down.
+//! simulated one, or registers that somebody has written down.
 
 pub(crate) mod layout;
 mod mailbox;

@@ -46,7 +46,11 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
 fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
     /// EBX of leaf 0 is the start of `AuthenticAMD`.
     const AUTH: u32 = u32::from_le_bytes(*b"Auth");
-    let leaf = |leaf, subleaf| machine.cpuid.leaf_of(cpu, leaf, subleaf);
+    // Captures hold what differs from CPU to CPU, and the rest once.
+    let leaf = |leaf, subleaf| {
+        let of_cpu = machine.cpuid.leaf_of(cpu, leaf, subleaf);
+        of_cpu.or_else(|| machine.cpuid.leaf(leaf, subleaf))
+    };
     if leaf(0, 0)?.ebx == AUTH {
         let announced = leaf(0x8000_0022, 0).filter(|leaf| leaf.eax & 1 == 1);
         let extended = || leaf(0x8000_0001, 0).map(|leaf| leaf.ecx >> 23 & 1 == 1);

@@ -1,6 +1,6 @@
 //! Counters of the kernel: what opens them, and how they are read once they are open.
 //!
-//! The port [`Perf`](crate::ports::Perf) only opens and maps. A reading goes through [`Reader`], whose
+//! The port [`Perf`] only opens and maps. A reading goes through [`Reader`], whose
 //! kind is fixed at opening: no port is asked, nothing is allocated.
 
 mod fit;

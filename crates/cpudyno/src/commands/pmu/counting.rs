@@ -1,7 +1,6 @@
 //! `cpudyno pmu stat` and `cpudyno pmu kernel`.
 
-use std::io;
-use std::process::{Child, ExitCode, ExitStatus};
+use std::process::ExitCode;
 
 use machine::Machine;
 use model::record::{CountsRun, PageKind, Record};
@@ -9,16 +8,14 @@ use model::{CpuId, Unavailable};
 use pmu::counting::demonstrations::{self, Packets};
 use pmu::counting::{Plan, Session, base, software, stat as count_command};
 use pmu::events::{Encoded, Events, Target};
-use signal_hook::consts::{SIGHUP, SIGTERM};
 
-use super::super::{command, presentation, render, sink};
+use super::super::{child, command, presentation, render, sink};
 use super::refused;
 use crate::args::{AskedEvents, Format, PmuKernel, PmuKernelArgs, PmuStatArgs};
 use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn stat(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Failure> {
-    use std::os::unix::process::ExitStatusExt;
     let PmuStatArgs { events, json, mut look, command: words } = args;
     let sink = sink(&json, &mut look)?;
     not_csv(look.format)?;
@@ -31,8 +28,8 @@ pub(super) fn stat(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fai
     let mut asked = base(machine, first.unwrap_or(CpuId(0)));
     asked.extend(resolved(machine, &events, &[&GENERIC])?);
     asked.extend(software());
-    let done = count_command(machine, &words, &asked, wait);
-    let done = done.map_err(|error| not_started(&words[0], &error))?;
+    let done = count_command(machine, &words, &asked, child::wait);
+    let done = done.map_err(|error| child::not_started(&words[0], "pmu stat", &error))?;
     let mut record = described(machine, &look);
     record.counts = Some(done.run);
     let presentation = record.run.presentation;
@@ -45,43 +42,7 @@ pub(super) fn stat(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fai
     } else {
         output::remark(text.trim_end());
     }
-    let by_signal = || 128 + done.status.signal().unwrap_or_default();
-    Ok(ExitCode::from(done.status.code().unwrap_or_else(by_signal) as u8))
-}
-
-/// Waits for the command. What asks to stop is the command's business: it has got Ctrl-C itself, and the
-/// rest is passed on.
-fn wait(child: &mut Child) -> io::Result<ExitStatus> {
-    use signal_hook::consts::{SIGINT, SIGQUIT};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
-    let handle = signals.handle();
-    std::thread::scope(|scope| {
-        let waiting: &Child = child;
-        scope.spawn(move || {
-            for signal in signals.forever().filter(|signal| [SIGTERM, SIGHUP].contains(signal)) {
-                // It may have ended meanwhile.
-                drop(sys::process::signal(waiting, signal));
-            }
-        });
-        let ended = sys::process::wait_until_ended(waiting);
-        handle.close();
-        ended
-    })?;
-    child.wait()
-}
-
-/// As shells, `env` and `timeout` say it.
-fn not_started(program: &str, error: &io::Error) -> Failure {
-    const NOT_FOUND: u8 = 127;
-    const NOT_EXECUTABLE: u8 = 126;
-    let code = match error.kind() {
-        io::ErrorKind::NotFound => NOT_FOUND,
-        io::ErrorKind::PermissionDenied => NOT_EXECUTABLE,
-        _ => code::NOT_HERE,
-    };
-    let why = sys::errno::words(error);
-    Failure::new(code, format!("cannot execute `{program}`: {why}"))
-        .hint("name a program and its arguments: cpudyno pmu stat -- make -j4")
+    Ok(ExitCode::from(child::code(done.status)))
 }
 
 pub(super) fn kernel(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {

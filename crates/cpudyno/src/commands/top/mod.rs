@@ -13,19 +13,19 @@ use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use model::{Seconds, Unavailable};
 
-use super::{command, presentation, render, sink, text};
+use super::{child, command, presentation, render, sink, text};
 use crate::args::{Format, TopArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
-    let TopArgs { cpus, interval, intervals, once, show, json, mut look, command: child } = args;
+    let TopArgs { cpus, interval, intervals, once, show, json, mut look, command: program } = args;
     let sink = sink(&json, &mut look)?;
     let presentation = presentation(&look, PageKind::Top);
     let shown: Vec<String> =
         show.into_iter().filter(|name| !top::PLACES.contains(&name.as_str())).collect();
-    let every = child.is_empty().then_some(interval);
+    let every = program.is_empty().then_some(interval);
     let words = command();
     let begin = |shown: &[String]| {
         Watch::begin(machine, cpus.as_ref(), shown, every, words.clone(), presentation)
@@ -40,7 +40,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     let count = if once { Some(1) } else { intervals };
     let (format, keeps) = (look.format, sink.is_some() || look.format != Format::Text);
     let mut ends = ExitCode::SUCCESS;
-    if child.is_empty() {
+    if program.is_empty() {
         let live = Live { presentation, signals: &signals, interval, count, keeps };
         let is_screen =
             count.is_none() && format == Format::Text && std::io::stdout().is_terminal();
@@ -50,7 +50,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
             live.as_lines(&mut watch, format == Format::Text)?;
         }
     } else {
-        ends = around(machine, &child, &mut watch, &signals)?;
+        ends = around(machine, &program, &mut watch)?;
         if format == Format::Text {
             output::data(&render(&watch.record(), format, presentation)?)?;
         }
@@ -58,9 +58,10 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     written(&watch.record(), format, presentation, sink)?;
     Ok(match signals.came() {
         // Who watches until Ctrl-C ends as was meant.
-        Some((_, "SIGINT")) if count.is_none() && child.is_empty() => ends,
-        Some((signal, _)) => ExitCode::from(128 + signal as u8),
-        None => ends,
+        Some((_, "SIGINT")) if count.is_none() => ends,
+        // What became of a command is its own answer.
+        Some((signal, _)) if program.is_empty() => ExitCode::from(128 + signal as u8),
+        _ => ends,
     })
 }
 
@@ -114,46 +115,19 @@ fn written(
 }
 
 /// One interval: as long as a command runs.
-fn around(
-    machine: &Machine,
-    words: &[String],
-    watch: &mut Watch<'_>,
-    signals: &Signals,
-) -> Result<ExitCode, Failure> {
+fn around(machine: &Machine, words: &[String], watch: &mut Watch<'_>) -> Result<ExitCode, Failure> {
     if let Some(model) = &machine.simulated {
         let text = format!("cannot run `{}`: sim:{} runs no commands", words[0], model.name);
         return Err(Failure::new(code::NOT_HERE, text).hint("leave out --machine"));
     }
-    let mut child = Command::new(&words[0]).args(&words[1..]).spawn().map_err(|error| {
-        let why = sys::errno::words(&error);
-        Failure::usage(format!("cannot run `{}`: {why}", words[0]))
-            .hint("name a program after --, such as -- sleep 1")
+    let not_started = |error| child::not_started(&words[0], "top", &error);
+    let mut program = Command::new(&words[0]).args(&words[1..]).spawn().map_err(not_started)?;
+    let status = child::wait(&mut program).map_err(|error| {
+        let text = format!("cannot wait for `{}`: {error}", words[0]);
+        Failure::new(code::NOT_HERE, text)
     })?;
-    // A signal that asks to stop went to the command, too, where it came from the terminal; else it is
-    // passed on.
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if signals.came().is_some() => {
-                drop(child.kill());
-            }
-            Ok(None) => {}
-            Err(error) => {
-                let text = format!("cannot wait for `{}`: {error}", words[0]);
-                return Err(Failure::new(code::NOT_HERE, text));
-            }
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
     watch.look();
-    Ok(ExitCode::from(passed_on(status)))
-}
-
-/// A command's own code; 128 and the number of the signal that ended it.
-fn passed_on(status: std::process::ExitStatus) -> u8 {
-    use std::os::unix::process::ExitStatusExt;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(code::NOT_HERE)
+    Ok(ExitCode::from(child::code(status)))
 }
 
 /// Interval after interval.
