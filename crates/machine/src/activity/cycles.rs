@@ -95,15 +95,7 @@ fn broken(why: impl Into<String>) -> Unavailable {
 
 impl Source for Cycles {
     fn columns(&self) -> Vec<Column> {
-        let column = |&(header, quantity, unit): &(&'static str, &'static str, Unit)| Column {
-            header: header.into(),
-            quantity,
-            part: None,
-            unit,
-            scope: Scope::Cpu,
-            source: self.counters.source().into(),
-        };
-        COLUMNS.iter().map(column).collect()
+        super::of_each_cpu(COLUMNS, self.counters.source())
     }
 
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {

@@ -25,15 +25,7 @@ pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
 
 impl Source for Account {
     fn columns(&self) -> Vec<Column> {
-        let column = |&(header, quantity, unit): &(&'static str, &'static str, Unit)| Column {
-            header: header.into(),
-            quantity,
-            part: None,
-            unit,
-            scope: Scope::Cpu,
-            source: "/proc/stat, in steps of 10 ms".into(),
-        };
-        COLUMNS.iter().map(column).collect()
+        super::of_each_cpu(COLUMNS, "/proc/stat, in steps of 10 ms")
     }
 
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {

@@ -299,6 +299,22 @@ impl<'a> Activity<'a> {
     }
 }
 
+/// Columns that hold a number of each CPU, all of one source.
+fn of_each_cpu(
+    columns: &[(&'static str, &'static str, Unit)],
+    source: &'static str,
+) -> Vec<Column> {
+    let column = |&(header, quantity, unit): &(&'static str, &'static str, Unit)| Column {
+        header: header.into(),
+        quantity,
+        part: None,
+        unit,
+        scope: Scope::Cpu,
+        source: source.into(),
+    };
+    columns.iter().map(column).collect()
+}
+
 /// A counter that grew between two looks.
 fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
     if now >= then {
