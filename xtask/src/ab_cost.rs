@@ -74,13 +74,17 @@ pub(crate) fn run() -> Result<ExitCode> {
             case.what.to_owned(),
             found.quads.len().to_string(),
             milliseconds(found.quad_seconds),
+            milliseconds(found.setting_seconds),
             milliseconds(found.own_seconds),
         ]);
     }
-    let header = ["set", "quads", "a quad took", "of it cpudyno"];
+    let header = ["set", "quads", "a quad took", "of it settings", "of it cpudyno"];
     println!("{}", table::plain(header, &header[1..], rows));
     let (promised, words) = (PROMISED.0 * 1e3, if kept { "kept" } else { "BROKEN" });
-    println!("promised: less than {promised:.0} ms for itself in each quad, {CPUS} CPUs: {words}");
+    println!(
+        "promised: less than {promised:.0} ms in each quad for all but measuring and writing settings, \
+         {CPUS} CPUs: {words}"
+    );
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
 }
 

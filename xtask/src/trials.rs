@@ -304,8 +304,8 @@ fn flags(trials: u64, draw: Draw<'_>) -> String {
                     Flag::Wanders { .. } => 2,
                     Flag::Outliers { .. } => 3,
                     Flag::TwoModes { .. } => 4,
-                    // Nothing is simulated beside them.
-                    Flag::Machine { .. } => continue,
+                    // Nothing is simulated beside them, and nothing is lost.
+                    Flag::Machine { .. } | Flag::Lost { .. } => continue,
                 }] = true;
             }
             for (count, seen) in counts.iter_mut().zip(seen) {

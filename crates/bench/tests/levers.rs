@@ -250,12 +250,38 @@ fn a_budget_that_is_too_short_says_what_it_takes() {
     comparing.budget = Seconds(1e-3);
     let stop = Stop::default();
     let done = ab::run(&machine, &comparing, None, described(&machine), &stop, &mut |_| {});
-    match done {
-        Err(bench::run::Error::Unavailable(reason)) => {
-            assert!(reason.remedy.unwrap().starts_with("give it time: --budget "));
-        }
-        other => panic!("{other:?}"),
-    }
+    let run = done.unwrap().comparison.unwrap();
+    let Known::No { unavailable } = &run.comparison else { panic!("{run:?}") };
+    let remedy = unavailable.remedy.as_ref().unwrap();
+    assert!(remedy.starts_with("give it time: --budget "), "{unavailable:?}");
+    assert!(run.quads.is_empty(), "{run:?}");
+}
+
+#[test]
+fn settings_that_move_power_are_held_until_heat_has_settled_where_the_time_allows() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut comparing = comparing(&machine, &["no_turbo=on"], &["no_turbo=off"]);
+    let mut session = session(&machine, &folder);
+    let mut compared = |comparing: &Comparing| {
+        let (lent, stop) = (Some(&mut session), Stop::default());
+        let described = described(&machine);
+        ab::run(&machine, comparing, lent, described, &stop, &mut |_| {}).unwrap()
+    };
+    let short = compared(&comparing);
+    assert_eq!(short.comparison.as_ref().unwrap().held_seconds, None);
+    let caveat = short.settings.unwrap().proofs[0].caveat.clone().unwrap();
+    assert!(caveat.contains("less than 3 s"), "{caveat}");
+    comparing.prove = false;
+    let unproved = compared(&comparing);
+    assert!(unproved.findings.iter().any(|found| found.id == "ab.heat"), "{unproved:?}");
+    comparing.budget = Seconds(200.0);
+    let held = compared(&comparing);
+    assert!(held.findings.iter().all(|found| found.id != "ab.heat"), "{held:?}");
+    let run = held.comparison.unwrap();
+    assert_eq!(run.held_seconds, Some(3.0));
+    // At least two of the four measurements come after another setting.
+    assert!(run.quad_seconds > 3.0 && run.quads.len() >= 8, "{run:?}");
 }
 
 #[test]

@@ -24,7 +24,8 @@ const ASKING: &[(i32, &str)] =
 pub(crate) struct Signals {
     stop: Stop,
     came: Arc<AtomicUsize>,
-    deaf: Arc<AtomicBool>,
+    /// By how many.
+    deaf: Arc<AtomicUsize>,
 }
 
 impl Signals {
@@ -32,7 +33,7 @@ impl Signals {
     pub(crate) fn listen() -> Result<Signals, Failure> {
         let flagged = Arc::new(AtomicBool::new(false));
         let came = Arc::new(AtomicUsize::new(0));
-        let deaf = Arc::new(AtomicBool::new(false));
+        let deaf = Arc::new(AtomicUsize::new(0));
         let cannot = |error: std::io::Error| {
             Failure::new(code::BUG, format!("cannot listen for signals: {error}"))
         };
@@ -71,7 +72,7 @@ impl Signals {
     /// No signal ends the process as long as the answer lives: what is being done must not be left
     /// half done.
     pub(crate) fn ignore(&self) -> Deaf {
-        self.deaf.store(true, Ordering::Relaxed);
+        self.deaf.fetch_add(1, Ordering::Relaxed);
         Deaf(Arc::clone(&self.deaf))
     }
 
@@ -85,11 +86,11 @@ impl Signals {
 }
 
 /// The time in which no signal ends the process.
-pub(crate) struct Deaf(Arc<AtomicBool>);
+pub(crate) struct Deaf(Arc<AtomicUsize>);
 
 impl Drop for Deaf {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -101,11 +102,11 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicBool) {
+fn end_at_the_second(mut signals: iterator::Signals, deaf: &AtomicUsize) {
     let mut first = None;
     for signal in signals.forever() {
         let since_first = first.get_or_insert_with(Instant::now).elapsed();
-        match answer(since_first, deaf.load(Ordering::Relaxed)) {
+        match answer(since_first, deaf.load(Ordering::Relaxed) > 0) {
             Answer::Nothing => {}
             Answer::Wait => output::remark("settings are put back first; nothing ends that"),
             Answer::End => low_level::exit(128 + signal),

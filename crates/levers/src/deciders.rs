@@ -141,7 +141,7 @@ fn turbo_is_locked(case: &Case<'_>) -> Option<String> {
     }
     (case.register(MISC_ENABLE)? >> TURBO_OFF & 1 == 1).then(|| {
         let cpu = case.cpu();
-        format!("firmware has switched turbo off (bit 38 of MSR 0x1a0 of CPU {cpu})")
+        format!("turbo is switched off by firmware or a driver (bit 38 of MSR 0x1a0 of CPU {cpu})")
     })
 }
 

@@ -483,7 +483,8 @@ impl Journal {
             }
             let is_known = |text: &String| known.is_some_and(|known| known.ours.contains(text));
             match &new.writes {
-                Some(text) if is_known(text) => drop(again.insert(new.setting.clone())),
+                // Under the name by which it was noted: it may have followed another setting then.
+                Some(text) if is_known(text) => again.extend(known.map(|k| k.setting.clone())),
                 Some(text) => {
                     lines.push(Line::Writes { object: new.object.clone(), text: text.clone() });
                 }

@@ -2,9 +2,9 @@
 
 use machine::Machine;
 use machine::instruments::clock::{self, RateChoice};
+use model::CpuId;
 use model::record::BesideRun;
 use model::stats::paired::Quad;
-use model::{CpuId, CpuSet};
 
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::job::Tools;
@@ -26,10 +26,8 @@ impl Beside {
         Beside { cpu, own: None, quads: Vec::new() }
     }
 
-    /// Where a command is measured, on the first CPU that it may use. None where no thread of this
-    /// process can be timed.
-    pub(super) fn alone(machine: &Machine, cpus: &CpuSet, stop: &Stop) -> Option<Beside> {
-        let cpu = cpus.iter().next()?;
+    /// Where a command is measured. None where no thread of this process can be timed.
+    pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<Beside> {
         let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
         let executor = run::executor(machine, &stamps, None, stop).ok()?;
         let tools = streams::tools(machine).ok()?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use model::record::{AbRun, ArmFailure, LeftOut};
 use model::stats::paired::{
-    Arm as Side, Beside, Kind, Looks, Noise, Order, Slot, compare, schedule,
+    Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Slot, compare, schedule,
 };
 use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
@@ -35,7 +35,7 @@ impl Bench<'_, '_, '_> {
         let began = self.elapsed();
         // Nobody knows yet how long it takes, and the first time is never like the others.
         let stopped = match self.pilot() {
-            Ok(each) => self.quads(began, each, &mut run, progress)?,
+            Ok(each) => self.quads(began, each, &mut run, progress),
             Err(stopped) => Some(stopped),
         };
         let lost = match stopped {
@@ -102,7 +102,9 @@ impl Bench<'_, '_, '_> {
             ran: Vec::new(),
             ended: String::new(),
             quad_seconds: 0.0,
+            setting_seconds: 0.0,
             own_seconds: 0.0,
+            held_seconds: None,
         }
     }
 
@@ -114,9 +116,19 @@ impl Bench<'_, '_, '_> {
         each: f64,
         run: &mut AbRun,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Option<Stopped>, Error> {
+    ) -> Option<Stopped> {
         let budget = self.comparing.budget;
-        run.looks = self.plan((self.elapsed() - began).0, each)?;
+        let each = each + self.hold_if_there_is_time((self.elapsed() - began).0, each);
+        run.held_seconds = self.hold.map(|hold| hold.0);
+        match self.plan((self.elapsed() - began).0, each) {
+            Ok(looks) => run.looks = looks,
+            // Whoever made measurements that slow is told with the reason.
+            Err(unavailable) => {
+                "the time allows too few quads".clone_into(&mut run.ended);
+                run.comparison = Known::No { unavailable };
+                return None;
+            }
+        }
         run.rules.level = run.looks.level;
         let random = &mut self.random;
         let slots = schedule(run.looks.last(), CONTROL_EVERY, &mut |below| random.u64(0..below));
@@ -129,32 +141,46 @@ impl Bench<'_, '_, '_> {
                     run.quads.push(quad);
                     if let Some(ended) = decided(run, slot) {
                         run.ended = ended;
-                        return Ok(None);
+                        return None;
                     }
                 }
                 Err(Stopped::Disturbed(left_out)) => {
                     run.left_out.push(left_out);
                     if let Some(why) = too_many_left_out(run) {
                         run.ended = why;
-                        return Ok(None);
+                        return None;
                     }
                     // Another coin: what was seen of this quad has no part in the order of the next.
                     let order = if self.random.bool() { Order::Abba } else { Order::Baab };
                     slots.push_front(Slot { order, ..slot });
                 }
-                Err(stopped) => return Ok(Some(stopped)),
+                Err(stopped) => return Some(stopped),
             }
             if (self.elapsed() - began).0 > budget.0 * 1.05 {
                 "the budget was spent".clone_into(&mut run.ended);
-                return Ok(None);
+                return None;
             }
         }
         run.ended = format!("all {} planned quads were measured", run.looks.last());
-        Ok(None)
+        None
+    }
+
+    /// Settings that move power are held until heat has settled, where the time allows. Answers what that
+    /// adds to a measurement.
+    fn hold_if_there_is_time(&mut self, spent: f64, each: f64) -> f64 {
+        /// In quads of random order so many of four measurements come after another arm.
+        const SWITCHES: f64 = 2.5 / 4.0;
+        let Some(settles) = self.settles else { return 0.0 };
+        let more = settles.0 * SWITCHES;
+        if self.plan(spent, each + more).is_err() {
+            return 0.0;
+        }
+        self.hold = Some(settles);
+        more
     }
 
     /// The looks that the time allows, where a measurement takes so long.
-    fn plan(&self, spent: f64, each: f64) -> Result<Looks, Error> {
+    fn plan(&self, spent: f64, each: f64) -> Result<Looks, Unavailable> {
         let share = 1.0 - 1.0 / CONTROL_EVERY as f64;
         let room = (self.comparing.budget.0 - spent) / (4.0 * each) * share;
         let quads = (room.max(0.0) as u64).min(QUADS_MAX);
@@ -175,7 +201,8 @@ impl Bench<'_, '_, '_> {
             // Four of the measurements were no quad.
             let quads = (run.quads.len() + 1) as f64;
             run.quad_seconds = all / quads;
-            run.own_seconds = (all - self.measuring.0).max(0.0) / quads;
+            run.setting_seconds = self.setting.0 / quads;
+            run.own_seconds = (all - self.measuring.0 - self.setting.0).max(0.0) / quads;
         }
         let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
         let per_compared = all / compared.max(1) as f64;
@@ -186,6 +213,8 @@ impl Bench<'_, '_, '_> {
             run.flags.extend(beside.and_then(|beside| beside.flag(effect, band)));
             run.comparison = Known::Yes(found);
         }
+        let lost = |arm| run.left_out.iter().filter(|left| left.arm == arm).count() as u64;
+        run.flags.extend(Flag::lost([Side::A, Side::B].map(lost)));
         if let Some(unavailable) = refusal {
             run.comparison = Known::No { unavailable };
         }
@@ -270,11 +299,11 @@ fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
     Ok(None)
 }
 
-fn too_short(reason: &Unavailable, each: f64, share: f64, spent: f64) -> Error {
+fn too_short(reason: &Unavailable, each: f64, share: f64, spent: f64) -> Unavailable {
     /// Fewer give no interval.
     const FEWEST: f64 = 8.0;
     let needed = (FEWEST * 4.0 * each / share + spent + 1.0).ceil();
     let why = format!("{}; one measurement takes {each:.3} s", reason.why);
-    let refusal = Unavailable::new(Obstacle::Measurement, "a comparison", why);
-    Error::Unavailable(refusal.with_remedy(format!("give it time: --budget {needed}s")))
+    let refusal = Unavailable::new(Obstacle::Measurement, "verdict", why);
+    refusal.with_remedy(format!("give it time: --budget {needed}s"))
 }

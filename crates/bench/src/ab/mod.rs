@@ -104,6 +104,15 @@ pub fn run<'m>(
     if stop.asked() {
         record.run.interrupted = Some("stopped".to_owned());
     }
+    let changes = seat::difference(&comparing.changes);
+    let mut proofs = proofs;
+    if run.held_seconds.is_some() {
+        for proof in &mut proofs {
+            proof.caveat = None;
+        }
+    } else if proofs.is_empty() {
+        record.findings.extend(heat(machine, &changes));
+    }
     if !proofs.is_empty() {
         record.settings = Some(Settings { proofs, ..Settings::default() });
     }
@@ -113,6 +122,17 @@ pub fn run<'m>(
     record.conditions.after.extend(around.conditions);
     record.comparison = Some(run);
     Ok(record)
+}
+
+/// Settings that move power were neither held nor proved, where that would be said.
+fn heat(machine: &Machine, changes: &[Change]) -> impl Iterator<Item = Finding> {
+    crate::proof::caveats(machine, changes).into_iter().map(|(about, text)| Finding {
+        id: "ab.heat".to_owned(),
+        severity: Severity::Warning,
+        about,
+        text,
+        remedy: Some("give it that time: --budget".to_owned()),
+    })
 }
 
 fn equal(comparing: &Comparing) -> Option<Finding> {

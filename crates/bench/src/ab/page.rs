@@ -240,10 +240,22 @@ fn noise(record: &Record, run: &AbRun) -> Vec<Text> {
     lines.extend(left_out(run).into_iter().map(Text::from));
     lines.extend(taken_away(run).map(Text::from));
     lines.extend(stolen(record).map(Text::from));
-    let [quad, own] = [run.quad_seconds, run.own_seconds].map(|seconds| number(seconds, "s"));
+    let seconds = |seconds: f64| number(seconds, "s");
+    lines.extend(run.held_seconds.map(|held| {
+        let held = seconds(held);
+        format!(
+            "Each setting was under load for {held} before it was measured: then heat is its own"
+        )
+        .into()
+    }));
     lines.push(format!("It ended because: {}", run.ended).into());
     if run.own_seconds > 0.0 {
-        lines.push(format!("A quad took {quad}, of which {own} were cpudyno's own").into());
+        let [quad, own] = [run.quad_seconds, run.own_seconds].map(seconds);
+        let set = match run.setting_seconds {
+            0.0 => String::new(),
+            some => format!("settings took {}, and ", seconds(some)),
+        };
+        lines.push(format!("A quad took {quad}, of which {set}{own} were cpudyno's own").into());
     }
     lines
 }
@@ -381,6 +393,13 @@ fn flag(flag: &Flag) -> Remark {
             "memory".to_owned(),
             format!(
                 "successive quads are alike (correlation of ranks {memory:.2}): the ratio itself changed over the run"
+            ),
+        ),
+        Flag::Lost { arm, lost, count } => (
+            name(arm),
+            format!(
+                "{lost} of {count} quads that were left out were lost by it: what disturbs it more \
+                 than the other is a part of the setting, and is not in the ratio"
             ),
         ),
         Flag::Outliers { arm, outliers, count } => {

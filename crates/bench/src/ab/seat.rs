@@ -11,6 +11,7 @@ use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
 use model::{CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::beside::Beside;
+use super::own::Own;
 use super::{Comparing, What, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
@@ -31,6 +32,12 @@ pub(super) struct Bench<'m, 's, 'c> {
     begun: Instant,
     /// Time within measurements.
     pub(super) measuring: Seconds,
+    /// Time in which settings were written.
+    pub(super) setting: Seconds,
+    /// When heat has settled after a change; none where settings move no power.
+    pub(super) settles: Option<Seconds>,
+    /// How long a setting is under load before it is measured.
+    pub(super) hold: Option<Seconds>,
     pub(super) random: Rng,
     /// The CPUs that are measured.
     cpus: CpuSet,
@@ -66,11 +73,16 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         session: Option<&'s mut Session<'m>>,
         stop: &Stop,
     ) -> Result<Bench<'m, 's, 'c>, Error> {
-        let (measurer, cpus) = measurer(machine, comparing, stop)?;
-        let beside = match &measurer {
-            Measurer::Area { .. } => cpus.iter().next().map(Beside::shared),
-            Measurer::Command { .. } => Beside::alone(machine, &cpus, stop),
-        };
+        let (measurer, of_arms) = measurer(machine, comparing, stop)?;
+        let [a, b] = &of_arms;
+        let cpus: CpuSet = a.iter().chain(b.iter()).collect();
+        // On a CPU that only one arm uses it would tell how unlike the CPUs are.
+        let shared = a.iter().find(|cpu| b.contains(*cpu));
+        let beside = shared.and_then(|cpu| match &measurer {
+            Measurer::Area { .. } => Some(Beside::shared(cpu)),
+            Measurer::Command { .. } => Beside::alone(machine, cpu, stop),
+        });
+        let settles = proof::settles(machine, &difference(&comparing.changes));
         let random = Rng::with_seed(machine.host.seed());
         let (begun, measuring) = (Instant::now(), Seconds(0.0));
         let ran = [Side::A, Side::B].map(|arm| Ran {
@@ -86,6 +98,9 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             comparing,
             begun,
             measuring,
+            setting: Seconds(0.0),
+            settles,
+            hold: None,
             random,
             cpus,
             beside,
@@ -126,10 +141,16 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         Rules { better, band: self.comparing.band, level: 0.05 }
     }
 
-    fn set(&mut self, side: Side) -> Result<(), Error> {
-        let Some(session) = &mut self.session else { return Ok(()) };
+    /// Whether anything had to be written for it.
+    fn set(&mut self, side: Side) -> Result<bool, Error> {
+        let Some(session) = &mut self.session else { return Ok(false) };
+        let began = Instant::now();
         let set = session.switch(&self.comparing.changes[index(side)]);
-        set.map(drop).map_err(|error| Error::Setting(Box::new(error)))
+        let is_new = !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty();
+        if is_new {
+            self.setting = self.setting + Seconds(began.elapsed().as_secs_f64());
+        }
+        Ok(is_new)
     }
 
     /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.
@@ -140,7 +161,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         }
         let mut observer = match Observer::new(machine, &self.stop) {
             Ok(observer) => observer,
-            Err(reason) => return Ok(proof::unseen_of(&differing, &reason.why)),
+            Err(reason) => return Ok(proof::unseen_of(machine, &differing, &reason.why)),
         };
         let mut looks = Vec::new();
         for side in [Side::A, Side::B] {
@@ -148,7 +169,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             match observer.look(&differing) {
                 Ok(look) => looks.push(look),
                 Err(RunError::Interrupted) => return Ok(Vec::new()),
-                Err(error) => return Ok(proof::unseen_of(&differing, &error.to_string())),
+                Err(error) => return Ok(proof::unseen_of(machine, &differing, &error.to_string())),
             }
         }
         Ok(proof::judge(machine, &differing, &looks[0], &looks[1]))
@@ -164,9 +185,17 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         if self.stop.asked() {
             return Err(Stopped::Interrupted);
         }
-        self.set(side).map_err(Stopped::Error)?;
+        let is_new = self.set(side).map_err(Stopped::Error)?;
         let before = self.elapsed();
-        let value = self.value(side, ready);
+        let mut value = self.value(side, ready);
+        if let Some(hold) = self.hold.filter(|_| is_new) {
+            // Under its own load, so that the heat is its own, too.
+            let mut began = before;
+            while value.is_ok() && (began - before).0 < hold.0 {
+                began = self.elapsed();
+                value = self.value(side, ready);
+            }
+        }
         self.measuring = self.measuring + (self.elapsed() - before);
         value
     }
@@ -248,7 +277,7 @@ fn measurer<'m>(
     machine: &'m Machine,
     comparing: &Comparing,
     stop: &Stop,
-) -> Result<(Measurer<'m>, CpuSet), Error> {
+) -> Result<(Measurer<'m>, [CpuSet; 2]), Error> {
     match &comparing.what {
         What::Area(subject, quantity) => {
             let mut single = Single::new(machine, stop)?;
@@ -256,7 +285,7 @@ fn measurer<'m>(
             let [a, b] = &comparing.own;
             let a = single.prepare(subject, a, quantity, None)?;
             let b = single.prepare(subject, b, quantity, Some(&a))?;
-            let cpus = a.cpus().iter().chain(b.cpus().iter()).collect();
+            let cpus = [&a, &b].map(|ready| ready.cpus().clone());
             Ok((Measurer::Area { single: Box::new(single), ready: Box::new([a, b]) }, cpus))
         }
         What::Command(..) if machine.simulated.is_some() => {
@@ -267,8 +296,8 @@ fn measurer<'m>(
         What::Command(words, metric) => {
             let usable = machine.host.affinity().unwrap_or_default();
             let [a, b] = &comparing.own;
-            let of = |cpus: &Option<CpuSet>| cpus.clone().unwrap_or_else(|| usable.clone());
-            let cpus = of(&a.cpus).iter().chain(of(&b.cpus).iter()).collect();
+            let of = |own: &Own| own.cpus.clone().unwrap_or_else(|| usable.clone());
+            let cpus = [of(a), of(b)];
             Ok((Measurer::Command { words: words.clone(), metric: metric.clone() }, cpus))
         }
     }

@@ -42,7 +42,7 @@ impl Surroundings {
 /// CPUs were taken away from the command again and again.
 fn preempted(ran: &[Ran]) -> Option<Finding> {
     /// A scheduler gives slices of 3 to 10 ms: who shares a CPU with somebody loses it 100 to 300 times
-    /// in each second of CPU time. Alone it was seen to lose it some 10 times.
+    /// in each second of CPU time.
     const PER_SECOND_MIN: f64 = 100.0;
     /// Of a short run one is chance.
     const PER_RUN_MIN: f64 = 2.0;

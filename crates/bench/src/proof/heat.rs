@@ -16,16 +16,19 @@ const SETTLED: f64 = 3.0;
 /// Fewer quads give no interval.
 const QUADS: f64 = 8.0;
 
+/// How long a lever that moves power is held until its heat has settled.
+pub(super) fn settles(machine: &Machine, lever: &Lever) -> Option<Seconds> {
+    let tau = || tau(machine).unwrap_or(USUAL_TAU);
+    lever.moves_power.then(|| Seconds(tau().0 * SETTLED))
+}
+
 /// What to know of the effect of a lever that moves power.
 pub(super) fn caveat(machine: &Machine, lever: &Lever) -> Option<String> {
-    if !lever.moves_power {
-        return None;
-    }
-    let (tau, whose) = match tau(machine) {
-        Some(tau) => (tau, "of this machine"),
-        None => (USUAL_TAU, "as processors usually have it"),
+    let Seconds(settled) = settles(machine, lever)?;
+    let whose = match tau(machine) {
+        Some(_) => "of this machine",
+        None => "as processors usually have it",
     };
-    let settled = tau.0 * SETTLED;
     let minutes = (QUADS * 4.0 * settled / 60.0).ceil();
     Some(format!(
         "it moves power: an effect that was held for less than {settled:.0} s, three time constants of \

@@ -374,14 +374,28 @@ pub fn judge(machine: &Machine, changes: &[Change], before: &Look, after: &Look)
     first_of_each(changes).map(proof).collect()
 }
 
+/// How long changes are held until the heat that they made or spared has settled; none where none of
+/// them moves power.
+pub(crate) fn settles(machine: &Machine, changes: &[Change]) -> Option<Seconds> {
+    let times = changes.iter().filter_map(|change| heat::settles(machine, change.lever));
+    times.reduce(|a, b| if a.0 > b.0 { a } else { b })
+}
+
+/// What to know of the effects of changes that move power.
+pub(crate) fn caveats(machine: &Machine, changes: &[Change]) -> Vec<(String, String)> {
+    let caveat =
+        |change: &Change| Some((change.setting.clone(), heat::caveat(machine, change.lever)?));
+    first_of_each(changes).filter_map(caveat).collect()
+}
+
 /// That nothing could be seen of any of these changes.
-pub fn unseen_of(changes: &[Change], why: &str) -> Vec<Proven> {
+pub fn unseen_of(machine: &Machine, changes: &[Change], why: &str) -> Vec<Proven> {
     let unseen = |change: &Change| Proven {
         id: change.setting.clone(),
         load: load(change).to_owned(),
         answer: ProofAnswer::NotObservable,
         seen: why.to_owned(),
-        caveat: None,
+        caveat: heat::caveat(machine, change.lever),
     };
     first_of_each(changes).map(unseen).collect()
 }

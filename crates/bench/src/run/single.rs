@@ -126,7 +126,12 @@ impl<'m> Single<'m> {
         let reduced = sweeper.only(&mut self.swept)?;
         let found: Result<Vec<Option<f64>>, Unavailable> =
             reduced.iter().map(|reduced| quantity.middle(reduced)).collect();
+        // CPUs are unlike each other: the mean of some is not that of all.
+        let lacks_rulers = !self.without_ruler(ready).is_empty();
         Ok(found.map_err(Some).and_then(|values| {
+            if lacks_rulers && values.contains(&None) {
+                return Err(None);
+            }
             let values: Vec<f64> = values.into_iter().flatten().collect();
             let count = values.len() as f64;
             if count > 0.0 { Ok(values.iter().sum::<f64>() / count) } else { Err(None) }

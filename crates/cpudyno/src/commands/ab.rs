@@ -77,6 +77,9 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     bar.finish_and_clear();
     let restored = session.map(|session| settings::restore(session, &signals, ExitCode::SUCCESS));
     drop(deaf);
+    if let (Err(_), Some(Err(failure))) = (&done, &restored) {
+        output::remark(&failure.message);
+    }
     let record = done.map_err(|error| signals.of(refused(machine, error)))?;
     let written = match sink {
         Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),

@@ -94,23 +94,21 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     }
     let before = look_at(&mut observer, &plan.changes);
     if let Some((_, name)) = signals.came() {
-        output::remark(&format!("stopped by {name}"));
-        return restore(session, &signals, ExitCode::SUCCESS);
+        return stopped(name, session, &signals);
     }
     session.apply(&plan).map_err(not_made)?;
     let after = look_at(&mut observer, &plan.changes);
+    let unseen = |why: &str| proof::unseen_of(machine, &plan.changes, why);
     let proofs = match (observer, before, after) {
         (Some(Ok(_)), Some(Ok(before)), Some(Ok(after))) => {
             proof::judge(machine, &plan.changes, &before, &after)
         }
-        (Some(Err(reason)), ..) => proof::unseen_of(&plan.changes, &reason.why),
-        (_, Some(Err(why)), _) | (_, _, Some(Err(why))) => proof::unseen_of(&plan.changes, &why),
+        (Some(Err(reason)), ..) => unseen(&reason.why),
+        (_, Some(Err(why)), _) | (_, _, Some(Err(why))) => unseen(&why),
         _ => Vec::new(),
     };
-    // Interrupted before all was said and done: as if nothing had been asked.
     if let Some((_, name)) = signals.came() {
-        output::remark(&format!("stopped by {name}"));
-        return restore(session, &signals, ExitCode::SUCCESS);
+        return stopped(name, session, &signals);
     }
     let disobeyed = proofs.iter().any(|proof| proof.answer == ProofAnswer::NotObeyed);
     let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
@@ -132,6 +130,12 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
             Ok(answer)
         }
     }
+}
+
+/// As if nothing had been asked.
+fn stopped(by: &str, session: Session<'_>, signals: &Signals) -> Result<ExitCode, Failure> {
+    output::remark(&format!("stopped by {by}"));
+    restore(session, signals, ExitCode::SUCCESS)
 }
 
 /// Waits for a time, or until a signal comes.

@@ -31,7 +31,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: TUNED,
         proof: Proof::Ramp,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "epp",
@@ -71,7 +71,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &["/sys/devices/system/cpu/intel_pstate/min_perf_pct"],
         proof: Proof::Clock,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "boost",
@@ -84,7 +84,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
         proof: Proof::Clock,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "min_freq",
@@ -96,7 +96,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Ramp,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "max_freq",
@@ -108,7 +108,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::Clock,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "platform_profile",

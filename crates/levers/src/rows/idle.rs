@@ -20,7 +20,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::IdleStates,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "cpu_dma_latency",
@@ -38,7 +38,7 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::IdleStates,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
     Lever {
         id: "idle.STATE",
@@ -50,6 +50,6 @@ pub(super) static LEVERS: &[Lever] = &[
         followers: &[],
         proof: Proof::IdleStates,
         loses: None,
-        moves_power: false,
+        moves_power: true,
     },
 ];

@@ -33,12 +33,15 @@ pub struct Power {
     pub dram_watts: f64,
     /// Its temperature where all cores idle, in degrees Celsius; it rises by a tenth of a degree a watt.
     pub idle_celsius: f64,
+    /// The time constant of the long-term power limit, in seconds.
+    pub long_term_seconds: f64,
 }
 
 impl Power {
     pub(super) fn is_sound(&self) -> bool {
-        let numbers = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
-        numbers.into_iter().all(|watts| watts.is_finite() && watts >= 0.0)
+        let watts = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
+        let mut numbers = watts.into_iter().chain([self.long_term_seconds]);
+        numbers.all(|number| number.is_finite() && number >= 0.0)
             && (0.0..=110.0).contains(&self.idle_celsius)
     }
 }
@@ -150,7 +153,7 @@ pub(super) const HWMON: &str = "/sys/class/hwmon/hwmon";
 
 /// Energy counters and sensors, where packages say what they draw.
 pub(super) fn put_power(files: &mut Files, model: &Model) {
-    let Some(_) = model.power else { return };
+    let Some(power) = model.power else { return };
     for package in 0..model.topology.packages {
         let zones = [(String::new(), format!("package-{package}")), (":0".into(), "dram".into())];
         for (zone, name) in zones {
@@ -159,6 +162,10 @@ pub(super) fn put_power(files: &mut Files, model: &Model) {
             files.put(format!("{folder}/max_energy_range_uj"), &ENERGY_RANGE);
             files.put(format!("{folder}/energy_uj"), "");
         }
+        let limit = format!("{POWERCAP}{package}/constraint_0");
+        let microseconds = (power.long_term_seconds * 1e6).round() as u64;
+        files.put(format!("{limit}_name"), "long_term");
+        files.put(format!("{limit}_time_window_us"), &microseconds);
         let chip = format!("{HWMON}{package}");
         files.put(format!("{chip}/name"), "coretemp");
         files.put(format!("{chip}/temp1_label"), &format!("Package id {package}"));

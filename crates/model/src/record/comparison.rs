@@ -48,8 +48,15 @@ pub struct AbRun {
     pub ended: String,
     /// Seconds of a quad, with everything beside it.
     pub quad_seconds: f64,
-    /// Seconds of a quad that were spent on other things than measuring: settings, bookkeeping.
+    /// Seconds of a quad in which settings were written and read back.
+    #[serde(default)]
+    pub setting_seconds: f64,
+    /// Seconds of a quad that were spent on neither measuring nor setting: bookkeeping, looks at what is
+    /// set already.
     pub own_seconds: f64,
+    /// How long each setting was under load before it was measured, where settings move power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_seconds: Option<f64>,
 }
 
 /// A measurement that failed.

@@ -80,6 +80,15 @@ pub enum Flag {
         /// Correlation of the ranks of successive quads.
         memory: f64,
     },
+    /// Measurements of one arm had no number far more often than those of the other.
+    Lost {
+        /// Whose they are.
+        arm: Arm,
+        /// How many quads that cost.
+        lost: u64,
+        /// Of how many that were lost in all.
+        count: u64,
+    },
     /// Measurements far from all others.
     Outliers {
         /// Whose they are.
@@ -100,6 +109,28 @@ pub enum Flag {
 
 /// The level of the intervals here.
 const LEVEL: f64 = 0.01;
+
+impl Flag {
+    /// That one arm lost quads more often than chance has it, where both lose them alike: what is left
+    /// of that arm may be its better half.
+    pub fn lost([a, b]: [u64; 2]) -> Option<Flag> {
+        let (arm, lost) = if a > b { (Arm::A, a) } else { (Arm::B, b) };
+        let count = a + b;
+        // Both tails.
+        (2.0 * of_coins(count, lost) < LEVEL).then_some(Flag::Lost { arm, lost, count })
+    }
+}
+
+/// The chance that at least so many of fair coins show heads.
+fn of_coins(coins: u64, heads: u64) -> f64 {
+    let mut term = -(coins as f64) * std::f64::consts::LN_2;
+    let mut sum = 0.0;
+    for head in 0..=coins {
+        sum += if head >= heads { term.exp() } else { 0.0 };
+        term += ((coins - head) as f64 / (head + 1) as f64).ln();
+    }
+    sum
+}
 
 impl Noise {
     /// Looks at a whole run, quads in the order in which they were measured, in which ln(B / A) is
@@ -238,6 +269,17 @@ fn memory(log_ratios: &[f64]) -> Option<f64> {
 mod tests {
     use super::super::{Draw, schedule, simulated, simulated::Disturbance};
     use super::*;
+
+    #[test]
+    fn one_arm_that_loses_most_quads_is_told() {
+        // Of 8 coins all alike: 2 / 256; 7 of 8: 18 / 256.
+        assert!((of_coins(8, 8) - 1.0 / 256.0).abs() < 1e-12);
+        assert!((of_coins(8, 7) - 9.0 / 256.0).abs() < 1e-12);
+        assert_eq!(Flag::lost([0, 8]), Some(Flag::Lost { arm: Arm::B, lost: 8, count: 8 }));
+        assert_eq!([Flag::lost([7, 1]), Flag::lost([0, 0]), Flag::lost([20, 20])], [None; 3]);
+        assert_eq!(Flag::lost([90, 60]), None);
+        assert!(Flag::lost([90, 50]).is_some());
+    }
 
     const BAND: f64 = 0.01;
 
