@@ -28,6 +28,7 @@ impl Beside {
 
     /// Where a command is measured. None where no thread of this process can be timed.
     pub(super) fn alone(machine: &Machine, cpu: CpuId, stop: &Stop) -> Option<Beside> {
+        run::refuse_elsewhere(machine).ok()?;
         let stamps = clock::calibrate_by(machine, RateChoice::Best).ok()?;
         let executor = run::executor(machine, &stamps, None, stop).ok()?;
         let tools = streams::tools(machine).ok()?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
-use machine::Machine;
+use machine::{Machine, facts};
 use model::record::{ArmFailure, LeftOut, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
 use model::{CpuSet, Obstacle, Seconds, Unavailable};
@@ -16,6 +16,7 @@ use super::{Comparing, What, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
 use crate::rig::executor::{RunError, Stop};
+use crate::rig::placement::Choice;
 use crate::run::Error;
 use crate::run::single::{Ready, Single};
 
@@ -294,10 +295,15 @@ fn measurer<'m>(
             Err(Error::Unavailable(reason.with_remedy("compare an area: --area turbo")))
         }
         What::Command(words, metric) => {
-            let usable = machine.host.affinity().unwrap_or_default();
+            let topology = facts::machine(machine).topology;
+            let of = |own: &Own| match &own.cpus {
+                Some(cpus) => {
+                    Choice::usual(Some(cpus.clone())).place(&topology).map(|_| cpus.clone())
+                }
+                None => Ok(topology.usable.clone()),
+            };
             let [a, b] = &comparing.own;
-            let of = |own: &Own| own.cpus.clone().unwrap_or_else(|| usable.clone());
-            let cpus = [of(a), of(b)];
+            let cpus = [of(a)?, of(b)?];
             Ok((Measurer::Command { words: words.clone(), metric: metric.clone() }, cpus))
         }
     }

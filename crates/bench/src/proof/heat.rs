@@ -32,8 +32,8 @@ pub(super) fn caveat(machine: &Machine, lever: &Lever) -> Option<String> {
     let minutes = (QUADS * 4.0 * settled / 60.0).ceil();
     Some(format!(
         "it moves power: an effect that was held for less than {settled:.0} s, three time constants of \
-         the power limit {whose}, may be heat that was carried over; eight quads of `ab` with arms that \
-         long take {minutes:.0} min"
+         the power limit {whose}, may be heat that was carried over; `ab` holds it that long where it \
+         has the time: --budget {minutes:.0}m"
     ))
 }
 
@@ -62,7 +62,7 @@ mod tests {
         let machine = Machine::rooted(folder.path()).unwrap();
         let (epp, _) = Lever::find("epp").unwrap();
         let usual = caveat(&machine, epp).unwrap();
-        assert!(usual.contains("less than 84 s") && usual.contains("take 45 min"), "{usual}");
+        assert!(usual.contains("less than 84 s") && usual.contains("--budget 45m"), "{usual}");
         let package = folder.path().join("sys/class/powercap/intel-rapl:0");
         std::fs::create_dir_all(&package).unwrap();
         std::fs::write(package.join("constraint_0_name"), "long_term\n").unwrap();

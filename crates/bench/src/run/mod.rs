@@ -191,7 +191,7 @@ pub fn measure(
 }
 
 /// Only the machine that this process runs on can be measured.
-fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
+pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
     match &machine.elsewhere {
         None => Ok(()),
         Some(elsewhere) => {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, What};
-use bench::run::Progress;
+use bench::run::{Progress, refuse_elsewhere};
 use levers::ask::Asked;
 use levers::plan::Plan;
 use levers::{Session, port};
@@ -28,7 +28,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
     }
-    let what = what(args)?;
+    let what = what(machine, args)?;
     let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
     a.beside = b.variables.keys().cloned().collect();
     b.beside = a.variables.keys().cloned().collect();
@@ -116,7 +116,8 @@ fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<Asked>), Failure> {
     Ok((own, asked))
 }
 
-fn what(args: &AbArgs) -> Result<What, Failure> {
+fn what(machine: &Machine, args: &AbArgs) -> Result<What, Failure> {
+    refuse_elsewhere(machine).map_err(|reason| refused(machine, reason.into()))?;
     if let Some(area) = args.area {
         return Ok(What::Area(area.0, args.metric.clone()));
     }
