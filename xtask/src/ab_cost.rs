@@ -68,14 +68,15 @@ pub(crate) fn run() -> Result<ExitCode> {
         };
         let found = found.with_context(|| format!("cannot compare {}", case.what))?;
         ensure!(!found.quads.is_empty(), "{}: no quad was measured ({})", case.what, found.ended);
-        kept &= found.own_seconds < PROMISED.0;
+        let cost = found.cost.context("BUG: quads without a cost")?;
+        kept &= cost.own < PROMISED.0;
         let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
         rows.push([
             case.what.to_owned(),
             found.quads.len().to_string(),
-            milliseconds(found.quad_seconds),
-            milliseconds(found.setting_seconds),
-            milliseconds(found.own_seconds),
+            milliseconds(cost.seconds),
+            milliseconds(cost.setting),
+            milliseconds(cost.own),
         ]);
     }
     let header = ["set", "quads", "a quad took", "of it settings", "of it cpudyno"];

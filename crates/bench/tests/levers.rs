@@ -11,6 +11,7 @@ use levers::{Error, Lever, Object, Session, port};
 use machine::Machine;
 use machine::simulated::{Fault, Model};
 use model::record::{PageKind, Presentation, Proof, ProofAnswer, Record};
+use model::stats::paired::{Arm as Side, Kind};
 use model::{Known, Seconds};
 use tempfile::TempDir;
 
@@ -280,8 +281,19 @@ fn settings_that_move_power_are_held_until_heat_has_settled_where_the_time_allow
     assert!(held.findings.iter().all(|found| found.id != "ab.heat"), "{held:?}");
     let run = held.comparison.unwrap();
     assert_eq!(run.held_seconds, Some(3.0));
-    // At least two of the four measurements come after another setting.
-    assert!(run.quad_seconds > 3.0 && run.quads.len() >= 8, "{run:?}");
+    // Whoever is measured after the other arm's settings, or a control in its seat, was held before.
+    let mut before = Side::B;
+    let mut holds = 0;
+    for quad in &run.quads {
+        for seat in quad.slot.order.arms() {
+            let side = if quad.slot.kind == Kind::Compared { seat } else { Side::A };
+            let is_first = holds == 0;
+            holds += u32::from(is_first || before != side || seat != side);
+            before = side;
+        }
+    }
+    let held = run.cost.unwrap().seconds * (run.quads.len() + run.left_out.len() + 1) as f64;
+    assert!(run.quads.len() >= 8 && held > f64::from(holds) * 3.0, "{holds} holds in {held} s");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Signals {
             .filter(|&signal| signal != SIGHUP || !is_ignored(signal))
             .collect();
         for &signal in &asking {
-            // The first one that came is the one that is told.
+            // The last one that came is the one that is told.
             let (first, came) = (Arc::clone(&flagged), Arc::clone(&came));
             flag::register_usize(signal, came, signal as usize)
                 .and_then(|_| flag::register(signal, first))

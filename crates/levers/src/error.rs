@@ -83,6 +83,18 @@ pub enum Error {
         /// Who else decides about it, in words with evidence.
         deciders: Vec<String>,
     },
+    /// Somebody else changed what was set.
+    #[error("`{setting}` was set to `{held}`, and somebody else has made {object} `{found}` since")]
+    Foreign {
+        /// The setting.
+        setting: String,
+        /// What was written to.
+        object: String,
+        /// What was written.
+        held: String,
+        /// What is there.
+        found: String,
+    },
     /// Another process has settings of this machine in its hands.
     #[error("cannot change settings: {holder} is changing them")]
     Locked {

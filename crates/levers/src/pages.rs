@@ -4,9 +4,15 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{ChangeOutcome, Proof, ProofAnswer, Record, Setting, SettingChange, Settings};
 use model::{Known, Obstacle, Unavailable};
 
+/// Whose settings belong to no machine.
+pub const ARM: &str = "an arm of `cpudyno ab`";
+
 /// All settings: what they hold, what they take, and why some cannot be set.
 pub fn settings(record: &Record, verbosity: u8) -> Page {
     let listed: &[Setting] = record.settings.as_ref().map_or(&[], |settings| &settings.listed);
+    let (arms, listed): (Vec<Setting>, Vec<Setting>) =
+        listed.iter().cloned().partition(|setting| setting.of.as_deref() == Some(ARM));
+    let (arms, listed): (Vec<&Setting>, &[Setting]) = (arms.iter().collect(), &listed);
     let there = |setting: &&Setting| matches!(setting.value, Known::Yes(_));
     let (movable, fixed): (Vec<&Setting>, Vec<&Setting>) =
         listed.iter().filter(there).partition(|setting| setting.fixed.is_none());
@@ -17,6 +23,13 @@ pub fn settings(record: &Record, verbosity: u8) -> Page {
     }
     if !fixed.is_empty() {
         blocks.push(table("cannot be set here", &fixed, verbosity));
+    }
+    if !arms.is_empty() {
+        blocks.push(table(
+            "of an arm of cpudyno ab: --a NAME=VALUE --b NAME=VALUE",
+            &arms,
+            verbosity,
+        ));
     }
     let hidden = listed.iter().filter(|setting| is_hidden(setting));
     let refused = fixed

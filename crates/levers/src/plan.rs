@@ -76,11 +76,20 @@ impl Plan {
         asked: &[Asked],
         force: bool,
     ) -> Result<Plan, Error> {
-        let drivers = Drivers::of(machine);
+        let mut drivers = Drivers::of(machine);
         let mut plan = Plan::default();
-        for asked in asked {
-            plan.add(machine, levers, &drivers, asked)?;
+        // What is said of some CPUs goes before what is said of all.
+        let (some, all): (Vec<&Asked>, Vec<&Asked>) =
+            asked.iter().partition(|asked| asked.cpus.is_some());
+        let mut taken = HashSet::new();
+        for asked in some {
+            plan.add(machine, levers, &drivers, asked, &mut taken, Repeated::Refused)?;
         }
+        let named = taken.clone();
+        for asked in all {
+            plan.add(machine, levers, &drivers, asked, &mut taken, Repeated::Spared(&named))?;
+        }
+        plan.rules(&mut drivers, asked);
         let leaving = plan.leaving(machine);
         plan.spare(&leaving);
         for asked in asked {
@@ -143,23 +152,40 @@ impl Plan {
         levers: &dyn Levers,
         drivers: &Drivers,
         asked: &Asked,
+        taken: &mut HashSet<Object>,
+        repeated: Repeated<'_>,
     ) -> Result<(), Error> {
         let targets = targets_of(machine, drivers, asked)?;
-        let before = self.changes.len();
         for target in targets {
             let change = change(machine, levers, drivers, asked, target)?;
+            if repeated.is_spared(&change.object) {
+                continue;
+            }
+            if !taken.insert(change.object.clone()) {
+                let why = format!("{} is asked for twice", change.object);
+                return Err(Error::Malformed { text: asked.name.clone(), why });
+            }
             permitted(levers, asked, &change.object)?;
             let list =
                 if change.former == change.wanted { &mut self.already } else { &mut self.changes };
             list.push(change);
         }
-        if self.changes.len() == before {
-            return Ok(());
-        }
-        if let Some(rule) = (asked.lever.rule)(drivers) {
-            self.remarks.push(format!("`{}`: {rule}", asked.name));
-        }
         Ok(())
+    }
+
+    /// Who honours what changes, under the governor that there will be.
+    fn rules(&mut self, drivers: &mut Drivers, asked: &[Asked]) {
+        let governor = self.changes.iter().find(|change| change.lever.id == "governor");
+        if let Some(change) = governor {
+            drivers.governor = Some(change.wanted.clone());
+        }
+        let changes = |asked: &&Asked| self.changes.iter().any(|c| c.setting == asked.name);
+        let rule = |asked: &Asked| {
+            let rule = (asked.lever.rule)(drivers)?;
+            Some(format!("`{}`: {rule}", asked.name))
+        };
+        let rules: Vec<String> = asked.iter().filter(changes).filter_map(rule).collect();
+        self.remarks.extend(rules);
     }
 
     fn lose(
@@ -205,6 +231,20 @@ impl Plan {
             _ => CpuSet::default(),
         };
         self.changes.iter().flat_map(|change| off(change).iter().collect::<Vec<_>>()).collect()
+    }
+}
+
+/// What becomes of an object that is asked for again.
+#[derive(Clone, Copy)]
+enum Repeated<'a> {
+    Refused,
+    /// These are as they were asked for by name.
+    Spared(&'a HashSet<Object>),
+}
+
+impl Repeated<'_> {
+    fn is_spared(self, object: &Object) -> bool {
+        matches!(self, Repeated::Spared(named) if named.contains(object))
     }
 }
 

@@ -175,8 +175,10 @@ impl<'a> Session<'a> {
     /// Makes those of these changes that are not so already, whatever was made before.
     ///
     /// What an earlier switch left was read back then, and is not read again before it is written anew.
+    /// What somebody else made of it meanwhile is an error, and left as it is: two who set the same thing
+    /// would measure each other.
     pub fn switch(&mut self, to: &[Change]) -> Result<Vec<Changed>, NotMade> {
-        if !self.seems_held(to) {
+        if !self.seems_held(to).map_err(|cause| NotMade { cause, undone: Box::default() })? {
             self.held.clear();
         }
         let mut changes: Vec<Change> = Vec::new();
@@ -211,24 +213,34 @@ impl<'a> Session<'a> {
         Ok(now)
     }
 
-    /// Whether nobody else changed what this session holds, as far as a few looks tell: at all of it
-    /// where it is little, else at others each time.
-    fn seems_held(&mut self, to: &[Change]) -> bool {
+    /// Whether what this session holds can be read, as far as a few looks tell: at all of it where it is
+    /// little, else at others each time. An error where it is not what it was.
+    fn seems_held(&mut self, to: &[Change]) -> Result<bool, Error> {
         /// A look takes microseconds, and `ab` asks between any two measurements.
         const LOOKS: usize = 64;
         if self.held.is_empty() {
-            return true;
+            return Ok(true);
         }
         let from = self.next;
         self.next = from.wrapping_add(LOOKS);
         let looks = LOOKS.min(to.len());
-        let mut some = (0..looks).map(|look| &to[from.wrapping_add(look) % to.len()].object);
-        some.all(|object| match (self.held.get(object), object.read(self.machine)) {
-            (Some(held), Ok(now)) => *held == now,
-            // Nothing is known of it, or it cannot be read: then it is looked at closely.
-            (None, Ok(_)) => true,
-            (_, Err(_)) => false,
-        })
+        for look in 0..looks {
+            let Change { setting, object, .. } = &to[from.wrapping_add(look) % to.len()];
+            match (self.held.get(object), object.read(self.machine)) {
+                (Some(held), Ok(now)) if *held != now => {
+                    return Err(Error::Foreign {
+                        setting: setting.clone(),
+                        object: object.to_string(),
+                        held: held.clone(),
+                        found: now,
+                    });
+                }
+                (_, Ok(_)) => {}
+                // It is looked at closely.
+                (_, Err(_)) => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// Makes them in order, each read back; what fails is tried again.

@@ -131,8 +131,12 @@ fn collect(pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
 /// waited for.
 fn said(pipe: &mpsc::Receiver<Vec<u8>>) -> String {
     const PATIENCE: Duration = Duration::from_secs(1);
-    let mut bytes = Vec::new();
-    while let Ok(part) = pipe.recv_timeout(PATIENCE) {
+    /// Who goes on talking was not asked.
+    const LONGEST: Duration = Duration::from_secs(5);
+    let (mut bytes, begun) = (Vec::new(), Instant::now());
+    while begun.elapsed() < LONGEST
+        && let Ok(part) = pipe.recv_timeout(PATIENCE)
+    {
         bytes.extend(part);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use model::record::{AbRun, ArmFailure, LeftOut};
+use model::record::{AbRun, ArmFailure, LeftOut, QuadCost};
 use model::stats::paired::{
     Arm as Side, Beside, Flag, Kind, Looks, Noise, Order, Slot, compare, schedule,
 };
@@ -10,6 +10,7 @@ use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use super::seat::{Bench, Measurer, Stopped};
 use super::{Metric, What};
+use crate::proof::SWITCHES;
 use crate::rig::executor::RunError;
 use crate::run::{Error, Progress};
 
@@ -53,10 +54,15 @@ impl Bench<'_, '_, '_> {
             let before = self.elapsed();
             let times = match self.measure(side) {
                 Ok(_) => &mut measured,
-                Err(Stopped::Disturbed(_)) => &mut disturbed,
+                Err(Stopped::Disturbed(..)) => &mut disturbed,
                 Err(stopped) => return Err(stopped),
             };
-            times.push((self.elapsed() - before).0);
+            let took = (self.elapsed() - before).0;
+            times.push(took);
+            // No budget that is a quad long has room for eight.
+            if took * 4.0 > self.comparing.budget.0 {
+                break;
+            }
         }
         let times = if measured.is_empty() { disturbed } else { measured };
         Ok(times.iter().sum::<f64>() / times.len() as f64)
@@ -101,9 +107,7 @@ impl Bench<'_, '_, '_> {
             beside: None,
             ran: Vec::new(),
             ended: String::new(),
-            quad_seconds: 0.0,
-            setting_seconds: 0.0,
-            own_seconds: 0.0,
+            cost: None,
             held_seconds: None,
         }
     }
@@ -119,7 +123,6 @@ impl Bench<'_, '_, '_> {
     ) -> Option<Stopped> {
         let budget = self.comparing.budget;
         let each = each + self.hold_if_there_is_time((self.elapsed() - began).0, each);
-        run.held_seconds = self.hold.map(|hold| hold.0);
         match self.plan((self.elapsed() - began).0, each) {
             Ok(looks) => run.looks = looks,
             // Whoever made measurements that slow is told with the reason.
@@ -144,8 +147,8 @@ impl Bench<'_, '_, '_> {
                         return None;
                     }
                 }
-                Err(Stopped::Disturbed(left_out)) => {
-                    run.left_out.push(left_out);
+                Err(Stopped::Disturbed(arm, unavailable)) => {
+                    run.left_out.push(LeftOut { kind: slot.kind, arm, unavailable });
                     if let Some(why) = too_many_left_out(run) {
                         run.ended = why;
                         return None;
@@ -168,10 +171,8 @@ impl Bench<'_, '_, '_> {
     /// Settings that move power are held until heat has settled, where the time allows. Answers what that
     /// adds to a measurement.
     fn hold_if_there_is_time(&mut self, spent: f64, each: f64) -> f64 {
-        /// In quads of random order so many of four measurements come after another arm.
-        const SWITCHES: f64 = 2.5 / 4.0;
         let Some(settles) = self.settles else { return 0.0 };
-        let more = settles.0 * SWITCHES;
+        let more = settles.0 * SWITCHES / 4.0;
         if self.plan(spent, each + more).is_err() {
             return 0.0;
         }
@@ -185,7 +186,7 @@ impl Bench<'_, '_, '_> {
         let room = (self.comparing.budget.0 - spent) / (4.0 * each) * share;
         let quads = (room.max(0.0) as u64).min(QUADS_MAX);
         let looks = Looks::planned(quads, LOOKS).or_else(|_| Looks::planned(quads, 1));
-        looks.map_err(|reason| too_short(&reason, each, share, spent))
+        looks.map_err(|_| too_short(quads, each, share, spent))
     }
 
     fn conclude(&self, run: &mut AbRun, began: Seconds) {
@@ -199,11 +200,12 @@ impl Bench<'_, '_, '_> {
         let all = (self.elapsed() - began).0;
         if !run.quads.is_empty() {
             // Four of the measurements were no quad.
-            let quads = (run.quads.len() + 1) as f64;
-            run.quad_seconds = all / quads;
-            run.setting_seconds = self.setting.0 / quads;
-            run.own_seconds = (all - self.measuring.0 - self.setting.0).max(0.0) / quads;
+            let quads = (run.quads.len() + run.left_out.len() + 1) as f64;
+            let own = (all - self.measuring.0 - self.setting.0).max(0.0);
+            let [each, setting, own] = [all, self.setting.0, own].map(|seconds| seconds / quads);
+            run.cost = Some(QuadCost { seconds: each, setting, own });
         }
+        run.held_seconds = self.hold.filter(|_| self.holds > 0).map(|hold| hold.0);
         let compared = run.quads.iter().filter(|quad| quad.slot.kind == Kind::Compared).count();
         let per_compared = all / compared.max(1) as f64;
         if let Some(found) = compare(&run.quads, &run.rules, Some(Seconds(per_compared))) {
@@ -213,7 +215,11 @@ impl Bench<'_, '_, '_> {
             run.flags.extend(beside.and_then(|beside| beside.flag(effect, band)));
             run.comparison = Known::Yes(found);
         }
-        let lost = |arm| run.left_out.iter().filter(|left| left.arm == arm).count() as u64;
+        // A control has measurements of A alone.
+        let lost = |arm| {
+            let lost = |left: &&LeftOut| left.kind == Kind::Compared && left.arm == arm;
+            run.left_out.iter().filter(lost).count() as u64
+        };
         run.flags.extend(Flag::lost([Side::A, Side::B].map(lost)));
         if let Some(unavailable) = refusal {
             run.comparison = Known::No { unavailable };
@@ -267,7 +273,8 @@ fn decided(run: &AbRun, slot: Slot) -> Option<String> {
 fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
     match stopped {
         Stopped::Interrupted => "interrupted".clone_into(&mut run.ended),
-        Stopped::Disturbed(left_out) => run.left_out.push(left_out),
+        // One that is left out is no end.
+        Stopped::Disturbed(_, unavailable) => return Err(Error::Unavailable(unavailable)),
         Stopped::Failed(failure) => {
             run.ended = format!("{} failed", failure.arm);
             run.failures.push(failure);
@@ -299,11 +306,13 @@ fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
     Ok(None)
 }
 
-fn too_short(reason: &Unavailable, each: f64, share: f64, spent: f64) -> Unavailable {
+fn too_short(quads: u64, each: f64, share: f64, spent: f64) -> Unavailable {
     /// Fewer give no interval.
     const FEWEST: f64 = 8.0;
     let needed = (FEWEST * 4.0 * each / share + spent + 1.0).ceil();
-    let why = format!("{}; one measurement takes {each:.3} s", reason.why);
+    let why = format!(
+        "there is time for {quads} quads, and {FEWEST:.0} are needed; one measurement takes {each:.3} s"
+    );
     let refusal = Unavailable::new(Obstacle::Measurement, "verdict", why);
     refusal.with_remedy(format!("give it time: --budget {needed}s"))
 }

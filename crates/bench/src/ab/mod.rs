@@ -22,8 +22,8 @@ use levers::Session;
 use levers::plan::Change;
 use machine::Machine;
 use model::record::{Record, Settings};
-use model::stats::paired::{BAND, Better};
-use model::{Finding, Seconds, Severity};
+use model::stats::paired::{BAND, Better, Comparison, Verdict};
+use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use crate::rig::executor::Stop;
 use crate::run::{Error, Progress};
@@ -95,9 +95,10 @@ pub fn run<'m>(
     let mut bench = Bench::new(machine, comparing, session, stop)?;
     let proofs = bench.prove(machine)?;
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
-    let (run, lost) = bench.compare(progress)?;
+    let (mut run, lost) = bench.compare(progress)?;
     let mut record = described;
     let around = surroundings.end(machine, bench.elapsed(), &run.ran);
+    withhold(&mut run.comparison, around.rivals);
     if machine.simulated.is_none() {
         record.run.seconds = begun.elapsed().as_secs_f64();
     }
@@ -122,6 +123,19 @@ pub fn run<'m>(
     record.conditions.after.extend(around.conditions);
     record.comparison = Some(run);
     Ok(record)
+}
+
+/// No difference is told where others had much of the CPUs: when they used them is no coin's choice.
+fn withhold(comparison: &mut Known<Comparison>, rivals: f64) {
+    /// Of the CPUs that were measured.
+    const MUCH: f64 = 0.25;
+    let Known::Yes(found) = comparison else { return };
+    if rivals >= MUCH && matches!(found.verdict, Verdict::Faster | Verdict::Slower) {
+        let share = rivals * 100.0;
+        let why = format!("other programs used {share:.0} % of the CPUs that were measured");
+        found.verdict =
+            Verdict::CannotTell(Unavailable::new(Obstacle::Measurement, "verdict", why));
+    }
 }
 
 /// Settings that move power were neither held nor proved, where that would be said.

@@ -27,15 +27,17 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let Some(run) = &record.comparison else { return Page { blocks } };
     blocks.push(header(record, run));
     blocks.push(Block::Paragraph(answer(run)));
-    blocks.push(arms(run));
-    blocks.extend(quads(run));
+    if !run.quads.is_empty() {
+        blocks.push(arms(run));
+        blocks.extend(quads(run));
+    }
     if let Some(settings) = &record.settings {
         blocks.extend(pages::proofs(&settings.proofs));
     }
     blocks.push(Block::Heading("How noisy it was".to_owned()));
     blocks.push(Block::List(noise(record, run)));
     let mut remarks: Vec<Remark> = run.failures.iter().map(failure).collect();
-    remarks.extend(run.flags.iter().map(flag));
+    remarks.extend(run.flags.iter().map(|it| flag(it, &run.unit)));
     if !remarks.is_empty() {
         blocks.push(Block::Remarks(remarks));
     }
@@ -244,18 +246,24 @@ fn noise(record: &Record, run: &AbRun) -> Vec<Text> {
     lines.extend(run.held_seconds.map(|held| {
         let held = seconds(held);
         format!(
-            "Each setting was under load for {held} before it was measured: then heat is its own"
+            "Each setting was under load for {held} before it was measured: the heat is its own"
         )
         .into()
     }));
     lines.push(format!("It ended because: {}", run.ended).into());
-    if run.own_seconds > 0.0 {
-        let [quad, own] = [run.quad_seconds, run.own_seconds].map(seconds);
-        let set = match run.setting_seconds {
-            0.0 => String::new(),
-            some => format!("settings took {}, and ", seconds(some)),
+    if let Some(cost) = &run.cost {
+        let [quad, set, own] = [cost.seconds, cost.setting, cost.own].map(seconds);
+        let set = if cost.setting > 0.0 {
+            format!("writing settings took {set}, and ")
+        } else {
+            String::new()
         };
-        lines.push(format!("A quad took {quad}, of which {set}{own} were cpudyno's own").into());
+        let own = if cost.own > 0.0 {
+            format!("{own} were cpudyno's own")
+        } else {
+            "nothing was cpudyno's own".to_owned()
+        };
+        lines.push(format!("A quad took {quad}, of which {set}{own}").into());
     }
     lines
 }
@@ -317,16 +325,17 @@ fn left_out(run: &AbRun) -> Vec<String> {
     let mut reasons: Vec<&str> = run.left_out.iter().map(|l| &*l.unavailable.why).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    let of = |why: &str, arm: Arm| {
-        let is_it = |left: &&LeftOut| left.unavailable.why == why && left.arm == arm;
-        run.left_out.iter().filter(is_it).count()
+    let of = |why: &str, is_it: fn(&LeftOut) -> bool| {
+        run.left_out.iter().filter(|left| left.unavailable.why == why && is_it(left)).count()
     };
     let line = |why: &str| {
-        let (a, b) = (of(why, Arm::A), of(why, Arm::B));
-        let quads = if a + b == 1 { "quad was" } else { "quads were" };
+        let a = of(why, |left| left.kind == Kind::Compared && left.arm == Arm::A);
+        let b = of(why, |left| left.kind == Kind::Compared && left.arm == Arm::B);
+        let control = of(why, |left| left.kind == Kind::Control);
+        let count = a + b + control;
+        let quads = if count == 1 { "quad was" } else { "quads were" };
         format!(
-            "{} {quads} left out and measured again ({a} by a measurement of A, {b} of B): {why}",
-            a + b
+            "{count} {quads} left out ({a} by a measurement of A, {b} of B, {control} of a control): {why}"
         )
     };
     reasons.into_iter().map(line).collect()
@@ -363,7 +372,7 @@ fn failure(failure: &model::record::ArmFailure) -> Remark {
     }
 }
 
-fn flag(flag: &Flag) -> Remark {
+fn flag(flag: &Flag, unit: &str) -> Remark {
     let percent = |log: f64| format!("{:+.1} %", log.exp_m1() * 100.0);
     let name = |arm: &Arm| format!("{arm:?}");
     let (about, text) = match flag {
@@ -408,8 +417,9 @@ fn flag(flag: &Flag) -> Remark {
         Flag::TwoModes { arm, medians } => (
             name(arm),
             format!(
-                "measurements fall into two groups, about {:.4e} and {:.4e}",
-                medians[0], medians[1]
+                "measurements fall into two groups, about {} and {}",
+                number(medians[0], unit),
+                number(medians[1], unit)
             ),
         ),
     };

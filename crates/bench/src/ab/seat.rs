@@ -6,7 +6,7 @@ use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
 use machine::{Machine, facts};
-use model::record::{ArmFailure, LeftOut, Proof, Ran};
+use model::record::{ArmFailure, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
 use model::{CpuSet, Obstacle, Seconds, Unavailable};
 
@@ -39,6 +39,10 @@ pub(super) struct Bench<'m, 's, 'c> {
     pub(super) settles: Option<Seconds>,
     /// How long a setting is under load before it is measured.
     pub(super) hold: Option<Seconds>,
+    /// The arm whose settings were held as long as that since they were made.
+    settled: Option<Side>,
+    /// How often they were held so long.
+    pub(super) holds: u64,
     pub(super) random: Rng,
     /// The CPUs that are measured.
     cpus: CpuSet,
@@ -53,7 +57,7 @@ pub(super) struct Bench<'m, 's, 'c> {
 pub(super) enum Stopped {
     Interrupted,
     /// Somebody disturbed it: the next one may have a number.
-    Disturbed(LeftOut),
+    Disturbed(Side, Unavailable),
     Failed(ArmFailure),
     Error(Error),
 }
@@ -102,6 +106,8 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             setting: Seconds(0.0),
             settles,
             hold: None,
+            settled: None,
+            holds: 0,
             random,
             cpus,
             beside,
@@ -142,16 +148,33 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         Rules { better, band: self.comparing.band, level: 0.05 }
     }
 
-    /// Whether anything had to be written for it.
-    fn set(&mut self, side: Side) -> Result<bool, Error> {
-        let Some(session) = &mut self.session else { return Ok(false) };
-        let began = Instant::now();
+    fn set(&mut self, side: Side) -> Result<(), Error> {
+        let began = self.elapsed();
+        let Some(session) = &mut self.session else { return Ok(()) };
         let set = session.switch(&self.comparing.changes[index(side)]);
-        let is_new = !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty();
-        if is_new {
-            self.setting = self.setting + Seconds(began.elapsed().as_secs_f64());
+        if !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty() {
+            self.settled = None;
+            self.setting = self.setting + (self.elapsed() - began);
         }
-        Ok(is_new)
+        Ok(())
+    }
+
+    /// Leaves an arm under its own load until its heat is its own, too. What disturbs that costs nothing.
+    fn settle(&mut self, side: Side, ready: Side) -> Result<(), Stopped> {
+        let Some(hold) = self.hold.filter(|_| self.settled != Some(side)) else { return Ok(()) };
+        let began = self.elapsed();
+        while (self.elapsed() - began).0 < hold.0 {
+            if self.stop.asked() {
+                return Err(Stopped::Interrupted);
+            }
+            match self.value(side, ready) {
+                Ok(_) | Err(Stopped::Disturbed(..)) => {}
+                Err(stopped) => return Err(stopped),
+            }
+        }
+        self.settled = Some(side);
+        self.holds += 1;
+        Ok(())
     }
 
     /// Whether the machine obeys what differs. That it cannot be seen is an answer, too.
@@ -186,17 +209,9 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         if self.stop.asked() {
             return Err(Stopped::Interrupted);
         }
-        let is_new = self.set(side).map_err(Stopped::Error)?;
+        self.set(side).map_err(Stopped::Error)?;
         let before = self.elapsed();
-        let mut value = self.value(side, ready);
-        if let Some(hold) = self.hold.filter(|_| is_new) {
-            // Under its own load, so that the heat is its own, too.
-            let mut began = before;
-            while value.is_ok() && (began - before).0 < hold.0 {
-                began = self.elapsed();
-                value = self.value(side, ready);
-            }
-        }
+        let value = self.settle(side, ready).and_then(|()| self.value(side, ready));
         self.measuring = self.measuring + (self.elapsed() - before);
         value
     }
@@ -208,7 +223,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             Measurer::Area { single, ready: both } => {
                 single.measure(&both[index(ready)])?.map_err(|unavailable| {
                     if unavailable.obstacle == Obstacle::Measurement {
-                        Stopped::Disturbed(LeftOut { arm: side, unavailable })
+                        Stopped::Disturbed(side, unavailable)
                     } else {
                         failed(unavailable.why)
                     }

@@ -19,6 +19,8 @@ pub(super) struct Surroundings {
 pub(super) struct Around {
     pub(super) findings: Vec<Finding>,
     pub(super) conditions: Vec<Fact>,
+    /// The share of the CPUs that were measured which other programs used.
+    pub(super) rivals: f64,
 }
 
 impl Surroundings {
@@ -33,9 +35,10 @@ impl Surroundings {
         let conditions = disturbances::read(machine, &self.cpus).since(&self.counters);
         let seconds = (now - self.begun).0;
         let mut findings = disturbances::findings(&conditions, seconds, self.cpus.len());
-        findings.extend(self.rivals.finding(machine, &self.cpus));
+        let (rivals, share) = self.rivals.told(machine, &self.cpus);
+        findings.extend(rivals);
         findings.extend(preempted(ran));
-        Around { findings, conditions }
+        Around { findings, conditions, rivals: share }
     }
 }
 

@@ -32,6 +32,7 @@ use crate::rig::ruler::{self, Ruler, Rulers};
 use crate::run::single::{Ready, Single};
 use crate::{ab, run, streams};
 use chase::Chased;
+pub(crate) use heat::SWITCHES;
 
 /// How often a clock, a pointer or a rise is measured in one look.
 const BLOCKS: usize = 9;

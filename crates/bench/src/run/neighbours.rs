@@ -75,14 +75,16 @@ impl Rivals {
         Rivals(machine.simulated.is_none().then(|| Others::scan(machine)))
     }
 
-    /// Those that used much since; those on these CPUs are named first.
-    pub(crate) fn finding(self, machine: &Machine, cpus: &CpuSet) -> Option<Finding> {
+    /// Those that used much since, those on these CPUs first; and which share of these CPUs they used.
+    pub(crate) fn told(self, machine: &Machine, cpus: &CpuSet) -> (Option<Finding>, f64) {
         /// Of one CPU. A desktop and its services use less.
         const CORES_MIN: f64 = 0.1;
         const NAMED_MAX: usize = 4;
-        let earlier = self.0?;
+        let Some(earlier) = self.0 else { return (None, 0.0) };
         let mut others = Others::scan(machine).since(&earlier);
         others.sort_by_key(|other| !cpus.contains(other.cpu));
+        let here = others.iter().filter(|other| cpus.contains(other.cpu));
+        let share = here.map(|other| other.cores).sum::<f64>() / cpus.len().max(1) as f64;
         let named: Vec<String> = others
             .iter()
             .filter(|other| other.cores >= CORES_MIN)
@@ -92,13 +94,14 @@ impl Rivals {
                 format!("`{name}` used {:.0} % of a CPU (last CPU {cpu})", other.cores * 100.0)
             })
             .collect();
-        (!named.is_empty()).then(|| Finding {
+        let finding = (!named.is_empty()).then(|| Finding {
             id: "run.rivals".to_owned(),
             severity: Severity::Warning,
             about: "other work".to_owned(),
             text: format!("meanwhile {}", named.join(", ")),
             remedy: Some("stop it, or use other CPUs".to_owned()),
-        })
+        });
+        (finding, share)
     }
 }
 

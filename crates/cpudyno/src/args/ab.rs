@@ -6,7 +6,7 @@ use levers::ask::Asked;
 use model::Seconds;
 use model::name::did_you_mean;
 
-use super::common::budget;
+use super::common::long_budget;
 use super::settings::{self, LIST, Manner};
 use super::{BadValue, Json, Look};
 
@@ -48,7 +48,7 @@ pub(crate) struct AbArgs {
     pub(crate) band: f64,
 
     /// Time for all of it (1s to 1h).
-    #[arg(long, default_value = "60s", value_parser = budget, value_name = "TIME")]
+    #[arg(long, default_value = "60s", value_parser = long_budget, value_name = "TIME")]
     pub(crate) budget: Seconds,
 
     #[command(flatten)]

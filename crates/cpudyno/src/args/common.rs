@@ -125,6 +125,11 @@ pub(super) fn budget(text: &str) -> Result<Seconds, BadValue> {
     time(text, 1, "give it a number with a unit: --budget 30s")
 }
 
+/// The time that a comparison may take: settings that move power are held.
+pub(super) fn long_budget(text: &str) -> Result<Seconds, BadValue> {
+    time(text, 24, "give it a number with a unit: --budget 60s")
+}
+
 /// The time that a test is held.
 pub(super) fn duration(text: &str) -> Result<Seconds, BadValue> {
     time(text, 1, "give it a number with a unit: --duration 30s")

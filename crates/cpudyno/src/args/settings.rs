@@ -38,7 +38,7 @@ Examples:
 /// Every value that is overwritten goes to a journal on disk first; `cpudyno undo` puts it back, also
 /// after a crash. What is written is read back, and what should change is measured before and after: a
 /// machine that says yes and does nothing is found out. Nothing written here survives the next start of
-/// the machine. Needs root for most settings; `cpudyno settings` says for which.
+/// the machine, but for `platform_profile`, which firmware may keep: it takes --force. Needs root for most settings; `cpudyno settings` says for which.
 #[derive(Debug, Args)]
 #[command(after_long_help = SET)]
 pub(crate) struct SetArgs {
@@ -133,10 +133,18 @@ pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
 /// A setting that was not understood, with the name that is most like it, where that is the trouble.
 pub(super) fn refused(error: &Error, known: impl Iterator<Item = &'static str>) -> BadValue {
     let hint = match error {
+        Error::Unknown { setting, .. } if is_of_an_arm(setting) => {
+            "only an arm of `cpudyno ab` has it: cpudyno ab --a".to_owned()
+                + &format!(" {setting}=VALUE")
+        }
         Error::Unknown { setting, .. } => near(setting, known),
         _ => LIST.to_owned(),
     };
     BadValue::new(error.to_string(), hint)
+}
+
+fn is_of_an_arm(name: &str) -> bool {
+    name.starts_with("env.") || bench::ab::own::ROWS.iter().any(|row| row.id == name)
 }
 
 fn near(typed: &str, known: impl Iterator<Item = &'static str>) -> String {

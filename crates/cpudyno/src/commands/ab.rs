@@ -1,5 +1,6 @@
 //! `cpudyno ab`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use bench::ab::own::Own;
@@ -7,19 +8,26 @@ use bench::ab::{self, Comparing, Metric, What};
 use bench::run::{Progress, refuse_elsewhere};
 use levers::ask::Asked;
 use levers::plan::Plan;
-use levers::{Session, port};
+use levers::{Levers, Session};
 use machine::Machine;
 use model::Known;
 use model::record::{PageKind, Record};
 use model::stats::paired::Better;
 use regex::Regex;
 
-use super::measure::refused;
+use super::measure::{Naming, refused_of};
 use super::{command, presentation, render, settings, sink};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
+
+/// By settings of an arm.
+const ARMS: Naming = Naming { cpus: "--a cpus=", more: " threads" };
+
+fn refused(machine: &Machine, error: bench::run::Error) -> Failure {
+    refused_of(machine, error, &ARMS)
+}
 
 pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
@@ -28,40 +36,28 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
     }
-    let what = what(machine, args)?;
-    let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
-    a.beside = b.variables.keys().cloned().collect();
-    b.beside = a.variables.keys().cloned().collect();
-    let words = [&args.a, &args.b].map(|arm| arm.iter().map(|s| s.text.clone()).collect());
-    let better = args.better.map(|direction| match direction {
-        Direction::Less => Better::Less,
-        Direction::More => Better::More,
-    });
-    let mut comparing = Comparing {
-        own: [a, b],
-        words,
-        budget: args.budget,
-        band: args.band,
-        better,
-        prove: !args.manner.no_proof,
-        ..Comparing::usual(what)
-    };
+    let (mut comparing, [asked_a, asked_b]) = comparing(machine, args)?;
     let signals = Signals::listen()?;
     let shelf;
     let mut session = None;
     let mut deaf = None;
     if !(asked_a.is_empty() && asked_b.is_empty()) {
         let levers = settings::writer(machine)?;
-        let planned = Plan::arms(machine, &*levers, [&asked_a, &asked_b], args.manner.force);
-        let (changes, remarks) = planned.map_err(settings::refused)?;
+        let asked = [asked_a.as_slice(), asked_b.as_slice()];
+        let planned = |levers: &dyn Levers| {
+            Plan::arms(machine, levers, asked, args.manner.force).map_err(settings::refused)
+        };
+        // What is refused needs no lock; and nobody else changes what is planned under it.
+        planned(&*levers)?;
+        shelf = settings::shelf(machine)?;
+        let who = format!("cpudyno ab, process {}", std::process::id());
+        let opened = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
+        let (changes, remarks) = planned(opened.levers())?;
         for remark in remarks {
             output::remark(&format!("note: {remark}"));
         }
         comparing.changes = changes;
-        shelf = settings::shelf(machine)?;
-        let who = format!("cpudyno ab, process {}", std::process::id());
-        let levers = port::of(machine).unwrap_or(levers);
-        session = Some(Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?);
+        session = Some(opened);
         // Who asks twice does not want his settings lost: everything looks at the first wish.
         deaf = Some(signals.ignore());
     }
@@ -80,7 +76,10 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     if let (Err(_), Some(Err(failure))) = (&done, &restored) {
         output::remark(&failure.message);
     }
-    let record = done.map_err(|error| signals.of(refused(machine, error)))?;
+    let mut record = done.map_err(|error| signals.of(refused(machine, error)))?;
+    if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
+        *why = format!("stopped by {name}");
+    }
     let written = match sink {
         Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
         None => Ok(()),
@@ -95,6 +94,29 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     })
 }
 
+/// What is compared, and what is set on the machine for each arm.
+fn comparing(machine: &Machine, args: &AbArgs) -> Result<(Comparing, [Vec<Asked>; 2]), Failure> {
+    let what = what(machine, args)?;
+    let [(mut a, asked_a), (mut b, asked_b)] = [arm(&args.a)?, arm(&args.b)?];
+    a.beside = b.variables.keys().cloned().collect();
+    b.beside = a.variables.keys().cloned().collect();
+    let words = [&args.a, &args.b].map(|arm| arm.iter().map(|s| s.text.clone()).collect());
+    let better = args.better.map(|direction| match direction {
+        Direction::Less => Better::Less,
+        Direction::More => Better::More,
+    });
+    let comparing = Comparing {
+        own: [a, b],
+        words,
+        budget: args.budget,
+        band: args.band,
+        better,
+        prove: !args.manner.no_proof,
+        ..Comparing::usual(what)
+    };
+    Ok((comparing, [asked_a, asked_b]))
+}
+
 fn is_decided(record: &Record) -> bool {
     let Some(run) = &record.comparison else { return false };
     matches!(&run.comparison, Known::Yes(found) if found.verdict.is_decided())
@@ -102,11 +124,14 @@ fn is_decided(record: &Record) -> bool {
 
 /// How an arm runs, and what is set for it on the machine.
 fn arm(settings: &[ArmSetting]) -> Result<(Own, Vec<Asked>), Failure> {
-    let (mut own, mut asked) = (Own::default(), Vec::new());
+    let (mut own, mut asked, mut names) = (Own::default(), Vec::new(), BTreeSet::new());
     for setting in settings {
         match &setting.kind {
             ArmKind::Lever(lever) => asked.push((**lever).clone()),
             ArmKind::Own(name, value) => {
+                if !names.insert(name) {
+                    return Err(Failure::usage(format!("an arm has one `{name}`, and not two")));
+                }
                 if let Some(Err(why)) = own.take(name, value) {
                     return Err(Failure::usage(why));
                 }

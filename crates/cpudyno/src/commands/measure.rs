@@ -107,15 +107,31 @@ pub(super) fn once_each<T: Copy>(
     rows
 }
 
+/// How CPUs are named to a command.
+pub(super) struct Naming {
+    /// What stands before a list.
+    pub(super) cpus: &'static str,
+    /// What is said of too many threads.
+    pub(super) more: &'static str,
+}
+
+/// By options.
+const OPTIONS: Naming =
+    Naming { cpus: "--cpus ", more: "; --allow-hyperthreads adds SMT siblings" };
+
 pub(super) fn refused(machine: &Machine, error: Error) -> Failure {
+    refused_of(machine, error, &OPTIONS)
+}
+
+pub(super) fn refused_of(machine: &Machine, error: Error, naming: &Naming) -> Failure {
     let text = error.to_string();
+    let Naming { cpus, more } = naming;
     match error {
         Error::Placement(Refusal::Missing { usable, .. }) => {
-            Failure::usage(text).hint(format!("choose among --cpus {usable}"))
+            Failure::usage(text).hint(format!("choose among {cpus}{usable}"))
         }
         Error::Placement(Refusal::TooMany { chosen, .. }) => {
-            let hint = format!("ask for at most {chosen}; --allow-hyperthreads adds SMT siblings");
-            Failure::usage(text).hint(hint)
+            Failure::usage(text).hint(format!("ask for at most {chosen}{more}"))
         }
         Error::Placement(Refusal::Nobody) | Error::Run(RunError::Interrupted) => {
             Failure::new(code::NOT_HERE, text)
@@ -136,7 +152,7 @@ pub(super) fn refused(machine: &Machine, error: Error) -> Failure {
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {
-            Failure::new(code::NOT_HERE, text).hint("name CPUs that stay online: --cpus 0")
+            Failure::new(code::NOT_HERE, text).hint(format!("name CPUs that stay online: {cpus}0"))
         }
     }
 }

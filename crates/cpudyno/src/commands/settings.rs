@@ -10,6 +10,7 @@ use bench::proof::{self, Observer};
 use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::{Change, Plan};
+use levers::rows::Loss;
 use levers::{Changed, Error, Levers, NotMade, Others, Session, Undone, port, settings};
 use machine::Machine;
 use model::Seconds;
@@ -113,10 +114,7 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     let disobeyed = proofs.iter().any(|proof| proof.answer == ProofAnswer::NotObeyed);
     let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
     let mut found = Settings { proofs, ..told(&plan, &ChangeOutcome::Done) };
-    found.remarks.push(match hold {
-        Some(time) => format!("put back after {} s, and at Ctrl-C", time.0),
-        None => "`cpudyno undo` puts everything back; so does the next start of the machine".into(),
-    });
+    found.remarks.push(how_it_ends(&plan, hold));
     let printed = print(machine, sink, &look, PageKind::Changes, found);
     match hold {
         // Nobody was told: nothing stays.
@@ -128,6 +126,20 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
         None => {
             session.leave();
             Ok(answer)
+        }
+    }
+}
+
+/// What becomes of what was set.
+fn how_it_ends(plan: &Plan, hold: Option<Seconds>) -> String {
+    let firmware = |change: &Change| matches!(change.lever.loses, Some(Loss::Firmware));
+    match hold {
+        Some(time) => format!("put back after {} s, and at Ctrl-C", time.0),
+        None if plan.changes.iter().any(firmware) => {
+            "`cpudyno undo` puts everything back; the next start of the machine may not".to_owned()
+        }
+        None => {
+            "`cpudyno undo` puts everything back; so does the next start of the machine".to_owned()
         }
     }
 }
@@ -410,6 +422,8 @@ pub(super) fn refused(error: Error) -> Failure {
             Failure::new(code::REFUSED, text)
                 .hint("run as root; `cpudyno settings` lists what root could set")
         }
+        Error::Foreign { .. } => Failure::new(code::NOT_HERE, text)
+            .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)

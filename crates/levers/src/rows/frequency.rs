@@ -80,8 +80,12 @@ pub(super) static LEVERS: &[Lever] = &[
         place: Place::File("/sys/devices/system/cpu/cpufreq/boost"),
         values: Values::Switch { on: "1", off: "0" },
         rule: boost,
-        // Drivers with tables of frequencies write the limits anew.
-        followers: &["/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"],
+        // Drivers with tables of frequencies write the limits anew, and those that can switch it for each
+        // policy do so.
+        followers: &[
+            "/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost",
+            "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq",
+        ],
         proof: Proof::Clock,
         loses: None,
         moves_power: true,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::paired::{Arm, Comparison, Flag, Looks, Quad, Rules};
+use crate::stats::paired::{Arm, Comparison, Flag, Kind, Looks, Quad, Rules};
 use crate::{CpuId, Known, Unavailable};
 
 /// What was compared, how, and what came of it.
@@ -46,14 +46,9 @@ pub struct AbRun {
     pub ran: Vec<Ran>,
     /// Why it ended.
     pub ended: String,
-    /// Seconds of a quad, with everything beside it.
-    pub quad_seconds: f64,
-    /// Seconds of a quad in which settings were written and read back.
-    #[serde(default)]
-    pub setting_seconds: f64,
-    /// Seconds of a quad that were spent on neither measuring nor setting: bookkeeping, looks at what is
-    /// set already.
-    pub own_seconds: f64,
+    /// What a quad took; none where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<QuadCost>,
     /// How long each setting was under load before it was measured, where settings move power.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_seconds: Option<f64>,
@@ -68,9 +63,22 @@ pub struct ArmFailure {
     pub why: String,
 }
 
+/// What a quad took, those among them that were left out, in seconds of the machine's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuadCost {
+    /// With everything beside it.
+    pub seconds: f64,
+    /// Of it for settings that were written: journal, write, reading back.
+    pub setting: f64,
+    /// Of it for neither measuring nor writing settings: bookkeeping, looks at what is set already.
+    pub own: f64,
+}
+
 /// A quad that was left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeftOut {
+    /// Whether it was to compare, or to control.
+    pub kind: Kind,
     /// The arm whose measurement has no number.
     pub arm: Arm,
     /// Why.

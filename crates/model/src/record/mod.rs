@@ -13,7 +13,7 @@ mod samples;
 mod settings;
 mod topology;
 
-pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, Ran};
+pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
 pub use counts::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};

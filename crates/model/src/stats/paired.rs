@@ -51,7 +51,7 @@ impl Quad {
                 Obstacle::Measurement,
                 "log ratio",
                 format!(
-                    "cannot compare by ratio: a measurement is {value}, and none has to be 0 or less"
+                    "cannot compare by ratio: a measurement is {value}, and a ratio needs numbers above 0"
                 ),
             )),
             None => Ok(Quad { slot, values }),

@@ -58,7 +58,7 @@ pub enum RunError {
     #[error("interrupted")]
     Interrupted,
     /// A thread could not be pinned.
-    #[error("cannot pin a thread to CPU {cpu}: {source}")]
+    #[error("cannot pin a thread to CPU {cpu}: {}", sys::errno::words(.source))]
     Pin {
         /// The CPU.
         cpu: CpuId,
