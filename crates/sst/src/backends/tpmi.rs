@@ -89,15 +89,20 @@ fn instances(context: &Context<'_>, package: u32) -> Reading<u16> {
         return Err(Unavailable::new(Obstacle::Cpudyno, what, why));
     };
     let instances = context.asker.one(&what, |device| device.instances(at.package));
-    instances.map(|instances| instances.valid).map_err(|reason| {
+    let lost = || {
+        let why = "the driver says that none of its power domains is there";
+        Unavailable::new(Obstacle::Permission, what.clone(), why)
+    };
+    let valid = instances.map(|instances| instances.valid).map_err(|reason| {
         let why = "the driver lists no power domains: it has not found that package's hardware, or \
                    lost it (ENOTTY)";
-        match reason.why.ends_with("(ENOTTY)") {
-            true => Unavailable::new(Obstacle::Permission, what, why)
-                .with_remedy("`sudo modprobe isst_tpmi`, or see `dmesg | grep -i isst`"),
-            false => reason,
+        if !reason.why.ends_with("(ENOTTY)") {
+            return reason;
         }
-    })
+        Unavailable::new(Obstacle::Permission, what.clone(), why)
+            .with_remedy("`sudo modprobe isst_tpmi`, or see `dmesg | grep -i isst`")
+    })?;
+    if valid == 0 { Err(lost()) } else { Ok(valid) }
 }
 
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {

@@ -13,7 +13,7 @@ use super::parts::{
 };
 
 /// Everything that belongs to levels.
-pub(super) fn blocks<'a>(told: &mut Told<'a>) -> Vec<Block> {
+pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     for group in groups(told.run) {
         blocks.push(Block::Heading(group.name.clone()));
@@ -321,9 +321,8 @@ fn split_turbo(it: &TurboFrequencies) -> Option<String> {
 
 /// Steps as ranges of numbers of cores, those with the same limit together.
 fn condensed(steps: &[CoreStep]) -> Vec<(String, Option<Hertz>)> {
-    let ranges = ranges(steps).into_iter();
     let mut all: Vec<(u16, u16, Option<Hertz>)> = Vec::new();
-    for ((first, last), step) in ranges.zip(steps) {
+    for (first, last, step) in ranges(steps) {
         match all.last_mut() {
             Some((_, end, hertz)) if *hertz == step.hertz => *end = last,
             _ => all.push((first, last, step.hertz)),
@@ -332,16 +331,24 @@ fn condensed(steps: &[CoreStep]) -> Vec<(String, Option<Hertz>)> {
     all.into_iter().map(|(first, last, hertz)| (range(first, last), hertz)).collect()
 }
 
-/// From and to how many cores each step goes.
-fn ranges(steps: &[CoreStep]) -> Vec<(u16, u16)> {
+/// From and to how many cores each step goes; those that go no further than the one before say nothing.
+fn ranges(steps: &[CoreStep]) -> impl Iterator<Item = (u16, u16, &CoreStep)> {
     let mut before = 0;
-    let range = |step: &CoreStep| {
-        let last = step.cores.unwrap_or(0);
-        let first = if last > before { before + 1 } else { last };
-        before = last.max(before);
-        (first, last)
-    };
-    steps.iter().map(range).collect()
+    steps.iter().filter_map(move |step| {
+        let last = step.cores.filter(|cores| *cores > before)?;
+        let first = before + 1;
+        before = last;
+        Some((first, last, step))
+    })
+}
+
+/// What stands above a step, and the step. Where it is not known how far they go, they are counted.
+fn titled(steps: &[CoreStep]) -> Vec<(String, &CoreStep)> {
+    if steps.iter().all(|step| step.cores.is_none()) {
+        let title = |(place, step)| (format!("group {place}"), step);
+        return steps.iter().enumerate().map(title).collect();
+    }
+    ranges(steps).map(|(first, last, step)| (range(first, last), step)).collect()
 }
 
 fn range(first: u16, last: u16) -> String {
@@ -381,27 +388,32 @@ fn turbo(levels: &[PerformanceLevel]) -> Vec<Block> {
     let rows = levels.iter().filter_map(|level| {
         Some((level.number, level.properties.as_ref()?.turbo.value()?.as_slice()))
     });
-    steps_tables(rows, "turbo limits, MHz, by number of active cores", |_| Vec::new())
+    steps_tables(rows, "turbo limits, MHz, by number of active cores", None, |_| Vec::new())
 }
 
-/// Rows of licences by groups of cores, with what stands behind them.
+/// Cells of levels.
+type Rows = Vec<(u8, Vec<String>)>;
+
+/// Rows of licences by groups of cores, or of one group alone, with what stands behind them.
 fn steps_tables<'a>(
     levels: impl Iterator<Item = (u8, &'a [LicenceSteps])>,
     caption: &str,
+    only: Option<usize>,
     behind: impl Fn(u8) -> Vec<(&'static str, Vec<(String, String)>)>,
 ) -> Vec<Block> {
-    let mut tables: Vec<(Vec<String>, Vec<(u8, Vec<String>)>)> = Vec::new();
+    let mut tables: Vec<(Vec<String>, Rows)> = Vec::new();
     let mut more: Vec<&'static str> = Vec::new();
     for (level, licences) in levels {
         let behind = behind(level);
         for licence in licences {
-            let header: Vec<String> = ranges(&licence.steps)
-                .into_iter()
-                .map(|(first, last)| range(first, last))
-                .collect();
-            let mut cells = vec![licence.licence.clone()];
+            let mut steps = titled(&licence.steps);
+            if let Some(only) = only {
+                steps = steps.into_iter().skip(only).take(1).collect();
+            }
             let limit = |step: &CoreStep| step.hertz.map_or_else(|| NONE.to_owned(), mhz);
-            cells.extend(licence.steps.iter().map(limit));
+            let mut cells = vec![licence.licence.clone()];
+            cells.extend(steps.iter().map(|(_, step)| limit(step)));
+            let header: Vec<String> = steps.into_iter().map(|(title, _)| title).collect();
             for (title, of_licence) in &behind {
                 if !more.contains(title) {
                     more.push(title);
@@ -415,7 +427,7 @@ fn steps_tables<'a>(
             }
         }
     }
-    let block = |(header, rows): (Vec<String>, Vec<(u8, Vec<String>)>)| {
+    let block = |(header, rows): (Vec<String>, Rows)| {
         let groups = header.iter().map(|cores| (cores.as_str(), Align::Right));
         let columns: Vec<(&str, Align)> = [("levels", Align::Label), ("licence", Align::Label)]
             .into_iter()
@@ -487,14 +499,7 @@ pub(super) fn turbo_freq<'a>(
         match &level.turbo_freq {
             Some(Known::Yes(of)) => {
                 let is_asked = |it: &&LicenceSteps| licence.is_none_or(|name| it.licence == name);
-                let mut licences: Vec<LicenceSteps> =
-                    of.chosen.iter().filter(is_asked).cloned().collect();
-                if let Some(bucket) = bucket {
-                    for it in &mut licences {
-                        it.steps = it.steps.get(bucket).copied().into_iter().collect();
-                    }
-                }
-                rows.push((level.number, licences));
+                rows.push((level.number, of.chosen.iter().filter(is_asked).cloned().collect()));
             }
             Some(Known::No { unavailable }) => told.absent(unavailable, "turbo-freq"),
             None => {}
@@ -510,5 +515,5 @@ pub(super) fn turbo_freq<'a>(
     let caption = "turbo-freq: any few cores, which you choose by their class, get a higher limit; all \
                    others are clipped, MHz, by number of chosen cores";
     let rows = rows.iter().map(|(level, licences)| (*level, licences.as_slice()));
-    steps_tables(rows, caption, behind)
+    steps_tables(rows, caption, bucket, behind)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use machine::isst::{Message, Refusal};
-use machine::{Machine, Reading, Tree};
+use machine::isst::{Message, Refusal, TpmiRegisters};
+use machine::{Isst, Machine, Reading, Tree};
 use model::Obstacle;
 use sys::errno::{EACCES, ENODEV, EPERM};
 
@@ -255,4 +255,36 @@ fn cascade_lake_n_is_known_by_its_base_frequencies() {
     let other =
         read(&cascade_lake_n("SIMULATED Xeon Gold 6252 CPU @ 2.30GHz"), &command("base-freq info"));
     assert!(matches!(other, Err(Error::Unavailable(_))), "{other:?}");
+}
+
+/// Two packages in debugfs; the registers of the first cannot be read.
+struct Dumps;
+
+impl Tree for Dumps {
+    fn read(&self, path: &str) -> Reading<String> {
+        if path.contains("80:03.1") && path.ends_with("mem_dump") {
+            return Ok("TPMI Instance:0\n00000000: 00000001 00000000\n".to_owned());
+        }
+        Err(model::Unavailable::new(Obstacle::Permission, "registers", "it is root's"))
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let devices = ["clk", "tpmi-0000:00:03.1", "tpmi-0000:80:03.1", "tpmi-0000:ff:03.1"];
+        let names: &[&str] = match path.strip_prefix("/sys/kernel/debug") {
+            Some("") => &devices,
+            // It has other features.
+            Some(other) if other.contains("ff:03.1") => &["tpmi-id-02"],
+            _ => &["tpmi-id-05"],
+        };
+        Ok(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+}
+
+#[test]
+fn a_package_whose_registers_cannot_be_read_keeps_its_number() {
+    let registers = TpmiRegisters::read(&Dumps).unwrap();
+    let device = registers.open().unwrap();
+    let valid = |package| device.instances(package).map(|it| it.valid);
+    assert_eq!((valid(0), valid(1)), (Ok(0), Ok(1)));
+    assert!(valid(2).is_err());
 }
