@@ -49,11 +49,9 @@ fn who_gets_which_clock() {
 
 #[test]
 fn features_and_classes() {
-    let mut pages = String::new();
-    for command in COMMANDS.iter().filter(|words| words[..] != ["perf-profile", "info"][..]) {
-        pages += &format!("$ {}\n{}\n", command.join(" "), page("sim:guide", command));
-    }
-    insta::assert_snapshot!("guide-others", pages);
+    let others = COMMANDS.iter().filter(|words| words[..] != ["perf-profile", "info"][..]);
+    let shown = others.map(|words| format!("$ {}\n{}", words.join(" "), page("sim:guide", words)));
+    insta::assert_snapshot!("guide-others", shown.collect::<Vec<_>>().join("\n"));
     let more = ["turbo-freq", "info", "-l", "0", "-b", "1", "-r", "avx2"];
     insta::assert_snapshot!("guide-one-group", page("sim:guide", &more));
 }

@@ -71,7 +71,7 @@ pub(super) fn classes(told: &mut Told<'_>) -> Vec<Block> {
                 }
                 Known::Yes(_) => {}
                 Known::No { unavailable } => {
-                    told.lacking(unavailable, format!("{}: classes", group.name));
+                    told.lacking(unavailable, format!("classes of {}", group.name));
                 }
             }
         }
@@ -128,7 +128,7 @@ pub(super) fn associations(told: &mut Told<'_>) -> Vec<Block> {
         let domain = group.first();
         for association in &domain.associations {
             if let Known::No { unavailable } = &association.class {
-                told.lacking(unavailable, format!("{}: classes of CPUs", group.name));
+                told.lacking(unavailable, format!("classes of CPUs of {}", group.name));
             }
         }
         let numbers: Vec<u32> = domain.associations.iter().map(|it| it.core).collect();

@@ -14,10 +14,9 @@ pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
     let run = told.run;
     let mut blocks = vec![Block::Box(platform(run))];
     for group in groups(run) {
-        blocks.push(Block::Heading(group.name.clone()));
         let rows = features(told, &group);
         let columns = [("feature", Align::Label), ("is", Align::Left), ("does", Align::Left)];
-        blocks.push(table("", &columns, rows, Vec::new()));
+        blocks.push(table(group.name, &columns, rows, Vec::new()));
     }
     blocks
 }
@@ -57,7 +56,7 @@ fn platform(run: &SpeedSelect) -> Vec<(String, Text)> {
 }
 
 /// What firmware offers, and what of it is on.
-pub(super) fn features<'a>(told: &mut Told<'a>, group: &Group<'a>) -> Vec<Vec<Text>> {
+fn features<'a>(told: &mut Told<'a>, group: &Group<'a>) -> Vec<Vec<Text>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, is: Text, does: &str| {
         rows.push(vec![Text::toned(name, Tone::Strong), is, Text::toned(does, Tone::Faint)]);
@@ -74,7 +73,7 @@ pub(super) fn features<'a>(told: &mut Told<'a>, group: &Group<'a>) -> Vec<Vec<Te
     if let Some(of) = &group.first().core_power {
         for reading in [&of.supported, &of.enabled, &of.classes_enabled] {
             if let Known::No { unavailable } = reading {
-                told.lacking(unavailable, format!("{}: core-power", group.name));
+                told.lacking(unavailable, format!("core-power of {}", group.name));
             }
         }
         let priority = of.priority.value().map_or("", String::as_str);

@@ -47,7 +47,7 @@ impl<'a> Group<'a> {
         match self.first().profiles.as_ref()? {
             Known::Yes(profiles) => Some(profiles),
             Known::No { unavailable } => {
-                told.lacking(unavailable, format!("{}: {}", self.name, unavailable.what));
+                told.lacking(unavailable, format!("{} of {}", unavailable.what, self.name));
                 None
             }
         }
