@@ -44,6 +44,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         settings: None,
         comparison: None,
         counts: None,
+        speed_select: None,
         findings: Vec::new(),
     }
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use machine::isst::{MailboxQuestion, Refusal};
 use machine::{IsstDevice, Reading};
 use model::{CpuId, Obstacle, Unavailable};
-use sys::errno::{EBUSY, EINTR, EINVAL, EIO, ENOTTY, ENXIO, EPERM, ETIMEDOUT};
+use sys::errno::{
+    EACCES, EAGAIN, EBUSY, EINTR, EINVAL, EIO, ENODEV, ENOTTY, ENXIO, EPERM, ETIMEDOUT,
+};
 
 /// How often a question is asked whose answer may be another one next time.
 const TRIES: u32 = 3;
@@ -133,8 +135,14 @@ fn reason(what: &str, refusal: Refusal) -> Unavailable {
             Some(LOAD_OLDER),
         ),
         ENXIO => (Obstacle::Hardware, "the firmware refused", None),
-        EINVAL => (Obstacle::Permission, "this kernel's driver does not know it", None),
+        EINVAL => (Obstacle::Permission, "this kernel's driver does not take the question", None),
         EPERM => (Obstacle::Permission, "the capability SYS_ADMIN is missing", Some("run as root")),
+        EACCES => (Obstacle::Permission, "this user may not ask it", Some("run as root")),
+        ENODEV | EAGAIN => (
+            Obstacle::Permission,
+            "the part of the driver that answers this comes or goes",
+            Some("try again"),
+        ),
         _ if PASSING.contains(&code) => (
             Obstacle::Measurement,
             "the firmware did not answer, three times",

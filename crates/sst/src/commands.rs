@@ -24,13 +24,20 @@ const fn command(
     Command { words, doc, levels, parts }
 }
 
+impl Command {
+    /// The command of these words.
+    pub fn named(words: &str) -> Option<&'static Command> {
+        COMMANDS.iter().find(|command| command.words == words)
+    }
+}
+
 /// All of them.
 pub const COMMANDS: &[Command] = &[
     command(
         "info",
         "What this machine can do, and whether it may be changed",
         Levels::All,
-        &[Part::CorePower],
+        &[Part::CorePower, Part::Lock],
     ),
     command(
         "perf-profile info",
@@ -47,15 +54,30 @@ pub const COMMANDS: &[Command] = &[
         &[],
     ),
     command("perf-profile get-config-current-level", "The level at present", Levels::Summary, &[]),
-    command("perf-profile get-lock-status", "Whether the level is locked", Levels::Summary, &[]),
+    command(
+        "perf-profile get-lock-status",
+        "Whether the level is locked",
+        Levels::Summary,
+        &[Part::Lock],
+    ),
     command("core-power info", "Whether cores have priorities", Levels::None, &[Part::CorePower]),
-    command("core-power get-config", "The classes", Levels::None, &[Part::Classes]),
-    command("core-power get-assoc", "The classes of CPUs", Levels::None, &[Part::Associations]),
+    command(
+        "core-power get-config",
+        "The classes",
+        Levels::None,
+        &[Part::CorePower, Part::Classes],
+    ),
+    command(
+        "core-power get-assoc",
+        "The classes of CPUs",
+        Levels::None,
+        &[Part::CorePower, Part::Associations],
+    ),
     command(
         "base-freq info",
         "Base frequencies of two kinds of cores",
         Levels::Current,
-        &[Part::BaseFreq],
+        &[Part::Properties, Part::BaseFreq],
     ),
     command(
         "turbo-freq info",

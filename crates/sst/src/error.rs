@@ -6,15 +6,23 @@ pub enum Error {
     /// This machine has no Speed Select, or does not show it.
     #[error("cannot read Speed Select: {}", .0.why)]
     Unavailable(Unavailable),
-    /// CPUs were named that are not there.
-    #[error("cannot use CPUs {cpus}: {why}")]
+    /// CPUs were named that this machine has not.
+    #[error("cannot use CPUs {cpus}: this machine has no such CPUs")]
     Cpus {
         /// Which ones.
         cpus: CpuSet,
-        /// What is wrong with them.
-        why: String,
+        /// Those to choose from.
+        online: CpuSet,
     },
-    /// A level was named that is not there.
+    /// CPUs were named of which it is not known where they are.
+    #[error("cannot use CPUs {cpus}: {}", .reason.why)]
+    Unplaced {
+        /// Which ones.
+        cpus: CpuSet,
+        /// Why that is not known.
+        reason: Unavailable,
+    },
+    /// A level was named that no power domain has.
     #[error(
         "cannot describe level {level} of package {package}, power domain {domain}: there {has}"
     )]

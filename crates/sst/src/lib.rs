@@ -9,17 +9,23 @@
 
 mod asking;
 pub mod backends;
+mod cascade_lake_n;
 pub mod commands;
 mod error;
 pub mod model;
+pub mod pages;
 mod processor;
 mod read;
+mod recorded;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod trace;
 
 pub use self::commands::{COMMANDS, Command};
 pub use self::error::Error;
-pub use self::model::{Domain, Level, Profiles, Snapshot};
+pub use self::model::{Domain, Level, Profiles, Snapshot, Unplaced};
 pub use self::processor::Processor;
-pub use self::read::{Levels, Part, Wanted, read};
+pub use self::read::{Levels, Part, Wanted, read, read_telling};
+pub use self::recorded::{record, speed_select};
+pub use self::trace::Calls;

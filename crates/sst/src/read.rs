@@ -1,15 +1,17 @@
 //! From the device to a snapshot.
 
 use machine::{IsstDevice, Machine, Reading};
-use model::{CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use crate::asking::Asker;
-use crate::backends::{self, Context};
+use crate::backends::{self, Context, Found};
+use crate::cascade_lake_n;
 use crate::commands::Command;
 use crate::error::Error;
-use crate::model::{Domain, Member, Snapshot};
+use crate::model::{Domain, Member, Profiles, Snapshot, Unplaced};
 use crate::processor::Processor;
 use crate::topology::Topology;
+use crate::trace::{Calls, Told};
 
 /// Which performance levels are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub enum Part {
     Classes,
     /// The classes of CPUs.
     Associations,
+    /// What else locks the level than firmware.
+    Lock,
 }
 
 /// What is asked for.
@@ -67,12 +71,26 @@ impl Wanted {
 
 /// Asks a machine.
 pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
+    read_telling(machine, wanted, None)
+}
+
+/// Asks a machine, and tells every ioctl, also where nothing comes of them.
+pub fn read_telling(
+    machine: &Machine,
+    wanted: &Wanted,
+    calls: Option<&Calls>,
+) -> Result<Snapshot, Error> {
+    let processor = Processor::of(machine);
+    if let Some(fixed) = cascade_lake_n::read(machine, processor, wanted) {
+        return fixed;
+    }
     let device = machine.isst.open().map_err(Error::Unavailable)?;
-    let asker = Asker::new(&*device);
+    let told = calls.map(|calls| Told::new(&*device, calls));
+    let device = told.as_ref().map_or(&*device, |told| told as &dyn IsstDevice);
+    let asker = Asker::new(device);
     let platform =
         asker.one("Speed Select", <dyn IsstDevice>::platform).map_err(Error::Unavailable)?;
     asker.limit(platform.commands_max);
-    let processor = Processor::of(machine);
     let backend = backends::of(platform).map_err(Error::Unavailable)?;
     let topology = Topology::read(&*machine.tree).map_err(Error::Unavailable)?;
     if let Some(cpus) = &wanted.cpus {
@@ -84,61 +102,105 @@ pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
     if let Some(Err(unavailable)) = physical.first().filter(|_| nobody) {
         return Err(Error::Unavailable(unavailable.clone()));
     }
-    let context = Context { asker: &asker, platform, processor, wanted };
-    let mut domains = (backend.domains)(&context, &topology, &physical);
+    let context = Context { asker: &asker, platform, processor, wanted, machine };
+    let Found { mut domains, missing, mut lost } =
+        (backend.domains)(&context, &topology, &physical);
+    if let (true, Some(reason)) = (domains.is_empty(), missing.first()) {
+        return Err(Error::Unavailable(reason.clone()));
+    }
+    mark_vacant(&asker, &topology, &mut domains, lost.is_empty());
     if let Some(cpus) = &wanted.cpus {
         domains.retain(|domain| domain.cpus.iter().any(|member| cpus.contains(member.cpu)));
+        lost.retain(|(cpu, _)| cpus.contains(*cpu));
+    } else {
+        lost.extend(topology.offline.iter().map(|cpu| (cpu, offline())));
     }
-    let placed: CpuSet =
-        domains.iter().flat_map(|domain| domain.cpus.iter().map(|m| m.cpu)).collect();
-    let lost = topology.online.iter().map(|place| place.cpu).filter(|cpu| !placed.contains(*cpu));
-    let lost = if wanted.cpus.is_none() { lost.collect() } else { CpuSet::default() };
+    let unplaced = by_reason(lost);
+    if let ([], Some(Unplaced { cpus, reason })) = (domains.as_slice(), unplaced.first()) {
+        return Err(Error::Unplaced { cpus: cpus.clone(), reason: reason.clone() });
+    }
     (backend.fill)(&context, &mut domains);
     check_level(wanted.levels, &domains)?;
-    Ok(Snapshot {
-        platform,
-        processor,
-        backend: backend.name,
-        domains,
-        unplaced: topology.offline.iter().chain(lost.iter()).collect(),
-        ioctls: asker.ioctls(),
-    })
+    let ioctls = asker.ioctls();
+    let backend = backend.name;
+    Ok(Snapshot { platform, processor, backend, domains, unplaced, missing, ioctls })
 }
 
-fn check_cpus(cpus: &CpuSet, topology: &Topology) -> Result<(), Error> {
+/// Those that are named must be there, and where they are must be known.
+pub(crate) fn check_cpus(cpus: &CpuSet, topology: &Topology) -> Result<(), Error> {
     let online: CpuSet = topology.online.iter().map(|place| place.cpu).collect();
-    let (off, strange): (Vec<_>, Vec<_>) = cpus
-        .iter()
-        .filter(|cpu| !online.contains(*cpu))
-        .partition(|cpu| topology.offline.contains(*cpu));
-    let refused = |cpus: Vec<_>, why: &str| {
-        Err(Error::Cpus { cpus: cpus.into_iter().collect(), why: why.to_owned() })
-    };
+    let off = cpus.intersection(&topology.offline);
+    let strange = cpus.difference(&online).difference(&off);
     if !strange.is_empty() {
-        return refused(strange, "this machine has no such CPUs");
+        return Err(Error::Cpus { cpus: strange, online });
     }
     if !off.is_empty() {
-        return refused(off, "they are offline, and it is not known where they are");
+        return Err(Error::Unplaced { cpus: off, reason: offline() });
     }
     Ok(())
 }
 
-/// A level that was named must be there.
-fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Error> {
-    let Levels::Only(level) = levels else { return Ok(()) };
-    for domain in domains {
-        let Some(Ok(profiles)) = &domain.profiles else { continue };
-        if profiles.numbers().all(|number| number != level) {
-            let numbers: Vec<String> = profiles.numbers().map(|n| n.to_string()).collect();
-            let has = match numbers.as_slice() {
-                [only] => format!("is level {only} alone"),
-                several => format!("are levels {}", several.join(", ")),
-            };
-            let (package, domain) = (domain.package, domain.number);
-            return Err(Error::Level { level, package, domain, has });
+/// The kernel forgets in which package a CPU is when it is switched off.
+pub(crate) fn offline() -> Unavailable {
+    let why = "they are offline, and it is not known where they are";
+    Unavailable::new(Obstacle::Permission, "place of CPUs", why)
+        .with_remedy("`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back")
+}
+
+/// CPUs with the same reason together, in the order of the first one.
+pub(crate) fn by_reason(lost: Vec<(CpuId, Unavailable)>) -> Vec<Unplaced> {
+    let mut groups: Vec<(Unavailable, Vec<CpuId>)> = Vec::new();
+    for (cpu, reason) in lost {
+        match groups.iter_mut().find(|(known, _)| known.why == reason.why) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => groups.push((reason, vec![cpu])),
         }
     }
-    Ok(())
+    let group = |(reason, cpus): (Unavailable, Vec<CpuId>)| {
+        let reason = Unavailable { what: "place of CPUs".to_owned(), ..reason };
+        Unplaced { cpus: cpus.into_iter().collect(), reason }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// A power domain without CPUs has none at all, unless one that is offline may be in it: the driver
+/// remembers numbers of CPUs that were online once, and says zero of others.
+fn mark_vacant(asker: &Asker<'_>, topology: &Topology, domains: &mut [Domain], all_placed: bool) {
+    if !all_placed || domains.iter().all(|domain| !domain.cpus.is_empty()) {
+        return;
+    }
+    let offline: Vec<CpuId> = topology.offline.iter().collect();
+    let remembered = asker.physical(&offline);
+    let known =
+        |number: &&Reading<u32>| number.as_ref().is_ok_and(|it| *it != 0 && *it != u32::MAX);
+    if remembered.iter().filter(known).count() < offline.len() {
+        return;
+    }
+    for domain in domains.iter_mut().filter(|domain| domain.cpus.is_empty()) {
+        let is_here = |it: &u32| backends::domain_number(*it) == domain.number;
+        domain.is_vacant = !remembered.iter().flatten().any(is_here);
+    }
+}
+
+/// A level that was named must be there in one power domain at least; others may be without it.
+fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Error> {
+    let Levels::Only(level) = levels else { return Ok(()) };
+    let known = |domain: &'_ Domain| match &domain.profiles {
+        Some(Ok(profiles)) => Some((domain.package, domain.number, profiles.clone())),
+        _ => None,
+    };
+    let known: Vec<_> = domains.iter().filter_map(known).collect();
+    let has = |(.., profiles): &(u32, u32, Profiles)| profiles.numbers().any(|it| it == level);
+    let Some((package, domain, profiles)) = known.first().filter(|_| !known.iter().any(has)) else {
+        return Ok(());
+    };
+    let numbers: Vec<String> = profiles.numbers().map(|n| n.to_string()).collect();
+    let has = match numbers.as_slice() {
+        [] => "are none".to_owned(),
+        [only] => format!("is level {only} alone"),
+        several => format!("are levels {}", several.join(", ")),
+    };
+    Err(Error::Level { level, package: *package, domain: *domain, has })
 }
 
 /// A power domain of which nothing was asked yet.
@@ -152,6 +214,7 @@ pub(crate) fn domain(package: u32, die: Option<u32>, number: u32, cpus: Vec<Memb
         core_power: None,
         classes: None,
         associations: None,
+        is_vacant: false,
     }
 }
 

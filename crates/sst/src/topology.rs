@@ -60,18 +60,27 @@ fn set(tree: &dyn Tree, file: &str) -> Reading<CpuSet> {
 }
 
 /// The number of the group that each CPU is in. Where a list names who else is in it, the others' files
-/// need not be read; who is not in the own list is asked alone.
+/// need not be read; who is not in the own list is asked alone. Kernels write either file for all CPUs or
+/// for none.
 fn groups(tree: &dyn Tree, online: &CpuSet, number: &str, list: &str) -> BTreeMap<CpuId, u32> {
     let mut groups = BTreeMap::new();
+    let mut has_lists = true;
     for cpu in online.iter() {
         if groups.contains_key(&cpu) {
             continue;
         }
         let folder = format!("{CPU}/cpu{cpu}/topology");
         let read = |file: &str| tree.read(&format!("{folder}/{file}")).ok();
-        let Some(group) = read(number).and_then(|text| text.trim().parse().ok()) else { continue };
-        let together = read(list).and_then(|text| text.parse::<CpuSet>().ok());
+        let Some(group) = read(number).and_then(|text| text.trim().parse().ok()) else {
+            if groups.is_empty() {
+                break;
+            }
+            continue;
+        };
         groups.insert(cpu, group);
+        let together = if has_lists { read(list) } else { None };
+        has_lists = together.is_some();
+        let together = together.and_then(|text| text.parse::<CpuSet>().ok());
         for other in together.iter().flat_map(CpuSet::iter) {
             groups.entry(other).or_insert(group);
         }

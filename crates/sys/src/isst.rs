@@ -99,7 +99,8 @@ impl Device {
         if request.bytes(argument).is_none_or(|bytes| bytes > argument.len()) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let code = libc::Ioctl::from(request.code());
+        // The C library decides whether the number is signed, and how wide it is.
+        let code = u64::from(request.code()) as libc::Ioctl;
         // SAFETY: the driver touches as many bytes as `bytes` says, and they are there.
         let answer = unsafe { libc::ioctl(self.0.as_raw_fd(), code, argument.as_mut_ptr()) };
         u32::try_from(answer).map_err(|_| io::Error::last_os_error())

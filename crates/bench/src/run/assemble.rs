@@ -18,7 +18,7 @@ use super::counters::Counters;
 use super::sweep::{Lost, Own, Swept};
 use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
-use crate::areas::{Area, Workload};
+use crate::areas::{Area, Workload, sst};
 use crate::rig::collect::rounded;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
@@ -101,6 +101,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         settings: None,
         comparison: None,
         counts: None,
+        speed_select: sst::told(machine, areas),
         findings,
     };
     let more = findings::of_record(&record);

@@ -52,7 +52,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Changes
         | PageKind::Top
         | PageKind::Ab
-        | PageKind::Pmu => "a data sheet",
+        | PageKind::Pmu
+        | PageKind::Sst => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {
         (Some(model), _) => format!("SIMULATED plan of {what}: machine sim:{}", model.name),

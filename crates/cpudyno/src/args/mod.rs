@@ -13,6 +13,7 @@ mod pmu;
 mod settings;
 mod sheet;
 mod show;
+mod sst;
 mod streams;
 mod top;
 mod turbo;
@@ -35,6 +36,7 @@ pub(crate) use pmu::{
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
+pub(crate) use sst::SstArgs;
 pub(crate) use streams::StreamsArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};
@@ -101,6 +103,7 @@ pub(crate) enum Command {
     Wait(WaitArgs),
     Pmu(PmuArgs),
     Top(TopArgs),
+    Sst(SstArgs),
     Info(InfoArgs),
     Doctor(DoctorArgs),
     Settings(SettingsArgs),

@@ -14,6 +14,7 @@ mod pmu;
 mod settings;
 mod sheet;
 mod show;
+mod sst;
 mod streams;
 mod top;
 mod turbo;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Top(args) => top::run(&machine(name, root)?, args),
+        Command::Sst(args) => sst::run(&machine(name, root)?, args),
         Command::Pmu(args) => pmu::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),
@@ -190,6 +192,7 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Top => bench::areas::top::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
         PageKind::Pmu => ::pmu::counting::page(record, presentation.verbosity),
+        PageKind::Sst => ::sst::pages::page(record, presentation.verbosity),
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };
@@ -198,12 +201,17 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         Format::Text => Ok(text(&page(), presentation)),
         Format::Markdown => Ok(views::markdown::render(&page())),
         Format::Json => views::json::render(record).map_err(broken),
-        Format::Csv if matches!(presentation.page, PageKind::Info | PageKind::Doctor) => {
+        Format::Csv if is_told(presentation.page) => {
             Err(Failure::usage("a record without measurements has no samples for a table")
                 .hint("print it as text, markdown or json: --format json"))
         }
         Format::Csv => views::csv::render(record).map_err(broken),
     }
+}
+
+/// Whether it is a page of what a machine says of itself.
+fn is_told(page: PageKind) -> bool {
+    matches!(page, PageKind::Info | PageKind::Doctor | PageKind::Sst)
 }
 
 fn text(page: &Page, presentation: Presentation) -> String {

@@ -149,6 +149,10 @@ fn cpu_dma_latency(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavaila
 
 fn isst(answer: &str, code: i32, here: &Surroundings<'_>) -> Unavailable {
     let path = "/dev/isst_interface";
+    if matches!(code, ENODEV | ENXIO) {
+        let why = format!("opening `{path}` answered {answer}: its driver comes or goes");
+        return not_permitted(why, "try again");
+    }
     if code != ENOENT {
         return device(path, answer, "SYS_RAWIO", here);
     }

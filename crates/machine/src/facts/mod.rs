@@ -70,6 +70,13 @@ pub(crate) fn machine_of(survey: &Survey<'_>) -> model::record::Machine {
     }
 }
 
+/// The facts of these ids alone, in reading order.
+pub fn some(machine: &Machine, ids: &[&str]) -> Vec<model::record::Fact> {
+    let survey = Survey::new(machine);
+    let rows = TABLES.iter().flat_map(|rows| rows.iter()).filter(|row| ids.contains(&row.id));
+    rows.map(|row| rows::fact(row.id, row.label, (row.read)(&survey))).collect()
+}
+
 /// Who sits where. It never fails: a CPU of which nothing is known is a core of its own.
 pub fn topology(machine: &Machine) -> Topology {
     topology_of(&Survey::new(machine))

@@ -36,15 +36,20 @@ pub struct TpmiRegisters {
 struct Domain(Vec<u64>);
 
 impl TpmiRegisters {
-    /// What debugfs says. The order of PCI devices is that of packages.
+    /// What debugfs says. The order of PCI devices is that of packages: one whose registers cannot be
+    /// read keeps its place, without power domains.
     pub fn read(tree: &dyn Tree) -> Reading<TpmiRegisters> {
         let names = tree.list(DEBUGFS)?;
         let devices = names.iter().filter(|name| name.starts_with("tpmi-"));
-        let dumps = devices.filter_map(|name| {
-            tree.read(&format!("{DEBUGFS}/{name}/{SPEED_SELECT}/mem_dump")).ok()
-        });
-        let packages: Vec<_> = dumps.map(|dump| domains(&dump)).collect();
-        if packages.is_empty() {
+        let has_it = |name: &&String| {
+            let features = tree.list(&format!("{DEBUGFS}/{name}"));
+            features.is_ok_and(|features| features.iter().any(|feature| feature == SPEED_SELECT))
+        };
+        let dump = |name| tree.read(&format!("{DEBUGFS}/{name}/{SPEED_SELECT}/mem_dump")).ok();
+        let dumps: Vec<Option<String>> = devices.filter(has_it).map(dump).collect();
+        let packages: Vec<_> =
+            dumps.iter().map(|dump| domains(dump.as_deref().unwrap_or_default())).collect();
+        if dumps.iter().all(Option::is_none) {
             let why = format!("there is no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`");
             return Err(Unavailable::new(Obstacle::Cpudyno, "Speed Select", why));
         }

@@ -11,6 +11,7 @@ mod power;
 mod read;
 mod samples;
 mod settings;
+mod speed_select;
 mod topology;
 
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
@@ -20,6 +21,13 @@ pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
 pub use samples::Samples;
 pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
+pub use speed_select::{
+    BaseFrequencies, ChosenCores, CoreAssociation, CorePowerSwitches, CoreStep, DomainCore,
+    FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency, LicenceSteps,
+    PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, ProcessorNumbers,
+    ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, TurboFrequencies,
+    UnplacedCpus,
+};
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 
 use std::collections::BTreeMap;
@@ -65,6 +73,9 @@ pub struct Record {
     /// Events that were counted, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<CountsRun>,
+    /// Intel Speed Select, where it was asked or is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_select: Option<SpeedSelect>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -306,6 +317,8 @@ pub enum PageKind {
     Top,
     /// Events that were counted.
     Pmu,
+    /// Intel Speed Select.
+    Sst,
 }
 
 /// A value that people read, or that is compared.

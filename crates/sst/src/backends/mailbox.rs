@@ -13,7 +13,7 @@ use machine::Reading;
 use machine::isst::{AboutLevel, Half, HalfOfLevel, LicenceOfLevel, MailboxQuestion};
 use model::{CpuId, Obstacle, Unavailable};
 
-use super::{Backend, Context, chosen};
+use super::{Backend, Context, Found, chosen, no_priorities, physical};
 use crate::asking::{Answers, not_given};
 use crate::model::{
     BUCKETS, BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature,
@@ -34,28 +34,33 @@ pub(super) const ROW: Backend = Backend {
 
 /// Up to how many active cores each group of turbo limits goes, a byte each.
 const TURBO_CORES: u32 = 0x1ae;
+/// The turbo limits of those groups as they are at present, a ratio each.
+const TURBO_LIMITS: u32 = 0x1ad;
+/// Control of levels by the operating system: bit 31 locks it.
+const LEVEL_CONTROL: u32 = 0x64b;
 /// Where the registers of classes and of the classes of cores begin, four bytes each.
 const CLASS_REGISTERS: u32 = 0x08;
 const CORE_REGISTERS: u32 = 0x20;
 
 /// A power domain is a die: each has its own mailbox.
-fn domains(_: &Context<'_>, topology: &Topology, physical: &[Reading<u32>]) -> Vec<Domain> {
+fn domains(_: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Found {
     let mut domains: BTreeMap<(u32, Option<u32>, u32), Vec<Member>> = BTreeMap::new();
-    for (place, physical) in topology.online.iter().zip(physical) {
-        let Ok(physical) = physical else { continue };
-        // All ones: nobody could read it.
-        if *physical == u32::MAX {
-            continue;
-        }
-        let punit = physical >> 9 & 0x1f;
+    let mut lost = Vec::new();
+    for (place, number) in topology.online.iter().zip(numbers) {
+        let number = match physical(number) {
+            Ok(number) => number,
+            Err(reason) => {
+                lost.push((place.cpu, reason));
+                continue;
+            }
+        };
+        let punit = number >> 9 & 0x1f;
         let punit = if punit < 8 { punit } else { 0 };
-        let member = Member { cpu: place.cpu, module: physical >> 1 & 0xff };
+        let member = Member { cpu: place.cpu, module: number >> 1 & 0xff };
         domains.entry((place.package, place.die, punit)).or_default().push(member);
     }
-    domains
-        .into_iter()
-        .map(|((package, die, punit), cpus)| domain(package, die, punit, cpus))
-        .collect()
+    let one = |((package, die, punit), cpus)| domain(package, die, punit, cpus);
+    Found { domains: domains.into_iter().map(one).collect(), missing: Vec::new(), lost }
 }
 
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {
@@ -71,12 +76,38 @@ fn fill(context: &Context<'_>, domains: &mut [Domain]) {
         }
     }
     levels(context, domains, &first);
+    if context.wanted.has(Part::Lock) {
+        locks(context, domains);
+    }
     if context.wanted.has(Part::Classes) {
         classes(context, domains, &first);
     }
     if context.wanted.has(Part::Associations) {
-        associations(context, domains);
+        associations(context, domains, &first);
     }
+}
+
+/// Whether the operating system can choose levels at all.
+fn locks(context: &Context<'_>, domains: &mut [Domain]) {
+    let mut locks = registers(context, domains, LEVEL_CONTROL);
+    for domain in domains {
+        let lock = domain.first().and_then(|cpu| locks.remove(&cpu));
+        if let (Some(Ok(profiles)), Some(lock)) = (&mut domain.profiles, lock) {
+            profiles.locked_by_register = Some(lock.map(|word| word >> 31 & 1 == 1));
+        }
+    }
+}
+
+/// A register of each power domain, by the CPU that it was read on.
+fn registers(
+    context: &Context<'_>,
+    domains: &[Domain],
+    register: u32,
+) -> BTreeMap<CpuId, Reading<u64>> {
+    let asked: Vec<(CpuId, u32)> =
+        domains.iter().filter_map(|domain| Some((domain.first()?, register))).collect();
+    let answers = context.asker.msr(&asked);
+    asked.into_iter().map(|(cpu, _)| cpu).zip(answers).collect()
 }
 
 /// The same questions, or others, to each domain.
@@ -109,8 +140,12 @@ fn first_round(context: &Context<'_>) -> Vec<MailboxQuestion> {
     if wanted.levels != Levels::None {
         questions.push(MailboxQuestion::LEVELS);
     }
+    let has_classes = wanted.has(Part::Classes) || wanted.has(Part::Associations);
+    if has_classes || wanted.has(Part::CorePower) {
+        questions.push(MailboxQuestion::CORE_POWER);
+    }
     if wanted.has(Part::CorePower) {
-        questions.extend([MailboxQuestion::CORE_POWER, MailboxQuestion::PRIORITIES]);
+        questions.push(MailboxQuestion::PRIORITIES);
     }
     if wanted.has(Part::Properties) {
         // Whether the firmware is new enough to answer it: level 0 is always there.
@@ -131,6 +166,7 @@ fn profiles(word: u32) -> Profiles {
         mask: ((1u32 << (u32::from(highest.min(7)) + 1)) - 1) as u8,
         current,
         locked: word >> 24 & 1 == 1,
+        locked_by_register: None,
         dynamic: word >> 31 == 1,
         on: None,
         levels: Vec::new(),
@@ -150,12 +186,12 @@ fn core_power(ask: &impl Fn(MailboxQuestion) -> Reading<u32>) -> CorePower {
 
 /// The second and the third round.
 fn levels(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
-    let levels = context.wanted.levels;
     let numbers = |domain: &Domain| match &domain.profiles {
-        Some(Ok(profiles)) => chosen(levels, profiles),
+        Some(Ok(profiles)) => profiles.numbers().collect(),
         _ => Vec::new(),
     };
     let control = |level| MailboxQuestion::about(AboutLevel::Control, level);
+    // All of them, whichever are wanted: numbers may have holes, of which only a refusal tells.
     let second = context
         .asker
         .mailbox(&each(domains, |domain| numbers(domain).into_iter().map(control).collect()));
@@ -164,15 +200,17 @@ fn levels(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
         let Some(Ok(profiles)) = &mut domain.profiles else { continue };
         for number in numbers {
             let features = map(&answer(&second, cpu, control(number)), |word| features(*word));
-            // Numbers may have holes, of which only the refusal tells.
-            if features.as_ref().is_err_and(|no| no.obstacle == Obstacle::Hardware) {
+            let refused = features.as_ref().is_err_and(|no| no.obstacle == Obstacle::Hardware);
+            if refused && number != profiles.current {
                 profiles.mask &= !(1 << number);
-            } else {
-                let level =
-                    Level { number, features, properties: None, base_freq: None, turbo_freq: None };
-                profiles.levels.push(level);
+                continue;
             }
+            let level =
+                Level { number, features, properties: None, base_freq: None, turbo_freq: None };
+            profiles.levels.push(level);
         }
+        let chosen = chosen(context.wanted.levels, profiles);
+        profiles.levels.retain(|level| chosen.contains(&level.number));
     }
     third_round(context, domains, first);
 }
@@ -188,25 +226,48 @@ fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
         let cpu = domain.first();
         cpu.is_some_and(|cpu| answer(first, cpu, MailboxQuestion::fabric(0)).is_ok())
     };
-    let third = context.asker.mailbox(&each(domains, |domain| {
+    let of_levels = |domain: &Domain, of: &dyn Fn(&Level) -> Vec<MailboxQuestion>| {
         let Some(Ok(profiles)) = &domain.profiles else { return Vec::new() };
-        let questions = |level| questions(context, level, newer(domain));
-        profiles.levels.iter().flat_map(questions).collect()
+        profiles.levels.iter().flat_map(of).collect()
+    };
+    let mut third = context.asker.mailbox(&each(domains, |domain| {
+        of_levels(domain, &|level| questions(context, level, newer(domain)))
     }));
-    let mut bucket_cores = BTreeMap::new();
-    if context.wanted.has(Part::Properties) {
-        let registers: Vec<(CpuId, u32)> =
-            domains.iter().filter_map(|domain| Some((domain.first()?, TURBO_CORES))).collect();
-        let answers = context.asker.msr(&registers);
-        bucket_cores.extend(registers.into_iter().map(|(cpu, _)| cpu).zip(answers));
-    }
+    // Firmware may answer the newer question of one level and not of another.
+    let refused = |cpu, level: &Level| {
+        let question = MailboxQuestion::fabric(level.number);
+        third.get(&(cpu, question)).is_some_and(Result::is_err)
+    };
+    let older = each(domains, |domain| {
+        of_levels(domain, &|level| {
+            let fabric = MailboxQuestion::about(AboutLevel::Fabric, level.number);
+            let again = domain.first().is_some_and(|cpu| refused(cpu, level));
+            again.then_some(fabric).into_iter().collect()
+        })
+    });
+    third.extend(context.asker.mailbox(&older));
+    let read = |register| {
+        let wanted = context.wanted.has(Part::Properties);
+        if wanted { registers(context, domains, register) } else { BTreeMap::new() }
+    };
+    let bucket_cores = read(TURBO_CORES);
+    let fixed = |domain: &Domain| matches!(&domain.profiles, Some(Ok(it)) if is_fixed(context, it));
+    let limits = if domains.iter().any(fixed) { read(TURBO_LIMITS) } else { BTreeMap::new() };
     for domain in domains {
-        let (Some(cpu), newer) = (domain.first(), newer(domain)) else { continue };
+        let Some(cpu) = domain.first() else { continue };
         let Some(Ok(profiles)) = &mut domain.profiles else { continue };
+        let is_fixed = is_fixed(context, profiles);
         for level in &mut profiles.levels {
-            let asked = Asked { answers: &third, cpu, level: level.number, context, newer };
+            let asked = Asked { answers: &third, cpu, level: level.number, context };
             if context.wanted.has(Part::Properties) {
-                level.properties = Some(asked.properties(&bucket_cores[&cpu]));
+                let properties = asked.properties(&bucket_cores[&cpu]);
+                let known = |it: &Properties| it.base.is_ok();
+                level.properties = Some(match limits.get(&cpu) {
+                    Some(limits) if is_fixed && !known(&properties) => {
+                        asked.without_levels(properties, limits)
+                    }
+                    _ => properties,
+                });
             }
             if context.wanted.has(Part::BaseFreq) {
                 level.base_freq = Some(asked.if_supported(
@@ -224,6 +285,11 @@ fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
             }
         }
     }
+}
+
+/// Skylake servers whose firmware describes no levels: what holds is known to the kernel and to registers.
+fn is_fixed(context: &Context<'_>, profiles: &Profiles) -> bool {
+    !profiles.dynamic && by_mailbox(context.processor)
 }
 
 /// How many licences there are, and what they are called.
@@ -277,7 +343,6 @@ struct Asked<'a> {
     cpu: CpuId,
     level: u8,
     context: &'a Context<'a>,
-    newer: bool,
 }
 
 impl Asked<'_> {
@@ -346,14 +411,37 @@ impl Asked<'_> {
         }
     }
 
+    /// Where the levels say nothing: the kernel's base frequency, and turbo limits as they are now.
+    fn without_levels(&self, known: Properties, limits: &Reading<u64>) -> Properties {
+        let path = format!("/sys/devices/system/cpu/cpu{}/cpufreq/base_frequency", self.cpu);
+        let base = self.context.machine.tree.read(&path).and_then(|text| {
+            let kilohertz: Option<u32> = text.trim().parse().ok();
+            let mhz = kilohertz.and_then(|kilohertz| Megahertz::given(kilohertz / 1000));
+            mhz.ok_or_else(|| {
+                let why = format!("`{path}` holds no frequency");
+                Unavailable::new(Obstacle::Permission, "base frequency", why)
+            })
+        });
+        let plain = Licence::named(1);
+        let limits = map(limits, |all| all.to_le_bytes().map(Megahertz::of_ratio));
+        let turbo = plain.map(|licence| TurboLimits { licence, limits: limits.clone() });
+        Properties {
+            base: base.map(|mhz| {
+                let one = |licence| PerLicence { licence, frequency: Some(mhz) };
+                Licence::named(1).map(one).collect()
+            }),
+            turbo: turbo.collect(),
+            ..known
+        }
+    }
+
+    /// Older firmware does not tell the lowest one.
     fn fabric(&self) -> Reading<Fabric> {
-        let word = if self.newer {
-            answer(self.answers, self.cpu, MailboxQuestion::fabric(self.level))?
-        } else {
-            self.about(AboutLevel::Fabric)?
-        };
+        let newer = answer(self.answers, self.cpu, MailboxQuestion::fabric(self.level));
+        let tells_lowest = newer.is_ok();
+        let word = newer.or_else(|_| self.about(AboutLevel::Fabric))?;
         let [highest, guaranteed, _, lowest] = word.to_le_bytes().map(Megahertz::of_ratio);
-        Ok(Fabric { lowest: lowest.filter(|_| self.newer), guaranteed, highest })
+        Ok(Fabric { lowest: lowest.filter(|_| tells_lowest), guaranteed, highest })
     }
 
     /// A code that each generation means otherwise.
@@ -457,7 +545,18 @@ fn class(number: u8, word: u32) -> Class {
     }
 }
 
+/// Whether a domain surely has no priorities.
+fn has_none(first: &Answers, domain: &Domain) -> bool {
+    let switch = |cpu| answer(first, cpu, MailboxQuestion::CORE_POWER);
+    domain.first().is_some_and(|cpu| switch(cpu).is_ok_and(|word| word & 1 == 0))
+}
+
 fn classes(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
+    for domain in domains.iter_mut().filter(|domain| has_none(first, domain)) {
+        domain.classes = Some(vec![Err(no_priorities("class")); CLASSES.into()]);
+    }
+    let mut domains: Vec<&mut Domain> =
+        domains.iter_mut().filter(|domain| domain.classes.is_none()).collect();
     if by_mailbox(context.processor) {
         for domain in domains {
             let Some(cpu) = domain.first() else { continue };
@@ -469,7 +568,7 @@ fn classes(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
     }
     let registers: Vec<(CpuId, u32)> = domains
         .iter()
-        .filter_map(Domain::first)
+        .filter_map(|domain| domain.first())
         .flat_map(|cpu| (0..CLASSES).map(move |n| (cpu, CLASS_REGISTERS + 4 * u32::from(n))))
         .collect();
     let mut answers = context.asker.mmio(&registers).into_iter();
@@ -481,7 +580,7 @@ fn classes(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
 }
 
 /// Threads of a core share its register: each core is asked once.
-fn associations(context: &Context<'_>, domains: &mut [Domain]) {
+fn associations(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
     for domain in domains {
         let wanted = context.wanted.cpus.as_ref();
         let members: Vec<Member> = domain
@@ -494,6 +593,12 @@ fn associations(context: &Context<'_>, domains: &mut [Domain]) {
         modules.sort_unstable();
         modules.dedup();
         let Some(cpu) = domain.first() else { continue };
+        if has_none(first, domain) {
+            let reason = || Err(no_priorities("classes of CPUs"));
+            let all = members.iter().map(|member| (member.cpu, reason()));
+            domain.associations = Some(all.collect());
+            continue;
+        }
         let words: Vec<Reading<u32>> = if by_mailbox(context.processor) {
             let question = |module: &u32| (cpu, MailboxQuestion::association(*module as u8));
             let questions: Vec<_> = modules.iter().map(question).collect();

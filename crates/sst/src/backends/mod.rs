@@ -5,9 +5,9 @@
 mod mailbox;
 mod tpmi;
 
-use machine::Reading;
 use machine::isst::structures::PlatformInfo;
-use model::{Obstacle, Unavailable};
+use machine::{Machine, Reading};
+use model::{CpuId, Obstacle, Unavailable};
 
 use crate::asking::Asker;
 use crate::model::{Domain, Profiles};
@@ -24,7 +24,7 @@ pub struct Backend {
     /// Whether it serves what the driver says of itself.
     pub matches: fn(&PlatformInfo) -> bool,
     /// The power domains, from the places of CPUs that are online.
-    pub(crate) domains: fn(&Context<'_>, &Topology, &[Reading<u32>]) -> Vec<Domain>,
+    pub(crate) domains: fn(&Context<'_>, &Topology, &[Reading<u32>]) -> Found,
     /// Asks them.
     pub(crate) fill: fn(&Context<'_>, &mut [Domain]),
 }
@@ -41,6 +41,40 @@ pub(crate) struct Context<'a> {
     pub(crate) platform: PlatformInfo,
     pub(crate) processor: Option<Processor>,
     pub(crate) wanted: &'a Wanted,
+    pub(crate) machine: &'a Machine,
+}
+
+/// Which power domains there are.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Those of which it is known.
+    pub(crate) domains: Vec<Domain>,
+    /// Why others are not.
+    pub(crate) missing: Vec<Unavailable>,
+    /// CPUs that are online and in none of them, each with the reason.
+    pub(crate) lost: Vec<(CpuId, Unavailable)>,
+}
+
+/// The number of a CPU within the hardware, as the driver knows it.
+pub(crate) fn physical(reading: &Reading<u32>) -> Reading<u32> {
+    let number = reading.clone()?;
+    // All ones: nobody could read it.
+    if number == u32::MAX {
+        let why = "the driver could not read the registers that say where they are";
+        return Err(Unavailable::new(Obstacle::Permission, "place of CPUs", why));
+    }
+    Ok(number)
+}
+
+/// The power domain in such a number, of the newer generation.
+pub(crate) fn domain_number(physical: u32) -> u32 {
+    physical >> 11 & 0x1f
+}
+
+/// Why classes need not be asked for: the power domain has no priorities.
+pub(crate) fn no_priorities(what: &str) -> Unavailable {
+    let why = "cores of this power domain have no priorities (core-power is not supported)";
+    Unavailable::new(Obstacle::Hardware, what, why)
 }
 
 /// The generation that a driver belongs to.

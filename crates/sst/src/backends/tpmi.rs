@@ -10,7 +10,7 @@ use machine::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 use machine::{IsstDevice, Reading};
 use model::{Obstacle, Unavailable};
 
-use super::{Backend, Context, chosen};
+use super::{Backend, Context, Found, chosen, domain_number, no_priorities, physical};
 use crate::asking::not_given;
 use crate::model::{
     BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature, Features, Level,
@@ -41,31 +41,68 @@ fn address(package: u32, domain: u32) -> Option<DomainAddress> {
 }
 
 /// Those that the driver says are there, with the CPUs whose own register names them; some have none.
-fn domains(context: &Context<'_>, topology: &Topology, physical: &[Reading<u32>]) -> Vec<Domain> {
+fn domains(context: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Found {
+    let mut found = Found::default();
     let mut members: BTreeMap<(u32, u32), Vec<(Place, u32)>> = BTreeMap::new();
-    for (place, physical) in topology.online.iter().zip(physical) {
-        let Ok(physical) = physical else { continue };
-        // All ones: nobody could read it.
-        if *physical != u32::MAX {
-            let domain = physical >> 11 & 0x1f;
-            let module = physical >> 3 & 0xff;
-            members.entry((place.package, domain)).or_default().push((*place, module));
+    for (place, number) in topology.online.iter().zip(numbers) {
+        match physical(number) {
+            Ok(number) => {
+                let at = (place.package, domain_number(number));
+                members.entry(at).or_default().push((*place, number >> 3 & 0xff));
+            }
+            Err(reason) => found.lost.push((place.cpu, reason)),
         }
     }
-    let mut domains = Vec::new();
     for package in topology.packages() {
-        let Some(at) = address(package, 0) else { continue };
-        let instances = context.asker.one("power domains", |device| device.instances(at.package));
-        let valid = instances.map_or(0, |instances| instances.valid);
+        let valid = match instances(context, package) {
+            Ok(valid) => valid,
+            Err(reason) => {
+                let here = members.extract_if((package, 0)..=(package, u32::MAX), |_, _| true);
+                let cpus = here.flat_map(|(_, cpus)| cpus);
+                found.lost.extend(cpus.map(|(place, _)| (place.cpu, reason.clone())));
+                found.missing.push(reason);
+                continue;
+            }
+        };
         for number in (0..u16::BITS).filter(|number| valid >> number & 1 == 1) {
             let here = members.remove(&(package, number)).unwrap_or_default();
             let die = here.first().and_then(|(place, _)| place.die);
             let cpus =
                 here.iter().map(|(place, module)| Member { cpu: place.cpu, module: *module });
-            domains.push(domain(package, die, number, cpus.collect()));
+            found.domains.push(domain(package, die, number, cpus.collect()));
         }
     }
-    domains
+    for ((package, number), cpus) in members {
+        let why = format!("the driver lists no power domain {number} in package {package}");
+        let reason = Unavailable::new(Obstacle::Permission, "place of CPUs", why);
+        found.lost.extend(cpus.into_iter().map(|(place, _)| (place.cpu, reason.clone())));
+    }
+    found.lost.sort_by_key(|(cpu, _)| *cpu);
+    found
+}
+
+/// A bit for each power domain of a package.
+fn instances(context: &Context<'_>, package: u32) -> Reading<u16> {
+    let what = format!("power domains of package {package}");
+    let Some(at) = address(package, 0) else {
+        let why = "its number is beyond those that the driver can be asked for, 0 to 255";
+        return Err(Unavailable::new(Obstacle::Cpudyno, what, why));
+    };
+    let instances = context.asker.one(&what, |device| device.instances(at.package));
+    let lost = || {
+        let why = "the driver says that none of its power domains is there";
+        Unavailable::new(Obstacle::Permission, what.clone(), why)
+    };
+    let valid = instances.map(|instances| instances.valid).map_err(|reason| {
+        let why = "the driver lists no power domains: it has not found that package's hardware, or \
+                   lost it (ENOTTY)";
+        if !reason.why.ends_with("(ENOTTY)") {
+            return reason;
+        }
+        Unavailable::new(Obstacle::Permission, what.clone(), why)
+            .with_remedy("`sudo modprobe isst_tpmi`, or see `dmesg | grep -i isst`")
+    })?;
+    if valid == 0 { Err(lost()) } else { Ok(valid) }
 }
 
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {
@@ -76,15 +113,20 @@ fn fill(context: &Context<'_>, domains: &mut [Domain]) {
         if wanted.levels != Levels::None {
             domain.profiles = Some(asked.profiles());
         }
-        if wanted.has(Part::CorePower) {
-            domain.core_power = Some(asked.core_power());
-        }
+        let has_classes = wanted.has(Part::Classes) || wanted.has(Part::Associations);
+        let core_power = (has_classes || wanted.has(Part::CorePower)).then(|| asked.core_power());
+        // Only where there are none is there no use in asking.
+        let none = core_power.as_ref().is_some_and(|it| it.supported == Ok(false));
         if wanted.has(Part::Classes) {
-            domain.classes = Some((0..CLASSES).map(|number| asked.class(number)).collect());
+            let class = |number| {
+                if none { Err(no_priorities("class")) } else { asked.class(number) }
+            };
+            domain.classes = Some((0..CLASSES).map(class).collect());
         }
         if wanted.has(Part::Associations) {
-            domain.associations = Some(asked.associations(domain));
+            domain.associations = Some(asked.associations(domain, none));
         }
+        domain.core_power = core_power.filter(|_| wanted.has(Part::CorePower));
     }
 }
 
@@ -117,10 +159,6 @@ impl Asked<'_> {
 
     fn profiles(&self) -> Reading<Profiles> {
         let info = self.one("performance levels", |device, at| device.levels(at))?;
-        if info.enabled == 0 {
-            let why = "this power domain has no performance levels";
-            return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
-        }
         // All ones: there is nothing behind the address.
         if info.level_mask == u8::MAX && info.feature_rev == u8::MAX {
             let why = "its registers read all ones: this power domain is not there";
@@ -132,6 +170,7 @@ impl Asked<'_> {
             mask: info.level_mask,
             current: info.current_level,
             locked: info.locked == 1,
+            locked_by_register: None,
             dynamic: info.enabled == 1,
             on: Some(On {
                 turbo_freq: info.feature_state >> 1 & 1 == 1,
@@ -280,20 +319,35 @@ impl Asked<'_> {
     }
 
     /// CPUs of a module share its class: each module is asked once, all of them together.
-    fn associations(&self, domain: &Domain) -> Vec<(model::CpuId, Reading<u8>)> {
+    fn associations(&self, domain: &Domain, none: bool) -> Vec<(model::CpuId, Reading<u8>)> {
+        const WHAT: &str = "classes of CPUs";
         let wanted = self.context.wanted.cpus.as_ref();
         let asked = |member: &&Member| wanted.is_none_or(|cpus| cpus.contains(member.cpu));
         let members: Vec<Member> = domain.cpus.iter().filter(asked).copied().collect();
+        if none {
+            let reason = || Err(no_priorities(WHAT));
+            return members.iter().map(|member| (member.cpu, reason())).collect();
+        }
         let mut modules: Vec<u16> = members.iter().map(|member| member.module as u16).collect();
         modules.sort_unstable();
         modules.dedup();
         let mut of: BTreeMap<u16, Reading<u8>> = BTreeMap::new();
         let at_once = usize::from(self.context.platform.commands_max).max(1);
-        for some in modules.chunks(at_once) {
+        let ask = |some: &[u16]| {
             let questions: Vec<_> = some.iter().map(|module| (self.at, *module)).collect();
-            let classes = self.one("classes of CPUs", |device, _| device.associations(&questions));
-            for (place, module) in some.iter().enumerate() {
-                of.insert(*module, map(&classes, |classes| classes[place] as u8));
+            self.one(WHAT, |device, _| device.associations(&questions))
+        };
+        for some in modules.chunks(at_once) {
+            match ask(some) {
+                Ok(classes) => {
+                    let answers = classes.into_iter().map(|class| Ok(class as u8));
+                    of.extend(some.iter().copied().zip(answers));
+                }
+                // One that is refused takes all others with it.
+                Err(_) => of.extend(some.iter().map(|module| {
+                    let class = ask(&[*module]);
+                    (*module, class.map(|classes| classes[0] as u8))
+                })),
             }
         }
         members.iter().map(|member| (member.cpu, of[&(member.module as u16)].clone())).collect()
@@ -323,8 +377,15 @@ fn turbo(info: &Reading<PerfLevelInfo>) -> Vec<TurboLimits> {
     licences.map(|licence| TurboLimits { licence, limits: limits(licence) }).collect()
 }
 
-/// The list of groups ends with the first that is empty.
+/// The list of groups ends with the first that is empty. Where hardware counts modules, some drivers fill
+/// three groups and leave the others as they were: beyond the third, one that does not go on from the one
+/// before ends the list as well.
 fn turbo_freq(info: &TurboFreqInfo) -> TurboFreq {
+    const SURE: usize = 3;
+    let goes_on = |&(place, cores): &(usize, u16)| {
+        let before = place.checked_sub(1).map_or(0, |before| info.bucket_cores[before]);
+        cores > 0 && (place < SURE || cores > before && info.trl_mhz[0][place] > 0)
+    };
     let licences = || Licence::numbered(machine::isst::structures::LICENCES);
     let cores = info.bucket_cores.iter().copied().enumerate();
     let bucket = |(place, cores): (usize, u16)| Bucket {
@@ -332,7 +393,7 @@ fn turbo_freq(info: &TurboFreqInfo) -> TurboFreq {
         limits: per_licence(licences(), info.trl_mhz.iter().map(|limits| limits[place])),
     };
     TurboFreq {
-        buckets: cores.take_while(|(_, cores)| *cores > 0).map(bucket).collect(),
+        buckets: cores.take_while(goes_on).map(bucket).collect(),
         clips: per_licence(licences(), info.clip_mhz),
     }
 }

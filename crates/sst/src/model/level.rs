@@ -20,6 +20,8 @@ pub struct Profiles {
     pub current: u8,
     /// Whether it stays until the next reset.
     pub locked: bool,
+    /// Whether register 64Bh locks it as well, where that was asked: the older generation has it.
+    pub locked_by_register: Option<Reading<bool>>,
     /// Whether it can be chosen while the machine runs.
     pub dynamic: bool,
     /// What is on, where it is said together with the levels: it belongs to the one at present.

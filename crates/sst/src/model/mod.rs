@@ -10,7 +10,7 @@ mod units;
 
 use machine::Reading;
 use machine::isst::structures::PlatformInfo;
-use model::{CpuId, CpuSet};
+use model::{CpuId, CpuSet, Unavailable};
 
 pub use self::core_power::{CLASSES, Class, CorePower, Priority};
 pub use self::level::{
@@ -33,9 +33,20 @@ pub struct Snapshot {
     pub domains: Vec<Domain>,
     /// CPUs of which it is not known where they are: they are offline, or have no number within the
     /// hardware.
-    pub unplaced: CpuSet,
+    pub unplaced: Vec<Unplaced>,
+    /// What else could not be read: the power domains of a package.
+    pub missing: Vec<Unavailable>,
     /// How many ioctls it took.
     pub ioctls: u32,
+}
+
+/// CPUs of which it is not known where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unplaced {
+    /// Which ones.
+    pub cpus: CpuSet,
+    /// Why.
+    pub reason: Unavailable,
 }
 
 /// A power domain. What was not asked for is `None`.
@@ -57,6 +68,8 @@ pub struct Domain {
     pub classes: Option<Vec<Reading<Class>>>,
     /// The classes of its CPUs.
     pub associations: Option<Vec<(CpuId, Reading<u8>)>>,
+    /// Whether no CPU that is present, online or not, can be in it.
+    pub(crate) is_vacant: bool,
 }
 
 /// A CPU of a power domain.
@@ -92,6 +105,7 @@ impl Domain {
             .map(|modules| modules.0)
             .collect();
         match masks.as_slice() {
+            [] if self.is_vacant => Kind::Io,
             [] => Kind::Unknown,
             masks if masks.iter().all(|mask| *mask == 0) => Kind::Io,
             _ => Kind::Compute,

@@ -351,6 +351,7 @@ pub(crate) fn record() -> Record {
         settings: None,
         comparison: None,
         counts: None,
+        speed_select: None,
         findings: vec![Finding {
             id: "ruler.sibling-busy".into(),
             severity: Severity::Warning,

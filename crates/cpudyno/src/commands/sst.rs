@@ -1,0 +1,154 @@
+//! `cpudyno sst`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+
+use machine::Machine;
+use model::Known;
+use model::name::did_you_mean;
+use model::record::{
+    FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
+};
+use sst::{Calls, Command, Error, Levels, Wanted};
+
+use super::{command, presentation, render, sink};
+use crate::args::{Format, SstArgs};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+
+pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
+    let json = sink(&args.json, &mut args.look)?;
+    let out = args.out.as_deref().map(Sink::open).transpose()?;
+    let presentation = presentation(&args.look, PageKind::Sst);
+    let calls = args.debug.then(Calls::default);
+    let begin = sys::clock::monotonic_raw();
+    let answered = answered(machine, args.question(), calls.as_ref()).inspect_err(|_| {
+        // Where there is no page, they may say why.
+        for line in calls.iter().flat_map(Calls::lines) {
+            output::remark(&line);
+        }
+    })?;
+    let took = sys::clock::monotonic_raw().saturating_sub(begin);
+    let words = without_path(command(), args.out.as_deref());
+    let mut record = sst::record(machine, answered, words, presentation);
+    if machine.simulated.is_none() && machine.elsewhere.is_none() {
+        record.run.seconds = took.as_secs_f64();
+    }
+    if let Some(json) = json {
+        json.write(&render(&record, Format::Json, presentation)?)?;
+    }
+    let printed = render(&record, args.look.format, presentation)?;
+    match out {
+        Some(out) => out.write(&printed)?,
+        None => output::data(&printed)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks, and makes sure that what was asked for is there at all.
+fn answered(
+    machine: &Machine,
+    question: SpeedSelectQuestion,
+    calls: Option<&Calls>,
+) -> Result<SpeedSelect, Failure> {
+    let asked = Command::named(&question.command).expect("BUG: each command has a row");
+    let mut wanted = Wanted { cpus: question.cpus.clone(), ..Wanted::by(asked) };
+    if let Some(level) = question.level {
+        wanted.levels = Levels::Only(level);
+    }
+    let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    let lines = calls.map(Calls::lines).unwrap_or_default();
+    let answered = sst::speed_select(&snapshot, question, lines);
+    match answered.question.command.as_str() {
+        "base-freq info" => has(&answered, "base-freq", |level| &level.base_freq_state)?,
+        "turbo-freq info" => {
+            has(&answered, "turbo-freq", |level| &level.turbo_freq_state)?;
+            parts_are_there(&answered)?;
+        }
+        _ => {}
+    }
+    Ok(answered)
+}
+
+fn refused(error: Error) -> Failure {
+    const LOOK: &str = "`cpudyno sst --machine sim:guide` shows what it looks like where it is";
+    let message = error.to_string();
+    match error {
+        Error::Unavailable(reason) => {
+            let is_root = reason.remedy.as_deref().is_some_and(|it| it.starts_with("run as root"));
+            let code = if is_root { code::REFUSED } else { code::NOT_HERE };
+            let hint = reason.remedy.unwrap_or_else(|| LOOK.to_owned());
+            Failure::new(code, message).hint(hint)
+        }
+        Error::Cpus { online, .. } => {
+            Failure::usage(message).hint(format!("choose among -c {online}"))
+        }
+        Error::Unplaced { reason, .. } => {
+            Failure { code: code::NOT_HERE, message, hint: reason.remedy }
+        }
+        Error::Level { .. } => Failure::new(code::NOT_HERE, message)
+            .hint("leave out -l: `cpudyno sst perf-profile info` shows all levels"),
+    }
+}
+
+fn levels(answered: &SpeedSelect) -> impl Iterator<Item = &PerformanceLevel> {
+    let profiles = answered.domains.iter().filter_map(|domain| domain.profiles.as_ref()?.value());
+    profiles.flat_map(|profiles| &profiles.levels)
+}
+
+/// Some power domain has the feature at that level; those that do not are not in the way.
+fn has(
+    answered: &SpeedSelect,
+    feature: &str,
+    state: fn(&PerformanceLevel) -> &Known<FeatureState>,
+) -> Result<(), Failure> {
+    let is_not =
+        |level: &PerformanceLevel| matches!(state(level), Known::Yes(FeatureState::Unsupported));
+    let Some(level) = levels(answered).next().filter(|_| levels(answered).all(is_not)) else {
+        return Ok(());
+    };
+    let text = format!("cannot describe {feature}: level {} does not support it", level.number);
+    Err(Failure::new(code::NOT_HERE, text)
+        .hint("`cpudyno sst info` says at which levels it is; name one: -l 0"))
+}
+
+/// A group of cores or a licence that is named is there.
+fn parts_are_there(answered: &SpeedSelect) -> Result<(), Failure> {
+    let of = |level| -> Option<&TurboFrequencies> {
+        let level: &PerformanceLevel = level;
+        level.turbo_freq.as_ref()?.value()
+    };
+    let all = || levels(answered).filter_map(of).flat_map(|of| &of.chosen);
+    let names: BTreeSet<&str> = all().map(|it| it.licence.as_str()).collect();
+    if let Some(asked) = answered.question.licence.as_deref().filter(|it| !names.contains(it)) {
+        let known: Vec<&str> = names.iter().copied().collect();
+        let hint = match did_you_mean(asked, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("licences: {}", known.join(", ")),
+        };
+        let text = format!("cannot describe limits under `{asked}`: there is no such licence here");
+        return Err(Failure::new(code::NOT_HERE, text).hint(hint));
+    }
+    let groups = all().map(|it| it.steps.len()).max().unwrap_or(0);
+    match answered.question.bucket {
+        Some(bucket) if usize::from(bucket) >= groups && groups > 0 => {
+            let text = format!(
+                "cannot describe group {bucket} of chosen cores: there are groups 0 to {}",
+                groups - 1
+            );
+            Err(Failure::new(code::NOT_HERE, text).hint("leave out -b to see all of them"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the page goes is nobody's business (invariant I10).
+fn without_path(words: Vec<String>, out: Option<&Path>) -> Vec<String> {
+    let Some(out) = out.map(Path::to_string_lossy) else { return words };
+    let hidden = |word: String| match word.strip_suffix(&*out) {
+        Some(option @ ("" | "-o" | "--out=")) => format!("{option}FILE"),
+        _ => word,
+    };
+    words.into_iter().map(hidden).collect()
+}

@@ -1,0 +1,49 @@
+//! One value for each power domain.
+
+use model::Known;
+use model::page::{Align, Block, Text, Tone};
+use model::record::PerformanceProfiles;
+
+use super::parts::{Told, cpus, list, name, table};
+
+/// What is asked of levels.
+pub(super) fn blocks(
+    told: &mut Told<'_>,
+    header: &str,
+    value: fn(&PerformanceProfiles) -> String,
+) -> Vec<Block> {
+    let mut rows = Vec::new();
+    for domain in &told.run.domains {
+        let place = name(told.run, &[domain]);
+        let text = match &domain.profiles {
+            Some(Known::Yes(profiles)) => Text::toned(value(profiles), Tone::Strong),
+            Some(Known::No { unavailable }) => {
+                told.lacking(unavailable, place.clone());
+                Text::toned("not told", Tone::Faint)
+            }
+            None => continue,
+        };
+        let on = if domain.cpus.is_empty() { String::new() } else { cpus(&domain.cpus) };
+        rows.push(vec![place.into(), on.into(), text]);
+    }
+    let columns = [("where", Align::Label), ("CPUs", Align::Left), (header, Align::Left)];
+    vec![table("", &columns, rows, Vec::new())]
+}
+
+/// The highest level, and where there are gaps below it, all of them.
+pub(super) fn levels(of: &PerformanceProfiles) -> String {
+    let there = list(of.there.iter().map(|level| u32::from(*level)));
+    format!("{} (there are {there})", of.highest)
+}
+
+/// Who locks the level.
+pub(super) fn lock(of: &PerformanceProfiles) -> String {
+    match (of.locked, &of.locked_by_register) {
+        (true, Some(Known::Yes(true))) => "locked, by firmware and by register 64Bh",
+        (true, _) => "locked, by firmware until the next reset",
+        (false, Some(Known::Yes(true))) => "locked, by register 64Bh",
+        (false, Some(Known::No { .. })) => "not locked by firmware; register 64Bh cannot be read",
+        (false, _) => "unlocked",
+    }
+    .to_owned()
+}
