@@ -224,9 +224,9 @@ static BEGINS: extern "C" fn() = begins;
 
 extern "C" fn begins() {
     #[cfg(target_arch = "x86_64")]
-    if std::env::var_os("CPUDYNO_SHIM_CPUID").is_some_and(|value| value == "1") {
-        if let Some(leaves) = served::leaves() {
-            cpuid::replace(leaves);
-        }
+    if std::env::var_os("CPUDYNO_SHIM_CPUID").is_some_and(|value| value == "1")
+        && let Some(leaves) = served::leaves()
+    {
+        cpuid::replace(leaves);
     }
 }

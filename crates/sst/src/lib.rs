@@ -4,12 +4,15 @@
 //! power domains, performance levels, priorities. The two generations of hardware are two
 //! [`backends`], one row each; whoever uses the snapshot need not know which one answered.
 //!
+//! [`compat`] is the face of the reference tool: its text and JSON, made of a snapshot.
+//!
 //! Nothing is measured here, nothing printed, nothing changed. What cannot be read is a reason.
 #![forbid(unsafe_code)]
 
 mod asking;
 pub mod backends;
 pub mod commands;
+pub mod compat;
 mod error;
 pub mod model;
 mod processor;

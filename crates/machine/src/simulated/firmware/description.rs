@@ -24,9 +24,9 @@ pub struct SpeedSelect {
     /// Whether it stays as it is until the next reset.
     #[serde(default)]
     pub locked: bool,
-    /// Whether power domains say that they have levels at all; interfaces 2 and 3.
-    #[serde(default = "yes")]
-    pub perf_profile: bool,
+    /// Power domains that say that they have no levels; interfaces 2 and 3.
+    #[serde(default)]
+    pub without_levels: Vec<u32>,
     /// Whether cores can have priorities.
     #[serde(default)]
     pub core_power: bool,

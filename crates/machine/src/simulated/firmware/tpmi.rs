@@ -105,7 +105,7 @@ impl Tpmi for Firmware<'_> {
         of.current_level = self.current(at);
         of.feature_state = self.features(at) as u8;
         of.locked = self.is.locked.into();
-        of.enabled = self.is.perf_profile.into();
+        of.enabled = (!self.is.without_levels.contains(&at.1)).into();
         of.base_freq_support = self.supporting(at, |level| level.base_freq.is_some());
         of.turbo_freq_support = self.supporting(at, |level| level.turbo_freq.is_some());
         true
