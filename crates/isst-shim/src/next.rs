@@ -1,6 +1,9 @@
 //! The functions that stand behind ours: those of the C library.
 
 use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use libc::{DIR, FILE, c_char, c_int, c_uint, c_ulong, c_void, mode_t, uid_t};
 
@@ -70,4 +73,15 @@ pub(crate) fn usleep(microseconds: c_uint) -> c_int {
     let next = next!(usleep as unsafe extern "C" fn(c_uint) -> c_int);
     // SAFETY: it has no conditions.
     unsafe { next(microseconds) }
+}
+
+/// A file in memory that has no path.
+pub(crate) fn nameless() -> io::Result<File> {
+    // SAFETY: the name is a string that ends with zero.
+    let descriptor = unsafe { libc::memfd_create(c"simulated".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }.into())
 }

@@ -21,6 +21,8 @@ pub(crate) struct Served {
     isst: SimulatedIsst,
     /// For what the program keeps.
     folder: PathBuf,
+    /// A line for each ioctl; where the folder is not there, nobody counts.
+    ioctls: Option<File>,
 }
 
 /// What is opened instead.
@@ -83,15 +85,16 @@ impl Served {
     /// What the environment names; a machine that is not there serves nothing.
     fn new() -> Option<Served> {
         let name = std::env::var("CPUDYNO_SHIM_MACHINE").ok()?;
-        let folder = std::env::var_os("CPUDYNO_SHIM_FOLDER")?.into();
+        let folder = PathBuf::from(std::env::var_os("CPUDYNO_SHIM_FOLDER")?);
         let model = Model::named(name.strip_prefix("sim:")?).ok()?;
-        Some(Served { isst: SimulatedIsst::new(&model), machine: model.into(), folder })
+        let ioctls = File::options().append(true).create(true).open(folder.join("ioctls")).ok();
+        Some(Served { isst: SimulatedIsst::new(&model), machine: model.into(), folder, ioctls })
     }
 
-    /// A line for each ioctl; where the folder is not there, nobody counts.
     fn note(&self, request: Request) {
-        let file = File::options().append(true).create(true).open(self.folder.join("ioctls"));
-        let _ = file.and_then(|mut file| writeln!(file, "{}", request.number));
+        if let Some(mut file) = self.ioctls.as_ref() {
+            let _ = writeln!(file, "{}", request.number);
+        }
     }
 
     /// Where a path of the program's own lies.
@@ -111,15 +114,20 @@ impl Served {
         if access != libc::O_RDONLY {
             return Err(EROFS);
         }
-        self.content(&text).map(Opened::Content).map_err(|_| EIO)
+        content(&text).map(Opened::Content).map_err(|_| EIO)
     }
 
-    /// A folder with entries of the same names.
+    /// A folder with entries of the same names. That of a CPU is only looked for, and there are many:
+    /// another one stands for it.
     pub(crate) fn list(&self, path: &Path) -> Result<PathBuf, i32> {
         let path = path.to_str().ok_or(ENOENT)?;
         let names = self.machine.tree.list(path).unwrap_or_default();
         if names.is_empty() {
             return Err(ENOENT);
+        }
+        let cpu = path.strip_prefix("/sys/devices/system/cpu/cpu");
+        if cpu.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            return Ok(self.folder.clone());
         }
         let folder = self.folder.join("listed");
         let _ = fs::remove_dir_all(&folder);
@@ -132,12 +140,12 @@ impl Served {
     pub(crate) fn removable(&self, path: &Path) -> Result<PathBuf, i32> {
         path.to_str().and_then(|path| self.kept(path)).ok_or(EROFS)
     }
+}
 
-    /// A file without a name, as the kernel ends its own.
-    fn content(&self, text: &str) -> std::io::Result<File> {
-        let mut file = tempfile::tempfile_in(&self.folder)?;
-        writeln!(file, "{text}")?;
-        file.rewind()?;
-        Ok(file)
-    }
+/// A file without a name, as the kernel ends its own.
+fn content(text: &str) -> std::io::Result<File> {
+    let mut file = crate::next::nameless()?;
+    writeln!(file, "{text}")?;
+    file.rewind()?;
+    Ok(file)
 }

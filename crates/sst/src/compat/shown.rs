@@ -311,21 +311,27 @@ impl LevelSeen<'_> {
 }
 
 fn profile_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
-    let failed = at.cpu.map_or_else(|| "-1".to_owned(), |cpu| cpu.to_string());
-    let failed = format!("Failed to get perf-profile info on cpu {failed}");
+    let cpu = at.cpu.map_or_else(|| "-1".to_owned(), |cpu| cpu.to_string());
+    let failed = format!("Failed to get perf-profile info on cpu {cpu}");
     let Some(Ok(profiles)) = &at.domain.profiles else {
         shown.fail(failed);
         return;
     };
-    if query.level.is_some_and(|level| profiles.level(level).is_none()) {
-        shown.fail("Invalid level");
-        shown.fail(failed);
-        shown.is_over = true;
+    if let Some(level) = query.level.filter(|level| profiles.level(*level).is_none()) {
+        if level > profiles.highest {
+            shown.fail("Invalid level");
+            shown.fail(failed);
+            shown.is_over = true;
+        } else {
+            let why = "Invalid level, Can't get TDP control information at specified levels";
+            shown.entries.push(Entry::Information(format!("{why} on cpu {cpu}")));
+            shown.failed = true;
+        }
         return;
     }
     if !profiles.dynamic {
         let only = "perf-profile feature is not supported, just base-config level 0 is valid";
-        shown.entries.push(Entry::Information(only));
+        shown.entries.push(Entry::Information(only.to_owned()));
     }
     let levels: Vec<Node> =
         profiles.levels.iter().filter_map(|level| level_info(seen, at.domain, level)).collect();
@@ -414,12 +420,16 @@ fn feature<'a, T>(
 ) -> Found<'a, T> {
     let number = query.level.unwrap_or(0);
     let failed = format!("Failed to get {name} info at this level {number}");
-    let profiles = at.domain.profiles.as_ref().and_then(|profiles| profiles.as_ref().ok());
-    let level = profiles.map(|profiles| profiles.level(number));
-    let found = match level {
-        None => return failing(shown, "get_tdp_* failed".to_owned(), failed),
-        Some(None) => return failing(shown, format!("Invalid level {number}"), failed),
-        Some(Some(level)) => level,
+    let Some(Ok(profiles)) = &at.domain.profiles else {
+        return failing(shown, "get_tdp_* failed".to_owned(), failed);
+    };
+    if number > profiles.highest {
+        return failing(shown, format!("Invalid level {number}"), failed);
+    }
+    // There may be holes between levels.
+    let Some(found) = profiles.level(number) else {
+        shown.fail(failed);
+        return Found::Failed;
     };
     let absent = found.features.as_ref().is_ok_and(|it| of(it) == Feature::Unsupported);
     match pick(found) {

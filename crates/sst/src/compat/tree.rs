@@ -29,7 +29,7 @@ pub(super) enum Entry {
     /// It went wrong.
     Error(String),
     /// It is to be known.
-    Information(&'static str),
+    Information(String),
     /// A line that is the same in text and JSON.
     Line(String),
 }

@@ -199,9 +199,9 @@ impl<'a> Rest<'a> {
         let (letter, behind) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
         let is_short = !argument.starts_with("--");
         let short = known.iter().find(|word| is_short && letter.chars().eq([word.0]));
-        let (long, attached) = name.split_once('=').map_or((name, None), |(n, v)| (n, Some(v)));
-        let mut long = known.iter().filter(|word| word.1.starts_with(long));
-        let by_name = long.next().filter(|word| long.next().is_none() || word.1 == name);
+        let (whole, attached) = name.split_once('=').map_or((name, None), |(n, v)| (n, Some(v)));
+        let mut long = known.iter().filter(|word| word.1.starts_with(whole));
+        let by_name = long.next().filter(|word| long.next().is_none() || word.1 == whole);
         let (word, attached) = match (short, by_name) {
             (Some(word), _) if behind.is_empty() => (word, None),
             (_, Some(word)) => (word, attached),
@@ -341,8 +341,11 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
 fn required(query: &mut Query, class: Option<u32>) -> Result<(), Refused> {
     let error = |message, code| Err(Refused::error(message, query.json, code));
     match query.command.words {
-        "base-freq info" | "turbo-freq info" if query.level.is_none() => {
+        "base-freq info" if query.level.is_none() => {
             error("Invalid command: specify tdp_level", code::FAILED)
+        }
+        "turbo-freq info" if query.level.is_none() => {
+            error("Invalid command: specify tdp_level\n", code::FAILED)
         }
         "core-power get-config" => {
             query.class = class.and_then(|class| u8::try_from(class).ok()).filter(|it| *it < 4);
