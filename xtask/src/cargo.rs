@@ -32,6 +32,11 @@ pub(crate) fn shim() -> anyhow::Result<PathBuf> {
     built("cargo build --locked --package cpudyno-isst-shim", "isst_shim")
 }
 
+/// The same, as fast as it can be.
+pub(crate) fn release_shim() -> anyhow::Result<PathBuf> {
+    built("cargo build --release --locked --package cpudyno-isst-shim", "isst_shim")
+}
+
 /// Where what a command of cargo builds is: the program of that name, or the library.
 fn built(build: &str, target: &str) -> anyhow::Result<PathBuf> {
     let output = cargo()
@@ -83,16 +88,16 @@ mod tests {
 
     #[test]
     fn the_executable_is_found_among_other_artifacts() {
-        let artifact = |name: &str, executable: Option<&str>| {
+        let message = |name: &str, executable: Option<&str>| {
             let target = serde_json::json!({ "name": name });
             let reason = "compiler-artifact";
             serde_json::json!({ "reason": reason, "target": target, "executable": executable })
                 .to_string()
         };
         let messages = [
-            artifact("clap", None),
-            artifact("cpudyno", None),
-            artifact("cpudyno", Some("/t/cpudyno")),
+            message("clap", None),
+            message("cpudyno", None),
+            message("cpudyno", Some("/t/cpudyno")),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ]
         .join("\n");

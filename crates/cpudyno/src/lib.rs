@@ -20,4 +20,4 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub use ::{bench, kernels, machine, model, pmu, views};
+pub use ::{bench, kernels, machine, model, pmu, sst, views};

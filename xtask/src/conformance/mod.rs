@@ -3,6 +3,7 @@
 
 mod cases;
 mod intended;
+mod speed;
 mod tool;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use sst::compat::{self, TOOLS};
 
 use self::cases::Case;
 use self::intended::{Difference, Expected, TABLE};
+pub(crate) use self::speed::{ioctls_percent, time_percent};
 use self::tool::{Built, Run, Shim};
 use crate::{EXIT_CANNOT, EXIT_NO, table};
 

@@ -11,6 +11,8 @@
 mod help;
 mod info;
 mod shown;
+#[cfg(test)]
+mod tests;
 mod tree;
 pub mod words;
 
