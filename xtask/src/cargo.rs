@@ -24,28 +24,44 @@ pub(crate) fn cargo() -> Command {
 
 /// Builds the release binary and says where it is.
 pub(crate) fn release_binary() -> anyhow::Result<PathBuf> {
-    const BUILD: &str = "cargo build --release --locked --package cpudyno";
+    built("cargo build --release --locked --package cpudyno", "cpudyno")
+}
+
+/// Builds the preload library and says where it is.
+pub(crate) fn shim() -> anyhow::Result<PathBuf> {
+    built("cargo build --locked --package cpudyno-isst-shim", "isst_shim")
+}
+
+/// The same, as fast as it can be.
+pub(crate) fn release_shim() -> anyhow::Result<PathBuf> {
+    built("cargo build --release --locked --package cpudyno-isst-shim", "isst_shim")
+}
+
+/// Where what a command of cargo builds is: the program of that name, or the library.
+fn built(build: &str, target: &str) -> anyhow::Result<PathBuf> {
     let output = cargo()
-        .args(BUILD.split(' ').skip(1))
+        .args(build.split(' ').skip(1))
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("cannot run `{BUILD}`"))?;
+        .with_context(|| format!("cannot run `{build}`"))?;
     if !output.status.success() {
-        bail!("cannot build the release binary: `{BUILD}` failed\nhint: its errors stand above");
+        bail!("cannot build `{target}`: `{build}` failed\nhint: its errors stand above");
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    executable(&messages)
-        .with_context(|| format!("cannot find the release binary: `{BUILD}` names no executable"))
+    artifact(&messages, target)
+        .with_context(|| format!("cannot find `{target}`: `{build}` names no such file"))
 }
 
-/// The path of the `cpudyno` executable in cargo's messages, one JSON object to a line.
-fn executable(messages: &str) -> Option<PathBuf> {
+/// The path of the target in cargo's messages, one JSON object to a line.
+fn artifact(messages: &str, target: &str) -> Option<PathBuf> {
     messages.lines().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let ours =
-            message["reason"] == "compiler-artifact" && message["target"]["name"] == "cpudyno";
-        ours.then(|| message["executable"].as_str().map(PathBuf::from))?
+        let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == target;
+        let program = message["executable"].as_str();
+        let mut files = message["filenames"].as_array().into_iter().flatten();
+        let library = files.find_map(|file| file.as_str().filter(|name| name.ends_with(".so")));
+        ours.then(|| program.or(library).map(PathBuf::from))?
     })
 }
 
@@ -72,21 +88,25 @@ mod tests {
 
     #[test]
     fn the_executable_is_found_among_other_artifacts() {
-        let artifact = |name: &str, executable: Option<&str>| {
+        let message = |name: &str, executable: Option<&str>| {
             let target = serde_json::json!({ "name": name });
             let reason = "compiler-artifact";
             serde_json::json!({ "reason": reason, "target": target, "executable": executable })
                 .to_string()
         };
         let messages = [
-            artifact("clap", None),
-            artifact("cpudyno", None),
-            artifact("cpudyno", Some("/t/cpudyno")),
+            message("clap", None),
+            message("cpudyno", None),
+            message("cpudyno", Some("/t/cpudyno")),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ]
         .join("\n");
-        assert_eq!(executable(&messages), Some(PathBuf::from("/t/cpudyno")));
-        assert_eq!(executable("not json\n"), None);
+        assert_eq!(artifact(&messages, "cpudyno"), Some(PathBuf::from("/t/cpudyno")));
+        assert_eq!(artifact("not json\n", "cpudyno"), None);
+        let library = r#"{"reason":"compiler-artifact","target":{"name":"shim"},"executable":null,
+            "filenames":["/t/libshim.so"]}"#
+            .replace('\n', "");
+        assert_eq!(artifact(&library, "shim"), Some(PathBuf::from("/t/libshim.so")));
     }
 
     #[test]

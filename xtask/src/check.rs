@@ -19,6 +19,8 @@ struct Step {
     arguments: &'static str,
     /// Ids of the needs that it rests on.
     needs: &'static [&'static str],
+    /// Whether it may say that it cannot be decided here, which is then in the summary.
+    may_be_skipped: bool,
 }
 
 /// All checks, in the order in which they run: the quick ones first.
@@ -29,6 +31,7 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "fmt --all --check",
         needs: &["rustfmt"],
+        may_be_skipped: false,
     },
     Step {
         name: "lints",
@@ -36,6 +39,7 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "clippy --workspace --all-targets --locked -- -D warnings",
         needs: &["clippy", "cc"],
+        may_be_skipped: false,
     },
     Step {
         name: "test",
@@ -43,6 +47,15 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "test --workspace --locked --no-fail-fast",
         needs: &["cc", "script", "curl", "libgomp", "libomp", "libpfm"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "conformance",
+        proves: "the face of intel-speed-select answers as the unmodified tool, but where it is meant not to",
+        environment: &[],
+        arguments: "run --quiet --locked --package xtask -- conformance",
+        needs: &["cc", "libnl", "xz"],
+        may_be_skipped: true,
     },
     Step {
         name: "docs",
@@ -50,6 +63,7 @@ const STEPS: &[Step] = &[
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         arguments: "doc --workspace --no-deps --locked",
         needs: &["cc"],
+        may_be_skipped: false,
     },
     Step {
         name: "dependencies",
@@ -57,6 +71,7 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "deny --locked check --hide-inclusion-graph licenses bans sources",
         needs: &["cargo-deny"],
+        may_be_skipped: false,
     },
     Step {
         name: "aarch64",
@@ -64,6 +79,7 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "check --workspace --locked --target aarch64-unknown-linux-gnu",
         needs: &["aarch64", "cc"],
+        may_be_skipped: false,
     },
     Step {
         name: "release",
@@ -71,14 +87,23 @@ const STEPS: &[Step] = &[
         environment: &[],
         arguments: "build --release --locked",
         needs: &["cc"],
+        may_be_skipped: false,
     },
 ];
 
 /// How a step ended.
 struct Outcome {
     step: &'static Step,
-    passed: bool,
+    end: End,
     took: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+    /// It could not be decided here.
+    Skipped,
 }
 
 /// Runs everything, or names what is missing to do so.
@@ -107,7 +132,7 @@ pub(crate) fn run(install: bool) -> anyhow::Result<ExitCode> {
         .map(|(index, step)| execute(index + 1, step))
         .collect::<anyhow::Result<Vec<_>>>()?;
     println!("\n{}", summary(&outcomes, begun.elapsed()));
-    let passed = outcomes.iter().all(|outcome| outcome.passed);
+    let passed = outcomes.iter().all(|outcome| outcome.end != End::Failed);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
 }
 
@@ -121,7 +146,12 @@ fn execute(number: usize, step: &'static Step) -> anyhow::Result<Outcome> {
         .envs(step.environment.iter().copied())
         .status()
         .with_context(|| format!("cannot run `{}`", step.command_line()))?;
-    let outcome = Outcome { step, passed: status.success(), took: begun.elapsed() };
+    let end = match status.code() {
+        Some(0) => End::Passed,
+        Some(code) if step.may_be_skipped && code == i32::from(EXIT_CANNOT) => End::Skipped,
+        _ => End::Failed,
+    };
+    let outcome = Outcome { step, end, took: begun.elapsed() };
     println!("== {} {} in {}", step.name, outcome.word(), seconds(outcome.took));
     Ok(outcome)
 }
@@ -136,7 +166,11 @@ impl Step {
 
 impl Outcome {
     fn word(&self) -> &'static str {
-        if self.passed { "passed" } else { "FAILED" }
+        match self.end {
+            End::Passed => "passed",
+            End::Failed => "FAILED",
+            End::Skipped => "SKIPPED",
+        }
     }
 }
 
@@ -155,16 +189,22 @@ fn summary(outcomes: &[Outcome], total: Duration) -> String {
         [step.name.to_owned(), outcome.word().to_owned(), seconds(*took), step.command_line()]
     });
     let table = table::plain(["step", "result", "time", "command"], &["time"], rows);
-    let failed: Vec<_> = outcomes
-        .iter()
-        .filter(|outcome| !outcome.passed)
-        .map(|outcome| outcome.step.name)
-        .collect();
+    let ended = |end: End| -> Vec<&str> {
+        let such = outcomes.iter().filter(|outcome| outcome.end == end);
+        such.map(|outcome| outcome.step.name).collect()
+    };
+    let (failed, skipped) = (ended(End::Failed), ended(End::Skipped));
     let steps = count(outcomes.len(), "step");
-    let verdict = if failed.is_empty() {
-        format!("all {steps} passed in {}", seconds(total))
-    } else {
-        format!("{} of {steps} FAILED: {}", failed.len(), failed.join(", "))
+    let of_steps = |names: &[&str], how: &str| {
+        format!("{} of {steps} {how}: {}", names.len(), names.join(", "))
+    };
+    let verdict = match (failed.is_empty(), skipped.is_empty()) {
+        (true, true) => format!("all {steps} passed in {}", seconds(total)),
+        (true, false) => of_steps(&skipped, "SKIPPED"),
+        (false, true) => of_steps(&failed, "FAILED"),
+        (false, false) => {
+            format!("{}; {}", of_steps(&failed, "FAILED"), of_steps(&skipped, "SKIPPED"))
+        }
     };
     format!("{table}\n{verdict}")
 }
@@ -211,14 +251,17 @@ mod tests {
 
     #[test]
     fn the_summary_names_what_failed() {
-        let outcome = |index: usize, passed| {
+        let outcome = |index: usize, end| {
             let took = Duration::from_millis(1500);
-            Outcome { step: &STEPS[index], passed, took }
+            Outcome { step: &STEPS[index], end, took }
         };
-        let text = summary(&[outcome(0, true), outcome(1, false)], Duration::from_secs(3));
+        let (passed, failed) = (outcome(0, End::Passed), outcome(1, End::Failed));
+        let text = summary(&[passed, failed], Duration::from_secs(3));
         assert!(text.ends_with("1 of 2 steps FAILED: lints"), "{text}");
         assert!(text.contains("1.5 s"), "{text}");
-        let text = summary(&[outcome(0, true)], Duration::from_secs(3));
+        let text = summary(&[outcome(0, End::Skipped)], Duration::from_secs(3));
+        assert!(text.ends_with("1 of 1 step SKIPPED: format"), "{text}");
+        let text = summary(&[outcome(0, End::Passed)], Duration::from_secs(3));
         assert!(text.ends_with("all 1 step passed in 3.0 s"), "{text}");
     }
 

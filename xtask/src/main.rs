@@ -17,6 +17,7 @@ mod bandwidth;
 mod cargo;
 mod check;
 mod companion;
+mod conformance;
 mod cores;
 mod density;
 mod equal;
@@ -142,6 +143,8 @@ enum Task {
     Undo,
     /// What does `cpudyno top` take of a CPU, here and on 512 CPUs in files like those of a kernel?
     Top,
+    /// Compare the face of intel-speed-select with the unmodified tool, on simulated machines
+    Conformance,
     /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
     AbCost,
     /// Rewrite the generated reference
@@ -183,6 +186,7 @@ fn main() -> ExitCode {
         Task::Equal { runs, seconds, areas } => equal::run(runs, model::Seconds(seconds), &areas),
         Task::Undo => undo::run(),
         Task::Top => top::run(),
+        Task::Conformance => conformance::run(),
         Task::AbCost => ab_cost::run(),
         Task::Generate => cargo::generate(),
     };

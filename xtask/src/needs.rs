@@ -113,6 +113,18 @@ pub(crate) const NEEDS: &[Need] = &[
         probe: Probe::Library("libpfm.so.4"),
         install: Install::Apt("libpfm4"),
     },
+    Need {
+        id: "libnl",
+        purpose: "headers and library of generic netlink, which intel-speed-select is built with",
+        probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),
+        install: Install::Apt("libnl-genl-3-dev"),
+    },
+    Need {
+        id: "xz",
+        purpose: "unpacks the kernel's sources, which intel-speed-select is a part of",
+        probe: Probe::Runs("xz --version"),
+        install: Install::Apt("xz-utils"),
+    },
 ];
 
 impl Probe {
@@ -301,7 +313,7 @@ mod tests {
             lines[1],
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 libomp-dev \
-                 libpfm4"
+                 libpfm4 libnl-genl-3-dev xz-utils"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

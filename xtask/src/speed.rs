@@ -13,7 +13,7 @@ use model::record::{PageKind, Presentation, SpeedSelectQuestion};
 use model::stats;
 use views::text::Layout;
 
-use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, large, table, turbo};
+use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, conformance, large, table, turbo};
 
 /// A claim that a measurement can refute.
 struct Claim {
@@ -60,6 +60,18 @@ const CLAIMS: &[Claim] = &[
         unit: "s",
         limit: 3.7,
         measure: |binary| turbo_s(binary, 2),
+    },
+    Claim {
+        what: "ioctls of `perf-profile info`, 2 packages of 5 levels, to those of intel-speed-select",
+        unit: "%",
+        limit: 50.0,
+        measure: |_| conformance::ioctls_percent(),
+    },
+    Claim {
+        what: "time of `perf-profile info`, 2 packages of 5 levels, to that of intel-speed-select",
+        unit: "%",
+        limit: 100.0,
+        measure: conformance::time_percent,
     },
 ];
 
@@ -234,7 +246,7 @@ fn read_calls(binary: &Path, arguments: &[&str]) -> anyhow::Result<u64> {
 }
 
 /// How long the command takes, from start to end, with its output thrown away.
-fn timed(binary: &Path, arguments: &[&str]) -> anyhow::Result<Duration> {
+pub(crate) fn timed(binary: &Path, arguments: &[&str]) -> anyhow::Result<Duration> {
     let line = format!("cpudyno {}", arguments.join(" "));
     let begun = Instant::now();
     let status = Command::new(binary)

@@ -8,6 +8,7 @@ mod failure;
 mod output;
 mod signals;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use failure::{Failure, code};
@@ -15,8 +16,7 @@ use failure::{Failure, code};
 fn main() -> ExitCode {
     // Without it there is less room for arrays; nothing else changes.
     sys::memory::one_arena();
-    let done =
-        std::panic::catch_unwind(|| args::parse(std::env::args_os()).and_then(commands::run));
+    let done = std::panic::catch_unwind(run);
     // A panic has said already where it happened.
     let ours =
         || Failure::new(code::BUG, "cpudyno has a bug").hint("please report the lines above");
@@ -26,5 +26,13 @@ fn main() -> ExitCode {
             output::failure(&failure);
             ExitCode::from(failure.code)
         }
+    }
+}
+
+fn run() -> Result<ExitCode, Failure> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    match args::compat(&arguments) {
+        Some(args) => commands::compat(&args?),
+        None => args::parse(arguments).and_then(commands::run),
     }
 }

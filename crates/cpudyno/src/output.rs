@@ -37,6 +37,12 @@ pub(crate) fn remark(text: &str) {
     drop(writeln!(anstream::stderr(), "{text}"));
 }
 
+/// Prints a text on standard error as it is: it may be JSON that others read.
+pub(crate) fn beside(text: &str) {
+    // As of a remark.
+    drop(io::stderr().lock().write_all(text.as_bytes()));
+}
+
 /// Prints why the command failed.
 pub(crate) fn failure(failure: &Failure) {
     if !failure.message.is_empty() {

@@ -4,6 +4,8 @@
 //! power domains, performance levels, priorities. The two generations of hardware are two
 //! [`backends`], one row each; whoever uses the snapshot need not know which one answered.
 //!
+//! [`compat`] is the face of the reference tool: its text and JSON, made of a snapshot.
+//!
 //! Nothing is measured here, nothing printed, nothing changed. What cannot be read is a reason.
 #![forbid(unsafe_code)]
 
@@ -11,6 +13,7 @@ mod asking;
 pub mod backends;
 mod cascade_lake_n;
 pub mod commands;
+pub mod compat;
 mod error;
 pub mod model;
 pub mod pages;

@@ -64,10 +64,13 @@ pub const REQUESTS: &[Request] = &[
 ];
 
 impl Request {
+    /// The second byte of the number of each ioctl of the driver.
+    pub const TYPE: u8 = 0xfe;
+
     /// The number of the ioctl: its size field is that of a pointer, not of the structure.
     pub const fn code(self) -> u32 {
-        const TYPE: u32 = 0xfe;
-        self.direction << 30 | (size_of::<usize>() as u32) << 16 | TYPE << 8 | self.number as u32
+        let kind = (Request::TYPE as u32) << 8;
+        self.direction << 30 | (size_of::<usize>() as u32) << 16 | kind | self.number as u32
     }
 
     /// The request of a code. Callers that kept it in a signed number pass its sign in the upper half.

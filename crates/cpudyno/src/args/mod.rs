@@ -3,6 +3,7 @@
 mod ab;
 mod capture;
 mod common;
+mod compat;
 mod cores;
 mod doctor;
 mod info;
@@ -23,6 +24,7 @@ mod wake;
 pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
 pub(crate) use capture::CaptureArgs;
 pub(crate) use common::{Colour, Format, Json, Look, Stream};
+pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use info::InfoArgs;

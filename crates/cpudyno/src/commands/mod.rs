@@ -3,6 +3,7 @@
 mod ab;
 mod capture;
 mod child;
+mod compat;
 mod cores;
 mod doctor;
 mod info;
@@ -31,6 +32,7 @@ use model::page::Page;
 use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
+pub(crate) use self::compat::compat;
 use crate::args::{Cli, Colour, Command, Format, Json, Look};
 use crate::failure::{Failure, code};
 use crate::output::Sink;

@@ -63,7 +63,17 @@ impl Model {
         let settings = Settings::open(file.into())?;
         let fresh = Model::fresh(name)?;
         let faults = [fresh.faults.clone(), settings.faults()].concat();
-        Ok(Model { faults, settings, ..fresh })
+        let of_firmware = settings.firmware_faults();
+        let mut model = Model { faults, settings, ..fresh };
+        match &mut model.speed_select {
+            Some(speed_select) => speed_select.fault.extend(of_firmware),
+            None if of_firmware.is_empty() => {}
+            None => {
+                return Err(broken(file, "this machine has no firmware of Speed Select".into()));
+            }
+        }
+        model.check().map_err(|why| broken(file, why))?;
+        Ok(model)
     }
 
     fn fresh(name: &str) -> Result<Model, Error> {
@@ -76,6 +86,10 @@ impl Model {
             }),
         }
     }
+}
+
+fn broken(file: &str, why: String) -> Error {
+    Error::BrokenSimulation { file: file.into(), why }
 }
 
 impl From<Model> for Machine {

@@ -536,7 +536,7 @@ impl Model {
         Ok(model)
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let says_so = |text: &str| text.contains("SIMULATED");
         let layout = &self.topology;
         let noise = &self.noise;

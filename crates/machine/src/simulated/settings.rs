@@ -12,6 +12,7 @@ use model::{CpuId, Seconds};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
+use super::firmware::FirmwareFault;
 use super::idle::Request;
 use super::model::{Fault, Model};
 use super::tree::{CPU, SimulatedTree};
@@ -38,6 +39,9 @@ struct Set {
     /// Faults that the machine has beside those of its description.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     faults: Vec<Fault>,
+    /// Those of its Speed Select.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    firmware_faults: Vec<FirmwareFault>,
     /// What the firmware holds, by power domain: `0.1/level`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     firmware: BTreeMap<String, u64>,
@@ -64,6 +68,11 @@ impl Settings {
     /// The faults that the file puts in.
     pub(super) fn faults(&self) -> Vec<Fault> {
         self.kept().set.faults.clone()
+    }
+
+    /// The faults of Speed Select that the file puts in.
+    pub(super) fn firmware_faults(&self) -> Vec<FirmwareFault> {
+        self.kept().set.firmware_faults.clone()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

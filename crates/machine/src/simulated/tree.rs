@@ -74,10 +74,10 @@ impl SimulatedTree {
         {
             return Err(missing(path));
         }
-        if path.ends_with("/topology/core_cpus_list") {
-            let siblings: CpuSet = came.parse().unwrap_or_default();
-            let online = siblings.iter().filter(|cpu| self.model.is_online(*cpu));
-            return Ok(online.collect::<CpuSet>().to_string());
+        if let Some((cpu, file)) = of_cpu(path)
+            && SIBLINGS.contains(&file)
+        {
+            return Ok(siblings(&self.model, &self.model.online(), cpu).shown(file));
         }
         // Governor `performance` makes the preference performance for as long as it is set.
         if let Some(folder) = path.strip_suffix("energy_performance_preference")
@@ -173,15 +173,15 @@ fn put_topology(files: &mut Files, model: &Model) {
     files.put(format!("{CPU}/isolated"), &model.topology.isolated);
     for cpu in online.iter() {
         let (package, core) = (model.package_of(cpu), model.claimed_core_of(cpu));
-        let siblings: CpuSet = online
-            .iter()
-            .filter(|&c| model.package_of(c) == package && model.claimed_core_of(c) == core)
-            .collect();
-        let topology = format!("{CPU}/cpu{cpu}/topology");
-        files.put(format!("{topology}/physical_package_id"), &package);
-        files.put(format!("{topology}/die_id"), "0");
-        files.put(format!("{topology}/core_id"), &core);
-        files.put(format!("{topology}/core_cpus_list"), &siblings);
+        let die = Firmware::of(model).and_then(|firmware| firmware.die(cpu)).unwrap_or(0);
+        let folder = format!("{CPU}/cpu{cpu}");
+        files.put(format!("{folder}/topology/physical_package_id"), &package);
+        files.put(format!("{folder}/topology/die_id"), &die);
+        files.put(format!("{folder}/topology/core_id"), &core);
+        let siblings = siblings(model, &online, cpu);
+        for file in SIBLINGS {
+            files.put(format!("{folder}/{file}"), &siblings.shown(file));
+        }
     }
     // What each kind's events can be counted on tells the kinds apart.
     for (unit, efficient) in [("cpu_core", false), ("cpu_atom", true)] {
@@ -198,6 +198,45 @@ fn put_topology(files: &mut Files, model: &Model) {
     for cpu in model.cpus().skip(1) {
         files.put(format!("{CPU}/cpu{cpu}/online"), &u8::from(online.contains(cpu)));
     }
+}
+
+/// Who shares a core, as a list and as a mask; the words with `thread` are the older ones.
+const SIBLINGS: [&str; 3] =
+    ["topology/core_cpus_list", "topology/thread_siblings_list", "topology/thread_siblings"];
+
+/// Those that share a core with a CPU, among so many CPUs.
+struct Siblings {
+    cpus: CpuSet,
+    among: usize,
+}
+
+fn siblings(model: &Model, online: &CpuSet, cpu: CpuId) -> Siblings {
+    let place = |cpu| (model.package_of(cpu), model.claimed_core_of(cpu));
+    let cpus = online.iter().filter(|other| place(*other) == place(cpu)).collect();
+    Siblings { cpus, among: model.cpus().len() }
+}
+
+impl Siblings {
+    fn shown(&self, file: &str) -> String {
+        if file.ends_with("_list") { self.cpus.to_string() } else { mask(&self.cpus, self.among) }
+    }
+}
+
+/// A bit for each CPU, in words of 32 that begin with the last one; the first one is only as long as it
+/// must be.
+///
+/// # Source
+/// Linux, lib/vsprintf.c: `bitmap_string`.
+fn mask(cpus: &CpuSet, width: usize) -> String {
+    const WORD: usize = 32;
+    let words = (0..width.div_ceil(WORD)).rev().map(|word| {
+        let first = word * WORD;
+        let bits = cpus.iter().filter_map(|cpu| (cpu.0 as usize).checked_sub(first));
+        let bits = bits.filter(|bit| *bit < WORD).fold(0u32, |bits, bit| bits | 1 << bit);
+        let digits = (width - first).min(WORD).div_ceil(4);
+        format!("{bits:0digits$x}")
+    });
+    words.collect::<Vec<_>>().join(",")
 }
 
 fn put_nodes(files: &mut Files, model: &Model) {

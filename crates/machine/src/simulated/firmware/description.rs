@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::CpuSet;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use super::mailbox;
 use crate::isst::structures::{BUCKETS, LICENCES};
 
 /// Its firmware and the driver in front of it.
@@ -23,6 +24,9 @@ pub struct SpeedSelect {
     /// Whether it stays as it is until the next reset.
     #[serde(default)]
     pub locked: bool,
+    /// Power domains that say that they have no levels; interfaces 2 and 3.
+    #[serde(default)]
+    pub without_levels: Vec<u32>,
     /// Whether cores can have priorities.
     #[serde(default)]
     pub core_power: bool,
@@ -121,8 +125,8 @@ pub struct TurboFreq {
     pub clip_mhz: Vec<u16>,
 }
 
-/// What goes wrong.
-#[derive(Debug, Clone, Deserialize)]
+/// What goes wrong. A process counts its own calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirmwareFault {
     /// Which call: `7f/12` of the mailbox, `mmio`, `msr`, `map`, or `tpmi/16`, the number of its ioctl.
@@ -130,14 +134,41 @@ pub struct FirmwareFault {
     /// What becomes of it.
     pub does: Harm,
     /// How often; absent: always.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// How many such calls go well before.
+    /// How many such calls go well before: in the midst of a batch, the driver stops there and says how
+    /// far it came.
     #[serde(default)]
     pub after: u32,
 }
 
-/// What becomes of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+impl FirmwareFault {
+    /// Whether there is such a call in that interface.
+    fn is_sound(&self, interface: u16) -> bool {
+        let older = interface == 1;
+        let two = |text: &str| {
+            let (first, second) = text.split_once('/')?;
+            let number =
+                |text: &str| (text.len() == 2).then(|| u16::from_str_radix(text, 16).ok())?;
+            Some((number(first)?, number(second)?))
+        };
+        match self.on.as_str() {
+            "map" | "msr" => interface > 0,
+            "mmio" => older,
+            on => match on.strip_prefix("tpmi/") {
+                Some(number) => {
+                    interface > 1 && number.parse().is_ok_and(|n| (5u8..=17).contains(&n))
+                }
+                None => {
+                    older && two(on).is_some_and(|(command, sub)| mailbox::passes(command, sub))
+                }
+            },
+        }
+    }
+}
+
+/// What becomes of a call. Of interfaces 2 and 3 the driver answers ENOTTY, whatever the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Harm {
     /// The mailbox stays busy.
@@ -150,6 +181,8 @@ pub enum Harm {
     Interrupted,
     /// The firmware says no.
     Refused,
+    /// The caller lacks a capability.
+    NotPermitted,
     /// What is set is taken, and stays as it was.
     DoesNotStick,
 }
@@ -205,6 +238,13 @@ impl SpeedSelect {
         let broken = rules.into_iter().find(|(_, _, met)| !met);
         if let Some((key, why, _)) = broken {
             return Err(format!("`speed_select.{key}` {why}"));
+        }
+        if let Some(fault) = self.fault.iter().find(|fault| !fault.is_sound(self.interface)) {
+            return Err(format!(
+                "`speed_select.fault` on `{}`: interface {} has no such call; calls are `map`, `msr`, \
+                 `mmio` and `7f/00` of interface 1, and `tpmi/5` to `tpmi/17` of the others",
+                fault.on, self.interface
+            ));
         }
         let unfit = self.level.iter().find(|level| !level.is_sound());
         unfit.map_or(Ok(()), |level| {

@@ -6,7 +6,7 @@
 
 use sys::errno::{EINVAL, EIO, ENXIO};
 
-use super::description::{Harm, Level};
+use super::description::Level;
 use super::state::{At, BASE_FREQ, Firmware, TURBO_FREQ, bytes};
 use crate::isst::structures::MailboxCommand;
 
@@ -20,6 +20,11 @@ const ALLOWED: &[(u16, u16, u16)] = &[
     (0x95, 0x03, 0x03),
 ];
 
+/// Whether the driver lets a command through.
+pub(super) fn passes(command: u16, sub: u16) -> bool {
+    ALLOWED.iter().any(|&(known, first, last)| known == command && (first..=last).contains(&sub))
+}
+
 /// Bits that reach the hardware.
 const PARAMETER_BITS: u32 = 0x3fff;
 /// A class or a core is written.
@@ -32,18 +37,10 @@ impl Firmware<'_> {
     /// A command for the domain of a CPU.
     pub(super) fn mailbox(&self, at: At, of: &MailboxCommand) -> Response {
         let (command, sub) = (of.command, of.sub_command);
-        let known = |&(known, first, last): &(u16, u16, u16)| {
-            known == command && (first..=last).contains(&sub)
-        };
-        if !ALLOWED.iter().any(known) {
+        if !passes(command, sub) {
             return Err(EINVAL);
         }
-        let harm = self.is.harm(&format!("{command:02x}/{sub:02x}"));
-        let sticks = match harm {
-            Some(Harm::DoesNotStick) => false,
-            Some(harm) => return Err(super::code(harm)),
-            None => true,
-        };
+        let sticks = self.harmed(&format!("{command:02x}/{sub:02x}"))?;
         let (parameter, request) = (of.parameter & PARAMETER_BITS, of.request);
         match (command, sub) {
             (0x7f, 0x00) => Ok(self.levels_info(at)),
@@ -59,6 +56,8 @@ impl Firmware<'_> {
                 self.word(at, &format!("class/{class}"), parameter, request, sticks)?;
                 Ok(self.class(at, class) as u32)
             }
+            // The status, which nobody writes.
+            (0xd0, 0x03) => Ok(self.priorities(at) as u32),
             (0xd0, _) => {
                 self.word(at, "priorities", parameter, request, sticks)?;
                 Ok(self.priorities(at) as u32)

@@ -13,7 +13,7 @@ mod tests;
 mod tpmi;
 
 use model::CpuId;
-use sys::errno::{EACCES, EBUSY, EINTR, EINVAL, EIO, ENOENT, ENOTTY, ENXIO, ETIMEDOUT};
+use sys::errno::{EACCES, EBUSY, EINTR, EINVAL, EIO, ENOENT, ENOTTY, ENXIO, EPERM, ETIMEDOUT};
 use sys::isst::Request;
 
 pub use self::description::{BaseFreq, FirmwareFault, Harm, Level, SpeedSelect, TurboFreq};
@@ -45,6 +45,8 @@ fn code(harm: Harm) -> i32 {
         Harm::TimesOut => ETIMEDOUT,
         Harm::Interrupted => EINTR,
         Harm::Refused => ENXIO,
+        Harm::NotPermitted => EPERM,
+        // Of a call that sets nothing, it is a failure like any other.
         Harm::IoError | Harm::DoesNotStick => EIO,
     }
 }
@@ -132,17 +134,30 @@ impl Firmware<'_> {
         self.harmed("map")?;
         let cpu = CpuId(map.logical);
         let physical = self.physical(cpu).ok_or(EINVAL)?;
-        let known = !self.model.topology.offline.contains(cpu);
+        let known = !self.model.topology.offline.contains(cpu) || self.model.online().contains(cpu);
         map.physical = if known { physical } else { 0 };
         Ok(())
     }
 
-    fn harmed(&self, call: &str) -> Result<(), i32> {
-        self.is.harm(call).map_or(Ok(()), |harm| Err(code(harm)))
+    /// Whether what this call sets is kept, or its error number, where it goes wrong.
+    fn harmed(&self, call: &str) -> Result<bool, i32> {
+        match self.is.harm(call) {
+            None => Ok(true),
+            Some(Harm::DoesNotStick) => Ok(false),
+            Some(harm) => Err(code(harm)),
+        }
     }
 
+    /// The driver finds the way to the hardware when a CPU comes online; of processors whose way is a
+    /// register, it must be online still.
     fn domain_of(&self, cpu: u32) -> Result<state::At, i32> {
-        let place = self.place(CpuId(cpu)).ok_or(EINVAL)?;
+        let cpu = CpuId(cpu);
+        let was_never_online = self.model.topology.offline.contains(cpu);
+        let online = self.model.online().contains(cpu);
+        let place = self.place(cpu).filter(|_| online || !was_never_online).ok_or(EINVAL)?;
+        if !online && !self.has_mmio() {
+            return Err(ENXIO);
+        }
         Ok((place.package, place.domain))
     }
 
@@ -158,11 +173,7 @@ impl Firmware<'_> {
         if !command.register.is_multiple_of(4) || !(4..=last).contains(&command.register) {
             return Err(EINVAL);
         }
-        let sticks = match self.is.harm("mmio") {
-            Some(Harm::DoesNotStick) => false,
-            Some(harm) => return Err(code(harm)),
-            None => true,
-        };
+        let sticks = self.harmed("mmio")?;
         if command.write == 0 {
             command.value = self.register(at, command.register);
         } else if sticks {
@@ -172,15 +183,17 @@ impl Firmware<'_> {
     }
 
     fn msr(&self, command: &mut MsrCommand) -> Result<(), i32> {
-        self.harmed("msr")?;
-        let (package, _) = self.domain_of(command.cpu)?;
+        let sticks = self.harmed("msr")?;
+        let place = self.place(CpuId(command.cpu)).ok_or(EINVAL)?;
         if !MSRS.contains(&command.msr) {
             return Err(EINVAL);
         }
         if !self.model.online().contains(CpuId(command.cpu)) {
             return Err(ENXIO);
         }
+        let package = place.package;
         match (command.msr, command.write) {
+            (0x1ad, 1) if !sticks => {}
             (0x1ad, 1) => self.hold((package, 0), "msr/1ad", command.data).map_err(|_| EIO)?,
             (_, 1) => return Err(EIO),
             (0x1ad, _) => command.data = self.turbo_limits(package),

@@ -73,6 +73,12 @@ impl<'a> Firmware<'a> {
         })
     }
 
+    /// The die that the kernel says a CPU is in: where a package has several domains with cores, each is
+    /// a die of its own.
+    pub(crate) fn die(&self, cpu: CpuId) -> Option<u32> {
+        self.place(cpu).map(|place| place.domain)
+    }
+
     /// How many power domains a package has, those without cores among them.
     pub(super) fn domains(&self) -> u32 {
         self.is.modules.len() as u32 + self.is.io_domains

@@ -1,6 +1,6 @@
 //! The firmware of the newer generation, behind the driver's structures.
 
-use super::description::{Harm, Level};
+use super::description::Level;
 use super::state::{At, Firmware};
 use crate::isst::structures::{
     BUCKETS, BaseFreqInfo, ClosAssoc, ClosParam, CorePowerState, CpuMask, FabricInfo,
@@ -12,15 +12,14 @@ use crate::isst::tpmi::Tpmi;
 impl Firmware<'_> {
     /// The power domain, where it is there and nothing goes wrong with this ioctl.
     fn at(&self, number: u8, package: u8, domain: u8) -> Option<At> {
-        let at = (package.into(), domain.into());
-        let well =
-            matches!(self.is.harm(&format!("tpmi/{number}")), None | Some(Harm::DoesNotStick));
-        (well && self.exists(at)).then_some(at)
+        self.kept_at(number, package, domain).map(|(at, _)| at)
     }
 
-    /// Whether what is set by this ioctl is kept.
-    fn sticks(&self, number: u8) -> bool {
-        self.is.harm(&format!("set/{number}")) != Some(Harm::DoesNotStick)
+    /// The same, and whether what this ioctl sets is kept.
+    fn kept_at(&self, number: u8, package: u8, domain: u8) -> Option<(At, bool)> {
+        let at = (package.into(), domain.into());
+        let sticks = self.harmed(&format!("tpmi/{number}")).ok()?;
+        self.exists(at).then_some((at, sticks))
     }
 
     /// Levels with the given part, as interface 3 says it, or interface 2.
@@ -53,11 +52,11 @@ impl Tpmi for Firmware<'_> {
     }
 
     fn core_power(&self, of: &mut CorePowerState) -> bool {
-        let Some(at) = self.at(6, of.socket, of.domain) else { return false };
+        let Some((at, sticks)) = self.kept_at(6, of.socket, of.domain) else { return false };
         if of.set == 1 {
             let fits = self.is.core_power && of.enable <= 1 && of.priority_type <= 1;
             return fits
-                && (!self.sticks(6)
+                && (!sticks
                     || self.hold(at, "core-power", of.enable.into()).is_ok()
                         && self.hold(at, "priorities", u64::from(of.priority_type) << 2).is_ok());
         }
@@ -68,7 +67,7 @@ impl Tpmi for Firmware<'_> {
     }
 
     fn class(&self, of: &mut ClosParam) -> bool {
-        let Some(at) = self.at(7, of.socket, of.domain) else { return false };
+        let Some((at, sticks)) = self.kept_at(7, of.socket, of.domain) else { return false };
         if of.clos > 3 || !self.is.core_power {
             return false;
         }
@@ -76,7 +75,7 @@ impl Tpmi for Firmware<'_> {
             let [min, max] = [of.min_mhz, of.max_mhz].map(|mhz| u64::from((mhz / 100) & 0xff));
             let word = u64::from(of.weight & 0xf) << 4 | min << 8 | max << 16;
             let what = format!("class/{}", of.clos);
-            return !self.sticks(7) || self.hold(at, &what, word).is_ok();
+            return !sticks || self.hold(at, &what, word).is_ok();
         }
         let word = self.class(at, of.clos.into());
         of.weight = (word >> 4 & 0xf) as u8;
@@ -86,13 +85,13 @@ impl Tpmi for Firmware<'_> {
     }
 
     fn association(&self, of: &mut ClosAssoc, set: bool) -> bool {
-        let Some(at) = self.at(8, of.socket, of.domain) else { return false };
+        let Some((at, sticks)) = self.kept_at(8, of.socket, of.domain) else { return false };
         if of.core > 63 || of.clos > 3 || !self.is.core_power {
             return false;
         }
         if set {
             let what = format!("association/{}", of.core);
-            return !self.sticks(8) || self.hold(at, &what, of.clos.into()).is_ok();
+            return !sticks || self.hold(at, &what, of.clos.into()).is_ok();
         }
         of.clos = self.association(at, of.core.into()) as u16;
         true
@@ -106,23 +105,23 @@ impl Tpmi for Firmware<'_> {
         of.current_level = self.current(at);
         of.feature_state = self.features(at) as u8;
         of.locked = self.is.locked.into();
-        of.enabled = 1;
+        of.enabled = (!self.is.without_levels.contains(&at.1)).into();
         of.base_freq_support = self.supporting(at, |level| level.base_freq.is_some());
         of.turbo_freq_support = self.supporting(at, |level| level.turbo_freq.is_some());
         true
     }
 
     fn set_level(&self, to: PerfSetLevel) -> bool {
-        let Some(at) = self.at(10, to.socket, to.domain) else { return false };
+        let Some((at, sticks)) = self.kept_at(10, to.socket, to.domain) else { return false };
         let level = self.is.level(to.level).filter(|level| level.allowed && self.is.dynamic);
         let refused = level.is_none() || self.is.locked || self.current(at) == to.level;
         // The driver waits until the level is there.
-        !refused && self.sticks(10) && self.switch(at, to.level).is_ok()
+        !refused && sticks && self.switch(at, to.level).is_ok()
     }
 
     /// What the level does not support stays off.
     fn set_feature(&self, to: PerfSetFeature) -> bool {
-        let Some(at) = self.at(11, to.socket, to.domain) else { return false };
+        let Some((at, sticks)) = self.kept_at(11, to.socket, to.domain) else { return false };
         if to.feature > 3 {
             return false;
         }
@@ -130,7 +129,7 @@ impl Tpmi for Firmware<'_> {
         let has = level.map_or(0, |level| {
             u8::from(level.base_freq.is_some()) | u8::from(level.turbo_freq.is_some()) << 1
         });
-        !self.sticks(11) || self.hold(at, "features", (to.feature & has).into()).is_ok()
+        !sticks || self.hold(at, "features", (to.feature & has).into()).is_ok()
     }
 
     fn level(&self, of: &mut PerfLevelInfo) -> bool {

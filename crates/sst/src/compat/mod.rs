@@ -1,0 +1,210 @@
+//! The face of the reference tool, intel-speed-select: its arguments, its text, its JSON.
+//!
+//! Scripts that were written for it get the same bytes here, but for the differences that
+//! `docs/reference/conformance.md` lists, each with its reason. [`TOOLS`] are the versions that are
+//! followed, one row each. [`words`] are the arguments; `shown` makes a tree of sections and titles of a
+//! snapshot, a pure function; `tree` writes it as text or as JSON.
+//!
+//! # Source
+//! What the unmodified tool prints on simulated machines; `cargo xtask conformance` compares.
+
+mod help;
+mod info;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod tree;
+pub mod words;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use machine::Machine;
+use model::{Obstacle, Unavailable};
+
+use self::shown::Seen;
+use self::words::{Asked, Query, Refused};
+use crate::error::Error;
+use crate::model::Snapshot;
+use crate::processor::Processor;
+use crate::read::{Levels, Wanted, read};
+
+/// A version of the reference tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    /// As it calls itself.
+    pub version: &'static str,
+    /// The kernel that it came with.
+    pub kernel: &'static str,
+    /// The newest interface that it knows.
+    pub newest_interface: u16,
+    /// Whether it has the titles that came with power domains.
+    pub newer_titles: bool,
+}
+
+/// The versions that are followed, the one that is followed unasked first.
+pub const TOOLS: &[Tool] = &[
+    Tool { version: "1.20", kernel: "6.12", newest_interface: 3, newer_titles: true },
+    Tool { version: "1.13", kernel: "6.1", newest_interface: 1, newer_titles: false },
+];
+
+impl Tool {
+    /// The version that is followed unasked.
+    pub const DEFAULT: &'static Tool = &TOOLS[0];
+
+    /// The row of a version.
+    pub fn of(version: &str) -> Option<&'static Tool> {
+        TOOLS.iter().find(|tool| tool.version == version)
+    }
+}
+
+/// What is printed where, and how the process ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub stdout: String,
+    /// For standard error, which is where the reference tool has its results.
+    pub stderr: String,
+    /// Results for a file, where one was named.
+    pub file: Option<(PathBuf, String)>,
+    /// The exit code.
+    pub code: u8,
+    /// How many ioctls it took.
+    pub ioctls: u32,
+}
+
+/// Exit codes, in addition to those of the reference tool.
+mod code {
+    /// Something could not be read.
+    pub(super) const FAILED: u8 = 1;
+    /// Wrong arguments, which the reference tool does not always refuse.
+    pub(super) const USAGE: u8 = 2;
+    /// This machine has no Speed Select.
+    pub(super) const NOT_HERE: u8 = 3;
+    /// It has, and does not show it.
+    pub(super) const REFUSED: u8 = 4;
+    /// A list of CPUs that is none.
+    pub(super) const MALFORMED: u8 = 255;
+}
+
+/// What the tool would say, called with these arguments on that machine.
+pub fn answer(machine: &Machine, tool: &Tool, arguments: &[String]) -> Answer {
+    let mut answer = Answer { stdout: banner(machine), ..Answer::default() };
+    let asked = match words::parse(tool, arguments) {
+        Ok(asked) => asked,
+        Err(refused) => return refused_arguments(answer, &refused),
+    };
+    let (file, text) = match asked {
+        Asked::Help(text) => {
+            answer.stdout.push_str(&text);
+            return answer;
+        }
+        Asked::Version { file } => (file, Ok(format!("Version v{}\n", tool.version))),
+        Asked::Info { file } => (file, results(machine, tool, &Query::INFO, &mut answer)),
+        Asked::Results { query, file } => (file, results(machine, tool, &query, &mut answer)),
+    };
+    match (text, file) {
+        (Err(error), _) => return failed(answer, &error),
+        (Ok(text), Some(file)) => answer.file = Some((file, text)),
+        (Ok(text), None) => answer.stderr.push_str(&text),
+    }
+    answer
+}
+
+/// Two lines that come before everything else.
+fn banner(machine: &Machine) -> String {
+    let mut text = "Intel(R) Speed Select Technology\n".to_owned();
+    if let Some(Processor { model, .. }) = Processor::of(machine) {
+        let _ = writeln!(text, "Executing on CPU model:{model}[{model:#x}]");
+    }
+    if let Some(model) = &machine.simulated {
+        let _ = writeln!(text, "SIMULATED machine: {}", model.name);
+    }
+    text
+}
+
+/// The results of a query, and what it says beside them.
+fn results(
+    machine: &Machine,
+    tool: &Tool,
+    query: &Query,
+    answer: &mut Answer,
+) -> Result<String, Error> {
+    let mut wanted = Wanted::by(query.command);
+    wanted.levels = query.level.map_or(wanted.levels, Levels::Only);
+    wanted.cpus.clone_from(&query.cpus);
+    let snapshot = match read(machine, &wanted) {
+        // Which levels there are says what is wrong with the one that is not.
+        Err(Error::Level { .. }) => {
+            read(machine, &Wanted { levels: Levels::Summary, ..wanted.clone() })
+        }
+        other => other,
+    }?;
+    newest(tool, &snapshot)?;
+    answer.ioctls = snapshot.ioctls;
+    if query.debug {
+        let (backend, ioctls) = (snapshot.backend, snapshot.ioctls);
+        let _ = writeln!(answer.stdout, "debug: {ioctls} ioctls through {backend}");
+    }
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let page =
+        if query.command.words == "info" { info::page(&seen) } else { shown::page(&seen, query) };
+    answer.code = if page.failed { code::FAILED } else { 0 };
+    Ok(page.written(query.json))
+}
+
+/// An older version refuses what it does not know, and so do its titles.
+fn newest(tool: &Tool, snapshot: &Snapshot) -> Result<(), Error> {
+    let interface = snapshot.platform.api_version;
+    if interface <= tool.newest_interface {
+        return Ok(());
+    }
+    let why = format!(
+        "version {} of the tool knows interface 1 alone, and this machine has interface {interface}",
+        tool.version
+    );
+    Err(Error::Unavailable(
+        Unavailable::new(Obstacle::Cpudyno, "Speed Select", why)
+            .with_remedy(format!("`--compat={}` knows it", Tool::DEFAULT.version)),
+    ))
+}
+
+/// How many words of 32 bits the kernel's masks of CPUs have.
+fn mask_words(machine: &Machine) -> usize {
+    const WORD: usize = 32;
+    let possible = machine.tree.read("/sys/devices/system/cpu/possible").ok();
+    let possible = possible.and_then(|text| text.parse::<model::CpuSet>().ok());
+    let last = possible.and_then(|cpus| cpus.iter().last());
+    last.map_or(1, |cpu| (cpu.0 as usize + 1).div_ceil(WORD))
+}
+
+fn refused_arguments(mut answer: Answer, refused: &Refused) -> Answer {
+    match refused {
+        Refused::AsThere { text, code } => {
+            answer.stderr.push_str(text);
+            answer.code = *code;
+        }
+        Refused::Here { why, hint } => {
+            let _ = writeln!(answer.stderr, "error: {why}\nhint: {hint}");
+            answer.code = code::USAGE;
+        }
+    }
+    answer
+}
+
+fn failed(mut answer: Answer, error: &Error) -> Answer {
+    let _ = writeln!(answer.stderr, "error: {error}");
+    answer.code = match error {
+        Error::Unavailable(unavailable) => {
+            if let Some(remedy) = &unavailable.remedy {
+                let _ = writeln!(answer.stderr, "hint: {remedy}");
+            }
+            match unavailable.obstacle {
+                Obstacle::Permission => code::REFUSED,
+                _ => code::NOT_HERE,
+            }
+        }
+        Error::Cpus { .. } | Error::Level { .. } => code::USAGE,
+    };
+    answer
+}

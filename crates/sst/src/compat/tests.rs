@@ -1,0 +1,159 @@
+//! The face of the reference tool, where `cargo xtask conformance` does not look: JSON as JSON, dies that
+//! no simulated machine has, arguments one by one.
+
+use machine::Machine;
+
+use super::shown::{Seen, page};
+use super::words::{Asked, Refused, parse};
+use super::{Answer, TOOLS, Tool, answer};
+use crate::commands::COMMANDS;
+use crate::model::Snapshot;
+use crate::read::{Wanted, read};
+use crate::tests::simulated;
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn asked(machine: &Machine, line: &str) -> Answer {
+    answer(machine, Tool::DEFAULT, &words(line))
+}
+
+/// Each command as somebody calls it who wants all of it.
+fn line(command: &str) -> String {
+    match command {
+        "info" => "--info".to_owned(),
+        "core-power get-config" => format!("{command} -c 1"),
+        "core-power get-assoc" => format!("-c 0,2 {command}"),
+        "base-freq info" | "turbo-freq info" => format!("{command} -l 0"),
+        _ => command.to_owned(),
+    }
+}
+
+#[test]
+fn every_command_answers_in_text_and_in_json() {
+    for name in ["guide", "icelake", "sapphire", "sapphire-locked", "granite", "sierra"] {
+        let machine = simulated(name);
+        for tool in TOOLS {
+            for command in COMMANDS {
+                let text = answer(&machine, tool, &words(&line(command.words)));
+                assert!(text.stdout.contains("SIMULATED"), "{name}: {}", command.words);
+                assert!(!text.stderr.is_empty(), "{name}: {}", command.words);
+                let arguments = format!("-f json {}", line(command.words));
+                let json = answer(&machine, tool, &words(&arguments));
+                assert_eq!(json.code, text.code, "{name}: {arguments}");
+                if command.words != "info" && !json.stderr.starts_with("error: ") {
+                    let parsed: Result<serde_json::Value, _> = serde_json::from_str(&json.stderr);
+                    let object = parsed.unwrap_or_else(|error| panic!("{arguments}: {error}"));
+                    assert!(object.as_object().is_some_and(|object| !object.is_empty()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_domain_without_cores_has_the_die_of_its_package_where_dies_are_no_domains() {
+    let command = COMMANDS.iter().find(|it| it.words == "perf-profile get-config-levels").unwrap();
+    let mut snapshot = read(&simulated("granite"), &Wanted::by(command)).unwrap();
+    let line = words("perf-profile get-config-levels");
+    let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &line) else { panic!() };
+    let shown = |snapshot: &Snapshot| {
+        page(&Seen { tool: Tool::DEFAULT, snapshot, words: 4 }, &query).written(false)
+    };
+    let own = shown(&snapshot);
+    assert!(own.contains("  die-1\n    powerdomain-1\n      cpu-11\n"), "{own}");
+    assert!(own.contains("  die-4\n    powerdomain-4\n      cpu-None\n"), "{own}");
+    // An older kernel puts all of a package into one die.
+    for domain in snapshot.domains.iter_mut().filter(|domain| !domain.cpus.is_empty()) {
+        domain.die = Some(0);
+    }
+    let one = shown(&snapshot);
+    assert!(one.contains("  die-0\n    powerdomain-1\n      cpu-11\n"), "{one}");
+    assert!(one.contains("  die-0\n    powerdomain-4\n      cpu-None\n"), "{one}");
+}
+
+#[test]
+fn results_go_to_the_file_that_is_named() {
+    let guide = simulated("guide");
+    let plain = asked(&guide, "-f json perf-profile get-lock-status");
+    let named = asked(&guide, "-o x -f json perf-profile get-lock-status");
+    assert_eq!(named.file, Some(("x".into(), plain.stderr)));
+    assert!(named.stderr.is_empty());
+    let version = asked(&guide, "--out=x -v");
+    assert_eq!(version.file, Some(("x".into(), "Version v1.20\n".to_owned())));
+}
+
+#[test]
+fn options_may_be_shortened_and_attached() {
+    for line in [
+        "-c0,2-3 -fjson core-power info",
+        "-c 0,2..3 --form=json core-power info",
+        "--cpu 0,2-3 -format json core-power info",
+    ] {
+        let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else {
+            panic!("{line}")
+        };
+        assert!(query.json, "{line}");
+        assert_eq!(query.cpus.unwrap().to_string(), "0,2-3", "{line}");
+    }
+    let line = "turbo-freq info -l0 --bucket=2 --trl avx2";
+    let Ok(Asked::Results { query, .. }) = parse(Tool::DEFAULT, &words(line)) else { panic!() };
+    assert_eq!((query.level, query.bucket, query.licence), (Some(0), Some(2), Some(1)));
+}
+
+#[test]
+fn what_would_mislead_is_refused() {
+    for line in [
+        "",
+        "-c",
+        "--co 0 core-power info",
+        "-d=1 core-power info",
+        "-f yaml core-power info",
+        "-a",
+        "--oob",
+        "core-power",
+        "core-power enable",
+        "turbo-mode get-trl",
+        "core-power info -l 0",
+        "perf-profile info all",
+        "perf-profile info -l",
+    ] {
+        let refused = parse(Tool::DEFAULT, &words(line)).unwrap_err();
+        assert!(matches!(refused, Refused::Here { .. }), "{line}: {refused:?}");
+        let answer = asked(&simulated("guide"), line);
+        assert_eq!(answer.code, 2, "{line}");
+        assert!(answer.stderr.contains("\nhint: "), "{line}: {}", answer.stderr);
+    }
+    for list in ["", "a", "1-", "-1", "3-3", "4-2", "1,,2", "0-99999999", "1 "] {
+        let arguments = ["-c", list, "core-power", "info"].map(str::to_owned);
+        let answer = answer(&simulated("guide"), Tool::DEFAULT, &arguments);
+        assert_eq!(answer.code, 255, "{list}");
+        assert_eq!(answer.stderr, format!("\"--cpu {list}\" malformed\n"));
+    }
+}
+
+#[test]
+fn where_there_is_no_speed_select_the_reason_stands() {
+    let answer = asked(&simulated("vm-2c"), "--info");
+    assert!([3, 4].contains(&answer.code), "{answer:?}");
+    assert!(answer.stderr.starts_with("error: cannot read Speed Select: "), "{answer:?}");
+    let missing = asked(&simulated("guide"), "-c 3,900 core-power info");
+    assert_eq!(missing.code, 2);
+    assert!(missing.stderr.contains("900"), "{missing:?}");
+}
+
+#[test]
+fn help_names_every_command_and_option() {
+    let guide = simulated("guide");
+    let top = asked(&guide, "--help").stdout;
+    for command in COMMANDS.iter().filter(|command| command.words != "info") {
+        assert!(top.contains(command.words), "{}", command.words);
+        let own = asked(&guide, &format!("{} --help", command.words)).stdout;
+        assert!(own.contains(command.doc), "{own}");
+        let (feature, _) = command.words.split_once(' ').unwrap();
+        assert!(asked(&guide, &format!("{feature} -h")).stdout.contains(command.words));
+    }
+    assert!(asked(&guide, "turbo-freq info -h").stdout.contains("--bucket"));
+    assert_eq!(asked(&guide, "turbo-mood -h").stderr, "Invalid command\n");
+}

@@ -1,0 +1,98 @@
+//! The transcripts of the user guide, called on the guide's system.
+//!
+//! The guide is other people's, and read where it lies below `../shared/fixtures`; without it every case
+//! is shown as ignored. Each line of a transcript on package 0 must come in its order. The guide is older
+//! than the versions that are followed: what differs is in [`DIFFERENCES`].
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use machine::Machine;
+use sst::compat::{Tool, answer};
+
+const FILE: &str = "sst/isst-text/linux-doc-intel-speed-select-blocks.txt";
+const PROMPT: &str = "# intel-speed-select ";
+
+/// What had been set before the guide asked: priorities on, CPU 10 in class 3.
+const SET: &str =
+    r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 2, "0.0/association/10": 3}}"#;
+
+/// Lines of the guide, and what stands in their place; `None`: nothing. The page about conformance lists
+/// them.
+const DIFFERENCES: &[(&str, &str, Option<&str>)] = &[
+    // The model's number is not in the guide.
+    ("", "Executing on CPU model: X", None),
+    ("", "...", None),
+    ("perf-profile get-lock-status", "get-lock-status:0", Some("get-lock-status:unlocked")),
+    ("base-freq info -l 0", "speed-select-base-freq", Some("speed-select-base-freq-properties")),
+    ("turbo-freq info -l 0", "speed-select-turbo-freq", Some("speed-select-turbo-freq-properties")),
+    // Level 0 of the same guide supports it.
+    (
+        "--info",
+        "Intel(R) SST-BF (feature base-freq) is not supported",
+        Some("Intel(R) SST-BF (feature base-freq) is supported"),
+    ),
+    // CPU 10 is in package 0 where the guide associates it.
+    ("-c 10 core-power get-assoc", "package-1", Some("package-0")),
+];
+
+/// Calls that read.
+fn reads(call: &str) -> bool {
+    let command = call.split(' ').any(|word| word.starts_with("get-") || word == "info");
+    !call.contains("--help") && (command || call == "--info")
+}
+
+fn main() -> ExitCode {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures").join(FILE);
+    let Ok(text) = std::fs::read_to_string(shared) else {
+        let missing = Trial::test("transcripts", || Ok(())).with_ignored_flag(true);
+        return libtest_mimic::run(&Arguments::from_args(), vec![missing]).exit_code();
+    };
+    let mut trials = Vec::new();
+    for (place, block) in text.split(PROMPT).skip(1).enumerate() {
+        let (call, lines) = block.split_once('\n').unwrap_or((block, ""));
+        if reads(call) {
+            let (call, lines) = (call.trim().to_owned(), lines.to_owned());
+            let name = format!("transcript {place}: {call}");
+            trials.push(Trial::test(name, move || compare(&call, &lines).map_err(Failed::from)));
+        }
+    }
+    // A guide that was cut short would prove nothing.
+    let enough = trials.len() >= 12;
+    trials.push(Trial::test("there are as many as the guide has", move || {
+        if enough { Ok(()) } else { Err(Failed::from("fewer than 12 transcripts")) }
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn compare(call: &str, transcript: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file: PathBuf = folder.path().join("state");
+    std::fs::write(&file, SET).map_err(|error| error.to_string())?;
+    let machine = Machine::named(&format!("sim:guide@{}", file.display()));
+    let machine = machine.map_err(|error| error.to_string())?;
+    let words: Vec<String> = call.split(' ').map(str::to_owned).collect();
+    let answer = answer(&machine, Tool::DEFAULT, &words);
+    let shown = format!("{}{}", answer.stdout, answer.stderr);
+    let mut shown_lines = shown.lines().map(str::trim);
+    for line in of_package_0(call, transcript) {
+        if !shown_lines.any(|shown| shown == line) {
+            return Err(format!("`{line}` is missing, or too early, in\n{shown}"));
+        }
+    }
+    Ok(())
+}
+
+/// The lines of the answer, as they are expected.
+fn of_package_0<'a>(call: &str, transcript: &'a str) -> Vec<&'a str> {
+    let lines = transcript.lines().map(str::trim);
+    let answered = lines.take_while(|line| !line.is_empty() && !line.starts_with('#'));
+    let edited = answered.filter_map(|line| {
+        let row = DIFFERENCES
+            .iter()
+            .find(|(of, from, _)| (of.is_empty() || *of == call) && *from == line);
+        row.map_or(Some(line), |(_, _, to)| *to)
+    });
+    edited.take_while(|line| *line != "package-1").collect()
+}

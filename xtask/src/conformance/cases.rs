@@ -1,0 +1,202 @@
+//! Which calls are compared: commands by machines, versions, formats and states.
+
+use sst::compat::{TOOLS, Tool};
+
+/// A call.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    pub(super) tool: &'static Tool,
+    pub(super) machine: &'static str,
+    pub(super) state: &'static State,
+    pub(super) words: &'static str,
+    pub(super) json: bool,
+}
+
+/// What was set on a machine before, or goes wrong on it.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) name: &'static str,
+    /// On which machines.
+    machines: &'static [&'static str],
+    /// The file that keeps it.
+    pub(super) file: &'static str,
+    /// Which calls.
+    words: &'static [&'static [&'static str]],
+}
+
+/// Every reading command, with the options that it has.
+const READING: &[&str] = &[
+    "--info",
+    "--version",
+    "perf-profile info",
+    "perf-profile info -l 0",
+    "perf-profile info --level 1",
+    "-c 0,1 perf-profile info -l 0",
+    "perf-profile get-config-levels",
+    "perf-profile get-config-version",
+    "perf-profile get-config-enabled",
+    "perf-profile get-config-current-level",
+    "perf-profile get-lock-status",
+    "core-power info",
+    "core-power get-config -c 0",
+    "core-power get-config --clos 2",
+    "-c 0-3 core-power get-assoc",
+    "base-freq info -l 0",
+    "base-freq info -l 1",
+    "-c 1 base-freq info -l 0",
+    "turbo-freq info -l 0",
+    "turbo-freq info -l 1",
+    "turbo-freq info -l 0 -b 1 -r sse",
+    "turbo-freq info -l 0 -r avx512",
+];
+
+/// What is wrong, or nearly.
+const EDGES: &[&str] = &[
+    "perf-profile info -l 9",
+    "perf-profile info -l x",
+    "perf-profile info -z",
+    "perf-profile get-config-levels and more",
+    "perf-profile nonsense",
+    "nonsense info",
+    "perf-profile",
+    "core-power get-config",
+    "core-power get-config -c 4",
+    "core-power get-assoc",
+    "base-freq info",
+    "base-freq info -l 9",
+    "turbo-freq info",
+    "turbo-freq info -l 0 -b 7",
+    "turbo-freq info -l 0 -b x",
+    "turbo-freq info -l 0 -r foo",
+    "-c 3..5 core-power info",
+    "-c 0 -c 14 --cpu=15 perf-profile get-lock-status",
+    "-c 900 perf-profile get-lock-status",
+    "-c x perf-profile get-lock-status",
+    "-c 5-3 perf-profile get-lock-status",
+    "-f xml perf-profile get-lock-status",
+    "-d -c 0 perf-profile get-lock-status",
+    "-r 5 perf-profile get-lock-status",
+    "-info",
+    "--form text --info",
+    "--help",
+    "perf-profile --help",
+    "perf-profile info --help",
+];
+
+/// The commands whose answers depend on what was set.
+const OF_STATE: &[&str] = &[
+    "--info",
+    "perf-profile info",
+    "perf-profile get-config-current-level",
+    "core-power info",
+    "core-power get-config -c 1",
+    "core-power get-config -c 2",
+    "-c 2-6 core-power get-assoc",
+    "base-freq info -l 0",
+    "turbo-freq info -l 0",
+];
+
+const OLDER: &[&str] = &["guide", "icelake", "sapphire", "sapphire-locked"];
+const ALL: &[&str] = &["guide", "icelake", "sapphire", "sapphire-locked", "granite", "sierra"];
+
+/// All states, the one of a fresh machine first.
+const STATES: &[State] = &[
+    State { name: "fresh", machines: ALL, file: "{}", words: &[READING] },
+    State { name: "edges", machines: &["guide", "granite"], file: "{}", words: &[EDGES] },
+    State {
+        name: "set",
+        machines: &["guide"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 3,
+            "0.0/class/1": 1971282, "0.0/class/2": 3940352, "0.0/association/3": 2,
+            "0.0/association/5": 1, "1.0/level": 4, "1.0/features": 2}}"#,
+        words: &[OF_STATE],
+    },
+    State {
+        name: "set",
+        machines: &["granite"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4, "0.0/features": 3,
+            "0.0/class/1": 1971280, "0.1/class/2": 3940352, "0.0/association/3": 2,
+            "0.0/association/5": 1, "1.0/level": 1, "1.1/features": 1}}"#,
+        words: &[OF_STATE],
+    },
+    State {
+        name: "CPUs offline",
+        machines: &["guide", "granite"],
+        file: r#"{"files": {"/sys/devices/system/cpu/cpu4/online": "0",
+            "/sys/devices/system/cpu/cpu5/online": "0",
+            "/sys/devices/system/cpu/cpu33/online": "0"}}"#,
+        words: &[
+            &["-c 2,3,6 core-power get-assoc"],
+            &["--info", "perf-profile info", "core-power info"],
+        ],
+    },
+    State {
+        name: "busy twice",
+        machines: OLDER,
+        file: r#"{"firmware_faults": [{"on": "7f/06", "does": "busy", "times": 2}]}"#,
+        words: &[&["perf-profile info -l 0"]],
+    },
+    State {
+        name: "7f/00 fails",
+        machines: &["guide"],
+        file: r#"{"firmware_faults": [{"on": "7f/00", "does": "io-error"}]}"#,
+        words: &[&["perf-profile get-config-levels", "perf-profile get-lock-status"]],
+    },
+    State {
+        name: "94/03 fails",
+        machines: &["guide"],
+        file: r#"{"firmware_faults": [{"on": "94/03", "does": "times-out"}]}"#,
+        words: &[&["--info", "core-power info"]],
+    },
+    State {
+        name: "mmio fails",
+        machines: &["guide"],
+        file: r#"{"firmware_faults": [{"on": "mmio", "does": "refused"}]}"#,
+        words: &[&["core-power get-config -c 0", "-c 0 core-power get-assoc"]],
+    },
+    State {
+        name: "tpmi/9 fails",
+        machines: &["granite", "sierra"],
+        file: r#"{"firmware_faults": [{"on": "tpmi/9", "does": "refused"}]}"#,
+        words: &[&["perf-profile get-config-levels", "perf-profile get-lock-status"]],
+    },
+    State {
+        name: "tpmi/6 fails",
+        machines: &["granite"],
+        file: r#"{"firmware_faults": [{"on": "tpmi/6", "does": "not-permitted"}]}"#,
+        words: &[&["core-power info"]],
+    },
+];
+
+impl Case {
+    /// The arguments, as both are called with.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let format: &[&str] = if self.json { &["-f", "json"] } else { &[] };
+        format.iter().copied().chain(self.words.split(' ')).map(str::to_owned).collect()
+    }
+
+    /// Whether the older version of the tool is asked about the newer interface.
+    fn is_beyond(&self) -> bool {
+        self.tool.newest_interface == 1 && !OLDER.contains(&self.machine)
+    }
+}
+
+/// All of them.
+pub(super) fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for tool in TOOLS {
+        for state in STATES {
+            for machine in state.machines {
+                for words in state.words.iter().copied().flatten() {
+                    let case = |json| Case { tool, machine, state, words, json };
+                    cases.extend([case(false), case(true)]);
+                }
+            }
+        }
+    }
+    // One call tells what the older version makes of the newer interface.
+    cases.retain(|case| {
+        !case.is_beyond() || case.state.name == "fresh" && case.words == "core-power info"
+    });
+    cases
+}
