@@ -147,6 +147,8 @@ struct Open {
     state: Standing,
     /// The share of what happens that the host lets this group see.
     seen: f64,
+    /// Whether it runs backwards.
+    falls: bool,
     width: u32,
     hardware: u64,
     offset: u64,
@@ -221,7 +223,7 @@ impl Model {
         let halves = pmu.halved_by_smt && self.has_smt();
         Some(Limits {
             general: if halves { pmu.general / 2 } else { pmu.general },
-            fixed: pmu.fixed,
+            fixed_bits: (1 << pmu.fixed) - 1,
             width: Some(pmu.width),
             watchdog: self.nmi_watchdog,
         })
@@ -310,6 +312,7 @@ impl Model {
         };
         let mask = u64::MAX >> (u64::BITS - width);
         let wraps = is_core && self.has(Fault::PmuWraps);
+        let falls = is_core && self.has(Fault::PmuFalls);
         let hardware = if wraps { mask - (SHORT_OF - 1) } else { 0 };
         Open {
             counts,
@@ -318,9 +321,14 @@ impl Model {
             pinned: attributes.pinned,
             state: if begins { Standing::Started } else { Standing::Open },
             seen,
+            falls,
             width,
             hardware,
-            offset: 0u64.wrapping_sub(extended(0, hardware, width as u16)),
+            offset: if falls { FALLS_FROM } else { 0 }.wrapping_sub(extended(
+                0,
+                hardware,
+                width as u16,
+            )),
             enabled_ns: 0,
             running_ns: 0,
         }
@@ -330,7 +338,7 @@ impl Model {
         let cpu = self.cpus().find(|cpu| self.pmu_of(*cpu) == Some(at)).unwrap_or(CpuId(0));
         self.core_limits(cpu).unwrap_or(Limits {
             general: 0,
-            fixed: 0,
+            fixed_bits: 0,
             width: None,
             watchdog: false,
         })
@@ -380,6 +388,13 @@ impl Model {
             let of = |table: &BTreeMap<String, f64>| table.get(name).copied().unwrap_or(0.0);
             of(&counts.call) * calls as f64 + of(&counts.unit) * units as f64
         };
+        self.happen(total);
+        Ok(())
+    }
+
+    /// Lets so many of each event happen, by the names of this machine and of the kernel: `instructions`,
+    /// `cycles`, `page-faults`. Time passes by the cycles.
+    pub fn happen(&self, total: impl Fn(&str) -> f64) {
         let seconds = Seconds(total("cycles") / self.bin_hz(0, 1));
         self.elapsed.advance(seconds);
         let mut state = self.counting.state();
@@ -390,7 +405,7 @@ impl Model {
         for (id, open) in &mut state.open {
             let (moved, share) = match &open.counts {
                 What::Software(0 | 1) => (nanoseconds, 1.0),
-                What::Software(_) => (0.0, 1.0),
+                What::Software(number) => (total(of_kernel(*number)), 1.0),
                 What::Core(_, name, _) if name == "ref-cycles" => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
@@ -402,7 +417,6 @@ impl Model {
                 None => {}
             }
         }
-        Ok(())
     }
 
     /// What a counter makes of what happened.
@@ -451,6 +465,19 @@ impl Model {
     }
 }
 
+/// What moves an event of the kernel's own (`perf_sw_ids`) that is no time.
+fn of_kernel(number: u64) -> &'static str {
+    match number {
+        2 | 5 => "page-faults",
+        3 => "context-switches",
+        4 => "cpu-migrations",
+        _ => "nothing",
+    }
+}
+
+/// Where counters begin that run backwards.
+const FALLS_FROM: u64 = 1 << 50;
+
 /// How often something is executed before counters are taken away.
 const TAKEN_AFTER: u64 = 2;
 
@@ -479,7 +506,9 @@ impl Open {
         self.enabled_ns += nanoseconds.round() as u64;
         self.running_ns += (nanoseconds * share).round() as u64;
         let mask = u64::MAX >> (u64::BITS - self.width);
-        self.hardware = self.hardware.wrapping_add(moved.round() as u64) & mask;
+        let moved = moved.round() as u64;
+        let step = if self.falls { moved.wrapping_neg() } else { moved };
+        self.hardware = self.hardware.wrapping_add(step) & mask;
     }
 
     fn needs(&self, pmu: usize) -> Option<Needs> {

@@ -14,7 +14,10 @@ mod settings;
 mod topology;
 
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, Ran};
-pub use counts::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
+pub use counts::{
+    AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
+    KnownAnswer, MetricValue,
+};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};

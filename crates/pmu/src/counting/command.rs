@@ -8,9 +8,10 @@ use machine::perf::{Reader, Wanted};
 use machine::ports::Reading;
 use model::record::{CountedBy, Counts, CountsRun, EventCount};
 use model::{Known, Obstacle, Unavailable};
-use sys::perf_open::{Attributes, Begin, Modes, Scope};
+use sys::perf_open::{Attributes, Begin, Modes};
 use sys::process::Usage;
 
+use super::derived::Core;
 use super::{counted_by, modes_of, needs_counter};
 use crate::events::Encoded;
 
@@ -23,20 +24,35 @@ pub struct CommandRun {
     pub run: CountsRun,
 }
 
+/// What is counted of a command.
+#[derive(Debug, Default)]
+pub struct StatEvents<'a> {
+    /// The events.
+    pub events: &'a [Encoded],
+    /// Those that are refused, by name, each with its reason.
+    pub refused: &'a [(String, Unavailable)],
+    /// Metrics that are wanted, also where they have no value.
+    pub metrics: &'a [String],
+}
+
 /// Starts a command, waits for its end with `wait`, and counts what it and all that it starts do from its
 /// first instruction on. Each event has its counter, which the command's processes inherit: there is no
-/// page to read, and no group.
+/// page to read, and no group. Events that are refused are not counted, and have that reason.
 ///
 /// # Error
 /// Where the command cannot be started or waited for. Events that cannot be counted are rows.
 pub fn stat(
     machine: &Machine,
     words: &[String],
-    events: &[Encoded],
+    asked: &StatEvents<'_>,
     wait: impl FnOnce(&mut Child) -> io::Result<ExitStatus>,
 ) -> io::Result<CommandRun> {
+    let StatEvents { events, refused, metrics } = asked;
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let open = |event: &Encoded| open(machine, event);
+    let open = |event: &Encoded| match refused.iter().find(|(name, _)| *name == event.name) {
+        Some((_, reason)) => Err(reason.clone()),
+        None => open(machine, event),
+    };
     let readers: Vec<Reading<Reader>> = events.iter().map(open).collect();
     let before = sys::process::usage_of_children()?;
     let begun = sys::clock::monotonic_raw();
@@ -63,6 +79,9 @@ pub fn stat(
         ended: Some(ended(status)),
         ..Counts::default()
     };
+    let core = machine.perf.current_cpu().map(|cpu| Core::of(machine, cpu));
+    let metrics = core.map(|core| core.derive(&table, metrics)).unwrap_or_default();
+    let table = Counts { metrics, ..table };
     let run = CountsRun {
         subject: program.clone(),
         modes: "user mode; events of the kernel in all modes".to_owned(),
@@ -87,7 +106,7 @@ fn open(machine: &Machine, event: &Encoded) -> Reading<Reader> {
         ..Attributes::default()
     };
     // The calling thread executes nothing else, so that only what it starts is counted.
-    machine.perf.open(&Wanted { name: &event.name, attributes, scope: Scope::ThisThread }, None)
+    machine.perf.open(&Wanted::of_this_thread(&event.name, attributes), None)
 }
 
 fn row(event: &Encoded, reader: &Reading<Reader>, usage: Usage) -> EventCount {

@@ -8,7 +8,7 @@ use machine::perf::Wanted;
 use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, CountsRun};
 use model::{Obstacle, Unavailable};
-use sys::perf_open::{Event, Scope};
+use sys::perf_open::Event;
 
 use super::report::{Report, with_reasons};
 use super::{Plan, Session, Work};
@@ -23,7 +23,7 @@ pub fn is_available() -> Result<(), Unavailable> {
     const READINGS: usize = 1000;
     let machine = Machine::real();
     let attributes = Event::CYCLES_USER.into();
-    let wanted = Wanted { name: "cycles", attributes, scope: Scope::ThisThread };
+    let wanted = Wanted::of_this_thread("cycles", attributes);
     let reader = machine.perf.open(&wanted, None)?;
     let read = || reader.count();
     let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);

@@ -6,8 +6,12 @@
 //! hardware for a part of the time only is rejected, never scaled. What the measurement itself counts is
 //! measured with an empty function, and subtracted.
 
+mod answers;
+mod budget;
+mod canary;
 mod command;
 pub mod demonstrations;
+mod derived;
 mod face;
 mod page;
 mod pass;
@@ -15,14 +19,21 @@ mod plan;
 mod report;
 mod session;
 mod set;
+mod sheet;
+mod work;
 
-pub use command::{CommandRun, stat};
+pub use answers::{refused, selftest};
+pub use budget::{Budget, BudgetKernel, Drift, Expected};
+pub use command::{CommandRun, StatEvents, stat};
+pub use derived::{Core, needed};
 pub use face::{Profile, is_available, measure, profile, profile_to};
 pub use page::page;
-pub use plan::{Absent, Plan, anchors, base, plan, software};
+pub use plan::{Absent, Plan, always, anchors, base, in_words, plan, software};
 pub use report::{Report, report};
-pub use session::{Session, Work};
-pub use set::{Budget, CounterSet, Drift, Expected, Part};
+pub use session::{Executable, Session, Work};
+pub use set::{CounterSet, Part};
+pub use sheet::{Sheet, kernel, sizes};
+pub use work::{Counted as KernelCounts, Data, Kernel, Spec, Under};
 
 use machine::perf::Way;
 use machine::pmu::Config;

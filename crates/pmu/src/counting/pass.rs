@@ -4,7 +4,7 @@ use machine::Machine;
 use machine::perf::{Reader, Sample, Wanted, Way};
 use machine::ports::Reading;
 use model::{Obstacle, Unavailable};
-use sys::perf_open::{Attributes, Begin, Modes, Scope};
+use sys::perf_open::{Attributes, Begin, Modes};
 
 use super::{modes_of, needs_counter, slower};
 use crate::events::Encoded;
@@ -52,7 +52,7 @@ impl<'a> Open<'a> {
                 pinned: first,
                 ..Attributes::default()
             };
-            let wanted = Wanted { name: &event.name, attributes, scope: Scope::ThisThread };
+            let wanted = Wanted::of_this_thread(&event.name, attributes);
             let of_group = leader.filter(|_| grouped).and_then(|at| readers[at].as_ref().ok());
             let opened = machine.perf.open(&wanted, of_group);
             if first && opened.is_ok() {
@@ -141,7 +141,13 @@ impl<'a> Open<'a> {
                 absent.with_remedy("end whatever else counts on this CPU: `perf`, profilers")
             );
         }
-        let value = after.value.wrapping_sub(before.value);
+        let Some(value) = after.value.checked_sub(before.value) else {
+            let why = format!(
+                "its counter fell from {} to {}; the count is rejected",
+                before.value, after.value
+            );
+            return Err(Unavailable::new(Obstacle::Measurement, &self.names[at], why));
+        };
         Ok(Counted { value, way: slower(before.way, after.way) })
     }
 

@@ -56,9 +56,10 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
         machine.tree.read(&cpus).is_ok()
     });
     let number = several.and_then(|name| Pmu::new(&*machine.tree, name).kind().ok());
-    let fixed = limits(machine, cpu).map_or(0, |limits| limits.fixed);
+    let limits = limits(machine, cpu);
+    let is_fixed = |counter| limits.as_ref().is_ok_and(|limits| limits.has_fixed(counter));
     let event = |(name, config, counter): (&str, u64, u32)| {
-        let place = if counter < fixed {
+        let place = if is_fixed(counter) {
             Place::Fixed(counter)
         } else {
             Place::General { counters: u64::MAX, takes: 1 }
@@ -72,6 +73,12 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
 /// Whether every table begins with it.
 pub(super) fn is_base(name: &str) -> bool {
     BASE.iter().any(|row| row.0 == name)
+}
+
+/// The names of what every table begins with, and of the kernel's own events that are counted with it.
+pub fn always() -> Vec<String> {
+    let base = BASE.iter().map(|row| row.0.to_owned());
+    base.chain(software().into_iter().map(|event| event.name)).collect()
 }
 
 /// The names of those that are in every pass.
@@ -233,6 +240,36 @@ impl Plan {
         }
     }
 
+    /// Leaves events out that are refused, each with its reason: by name, those that a known answer found
+    /// wrong. Where an anchor is refused, no counter of the core is believed.
+    pub fn refuse(&mut self, refused: &[(String, Unavailable)]) {
+        let by_name = |at: usize| {
+            refused.iter().find(|(name, _)| *name == self.events[at].name).map(|row| &row.1)
+        };
+        let anchor = self.anchors.iter().find_map(|&at| by_name(at));
+        let reason = |at: usize| {
+            let of_core = anchor.filter(|_| needs_counter(&self.events[at]));
+            by_name(at)
+                .or(of_core)
+                .map(|reason| Unavailable { what: self.events[at].name.clone(), ..reason.clone() })
+        };
+        let absent: Vec<Absent> = (0..self.events.len())
+            .filter_map(|at| Some(Absent { event: at, why: reason(at)? }))
+            .collect();
+        for Absent { event, .. } in &absent {
+            self.passes.iter_mut().for_each(|pass| pass.retain(|at| at != event));
+            self.absent.retain(|known| known.event != *event);
+        }
+        self.passes.retain(|pass| pass.iter().any(|at| !self.anchors.contains(at)));
+        if self.passes.is_empty() {
+            let anchors = self.anchors.iter().copied();
+            let kept = anchors.filter(|at| !absent.iter().any(|absent| absent.event == *at));
+            self.passes.push(kept.collect());
+        }
+        self.absent.extend(absent);
+        self.absent.sort_by_key(|absent| absent.event);
+    }
+
     /// Whether these of its events fit on the counters together, without anchors.
     pub(super) fn together(&self, events: &[Encoded]) -> Reading<()> {
         let place = |event: &Encoded| self.events.iter().position(|it| it.name == event.name);
@@ -255,8 +292,9 @@ impl Plan {
 }
 
 /// The counters of a core in words.
-pub(super) fn in_words(limits: Limits) -> String {
-    let Limits { general, fixed, watchdog, .. } = limits;
+pub fn in_words(limits: Limits) -> String {
+    let Limits { general, fixed_bits, watchdog, .. } = limits;
+    let fixed = fixed_bits.count_ones();
     let held = if watchdog { ", one of them held by the kernel's watchdog" } else { "" };
     format!("{general} general and {fixed} fixed counters{held}")
 }
