@@ -92,7 +92,10 @@ fn counters_that_lie_are_refused_by_name() {
         assert!(answers.iter().any(|it| it.event == honest && it.is_right() == Some(true)));
     }
     let (_, why) = refused.iter().find(|(name, _)| name == "branches").unwrap();
-    assert!(why.why.contains("1.500 for each loop of a loop, where 1.000 is right"), "{why:?}");
+    assert!(
+        why.why.contains("1.500 for each iteration of a loop, where 1.000 is right"),
+        "{why:?}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod known;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
+pub mod pmu;
 pub mod top;
 pub mod turbo;
 pub mod wait;
@@ -66,6 +67,7 @@ pub static AREAS: &[&dyn Area] = &[
     &wake::Wake,
     &openmp::Openmp,
     &wait::Wait,
+    &pmu::Pmu,
     &top::Top,
 ];
 

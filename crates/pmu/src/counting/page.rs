@@ -4,7 +4,7 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
 use model::{Known, Unavailable};
 
-use super::report::{Report, gathered, in_words, quotient, reasons};
+use super::report::{Report, gathered, number, quotient, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -97,9 +97,7 @@ fn missing(run: &CountsRun) -> Vec<(Vec<String>, String, Option<String>)> {
         Known::Yes(_) => None,
         Known::No { unavailable } => Some((answer.event.clone(), unavailable.clone())),
     });
-    let mut missing = reasons(&run.tables);
-    missing.extend(gathered(of_answers));
-    missing
+    gathered(reasons(&run.tables).chain(of_answers))
 }
 
 /// Counts for each unit, a column for each of the circumstances.
@@ -110,10 +108,6 @@ fn sheet(tables: &[Counts]) -> Table {
             events.push(&row.event);
         }
     }
-    let header = |counts: &Counts| {
-        let words = ["size", "state"].into_iter().filter_map(|key| counts.circumstances.get(key));
-        words.cloned().collect::<Vec<_>>().join(", ")
-    };
     let cell = |counts: &Counts, event: &str| {
         let number = counts.units.first()?.number;
         let row = counts.events.iter().find(|row| row.event == event)?;
@@ -135,23 +129,37 @@ fn sheet(tables: &[Counts]) -> Table {
     }
 }
 
+/// What a column is of: the circumstances, or the title.
+fn header(counts: &Counts) -> String {
+    if counts.circumstances.is_empty() {
+        return counts.title.clone();
+    }
+    let words = ["size", "state"].into_iter().filter_map(|key| counts.circumstances.get(key));
+    words.cloned().collect::<Vec<_>>().join(", ")
+}
+
 /// What follows from the counts, a column for each table.
 fn metrics(tables: &[Counts]) -> Option<Table> {
-    let mut titles: Vec<&str> = Vec::new();
+    let mut titles: Vec<(&str, &str)> = Vec::new();
     for metric in tables.iter().flat_map(|counts| &counts.metrics) {
-        if !titles.contains(&metric.title.as_str()) {
-            titles.push(&metric.title);
+        let title = (metric.title.as_str(), metric.unit.as_str());
+        if !titles.contains(&title) {
+            titles.push(title);
         }
     }
     let tables: Vec<&Counts> = tables.iter().filter(|counts| !counts.metrics.is_empty()).collect();
-    let row = |title: &&str| {
+    let row = |(title, unit): &(&str, &str)| {
         let of = |counts: &&Counts| {
             let found = counts.metrics.iter().find(|metric| metric.title == *title);
-            Text::from(found.map_or_else(|| "-".to_owned(), in_words))
+            Text::from(found.map_or_else(|| "-".to_owned(), number))
         };
-        std::iter::once(Text::from(*title)).chain(tables.iter().map(of)).collect()
+        std::iter::once(Text::from(*title))
+            .chain(tables.iter().map(of))
+            .chain([(*unit).into()])
+            .collect()
     };
-    let columns = tables.iter().map(|counts| (counts.title.clone(), Align::Right));
+    let columns = tables.iter().map(|counts| (header(counts), Align::Right));
+    let columns = columns.chain([("UNIT".to_owned(), Align::Left)]);
     (!titles.is_empty()).then(|| Table {
         caption: "what follows from the counts".to_owned(),
         columns: std::iter::once(("METRIC".to_owned(), Align::Label)).chain(columns).collect(),

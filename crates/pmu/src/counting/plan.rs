@@ -6,7 +6,7 @@ use machine::pmu::Pmu;
 use machine::ports::Reading;
 use model::{CpuId, Obstacle, Unavailable};
 
-use super::{needs_counter, of_kernel};
+use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
 use crate::events::{Encoded, Place, Scope};
 
 /// An event that cannot be counted, and why.
@@ -121,6 +121,7 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
             events.push(event.clone());
         }
     }
+    with_slots(&mut events, pmu.as_deref());
     let is_anchor = |event: &Encoded| anchors().contains(&event.name.as_str());
     let anchors: Vec<usize> = (0..base).filter(|&at| is_anchor(&events[at])).collect();
     let mut plan = Plan {
@@ -133,7 +134,7 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     // Choosy events first: whoever can go anywhere finds a place beside them.
     let mut order: Vec<usize> =
         (0..plan.events.len()).filter(|at| !plan.anchors.contains(at)).collect();
-    order.sort_by_key(|&at| (at >= base, plan.choices(at)));
+    order.sort_by_key(|&at| (at >= base, is_share(&plan.events[at]), plan.choices(at)));
     for at in order {
         match plan.refusal(at, pmu.as_deref()) {
             Some(why) => plan.absent.push(Absent { event: at, why }),
@@ -143,9 +144,30 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     for pass in &mut plan.passes {
         let anchors = plan.anchors.len().min(pass.len());
         pass[anchors..].sort_unstable();
+        // The first leads the group.
+        if pass.iter().any(|&at| is_share(&plan.events[at]))
+            && let Some(place) = pass.iter().position(|&at| is_slots(&plan.events[at]))
+        {
+            pass[..=place].rotate_right(1);
+        }
     }
     plan.absent.sort_by_key(|absent| absent.event);
     plan
+}
+
+/// Whoever asks for shares of the slots needs the slots.
+fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
+    let here = |event: &&Encoded| is_share(event) && (pmu.is_none() || event.pmu.as_deref() == pmu);
+    let Some(share) = events.iter().find(here) else { return };
+    if !events.iter().any(is_slots) {
+        let slots = Encoded {
+            name: "slots".to_owned(),
+            config: [0x400, 0, 0, 0],
+            place: Place::Fixed(SLOTS),
+            ..share.clone()
+        };
+        events.push(slots);
+    }
 }
 
 impl Plan {
@@ -157,7 +179,7 @@ impl Plan {
     fn needs(&self, at: usize) -> Option<Needs> {
         let general = self.limits.as_ref().map_or(0, |limits| limits.general);
         match self.events[at].place {
-            Place::Software => None,
+            Place::Software | Place::General { takes: 0, .. } => None,
             Place::Fixed(number) => {
                 let elsewhere = if number < 2 { general_counters(general) } else { 0 };
                 Some(Needs { counters: fixed_counter(number) | elsewhere, takes: 1 })
@@ -215,6 +237,16 @@ impl Plan {
             let remedy = format!("pin to a CPU of `/sys/bus/event_source/devices/{of}/cpus`");
             return absent(Obstacle::Hardware, why).map(|absent| absent.with_remedy(remedy));
         }
+        if is_share(event) {
+            // Slots were placed before, or have their reason.
+            let slots = self.events.iter().position(is_slots);
+            let reason = self.absent.iter().find(|absent| Some(absent.event) == slots);
+            return reason.map(|absent| Unavailable {
+                what: event.name.clone(),
+                why: format!("it is counted with `slots` alone, and of that: {}", absent.why.why),
+                ..absent.why.clone()
+            });
+        }
         let alone: Vec<usize> = self.anchors.iter().copied().chain([at]).collect();
         if self.fit(&alone) {
             return None;
@@ -230,6 +262,11 @@ impl Plan {
     }
 
     fn place(&mut self, at: usize) {
+        if is_share(&self.events[at]) {
+            let leads = |pass: &&mut Vec<usize>| pass.iter().any(|&at| is_slots(&self.events[at]));
+            let pass = self.passes.iter_mut().find(leads);
+            return pass.expect("BUG: slots have a pass, or shares a reason").push(at);
+        }
         let with = |pass: &Vec<usize>| {
             let pass: Vec<usize> = pass.iter().copied().chain([at]).collect();
             self.fit(&pass)

@@ -112,14 +112,13 @@ fn notes(counts: &Counts) -> Vec<String> {
     notes
 }
 
-/// What is missing, with reason and remedy; events with the same reason together.
-pub(super) fn reasons(tables: &[Counts]) -> Vec<(Vec<String>, String, Option<String>)> {
-    let of_events = |counts: &'_ Counts| -> Vec<(String, Unavailable)> {
+/// What is missing, with reason and remedy, of events and of what follows from them.
+pub(super) fn reasons(tables: &[Counts]) -> impl Iterator<Item = (String, Unavailable)> {
+    tables.iter().flat_map(|counts| {
         let rows = counts.events.iter().map(|row| (&row.event, absent(&row.count)));
         let metrics = counts.metrics.iter().map(|metric| (&metric.title, absent(&metric.value)));
-        rows.chain(metrics).filter_map(|(name, reason)| Some((name.clone(), reason?))).collect()
-    };
-    gathered(tables.iter().flat_map(of_events))
+        rows.chain(metrics).filter_map(|(name, reason)| Some((name.clone(), reason?)))
+    })
 }
 
 fn absent<T>(known: &Known<T>) -> Option<Unavailable> {
@@ -170,20 +169,20 @@ impl fmt::Display for Report {
 pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{}", Report::of(counts, &counts.units))?;
     for metric in &counts.metrics {
-        writeln!(f, "{}: {}", metric.title, in_words(metric))?;
+        writeln!(f, "{}: {} {}", metric.title, number(metric), metric.unit)?;
     }
-    for (events, why, remedy) in reasons(std::slice::from_ref(counts)) {
+    for (events, why, remedy) in gathered(reasons(std::slice::from_ref(counts))) {
         let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         writeln!(f, "{}: {why}{remedy}", events.join(", "))?;
     }
     Ok(())
 }
 
-/// `2.000 instructions/cycle`; a dash where there is no value.
-pub(super) fn in_words(metric: &MetricValue) -> String {
+/// A metric without its unit; a dash where there is no value.
+pub(super) fn number(metric: &MetricValue) -> String {
     match &metric.value {
-        Known::Yes(value) if metric.unit == "%" => format!("{value:.1} %"),
-        Known::Yes(value) => format!("{value:.3} {}", metric.unit),
+        Known::Yes(value) if metric.unit == "%" => format!("{value:.1}"),
+        Known::Yes(value) => format!("{value:.3}"),
         Known::No { .. } => "-".to_owned(),
     }
 }

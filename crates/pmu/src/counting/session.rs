@@ -13,7 +13,7 @@ use sys::perf_open::Modes;
 use super::derived::Core;
 use super::pass::{Counted, Execution, Open};
 use super::plan::{Plan, in_words, plan};
-use super::{canary, counted_by, needs_counter};
+use super::{canary, counted_by, needs_counter, unit_of};
 use crate::events::Encoded;
 
 /// What is executed while counters count.
@@ -103,6 +103,11 @@ impl<'a> Session<'a> {
     pub fn without_canary(mut self) -> Session<'a> {
         self.with_canary = false;
         self
+    }
+
+    /// The CPUs that the thread may use, but for its being pinned.
+    pub(super) fn usable(&self) -> &CpuSet {
+        &self.before
     }
 
     /// The machine.
@@ -381,7 +386,7 @@ fn row(event: &Encoded, count: Reading<Counted>, own: Option<u64>) -> EventCount
     EventCount {
         event: event.name.clone(),
         by: if is_base { CountedBy::Fixed } else { counted_by(event) },
-        unit: event.name.ends_with("-clock").then(|| "ns".to_owned()),
+        unit: unit_of(event),
         way: count.as_ref().ok().map(|counted| counted.way.name().to_owned()),
         own: own.filter(|_| count.is_ok()),
         count: count.map(|counted| counted.value).into(),

@@ -4,16 +4,17 @@
 use std::marker::PhantomData;
 
 use machine::Machine;
-use machine::perf::{Reader, Sample, Way};
+use machine::perf::{Reader, Sample, Way, core_pmu};
 use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, EventCount};
 use model::{Known, Obstacle, Unavailable};
 use sys::perf_open::Modes;
 
 use super::budget::{Budget, Drift, Expected};
+use super::face::EventList;
 use super::pass::Open;
 use super::plan::plan;
-use super::{counted_by, slower};
+use super::{counted_by, needs_counter, slower, unit_of};
 use crate::events::Encoded;
 
 /// A part of a program: its place among the names that the set was opened with.
@@ -61,21 +62,29 @@ struct Bill {
 
 impl CounterSet {
     /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the first
-    /// part is entered.
+    /// part is entered. Events are names and patterns, or what was looked up before.
     ///
     /// # Error
     /// Where there is no part, where the events do not fit on the counters together, or one cannot be
     /// counted.
-    pub fn open(
+    pub fn open<E: EventList + ?Sized>(
         machine: &Machine,
-        events: &[Encoded],
+        events: &E,
         parts: &[&str],
     ) -> Result<CounterSet, Unavailable> {
         let refused = |why: &str| Unavailable::new(Obstacle::Cpudyno, "set of counters", why);
+        let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
+        // A name means an event of each kind of core: the thread counts on this one, and what it does on
+        // another kind is on no bill.
+        let (pmu, mut events) = (core_pmu(machine, cpu), events.encoded(machine)?);
+        let is_here = |event: &Encoded| !needs_counter(event) || event.pmu == pmu;
+        if events.iter().any(is_here) {
+            events.retain(is_here);
+        }
         if parts.is_empty() || events.is_empty() {
             return Err(refused("it needs at least one part and one event"));
         }
-        let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
+        let events = events.as_slice();
         let plan = plan(machine, cpu, events);
         if let Some(absent) = plan
             .absent
@@ -194,7 +203,7 @@ impl CounterSet {
                 EventCount {
                     event: one.event.name.clone(),
                     by: counted_by(&one.event),
-                    unit: None,
+                    unit: unit_of(&one.event),
                     count: bill.known(&one.event.name, count.saturating_sub(own)),
                     own: Some(own),
                     way: Some(one.way.name().to_owned()),

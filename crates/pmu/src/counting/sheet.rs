@@ -127,7 +127,7 @@ fn neighbour(session: &Session<'_>, asked: Option<CpuId>) -> Reading<(CpuId, boo
     let topology = facts::topology(session.machine());
     let cpu = session.cpu();
     let siblings = topology.place(cpu).map(|place| place.siblings.clone()).unwrap_or_default();
-    let others = || topology.usable.iter().filter(|&other| other != cpu);
+    let others = || session.usable().iter().filter(|&other| other != cpu);
     let beside = others().find(|&other| siblings.contains(other));
     let found = asked.or(beside).or_else(|| others().next()).ok_or_else(|| {
         let why = "this process may use one CPU alone";
@@ -147,7 +147,7 @@ fn busy<R>(spec: Spec, cpu: CpuId, doing: impl FnOnce() -> R) -> Reading<R> {
         let beside = scope.spawn(|| -> Reading<()> {
             let machine = Machine::real();
             machine.perf.run_on(&CpuSet::from_iter([cpu]))?;
-            spec.on(&machine, cpu, |kernel| {
+            spec.on(&machine, [Some(cpu), None], |kernel| {
                 let units = kernel.whole(AT_ONCE);
                 begun.store(true, Ordering::Release);
                 while !ended.load(Ordering::Acquire) {

@@ -166,19 +166,20 @@ impl Spec {
         session: &Session<'_>,
         doing: impl FnOnce(&mut Kernel<'_>) -> R,
     ) -> Reading<R> {
-        self.on(session.machine(), session.cpu(), doing)
+        let between = session.usable().iter().find(|&other| other != session.cpu());
+        self.on(session.machine(), [Some(session.cpu()), between], doing)
     }
 
-    /// The same for a thread that counts nothing.
+    /// The same for a thread that counts nothing, on one CPU or between two.
     pub(super) fn on<R>(
         self,
         machine: &Machine,
-        cpu: CpuId,
+        cpus: [Option<CpuId>; 2],
         doing: impl FnOnce(&mut Kernel<'_>) -> R,
     ) -> Reading<R> {
         let model = machine.simulated.as_ref();
         match self {
-            Spec::Loop => Ok(doing(&mut plain("a loop", "loop", of_loop(), count_down))),
+            Spec::Loop => Ok(doing(&mut plain("a loop", "iteration", of_loop(), count_down))),
             Spec::Coin => {
                 let mut state = 1;
                 let run = move |n| state = coin::toss(n, state);
@@ -197,9 +198,12 @@ impl Spec {
                 Ok(doing(&mut plain("sleeping", "sleep", happens, sleep)))
             }
             Spec::Move => {
-                let between = two_cpus(machine, cpu)?;
+                let [Some(here), Some(there)] = cpus else {
+                    let why = "this process may use one CPU alone";
+                    return Err(Unavailable::new(Obstacle::Permission, "moves", why));
+                };
                 let happens = vec![(key::MIGRATIONS, 1.0), (key::CYCLES, 1e4)];
-                let run = move |n| move_between(between, n);
+                let run = move |n| move_between([here, there], n);
                 Ok(doing(&mut plain("moves between two CPUs", "move", happens, run)))
             }
         }
@@ -521,6 +525,16 @@ fn moved<R>(
     happens.extend(flops(variant.width_bits).map(|name| (name, flops_each)));
     if let Some(model) = model {
         let memory = memory_of(model)?;
+        let place = memory.cache.iter().position(|level| bytes <= level.bytes);
+        let lines = f64::from(kernel.reads) * ELEMENT as f64 / LINE_BYTES as f64;
+        let (first, lines) = match place {
+            Some(0) => (reads, 0.0),
+            _ => (reads - lines, lines),
+        };
+        let further = of_level(place.unwrap_or(memory.cache.len()), 0.0);
+        let further = further.into_iter().filter(|row| row.0 != key::L1_HIT);
+        happens.extend(further.map(|(name, each)| (name, each * lines)));
+        happens.push((key::L1_HIT, first));
         let bandwidth =
             memory.level(bytes, 1).map_or(memory.core_bandwidth, |it| it.core_bandwidth);
         let seconds = kernel.bytes_per_element() as f64 / bandwidth;
@@ -689,15 +703,6 @@ const NAP: Duration = Duration::from_micros(100);
 
 fn sleep(times: u64) {
     (0..times).for_each(|_| std::thread::sleep(NAP));
-}
-
-/// A CPU and another one that the process may use.
-fn two_cpus(machine: &Machine, cpu: CpuId) -> Reading<[CpuId; 2]> {
-    let usable = facts::topology(machine).usable;
-    let other = usable.iter().find(|&other| other != cpu).ok_or_else(|| {
-        Unavailable::new(Obstacle::Permission, "moves", "this process may use one CPU alone")
-    })?;
-    Ok([cpu, other])
 }
 
 /// Moves so many times, and comes back in the end.

@@ -6,7 +6,7 @@ use machine::Machine;
 use machine::perf::limits;
 use model::record::{CountsRun, Record};
 use model::{CpuId, Known};
-use pmu::counting::{StatEvents, base, plan, software, stat};
+use pmu::counting::{StatEvents, base_of_all, plan, software, stat};
 use pmu::events::Encoded;
 
 use super::super::{child, render, sink};
@@ -51,7 +51,7 @@ pub(super) fn count(
 
 /// What is counted in any case, and what was asked for.
 fn all(machine: &Machine, events: &AskedEvents) -> Result<Asked, Failure> {
-    let always = base(machine, first(machine)).into_iter().chain(software());
+    let always = base_of_all(machine).into_iter().chain(software());
     let always: Vec<Encoded> = always.collect();
     // The thread is let go again before the command starts.
     let session = session(machine, None)?.without_canary();
