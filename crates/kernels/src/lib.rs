@@ -53,6 +53,7 @@ mod arithmetic;
 mod stream;
 
 pub mod checksum;
+pub mod coin;
 pub mod count_down;
 mod dirty;
 mod in_loop;

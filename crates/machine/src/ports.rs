@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{CpuId, CpuSet, Unavailable};
 
@@ -52,6 +53,8 @@ pub trait Perf {
     fn current_cpu(&self) -> Option<CpuId>;
     /// The time stamp counter, serialised, where its rate is constant.
     fn ticks(&self) -> Option<u64>;
+    /// For how long the calling thread was on a CPU, by the kernel's own books.
+    fn thread_time(&self) -> Option<Duration>;
 }
 
 /// Intel Speed Select: the device of the kernel's driver. What is asked through it changes nothing.

@@ -48,7 +48,7 @@ fn told(what: &str, mut work: impl FnMut()) {
 }
 
 fn read(what: &str, machine: &Machine, attributes: Attributes) {
-    let wanted = Wanted { name: "event", attributes, scope: Scope::ThisThread };
+    let wanted = Wanted::of_this_thread("event", attributes);
     match machine.perf.open(&wanted, None) {
         Ok(reader) => {
             let way = reader.way().name();

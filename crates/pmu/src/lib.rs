@@ -11,7 +11,7 @@ pub mod events;
 pub mod metrics;
 
 pub use counting::{
-    Budget, CounterSet, Drift, Expected, Part, Profile, Report, is_available, measure, profile,
-    profile_to, report,
+    Budget, CounterSet, Drift, EventList, Expected, Part, Profile, Report, is_available, measure,
+    profile, profile_to, report,
 };
 pub use events::Encoded;

@@ -206,8 +206,13 @@ impl UserCounter {
 ///
 /// # Source
 /// `include/uapi/linux/perf_event.h`, at `pmc_width`: shift up and back down as a signed number.
+///
+/// A width beyond 1 to 64 is no counter's: all bits are taken.
 pub fn extended(offset: u64, hardware: u64, width: u16) -> u64 {
-    let beyond = u64::BITS - u32::from(width);
+    let beyond = match u32::from(width) {
+        width @ 1..=u64::BITS => u64::BITS - width,
+        _ => 0,
+    };
     offset.wrapping_add(((hardware << beyond).cast_signed() >> beyond).cast_unsigned())
 }
 
@@ -267,6 +272,7 @@ mod tests {
         }
         assert_eq!(extended(u64::MAX, 2, 48), 1);
         assert_eq!(extended(3, u64::MAX, 64), 2);
+        assert_eq!([extended(3, 4, 0), extended(3, 4, 65)], [7, 7]);
     }
 
     #[test]

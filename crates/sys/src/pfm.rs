@@ -172,7 +172,7 @@ impl Pfm {
 
     fn initialised() -> Result<Pfm, NotLoaded> {
         let library = Library::open(LIBRARY)?;
-        let encodes_inactive = encode_inactive();
+        let wish = encode_inactive();
         let (initialize, calls) = functions(&library).ok_or(NotLoaded::NoRuntime)?;
         // SAFETY: takes nothing, and nobody else calls the library before it has returned.
         let answer = unsafe { initialize.0() };
@@ -182,7 +182,7 @@ impl Pfm {
         // SAFETY: it may be called at any time.
         let version = unsafe { initialize.1() }.unsigned_abs();
         let version = (version >> 16 & 0xffff, version & 0xffff);
-        Ok(Pfm { calls: Mutex::new(calls), version, encodes_inactive })
+        Ok(Pfm { calls: Mutex::new(calls), version, encodes_inactive: wish.is_heard })
     }
 
     /// Major and minor version.
@@ -339,9 +339,9 @@ fn text(words: *const c_char) -> String {
 }
 
 /// Whether other CPUs' events will be encoded, once initialised.
-fn encode_inactive() -> bool {
+fn encode_inactive() -> Wish {
     if std::env::var_os(ENCODE_INACTIVE).is_some() {
-        return true;
+        return Wish { is_heard: true, is_ours: false };
     }
     let is_alone = std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1);
     if is_alone {
@@ -349,5 +349,21 @@ fn encode_inactive() -> bool {
         // this one.
         unsafe { std::env::set_var(ENCODE_INACTIVE, "1") };
     }
-    is_alone
+    Wish { is_heard: is_alone, is_ours: is_alone }
+}
+
+/// The wish in the environment, for as long as the library is being initialised: what this process starts
+/// later shall not find it there.
+struct Wish {
+    is_heard: bool,
+    is_ours: bool,
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // SAFETY: as in `encode_inactive`: the library has started no thread either.
+            unsafe { std::env::remove_var(ENCODE_INACTIVE) };
+        }
+    }
 }

@@ -182,13 +182,7 @@ pub fn signal(child: &Child, number: i32) -> io::Result<()> {
 
 /// CPU time of all threads of this process, those that are running among them.
 pub fn cpu_time() -> io::Result<Duration> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one `timespec`, which lives on this stack.
-    let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    crate::thread::time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What happened to the calling thread.
 
 use std::io;
+use std::time::Duration;
 
 use model::CpuId;
 
@@ -29,6 +30,22 @@ pub fn usage() -> io::Result<Usage> {
         involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
         page_faults: (usage.ru_minflt + usage.ru_majflt).cast_unsigned(),
     })
+}
+
+/// For how long the calling thread was on a CPU.
+pub fn cpu_time() -> io::Result<Duration> {
+    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// What a clock of CPU time says (clock_gettime(2)).
+pub(crate) fn time_of(clock: libc::clockid_t) -> io::Result<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec`, which lives on this stack.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 /// The CPU that the calling thread runs on at this moment.

@@ -5,6 +5,7 @@ pub mod known;
 pub mod memory;
 pub mod openmp;
 pub mod pause;
+pub mod pmu;
 pub mod sst;
 pub mod top;
 pub mod turbo;
@@ -67,6 +68,7 @@ pub static AREAS: &[&dyn Area] = &[
     &wake::Wake,
     &openmp::Openmp,
     &wait::Wait,
+    &pmu::Pmu,
     &sst::Sst,
     &top::Top,
 ];

@@ -32,8 +32,8 @@ pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
 pub(crate) use pause::PauseArgs;
 pub(crate) use pmu::{
-    AskedEvents, Cpu, PmuArgs, PmuCommand, PmuEventsCommand, PmuKernel, PmuKernelArgs, PmuListArgs,
-    PmuStatArgs, PmuUpdateArgs,
+    AskedEvents, Cpu, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
+    PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
 };
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;

@@ -8,7 +8,9 @@ use clap::{Args, Subcommand};
 use pmu::events::{SOURCES, Source};
 
 use super::{BadValue, Look};
-pub(crate) use counting::{AskedEvents, PmuKernel, PmuKernelArgs, PmuStatArgs};
+pub(crate) use counting::{
+    AskedEvents, PmuCheckArgs, PmuKernel, PmuKernelArgs, PmuSelftestArgs, PmuStatArgs, SavedBudget,
+};
 
 /// Count events of the CPU's performance monitoring unit, and list what there is to count.
 #[derive(Debug, Args)]
@@ -23,6 +25,8 @@ pub(crate) struct PmuArgs {
 pub(crate) enum PmuCommand {
     Stat(PmuStatArgs),
     Kernel(PmuKernelArgs),
+    Selftest(PmuSelftestArgs),
+    Check(PmuCheckArgs),
     List(PmuListArgs),
     /// Lists of events that other people keep.
     #[command(subcommand)]
@@ -92,6 +96,10 @@ Examples:
   cpudyno pmu stat -- make -j4                      count a command and all that it starts
   cpudyno pmu kernel checksum                       compare checksum routines, by byte and packet
   cpudyno pmu kernel loop -e 'retired.*all_branches$'
+  cpudyno pmu kernel triad --sheet                  each cache, warm, cold, beside a busy neighbour
+  cpudyno pmu kernel checksum --save-budget b.json  keep the counts by byte ...
+  cpudyno pmu check b.json                          ... and look later whether they drifted
+  cpudyno pmu selftest                              which events count what they should
   cpudyno pmu list                                  what this machine can count
   cpudyno pmu list 'mem_load.*l._hit'               by pattern, with descriptions
   cpudyno pmu list --cpu sapphire-rapids topdown    of another CPU

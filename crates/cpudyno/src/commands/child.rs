@@ -3,6 +3,8 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
@@ -11,6 +13,15 @@ use crate::failure::{Failure, code};
 /// Waits for the command. What asks to stop is the command's business: it has got Ctrl-C itself, and the
 /// rest is passed on.
 pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    wait_and(child, Duration::MAX, || {})
+}
+
+/// The same, and does something every so often meanwhile.
+pub(super) fn wait_and(
+    child: &mut Child,
+    every: Duration,
+    mut meanwhile: impl FnMut(),
+) -> io::Result<ExitStatus> {
     use signal_hook::consts::{SIGINT, SIGQUIT};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
@@ -22,7 +33,17 @@ pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
                 drop(sys::process::signal(waiting, signal));
             }
         });
-        let ended = sys::process::wait_until_ended(waiting);
+        let (send, receive) = mpsc::channel();
+        scope.spawn(move || drop(send.send(sys::process::wait_until_ended(waiting))));
+        let ended = loop {
+            match receive.recv_timeout(every) {
+                Ok(ended) => break ended,
+                Err(mpsc::RecvTimeoutError::Timeout) => meanwhile(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    break Err(io::Error::other("nobody waits for it any more"));
+                }
+            }
+        };
         handle.close();
         ended
     })?;

@@ -117,7 +117,8 @@ fn machine_hint(error: &machine::Error) -> String {
 }
 
 /// Options that take a path.
-const PATHS: &[&str] = &["--json", "--machine", "--root", "--source", "--compiler", "--event-dir"];
+const PATHS: &[&str] =
+    &["--json", "--machine", "--root", "--source", "--compiler", "--event-dir", "--save-budget"];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
 fn command() -> Vec<String> {

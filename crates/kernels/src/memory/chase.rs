@@ -52,9 +52,17 @@ pub enum Walk {
     /// Each line after the one below it, one step for each: what prefetchers fetch ahead of the walk is
     /// there before it is asked for.
     Ascending,
+    /// Every second line, in any order: whoever fetches lines by pairs (Intel's adjacent-line prefetcher)
+    /// fetches none that will be asked for, so that misses can be counted.
+    Apart,
 }
 
 impl Walk {
+    /// One line of so many is visited.
+    const fn every(self) -> usize {
+        if matches!(self, Walk::Apart) { 2 } else { 1 }
+    }
+
     /// In windows that are large enough for nobody to guess the next line, and small enough for
     /// each of [`CHAINS_MAX`] chains to have the addresses of its pages remembered by most CPUs.
     pub const LOCAL: Walk = Walk::Windows { bytes: 256 << 10 };
@@ -66,6 +74,8 @@ pub struct Ring<'a> {
     /// Of each line, the first number is the address of the next one on the cycle. The others are
     /// notes of the order, which nobody needs any more.
     memory: &'a mut [u64],
+    /// One line of so many is on the cycle.
+    every: usize,
     /// Where the chains are, by their number less one.
     at: [[u64; CHAINS_MAX]; CHAINS_MAX],
 }
@@ -75,27 +85,28 @@ impl<'a> Ring<'a> {
     /// many lines as there are chains, and at most 256 GiB. It needs no other memory than a number
     /// for each window.
     pub fn link(memory: &'a mut [u64], walk: Walk, seed: u64) -> Ring<'a> {
-        let lines = memory.len() / WORDS;
+        let every = walk.every();
+        let lines = memory.len() / WORDS / every;
         let is_whole = memory.as_ptr().addr().is_multiple_of(LINE_BYTES);
         assert!(is_whole && memory.len().is_multiple_of(WORDS), "BUG: a part of a line");
         let is_right = (CHAINS_MAX..=u32::MAX as usize).contains(&lines);
         assert!(is_right, "BUG: {lines} lines for {CHAINS_MAX} chains");
         let mut random = Rng::with_seed(seed);
         match walk {
-            Walk::Random => put_in_order(memory, lines, &mut random),
+            Walk::Random | Walk::Apart => put_in_order(memory, lines, lines, &mut random),
             Walk::Windows { bytes } => {
                 let is_window = bytes > 0 && bytes.is_multiple_of(LINE_BYTES);
                 assert!(is_window, "BUG: a window of {bytes} bytes");
-                put_in_order(memory, bytes / LINE_BYTES, &mut random);
+                put_in_order(memory, lines, bytes / LINE_BYTES, &mut random);
             }
             Walk::Ascending => (0..lines).for_each(|line| note_line(memory, line, line as u64)),
         }
         let base = memory.as_mut_ptr().expose_provenance();
-        let address = |line: u64| base as u64 + line * LINE_BYTES as u64;
+        let address = |line: u64| base as u64 + line * (every * LINE_BYTES) as u64;
         let mut line = line_of(memory, lines - 1);
         for place in 0..lines {
             let next = line_of(memory, place);
-            memory[line as usize * WORDS] = address(next);
+            memory[line as usize * every * WORDS] = address(next);
             line = next;
         }
         let begin = |chain: usize, chains: usize| {
@@ -104,12 +115,12 @@ impl<'a> Ring<'a> {
             address(line_of(memory, place))
         };
         let at = std::array::from_fn(|one| std::array::from_fn(|chain| begin(chain, one + 1)));
-        Ring { memory, at }
+        Ring { memory, every, at }
     }
 
-    /// The number of lines, and of steps of one way round.
+    /// The number of lines on the cycle, and of steps of one way round.
     pub fn lines(&self) -> usize {
-        self.memory.len() / WORDS
+        self.memory.len() / WORDS / self.every
     }
 
     /// Takes at least so many steps on each of 1 to 16 chains at once, and returns how many it
@@ -137,9 +148,7 @@ impl<'a> Ring<'a> {
     /// Writes all lines back to memory and drops them from all caches, so that each is a miss until it
     /// was visited.
     pub fn flush(&mut self) {
-        for line in self.memory.chunks_exact(WORDS) {
-            flush_line(line.as_ptr());
-        }
+        flush(self.memory);
     }
 
     /// The line to which each of so many chains goes next, in a number from 0 on.
@@ -150,7 +159,7 @@ impl<'a> Ring<'a> {
     /// Whether all lines are on one cycle. Walks it once, slowly.
     pub fn is_whole(&self) -> bool {
         let next = |&line: &usize| {
-            let next = self.line_at(self.memory[line * WORDS]);
+            let next = self.line_at(self.memory[line * self.every * WORDS]);
             (next != 0).then_some(next)
         };
         // As many lines as there are without the first one again: none was visited twice, or the
@@ -160,7 +169,15 @@ impl<'a> Ring<'a> {
     }
 
     fn line_at(&self, address: u64) -> usize {
-        (address as usize - self.memory.as_ptr().addr()) / LINE_BYTES
+        (address as usize - self.memory.as_ptr().addr()) / LINE_BYTES / self.every
+    }
+}
+
+/// Writes the lines of a block of memory back, and drops them from all caches.
+pub fn flush<T>(memory: &[T]) {
+    let first = memory.as_ptr().cast::<u64>();
+    for offset in (0..size_of_val(memory)).step_by(LINE_BYTES) {
+        flush_line(first.wrapping_byte_add(offset));
     }
 }
 
@@ -201,8 +218,7 @@ fn note_line(memory: &mut [u64], place: usize, line: u64) {
 
 /// Notes which line is visited at each place: windows in random order, and the lines of each in
 /// random order.
-fn put_in_order(memory: &mut [u64], window: usize, random: &mut Rng) {
-    let lines = memory.len() / WORDS;
+fn put_in_order(memory: &mut [u64], lines: usize, window: usize, random: &mut Rng) {
     let mut windows: Vec<usize> = (0..lines.div_ceil(window)).collect();
     random.shuffle(&mut windows);
     let mut place = 0;
@@ -238,7 +254,7 @@ mod tests {
 
     /// The lines in the order of a walk of one chain, once round.
     fn order(ring: &Ring<'_>) -> Vec<usize> {
-        let next = |&line: &usize| Some(ring.line_at(ring.memory[line * WORDS]));
+        let next = |&line: &usize| Some(ring.line_at(ring.memory[line * ring.every * WORDS]));
         iter::successors(ring.next_lines(1).next(), next).take(ring.lines()).collect()
     }
 
@@ -339,6 +355,20 @@ mod tests {
         let pairs = order.windows(2);
         let in_order = pairs.filter(|two| two[0] + 1 == two[1]).count();
         assert!(in_order < lines / 20, "{in_order} lines follow their neighbour");
+    }
+
+    #[test]
+    fn lines_apart_leave_out_their_neighbours() {
+        let lines = 2 * 1009;
+        let mut memory = memory(lines);
+        let mut ring = Ring::link(block(&mut memory, lines), Walk::Apart, 3);
+        assert_eq!((ring.lines(), ring.is_whole()), (1009, true));
+        let visited: BTreeSet<_> = order(&ring).into_iter().collect();
+        assert_eq!(visited.len(), 1009);
+        let first = ring.memory.as_ptr().addr() as u64;
+        assert!(ring.at[0].iter().take(1).all(|at| (at - first).is_multiple_of(128)));
+        let (begin, round) = (ring.at[0][0], 1009 * STEPS_AT_ONCE);
+        assert_eq!((ring.walk(1, round), ring.at[0][0]), (round, begin), "once round is home");
     }
 
     #[test]

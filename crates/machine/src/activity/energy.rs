@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Obstacle, Unavailable, Unit};
+use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::facts::{hidden_from_guest, is_guest};
@@ -15,6 +15,10 @@ const QUANTITY: &str = "power";
 pub(super) const DOMAINS: &[(&str, &str)] =
     &[("PkgWatt", "package"), ("CorWatt", "core"), ("RAMWatt", "dram")];
 
+/// What registers have of it.
+pub(super) const REGISTER_COLUMNS: &[(&str, &str, Unit)] =
+    &[("PkgWatt", QUANTITY, Unit::Watt), ("CorWatt", QUANTITY, Unit::Watt)];
+
 pub(super) const COLUMNS: &[(&str, &str, Unit)] = &[
     ("PkgWatt", QUANTITY, Unit::Watt),
     ("CorWatt", QUANTITY, Unit::Watt),
@@ -26,9 +30,17 @@ const FOLDER: &str = "/sys/class/powercap";
 /// No package draws more: a counter that would begin again twice in an interval says nothing.
 const WATTS_MAX: f64 = 1000.0;
 
-/// A zone of powercap that counts energy.
+/// Where energy is counted.
+enum Place {
+    /// A zone of powercap.
+    Folder(String),
+    /// A register of 32 bits, and what one count is in microjoules.
+    Register(CpuId, u32, f64),
+}
+
+/// Something that counts the energy of a package, or of a part of it.
 struct Zone {
-    path: String,
+    place: Place,
     package: u32,
     domain: &'static str,
     /// Where the counter begins again, in microjoules.
@@ -37,7 +49,44 @@ struct Zone {
 
 struct Energy {
     zones: Vec<Zone>,
+    source: &'static str,
+    /// When counters were read last, and what they said.
     last: Option<(Duration, Vec<Reading<u64>>)>,
+    /// What each counted since the last look, in microjoules.
+    counted: Vec<Reading<u64>>,
+    /// When that was; none: nobody has looked yet.
+    looked: Option<Duration>,
+}
+
+impl Energy {
+    /// Adds what was counted since the last reading.
+    fn add(&mut self, look: &Look<'_>) {
+        let read = |zone| energy(look.machine, zone);
+        let now: Vec<Reading<u64>> = self.zones.iter().map(read).collect();
+        let Some((then, before)) = self.last.replace((look.now, now.clone())) else { return };
+        let seconds = look.now.saturating_sub(then).as_secs_f64();
+        for (index, (now, before)) in now.into_iter().zip(before).enumerate() {
+            let range = self.zones[index].range;
+            let more = now.and_then(|now| grown(now, before?, range, seconds));
+            let so_far = &mut self.counted[index];
+            *so_far = so_far.clone().and_then(|so_far| Ok(so_far + more?));
+        }
+    }
+}
+
+/// What a counter counted within so many seconds, in which it began again once at most.
+fn grown(now: u64, before: u64, range: u64, seconds: f64) -> Reading<u64> {
+    let joules = range as f64 * 1e-6;
+    if seconds > joules / WATTS_MAX {
+        let why = format!(
+            "an interval of {seconds:.0} s is longer than {:.0} s, in which a counter of {joules:.0} J \
+             may begin again",
+            joules / WATTS_MAX
+        );
+        let reason = Unavailable::new(Obstacle::Measurement, QUANTITY, why);
+        return Err(reason.with_remedy("look more often: -i 10"));
+    }
+    Ok(since(now, before, range))
 }
 
 /// # Source
@@ -45,9 +94,8 @@ struct Energy {
 /// die where a package has several, and has zones `core`, `uncore` and `dram` below it. On AMD the
 /// names are the same. Since Linux 5.10 only root may read `energy_uj`.
 pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
-    let tree = machine.tree.as_ref();
     let zones = zones(machine)?;
-    if let Some(Err(reason)) = zones.first().map(|zone| energy(tree, zone)) {
+    if let Some(Err(reason)) = zones.first().map(|zone| energy(machine, zone)) {
         let refused = Unavailable { what: QUANTITY.into(), ..reason };
         return Err(match refused.obstacle {
             Obstacle::Permission => refused.with_remedy(format!(
@@ -56,7 +104,53 @@ pub(super) fn open(machine: &Machine, _: &Places) -> Reading<Box<dyn Source>> {
             _ => refused,
         });
     }
-    Ok(Box::new(Energy { zones, last: None }))
+    Ok(begun(zones, "powercap, energy_uj"))
+}
+
+fn begun(zones: Vec<Zone>, source: &'static str) -> Box<dyn Source> {
+    let counted = vec![Ok(0); zones.len()];
+    Box::new(Energy { zones, source, last: None, counted, looked: None })
+}
+
+/// The registers that count energy, where the kernel has no zones of powercap.
+///
+/// # Source
+/// Intel SDM volume 3B, "RAPL interfaces": the unit is 1 J over 2 to the power of `MSR_RAPL_POWER_UNIT`
+/// \[12:8\]; `MSR_PKG_ENERGY_STATUS` 611h, `MSR_PP0_ENERGY_STATUS` 639h, 32 bits each. Memory has a unit of
+/// its own on some servers, and is left to powercap. AMD PPR: the same at C001_0299h, packages C001_029Bh,
+/// each core C001_029Ah.
+pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
+    /// EBX of CPUID leaf 0 of AMD and Hygon.
+    const OF_AMD: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
+    const RANGE: f64 = (1u64 << 32) as f64;
+    let is_amd = machine.cpuid.leaf(0, 0).is_some_and(|leaf| OF_AMD.contains(&leaf.ebx));
+    let (unit, package, core) =
+        if is_amd { (0xc001_0299, 0xc001_029b, 0xc001_029a) } else { (0x606, 0x611, 0x639) };
+    let first = places.packages.first().copied().unwrap_or(CpuId(0));
+    let exponent = machine.msr.read(first, unit)? >> 8 & 0x1f;
+    let microjoules = 1e6 / (1u64 << exponent) as f64;
+    let zone = |cpu, register, package, domain| Zone {
+        place: Place::Register(cpu, register, microjoules),
+        package,
+        domain,
+        range: (RANGE * microjoules) as u64,
+    };
+    let mut zones = Vec::new();
+    let mut packages = Vec::new();
+    for (&cpu, &number) in &places.package_of {
+        let is_first = !packages.contains(&number);
+        if is_first {
+            packages.push(number);
+            machine.msr.read(cpu, package)?;
+            zones.push(zone(cpu, package, number, "package"));
+        }
+        // Intel's register is the package's; each of AMD's cores has its own.
+        let is_wanted = if is_amd { places.leads_its_core(cpu) } else { is_first };
+        if is_wanted && machine.msr.read(cpu, core).is_ok_and(|energy| energy & 0xffff_ffff > 0) {
+            zones.push(zone(cpu, core, number, "core"));
+        }
+    }
+    Ok(begun(zones, "registers of energy"))
 }
 
 fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
@@ -95,7 +189,7 @@ fn zone(tree: &dyn Tree, names: &[String], entry: &str) -> Option<Zone> {
     };
     let range = format!("{path}/max_energy_range_uj");
     let range = tree.read(&range).and_then(|text| whole_number(&range, &text)).ok()?;
-    Some(Zone { path, package, domain, range })
+    Some(Zone { place: Place::Folder(path), package, domain, range })
 }
 
 /// `package-1`, or `package-1-die-0`.
@@ -104,9 +198,18 @@ fn package(name: &str) -> Option<u32> {
     rest.split('-').next()?.parse().ok()
 }
 
-fn energy(tree: &dyn Tree, zone: &Zone) -> Reading<u64> {
-    let path = format!("{}/energy_uj", zone.path);
-    whole_number(&path, &tree.read(&path)?)
+/// In microjoules.
+fn energy(machine: &Machine, zone: &Zone) -> Reading<u64> {
+    match &zone.place {
+        Place::Folder(path) => {
+            let path = format!("{path}/energy_uj");
+            whole_number(&path, &machine.tree.read(&path)?)
+        }
+        Place::Register(cpu, register, microjoules) => {
+            let count = machine.msr.read(*cpu, *register)? & 0xffff_ffff;
+            Ok((count as f64 * microjoules) as u64)
+        }
+    }
 }
 
 impl Source for Energy {
@@ -119,30 +222,19 @@ impl Source for Energy {
             part: Some(domain.to_owned()),
             unit: Unit::Watt,
             scope: Scope::Package,
-            source: "powercap, energy_uj".into(),
+            source: self.source.into(),
         };
         there.map(column).collect()
     }
 
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
-        let tree = look.machine.tree.as_ref();
-        let now: Vec<Reading<u64>> = self.zones.iter().map(|zone| energy(tree, zone)).collect();
-        let last = self.last.replace((look.now, now.clone()));
+        self.add(look);
+        let counted = std::mem::replace(&mut self.counted, vec![Ok(0); self.zones.len()]);
+        let looked = self.looked.replace(look.now);
         let watts = |index: usize| -> Reading<f64> {
-            let (then, before) = last.as_ref().ok_or_else(|| no_interval(QUANTITY))?;
-            let (now, before) = (now[index].clone()?, before[index].clone()?);
-            let seconds = look.now.saturating_sub(*then).as_secs_f64();
-            let range = self.zones[index].range as f64 * 1e-6;
-            if seconds > range / WATTS_MAX {
-                let why = format!(
-                    "an interval of {seconds:.0} s is longer than {:.0} s, in which a counter of \
-                     {range:.0} J may begin again",
-                    range / WATTS_MAX
-                );
-                let reason = Unavailable::new(Obstacle::Measurement, QUANTITY, why);
-                return Err(reason.with_remedy("look more often: -i 10"));
-            }
-            Ok(since(now, before, self.zones[index].range) as f64 * 1e-6 / seconds)
+            let then = looked.ok_or_else(|| no_interval(QUANTITY))?;
+            let seconds = look.now.saturating_sub(then).as_secs_f64();
+            Ok(counted[index].clone()? as f64 * 1e-6 / seconds)
         };
         let of_package = |package: u32, domain: &str| -> Reading<f64> {
             let zones = self.zones.iter().enumerate();
@@ -162,6 +254,10 @@ impl Source for Energy {
         let of_domain = |domain| packages.iter().map(|&p| of_package(p, domain)).collect();
         domains.map(of_domain).collect()
     }
+
+    fn note(&mut self, look: &Look<'_>) {
+        self.add(look);
+    }
 }
 
 /// What a counter counted that may have begun again once.
@@ -177,6 +273,13 @@ mod tests {
     fn counters_begin_again_at_their_range() {
         assert_eq!(since(1_500, 1_000, 10_000), 500);
         assert_eq!(since(100, 9_900, 10_000), 200);
+    }
+
+    #[test]
+    fn an_interval_in_which_a_counter_may_begin_again_twice_says_nothing() {
+        // 262 J at 1000 W begin again after a quarter of a second.
+        assert_eq!(grown(1_500, 1_000, 262_000_000, 0.2), Ok(500));
+        assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
+use crate::attempts::for_everybody;
 use crate::pmu::Pmu;
 use crate::ports::{Machine, Reading};
 
@@ -112,7 +113,7 @@ fn opened(machine: &Machine, pmu: &Pmu<'_>, events: Vec<Counted>) -> Reading<Box
             let file = open(event, Whose::Everybody(cpu)).map_err(|error| {
                 let why = format!("perf_event_open of the PMU `{}`: {error}", pmu.name());
                 Unavailable::new(Obstacle::Permission, counted.quantity, why)
-                    .with_remedy("run as root, or `sudo sysctl kernel.perf_event_paranoid=0`")
+                    .with_remedy(for_everybody(&error))
             })?;
             files.push((cpu, File::from(file)));
         }

@@ -10,6 +10,7 @@ mod energy;
 mod events;
 mod idle;
 mod kernel;
+mod residency;
 mod temperature;
 mod tsc;
 
@@ -78,6 +79,8 @@ trait Source {
     fn columns(&self) -> Vec<Column>;
     /// What its columns say of the time since it was read last: what it says first means nothing.
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>>;
+    /// Takes note of counters that begin again, in the middle of an interval.
+    fn note(&mut self, _look: &Look<'_>) {}
 }
 
 /// What a source is read with.
@@ -106,6 +109,9 @@ const SOURCES: &[Row] = &[
     Row { columns: temperature::COLUMNS, open: temperature::open },
     Row { columns: energy::COLUMNS, open: energy::open },
     Row { columns: events::POWER_COLUMNS, open: events::power },
+    Row { columns: energy::REGISTER_COLUMNS, open: energy::by_registers },
+    Row { columns: events::CORE_COLUMNS, open: residency::of_cores },
+    Row { columns: events::PACKAGE_COLUMNS, open: residency::of_packages },
 ];
 
 /// The CPUs that are watched.
@@ -115,6 +121,8 @@ struct Places {
     packages: Vec<CpuId>,
     /// The package of every CPU that is online, watched or not.
     package_of: BTreeMap<CpuId, u32>,
+    /// The first CPU of each core that is online.
+    leaders: CpuSet,
 }
 
 impl Places {
@@ -129,7 +137,10 @@ impl Places {
         let cores = first(|a, b| (a.package, a.core) == (b.package, b.core));
         let packages = first(|a, b| a.package == b.package);
         let package_of = topology.cpus.iter().map(|place| (place.cpu, place.package)).collect();
-        Places { cpus, cores, packages, package_of }
+        let leads =
+            |place: &&CpuPlace| place.siblings.iter().next().is_none_or(|it| it == place.cpu);
+        let leaders = topology.cpus.iter().filter(leads).map(|place| place.cpu).collect();
+        Places { cpus, cores, packages, package_of, leaders }
     }
 
     /// The first watched CPU of each of that scope, in the order of the CPUs.
@@ -144,6 +155,11 @@ impl Places {
     fn place(&self, cpu: CpuId) -> Option<&CpuPlace> {
         let index = self.cpus.binary_search_by_key(&cpu, |place| place.cpu).ok()?;
         self.cpus.get(index)
+    }
+
+    /// Whether a CPU is the first of its core.
+    fn leads_its_core(&self, cpu: CpuId) -> bool {
+        self.leaders.contains(cpu)
     }
 
     /// The numbers of the packages, in the order of their carriers.
@@ -288,6 +304,18 @@ impl<'a> Activity<'a> {
         }
         let last = self.last.replace(now)?;
         Some(Interval { seconds: Seconds(now.saturating_sub(last).as_secs_f64()), values })
+    }
+
+    /// Takes note of counters that begin again every few minutes, in the middle of a long interval.
+    pub fn note(&mut self) {
+        let look = Look { machine: self.machine, places: &self.places, now: now(self.machine) };
+        self.sources.iter_mut().for_each(|(source, _)| source.note(&look));
+    }
+
+    /// The watched CPUs whose number a column of that scope holds, where this one carries it.
+    pub fn sharing(&self, scope: Scope, carrier: CpuId) -> CpuSet {
+        let watched = self.places.cpus.iter().map(|place| place.cpu);
+        watched.filter(|&cpu| self.places.share(scope, carrier, cpu)).collect()
     }
 
     /// Lets so much time pass until the next look: on a simulated machine it passes at once.

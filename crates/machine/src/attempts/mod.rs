@@ -9,7 +9,8 @@ use model::CpuId;
 use sys::perf_open::{self, Event, Scope};
 
 pub(crate) use self::refusal::{
-    PARANOID, Surroundings, counter_refused, load_uncore, no_msr_device, refusal, setcap,
+    PARANOID, Surroundings, counter_refused, for_everybody, load_uncore, no_msr_device, refusal,
+    setcap,
 };
 use crate::permits::{Permits, Question};
 use crate::pmu::{self, Pmu};

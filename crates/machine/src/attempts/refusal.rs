@@ -298,6 +298,17 @@ fn too_paranoid(level: f64, allowed: i32, answer: &str, here: &Surroundings<'_>)
 
 const SETCAP_PERFMON: &str = "`sudo setcap cap_perfmon+ep \"$(command -v cpudyno)\"`";
 
+/// Each counter of each CPU is an open file.
+const MORE_FILES: &str = "`ulimit -n 4096`, or fewer events";
+
+/// What helps where a counter of everybody on a CPU was refused.
+pub(crate) fn for_everybody(error: &io::Error) -> &'static str {
+    match code(error) {
+        EMFILE => MORE_FILES,
+        _ => "run as root, or `sudo sysctl kernel.perf_event_paranoid=0`",
+    }
+}
+
 /// Why a counter cannot be had, and what helps.
 pub(crate) fn counter_refused(
     wanted: &Wanted<'_>,
@@ -307,7 +318,7 @@ pub(crate) fn counter_refused(
     /// `PERF_TYPE_SOFTWARE`, and the first number that the kernel gives to a PMU which it finds.
     const SOFTWARE: u32 = 1;
     const DYNAMIC: u32 = 6;
-    let Wanted { name, attributes, scope } = wanted;
+    let Wanted { name, attributes, scope, .. } = wanted;
     let answer = sys::errno::name(error);
     let answered = |why: &str| format!("`perf_event_open` answered {answer}: {why}");
     let (kind, modes) = (attributes.kind, in_modes(attributes.modes));
@@ -324,10 +335,7 @@ pub(crate) fn counter_refused(
             answered("this kernel knows no `config3`, which the event needs"),
             "boot Linux 6.3 or later",
         ),
-        EMFILE => not_permitted(
-            answered("this process has too many files open"),
-            "`ulimit -n 4096`, or fewer events",
-        ),
+        EMFILE => not_permitted(answered("this process has too many files open"), MORE_FILES),
         ENOENT | ENODEV | EOPNOTSUPP | ENXIO if kind >= DYNAMIC || kind == SOFTWARE => {
             let why = answered("the kernel has no such event, or no such PMU");
             Unavailable::new(Obstacle::Hardware, "", why)

@@ -53,7 +53,8 @@ fn pmu(survey: &Survey<'_>) -> Reading<String> {
 
 /// How many counters a thread of the first CPU has.
 fn counters(machine: &Machine) -> Option<String> {
-    let Limits { general, fixed, .. } = limits(machine, CpuId(0)).ok()?;
+    let Limits { general, fixed_bits, .. } = limits(machine, CpuId(0)).ok()?;
+    let fixed = fixed_bits.count_ones();
     let general = tally(general as usize, "general counter");
     Some(if fixed == 0 { general } else { format!("{general}, {fixed} fixed") })
 }

@@ -10,8 +10,8 @@ use crate::ports::{Machine, Reading};
 pub struct Limits {
     /// General counters: with SMT, those that are left to each thread.
     pub general: u32,
-    /// Fixed counters; there are none on AMD.
-    pub fixed: u32,
+    /// Fixed counters, a bit each: numbers may be left out. There are none on AMD.
+    pub fixed_bits: u32,
     /// Bits of a general counter; none: the CPU does not say.
     pub width: Option<u32>,
     /// Whether the kernel's watchdog holds one of them.
@@ -25,15 +25,16 @@ pub struct Limits {
 ///
 /// # Source
 /// Intel SDM volume 2A, CPUID 0Ah: EAX\[7:0\] version, EAX\[15:8\] general counters of a logical
-/// processor, EAX\[23:16\] their width, EDX\[4:0\] fixed ones. AMD APM volume 3, CPUID 8000_0022h:
+/// processor, EAX\[23:16\] their width, EDX\[4:0\] fixed ones, and from version 5 on
+/// those whose bits are set in ECX. AMD APM volume 3, CPUID 8000_0022h:
 /// EBX\[3:0\] where EAX\[0\] is set; before that six where 8000_0001h ECX\[23\] is set, else four; volume
 /// 2, "Performance Monitoring Counters": 48 bits.
 pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
     let watchdog = machine.tree.read("/proc/sys/kernel/nmi_watchdog");
     let watchdog = watchdog.is_ok_and(|on| on.trim() == "1");
-    let known = counters(machine, cpu).map(|(general, fixed, width)| Limits {
+    let known = counters(machine, cpu).map(|(general, fixed_bits, width)| Limits {
         general,
-        fixed,
+        fixed_bits,
         width,
         watchdog,
     });
@@ -44,14 +45,16 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
 }
 
 fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
-    /// EBX of leaf 0 is the start of `AuthenticAMD`.
-    const AUTH: u32 = u32::from_le_bytes(*b"Auth");
+    /// EBX of leaf 0 is the start of `AuthenticAMD`, or of `HygonGenuine`, whose cores are AMD's.
+    const OF_AMD: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
+    /// Numbers of fixed counters that the kernel's interface has.
+    const FIXED_MAX: u32 = 16;
     // Captures hold what differs from CPU to CPU, and the rest once.
     let leaf = |leaf, subleaf| {
         let of_cpu = machine.cpuid.leaf_of(cpu, leaf, subleaf);
         of_cpu.or_else(|| machine.cpuid.leaf(leaf, subleaf))
     };
-    if leaf(0, 0)?.ebx == AUTH {
+    if OF_AMD.contains(&leaf(0, 0)?.ebx) {
         let announced = leaf(0x8000_0022, 0).filter(|leaf| leaf.eax & 1 == 1);
         let extended = || leaf(0x8000_0001, 0).map(|leaf| leaf.ecx >> 23 & 1 == 1);
         let general = match announced {
@@ -63,7 +66,9 @@ fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
     }
     let leaf = leaf(0xa, 0).filter(|leaf| leaf.eax & 0xff != 0)?;
     let width = leaf.eax >> 16 & 0xff;
-    Some((leaf.eax >> 8 & 0xff, leaf.edx & 0x1f, Some(width).filter(|width| *width > 0)))
+    let named = if leaf.eax & 0xff >= 5 { leaf.ecx } else { 0 };
+    let fixed = ((1u32 << (leaf.edx & 0x1f).min(FIXED_MAX)) - 1) | named & 0xffff;
+    Some((leaf.eax >> 8 & 0xff, fixed, Some(width).filter(|width| *width > 0)))
 }
 
 impl Limits {
@@ -74,11 +79,16 @@ impl Limits {
     /// cycles, 3 slots.
     pub const CYCLES: u32 = 1;
 
+    /// Whether there is a fixed counter of that number.
+    pub fn has_fixed(&self, number: u32) -> bool {
+        self.fixed_bits.checked_shr(number).is_some_and(|bits| bits & 1 == 1)
+    }
+
     /// The counters that can be had, as bits: all but the one of the watchdog, which counts cycles and
     /// takes the fixed counter where there is one.
     pub fn available(&self) -> u128 {
-        let fixed = (0..self.fixed).map(fixed_counter).fold(0, |all, one| all | one);
-        let watchdog = match (self.watchdog, self.fixed > Limits::CYCLES) {
+        let fixed = u128::from(self.fixed_bits) << u64::BITS;
+        let watchdog = match (self.watchdog, self.has_fixed(Limits::CYCLES)) {
             (false, _) => 0,
             (true, true) => fixed_counter(Limits::CYCLES),
             (true, false) => 1 << self.general.saturating_sub(1),

@@ -7,6 +7,7 @@ mod fit;
 mod limits;
 
 use std::io;
+use std::time::Duration;
 
 use ::model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope};
@@ -27,6 +28,16 @@ pub struct Wanted<'a> {
     pub attributes: Attributes,
     /// Whose events are counted.
     pub scope: Scope,
+    /// Whether it may be read from its page, by instruction. The shares of Intel's slots may not: what
+    /// their register holds is no count.
+    pub by_page: bool,
+}
+
+impl<'a> Wanted<'a> {
+    /// Events of the calling thread, read in the quickest way that there is.
+    pub fn of_this_thread(name: &'a str, attributes: Attributes) -> Wanted<'a> {
+        Wanted { name, attributes, scope: Scope::ThisThread, by_page: true }
+    }
 }
 
 /// An open counter. How it is read was decided when it was opened.
@@ -160,7 +171,7 @@ impl Perf for Kernel {
         let opened = || {
             let counter = Counter::open_with(&wanted.attributes, wanted.scope, leader)?;
             let own = wanted.scope == Scope::ThisThread && !wanted.attributes.inherit;
-            if !own || wanted.attributes.begin == Begin::AtExec {
+            if !own || !wanted.by_page || wanted.attributes.begin == Begin::AtExec {
                 return Ok(Reader::Syscall(counter));
             }
             // Without a page there is still the system call.
@@ -193,6 +204,10 @@ impl Perf for Kernel {
         use sys::clock::Probe;
         sys::clock::Tsc::invariant().map(Probe::stamp)
     }
+
+    fn thread_time(&self) -> Option<Duration> {
+        sys::thread::cpu_time().ok()
+    }
 }
 
 /// Counters of a machine that is not this one: there are none.
@@ -212,6 +227,10 @@ impl Perf for Elsewhere {
     }
 
     fn ticks(&self) -> Option<u64> {
+        None
+    }
+
+    fn thread_time(&self) -> Option<Duration> {
         None
     }
 }

@@ -507,6 +507,8 @@ pub enum Fault {
     PmuMiscounts,
     /// Those counters begin again at zero soon after they were opened.
     PmuWraps,
+    /// Those counters run backwards.
+    PmuFalls,
 }
 
 /// Time that has passed on a simulated machine; clones share it.

@@ -75,10 +75,27 @@ const ARCHITECTURAL: &[(&str, u64, u64, Option<u32>)] = &[
     ("branch-instructions", 0x00c4, 4, None),
     ("branch-misses", 0x00c5, 5, None),
     ("ref-cycles", 0x0300, 9, Some(2)),
+    // The kernel has no generic name for it.
+    ("slots", 0x0400, u64::MAX, Some(3)),
 ];
 
-/// Reference cycles have no general counter.
+/// Reference cycles have no general counter, nor have slots.
 const REF_CYCLES: u32 = 2;
+
+/// Slots of a cycle.
+const WIDTH: f64 = 6.0;
+
+/// Shares of the slots.
+///
+/// # Source
+/// Linux, `arch/x86/events/intel/core.c`: event 00h with unit masks from 80h on, counted only in a group
+/// that `slots` leads.
+const SHARES: [(&str, u64); 4] = [
+    ("topdown-retiring", 0x8000),
+    ("topdown-bad-spec", 0x8100),
+    ("topdown-fe-bound", 0x8200),
+    ("topdown-be-bound", 0x8300),
+];
 
 /// What a demonstration counts: by each call, and by each of its units.
 #[derive(Debug, Clone, Deserialize)]
@@ -102,11 +119,15 @@ impl CorePmu {
             && self.events.iter().all(|event| (1..=2).contains(&event.takes))
     }
 
+    fn has_slots(&self) -> bool {
+        self.fixed > 3
+    }
+
     fn needs(&self, name: &str, general: u32) -> Option<Needs> {
         let all = general_counters(general);
         if let Some((_, _, _, fixed)) = ARCHITECTURAL.iter().find(|row| row.0 == name) {
             let fixed_bit = fixed.filter(|number| *number < self.fixed).map_or(0, fixed_counter);
-            let general = if *fixed == Some(REF_CYCLES) { 0 } else { all };
+            let general = if fixed.is_some_and(|number| number >= REF_CYCLES) { 0 } else { all };
             return Some(Needs { counters: fixed_bit | general, takes: 1 });
         }
         let event = self.events.iter().find(|event| event.name == name)?;
@@ -118,6 +139,8 @@ impl CorePmu {
     fn name_of(&self, config: u64) -> Option<&str> {
         let architectural = ARCHITECTURAL.iter().find(|row| row.1 == config).map(|row| row.0);
         let own = || self.events.iter().find(|event| event.config == config);
+        let share = SHARES.iter().find(|row| row.1 == config && self.has_slots()).map(|row| row.0);
+        let architectural = architectural.or(share);
         architectural.or_else(|| own().map(|event| event.name.as_str()))
     }
 }
@@ -147,6 +170,8 @@ struct Open {
     state: Standing,
     /// The share of what happens that the host lets this group see.
     seen: f64,
+    /// Whether it runs backwards.
+    falls: bool,
     width: u32,
     hardware: u64,
     offset: u64,
@@ -221,7 +246,7 @@ impl Model {
         let halves = pmu.halved_by_smt && self.has_smt();
         Some(Limits {
             general: if halves { pmu.general / 2 } else { pmu.general },
-            fixed: pmu.fixed,
+            fixed_bits: (1 << pmu.fixed) - 1,
             width: Some(pmu.width),
             watchdog: self.nmi_watchdog,
         })
@@ -265,7 +290,16 @@ impl Model {
         let counts = self.counted_by(attributes)?;
         let mut state = self.counting.state();
         let leader = leader.map(|leader| leader.id);
-        if let What::Core(at, _, needs) = &counts {
+        if let What::Core(_, name, _) = &counts
+            && is_share(name)
+        {
+            let slots = leader.and_then(|leader| state.open.get(&leader));
+            if !slots
+                .is_some_and(|open| matches!(&open.counts, What::Core(_, it, _) if it == "slots"))
+            {
+                return refused(EINVAL);
+            }
+        } else if let What::Core(at, _, needs) = &counts {
             let together = state.group(leader).filter_map(|open| open.needs(*at));
             let together: Vec<Needs> = together.chain([*needs]).collect();
             // The kernel tries a group on a PMU that nobody else uses.
@@ -310,6 +344,7 @@ impl Model {
         };
         let mask = u64::MAX >> (u64::BITS - width);
         let wraps = is_core && self.has(Fault::PmuWraps);
+        let falls = is_core && self.has(Fault::PmuFalls);
         let hardware = if wraps { mask - (SHORT_OF - 1) } else { 0 };
         Open {
             counts,
@@ -318,9 +353,14 @@ impl Model {
             pinned: attributes.pinned,
             state: if begins { Standing::Started } else { Standing::Open },
             seen,
+            falls,
             width,
             hardware,
-            offset: 0u64.wrapping_sub(extended(0, hardware, width as u16)),
+            offset: if falls { FALLS_FROM } else { 0 }.wrapping_sub(extended(
+                0,
+                hardware,
+                width as u16,
+            )),
             enabled_ns: 0,
             running_ns: 0,
         }
@@ -330,7 +370,7 @@ impl Model {
         let cpu = self.cpus().find(|cpu| self.pmu_of(*cpu) == Some(at)).unwrap_or(CpuId(0));
         self.core_limits(cpu).unwrap_or(Limits {
             general: 0,
-            fixed: 0,
+            fixed_bits: 0,
             width: None,
             watchdog: false,
         })
@@ -380,6 +420,13 @@ impl Model {
             let of = |table: &BTreeMap<String, f64>| table.get(name).copied().unwrap_or(0.0);
             of(&counts.call) * calls as f64 + of(&counts.unit) * units as f64
         };
+        self.happen(total);
+        Ok(())
+    }
+
+    /// Lets so many of each event happen, by the names of this machine and of the kernel: `instructions`,
+    /// `cycles`, `page-faults`. Time passes by the cycles.
+    pub fn happen(&self, total: impl Fn(&str) -> f64) {
         let seconds = Seconds(total("cycles") / self.bin_hz(0, 1));
         self.elapsed.advance(seconds);
         let mut state = self.counting.state();
@@ -390,11 +437,14 @@ impl Model {
         for (id, open) in &mut state.open {
             let (moved, share) = match &open.counts {
                 What::Software(0 | 1) => (nanoseconds, 1.0),
-                What::Software(_) => (0.0, 1.0),
+                What::Software(number) => (total(of_kernel(*number)), 1.0),
                 What::Core(_, name, _) if name == "ref-cycles" => {
                     (self.seen(name, seconds.0 * self.clock.tsc_hz), share)
                 }
-                What::Core(_, name, _) => (self.seen(name, total(name)), share),
+                What::Core(_, name, _) => {
+                    let slots = of_slots(name, total("cycles"), total("instructions"));
+                    (self.seen(name, slots.unwrap_or_else(|| total(name))), share)
+                }
             };
             match placed.get(id) {
                 Some(true) => open.count(nanoseconds, moved, share),
@@ -402,7 +452,6 @@ impl Model {
                 None => {}
             }
         }
-        Ok(())
     }
 
     /// What a counter makes of what happened.
@@ -451,6 +500,34 @@ impl Model {
     }
 }
 
+fn is_share(name: &str) -> bool {
+    SHARES.iter().any(|row| row.0 == name)
+}
+
+/// Slots and their shares: what does not retire waits for the back end.
+fn of_slots(name: &str, cycles: f64, instructions: f64) -> Option<f64> {
+    let slots = WIDTH * cycles;
+    match name {
+        "slots" => Some(slots),
+        "topdown-retiring" => Some(instructions.min(slots)),
+        "topdown-be-bound" => Some((slots - instructions).max(0.0)),
+        _ => is_share(name).then_some(0.0),
+    }
+}
+
+/// What moves an event of the kernel's own (`perf_sw_ids`) that is no time.
+fn of_kernel(number: u64) -> &'static str {
+    match number {
+        2 | 5 => "page-faults",
+        3 => "context-switches",
+        4 => "cpu-migrations",
+        _ => "nothing",
+    }
+}
+
+/// Where counters begin that run backwards.
+const FALLS_FROM: u64 = 1 << 50;
+
 /// How often something is executed before counters are taken away.
 const TAKEN_AFTER: u64 = 2;
 
@@ -479,12 +556,14 @@ impl Open {
         self.enabled_ns += nanoseconds.round() as u64;
         self.running_ns += (nanoseconds * share).round() as u64;
         let mask = u64::MAX >> (u64::BITS - self.width);
-        self.hardware = self.hardware.wrapping_add(moved.round() as u64) & mask;
+        let moved = moved.round() as u64;
+        let step = if self.falls { moved.wrapping_neg() } else { moved };
+        self.hardware = self.hardware.wrapping_add(step) & mask;
     }
 
     fn needs(&self, pmu: usize) -> Option<Needs> {
         match &self.counts {
-            What::Core(at, _, needs) if *at == pmu => Some(*needs),
+            What::Core(at, name, needs) if *at == pmu && !is_share(name) => Some(*needs),
             _ => None,
         }
     }
@@ -508,7 +587,10 @@ pub(super) fn put_pmus(files: &mut Files, model: &Model) {
             put(&format!("format/{term}"), &format!("config:{bits}"));
         }
         put("format/cmask", "config:24-31");
-        let architectural = ARCHITECTURAL.iter().map(|row| (row.0, row.1));
+        let has = |row: &&(&str, u64, u64, Option<u32>)| row.0 != "slots" || pmu.has_slots();
+        let architectural = ARCHITECTURAL.iter().filter(has).map(|row| (row.0, row.1));
+        let shares = SHARES.into_iter().filter(|_| pmu.has_slots());
+        let architectural = architectural.chain(shares);
         let own = pmu.events.iter().map(|event| (event.name.as_str(), event.config));
         for (name, config) in architectural.chain(own) {
             let (event, umask) = (config & 0xff, config >> 8 & 0xff);

@@ -1,6 +1,7 @@
 //! CPUID, registers and surroundings of a simulated machine.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
@@ -93,7 +94,7 @@ impl SimulatedCpuid {
         let limits = self.0.core_limits(cpu)?;
         let width = limits.width.unwrap_or(0);
         let general = 4 | limits.general << 8 | width << 16 | 7 << 24;
-        Some(registers([general, 0, 0, limits.fixed | width << 5]))
+        Some(registers([general, 0, 0, limits.fixed_bits.count_ones() | width << 5]))
     }
 }
 
@@ -202,6 +203,10 @@ impl Perf for SimulatedPerf {
 
     fn ticks(&self) -> Option<u64> {
         Some((self.model.elapsed.seconds().0 * self.model.clock.tsc_hz).round() as u64)
+    }
+
+    fn thread_time(&self) -> Option<Duration> {
+        Some(Duration::from_secs_f64(self.model.elapsed.seconds().0))
     }
 }
 

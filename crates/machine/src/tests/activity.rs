@@ -1,14 +1,15 @@
 //! What CPUs do, on simulated machines and on files that were made up.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::{CpuId, CpuSet, Seconds};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::machine_of;
 use crate::activity::{Activity, Interval, Scope};
 use crate::files::Files;
-use crate::ports::{Machine, Reading, Tree};
+use crate::ports::{Machine, Msr, Reading, Tree};
 use crate::simulated::Model;
 
 fn watched(model: Model, cpus: &str, seconds: f64) -> (Vec<(String, Scope)>, Interval) {
@@ -209,6 +210,49 @@ fn energy_is_counted_over_wraps_and_dies() {
     let (_, memory) = values(&files, &machine, "RAMWatt", &[]).unwrap();
     assert!(memory[0].clone().unwrap_err().contains("package 0 has no zone `dram`"), "{memory:?}");
     assert_eq!(memory[1], Ok(0.0), "what was counted and did not move is no absence");
+}
+
+/// Registers of energy, whose counts are set between two looks.
+#[derive(Clone, Default)]
+struct Counting(Arc<Mutex<BTreeMap<(CpuId, u32), u64>>>);
+
+impl Msr for Counting {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        let found = self.0.lock().unwrap().get(&(cpu, register)).copied();
+        found.ok_or_else(|| Unavailable::new(Obstacle::Hardware, "register", "it has no such one"))
+    }
+}
+
+/// Where the kernel has no zones, registers tell; what begins again is followed, and noted in between.
+#[test]
+fn energy_is_read_from_registers() {
+    let (_, machine) = two_packages();
+    let registers = Counting::default();
+    let machine = Machine { msr: Arc::new(registers.clone()), ..machine };
+    let put = |cpu: u32, register: u32, count: u64| {
+        registers.0.lock().unwrap().insert((CpuId(cpu), register), count);
+    };
+    // A count is 1/2^14 J; the upper half of the register means nothing.
+    for cpu in [0, 1] {
+        put(cpu, 0x606, 14 << 8);
+    }
+    put(0, 0x611, 0xffff_c000);
+    put(1, 0x611, 5 << 32);
+    let mut activity = Activity::open(&machine, None).unwrap();
+    let column = activity.columns().iter().position(|it| it.header == "PkgWatt").unwrap();
+    assert_eq!(activity.columns()[column].source, "registers of energy");
+    activity.look();
+    put(0, 0x611, 0x4000);
+    activity.note();
+    put(0, 0x611, 0x8000);
+    put(1, 0x611, 0x2000);
+    std::thread::sleep(Duration::from_millis(10));
+    let seen = activity.look().unwrap();
+    let joules: Vec<f64> =
+        seen.values[column].iter().map(|it| it.clone().unwrap() * seen.seconds.0).collect();
+    assert!((joules[0] - 3.0).abs() < 1e-3 && (joules[1] - 0.5).abs() < 1e-3, "{joules:?}");
+    // Cores that count nothing have no column.
+    assert!(activity.missing().iter().any(|missing| missing.header == "CorWatt"));
 }
 
 #[test]

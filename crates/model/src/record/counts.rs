@@ -1,5 +1,7 @@
 //! What events were counted: tables of one function or command each.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuId;
@@ -26,6 +28,77 @@ pub struct CountsRun {
     pub passes: Vec<Vec<String>>,
     /// The counts.
     pub tables: Vec<Counts>,
+    /// Counts of work whose counts are known, where that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<KnownAnswer>,
+    /// What was held against a budget, where there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<BudgetRow>,
+}
+
+/// What an event counts of work of which it is known, held against that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KnownAnswer {
+    /// The event.
+    pub event: String,
+    /// What was to be executed, in words.
+    pub work: String,
+    /// Why the answer may be off by as much as it may.
+    pub why: String,
+    /// What was counted; or why nothing was.
+    pub found: Known<AnswerFound>,
+}
+
+/// A count beside what it should be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AnswerFound {
+    /// What it is counted by, in the singular.
+    pub unit: String,
+    /// So many units and twice as many were executed; the difference of their counts counts.
+    pub number: u64,
+    /// How often the event happens in a unit.
+    pub expected: f64,
+    /// The least that is right.
+    pub least: f64,
+    /// The most that is right.
+    pub most: f64,
+    /// What was counted for a unit.
+    pub counted: f64,
+}
+
+impl KnownAnswer {
+    /// Whether it was counted as it should be; none: it was not counted.
+    pub fn is_right(&self) -> Option<bool> {
+        let found = self.found.value()?;
+        Some((found.least..=found.most).contains(&found.counted))
+    }
+}
+
+/// A count of which a budget says how large it should be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BudgetRow {
+    /// Whose count: the title of its table, or the part of a program.
+    pub part: String,
+    /// The event.
+    pub event: String,
+    /// What was expected for each unit.
+    pub expected: f64,
+    /// The least that holds.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// What was found for each unit; or why nothing was.
+    pub found: Known<f64>,
+}
+
+impl BudgetRow {
+    /// Whether the budget holds; none: that cannot be told.
+    pub fn holds(&self) -> Option<bool> {
+        match &self.found {
+            Known::Yes(found) => Some((self.least..=self.most).contains(found)),
+            Known::No { .. } => None,
+        }
+    }
 }
 
 /// The counts of one function, or of one command.
@@ -36,6 +109,9 @@ pub struct Counts {
     /// What it did, by unit: `byte`, `packet`.
     #[serde(default)]
     pub units: Vec<CountedUnit>,
+    /// Under which circumstances, where they are compared: `size`, `caches`, `neighbour`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub circumstances: BTreeMap<String, String>,
     /// The events, in the order of the table.
     pub events: Vec<EventCount>,
     /// How often it was executed: once a pass.
@@ -43,6 +119,9 @@ pub struct Counts {
     /// How far the anchors were apart between passes, as a share of the least; none: one pass.
     #[serde(default)]
     pub spread: Vec<AnchorSpread>,
+    /// What follows from the counts: instructions per cycle, shares of slots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricValue>,
     /// How it ended, where it was a command, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -68,6 +147,21 @@ pub struct AnchorSpread {
     pub greatest: u64,
     /// Whether they are near enough for passes to be put into one table.
     pub agrees: bool,
+}
+
+/// A number that is computed from counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MetricValue {
+    /// Its name in commands: `ipc`.
+    pub id: String,
+    /// Its name in tables.
+    pub title: String,
+    /// The unit.
+    pub unit: String,
+    /// The formula, over the names of events.
+    pub formula: String,
+    /// The number; or why there is none.
+    pub value: Known<f64>,
 }
 
 /// What an event counted.

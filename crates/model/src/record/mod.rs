@@ -15,7 +15,10 @@ mod speed_select;
 mod topology;
 
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
-pub use counts::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
+pub use counts::{
+    AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
+    KnownAnswer, MetricValue,
+};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};

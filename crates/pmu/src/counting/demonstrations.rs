@@ -5,9 +5,11 @@ use std::hint::black_box;
 use kernels::checksum::{ChecksumRow, TABLE};
 use kernels::count_down::count_down;
 use machine::ports::Reading;
+use machine::simulated::Model;
 use model::record::{CountedUnit, Counts};
 use model::{Known, Unavailable};
 
+use super::session::Executable;
 use super::{Plan, Session, Work};
 
 /// How much the checksums have to do.
@@ -37,10 +39,29 @@ pub fn empty(session: &Session<'_>, plan: &Plan) -> Reading<Counts> {
 /// # Error
 /// Where the machine cannot execute it.
 pub fn counted_loop(session: &Session<'_>, plan: &Plan, iterations: u64) -> Reading<Counts> {
-    let iterations = iterations.max(1);
-    let mut run = || count_down(iterations);
-    let work = Work::Demonstration { id: "loop", calls: 1, units: iterations, run: &mut run };
-    session.count("loop", plan, work, &[CountedUnit::new("loop", iterations)])
+    let units = iterations.max(1);
+    let mut demonstration =
+        Demonstration { id: "loop".to_owned(), calls: 1, units, run: || count_down(units) };
+    let work = Work::Known(&mut demonstration);
+    session.count("loop", plan, work, &[CountedUnit::new("loop", units)])
+}
+
+/// What simulated machines know by its name.
+struct Demonstration<F> {
+    id: String,
+    calls: u64,
+    units: u64,
+    run: F,
+}
+
+impl<F: FnMut()> Executable for Demonstration<F> {
+    fn run(&mut self) {
+        (self.run)();
+    }
+
+    fn simulate(&mut self, model: &Model) -> Reading<()> {
+        model.execute(&self.id, self.calls, self.units)
+    }
 }
 
 /// The Internet checksum by every row of its table: what cannot be executed has its reasons in place of
@@ -62,21 +83,25 @@ fn checksum(
         let packet: Vec<u8> = (0..packets.bytes).map(|at| at as u8).collect();
         // What is simulated may be something that this CPU lacks.
         let checksum = row.runnable();
-        let mut run = || {
+        let run = || {
             let Ok(checksum) = checksum else { return };
             for _ in 0..packets.number {
                 black_box(checksum.of(black_box(&packet)));
             }
         };
-        let (calls, units_done) = (packets.number, bytes);
-        let work = Work::Demonstration { id: &id, calls, units: units_done, run: &mut run };
-        session.count(row.id, plan, work, &units)
+        let mut demonstration = Demonstration { id, calls: packets.number, units: bytes, run };
+        session.count(row.id, plan, Work::Known(&mut demonstration), &units)
     });
     counted.unwrap_or_else(|reason| without(row.id, plan, &units, &reason))
 }
 
 /// A table in which every event has the same reason.
-fn without(title: &str, plan: &Plan, units: &[CountedUnit], reason: &Unavailable) -> Counts {
+pub(super) fn without(
+    title: &str,
+    plan: &Plan,
+    units: &[CountedUnit],
+    reason: &Unavailable,
+) -> Counts {
     let events = plan.events.iter().map(|event| model::record::EventCount {
         event: event.name.clone(),
         by: super::counted_by(event),

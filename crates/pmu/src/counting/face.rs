@@ -7,12 +7,12 @@ use machine::Machine;
 use machine::perf::Wanted;
 use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, CountsRun};
-use model::{Obstacle, Unavailable};
-use sys::perf_open::{Event, Scope};
+use model::{CpuId, Obstacle, Unavailable};
+use sys::perf_open::{Attributes, Modes};
 
 use super::report::{Report, with_reasons};
-use super::{Plan, Session, Work};
-use crate::events::Encoded;
+use super::{Plan, Session, Work, base};
+use crate::events::{Encoded, Error, Events, Target};
 
 /// Whether cycles of this thread can be counted, by trying.
 ///
@@ -22,8 +22,17 @@ pub fn is_available() -> Result<(), Unavailable> {
     /// Far more than a counter that works needs for its first step.
     const READINGS: usize = 1000;
     let machine = Machine::real();
-    let attributes = Event::CYCLES_USER.into();
-    let wanted = Wanted { name: "cycles", attributes, scope: Scope::ThisThread };
+    // Of several kinds of cores, the counter of this one.
+    let cpu = machine.perf.current_cpu().unwrap_or(CpuId(0));
+    let cycles = base(&machine, cpu).into_iter().find(|event| event.name == "cycles");
+    let cycles = cycles.expect("BUG: cycles are in every table");
+    let attributes = Attributes {
+        kind: cycles.kind.unwrap_or_default(),
+        config: cycles.config,
+        modes: Modes::User,
+        ..Attributes::default()
+    };
+    let wanted = Wanted::of_this_thread("cycles", attributes);
     let reader = machine.perf.open(&wanted, None)?;
     let read = || reader.count();
     let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);
@@ -58,14 +67,14 @@ impl fmt::Display for Profile {
 ///
 /// # Error
 /// Where the thread cannot be pinned. An event that cannot be counted is a row of the answer.
-pub fn profile(
+pub fn profile<E: EventList + ?Sized>(
     mut function: impl FnMut(),
-    events: &[Encoded],
+    events: &E,
     units: &[(&str, u64)],
 ) -> Result<Profile, Unavailable> {
     let machine = Machine::real();
     let session = Session::on(&machine, None)?;
-    let plan = session.plan(events);
+    let plan = session.plan(&events.encoded(&machine)?);
     let units: Vec<CountedUnit> =
         units.iter().map(|(name, number)| CountedUnit::new(*name, *number)).collect();
     let counts = session.count("function", &plan, Work::Function(&mut function), &units)?;
@@ -76,10 +85,10 @@ pub fn profile(
 ///
 /// # Error
 /// Where it cannot be written. That nothing can be counted is written, too.
-pub fn profile_to(
+pub fn profile_to<E: EventList + ?Sized>(
     out: &mut dyn Write,
     function: impl FnMut(),
-    events: &[Encoded],
+    events: &E,
     units: &[(&str, u64)],
 ) -> io::Result<()> {
     match profile(function, events, units) {
@@ -93,11 +102,65 @@ pub fn profile_to(
 /// # Error
 /// Where the events do not fit into one pass, with the passes that they would need; or where the thread
 /// cannot be pinned. The function is not executed then.
-pub fn measure<R>(
+pub fn measure<R, E: EventList + ?Sized>(
     function: impl FnOnce() -> R,
-    events: &[Encoded],
+    events: &E,
 ) -> Result<(R, Counts), Unavailable> {
-    measure_on(&Machine::real(), function, events)
+    let machine = Machine::real();
+    let events = events.encoded(&machine)?;
+    measure_on(&machine, function, &events)
+}
+
+/// Events, as programs name them: names and patterns such as `mem_load.*l._hit`, codes such as `0x1c2`, or
+/// what was looked up before.
+pub trait EventList {
+    /// The events that they mean on a machine.
+    ///
+    /// # Error
+    /// Where a name means nothing, with names that are like it.
+    fn encoded(&self, machine: &Machine) -> Result<Vec<Encoded>, Unavailable>;
+}
+
+impl EventList for [Encoded] {
+    fn encoded(&self, _: &Machine) -> Result<Vec<Encoded>, Unavailable> {
+        Ok(self.to_vec())
+    }
+}
+
+impl EventList for Vec<Encoded> {
+    fn encoded(&self, machine: &Machine) -> Result<Vec<Encoded>, Unavailable> {
+        self.as_slice().encoded(machine)
+    }
+}
+
+impl<const N: usize> EventList for [Encoded; N] {
+    fn encoded(&self, machine: &Machine) -> Result<Vec<Encoded>, Unavailable> {
+        self.as_slice().encoded(machine)
+    }
+}
+
+impl EventList for [&str] {
+    fn encoded(&self, machine: &Machine) -> Result<Vec<Encoded>, Unavailable> {
+        let events = Events::of(Target::of(machine));
+        events.resolve_all(self.iter().copied()).map_err(|error| {
+            let near = match &error {
+                Error::Unknown { near, .. } => near.join("`, `"),
+                _ => String::new(),
+            };
+            let unknown = Unavailable::new(Obstacle::Cpudyno, "events", error.to_string());
+            if near.is_empty() {
+                unknown.with_remedy("`cpudyno pmu list` lists the events of this machine")
+            } else {
+                unknown.with_remedy(format!("did you mean `{near}`?"))
+            }
+        })
+    }
+}
+
+impl<const N: usize> EventList for [&str; N] {
+    fn encoded(&self, machine: &Machine) -> Result<Vec<Encoded>, Unavailable> {
+        self.as_slice().encoded(machine)
+    }
 }
 
 fn measure_on<R>(

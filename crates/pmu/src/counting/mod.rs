@@ -6,8 +6,12 @@
 //! hardware for a part of the time only is rejected, never scaled. What the measurement itself counts is
 //! measured with an empty function, and subtracted.
 
+mod answers;
+mod budget;
+mod canary;
 mod command;
 pub mod demonstrations;
+mod derived;
 mod face;
 mod page;
 mod pass;
@@ -15,14 +19,21 @@ mod plan;
 mod report;
 mod session;
 mod set;
+mod sheet;
+mod work;
 
-pub use command::{CommandRun, stat};
-pub use face::{Profile, is_available, measure, profile, profile_to};
+pub use answers::{refused, selftest};
+pub use budget::{Budget, BudgetKernel, Drift, Expected};
+pub use command::{CommandRun, StatEvents, base_of_all, stat};
+pub use derived::{Core, needed};
+pub use face::{EventList, Profile, is_available, measure, profile, profile_to};
 pub use page::page;
-pub use plan::{Absent, Plan, anchors, base, plan, software};
+pub use plan::{Absent, Plan, always, anchors, base, in_words, plan, software};
 pub use report::{Report, report};
-pub use session::{Session, Work};
-pub use set::{Budget, CounterSet, Drift, Expected, Part};
+pub use session::{Executable, Session, Work};
+pub use set::{CounterSet, Part};
+pub use sheet::{Sheet, kernel, sizes};
+pub use work::{Counted as KernelCounts, Data, Kernel, Spec, Under};
 
 use machine::perf::Way;
 use machine::pmu::Config;
@@ -65,6 +76,22 @@ fn needs_counter(event: &Encoded) -> bool {
     event.place != Place::Software
 }
 
+/// Whether it is a share of Intel's slots: it takes no counter of its own, and is counted only in a group
+/// that `slots` leads.
+fn is_share(event: &Encoded) -> bool {
+    matches!(event.place, Place::General { takes: 0, .. })
+}
+
+/// Whether it is the slots themselves.
+///
+/// # Source
+/// Linux, `arch/x86/events/intel/core.c`: `slots` is event 00h with unit mask 04h, on fixed counter 3.
+fn is_slots(event: &Encoded) -> bool {
+    event.place == Place::Fixed(SLOTS) && event.config[0] == 0x400
+}
+
+const SLOTS: u32 = 3;
+
 fn counted_by(event: &Encoded) -> CountedBy {
     match event.place {
         Place::Fixed(_) => CountedBy::Fixed,
@@ -72,6 +99,13 @@ fn counted_by(event: &Encoded) -> CountedBy {
         Place::Software if event.pmu.as_deref() == Some("msr") => CountedBy::Clock,
         Place::Software => CountedBy::Kernel,
     }
+}
+
+/// The unit of a count that is no number of events: the kernel's clocks count nanoseconds.
+fn unit_of(event: &Encoded) -> Option<String> {
+    const SOFTWARE: u32 = 1;
+    let is_clock = event.kind == Some(SOFTWARE) && event.config[0] < 2;
+    is_clock.then(|| "ns".to_owned())
 }
 
 /// The slower of two ways.

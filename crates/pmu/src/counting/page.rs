@@ -1,21 +1,30 @@
 //! The page of counts, a pure function of the record (invariant I2).
 
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
-use model::record::{Counts, CountsRun, Record};
+use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
 use model::{Known, Unavailable};
 
-use super::report::{Report, reasons};
+use super::report::{Report, gathered, number, quotient, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let Some(run) = &record.counts else { return Page::default() };
     let mut blocks = vec![title(record, run)];
     blocks.push(Block::Box(facts(run, verbosity)));
-    if verbosity > 0 || run.tables.is_empty() {
+    if !run.passes.is_empty() && (verbosity > 0 || run.tables.is_empty()) {
         blocks.push(passes(run));
     }
-    blocks.extend(run.tables.iter().map(|counts| Block::Table(table(counts))));
-    let missing = reasons(&run.tables);
+    let compared = run.tables.iter().any(|counts| !counts.circumstances.is_empty());
+    if compared {
+        blocks.push(Block::Table(sheet(&run.tables)));
+    }
+    if verbosity > 0 || !compared {
+        blocks.extend(run.tables.iter().map(|counts| Block::Table(table(counts))));
+    }
+    blocks.extend(metrics(&run.tables).map(Block::Table));
+    blocks.extend(answers(&run.answers).map(Block::Table));
+    blocks.extend(budget(&run.budget).map(Block::Table));
+    let missing = missing(run);
     if !missing.is_empty() {
         let remark = |(events, why, remedy): (Vec<String>, String, Option<String>)| Remark {
             mark: Text::toned("not counted", Tone::Warning),
@@ -80,4 +89,167 @@ fn table(counts: &Counts) -> Table {
             .collect(),
         notes,
     }
+}
+
+/// Why something is missing, of tables and answers alike.
+fn missing(run: &CountsRun) -> Vec<(Vec<String>, String, Option<String>)> {
+    let of_answers = run.answers.iter().filter_map(|answer| match &answer.found {
+        Known::Yes(_) => None,
+        Known::No { unavailable } => Some((answer.event.clone(), unavailable.clone())),
+    });
+    gathered(reasons(&run.tables).chain(of_answers))
+}
+
+/// Counts for each unit, a column for each of the circumstances.
+fn sheet(tables: &[Counts]) -> Table {
+    let mut events: Vec<&str> = Vec::new();
+    for row in tables.iter().flat_map(|counts| &counts.events) {
+        if !events.contains(&row.event.as_str()) {
+            events.push(&row.event);
+        }
+    }
+    let cell = |counts: &Counts, event: &str| {
+        let number = counts.units.first()?.number;
+        let row = counts.events.iter().find(|row| row.event == event)?;
+        Some(quotient(*row.count.value()?, number))
+    };
+    let row = |event: &&str| {
+        let cells =
+            tables.iter().map(|counts| cell(counts, event).unwrap_or_else(|| "-".to_owned()));
+        std::iter::once((*event).to_owned()).chain(cells).map(Text::from).collect()
+    };
+    let unit = tables.iter().find_map(|counts| counts.units.first());
+    let unit = unit.map_or("unit", |unit| unit.name.as_str());
+    let columns = tables.iter().map(|counts| (header(counts), Align::Right));
+    Table {
+        caption: format!("counts of each {unit}"),
+        columns: std::iter::once(("EVENT".to_owned(), Align::Label)).chain(columns).collect(),
+        rows: events.iter().map(row).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// What a column is of: the circumstances, or the title.
+fn header(counts: &Counts) -> String {
+    if counts.circumstances.is_empty() {
+        return counts.title.clone();
+    }
+    let words = ["size", "state"].into_iter().filter_map(|key| counts.circumstances.get(key));
+    words.cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// What follows from the counts, a column for each table.
+fn metrics(tables: &[Counts]) -> Option<Table> {
+    let mut titles: Vec<(&str, &str)> = Vec::new();
+    for metric in tables.iter().flat_map(|counts| &counts.metrics) {
+        let title = (metric.title.as_str(), metric.unit.as_str());
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    let tables: Vec<&Counts> = tables.iter().filter(|counts| !counts.metrics.is_empty()).collect();
+    let row = |(title, unit): &(&str, &str)| {
+        let of = |counts: &&Counts| {
+            let found = counts.metrics.iter().find(|metric| metric.title == *title);
+            Text::from(found.map_or_else(|| "-".to_owned(), number))
+        };
+        std::iter::once(Text::from(*title))
+            .chain(tables.iter().map(of))
+            .chain([(*unit).into()])
+            .collect()
+    };
+    let columns = tables.iter().map(|counts| (header(counts), Align::Right));
+    let columns = columns.chain([("UNIT".to_owned(), Align::Left)]);
+    (!titles.is_empty()).then(|| Table {
+        caption: "what follows from the counts".to_owned(),
+        columns: std::iter::once(("METRIC".to_owned(), Align::Label)).chain(columns).collect(),
+        rows: titles.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
+}
+
+/// Whether something is as it should be, as a word.
+fn verdict(is_right: Option<bool>, words: [&str; 2]) -> Text {
+    match is_right {
+        Some(true) => Text::from(words[0]),
+        Some(false) => Text::toned(words[1], Tone::Warning),
+        None => Text::from("not counted"),
+    }
+}
+
+fn columns(names: &[(&str, Align)]) -> Vec<(String, Align)> {
+    names.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect()
+}
+
+/// Events beside their known answers.
+fn answers(answers: &[KnownAnswer]) -> Option<Table> {
+    let row = |answer: &KnownAnswer| {
+        let numbers = match &answer.found {
+            Known::Yes(found) => {
+                let AnswerFound { unit, expected, least, most, counted, .. } = found;
+                [
+                    unit.clone(),
+                    format!("{expected:.3}"),
+                    format!("{least:.3} - {most:.3}"),
+                    format!("{counted:.3}"),
+                ]
+            }
+            Known::No { .. } => ["-"; 4].map(str::to_owned),
+        };
+        let mut cells = vec![Text::from(answer.event.as_str()), answer.work.as_str().into()];
+        cells.extend(numbers.map(Text::from));
+        cells.push(verdict(answer.is_right(), ["right", "WRONG"]));
+        cells
+    };
+    let mut notes: Vec<String> = Vec::new();
+    for answer in answers.iter().filter(|answer| answer.found.value().is_some()) {
+        let same = |note: &&mut String| note.ends_with(&format!(": {}", answer.why));
+        match notes.iter_mut().find(same) {
+            Some(note) if note.contains(&answer.event) => {}
+            Some(note) => *note = format!("{}, {note}", answer.event),
+            None => notes.push(format!("{}: {}", answer.event, answer.why)),
+        }
+    }
+    (!answers.is_empty()).then(|| Table {
+        caption: "counts of work whose counts are known, by unit: 2n against n".to_owned(),
+        columns: columns(&[
+            ("EVENT", Align::Label),
+            ("WORK", Align::Left),
+            ("UNIT", Align::Left),
+            ("EXPECTED", Align::Right),
+            ("RIGHT IF", Align::Right),
+            ("COUNTED", Align::Right),
+            ("VERDICT", Align::Left),
+        ]),
+        rows: answers.iter().map(row).collect(),
+        notes,
+    })
+}
+
+/// A budget beside what was counted.
+fn budget(rows: &[BudgetRow]) -> Option<Table> {
+    let row = |row: &BudgetRow| {
+        let found = row.found.value().map_or_else(|| "-".to_owned(), |found| format!("{found:.3}"));
+        vec![
+            Text::from(row.part.as_str()),
+            row.event.as_str().into(),
+            format!("{:.3}", row.expected).into(),
+            format!("{:.3} - {:.3}", row.least, row.most).into(),
+            found.into(),
+            verdict(row.holds(), ["holds", "DRIFTS"]),
+        ]
+    };
+    (!rows.is_empty()).then(|| Table {
+        caption: "the budget, by unit".to_owned(),
+        columns: columns(&[
+            ("PART", Align::Label),
+            ("EVENT", Align::Label),
+            ("EXPECTED", Align::Right),
+            ("HOLDS IF", Align::Right),
+            ("COUNTED", Align::Right),
+            ("VERDICT", Align::Left),
+        ]),
+        rows: rows.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
 }

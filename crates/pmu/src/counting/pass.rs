@@ -4,9 +4,9 @@ use machine::Machine;
 use machine::perf::{Reader, Sample, Wanted, Way};
 use machine::ports::Reading;
 use model::{Obstacle, Unavailable};
-use sys::perf_open::{Attributes, Begin, Modes, Scope};
+use sys::perf_open::{Attributes, Begin, Modes};
 
-use super::{modes_of, needs_counter, slower};
+use super::{is_share, is_slots, modes_of, needs_counter, slower};
 use crate::events::Encoded;
 
 /// What an event counted between two readings.
@@ -41,6 +41,7 @@ impl<'a> Open<'a> {
     pub(super) fn of(machine: &'a Machine, events: &[&Encoded], usual: Modes) -> Open<'a> {
         let mut readers: Vec<Reading<Reader>> = Vec::with_capacity(events.len());
         let mut leader: Option<usize> = None;
+        let has_shares = events.iter().any(|event| is_share(event));
         for event in events {
             let grouped = needs_counter(event);
             let first = grouped && leader.is_none();
@@ -52,7 +53,9 @@ impl<'a> Open<'a> {
                 pinned: first,
                 ..Attributes::default()
             };
-            let wanted = Wanted { name: &event.name, attributes, scope: Scope::ThisThread };
+            // What the registers of slots and their shares hold is no count: the kernel makes one of it.
+            let by_page = !(is_share(event) || has_shares && is_slots(event));
+            let wanted = Wanted { by_page, ..Wanted::of_this_thread(&event.name, attributes) };
             let of_group = leader.filter(|_| grouped).and_then(|at| readers[at].as_ref().ok());
             let opened = machine.perf.open(&wanted, of_group);
             if first && opened.is_ok() {
@@ -141,7 +144,13 @@ impl<'a> Open<'a> {
                 absent.with_remedy("end whatever else counts on this CPU: `perf`, profilers")
             );
         }
-        let value = after.value.wrapping_sub(before.value);
+        let Some(value) = after.value.checked_sub(before.value) else {
+            let why = format!(
+                "its counter fell from {} to {}; the count is rejected",
+                before.value, after.value
+            );
+            return Err(Unavailable::new(Obstacle::Measurement, &self.names[at], why));
+        };
         Ok(Counted { value, way: slower(before.way, after.way) })
     }
 

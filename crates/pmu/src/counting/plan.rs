@@ -6,7 +6,7 @@ use machine::pmu::Pmu;
 use machine::ports::Reading;
 use model::{CpuId, Obstacle, Unavailable};
 
-use super::{needs_counter, of_kernel};
+use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
 use crate::events::{Encoded, Place, Scope};
 
 /// An event that cannot be counted, and why.
@@ -56,9 +56,10 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
         machine.tree.read(&cpus).is_ok()
     });
     let number = several.and_then(|name| Pmu::new(&*machine.tree, name).kind().ok());
-    let fixed = limits(machine, cpu).map_or(0, |limits| limits.fixed);
+    let limits = limits(machine, cpu);
+    let is_fixed = |counter| limits.as_ref().is_ok_and(|limits| limits.has_fixed(counter));
     let event = |(name, config, counter): (&str, u64, u32)| {
-        let place = if counter < fixed {
+        let place = if is_fixed(counter) {
             Place::Fixed(counter)
         } else {
             Place::General { counters: u64::MAX, takes: 1 }
@@ -72,6 +73,12 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
 /// Whether every table begins with it.
 pub(super) fn is_base(name: &str) -> bool {
     BASE.iter().any(|row| row.0 == name)
+}
+
+/// The names of what every table begins with, and of the kernel's own events that are counted with it.
+pub fn always() -> Vec<String> {
+    let base = BASE.iter().map(|row| row.0.to_owned());
+    base.chain(software().into_iter().map(|event| event.name)).collect()
 }
 
 /// The names of those that are in every pass.
@@ -114,6 +121,7 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
             events.push(event.clone());
         }
     }
+    with_slots(&mut events, pmu.as_deref());
     let is_anchor = |event: &Encoded| anchors().contains(&event.name.as_str());
     let anchors: Vec<usize> = (0..base).filter(|&at| is_anchor(&events[at])).collect();
     let mut plan = Plan {
@@ -126,7 +134,7 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     // Choosy events first: whoever can go anywhere finds a place beside them.
     let mut order: Vec<usize> =
         (0..plan.events.len()).filter(|at| !plan.anchors.contains(at)).collect();
-    order.sort_by_key(|&at| (at >= base, plan.choices(at)));
+    order.sort_by_key(|&at| (at >= base, is_share(&plan.events[at]), plan.choices(at)));
     for at in order {
         match plan.refusal(at, pmu.as_deref()) {
             Some(why) => plan.absent.push(Absent { event: at, why }),
@@ -136,9 +144,30 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     for pass in &mut plan.passes {
         let anchors = plan.anchors.len().min(pass.len());
         pass[anchors..].sort_unstable();
+        // The first leads the group.
+        if pass.iter().any(|&at| is_share(&plan.events[at]))
+            && let Some(place) = pass.iter().position(|&at| is_slots(&plan.events[at]))
+        {
+            pass[..=place].rotate_right(1);
+        }
     }
     plan.absent.sort_by_key(|absent| absent.event);
     plan
+}
+
+/// Whoever asks for shares of the slots needs the slots.
+fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
+    let here = |event: &&Encoded| is_share(event) && (pmu.is_none() || event.pmu.as_deref() == pmu);
+    let Some(share) = events.iter().find(here) else { return };
+    if !events.iter().any(is_slots) {
+        let slots = Encoded {
+            name: "slots".to_owned(),
+            config: [0x400, 0, 0, 0],
+            place: Place::Fixed(SLOTS),
+            ..share.clone()
+        };
+        events.push(slots);
+    }
 }
 
 impl Plan {
@@ -150,7 +179,7 @@ impl Plan {
     fn needs(&self, at: usize) -> Option<Needs> {
         let general = self.limits.as_ref().map_or(0, |limits| limits.general);
         match self.events[at].place {
-            Place::Software => None,
+            Place::Software | Place::General { takes: 0, .. } => None,
             Place::Fixed(number) => {
                 let elsewhere = if number < 2 { general_counters(general) } else { 0 };
                 Some(Needs { counters: fixed_counter(number) | elsewhere, takes: 1 })
@@ -208,6 +237,16 @@ impl Plan {
             let remedy = format!("pin to a CPU of `/sys/bus/event_source/devices/{of}/cpus`");
             return absent(Obstacle::Hardware, why).map(|absent| absent.with_remedy(remedy));
         }
+        if is_share(event) {
+            // Slots were placed before, or have their reason.
+            let slots = self.events.iter().position(is_slots);
+            let reason = self.absent.iter().find(|absent| Some(absent.event) == slots);
+            return reason.map(|absent| Unavailable {
+                what: event.name.clone(),
+                why: format!("it is counted with `slots` alone, and of that: {}", absent.why.why),
+                ..absent.why.clone()
+            });
+        }
         let alone: Vec<usize> = self.anchors.iter().copied().chain([at]).collect();
         if self.fit(&alone) {
             return None;
@@ -223,6 +262,11 @@ impl Plan {
     }
 
     fn place(&mut self, at: usize) {
+        if is_share(&self.events[at]) {
+            let leads = |pass: &&mut Vec<usize>| pass.iter().any(|&at| is_slots(&self.events[at]));
+            let pass = self.passes.iter_mut().find(leads);
+            return pass.expect("BUG: slots have a pass, or shares a reason").push(at);
+        }
         let with = |pass: &Vec<usize>| {
             let pass: Vec<usize> = pass.iter().copied().chain([at]).collect();
             self.fit(&pass)
@@ -231,6 +275,36 @@ impl Plan {
             Some(pass) => self.passes[pass].push(at),
             None => self.passes.push(self.anchors.iter().copied().chain([at]).collect()),
         }
+    }
+
+    /// Leaves events out that are refused, each with its reason: by name, those that a known answer found
+    /// wrong. Where an anchor is refused, no counter of the core is believed.
+    pub fn refuse(&mut self, refused: &[(String, Unavailable)]) {
+        let by_name = |at: usize| {
+            refused.iter().find(|(name, _)| *name == self.events[at].name).map(|row| &row.1)
+        };
+        let anchor = self.anchors.iter().find_map(|&at| by_name(at));
+        let reason = |at: usize| {
+            let of_core = anchor.filter(|_| needs_counter(&self.events[at]));
+            by_name(at)
+                .or(of_core)
+                .map(|reason| Unavailable { what: self.events[at].name.clone(), ..reason.clone() })
+        };
+        let absent: Vec<Absent> = (0..self.events.len())
+            .filter_map(|at| Some(Absent { event: at, why: reason(at)? }))
+            .collect();
+        for Absent { event, .. } in &absent {
+            self.passes.iter_mut().for_each(|pass| pass.retain(|at| at != event));
+            self.absent.retain(|known| known.event != *event);
+        }
+        self.passes.retain(|pass| pass.iter().any(|at| !self.anchors.contains(at)));
+        if self.passes.is_empty() {
+            let anchors = self.anchors.iter().copied();
+            let kept = anchors.filter(|at| !absent.iter().any(|absent| absent.event == *at));
+            self.passes.push(kept.collect());
+        }
+        self.absent.extend(absent);
+        self.absent.sort_by_key(|absent| absent.event);
     }
 
     /// Whether these of its events fit on the counters together, without anchors.
@@ -255,8 +329,9 @@ impl Plan {
 }
 
 /// The counters of a core in words.
-pub(super) fn in_words(limits: Limits) -> String {
-    let Limits { general, fixed, watchdog, .. } = limits;
+pub fn in_words(limits: Limits) -> String {
+    let Limits { general, fixed_bits, watchdog, .. } = limits;
+    let fixed = fixed_bits.count_ones();
     let held = if watchdog { ", one of them held by the kernel's watchdog" } else { "" };
     format!("{general} general and {fixed} fixed counters{held}")
 }

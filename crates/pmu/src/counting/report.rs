@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use model::Known;
-use model::record::{CountedBy, CountedUnit, Counts, EventCount};
+use model::record::{CountedBy, CountedUnit, Counts, EventCount, MetricValue};
+use model::{Known, Unavailable};
 
 /// A table of counts as text: `EVENT`, `TOTAL` with thousands, one column by unit with three decimals,
 /// the units themselves as rows. Events without a count have a dash, and their reasons stand below.
@@ -82,7 +82,7 @@ pub(super) fn thousands(number: u64) -> String {
     text
 }
 
-fn quotient(value: u64, number: u64) -> String {
+pub(super) fn quotient(value: u64, number: u64) -> String {
     if number == 0 { "-".to_owned() } else { format!("{:.3}", value as f64 / number as f64) }
 }
 
@@ -112,22 +112,35 @@ fn notes(counts: &Counts) -> Vec<String> {
     notes
 }
 
-/// What is missing, with reason and remedy; events with the same reason together.
-pub(super) fn reasons(tables: &[Counts]) -> Vec<(Vec<String>, String, Option<String>)> {
+/// What is missing, with reason and remedy, of events and of what follows from them.
+pub(super) fn reasons(tables: &[Counts]) -> impl Iterator<Item = (String, Unavailable)> {
+    tables.iter().flat_map(|counts| {
+        let rows = counts.events.iter().map(|row| (&row.event, absent(&row.count)));
+        let metrics = counts.metrics.iter().map(|metric| (&metric.title, absent(&metric.value)));
+        rows.chain(metrics).filter_map(|(name, reason)| Some((name.clone(), reason?)))
+    })
+}
+
+fn absent<T>(known: &Known<T>) -> Option<Unavailable> {
+    match known {
+        Known::Yes(_) => None,
+        Known::No { unavailable } => Some(unavailable.clone()),
+    }
+}
+
+/// What has the same reason together.
+pub(super) fn gathered(
+    absent: impl IntoIterator<Item = (String, Unavailable)>,
+) -> Vec<(Vec<String>, String, Option<String>)> {
     let mut found: Vec<(Vec<String>, String, Option<String>)> = Vec::new();
-    for row in tables.iter().flat_map(|counts| &counts.events) {
-        let Known::No { unavailable } = &row.count else { continue };
+    for (event, unavailable) in absent {
         let same = found
             .iter_mut()
             .find(|(_, why, remedy)| *why == unavailable.why && *remedy == unavailable.remedy);
         match same {
-            Some((events, ..)) if events.contains(&row.event) => {}
-            Some((events, ..)) => events.push(row.event.clone()),
-            None => found.push((
-                vec![row.event.clone()],
-                unavailable.why.clone(),
-                unavailable.remedy.clone(),
-            )),
+            Some((events, ..)) if events.contains(&event) => {}
+            Some((events, ..)) => events.push(event),
+            None => found.push((vec![event], unavailable.why, unavailable.remedy)),
         }
     }
     found
@@ -155,11 +168,23 @@ impl fmt::Display for Report {
 /// The table and, below it, why some events have no count.
 pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{}", Report::of(counts, &counts.units))?;
-    for (events, why, remedy) in reasons(std::slice::from_ref(counts)) {
+    for metric in &counts.metrics {
+        writeln!(f, "{}: {} {}", metric.title, number(metric), metric.unit)?;
+    }
+    for (events, why, remedy) in gathered(reasons(std::slice::from_ref(counts))) {
         let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         writeln!(f, "{}: {why}{remedy}", events.join(", "))?;
     }
     Ok(())
+}
+
+/// A metric without its unit; a dash where there is no value.
+pub(super) fn number(metric: &MetricValue) -> String {
+    match &metric.value {
+        Known::Yes(value) if metric.unit == "%" => format!("{value:.1}"),
+        Known::Yes(value) => format!("{value:.3}"),
+        Known::No { .. } => "-".to_owned(),
+    }
 }
 
 #[cfg(test)]

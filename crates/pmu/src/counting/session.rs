@@ -5,32 +5,38 @@ use std::cell::OnceCell;
 use machine::Machine;
 use machine::perf::core_pmu;
 use machine::ports::Reading;
+use machine::simulated::Model;
 use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 use model::{CpuId, CpuSet, Isa, Known, Obstacle, Unavailable};
 use sys::perf_open::Modes;
 
+use super::derived::Core;
 use super::pass::{Counted, Execution, Open};
 use super::plan::{Plan, in_words, plan};
-use super::{counted_by, needs_counter};
+use super::{canary, counted_by, needs_counter, unit_of};
 use crate::events::Encoded;
 
 /// What is executed while counters count.
 pub enum Work<'a> {
     /// A function of the calling program: a simulated machine cannot execute it.
     Function(&'a mut dyn FnMut()),
-    /// A demonstration that simulated machines know, too.
-    Demonstration {
-        /// Its name there.
-        id: &'a str,
-        /// How many calls it makes.
-        calls: u64,
-        /// How many units they do together.
-        units: u64,
-        /// What a real machine executes.
-        run: &'a mut dyn FnMut(),
-    },
+    /// Something that simulated machines know, too.
+    Known(&'a mut dyn Executable),
     /// Nothing: what the measurement counts by itself, which is subtracted elsewhere.
     Nothing,
+}
+
+/// Something that real and simulated machines can execute.
+pub trait Executable {
+    /// What is done before, and not counted.
+    fn before(&mut self) {}
+    /// What a real machine executes.
+    fn run(&mut self);
+    /// What happens on a simulated one.
+    ///
+    /// # Error
+    /// Where the model does not know it.
+    fn simulate(&mut self, model: &Model) -> Reading<()>;
 }
 
 /// How often nothing is executed to learn what the measurement counts by itself; the least counts.
@@ -42,6 +48,11 @@ pub struct Session<'a> {
     before: CpuSet,
     cpu: CpuId,
     modes: Modes,
+    /// Whether each pass counts a loop first whose counts are known.
+    with_canary: bool,
+    /// Metrics that are wanted, also where they have no value.
+    metrics: Vec<String>,
+    core: OnceCell<Core>,
 }
 
 impl Drop for Session<'_> {
@@ -64,7 +75,44 @@ impl<'a> Session<'a> {
             Unavailable::new(Obstacle::Permission, "CPU to count on", "this process may use none")
         })?;
         machine.perf.run_on(&std::iter::once(cpu).collect())?;
-        Ok(Session { machine, before, cpu, modes: Modes::User })
+        Ok(Session {
+            machine,
+            before,
+            cpu,
+            modes: Modes::User,
+            with_canary: true,
+            metrics: Vec::new(),
+            core: OnceCell::new(),
+        })
+    }
+
+    /// The same with these metrics, by their ids: where one has no value, it has a reason.
+    #[must_use]
+    pub fn with_metrics(mut self, ids: &[String]) -> Session<'a> {
+        self.metrics = ids.to_vec();
+        self
+    }
+
+    /// The core that is counted on.
+    pub fn core(&self) -> &Core {
+        self.core.get_or_init(|| Core::of(self.machine, self.cpu))
+    }
+
+    /// The same without a canary, for whoever wants to see what it would refuse.
+    #[must_use]
+    pub fn without_canary(mut self) -> Session<'a> {
+        self.with_canary = false;
+        self
+    }
+
+    /// The CPUs that the thread may use, but for its being pinned.
+    pub(super) fn usable(&self) -> &CpuSet {
+        &self.before
+    }
+
+    /// The machine.
+    pub(super) fn machine(&self) -> &'a Machine {
+        self.machine
     }
 
     /// The same with the kernel's work for the thread.
@@ -110,7 +158,7 @@ impl<'a> Session<'a> {
             pmu: core_pmu(self.machine, self.cpu),
             limits: Some(limits.into()),
             passes: plan.names(),
-            tables: Vec::new(),
+            ..CountsRun::default()
         }
     }
 
@@ -134,31 +182,51 @@ impl<'a> Session<'a> {
         for pass in &plan.passes {
             passes.push(self.pass(plan, pass, &mut work)?);
         }
-        Ok(table(title, plan, &passes, units))
+        let counts = table(title, plan, &passes, units);
+        let of_core = |row: &EventCount| matches!(row.by, CountedBy::Fixed | CountedBy::General);
+        let is_counted = |row: &EventCount| of_core(row) && row.count.value().is_some();
+        if self.metrics.is_empty() && !counts.events.iter().any(is_counted) {
+            return Ok(counts);
+        }
+        let metrics = self.core().derive(&counts, &self.metrics);
+        Ok(Counts { metrics, ..counts })
     }
 
     fn pass(&self, plan: &Plan, pass: &[usize], work: &mut Work<'_>) -> Reading<Passed> {
         let events: Vec<&Encoded> = pass.iter().map(|&at| &plan.events[at]).collect();
+        if let Work::Known(known) = work {
+            known.before();
+        }
         let open = Open::of(self.machine, &events, self.modes);
         let simulated = self.machine.simulated.as_ref();
         let failed = OnceCell::new();
-        let simulate = |id: &str, calls, units| {
-            if let Some(Err(reason)) = simulated.map(|model| model.execute(id, calls, units)) {
+        let simulate = |id: &str, units| {
+            if let Some(Err(reason)) = simulated.map(|model| model.execute(id, 1, units)) {
                 failed.get_or_init(|| reason);
             }
         };
-        let mut own = open.execute(&mut || simulate("empty", 1, 0));
+        let mut own = open.execute(&mut || simulate("empty", 0));
         for _ in 1..EMPTY {
-            own.keep_least(open.execute(&mut || simulate("empty", 1, 0)));
+            own.keep_least(open.execute(&mut || simulate("empty", 0)));
         }
+        let canary = self.with_canary.then(|| {
+            open.execute(&mut || match simulated {
+                Some(_) => simulate("loop", canary::ITERATIONS),
+                None => canary::sing(),
+            })
+        });
         let done = match work {
             Work::Nothing => Execution { counts: own.counts.clone(), ticks: own.ticks },
             Work::Function(function) => open.execute(&mut || function()),
-            Work::Demonstration { run, .. } if simulated.is_none() => open.execute(&mut || run()),
-            Work::Demonstration { id, calls, units, .. } => open.execute(&mut || {
-                simulate("empty", 1, 0);
-                simulate(id, *calls, *units);
-            }),
+            Work::Known(known) => match simulated {
+                None => open.execute(&mut || known.run()),
+                Some(model) => open.execute(&mut || {
+                    simulate("empty", 0);
+                    if let Err(reason) = known.simulate(model) {
+                        failed.get_or_init(|| reason);
+                    }
+                }),
+            },
         };
         if let Some(reason) = failed.into_inner() {
             return Err(reason);
@@ -168,6 +236,9 @@ impl<'a> Session<'a> {
         }
         let mut passed = Passed { events: pass.to_vec(), own, done };
         passed.doubt(plan);
+        if let Some(canary) = canary {
+            canary::hear(&events, &canary.counts, self.modes, &mut passed.done.counts);
+        }
         Ok(passed)
     }
 }
@@ -219,10 +290,24 @@ impl Passed {
     /// What an event counted without the measurement's own counts, and those.
     fn count(&self, event: usize) -> Option<(Reading<Counted>, Option<u64>)> {
         let at = self.events.iter().position(|one| *one == event)?;
-        let own = self.own.counts[at].as_ref().map_or(0, |counted| counted.value);
+        // What the measurement counts by itself is subtracted, or nothing is said.
+        let own = match &self.own.counts[at] {
+            Ok(own) => own.value,
+            Err(reason) => {
+                let done = self.done.counts[at].as_ref().err();
+                return Some((Err(done.unwrap_or(reason).clone()), None));
+            }
+        };
         let without =
             |counted: &Counted| Counted { value: counted.value.saturating_sub(own), ..*counted };
         Some((self.done.counts[at].as_ref().map(without).map_err(Clone::clone), Some(own)))
+    }
+
+    /// Whether what it counted can stand beside another pass: each anchor was counted in both.
+    fn can_be_compared(&self, first: &Passed, plan: &Plan) -> bool {
+        let counted = |pass: &Passed, anchor| pass.count(anchor).is_some_and(|it| it.0.is_ok());
+        let both = |&anchor: &usize| counted(self, anchor) && counted(first, anchor);
+        plan.anchors.iter().any(both)
     }
 }
 
@@ -262,6 +347,11 @@ fn table(title: &str, plan: &Plan, passes: &[Passed], units: &[CountedUnit]) -> 
                 {
                     (Err(disagree(&event.name, apart)), None)
                 }
+                Some((pass, (Ok(_), _)))
+                    if pass > 0 && !passes[pass].can_be_compared(&passes[0], plan) =>
+                {
+                    (Err(unanchored(&event.name)), None)
+                }
                 Some((_, (count, own))) => (count, own),
                 None => (Err(absent(plan, at)), None),
             };
@@ -287,7 +377,7 @@ fn table(title: &str, plan: &Plan, passes: &[Passed], units: &[CountedUnit]) -> 
         events,
         executions: passes.len() as u64,
         spread,
-        ended: None,
+        ..Counts::default()
     }
 }
 
@@ -296,7 +386,7 @@ fn row(event: &Encoded, count: Reading<Counted>, own: Option<u64>) -> EventCount
     EventCount {
         event: event.name.clone(),
         by: if is_base { CountedBy::Fixed } else { counted_by(event) },
-        unit: event.name.ends_with("-clock").then(|| "ns".to_owned()),
+        unit: unit_of(event),
         way: count.as_ref().ok().map(|counted| counted.way.name().to_owned()),
         own: own.filter(|_| count.is_ok()),
         count: count.map(|counted| counted.value).into(),
@@ -319,4 +409,10 @@ fn disagree(event: &str, apart: &AnchorSpread) -> Unavailable {
     );
     Unavailable::new(Obstacle::Measurement, event, why)
         .with_remedy("count fewer events at once, or a function that does the same in each call")
+}
+
+fn unanchored(event: &str) -> Unavailable {
+    let why = "it was counted in another execution, and neither instructions nor cycles tell whether \
+               that was like the first";
+    Unavailable::new(Obstacle::Measurement, event, why).with_remedy("count fewer events at once")
 }

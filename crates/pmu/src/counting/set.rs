@@ -4,16 +4,17 @@
 use std::marker::PhantomData;
 
 use machine::Machine;
-use machine::perf::{Reader, Sample, Way};
+use machine::perf::{Reader, Sample, Way, core_pmu};
 use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, EventCount};
 use model::{Known, Obstacle, Unavailable};
-use serde::{Deserialize, Serialize};
 use sys::perf_open::Modes;
 
+use super::budget::{Budget, Drift, Expected};
+use super::face::EventList;
 use super::pass::Open;
 use super::plan::plan;
-use super::{counted_by, slower};
+use super::{counted_by, needs_counter, slower, unit_of};
 use crate::events::Encoded;
 
 /// A part of a program: its place among the names that the set was opened with.
@@ -61,21 +62,29 @@ struct Bill {
 
 impl CounterSet {
     /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the first
-    /// part is entered.
+    /// part is entered. Events are names and patterns, or what was looked up before.
     ///
     /// # Error
     /// Where there is no part, where the events do not fit on the counters together, or one cannot be
     /// counted.
-    pub fn open(
+    pub fn open<E: EventList + ?Sized>(
         machine: &Machine,
-        events: &[Encoded],
+        events: &E,
         parts: &[&str],
     ) -> Result<CounterSet, Unavailable> {
         let refused = |why: &str| Unavailable::new(Obstacle::Cpudyno, "set of counters", why);
+        let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
+        // A name means an event of each kind of core: the thread counts on this one, and what it does on
+        // another kind is on no bill.
+        let (pmu, mut events) = (core_pmu(machine, cpu), events.encoded(machine)?);
+        let is_here = |event: &Encoded| !needs_counter(event) || event.pmu == pmu;
+        if events.iter().any(is_here) {
+            events.retain(is_here);
+        }
         if parts.is_empty() || events.is_empty() {
             return Err(refused("it needs at least one part and one event"));
         }
-        let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
+        let events = events.as_slice();
         let plan = plan(machine, cpu, events);
         if let Some(absent) = plan
             .absent
@@ -136,8 +145,10 @@ impl CounterSet {
         for one in &mut self.counters {
             match one.reader.read() {
                 Ok(sample) => {
-                    whole &= sample.waited_ns == one.last.waited_ns;
-                    one.moved = sample.value.wrapping_sub(one.last.value);
+                    // A counter that falls says nothing.
+                    let moved = sample.value.checked_sub(one.last.value);
+                    whole &= sample.waited_ns == one.last.waited_ns && moved.is_some();
+                    one.moved = moved.unwrap_or(0);
                     one.way = slower(one.way, sample.way);
                     one.last = sample;
                 }
@@ -192,7 +203,7 @@ impl CounterSet {
                 EventCount {
                     event: one.event.name.clone(),
                     by: counted_by(&one.event),
-                    unit: None,
+                    unit: unit_of(&one.event),
                     count: bill.known(&one.event.name, count.saturating_sub(own)),
                     own: Some(own),
                     way: Some(one.way.name().to_owned()),
@@ -205,37 +216,24 @@ impl CounterSet {
             units: vec![CountedUnit::new(unit, bill.units)],
             events,
             executions: 1,
-            spread: Vec::new(),
-            ended: None,
+            ..Counts::default()
         })
     }
 
     /// What is not as expected: a count by unit of work that is off by more than its tolerance, or that
     /// cannot be told.
     pub fn check(&self, budget: &Budget) -> Vec<Drift> {
-        budget.expected.iter().filter_map(|expected| self.drift(expected)).collect()
-    }
-
-    fn drift(&self, expected: &Expected) -> Option<Drift> {
-        let Expected { part, event, per_unit, tolerance } = expected;
-        let drift = |found| Some(Drift { expected: expected.clone(), found });
-        let missing = |why: String| drift(Err(Unavailable::new(Obstacle::Measurement, event, why)));
-        let Some(bill) = self.part(part).and_then(|part| self.bill(part, "unit")) else {
-            return missing(format!("there is no part `{part}`"));
+        let drift = |expected: &Expected| {
+            let bill = self.part(&expected.part).and_then(|part| self.bill(part, "unit"));
+            let row = expected.row(bill.as_ref());
+            let found = match (row.holds(), row.found) {
+                (Some(true), _) => return None,
+                (_, Known::Yes(found)) => Ok(found),
+                (_, Known::No { unavailable }) => Err(unavailable),
+            };
+            Some(Drift { expected: expected.clone(), found })
         };
-        let Some(row) = bill.events.iter().find(|row| row.event == *event) else {
-            return missing("this set does not count it".to_owned());
-        };
-        let units = bill.units[0].number;
-        match &row.count {
-            Known::No { unavailable } => drift(Err(unavailable.clone())),
-            Known::Yes(_) if units == 0 => missing(format!("`{part}` has done no unit of work")),
-            Known::Yes(count) => {
-                let found = *count as f64 / units as f64;
-                let off = (found - per_unit).abs() > tolerance * per_unit.abs();
-                if off { drift(Ok(found)) } else { None }
-            }
-        }
+        budget.expected.iter().filter_map(drift).collect()
     }
 }
 
@@ -263,33 +261,4 @@ fn first_reading(event: &Encoded, reader: &Reader) -> Reading<Sample> {
         };
         Unavailable::new(Obstacle::Permission, &event.name, why)
     })
-}
-
-/// What a program expects of its parts, as it is kept in a file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Budget {
-    /// The expectations.
-    pub expected: Vec<Expected>,
-}
-
-/// How often an event should happen for each unit of a part's work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Expected {
-    /// The part.
-    pub part: String,
-    /// The event.
-    pub event: String,
-    /// Its count for each unit.
-    pub per_unit: f64,
-    /// The share of it by which it may be off.
-    pub tolerance: f64,
-}
-
-/// What is not as expected.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drift {
-    /// What was expected.
-    pub expected: Expected,
-    /// The count for each unit; or why it cannot be told.
-    pub found: Reading<f64>,
 }

@@ -27,6 +27,7 @@ pub use encoded::{Encoded, Modes, Place, Scope, Source};
 pub use error::Error;
 pub use fields::Fields;
 pub use lookup::Events;
+pub(crate) use lookup::plain;
 pub use sources::{EventSource, Listed, TABLE as SOURCES, lists};
 pub use table::{CoreType, Family, Part, Row, Set, Table};
 pub use target::Target;

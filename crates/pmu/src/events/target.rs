@@ -124,6 +124,12 @@ impl<'a> Target<'a> {
         self.cores.iter().filter_map(|core| core.family).collect()
     }
 
+    /// What our table calls the cores of that PMU; of any, where none is named.
+    pub fn family_of(&self, pmu: Option<&str>) -> Option<&'static Family> {
+        let is_it = |core: &&Core| pmu.is_none_or(|pmu| core.pmu == pmu);
+        self.cores.iter().find(is_it).and_then(|core| core.family)
+    }
+
     /// The PMUs of its cores, each with its number or the reason why nothing can be counted on it.
     pub fn cores(&self) -> impl Iterator<Item = (&str, Reading<u32>)> {
         self.cores.iter().map(|core| (core.pmu.as_str(), core.kind.clone()))

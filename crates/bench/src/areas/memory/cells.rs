@@ -241,6 +241,7 @@ impl Chase {
             Walk::Random => "random".to_owned(),
             Walk::Windows { bytes } => format!("within {bytes} bytes at a time"),
             Walk::Ascending => "ascending".to_owned(),
+            Walk::Apart => "every second line".to_owned(),
         };
         BTreeMap::from([
             ("chains".to_owned(), self.chains.to_string()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
-use machine::activity::{Activity, Column, Interval, Scope};
+use machine::activity::{Activity, Column, Interval};
 use model::record::{Disturbance, Outcome, PageKind, Presentation, Record, Samples, Series};
 use model::{CpuId, CpuSet, Seconds, Unavailable, Unit};
 
@@ -20,22 +20,18 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins to watch these CPUs, or all; columns of these names are shown, or all.
+    /// Begins to watch these CPUs, or all, in all columns.
     ///
     /// # Error
     /// Where one of the CPUs is not online, or nothing runs on the machine.
     pub fn begin(
         machine: &'a Machine,
         cpus: Option<&CpuSet>,
-        shown: &[String],
         every: Option<Seconds>,
         command: Vec<String>,
         presentation: Presentation,
     ) -> Result<Watch<'a>, Unavailable> {
         let mut activity = Activity::open(machine, cpus)?;
-        if !shown.is_empty() {
-            activity.only(shown);
-        }
         let presentation = Presentation { page: PageKind::Top, ..presentation };
         let mut record = machine::describe(machine, command, presentation);
         let watched: CpuSet = activity.cpus().iter().map(|place| place.cpu).collect();
@@ -45,8 +41,13 @@ impl<'a> Watch<'a> {
         record.run.plan.budget_seconds = every.map_or(0.0, |every| every.0);
         record.run.seconds = 0.0;
         activity.look();
-        let (shown, intervals) = (shown.to_vec(), Vec::new());
-        Ok(Watch { activity, intervals, ended: 0, shown, record })
+        Ok(Watch { activity, intervals: Vec::new(), ended: 0, shown: Vec::new(), record })
+    }
+
+    /// Shows the columns of these names alone, and reads no more than they need.
+    pub fn only(&mut self, shown: Vec<String>) {
+        self.activity.only(&shown);
+        self.shown = shown;
     }
 
     /// The names of the columns that are read, and of those that cannot be, each with its reason.
@@ -64,6 +65,11 @@ impl<'a> Watch<'a> {
     /// Lets time pass; on a simulated machine it passes at once.
     pub fn wait(&self, duration: Seconds) {
         self.activity.wait(duration);
+    }
+
+    /// Takes note of counters that begin again, in the middle of a long interval.
+    pub fn note(&mut self) {
+        self.activity.note();
     }
 
     /// Ends an interval and begins the next.
@@ -126,7 +132,7 @@ fn series(activity: &Activity<'_>, intervals: &[Interval], shown: &[String]) -> 
             let outcome = measured(blocks, reason);
             let series_of =
                 one(column.quantity, column.unit, parameters(column, shown), cpu, outcome);
-            series.push(Series { active: active(activity, column.scope, cpu), ..series_of });
+            series.push(Series { active: activity.sharing(column.scope, cpu), ..series_of });
         }
     }
     series.extend(activity.missing().iter().map(|missing| {
@@ -196,18 +202,4 @@ fn parameters(column: &Column, shown: &[String]) -> BTreeMap<String, String> {
         parameters.insert(HIDDEN.to_owned(), "yes".to_owned());
     }
     parameters
-}
-
-/// The watched CPUs whose number it is.
-fn active(activity: &Activity<'_>, scope: Scope, cpu: CpuId) -> CpuSet {
-    let places = activity.cpus();
-    let Some(own) = places.iter().find(|place| place.cpu == cpu) else {
-        return CpuSet::default();
-    };
-    let shares = |place: &&model::record::CpuPlace| match scope {
-        Scope::Cpu => place.cpu == cpu,
-        Scope::Core => (place.package, place.core) == (own.package, own.core),
-        Scope::Package => place.package == own.package,
-    };
-    places.iter().filter(shares).map(|place| place.cpu).collect()
 }

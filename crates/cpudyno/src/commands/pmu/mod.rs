@@ -1,7 +1,11 @@
 //! `cpudyno pmu`.
 
+mod check;
 mod counting;
+mod kernel;
 mod list;
+mod selftest;
+mod stat;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +19,10 @@ use crate::failure::{Failure, code};
 
 pub(super) fn run(machine: &Machine, args: PmuArgs) -> Result<ExitCode, Failure> {
     match args.command {
-        PmuCommand::Stat(args) => counting::stat(machine, args),
-        PmuCommand::Kernel(args) => counting::kernel(machine, &args),
+        PmuCommand::Stat(args) => stat::run(machine, args),
+        PmuCommand::Kernel(args) => kernel::run(machine, &args),
+        PmuCommand::Selftest(args) => selftest::run(machine, &args),
+        PmuCommand::Check(args) => check::run(machine, args),
         PmuCommand::List(args) => list::run(machine, &args),
         PmuCommand::Events(PmuEventsCommand::Update(args)) => update::run(machine, &args),
     }

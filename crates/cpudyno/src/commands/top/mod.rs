@@ -26,14 +26,11 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     let shown: Vec<String> =
         show.into_iter().filter(|name| !top::PLACES.contains(&name.as_str())).collect();
     let every = program.is_empty().then_some(interval);
-    let words = command();
-    let begin = |shown: &[String]| {
-        Watch::begin(machine, cpus.as_ref(), shown, every, words.clone(), presentation)
-    };
-    let mut watch = begin(&[]).map_err(refused)?;
+    let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
+    let mut watch = watch.map_err(refused)?;
     if !shown.is_empty() {
         are_known(&shown, &watch)?;
-        watch = begin(&shown).map_err(refused)?;
+        watch.only(shown);
     }
     some_are_there(&watch)?;
     let signals = Signals::listen()?;
@@ -116,13 +113,15 @@ fn written(
 
 /// One interval: as long as a command runs.
 fn around(machine: &Machine, words: &[String], watch: &mut Watch<'_>) -> Result<ExitCode, Failure> {
+    /// Counters of energy begin again after minutes.
+    const NOTE: Duration = Duration::from_secs(30);
     if let Some(model) = &machine.simulated {
         let text = format!("cannot run `{}`: sim:{} runs no commands", words[0], model.name);
         return Err(Failure::new(code::NOT_HERE, text).hint("leave out --machine"));
     }
     let not_started = |error| child::not_started(&words[0], "top", &error);
     let mut program = Command::new(&words[0]).args(&words[1..]).spawn().map_err(not_started)?;
-    let status = child::wait(&mut program).map_err(|error| {
+    let status = child::wait_and(&mut program, NOTE, || watch.note()).map_err(|error| {
         let text = format!("cannot wait for `{}`: {error}", words[0]);
         Failure::new(code::NOT_HERE, text)
     })?;

@@ -60,7 +60,9 @@ impl Screen {
             match wish(&event::read()?) {
                 Wish::Quit => return Ok(false),
                 Wish::Scroll(lines) => {
-                    self.first = self.first.saturating_add_signed(lines);
+                    // Whoever scrolls beyond the end scrolls back from there.
+                    let most = self.lines.len().saturating_sub(room()?);
+                    self.first = self.first.min(most).saturating_add_signed(lines).min(most);
                     self.draw()?;
                 }
                 Wish::Nothing => self.draw()?,
@@ -70,7 +72,7 @@ impl Screen {
 
     fn draw(&self) -> io::Result<()> {
         let (_, rows) = terminal::size()?;
-        let room = usize::from(rows).saturating_sub(1);
+        let room = room()?;
         let first = self.first.min(self.lines.len().saturating_sub(room));
         let mut out = stdout().lock();
         queue!(out, cursor::MoveTo(0, 0))?;
@@ -83,6 +85,12 @@ impl Screen {
         queue!(out, cursor::MoveTo(0, rows.saturating_sub(1)), style::Print(foot), clear_rest())?;
         out.flush()
     }
+}
+
+/// Lines of a page that there is room for.
+fn room() -> io::Result<usize> {
+    let (_, rows) = terminal::size()?;
+    Ok(usize::from(rows).saturating_sub(1))
 }
 
 fn clear_rest() -> terminal::Clear {

@@ -9,6 +9,7 @@ use model::{CpuId, Obstacle, Unavailable};
 use sys::perf_open::{Event, Scope, open};
 
 use super::{Counts, WHAT};
+use crate::attempts::for_everybody;
 use crate::pmu::Pmu;
 use crate::ports::{Reading, Tree};
 
@@ -71,7 +72,7 @@ fn count(mut event: &File) -> io::Result<u64> {
 fn refused(cpu: CpuId, error: &io::Error) -> Unavailable {
     let why = format!("perf_event_open of the PMU `msr` on CPU {cpu} answered `{error}`");
     let refused = Unavailable::new(Obstacle::Permission, WHAT, why);
-    refused.with_remedy("run as root, or `sudo sysctl kernel.perf_event_paranoid=0`")
+    refused.with_remedy(for_everybody(error))
 }
 
 #[cfg(test)]

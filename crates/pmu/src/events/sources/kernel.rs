@@ -84,8 +84,10 @@ fn all(target: &Target<'_>) -> Listed {
     for core in &target.cores {
         listed.events.extend(generic(target, core));
     }
+    // In user mode alone there is no switch and no migration: they happen in the kernel's.
     let software = OF_KERNEL.iter().map(|(id, name, doc)| Encoded {
         place: Place::Software,
+        by_mode: ![3, 4, 11].contains(id),
         ..plain(name.to_string(), None, Some(SOFTWARE), [*id, 0, 0, 0], doc)
     });
     listed.events.extend(software);

@@ -1,0 +1,174 @@
+//! What the counters of a core say of streams: instructions and cycles of an op.
+//!
+//! The sheet's clock comes from a chain of multiplies. Where the machine has a PMU that this process may
+//! use, its own counter of cycles is asked as well, of the same streams on one CPU: that the two agree is
+//! evidence for both. Where it has none, the reason stands in place of the numbers.
+
+mod show;
+
+use ::pmu::counting::{KernelCounts, Session, Spec, Under};
+use machine::Machine;
+use machine::permits::Question;
+use machine::simulated::Model;
+use model::page::{Block, Text};
+use model::record::Record;
+use model::{CpuId, Finding, Known, Seconds, Unavailable, Unit};
+
+use super::{Area, Cell, Errand, Planning, Run, Wishes, Work};
+use crate::rig::collect::Quantity;
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::reduce::Readings;
+use crate::rig::ruler::Rulers;
+
+/// The area.
+pub struct Pmu;
+
+const AREA: &str = "pmu";
+const INSTRUCTIONS: &str = "instructions_per_op";
+const CYCLES: &str = "counted_cycles_per_op";
+
+static QUANTITIES: &[Quantity] = &[
+    Quantity::named(
+        INSTRUCTIONS,
+        "instructions per op, counted",
+        Unit::Count,
+        "",
+        "Instructions retired per op, n against 2n, by a counter of the core, in user mode; the loop's \
+         own two instructions are among them.",
+    ),
+    Quantity::named(
+        CYCLES,
+        "cycles per op, counted",
+        Unit::CyclePerOp,
+        "lower",
+        "Core cycles per op, n against 2n, by a counter of the core, in user mode.",
+    ),
+];
+
+/// A stream on one CPU, counted.
+struct Counted {
+    order: usize,
+    workload: &'static str,
+    spec: Spec,
+    ops: u64,
+    cpu: CpuId,
+    /// Where it is simulated.
+    model: Option<Model>,
+}
+
+/// Ops that are executed, and then twice as many.
+const OPS: u64 = 100_000;
+/// Instructions that wait take longer.
+const WAITS: u64 = 2_000;
+
+impl Errand for Counted {
+    fn order(&self) -> usize {
+        self.order
+    }
+
+    fn workload(&self) -> &'static str {
+        self.workload
+    }
+
+    fn cpus(&self) -> Vec<CpuId> {
+        vec![self.cpu]
+    }
+
+    fn duration(&self) -> Seconds {
+        /// Counters are opened twice, and ops of a cycle or a few are executed some hundred thousand times.
+        const PLANNED: Seconds = Seconds(2e-3);
+        PLANNED
+    }
+
+    fn is_probed(&self) -> bool {
+        false
+    }
+
+    /// The calling thread counts itself; the executor has nothing to do.
+    fn run(&self, _: &mut dyn Executor, _: &Rulers) -> Result<Run, RunError> {
+        let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
+        let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
+            let plan = session.plan(&[]);
+            self.spec.with(&session, |kernel| -> Result<_, Unavailable> {
+                let mut of = |ops| kernel.count(&session, &plan, ops, Under::default());
+                Ok((of(self.ops)?, of(2 * self.ops)?))
+            })?
+        });
+        let of = |event: &str| -> Result<Vec<f64>, Unavailable> {
+            let (once, twice) = counted.as_ref().map_err(Clone::clone)?;
+            let count = |of: &KernelCounts| count(&of.counts, event);
+            let more = count(twice)? - count(once)?;
+            Ok(vec![more / (twice.number - once.number) as f64])
+        };
+        let readings = Readings::from([(INSTRUCTIONS, of("instructions")), (CYCLES, of("cycles"))]);
+        Ok(Run { readings, ..Run::default() })
+    }
+}
+
+fn count(counts: &model::record::Counts, event: &str) -> Result<f64, Unavailable> {
+    let row = counts.events.iter().find(|row| row.event == event);
+    match row.map(|row| &row.count) {
+        Some(Known::Yes(count)) => Ok(*count as f64),
+        Some(Known::No { unavailable }) => Err(unavailable.clone()),
+        None => Err(Unavailable::new(model::Obstacle::Cpudyno, event, "no table has it")),
+    }
+}
+
+impl Area for Pmu {
+    fn id(&self) -> &'static str {
+        AREA
+    }
+
+    fn weight(&self) -> f64 {
+        0.2
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
+    }
+
+    fn wishes(&self, plan: &Planning<'_>) -> Wishes {
+        let mut wishes = Wishes::default();
+        let machine = plan.machine;
+        let Some(&cpu) = plan.placement.cpus.first() else { return wishes };
+        if let Err(reason) = machine.permits.ask(Question::PerfCyclesUser) {
+            let workload = plan.streams.first().map_or("counters", |row| row.id);
+            wishes.absent.push((workload, reason));
+            return wishes;
+        }
+        for (order, row) in plan.streams.iter().enumerate() {
+            // What cannot be executed here is said by the area that measures streams.
+            if crate::streams::load(machine, row, super::DATA).is_err() {
+                continue;
+            }
+            let waits = row.kind == kernels::Kind::Spin;
+            let counted = Counted {
+                order,
+                workload: row.id,
+                spec: Spec::Stream(row),
+                ops: if waits { WAITS } else { OPS },
+                cpu,
+                model: machine.simulated.clone(),
+            };
+            let work = Work::Errand(Box::new(counted));
+            wishes.cells.push(Cell { work, parameters: std::collections::BTreeMap::new() });
+        }
+        wishes
+    }
+
+    fn name_of(&self, _: &model::record::Series) -> Option<String> {
+        Some("counters of the core".to_owned())
+    }
+
+    fn findings(&self, record: &Record) -> Vec<Finding> {
+        show::findings(record)
+    }
+
+    fn sentences(&self, _: &Record) -> Vec<Text> {
+        Vec::new()
+    }
+
+    fn section(&self, record: &Record) -> Vec<Block> {
+        show::section(record)
+    }
+}

@@ -1,0 +1,96 @@
+//! What was seen, as parts of pages; a pure function of the record (invariant I2).
+
+use model::page::{Align, Block, Table, Text};
+use model::record::{Record, Series};
+use model::{Finding, Severity};
+
+use super::super::series_of;
+use super::{AREA, CYCLES, INSTRUCTIONS};
+
+/// A stream as the counters and the ruler saw it.
+struct Seen<'a> {
+    workload: &'a str,
+    instructions: Option<f64>,
+    cycles: Option<f64>,
+    /// Cycles per op by the chain of multiplies, on the same CPU alone.
+    by_ruler: Option<f64>,
+}
+
+fn seen(record: &Record) -> Vec<Seen<'_>> {
+    let median = |series: &Series| series.summary().map(|summary| summary.median);
+    let of = |cycles| -> Seen<'_> {
+        let cycles: &Series = cycles;
+        let same = |series: &&Series| {
+            (&series.workload, series.cpu) == (&cycles.workload, cycles.cpu)
+                && series.active.len() == 1
+        };
+        Seen {
+            workload: &cycles.workload,
+            instructions: series_of(record, AREA, INSTRUCTIONS).find(same).and_then(median),
+            cycles: median(cycles),
+            by_ruler: series_of(record, "turbo", "cycles_per_op").find(same).and_then(median),
+        }
+    };
+    let all = series_of(record, AREA, CYCLES).map(of);
+    all.filter(|seen| seen.instructions.is_some() || seen.cycles.is_some()).collect()
+}
+
+pub(super) fn section(record: &Record) -> Vec<Block> {
+    let number = |number: Option<f64>| {
+        Text::from(number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}")))
+    };
+    let row = |seen: &Seen<'_>| {
+        let Seen { workload, instructions, cycles, by_ruler } = *seen;
+        let per_cycle = instructions.zip(cycles).filter(|(_, cycles)| *cycles > 0.0);
+        vec![
+            Text::from(workload),
+            number(instructions),
+            number(cycles),
+            number(by_ruler),
+            number(per_cycle.map(|(instructions, cycles)| instructions / cycles)),
+        ]
+    };
+    let rows: Vec<Vec<Text>> = seen(record).iter().map(row).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = [
+        ("stream", Align::Left),
+        ("instructions per op", Align::Right),
+        ("cycles per op", Align::Right),
+        ("by the ruler", Align::Right),
+        ("instructions per cycle", Align::Right),
+    ];
+    let table = Table {
+        caption: "what the counters of the core say, in user mode".to_owned(),
+        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+        rows,
+        notes: Vec::new(),
+    };
+    vec![Block::Heading("Counters".to_owned()), Block::Table(table)]
+}
+
+pub(super) fn findings(record: &Record) -> Vec<Finding> {
+    /// The ruler holds within half a per cent; what the kernel does meanwhile is in neither, and a sibling
+    /// that is busy in one of the two moments costs a few per cent.
+    const APART: f64 = 0.05;
+    let apart = |seen: &Seen<'_>| {
+        let (cycles, by_ruler) = (seen.cycles?, seen.by_ruler?);
+        let off = (cycles / by_ruler - 1.0).abs();
+        (off > APART).then(|| format!("{} {cycles:.3} and {by_ruler:.3}", seen.workload))
+    };
+    let apart: Vec<String> = seen(record).iter().filter_map(apart).collect();
+    if apart.is_empty() {
+        return Vec::new();
+    }
+    vec![Finding {
+        id: "pmu.cycles-disagree".to_owned(),
+        severity: Severity::Warning,
+        about: "pmu".to_owned(),
+        text: format!(
+            "the counter of cycles and the chain of multiplies disagree on cycles per op: {}",
+            apart.join(", ")
+        ),
+        remedy: Some("`cpudyno pmu selftest` says which events count what they should".to_owned()),
+    }]
+}

@@ -1,0 +1,102 @@
+//! `cpudyno pmu check`.
+
+use std::process::ExitCode;
+
+use machine::Machine;
+use model::record::{BudgetRow, CountsRun};
+use pmu::counting::{Budget, Spec};
+
+use super::super::{child, sink};
+use super::counting::{described, not_csv, print, read_budget};
+use super::{kernel, stat};
+use crate::args::{AskedEvents, PmuCheckArgs, PmuKernel};
+use crate::failure::{Failure, code};
+use crate::output;
+
+pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Failure> {
+    let PmuCheckArgs { budget: file, event_dir, pin, json, mut look, command } = args;
+    let sink = sink(&json, &mut look)?;
+    not_csv(look.format)?;
+    let budget = read_budget(&file)?;
+    let events = |names: Vec<String>| AskedEvents {
+        events: names,
+        metrics: Vec::new(),
+        tested: false,
+        event_dir: event_dir.clone(),
+    };
+    let mut record = described(machine, &look);
+    // Where the budget lies is nobody's business.
+    let path = file.display().to_string();
+    for word in record.run.command.iter_mut().filter(|word| **word == path) {
+        "FILE".clone_into(word);
+    }
+    if command.is_empty() {
+        let Some(work) = &budget.kernel else {
+            return Err(Failure::usage("this budget is of a command")
+                .hint("name it again: cpudyno pmu check BUDGET -- make -j4"));
+        };
+        let which = named(&work.name)?;
+        let where_ = kernel::Where { pin, ..kernel::Where::default() };
+        let run = kernel::count(machine, which, work, &events(work.events.clone()), where_)?;
+        let run = compared(&budget, run);
+        let answer = verdict(&run.budget);
+        print(record, run, sink, look.format)?;
+        return Ok(answer);
+    }
+    let names = budget.expected.iter().map(|row| row.event.clone());
+    let asked = not_always(names.collect());
+    let (status, run) = stat::count(machine, &events(asked), &command)?;
+    let run = compared(&budget, run);
+    let answer = verdict(&run.budget);
+    stat::print(record, run, sink, look.format)?;
+    // What a command that failed has counted is no answer.
+    Ok(if status.success() { answer } else { ExitCode::from(child::code(status)) })
+}
+
+fn named(name: &str) -> Result<PmuKernel, Failure> {
+    let found = match name {
+        "empty" => Some(PmuKernel::Empty),
+        "checksum" => Some(PmuKernel::Checksum),
+        _ => Spec::named(name).map(PmuKernel::Of),
+    };
+    found.ok_or_else(|| {
+        Failure::usage(format!("the budget is of a kernel `{name}`, which there is not"))
+            .hint("`cpudyno pmu kernel --help` says which there are")
+    })
+}
+
+/// Events without those that `pmu stat` counts in any case.
+fn not_always(mut names: Vec<String>) -> Vec<String> {
+    let always = pmu::counting::always();
+    names.sort();
+    names.dedup();
+    names.retain(|name| !always.contains(name));
+    names
+}
+
+/// With the budget beside what was counted. A command is one part, whatever it is called.
+fn compared(budget: &Budget, run: CountsRun) -> CountsRun {
+    let mut tables = run.tables.clone();
+    if budget.kernel.is_none()
+        && let (Some(table), Some(expected)) = (tables.first_mut(), budget.expected.first())
+    {
+        table.title.clone_from(&expected.part);
+    }
+    CountsRun { budget: budget.compare(&tables), ..run }
+}
+
+/// Drifts first, then what cannot be told.
+fn verdict(rows: &[BudgetRow]) -> ExitCode {
+    let drifts = rows.iter().filter(|row| row.holds() == Some(false)).count();
+    if drifts > 0 {
+        let text = format!("{drifts} of {} counts drifted from the budget", rows.len());
+        output::failure(&Failure::new(code::NO, text));
+        return ExitCode::from(code::NO);
+    }
+    if rows.iter().any(|row| row.holds().is_none()) {
+        let text = "cannot tell whether the budget holds: not all was counted";
+        output::failure(&Failure::new(code::NOT_HERE, text));
+        return ExitCode::from(code::NOT_HERE);
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,165 @@
+//! `cpudyno pmu kernel`.
+
+use std::process::ExitCode;
+
+use machine::Machine;
+use model::record::CountsRun;
+use model::{CpuId, Unavailable};
+use pmu::counting::demonstrations::{self, Packets};
+use pmu::counting::{self, BudgetKernel, Plan, Session, Sheet, Spec, software};
+
+use super::super::sink;
+use super::counting::{
+    Asked, GENERIC, budget_file, cannot_count, described, not_csv, print, save, session,
+};
+use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
+use crate::failure::Failure;
+
+pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {
+    let mut look = args.look.clone();
+    let sink = sink(&args.json, &mut look)?;
+    not_csv(look.format)?;
+    let work = wanted(args)?;
+    let kept = budget_file(&args.budget)?;
+    let where_ = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
+    let run = count(machine, args.kernel, &work, &args.events, where_)?;
+    let saved = save(kept, &args.budget, &run.tables, Some(work));
+    print(described(machine, &look), run, sink, look.format)?;
+    saved.map(|()| ExitCode::SUCCESS)
+}
+
+/// Where it is counted.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Where {
+    /// The CPU.
+    pub(super) pin: Option<CpuId>,
+    /// Who is busy beside it.
+    pub(super) neighbour: Option<CpuId>,
+    /// Whether nothing is counted.
+    pub(super) dry_run: bool,
+}
+
+/// What is to be executed, as a budget keeps it.
+fn wanted(args: &PmuKernelArgs) -> Result<BudgetKernel, Failure> {
+    let PmuKernelArgs { kernel, packets, sizes, sheet, with_kernel, .. } = args;
+    let has_size = match kernel {
+        PmuKernel::Empty => false,
+        PmuKernel::Checksum => true,
+        PmuKernel::Of(spec) => spec.has_data(),
+    };
+    let name = kernel.name();
+    if !has_size && !sizes.is_empty() {
+        return Err(Failure::usage(format!("`{name}` has no data whose size could be chosen"))
+            .hint("leave out --size"));
+    }
+    if *sheet && !matches!(kernel, PmuKernel::Of(_)) {
+        return Err(Failure::usage(format!("`{name}` has no data sheet"))
+            .hint("`cpudyno pmu kernel triad --sheet`, or another kernel"));
+    }
+    if sizes.len() > 1 && !sheet {
+        return Err(
+            Failure::usage("several sizes make a data sheet").hint("add --sheet, or name one size")
+        );
+    }
+    let size = sizes.first().copied().unwrap_or(Packets::USUAL.bytes as u64);
+    if packets.checked_mul(size).is_none_or(|bytes| bytes > BYTES_MAX) {
+        let text = format!("{packets} packets of {size} bytes are too many");
+        return Err(Failure::usage(text).hint("ask for fewer: --packets 100000"));
+    }
+    Ok(BudgetKernel {
+        name: name.to_owned(),
+        events: args.events.events.clone(),
+        iterations: args.iterations.unwrap_or_else(|| usual_number(*kernel)),
+        packets: *packets,
+        sizes: sizes.clone(),
+        sheet: *sheet,
+        with_kernel: *with_kernel,
+    })
+}
+
+/// As many as take about a millisecond, or a few where each gives the CPU away.
+fn usual_number(kernel: PmuKernel) -> u64 {
+    match kernel {
+        PmuKernel::Of(Spec::Sleep | Spec::Move) => 100,
+        PmuKernel::Of(Spec::Touch) => 1000,
+        PmuKernel::Of(Spec::Stream(row)) if row.kind == kernels::Kind::Spin => 10_000,
+        _ => 1_000_000,
+    }
+}
+
+/// Counts a kernel.
+pub(super) fn count(
+    machine: &Machine,
+    kernel: PmuKernel,
+    work: &BudgetKernel,
+    events: &AskedEvents,
+    where_: Where,
+) -> Result<CountsRun, Failure> {
+    let asked = {
+        let session = session(machine, where_.pin)?.without_canary();
+        Asked::new(machine, &session, events, usual(kernel), &software())?
+    };
+    let session = session(machine, where_.pin)?.with_metrics(&asked.metrics);
+    let session = if work.with_kernel { session.with_kernel() } else { session };
+    let mut plan = session.plan(&asked.events);
+    plan.refuse(&asked.refused);
+    let name = match kernel {
+        PmuKernel::Empty => "an empty function",
+        PmuKernel::Checksum => "the Internet checksum",
+        PmuKernel::Of(Spec::Loop) => "a loop",
+        PmuKernel::Of(spec) => spec.name(),
+    };
+    let mut run = session.outline(name, &plan);
+    run.answers = asked.answers;
+    if !where_.dry_run {
+        let tables = tables(&session, &plan, kernel, work, where_.neighbour);
+        run.tables = tables.map_err(cannot_count)?;
+    }
+    Ok(run)
+}
+
+fn tables(
+    session: &Session<'_>,
+    plan: &Plan,
+    kernel: PmuKernel,
+    work: &BudgetKernel,
+    neighbour: Option<CpuId>,
+) -> Result<Vec<model::record::Counts>, Unavailable> {
+    let BudgetKernel { iterations, packets: number, sizes, sheet, .. } = work;
+    let size = sizes.first().copied();
+    match kernel {
+        PmuKernel::Empty => demonstrations::empty(session, plan).map(|counts| vec![counts]),
+        PmuKernel::Checksum => {
+            let bytes = size.map_or(Packets::USUAL.bytes, |size| size as usize);
+            Ok(demonstrations::checksums(session, plan, Packets { number: *number, bytes }))
+        }
+        PmuKernel::Of(spec) if *sheet => {
+            let sheet = Sheet { spec, sizes: sizes.clone(), units: *iterations, neighbour };
+            Ok(sheet.count(session, plan))
+        }
+        PmuKernel::Of(Spec::Loop) => {
+            demonstrations::counted_loop(session, plan, *iterations).map(|counts| vec![counts])
+        }
+        PmuKernel::Of(spec) => {
+            let spec = size.map_or(spec, |bytes| spec.of_size(bytes));
+            counting::kernel(session, plan, spec, *iterations).map(|counts| vec![counts])
+        }
+    }
+}
+
+/// Numbers beyond are not whole any more where they are divided.
+const BYTES_MAX: u64 = 1 << 53;
+
+/// What is counted if nobody says: the patterns of which the first fits some event here.
+fn usual(kernel: PmuKernel) -> &'static [&'static [&'static str]] {
+    const CACHES: &[&[&str]] = &[
+        &["^mem_load_(uops_)?retired.l[123]_hit$", "^mem_load_(uops_)?retired.l3_miss$"],
+        &["l1-dcache-loads", "l1-dcache-load-misses"],
+        &["cache-references", "cache-misses"],
+    ];
+    match kernel {
+        PmuKernel::Of(Spec::Loop | Spec::Coin) => &[&["retired.*all_branches$"], &GENERIC],
+        PmuKernel::Checksum | PmuKernel::Of(Spec::Memory(..) | Spec::Chase(_)) => CACHES,
+        PmuKernel::Empty | PmuKernel::Of(_) => &[],
+    }
+}

@@ -1,0 +1,649 @@
+//! Known answers: what events count of work of which the machine code says what it executes.
+//!
+//! The work is executed n times and 2n times, and the difference counts, so that nothing which happens
+//! once is in the answer. How far an answer may be off is said by row, with the reason: what is retired
+//! is exact, what is speculated is not, and a cache does not keep what the books say.
+
+use kernels::memory;
+use kernels::streams;
+use machine::ports::Reading;
+use machine::{Machine, perf};
+use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
+use model::{CpuId, Known, Obstacle, Unavailable, stats};
+
+use super::work::{self, Counted, Kernel, Spec, Under, key};
+use super::{Plan, Session, modes_of, needs_counter};
+use crate::events::{Encoded, Events, plain};
+use machine::perf::Wanted;
+use sys::perf_open::{Attributes, Modes};
+
+/// Work whose counts are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Loop,
+    Coin,
+    /// A chain of additions.
+    Adds,
+    /// Fused multiply-adds by this stream.
+    Fused(&'static str),
+    /// Writing an array.
+    Writes,
+    /// A walk through lines that a cache holds, from 0 on.
+    Cache(usize),
+    /// A walk through lines that no cache holds.
+    Memory,
+    Touch,
+    Sleep,
+    Move,
+}
+
+/// In the order in which they are executed.
+const WORK: &[Of] = &[
+    Of::Loop,
+    Of::Coin,
+    Of::Adds,
+    Of::Fused("avx128_fma"),
+    Of::Fused("avx256_fma"),
+    Of::Fused("avx512_fma"),
+    Of::Writes,
+    Of::Cache(0),
+    Of::Cache(1),
+    Of::Cache(2),
+    Of::Memory,
+    Of::Touch,
+    Of::Sleep,
+    Of::Move,
+];
+
+/// What an event should count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Expect {
+    /// As often as the work has it, by its name there.
+    Key(&'static str),
+    /// So often in each unit.
+    Each(f64),
+    /// The ticks of the time stamp counter.
+    Ticks,
+    /// The nanoseconds that the thread was on a CPU, by its clock.
+    ThreadTime,
+}
+
+/// An answer: events of which each counts the same, by the names that families of CPUs have for it.
+struct Row {
+    of: Of,
+    expect: Expect,
+    events: &'static [&'static str],
+    /// The share by which less is right.
+    less: f64,
+    /// The share by which more is right.
+    more: f64,
+    why: &'static str,
+}
+
+const EXACT: f64 = 0.001;
+const RETIRED: &str =
+    "what is retired is counted one by one; each interrupt may add an event or two";
+
+/// A row of something that is counted when it retires.
+const fn retired(of: Of, expect: Expect, events: &'static [&'static str]) -> Row {
+    Row { of, expect, events, less: EXACT, more: EXACT, why: RETIRED }
+}
+
+const SWAP: &str =
+    "a cache that does not throw away its oldest line keeps a few that should be gone";
+const SHARED: &str = "others use this cache, too: what they displace comes from further away";
+
+/// All of them.
+static ROWS: &[Row] = &[
+    retired(
+        Of::Loop,
+        Expect::Key(key::INSTRUCTIONS),
+        &["instructions", "inst_retired.any", "inst_retired.any_p", "ex_ret_instr", "inst_retired"],
+    ),
+    retired(
+        Of::Loop,
+        Expect::Key(key::BRANCHES),
+        &["branches", "br_inst_retired.all_branches", "ex_ret_brn", "br_retired"],
+    ),
+    retired(
+        Of::Loop,
+        Expect::Key(key::TAKEN),
+        &["br_inst_retired.near_taken", "br_inst_retired.cond_taken", "ex_ret_brn_tkn"],
+    ),
+    retired(Of::Loop, Expect::Key(key::CONDITIONAL), &["br_inst_retired.cond"]),
+    Row {
+        of: Of::Loop,
+        expect: Expect::ThreadTime,
+        events: &["task-clock", "cpu-clock"],
+        less: 0.05,
+        more: 0.05,
+        why: "it is held against the thread's own clock, which is read a moment earlier or later",
+    },
+    Row {
+        of: Of::Loop,
+        expect: Expect::Ticks,
+        events: &["msr/tsc/"],
+        less: 0.05,
+        more: 0.05,
+        why: "it is held against the instruction that reads the same counter a moment earlier or later",
+    },
+    Row {
+        of: Of::Coin,
+        expect: Expect::Key(key::MISSES),
+        events: &[
+            "branch-misses",
+            "br_misp_retired.all_branches",
+            "br_misp_retired.cond",
+            "ex_ret_brn_misp",
+            "br_mis_pred_retired",
+        ],
+        less: 0.1,
+        more: 0.1,
+        why: "nobody guesses a coin: half of the tosses are wrong, give or take their chance",
+    },
+    Row {
+        of: Of::Adds,
+        expect: Expect::Each(1.0),
+        events: &[
+            "cycles",
+            "cpu_clk_unhalted.thread",
+            "cpu_clk_unhalted.thread_p",
+            "ls_not_halted_cyc",
+            "cpu_cycles",
+        ],
+        less: 0.02,
+        more: 0.1,
+        why: "each addition waits a cycle for the one before it; a busy sibling delays some",
+    },
+    Row {
+        of: Of::Adds,
+        expect: Expect::Ticks,
+        events: &["ref-cycles", "cpu_clk_unhalted.ref_tsc"],
+        less: 0.1,
+        more: 0.03,
+        why: "it runs with the time stamp counter, but not while the kernel has the CPU",
+    },
+    retired(
+        Of::Fused("avx128_fma"),
+        Expect::Key(key::FLOPS_128),
+        &["fp_arith_inst_retired.128b_packed_double"],
+    ),
+    retired(
+        Of::Fused("avx256_fma"),
+        Expect::Key(key::FLOPS_256),
+        &["fp_arith_inst_retired.256b_packed_double"],
+    ),
+    retired(
+        Of::Fused("avx512_fma"),
+        Expect::Key(key::FLOPS_512),
+        &["fp_arith_inst_retired.512b_packed_double"],
+    ),
+    // AMD counts every number of a vector.
+    retired(Of::Fused("avx256_fma"), Expect::Each(8.0), &["fp_ret_sse_avx_ops.all"]),
+    Row {
+        of: Of::Writes,
+        expect: Expect::Key(key::STORES),
+        events: &["mem_inst_retired.all_stores", "mem_uops_retired.all_stores"],
+        less: 0.005,
+        more: 0.02,
+        why: RETIRED,
+    },
+    Row {
+        of: Of::Writes,
+        expect: Expect::Key(key::STORES),
+        events: &["ls_dispatch.store_dispatch"],
+        less: 0.005,
+        more: 0.1,
+        why: "stores are counted when they are dispatched, also those that never retire",
+    },
+    Row {
+        of: Of::Cache(0),
+        expect: Expect::Key(key::LOADS),
+        events: &["mem_inst_retired.all_loads", "mem_uops_retired.all_loads"],
+        less: 0.005,
+        more: 0.02,
+        why: RETIRED,
+    },
+    Row {
+        of: Of::Cache(0),
+        expect: Expect::Each(1.0),
+        events: &["ls_dispatch.ld_dispatch"],
+        less: 0.005,
+        more: 0.1,
+        why: "loads are counted when they are dispatched, also those that never retire",
+    },
+    Row {
+        of: Of::Cache(0),
+        expect: Expect::Key(key::LOADS),
+        events: &["mem_load_retired.l1_hit", "mem_load_uops_retired.l1_hit"],
+        less: 0.1,
+        more: 0.02,
+        why: "interrupts displace lines; the loop's own counter is in memory, and always hits",
+    },
+    Row {
+        of: Of::Cache(1),
+        expect: Expect::Each(1.0),
+        events: &[
+            "mem_load_retired.l1_miss",
+            "mem_load_uops_retired.l1_miss",
+            "mem_load_retired.l2_hit",
+            "mem_load_uops_retired.l2_hit",
+            "ls_dmnd_fills_from_sys.local_l2",
+            "ls_dmnd_fills_from_sys.lcl_l2",
+            "ls_refills_from_sys.ls_mabresp_lcl_l2",
+            "l1d_cache_refill",
+        ],
+        less: 0.25,
+        more: 0.1,
+        why: SWAP,
+    },
+    Row {
+        of: Of::Cache(2),
+        expect: Expect::Each(1.0),
+        events: &[
+            "mem_load_retired.l2_miss",
+            "mem_load_uops_retired.l2_miss",
+            "l2_cache_req_stat.ls_rd_blk_c",
+            "l2d_cache_refill",
+        ],
+        less: 0.25,
+        more: 0.1,
+        why: SWAP,
+    },
+    Row {
+        of: Of::Cache(2),
+        expect: Expect::Each(1.0),
+        events: &[
+            "mem_load_retired.l3_hit",
+            "mem_load_uops_retired.l3_hit",
+            "ls_dmnd_fills_from_sys.local_ccx",
+            "ls_dmnd_fills_from_sys.int_cache",
+            "ls_refills_from_sys.ls_mabresp_lcl_cache",
+        ],
+        less: 0.4,
+        more: 0.1,
+        why: SHARED,
+    },
+    Row {
+        of: Of::Memory,
+        expect: Expect::Each(1.0),
+        events: &[
+            "mem_load_retired.l3_miss",
+            "mem_load_uops_retired.l3_miss",
+            "mem_load_uops_retired.dram_hit",
+            "ls_dmnd_fills_from_sys.dram_io_near",
+            "ls_dmnd_fills_from_sys.mem_io_local",
+            "ls_refills_from_sys.ls_mabresp_lcl_dram",
+            "ll_cache_miss_rd",
+        ],
+        less: 0.25,
+        more: 0.1,
+        why: "all lines were dropped from the caches before; a prefetcher may have guessed a few, and \
+              memory of another node is not counted",
+    },
+    Row {
+        of: Of::Touch,
+        expect: Expect::Key(key::FAULTS),
+        events: &["page-faults", "minor-faults"],
+        less: EXACT,
+        more: 0.02,
+        why: "each new page is one fault; the tables of pages may need a few",
+    },
+    Row {
+        of: Of::Sleep,
+        expect: Expect::Key(key::SWITCHES),
+        events: &["context-switches"],
+        less: 0.02,
+        more: 0.5,
+        why: "each sleep gives the CPU away once; others may take it in between",
+    },
+    Row {
+        of: Of::Move,
+        expect: Expect::Key(key::MIGRATIONS),
+        events: &["cpu-migrations"],
+        less: EXACT,
+        more: EXACT,
+        why: "each move is one migration, and the thread may run nowhere else meanwhile",
+    },
+];
+
+/// What an event should count in the loop, by iteration.
+pub(super) struct OfLoop {
+    pub(super) per_iteration: f64,
+    pub(super) less: f64,
+    pub(super) more: f64,
+}
+
+/// What is known of an event in the loop; none: nothing.
+pub(super) fn of_the_loop(event: &Encoded) -> Option<OfLoop> {
+    let name = plain(event);
+    let row = ROWS.iter().find(|row| row.of == Of::Loop && row.events.contains(&name))?;
+    let Expect::Key(name) = row.expect else { return None };
+    let per_iteration = work::of_loop().into_iter().find(|it| it.0 == name)?.1;
+    Some(OfLoop { per_iteration, less: row.less, more: row.more })
+}
+
+impl Of {
+    /// What is executed.
+    fn spec(self, machine: &Machine, cpu: CpuId) -> Reading<Spec> {
+        match self {
+            Of::Loop => Ok(Spec::Loop),
+            Of::Coin => Ok(Spec::Coin),
+            Of::Adds => stream("scalar_iadd"),
+            Of::Fused(id) => stream(id),
+            Of::Writes => match memory::find("store") {
+                Some(kernel) => Ok(Spec::Memory(kernel, WRITTEN)),
+                None => Err(nothing("store")),
+            },
+            Of::Cache(level) => within(level, &work::caches(machine, cpu)).map(Spec::Chase),
+            Of::Memory => Ok(Spec::Chase(DROPPED)),
+            Of::Touch => Ok(Spec::Touch),
+            Of::Sleep => Ok(Spec::Sleep),
+            Of::Move => Ok(Spec::Move),
+        }
+    }
+
+    /// What it is, in a few words.
+    fn title(self) -> String {
+        match self {
+            Of::Loop => "a loop".to_owned(),
+            Of::Coin => "a loop with a coin".to_owned(),
+            Of::Adds => "a chain of additions".to_owned(),
+            Of::Fused(id) => id.to_owned(),
+            Of::Writes => "writing an array".to_owned(),
+            Of::Cache(level) => format!("a walk through the L{} cache", level + 1),
+            Of::Memory => "a walk through memory".to_owned(),
+            Of::Touch => "touching new pages".to_owned(),
+            Of::Sleep => "sleeping".to_owned(),
+            Of::Move => "moves between two CPUs".to_owned(),
+        }
+    }
+
+    /// How many units, and then twice as many.
+    fn number(self, kernel: &Kernel<'_>) -> u64 {
+        let number = match self {
+            Of::Loop | Of::Adds | Of::Fused(_) => 1_000_000,
+            Of::Coin | Of::Cache(0 | 1) => 200_000,
+            Of::Cache(_) => 100_000,
+            Of::Writes => 1 << 20,
+            // Each line once.
+            Of::Memory => kernel.data.map_or(0, |data| data.once / 2),
+            Of::Touch => 2000,
+            Of::Sleep => 40,
+            Of::Move => 100,
+        };
+        kernel.whole(number)
+    }
+
+    fn under(self) -> Under {
+        Under { cold: self == Of::Memory, ..Under::default() }
+    }
+}
+
+/// An array that stays in the nearest cache.
+const WRITTEN: u64 = 16 << 10;
+/// Lines enough for the walk through memory.
+const DROPPED: u64 = 16 << 20;
+
+fn stream(id: &'static str) -> Reading<Spec> {
+    streams::find(id).map(Spec::Stream).ok_or_else(|| nothing(id))
+}
+
+fn nothing(what: &str) -> Unavailable {
+    Unavailable::new(Obstacle::Cpudyno, what, "there is no such kernel for this architecture")
+}
+
+/// Bytes of a ring whose visited lines, which are half of it, lie in that cache and in none before it.
+fn within(level: usize, caches: &[u64]) -> Reading<u64> {
+    /// So many times as large as the cache before it are the visited lines at least.
+    const BEYOND: u64 = 2;
+    let title = format!("work for the L{} cache", level + 1);
+    let absent = |why: String| Err(Unavailable::new(Obstacle::Hardware, &title, why));
+    let Some(&size) = caches.get(level) else {
+        return absent("this CPU has no such cache, or does not say how large it is".to_owned());
+    };
+    // The lines beside those that are visited may come in as well.
+    let bytes = if level == 0 { size } else { size / 2 };
+    let before = level.checked_sub(1).map_or(0, |before| caches[before]);
+    if bytes / 2 < BEYOND * before {
+        return absent(format!(
+            "it is too small beside the one before it: {} and {}",
+            work::size_in_words(size),
+            work::size_in_words(before)
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Holds events against their known answers: those that were asked for, or all that have one. What cannot
+/// be counted, or not be executed, has its reason.
+pub fn selftest(
+    session: &Session<'_>,
+    events: &Events<'_>,
+    only: Option<&[Encoded]>,
+) -> Vec<KnownAnswer> {
+    let pmu = perf::core_pmu(session.machine(), session.cpu());
+    let mut answers = Vec::new();
+    for &of in WORK {
+        let rows = ROWS.iter().filter(|row| row.of == of);
+        let asked = rows.flat_map(|row| {
+            let names = row.events.iter().filter_map(|name| events.resolve(name).ok()).flatten();
+            names.map(move |event| Asked { row, event })
+        });
+        let is_here = |asked: &Asked| {
+            !needs_counter(&asked.event) || asked.event.pmu.is_none() || asked.event.pmu == pmu
+        };
+        // By the name that was asked for, where one was.
+        let wanted = |asked: Asked| match only {
+            None => Some(asked),
+            Some(only) => {
+                let event = only.iter().find(|event| is_same(event, &asked.event))?;
+                Some(Asked { event: event.clone(), ..asked })
+            }
+        };
+        let mut found: Vec<Asked> = Vec::new();
+        for asked in asked.filter(is_here).filter_map(wanted) {
+            if !found.iter().any(|known| is_same(&known.event, &asked.event)) {
+                found.push(asked);
+            }
+        }
+        if !found.is_empty() {
+            answers.extend(of.answers(session, &found));
+        }
+    }
+    answers
+}
+
+/// Whether both names mean one event.
+fn is_same(one: &Encoded, other: &Encoded) -> bool {
+    one.name == other.name
+        || one.kind.is_some() && (one.kind, one.config) == (other.kind, other.config)
+}
+
+/// An event that is held against a row.
+struct Asked {
+    row: &'static Row,
+    event: Encoded,
+}
+
+/// How often each is counted; the one in the middle counts.
+const TIMES: usize = 3;
+
+impl Of {
+    fn answers(self, session: &Session<'_>, asked: &[Asked]) -> Vec<KnownAnswer> {
+        let opened: Vec<Option<Unavailable>> =
+            asked.iter().map(|asked| closed(session, &asked.event)).collect();
+        let all = |reason: &Unavailable| {
+            let reason = |(asked, closed): (&Asked, &Option<Unavailable>)| {
+                asked.without(closed.clone().unwrap_or_else(|| reason.clone()))
+            };
+            asked.iter().zip(&opened).map(reason).collect()
+        };
+        // Whoever may count none of them does no work for it.
+        if let Some(reason) = opened.iter().flatten().next()
+            && opened.iter().all(Option::is_some)
+        {
+            return all(reason);
+        }
+        let events: Vec<Encoded> = asked.iter().map(|asked| asked.event.clone()).collect();
+        let plan = session.plan(&events);
+        let spec = self.spec(session.machine(), session.cpu());
+        let done = spec.and_then(|spec| {
+            spec.with(session, |kernel| self.execute(session, kernel, &plan, asked))
+        });
+        match done.and_then(|answers| answers) {
+            Ok(answers) => answers,
+            Err(reason) => all(&reason),
+        }
+    }
+
+    fn execute(
+        self,
+        session: &Session<'_>,
+        kernel: &mut Kernel<'_>,
+        plan: &Plan,
+        asked: &[Asked],
+    ) -> Reading<Vec<KnownAnswer>> {
+        let number = self.number(kernel);
+        let mut pairs = Vec::with_capacity(TIMES);
+        for _ in 0..TIMES {
+            let once = kernel.count(session, plan, number, self.under())?;
+            pairs.push((once, kernel.count(session, plan, 2 * number, self.under())?));
+        }
+        let answer = |asked: &Asked| {
+            let found: Reading<Vec<f64>> = pairs
+                .iter()
+                .map(|(once, twice)| asked.per_unit(plan, once, twice, number))
+                .collect();
+            let median = found.map(|found| stats::median(&found).unwrap_or(f64::NAN));
+            asked.answer(kernel, number, median)
+        };
+        Ok(asked.iter().map(answer).collect())
+    }
+}
+
+/// Why it cannot be opened, if it cannot.
+fn closed(session: &Session<'_>, event: &Encoded) -> Option<Unavailable> {
+    let Some(kind) = event.kind else {
+        let why = "the kernel at hand has no such PMU";
+        return Some(Unavailable::new(Obstacle::Hardware, &event.name, why));
+    };
+    let attributes = Attributes {
+        kind,
+        config: event.config,
+        modes: modes_of(event, Modes::User),
+        ..Attributes::default()
+    };
+    let wanted = Wanted::of_this_thread(&event.name, attributes);
+    session.machine().perf.open(&wanted, None).err()
+}
+
+impl Asked {
+    /// What it counted for each unit, or for each tick of its clock.
+    fn per_unit(&self, plan: &Plan, once: &Counted, twice: &Counted, number: u64) -> Reading<f64> {
+        let count = |counted: &Counted| self.count(plan, &counted.counts);
+        let more = difference(&self.event.name, count(once)?, count(twice)?)?;
+        let by = match self.row.expect {
+            Expect::Key(_) | Expect::Each(_) => number,
+            Expect::Ticks => {
+                let ticks = |counted: &Counted| value(&counted.counts, "tsc");
+                difference("tsc", ticks(once)?, ticks(twice)?)?
+            }
+            Expect::ThreadTime => {
+                let time = |counted: &Counted| {
+                    let time = counted.thread_time.map(|time| time.as_nanos() as u64);
+                    time.ok_or_else(|| self.absent("the thread's own clock cannot be read"))
+                };
+                difference("time of the thread", time(once)?, time(twice)?)?
+            }
+        };
+        if by == 0 {
+            return Err(self.absent("the clock that it is held against stands still"));
+        }
+        Ok(more as f64 / by as f64)
+    }
+
+    fn count(&self, plan: &Plan, counts: &Counts) -> Reading<u64> {
+        // In the plan it may stand under the name of what is in every table.
+        let name = plan.events.iter().find(|event| is_same(event, &self.event));
+        value(counts, name.map_or(&self.event.name, |event| &event.name))
+    }
+
+    fn absent(&self, why: &str) -> Unavailable {
+        Unavailable::new(Obstacle::Measurement, &self.event.name, why)
+    }
+
+    fn answer(&self, kernel: &Kernel<'_>, number: u64, counted: Reading<f64>) -> KnownAnswer {
+        let Row { expect, less, more, why, .. } = *self.row;
+        let expected = match expect {
+            Expect::Key(name) => kernel.per_unit(name).unwrap_or(0.0),
+            Expect::Each(each) => each,
+            Expect::Ticks | Expect::ThreadTime => 1.0,
+        };
+        let unit = match expect {
+            Expect::Ticks => "tick",
+            Expect::ThreadTime => "nanosecond",
+            _ => kernel.unit,
+        };
+        let found = counted.map(|counted| AnswerFound {
+            unit: unit.to_owned(),
+            number,
+            expected,
+            least: expected * (1.0 - less),
+            most: expected * (1.0 + more),
+            counted,
+        });
+        KnownAnswer {
+            event: self.event.name.clone(),
+            work: kernel.title.clone(),
+            why: why.to_owned(),
+            found: found.into(),
+        }
+    }
+
+    /// An answer of work that was not executed.
+    fn without(&self, reason: Unavailable) -> KnownAnswer {
+        let unavailable = Unavailable { what: self.event.name.clone(), ..reason };
+        KnownAnswer {
+            event: self.event.name.clone(),
+            work: self.row.of.title(),
+            why: self.row.why.to_owned(),
+            found: Known::No { unavailable },
+        }
+    }
+}
+
+/// Events whose answers are wrong, each once, with what they counted.
+pub fn refused(answers: &[KnownAnswer]) -> Vec<(String, Unavailable)> {
+    let mut refused: Vec<(String, Unavailable)> = Vec::new();
+    for answer in answers.iter().filter(|answer| answer.is_right() == Some(false)) {
+        let Known::Yes(found) = &answer.found else { continue };
+        let AnswerFound { unit, expected, least, most, counted, .. } = found;
+        let why = format!(
+            "its known answer is wrong: {counted:.3} for each {unit} of {}, where {expected:.3} is right \
+             ({least:.3} to {most:.3})",
+            answer.work
+        );
+        if !refused.iter().any(|(event, _)| *event == answer.event) {
+            let unavailable = Unavailable::new(Obstacle::Hardware, &answer.event, why);
+            refused.push((answer.event.clone(), unavailable));
+        }
+    }
+    refused
+}
+
+fn value(counts: &Counts, event: &str) -> Reading<u64> {
+    let row: Option<&EventCount> = counts.events.iter().find(|row| row.event == event);
+    match row.map(|row| &row.count) {
+        Some(Known::Yes(count)) => Ok(*count),
+        Some(Known::No { unavailable }) => Err(unavailable.clone()),
+        None => Err(Unavailable::new(Obstacle::Measurement, event, "it was not counted")),
+    }
+}
+
+fn difference(what: &str, once: u64, twice: u64) -> Reading<u64> {
+    twice.checked_sub(once).ok_or_else(|| {
+        let why = format!("twice the work counted less: {once}, then {twice}");
+        Unavailable::new(Obstacle::Measurement, what, why)
+    })
+}

@@ -1,0 +1,146 @@
+//! Budgets: how often events should happen for each unit of work, as a file keeps it, and what became of
+//! that.
+
+use model::record::{BudgetRow, CountedBy, Counts};
+use model::{Known, Obstacle, Unavailable};
+use serde::{Deserialize, Serialize};
+
+/// What a program expects of its parts, or somebody of a kernel or a command, as it is kept in a file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// What is executed to look whether it holds; none: a command, or parts of a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<BudgetKernel>,
+    /// The expectations.
+    pub expected: Vec<Expected>,
+}
+
+/// A kernel with its parameters, in the words of `cpudyno pmu kernel`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetKernel {
+    /// Its name.
+    pub name: String,
+    /// Events beyond the usual ones.
+    #[serde(default)]
+    pub events: Vec<String>,
+    /// Iterations, or units.
+    pub iterations: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Sizes in bytes: of packets, or of data.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
+    /// Whether it is counted under all circumstances of a data sheet.
+    #[serde(default)]
+    pub sheet: bool,
+    /// Whether the kernel's work for the thread is counted, too.
+    #[serde(default)]
+    pub with_kernel: bool,
+}
+
+/// How often an event should happen for each unit of a part's work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// The part.
+    pub part: String,
+    /// The event.
+    pub event: String,
+    /// Its count for each unit.
+    pub per_unit: f64,
+    /// The share of it by which it may be off.
+    pub tolerance: f64,
+    /// And so much for each unit, whatever is expected: events that are few are few by chance.
+    #[serde(default)]
+    pub slack: f64,
+}
+
+/// What is not as expected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drift {
+    /// What was expected.
+    pub expected: Expected,
+    /// The count for each unit; or why it cannot be told.
+    pub found: Result<f64, Unavailable>,
+}
+
+/// By how many events a count may be off, however few there are: what the kernel counts varies as chance
+/// does, and a core's counters see interrupts and what has to be learnt again after them.
+fn slack(by: CountedBy, count: f64) -> f64 {
+    const OF_KERNEL: f64 = 10.0;
+    const OF_CORE: f64 = 1000.0;
+    const DEVIATIONS: f64 = 5.0;
+    match by {
+        CountedBy::Kernel => OF_KERNEL + DEVIATIONS * count.sqrt(),
+        _ => OF_CORE,
+    }
+}
+
+impl Budget {
+    /// What was counted, as the budget of later executions: all but times.
+    pub fn of(tables: &[Counts], tolerance: f64) -> Budget {
+        let of_table = |counts: &Counts| {
+            let units = units(counts);
+            let is_time = |by, unit: &Option<String>| by == CountedBy::Clock || unit.is_some();
+            let rows = counts.events.iter().filter(|row| !is_time(row.by, &row.unit));
+            let expected = rows.filter_map(|row| {
+                let count = *row.count.value()? as f64;
+                Some(Expected {
+                    part: counts.title.clone(),
+                    event: row.event.clone(),
+                    per_unit: count / units,
+                    tolerance,
+                    slack: slack(row.by, count) / units,
+                })
+            });
+            expected.collect::<Vec<_>>()
+        };
+        Budget { kernel: None, expected: tables.iter().flat_map(of_table).collect() }
+    }
+
+    /// Each expectation beside what was counted.
+    pub fn compare(&self, tables: &[Counts]) -> Vec<BudgetRow> {
+        let of = |expected: &Expected| {
+            let table = tables.iter().find(|counts| counts.title == expected.part);
+            expected.row(table)
+        };
+        self.expected.iter().map(of).collect()
+    }
+}
+
+impl Expected {
+    /// Beside what was counted of its part, where there is one.
+    pub(super) fn row(&self, counts: Option<&Counts>) -> BudgetRow {
+        let Expected { part, event, per_unit, tolerance, slack } = self;
+        let off = tolerance * per_unit.abs() + slack;
+        BudgetRow {
+            part: part.clone(),
+            event: event.clone(),
+            expected: *per_unit,
+            least: (per_unit - off).max(0.0),
+            most: per_unit + off,
+            found: self.found(counts).into(),
+        }
+    }
+
+    fn found(&self, counts: Option<&Counts>) -> Result<f64, Unavailable> {
+        let Expected { part, event, .. } = self;
+        let missing = |why: String| Err(Unavailable::new(Obstacle::Measurement, event, why));
+        let Some(counts) = counts else {
+            return missing(format!("there is no part `{part}`"));
+        };
+        let Some(row) = counts.events.iter().find(|row| row.event == *event) else {
+            return missing("it is not among what is counted".to_owned());
+        };
+        let units = units(counts);
+        match &row.count {
+            Known::No { unavailable } => Err(unavailable.clone()),
+            Known::Yes(_) if units == 0.0 => missing(format!("`{part}` has done no unit of work")),
+            Known::Yes(count) => Ok(*count as f64 / units),
+        }
+    }
+}
+
+/// Units that were done; where nobody counts them, the execution is one.
+fn units(counts: &Counts) -> f64 {
+    counts.units.first().map_or(1.0, |unit| unit.number as f64)
+}
