@@ -12,7 +12,7 @@ use model::CpuId;
 use perf_event::events::Software;
 use pmu::counting::{CounterSet, Part, base, software};
 use pmu::events::Encoded;
-use sys::perf_open::{Attributes, Event, Scope};
+use sys::perf_open::{Attributes, Event};
 
 /// Readings of a batch, and batches: the quickest batch is told, with the middle one.
 const READINGS: u32 = 20_000;

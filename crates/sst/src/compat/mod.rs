@@ -204,6 +204,7 @@ fn failed(mut answer: Answer, error: &Error) -> Answer {
                 _ => code::NOT_HERE,
             }
         }
+        Error::Unplaced { .. } => code::NOT_HERE,
         Error::Cpus { .. } | Error::Level { .. } => code::USAGE,
     };
     answer
