@@ -17,11 +17,11 @@ fn its_arguments_are_those_behind_the_option() {
     );
     let json =
         "{\n  \"package-0:die-0:cpu-1\": {\n    \"get-lock-status\": \"unlocked\"\n  }\n\n}\n";
-    assert_eq!((ended.stderr.as_str(), ended.code), (json, 0));
+    assert_eq!((ended.stderr.as_str(), ended.code), (json, Some(0)));
     let older = ["--machine", "sim:guide", "sst", "--compat=1.13", "--version"];
     assert_eq!(finish(cpudyno(&older)).stderr, "Version v1.13\n");
     let unknown = finish(cpudyno(&["sst", "--compat=2", "--version"]));
-    assert_eq!(unknown.code, 2);
+    assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("hint: versions: 1.20, 1.13"), "{}", unknown.stderr);
 }
 
@@ -32,7 +32,7 @@ fn results_are_written_to_the_file_that_is_named() {
     let name = file.to_str().unwrap();
     let args = ["--machine", "sim:guide", "sst", "--compat", "-o", name, "core-power", "info"];
     let ended = finish(cpudyno(&args));
-    assert_eq!((ended.stderr.as_str(), ended.code), ("", 0));
+    assert_eq!((ended.stderr.as_str(), ended.code), ("", Some(0)));
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.starts_with(" package-0\n  die-0\n    cpu-0\n      core-power\n"), "{text}");
 }
@@ -45,9 +45,9 @@ fn a_link_of_its_name_is_it() {
     let mut command = Command::new(&link);
     command.arg("--version");
     let ended = finish(command);
-    assert_eq!((ended.stderr.as_str(), ended.code), ("Version v1.20\n", 0));
+    assert_eq!((ended.stderr.as_str(), ended.code), ("Version v1.20\n", Some(0)));
     let mut command = Command::new(&link);
     command.args(["-c", "x", "core-power", "info"]);
     let ended = finish(command);
-    assert_eq!((ended.stderr.as_str(), ended.code), ("\"--cpu x\" malformed\n", 255));
+    assert_eq!((ended.stderr.as_str(), ended.code), ("\"--cpu x\" malformed\n", Some(255)));
 }
