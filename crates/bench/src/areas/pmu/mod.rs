@@ -8,7 +8,7 @@ mod show;
 
 use std::collections::BTreeMap;
 
-use ::pmu::counting::{KernelCounts, Session, Spec, Under};
+use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count};
 use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permits::Question;
@@ -145,7 +145,12 @@ impl Area for Pmu {
         let mut wishes = Wishes::default();
         let machine = plan.machine;
         let Some(&cpu) = plan.placement.cpus.first() else { return wishes };
-        if let Err(reason) = machine.permits.ask(Question::PerfCyclesUser) {
+        // What was captured can open nothing, and says whether it could.
+        let able = match &machine.elsewhere {
+            Some(_) => machine.permits.ask(Question::PerfCyclesUser).map(drop),
+            None => can_count(machine, cpu),
+        };
+        if let Err(reason) = able {
             let workload = plan.streams.first().map_or("counters", |row| row.id);
             wishes.absent.push((workload, reason));
             return wishes;
