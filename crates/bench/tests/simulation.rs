@@ -261,3 +261,37 @@ fn cycles_that_others_did_not_find_are_a_finding() {
     assert!(page(1).contains("measured and known") && page(1).contains("\"differs\""));
     assert!(!page(0).contains("measured and known"));
 }
+
+/// The counters of the core say what the ruler says of the same streams; where they do not, it is told.
+#[test]
+fn counters_and_ruler_agree_on_cycles() {
+    let record = run("sim:4c", 6.0);
+    let model = Machine::named("sim:4c").unwrap().simulated.unwrap();
+    let counted = series(&record, "pmu", "counted_cycles_per_op");
+    let counted_streams: Vec<&str> = counted.iter().map(|s| s.workload.as_str()).collect();
+    let chosen = ["scalar_iadd", "avx256_fma", "avx128_fma_t", "avx256_fma_t"];
+    assert_eq!(counted_streams, chosen);
+    for series in counted {
+        let expected = model.cycles_per_op(&series.workload).unwrap();
+        assert_near(series.summary().unwrap().median, expected, 1e-4, &series.workload);
+    }
+    let instructions = series(&record, "pmu", "instructions_per_op");
+    let of_adds = instructions.iter().find(|series| series.workload == "scalar_iadd").unwrap();
+    // A hundred ops and the two instructions of the loop.
+    assert_near(of_adds.summary().unwrap().median, 1.02, 1e-4, "instructions per op");
+    assert!(!has_finding(&record, "pmu.cycles-disagree"));
+    let mut apart = record.clone();
+    for series in apart.series.iter_mut().filter(|s| s.quantity == "counted_cycles_per_op") {
+        let Outcome::Measured { summary, .. } = &mut series.outcome else { continue };
+        summary.median *= 1.06;
+    }
+    let findings = bench::areas::pmu::Pmu.findings(&apart);
+    assert!(findings.iter().any(|finding| finding.id == "pmu.cycles-disagree"), "{findings:?}");
+    // Without a PMU there is a reason, and no number.
+    let guest = run("sim:vm-2c", 3.0);
+    for series in guest.series.iter().filter(|series| series.area == "pmu") {
+        let Outcome::Unavailable { unavailable } = &series.outcome else { panic!("{series:?}") };
+        assert!(unavailable.why.contains("hypervisor"), "{unavailable:?}");
+    }
+    assert!(guest.series.iter().any(|series| series.area == "pmu"));
+}

@@ -4,6 +4,18 @@
 //! [`events`] turns names into [`Encoded`] events; it opens no counter. `counting` opens,
 //! reads and plans passes, and asks no source for a name. This crate measures no area: whatever has
 //! CPUs, sweeps and a record stands in `bench`.
+//!
+//! ```no_run
+//! // A function, counted by packet: names, patterns and codes mean events of this machine.
+//! let packets = 1000;
+//! let work = || {
+//!     for packet in 0..packets {
+//!         std::hint::black_box(packet);
+//!     }
+//! };
+//! println!("{}", pmu::profile(work, &["branches", "mem_load.*l._hit"], &[("packet", packets)])?);
+//! # Ok::<(), model::Unavailable>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod counting;

@@ -4,18 +4,17 @@
 //! once is in the answer. How far an answer may be off is said by row, with the reason: what is retired
 //! is exact, what is speculated is not, and a cache does not keep what the books say.
 
-use kernels::memory;
-use kernels::streams;
+use kernels::{memory, streams};
+use machine::perf::Wanted;
 use machine::ports::Reading;
 use machine::{Machine, perf};
 use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
 use model::{CpuId, Known, Obstacle, Unavailable, stats};
+use sys::perf_open::{Attributes, Modes};
 
 use super::work::{self, Counted, Kernel, Spec, Under, key};
 use super::{Plan, Session, modes_of, needs_counter};
 use crate::events::{Encoded, Events, plain};
-use machine::perf::Wanted;
-use sys::perf_open::{Attributes, Modes};
 
 /// Work whose counts are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use machine::Machine;
-use machine::perf::Wanted;
+use machine::perf::{Reader, Wanted};
 use machine::ports::Reading;
 use model::record::{CountedUnit, Counts, CountsRun};
 use model::{CpuId, Obstacle, Unavailable};
@@ -22,9 +22,25 @@ pub fn is_available() -> Result<(), Unavailable> {
     /// Far more than a counter that works needs for its first step.
     const READINGS: usize = 1000;
     let machine = Machine::real();
-    // Of several kinds of cores, the counter of this one.
-    let cpu = machine.perf.current_cpu().unwrap_or(CpuId(0));
-    let cycles = base(&machine, cpu).into_iter().find(|event| event.name == "cycles");
+    let reader = cycles(&machine, machine.perf.current_cpu().unwrap_or(CpuId(0)))?;
+    let read = || reader.count();
+    let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);
+    let first = read().map_err(|error| stands(format!("reading cycles answered {error}")))?;
+    let moves = (0..READINGS).any(|_| read().is_ok_and(|count| count.value > first.value));
+    if moves { Ok(()) } else { Err(stands("the counter of cycles stands still".to_owned())) }
+}
+
+/// Whether the kernel of a machine lets this process count cycles of a CPU's kind of core.
+///
+/// # Error
+/// Why not, and what would help.
+pub fn can_count(machine: &Machine, cpu: CpuId) -> Result<(), Unavailable> {
+    cycles(machine, cpu).map(drop)
+}
+
+/// A counter of cycles in user mode, of that CPU's kind of core.
+fn cycles(machine: &Machine, cpu: CpuId) -> Reading<Reader> {
+    let cycles = base(machine, cpu).into_iter().find(|event| event.name == "cycles");
     let cycles = cycles.expect("BUG: cycles are in every table");
     let attributes = Attributes {
         kind: cycles.kind.unwrap_or_default(),
@@ -32,13 +48,7 @@ pub fn is_available() -> Result<(), Unavailable> {
         modes: Modes::User,
         ..Attributes::default()
     };
-    let wanted = Wanted::of_this_thread("cycles", attributes);
-    let reader = machine.perf.open(&wanted, None)?;
-    let read = || reader.count();
-    let stands = |why: String| Unavailable::new(Obstacle::Permission, "cycles", why);
-    let first = read().map_err(|error| stands(format!("reading cycles answered {error}")))?;
-    let moves = (0..READINGS).any(|_| read().is_ok_and(|count| count.value > first.value));
-    if moves { Ok(()) } else { Err(stands("the counter of cycles stands still".to_owned())) }
+    machine.perf.open(&Wanted::of_this_thread("cycles", attributes), None)
 }
 
 /// What [`profile`] found. Printed, it is the table with the reasons of what is missing.

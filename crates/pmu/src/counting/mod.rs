@@ -26,7 +26,7 @@ pub use answers::{refused, selftest};
 pub use budget::{Budget, BudgetKernel, Drift, Expected};
 pub use command::{CommandRun, StatEvents, base_of_all, stat};
 pub use derived::{Core, needed};
-pub use face::{EventList, Profile, is_available, measure, profile, profile_to};
+pub use face::{EventList, Profile, can_count, is_available, measure, profile, profile_to};
 pub use page::page;
 pub use plan::{Absent, Plan, always, anchors, base, in_words, plan, software};
 pub use report::{Report, report};

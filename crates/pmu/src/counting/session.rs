@@ -50,8 +50,8 @@ pub struct Session<'a> {
     modes: Modes,
     /// Whether each pass counts a loop first whose counts are known.
     with_canary: bool,
-    /// Metrics that are wanted, also where they have no value.
-    metrics: Vec<String>,
+    /// Metrics that are wanted, also where they have no value; none: nothing is derived.
+    metrics: Option<Vec<String>>,
     core: OnceCell<Core>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
             cpu,
             modes: Modes::User,
             with_canary: true,
-            metrics: Vec::new(),
+            metrics: Some(Vec::new()),
             core: OnceCell::new(),
         })
     }
@@ -89,7 +89,14 @@ impl<'a> Session<'a> {
     /// The same with these metrics, by their ids: where one has no value, it has a reason.
     #[must_use]
     pub fn with_metrics(mut self, ids: &[String]) -> Session<'a> {
-        self.metrics = ids.to_vec();
+        self.metrics = Some(ids.to_vec());
+        self
+    }
+
+    /// The same with counts alone: what follows from them takes a look at the whole machine.
+    #[must_use]
+    pub fn without_metrics(mut self) -> Session<'a> {
+        self.metrics = None;
         self
     }
 
@@ -185,10 +192,11 @@ impl<'a> Session<'a> {
         let counts = table(title, plan, &passes, units);
         let of_core = |row: &EventCount| matches!(row.by, CountedBy::Fixed | CountedBy::General);
         let is_counted = |row: &EventCount| of_core(row) && row.count.value().is_some();
-        if self.metrics.is_empty() && !counts.events.iter().any(is_counted) {
+        let Some(asked) = &self.metrics else { return Ok(counts) };
+        if asked.is_empty() && !counts.events.iter().any(is_counted) {
             return Ok(counts);
         }
-        let metrics = self.core().derive(&counts, &self.metrics);
+        let metrics = self.core().derive(&counts, asked);
         Ok(Counts { metrics, ..counts })
     }
 

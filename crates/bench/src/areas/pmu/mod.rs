@@ -6,7 +6,10 @@
 
 mod show;
 
-use ::pmu::counting::{KernelCounts, Session, Spec, Under};
+use std::collections::BTreeMap;
+
+use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count};
+use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permits::Question;
 use machine::simulated::Model;
@@ -50,16 +53,13 @@ struct Counted {
     order: usize,
     workload: &'static str,
     spec: Spec,
-    ops: u64,
     cpu: CpuId,
     /// Where it is simulated.
     model: Option<Model>,
 }
 
 /// Ops that are executed, and then twice as many.
-const OPS: u64 = 100_000;
-/// Instructions that wait take longer.
-const WAITS: u64 = 2_000;
+const OPS: u64 = 50_000;
 
 impl Errand for Counted {
     fn order(&self) -> usize {
@@ -76,7 +76,7 @@ impl Errand for Counted {
 
     fn duration(&self) -> Seconds {
         /// Counters are opened twice, and ops of a cycle or a few are executed some hundred thousand times.
-        const PLANNED: Seconds = Seconds(2e-3);
+        const PLANNED: Seconds = Seconds(0.5e-3);
         PLANNED
     }
 
@@ -88,10 +88,11 @@ impl Errand for Counted {
     fn run(&self, _: &mut dyn Executor, _: &Rulers) -> Result<Run, RunError> {
         let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
         let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
+            let session = session.without_metrics();
             let plan = session.plan(&[]);
             self.spec.with(&session, |kernel| -> Result<_, Unavailable> {
                 let mut of = |ops| kernel.count(&session, &plan, ops, Under::default());
-                Ok((of(self.ops)?, of(2 * self.ops)?))
+                Ok((of(OPS)?, of(2 * OPS)?))
             })?
         });
         let of = |event: &str| -> Result<Vec<f64>, Unavailable> {
@@ -114,6 +115,19 @@ fn count(counts: &model::record::Counts, event: &str) -> Result<f64, Unavailable
     }
 }
 
+/// The first and the last serial and parallel stream that can be executed: evidence enough, and soon done.
+fn chosen(plan: &Planning<'_>) -> Vec<&'static StreamRow> {
+    let able =
+        |row: &&&'static StreamRow| crate::streams::load(plan.machine, row, super::DATA).is_ok();
+    let of = |kind: Kind| {
+        let rows = plan.streams.iter().filter(move |row| row.kind == kind).filter(able);
+        let rows: Vec<&'static StreamRow> = rows.copied().collect();
+        let last = rows.last().copied().filter(|_| rows.len() > 1);
+        rows.first().copied().into_iter().chain(last)
+    };
+    of(Kind::Latency).chain(of(Kind::Throughput)).collect()
+}
+
 impl Area for Pmu {
     fn id(&self) -> &'static str {
         AREA
@@ -131,27 +145,26 @@ impl Area for Pmu {
         let mut wishes = Wishes::default();
         let machine = plan.machine;
         let Some(&cpu) = plan.placement.cpus.first() else { return wishes };
-        if let Err(reason) = machine.permits.ask(Question::PerfCyclesUser) {
+        // What was captured can open nothing, and says whether it could.
+        let able = match &machine.elsewhere {
+            Some(_) => machine.permits.ask(Question::PerfCyclesUser).map(drop),
+            None => can_count(machine, cpu),
+        };
+        if let Err(reason) = able {
             let workload = plan.streams.first().map_or("counters", |row| row.id);
             wishes.absent.push((workload, reason));
             return wishes;
         }
-        for (order, row) in plan.streams.iter().enumerate() {
-            // What cannot be executed here is said by the area that measures streams.
-            if crate::streams::load(machine, row, super::DATA).is_err() {
-                continue;
-            }
-            let waits = row.kind == kernels::Kind::Spin;
+        for (order, row) in chosen(plan).into_iter().enumerate() {
             let counted = Counted {
                 order,
                 workload: row.id,
                 spec: Spec::Stream(row),
-                ops: if waits { WAITS } else { OPS },
                 cpu,
                 model: machine.simulated.clone(),
             };
             let work = Work::Errand(Box::new(counted));
-            wishes.cells.push(Cell { work, parameters: std::collections::BTreeMap::new() });
+            wishes.cells.push(Cell { work, parameters: BTreeMap::new() });
         }
         wishes
     }

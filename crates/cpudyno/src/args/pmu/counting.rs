@@ -52,7 +52,7 @@ pub(crate) struct PmuStatArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PmuKernelArgs {
     /// Which: empty, loop, coin, checksum, chase, touch, sleep, move; a memory kernel, such as triad; a
-    /// stream, such as avx2 or avx256_fma (`cpudyno streams` lists them).
+    /// stream, such as avx256_fma (`cpudyno streams` lists them).
     #[arg(value_parser = kernel, value_name = "NAME")]
     pub(crate) kernel: PmuKernel,
 

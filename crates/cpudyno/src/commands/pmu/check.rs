@@ -36,8 +36,8 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
                 .hint("name it again: cpudyno pmu check BUDGET -- make -j4"));
         };
         let which = named(&work.name)?;
-        let where_ = kernel::Where { pin, ..kernel::Where::default() };
-        let run = kernel::count(machine, which, work, &events(work.events.clone()), where_)?;
+        let at = kernel::Where { pin, ..kernel::Where::default() };
+        let run = kernel::count(machine, which, work, &events(work.events.clone()), at)?;
         let run = compared(&budget, run);
         let answer = verdict(&run.budget);
         print(record, run, sink, look.format)?;

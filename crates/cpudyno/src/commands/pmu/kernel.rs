@@ -21,8 +21,8 @@ pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, F
     not_csv(look.format)?;
     let work = wanted(args)?;
     let kept = budget_file(&args.budget)?;
-    let where_ = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
-    let run = count(machine, args.kernel, &work, &args.events, where_)?;
+    let at = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
+    let run = count(machine, args.kernel, &work, &args.events, at)?;
     let saved = save(kept, &args.budget, &run.tables, Some(work));
     print(described(machine, &look), run, sink, look.format)?;
     saved.map(|()| ExitCode::SUCCESS)
@@ -93,13 +93,13 @@ pub(super) fn count(
     kernel: PmuKernel,
     work: &BudgetKernel,
     events: &AskedEvents,
-    where_: Where,
+    at: Where,
 ) -> Result<CountsRun, Failure> {
     let asked = {
-        let session = session(machine, where_.pin)?.without_canary();
+        let session = session(machine, at.pin)?.without_canary();
         Asked::new(machine, &session, events, usual(kernel), &software())?
     };
-    let session = session(machine, where_.pin)?.with_metrics(&asked.metrics);
+    let session = session(machine, at.pin)?.with_metrics(&asked.metrics);
     let session = if work.with_kernel { session.with_kernel() } else { session };
     let mut plan = session.plan(&asked.events);
     plan.refuse(&asked.refused);
@@ -111,8 +111,8 @@ pub(super) fn count(
     };
     let mut run = session.outline(name, &plan);
     run.answers = asked.answers;
-    if !where_.dry_run {
-        let tables = tables(&session, &plan, kernel, work, where_.neighbour);
+    if !at.dry_run {
+        let tables = tables(&session, &plan, kernel, work, at.neighbour);
         run.tables = tables.map_err(cannot_count)?;
     }
     Ok(run)

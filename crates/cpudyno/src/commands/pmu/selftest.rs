@@ -26,7 +26,7 @@ pub(super) fn run(machine: &Machine, args: &PmuSelftestArgs) -> Result<ExitCode,
             Some(events.resolve_all(names).map_err(super::refused)?)
         }
     };
-    let session = session(machine, args.pin)?.without_canary();
+    let session = session(machine, args.pin)?.without_canary().without_metrics();
     let answers = selftest(&session, &events, only.as_deref());
     if answers.is_empty() {
         return Err(Failure::new(code::NOT_HERE, "cannot test these events: no answer is known")
