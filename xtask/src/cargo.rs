@@ -60,7 +60,8 @@ fn artifact(messages: &str, target: &str) -> Option<PathBuf> {
         let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == target;
         let program = message["executable"].as_str();
         let mut files = message["filenames"].as_array().into_iter().flatten();
-        let library = files.find_map(|file| file.as_str().filter(|name| name.ends_with(".so")));
+        let is_library = |name: &&str| Path::new(name).extension().is_some_and(|end| end == "so");
+        let library = files.find_map(|file| file.as_str().filter(is_library));
         ours.then(|| program.or(library).map(PathBuf::from))?
     })
 }

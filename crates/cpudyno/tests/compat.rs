@@ -51,3 +51,9 @@ fn a_link_of_its_name_is_it() {
     let ended = finish(command);
     assert_eq!((ended.stderr.as_str(), ended.code), ("\"--cpu x\" malformed\n", Some(255)));
 }
+
+#[test]
+fn without_the_option_it_is_our_own_face() {
+    let page = finish(cpudyno(&["--machine", "sim:guide", "sst", "info"])).success();
+    assert!(page.contains("SIMULATED") && !page.contains("Executing on CPU model"), "{page}");
+}

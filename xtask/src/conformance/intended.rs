@@ -207,13 +207,8 @@ pub(super) const TABLE: &[Difference] = &[
                 "Invalid target cpu",
             ];
             let failures = ["Error: ", "\"Error0\"", "Can't get TDP control information"];
-            let code = if arguments.iter().any(|it| run.stderr.contains(it)) {
-                2
-            } else if failures.iter().any(|it| run.stderr.contains(it)) {
-                1
-            } else {
-                0
-            };
+            let has = |texts: &[&str]| texts.iter().any(|it| run.stderr.contains(it));
+            let code = if has(&arguments) { 2 } else { i32::from(has(&failures)) };
             (run.code == 0 && code > 0).then(|| Edited(Run { code, ..run.clone() }))
         },
     },

@@ -226,7 +226,7 @@ fn first_difference(expected: &Run, ours: &Run) -> Option<String> {
 
 fn shown(run: &Run) -> String {
     let lines = run.stdout.lines().chain(run.stderr.lines()).take(8);
-    lines.map(|line| format!("    {line}\n")).collect()
+    lines.fold(String::new(), |text, line| text + "    " + line + "\n")
 }
 
 /// A row for each machine and version, and the intended differences that were seen.

@@ -39,13 +39,12 @@ pub(crate) fn compat(arguments: &[OsString]) -> Option<Result<CompatArgs, Failur
         match name {
             "sst" if attached.is_none() => break,
             "--machine" | "--root" => {
-                let value = match attached {
-                    Some(value) => value.to_owned(),
-                    None => {
-                        let (value, behind) = rest.split_first()?;
-                        rest = behind;
-                        value.to_str()?.to_owned()
-                    }
+                let value = if let Some(value) = attached {
+                    value.to_owned()
+                } else {
+                    let (value, behind) = rest.split_first()?;
+                    rest = behind;
+                    value.to_str()?.to_owned()
                 };
                 if name == "--machine" {
                     machine = Some(value);
