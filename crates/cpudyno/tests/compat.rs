@@ -3,9 +3,8 @@
 mod common;
 
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
-use common::{cpudyno, finish};
+use common::{cpudyno, finish, program};
 
 #[test]
 fn its_arguments_are_those_behind_the_option() {
@@ -42,11 +41,11 @@ fn a_link_of_its_name_is_it() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("intel-speed-select");
     symlink(env!("CARGO_BIN_EXE_cpudyno"), &link).unwrap();
-    let mut command = Command::new(&link);
+    let mut command = program(&link);
     command.arg("--version");
     let ended = finish(command);
     assert_eq!((ended.stderr.as_str(), ended.code), ("Version v1.20\n", Some(0)));
-    let mut command = Command::new(&link);
+    let mut command = program(&link);
     command.args(["-c", "x", "core-power", "info"]);
     let ended = finish(command);
     assert_eq!((ended.stderr.as_str(), ended.code), ("\"--cpu x\" malformed\n", Some(255)));

@@ -155,7 +155,7 @@ const ARGUMENTS: &[Case] = &[
     case("ab", USAGE,
         "there is nothing to measure", "name a command after --, or an area"),
     case("ab --a cpus=9999 -- true", USAGE,
-        "cannot use CPU 9999: this process may use", "choose among --cpus"),
+        "cannot use CPU 9999: this process may use", "choose among --a cpus="),
     case("ab --area turbine", USAGE,
         "invalid value 'turbine' for '--area <AREA>': nothing of that name can be compared",
         "did you mean `turbo`?"),
