@@ -295,6 +295,7 @@ mod tests {
             Finding::Holds(2.5),
             Finding::Fails(40.0),
             Finding::Holds(0.5),
+            Finding::Holds(50.0),
             Finding::NotMeasured("no file".to_owned()),
         ];
         let text = describe(&findings);

@@ -125,12 +125,16 @@ pub fn run<'m>(
     Ok(record)
 }
 
-/// No difference is told where others had much of the CPUs: when they used them is no coin's choice.
+/// No difference is told that others can have made, where they had much of the CPUs: when they used them
+/// is no coin's choice.
 fn withhold(comparison: &mut Known<Comparison>, rivals: f64) {
     /// Of the CPUs that were measured.
     const MUCH: f64 = 0.25;
     let Known::Yes(found) = comparison else { return };
-    if rivals >= MUCH && matches!(found.verdict, Verdict::Faster | Verdict::Slower) {
+    // Who is left with a share of the time takes as much longer.
+    let theirs = -(1.0 - rivals.min(0.99)).ln();
+    let is_told = matches!(found.verdict, Verdict::Faster | Verdict::Slower);
+    if rivals >= MUCH && is_told && found.ratio.centre.abs() <= theirs {
         let share = rivals * 100.0;
         let why = format!("other programs used {share:.0} % of the CPUs that were measured");
         found.verdict =
