@@ -230,11 +230,18 @@ fn what_a_killed_process_left_is_undone() {
     while sim.values("thp") != ["always"] {
         std::thread::sleep(Duration::from_millis(20));
     }
+    // While it is held, nobody is told to undo it.
+    let told = || finish(sim.command(&["info"])).stderr;
+    assert_eq!(told(), "");
     held.child.kill().unwrap();
     held.finish();
     assert_ne!(sim.all(), before);
+    let said = "note: settings that cpudyno changed are still changed (governor, idle.C6, max_freq, \
+                thp): `cpudyno undo --machine sim:2s-56c@";
+    assert!(told().starts_with(said), "{}", told());
     sim.done(&["undo"]);
     assert_eq!(sim.all(), before);
+    assert_eq!(told(), "");
 }
 
 #[test]

@@ -653,6 +653,35 @@ mod tests {
     }
 
     #[test]
+    fn where_memory_lies_says_who_gets_huge_pages() {
+        use ProofAnswer::{NotObeyed, NotObservable, Obeyed};
+        let lever = levers::Lever::all().find(|lever| lever.id == "thp").unwrap();
+        let change = |wanted: &str| Change {
+            setting: "thp".to_owned(),
+            lever,
+            of: levers::Of::Machine,
+            object: levers::Object::File("thp".to_owned()),
+            former: String::new(),
+            wanted: wanted.to_owned(),
+            followers: Vec::new(),
+        };
+        // What is asked, the share of plain memory, the share of what asks for them.
+        for (wanted, plain, asked, answer) in [
+            ("never", 0.0, 0.0, Obeyed),
+            ("never", 0.0, 0.1, NotObeyed),
+            ("madvise", 0.0, 0.97, Obeyed),
+            ("madvise", 0.97, 0.97, NotObeyed),
+            ("madvise", 0.0, 0.3, NotObservable),
+            ("always", 0.97, 0.97, Obeyed),
+            ("always", 0.0, 0.97, NotObeyed),
+            ("always", 0.3, 0.3, NotObservable),
+            ("within_size", 0.97, 0.97, NotObservable),
+        ] {
+            assert_eq!(paged(&change(wanted), plain, asked).0, answer, "{wanted} {plain} {asked}");
+        }
+    }
+
+    #[test]
     fn a_cluster_says_in_which_package_it_is() {
         let path = "/sys/devices/system/cpu/intel_uncore_frequency/uncore03/package_id";
         let tree = One(path, "1");

@@ -40,8 +40,8 @@ use crate::output::Sink;
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let (name, root) = (cli.machine.as_deref(), cli.root.as_deref());
-    if name.is_none() && root.is_none() && cli.command.is_for_people() {
-        settings::remind(&Machine::real());
+    if root.is_none() && cli.command.is_for_people() {
+        settings::remind(name);
     }
     match cli.command {
         Command::Show(_) | Command::Streams(_) if name.is_some() || root.is_some() => {

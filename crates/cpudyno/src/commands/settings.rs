@@ -258,12 +258,24 @@ fn undone_changes(undone: Undone) -> Vec<SettingChange> {
     restored.chain(foreign).chain(failed).collect()
 }
 
-/// A remark where settings of this machine are still as cpudyno left them, also for root.
-pub(super) fn remind(machine: &Machine) {
-    let Ok(own) = shelf(machine) else { return };
-    remind_of(machine, &own, "cpudyno undo");
-    if own.folder() != Path::new(SYSTEM) {
-        remind_of(machine, &Shelf::new(SYSTEM, machine), "sudo cpudyno undo");
+/// A remark where settings of a machine are still as cpudyno left them, also for root. A capture is
+/// never changed.
+pub(super) fn remind(name: Option<&str>) {
+    let Some(name) = name else {
+        let machine = Machine::real();
+        let Ok(own) = shelf(&machine) else { return };
+        remind_of(&machine, &own, "cpudyno undo");
+        if own.folder() != Path::new(SYSTEM) {
+            remind_of(&machine, &Shelf::new(SYSTEM, &machine), "sudo cpudyno undo");
+        }
+        return;
+    };
+    // What is wrong with the name is said by the command.
+    let simulated = name.starts_with("sim:").then(|| Machine::named(name).ok()).flatten();
+    if let Some(machine) = simulated
+        && let Ok(own) = shelf(&machine)
+    {
+        remind_of(&machine, &own, &format!("cpudyno undo --machine {name}"));
     }
 }
 

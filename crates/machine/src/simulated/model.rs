@@ -78,6 +78,9 @@ pub struct Model {
     /// The driver of the cores' frequency; absent: `intel_pstate`. Any other one has the file `boost`.
     #[serde(default)]
     pub cpufreq_driver: Option<String>,
+    /// The profiles that its firmware offers, the current one first; none: it knows of none.
+    #[serde(default)]
+    pub platform_profiles: Vec<String>,
     /// What plain users may count, as `kernel.perf_event_paranoid` says it.
     #[serde(default = "usual_paranoid")]
     pub perf_event_paranoid: i32,
@@ -151,6 +154,13 @@ pub struct Identity {
     pub kernel_version: Option<String>,
     /// What the kernel was started with.
     pub command_line: Option<String>,
+}
+
+impl Identity {
+    /// Whether registers and CPUID are laid out as AMD does.
+    pub(super) fn is_amd(&self) -> bool {
+        self.vendor == "AuthenticAMD"
+    }
 }
 
 /// How its CPUs are laid out. They are numbered as Linux does: the first threads of all cores of

@@ -32,9 +32,22 @@ const RISES: &[(&str, Seconds)] = &[
 /// The same under governor `performance`.
 const SHORTEST_RISE: Seconds = Seconds(0.1e-3);
 
-/// What each prefetcher saves of a pointer that leads to the next line, by its bit in the register: the
-/// best one that is on counts.
-const FETCHED_AHEAD: &[(u32, f64)] = &[(0, 0.85), (1, 0.45), (2, 0.6), (3, 0.3)];
+/// The prefetchers of a vendor.
+struct Prefetchers {
+    /// Where a bit that is set switches one off.
+    register: u32,
+    /// What each one saves of a pointer that leads to the next line, by its bit: the best one that is
+    /// on counts.
+    saved: &'static [(u32, f64)],
+}
+
+const INTEL: Prefetchers =
+    Prefetchers { register: 0x1a4, saved: &[(0, 0.85), (1, 0.45), (2, 0.6), (3, 0.3)] };
+
+const AMD: Prefetchers = Prefetchers {
+    register: 0xc000_0108,
+    saved: &[(0, 0.6), (1, 0.3), (2, 0.4), (3, 0.85), (5, 0.5)],
+};
 
 impl Rise {
     /// The clock, so long after the CPU woke up, where it comes to that one in hertz.
@@ -120,10 +133,10 @@ impl Model {
 
     /// The share of a pointer's time that prefetchers save where each line follows the one below it.
     pub fn fetched_ahead(&self, cpu: CpuId) -> f64 {
-        const CONTROL: u32 = 0x1a4;
+        let Prefetchers { register, saved } = if self.identity.is_amd() { AMD } else { INTEL };
         let came = if self.has(Fault::IgnoresSettings) { Some(0) } else { None };
-        let Some(off) = came.or_else(|| registers::holds(self, cpu, CONTROL)) else { return 0.0 };
-        let on = FETCHED_AHEAD.iter().filter(|(bit, _)| off >> bit & 1 == 0);
+        let Some(off) = came.or_else(|| registers::holds(self, cpu, register)) else { return 0.0 };
+        let on = saved.iter().filter(|(bit, _)| off >> bit & 1 == 0);
         on.map(|(_, share)| *share).fold(0.0, f64::max)
     }
 

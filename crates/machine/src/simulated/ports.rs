@@ -52,8 +52,12 @@ impl Cpuid for SimulatedCpuid {
             // APERF with MPERF.
             6 => self.0.registers.map(|has| {
                 let pair = u32::from(has.aperf_mperf);
-                registers([1 << 1 | 1 << 7 | 1 << 10, 0, 1 << 3 | pair, 0])
+                let [power, bias] =
+                    if identity.is_amd() { [0; 2] } else { [1 << 1 | 1 << 7 | 1 << 10, 1 << 3] };
+                registers([power, 0, bias | pair, 0])
             }),
+            // The register that switches prefetchers off.
+            0x8000_0021 if identity.is_amd() => Some(registers([1 << 13, 0, 0, 0])),
             0xa => self.counters(CpuId(0)),
             // A crystal of 1 MHz, and a ratio in thousandths.
             0x15 => claims.cpuid15_hz.map(|hz| registers([1000, (hz / 1e3) as u32, 1_000_000, 0])),

@@ -46,7 +46,8 @@ pub(super) fn none(what: &str) -> Unavailable {
 /// What a register holds: as it was set, or as the machine came.
 pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
     let firmware = Firmware::of(model).and_then(|it| of_firmware(it, model, cpu, register));
-    let came = firmware.or_else(|| value(model, model.registers?, register))?;
+    let of_vendor = if model.identity.is_amd() { of_amd } else { of_intel };
+    let came = firmware.or_else(|| of_vendor(model, model.registers?, register))?;
     Some(model.settings.register(cpu, register).unwrap_or(came))
 }
 
@@ -61,7 +62,16 @@ fn of_firmware(firmware: Firmware<'_>, model: &Model, cpu: CpuId, register: u32)
     }
 }
 
-fn value(model: &Model, registers: Registers, register: u32) -> Option<u64> {
+/// From Zen 4 on.
+///
+/// # Source
+/// AMD PPR of family 19h models 10h and later, MSRC000_0108 (Prefetch Control).
+fn of_amd(_: &Model, _: Registers, register: u32) -> Option<u64> {
+    // All prefetchers are on.
+    (register == 0xc000_0108).then_some(0)
+}
+
+fn of_intel(model: &Model, registers: Registers, register: u32) -> Option<u64> {
     let lowest = ratio(registers.lowest_hz);
     let highest = ratio(model.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max));
     let base = ratio(model.clock.tsc_hz);

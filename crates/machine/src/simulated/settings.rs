@@ -255,6 +255,9 @@ impl Writer {
                 }
             }
             "no_turbo" | "boost" | "online" | "disable" | "numa_balancing" => one_of("0 1"),
+            "platform_profile" => {
+                one_of(&self.file(&format!("{path}_choices")).unwrap_or_default())
+            }
             "energy_perf_bias" => one_of("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"),
             "control" => one_of("on off"),
             "scaling_min_freq" | "scaling_max_freq" => self.limit(path, file, number()?),

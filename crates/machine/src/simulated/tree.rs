@@ -342,9 +342,9 @@ fn uncore_clock(model: &Model, path: &str) -> Reading<String> {
     hertz.map(kilohertz).ok_or_else(|| missing(path))
 }
 
-/// Files that the kernel makes of registers.
+/// Files that the kernel makes of registers, all of them Intel's.
 fn put_registers(files: &mut Files, model: &Model) {
-    let Some(registers) = model.registers else { return };
+    let Some(registers) = model.registers.filter(|_| !model.identity.is_amd()) else { return };
     for cpu in model.online().iter() {
         let path = format!("{CPU}/cpu{cpu}/power/energy_perf_bias");
         files.put(path, &registers.energy_perf_bias);
@@ -400,6 +400,11 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
 
 fn put_platform(files: &mut Files, model: &Model) {
     let identity = &model.identity;
+    if let Some(profile) = model.platform_profiles.first() {
+        files.put("/sys/firmware/acpi/platform_profile", profile);
+        let choices = model.platform_profiles.join(" ");
+        files.put("/sys/firmware/acpi/platform_profile_choices", &choices);
+    }
     files.put("/proc/cpuinfo", &cpuinfo(model));
     // Nobody uses any of it.
     let kibibytes = model.caches.memory_bytes / 1024;

@@ -514,7 +514,8 @@ impl Of {
                 .iter()
                 .map(|(once, twice)| asked.per_unit(plan, once, twice, number))
                 .collect();
-            let median = found.map(|found| stats::median(&found).unwrap_or(f64::NAN));
+            let none = || asked.absent("it was counted not once");
+            let median = found.and_then(|found| stats::median(&found).ok_or_else(none));
             asked.answer(kernel, number, median)
         };
         Ok(asked.iter().map(answer).collect())
