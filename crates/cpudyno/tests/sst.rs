@@ -117,6 +117,88 @@ fn fails(refused: &Finished, code: i32, message: &str, hint: &str) {
     assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{refused:?}");
 }
 
+/// A simulated machine whose firmware has a fault, in words of a state file.
+struct Faulty {
+    machine: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Faulty {
+    fn new(name: &str, fault: &str) -> Faulty {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::write(&state, format!("{{\"firmware_faults\": [{{{fault}}}]}}")).unwrap();
+        Faulty { machine: format!("sim:{name}@{}", state.display()), _folder: folder }
+    }
+
+    fn run(&self, line: &str) -> Finished {
+        run(&self.machine, &line.split(' ').collect::<Vec<_>>())
+    }
+
+    /// In the reference tool's face.
+    fn compat(&self, line: &str) -> Finished {
+        let words = ["--machine", &self.machine, "sst", "--compat"];
+        finish(cpudyno(&words.into_iter().chain(line.split(' ')).collect::<Vec<_>>()))
+    }
+}
+
+/// What was not read is no answer: neither no, nor off, nor all cores.
+#[test]
+fn what_could_not_be_read_is_not_told() {
+    let cores = Faulty::new("granite", r#""on": "tpmi/13", "does": "refused""#);
+    let levels = cores.run("perf-profile info -l 0").success();
+    assert!(levels.contains("?: it was not told whether the level allows it"), "{levels}");
+    assert!(levels.contains("(ENOTTY)") && !levels.contains("o: the level allows"), "{levels}");
+    let split = Faulty::new("guide", r#""on": "7f/20", "does": "io-error""#);
+    let base = split.run("base-freq info -l 0").success();
+    assert!(!base.contains("has no base-freq"), "{base}");
+    assert!(base.contains("the firmware did not answer, three times"), "{base}");
+    let control = Faulty::new("guide", r#""on": "7f/01", "does": "io-error""#);
+    let info = control.run("info").success();
+    for feature in ["base-freq", "turbo-freq"] {
+        let line = info.lines().find(|line| line.contains(&format!("{feature} "))).unwrap();
+        assert!(line.contains("not told"), "{info}");
+    }
+    assert!(info.contains("the firmware did not answer, three times"), "{info}");
+    let lock = Faulty::new("guide", r#""on": "msr", "does": "io-error""#);
+    let lock = lock.run("perf-profile get-lock-status").success();
+    assert!(lock.contains("not locked by firmware; register 64Bh cannot be read"), "{lock}");
+}
+
+#[test]
+fn where_nothing_was_read_there_is_no_page() {
+    let nothing = Faulty::new("guide", r#""on": "7f/00", "does": "io-error""#);
+    for line in ["info", "perf-profile get-config-levels", "base-freq info"] {
+        let why = "cannot read Speed Select: the firmware did not answer, three times";
+        fails(&nothing.run(line), 3, why, "try again");
+    }
+    let nothing = Faulty::new("guide", r#""on": "d0/02", "does": "io-error""#);
+    let done = nothing.run("core-power info");
+    assert!(done.stdout.contains("not told"), "{done:?}");
+}
+
+/// The reference tool's face has no zeros for what could not be read, and fails where it says so.
+#[test]
+fn scripts_learn_what_could_not_be_read() {
+    let groups = Faulty::new("guide", r#""on": "msr", "does": "io-error""#);
+    let info = groups.compat("perf-profile info -l 0");
+    assert_eq!(info.code, Some(1), "{info:?}");
+    assert!(info.stderr.contains("Failed to get turbo limits of level 0 on cpu 0"), "{info:?}");
+    assert!(!info.stderr.contains("core-count:0"), "{info:?}");
+    let cores = Faulty::new("granite", r#""on": "tpmi/13", "does": "refused""#);
+    let info = cores.compat("perf-profile info -l 0");
+    assert_eq!(info.code, Some(1), "{info:?}");
+    assert!(info.stderr.contains("Failed to get CPUs of level 0 on cpu 0"), "{info:?}");
+    let half = Faulty::new("granite", r#""on": "tpmi/5", "does": "refused", "after": 1"#);
+    let info = half.compat("core-power info");
+    assert_eq!(info.code, Some(1), "{info:?}");
+    assert!(info.stderr.contains("Failed to get power domains of package 1"), "{info:?}");
+    let control = Faulty::new("guide", r#""on": "7f/01", "does": "io-error""#);
+    let info = control.compat("--info");
+    assert_eq!(info.code, Some(1), "{info:?}");
+    assert!(info.stderr.contains("(feature base-freq) status is unknown"), "{info:?}");
+}
+
 #[test]
 fn where_there_is_none_it_says_why() {
     let guest = run("sim:vm-2c", &["info"]);

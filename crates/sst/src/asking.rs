@@ -148,7 +148,7 @@ fn reason(what: &str, refusal: Refusal) -> Unavailable {
             "the firmware did not answer, three times",
             Some("try again; other programs may be asking it"),
         ),
-        _ => (Obstacle::Hardware, "the driver failed", None),
+        _ => (Obstacle::Measurement, "the driver failed", Some("try again")),
     };
     let unavailable = Unavailable::new(obstacle, what, format!("{why} ({name})"));
     match remedy {

@@ -73,13 +73,15 @@ fn snapshot(
         fill(&mut domain, &*machine.tree, brand, wanted);
         domain
     });
+    let domains: Vec<Domain> = domains.collect();
+    crate::read::check_level(wanted.levels, &domains)?;
     let offline = topology.offline.iter().map(|cpu| (cpu, crate::read::offline()));
     lost.extend(offline.filter(|_| wanted.cpus.is_none()));
     Ok(Snapshot {
         platform: PlatformInfo::default(),
         processor: Some(processor),
         backend: "cpufreq",
-        domains: domains.collect(),
+        domains,
         unplaced: crate::read::by_reason(lost),
         missing: Vec::new(),
         ioctls: 0,
@@ -183,14 +185,17 @@ fn base_frequencies(domain: &Domain, tree: &dyn Tree) -> Reading<BaseFreq> {
     let each = domain.cpus.iter().map(|member| Ok((*member, of(member.cpu)?)));
     let each = each.collect::<Reading<Vec<(Member, Megahertz)>>>()?;
     let high = each.iter().map(|(_, mhz)| *mhz).max();
-    let chosen = each.iter().filter(|(member, mhz)| Some(*mhz) == high && member.module < 64);
+    let low = each.iter().map(|(_, mhz)| *mhz).min();
+    // Where all are alike, nobody is raised.
+    let is_raised = |mhz: Megahertz| Some(mhz) == high && high != low;
+    let chosen = each.iter().filter(|(member, mhz)| is_raised(*mhz) && member.module < 64);
     let not_told = |what: &str| {
         Unavailable::new(Obstacle::Hardware, what, "there is no interface that tells it")
     };
     Ok(BaseFreq {
         modules: Modules(chosen.fold(0, |mask, (member, _)| mask | 1 << member.module)),
         high,
-        low: each.iter().map(|(_, mhz)| *mhz).min(),
+        low,
         temperature: Err(not_told("highest temperature")),
         tdp: Err(not_told("thermal design power")),
     })

@@ -43,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
         "perf-profile info",
         "Performance levels: cores, frequencies, power, features",
         Levels::All,
-        &[Part::Properties, Part::BaseFreq, Part::TurboFreq, Part::CorePower],
+        &[Part::Properties, Part::BaseFreq, Part::TurboFreq, Part::CorePower, Part::Lock],
     ),
     command("perf-profile get-config-levels", "The highest level", Levels::Summary, &[]),
     command("perf-profile get-config-version", "Revision of the interface", Levels::Summary, &[]),

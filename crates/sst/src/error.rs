@@ -37,3 +37,17 @@ pub enum Error {
         has: String,
     },
 }
+
+impl Error {
+    /// Whether it is a right that is missing.
+    pub fn is_right(&self) -> bool {
+        // What opens devices and what asks them both name the error number of the kernel.
+        let of = |reason: &Unavailable| {
+            ["EPERM", "EACCES"].iter().any(|number| reason.why.contains(number))
+        };
+        match self {
+            Error::Unavailable(reason) | Error::Unplaced { reason, .. } => of(reason),
+            Error::Cpus { .. } | Error::Level { .. } => false,
+        }
+    }
+}

@@ -116,7 +116,9 @@ pub fn read_telling(
         lost.extend(topology.offline.iter().map(|cpu| (cpu, offline())));
     }
     let unplaced = by_reason(lost);
-    if let ([], Some(Unplaced { cpus, reason })) = (domains.as_slice(), unplaced.first()) {
+    // Whoever names CPUs wants all of them.
+    let is_lost = wanted.cpus.is_some() || domains.is_empty();
+    if let Some(Unplaced { cpus, reason }) = unplaced.first().filter(|_| is_lost) {
         return Err(Error::Unplaced { cpus: cpus.clone(), reason: reason.clone() });
     }
     (backend.fill)(&context, &mut domains);
@@ -183,7 +185,7 @@ fn mark_vacant(asker: &Asker<'_>, topology: &Topology, domains: &mut [Domain], a
 }
 
 /// A level that was named must be there in one power domain at least; others may be without it.
-fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Error> {
+pub(crate) fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Error> {
     let Levels::Only(level) = levels else { return Ok(()) };
     let known = |domain: &'_ Domain| match &domain.profiles {
         Some(Ok(profiles)) => Some((domain.package, domain.number, profiles.clone())),

@@ -1,6 +1,7 @@
-//! The transcripts of the user guide, called on the guide's system.
+//! The transcripts of the user guide, called on the guide's system, and those of a real Ice Lake server,
+//! of which the shape must come out: titles, indentation, masks, units.
 //!
-//! The guide is other people's, and read where it lies below `../shared/fixtures`; without it every case
+//! They are other people's, and read where it lies below `../shared/fixtures`; without it every case
 //! is shown as ignored. Each line of a transcript on package 0 must come in its order. The guide is older
 //! than the versions that are followed: what differs is in [`DIFFERENCES`].
 
@@ -12,6 +13,7 @@ use machine::Machine;
 use sst::compat::{Tool, answer};
 
 const FILE: &str = "sst/isst-text/linux-doc-intel-speed-select-blocks.txt";
+const REAL: &str = "sst/isst-text/icx-2x-sst-bf-cp-blocks.txt";
 const PROMPT: &str = "# intel-speed-select ";
 
 /// What had been set before the guide asked: priorities on, CPU 10 in class 3.
@@ -43,9 +45,13 @@ fn reads(call: &str) -> bool {
     !call.contains("--help") && (command || call == "--info")
 }
 
+fn fixture(file: &str) -> Option<String> {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures").join(file);
+    std::fs::read_to_string(shared).ok()
+}
+
 fn main() -> ExitCode {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures").join(FILE);
-    let Ok(text) = std::fs::read_to_string(shared) else {
+    let (Some(text), Some(real)) = (fixture(FILE), fixture(REAL)) else {
         let missing = Trial::test("transcripts", || Ok(())).with_ignored_flag(true);
         return libtest_mimic::run(&Arguments::from_args(), vec![missing]).exit_code();
     };
@@ -58,23 +64,75 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, move || compare(&call, &lines).map_err(Failed::from)));
         }
     }
+    for block in real.split(PROMPT).skip(1) {
+        let (call, lines) = block.split_once('\n').unwrap_or((block, ""));
+        let (call, lines) = (call.trim().to_owned(), lines.to_owned());
+        let name = format!("shape on Ice Lake: {call}");
+        trials.push(Trial::test(name, move || in_shape(&call, &lines).map_err(Failed::from)));
+    }
     // A guide that was cut short would prove nothing.
-    let enough = trials.len() >= 12;
+    let enough = trials.len() >= 15;
     trials.push(Trial::test("there are as many as the guide has", move || {
-        if enough { Ok(()) } else { Err(Failed::from("fewer than 12 transcripts")) }
+        if enough { Ok(()) } else { Err(Failed::from("fewer than 15 transcripts")) }
     }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn compare(call: &str, transcript: &str) -> Result<(), String> {
+/// What is shown of a call on a simulated machine with that state.
+fn shown(machine: &str, state: &str, call: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file: PathBuf = folder.path().join("state");
-    std::fs::write(&file, SET).map_err(|error| error.to_string())?;
-    let machine = Machine::named(&format!("sim:guide@{}", file.display()));
+    std::fs::write(&file, state).map_err(|error| error.to_string())?;
+    let machine = Machine::named(&format!("sim:{machine}@{}", file.display()));
     let machine = machine.map_err(|error| error.to_string())?;
     let words: Vec<String> = call.split(' ').map(str::to_owned).collect();
     let answer = answer(&machine, Tool::DEFAULT, &words);
-    let shown = format!("{}{}", answer.stdout, answer.stderr);
+    Ok(format!("{}{}", answer.stdout, answer.stderr))
+}
+
+/// Where each line begins, its title, and what its value looks like.
+fn shapes(text: &str) -> Vec<String> {
+    let indented = text.lines().skip_while(|line| !line.starts_with(' '));
+    indented.take_while(|line| line.starts_with(' ')).map(shape).collect()
+}
+
+fn shape(line: &str) -> String {
+    let (title, value) = line.trim_end().split_once(':').unwrap_or((line.trim_end(), ""));
+    let is_hexadecimal = |word: &str| word.len() == 8 && u32::from_str_radix(word, 16).is_ok();
+    let value = if title.ends_with("mask") {
+        value.split(',').all(is_hexadecimal).to_string()
+    } else {
+        let list = numbers(value);
+        if list.starts_with("N,N") { "N,N".to_owned() } else { list }
+    };
+    format!("{}:{value}", numbers(title))
+}
+
+/// Numbers as `N`.
+fn numbers(text: &str) -> String {
+    let mut shape = String::new();
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' if shape.ends_with('N') => {}
+            '0'..='9' => shape.push('N'),
+            other => shape.push(other),
+        }
+    }
+    shape
+}
+
+fn in_shape(call: &str, transcript: &str) -> Result<(), String> {
+    // Which CPUs are in which package differs; all that are asked for are in the first one here.
+    let shown = shown("icelake", "{}", call)?;
+    let (expected, seen) = (shapes(transcript), shapes(&shown));
+    if expected == seen && !seen.is_empty() {
+        return Ok(());
+    }
+    Err(format!("expected the shape\n{}\nof\n{shown}", expected.join("\n")))
+}
+
+fn compare(call: &str, transcript: &str) -> Result<(), String> {
+    let shown = shown("guide", SET, call)?;
     let mut shown_lines = shown.lines().map(str::trim);
     for line in of_package_0(call, transcript) {
         if !shown_lines.any(|shown| shown == line) {

@@ -126,7 +126,7 @@ const STATES: &[State] = &[
             "/sys/devices/system/cpu/cpu5/online": "0",
             "/sys/devices/system/cpu/cpu33/online": "0"}}"#,
         words: &[
-            &["-c 2,3,6 core-power get-assoc"],
+            &["-c 2,3,6 core-power get-assoc", "-c 3,4 core-power get-assoc"],
             &["--info", "perf-profile info", "core-power info"],
         ],
     },
@@ -153,6 +153,30 @@ const STATES: &[State] = &[
         machines: &["guide"],
         file: r#"{"firmware_faults": [{"on": "mmio", "does": "refused"}]}"#,
         words: &[&["core-power get-config -c 0", "-c 0 core-power get-assoc"]],
+    },
+    State {
+        name: "msr fails",
+        machines: &["guide"],
+        file: r#"{"firmware_faults": [{"on": "msr", "does": "io-error"}]}"#,
+        words: &[&["perf-profile info -l 0"]],
+    },
+    State {
+        name: "7f/06 fails",
+        machines: &["guide"],
+        file: r#"{"firmware_faults": [{"on": "7f/06", "does": "io-error"}]}"#,
+        words: &[&["perf-profile info -l 0"]],
+    },
+    State {
+        name: "tpmi/13 fails",
+        machines: &["granite"],
+        file: r#"{"firmware_faults": [{"on": "tpmi/13", "does": "refused"}]}"#,
+        words: &[&["perf-profile info -l 0"]],
+    },
+    State {
+        name: "tpmi/5 fails",
+        machines: &["granite"],
+        file: r#"{"firmware_faults": [{"on": "tpmi/5", "does": "refused", "after": 1}]}"#,
+        words: &[&["core-power info"]],
     },
     State {
         name: "tpmi/9 fails",

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::Context;
 use machine::Machine;
 use model::stats;
-use sst::compat::{self, Tool};
+use sst::compat::Tool;
+use sst::{Command, Wanted};
 
 use super::tool::{Built, Shim};
 use crate::speed::timed;
@@ -25,7 +26,8 @@ pub(crate) fn ioctls_percent() -> anyhow::Result<f64> {
     let built = Built::new(&shim, Tool::DEFAULT)?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let there = built.run(&shim, MACHINE, &words(), folder.path())?.ioctls;
-    let here = compat::answer(&Machine::named(MACHINE)?, Tool::DEFAULT, &words()).ioctls;
+    let wanted = Wanted::by(Command::named(&WORDS.join(" ")).context("BUG: no such command")?);
+    let here = sst::read(&Machine::named(MACHINE)?, &wanted)?.ioctls;
     println!("  {there} ioctls there, {here} here");
     Ok(100.0 * f64::from(here) / there as f64)
 }
@@ -37,7 +39,7 @@ pub(crate) fn time_percent(binary: &Path) -> anyhow::Result<f64> {
     let shim = Shim::build_release()?;
     let built = Built::new(&shim, Tool::DEFAULT)?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
-    let ours = ["--machine", MACHINE, "sst", "--compat", "perf-profile", "info"];
+    let ours = ["--machine", MACHINE, "sst", "perf-profile", "info"];
     let (mut times_there, mut times_here) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let begun = Instant::now();

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::Machine;
-use model::Known;
+use machine::{Machine, Reading};
 use model::name::did_you_mean;
 use model::record::{
     FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
 };
-use sst::{Calls, Command, Error, Levels, Wanted};
+use model::{Known, Obstacle, Unavailable};
+use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
 use super::{command, presentation, render, sink};
 use crate::args::{Format, SstArgs};
@@ -58,6 +58,9 @@ fn answered(
         wanted.levels = Levels::Only(level);
     }
     let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    if let Some(reason) = nothing(&snapshot, asked) {
+        return Err(refused(Error::Unavailable(reason.clone())));
+    }
     let lines = calls.map(Calls::lines).unwrap_or_default();
     let answered = sst::speed_select(&snapshot, question, lines);
     match answered.question.command.as_str() {
@@ -71,22 +74,43 @@ fn answered(
     Ok(answered)
 }
 
+/// Why nothing is known of what was asked for, where that is so: in all power domains.
+fn nothing<'a>(snapshot: &'a Snapshot, asked: &Command) -> Option<&'a Unavailable> {
+    fn reason<T>(reading: &Reading<T>) -> Option<&Unavailable> {
+        reading.as_ref().err()
+    }
+    let of = |domain: &'a Domain| -> Vec<Option<&'a Unavailable>> {
+        if let Some(profiles) = &domain.profiles {
+            return vec![reason(profiles)];
+        }
+        if let Some(classes) = &domain.classes {
+            return classes.iter().map(reason).collect();
+        }
+        if let Some(all) = &domain.associations {
+            return all.iter().map(|(_, class)| reason(class)).collect();
+        }
+        domain.core_power.iter().map(|of| reason(&of.supported)).collect()
+    };
+    let reasons: Vec<_> = snapshot.domains.iter().flat_map(of).collect();
+    let is_none = !reasons.is_empty() && reasons.iter().all(Option::is_some);
+    // That cores have no priorities at all is an answer, and has its page.
+    let first = reasons.first().copied().flatten().filter(|_| is_none)?;
+    (asked.levels != Levels::None || first.obstacle != Obstacle::Hardware).then_some(first)
+}
+
 fn refused(error: Error) -> Failure {
     const LOOK: &str = "`cpudyno sst --machine sim:guide` shows what it looks like where it is";
     let message = error.to_string();
+    let code = if error.is_right() { code::REFUSED } else { code::NOT_HERE };
     match error {
         Error::Unavailable(reason) => {
-            let is_root = reason.remedy.as_deref().is_some_and(|it| it.starts_with("run as root"));
-            let code = if is_root { code::REFUSED } else { code::NOT_HERE };
             let hint = reason.remedy.unwrap_or_else(|| LOOK.to_owned());
             Failure::new(code, message).hint(hint)
         }
         Error::Cpus { online, .. } => {
             Failure::usage(message).hint(format!("choose among -c {online}"))
         }
-        Error::Unplaced { reason, .. } => {
-            Failure { code: code::NOT_HERE, message, hint: reason.remedy }
-        }
+        Error::Unplaced { reason, .. } => Failure { code, message, hint: reason.remedy },
         Error::Level { .. } => Failure::new(code::NOT_HERE, message)
             .hint("leave out -l: `cpudyno sst perf-profile info` shows all levels"),
     }

@@ -11,7 +11,8 @@ use crate::unavailable::{Known, Unavailable};
 pub struct SpeedSelect {
     /// What was asked.
     pub question: SpeedSelectQuestion,
-    /// Which generation answered: `mailbox`, `tpmi`, or `cpufreq` where firmware has no interface.
+    /// Which generation answered: `mailbox`, `tpmi`, or `cpufreq` where firmware has no interface;
+    /// empty where nobody did.
     pub generation: String,
     /// What the driver says of itself; none: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -261,7 +261,9 @@ fn third_round(context: &Context<'_>, domains: &mut [Domain], first: &Answers) {
             let asked = Asked { answers: &third, cpu, level: level.number, context };
             if context.wanted.has(Part::Properties) {
                 let properties = asked.properties(&bucket_cores[&cpu]);
-                let known = |it: &Properties| it.base.is_ok();
+                let known = |it: &Properties| {
+                    it.base.as_ref().is_ok_and(|all| all.iter().any(|it| it.frequency.is_some()))
+                };
                 level.properties = Some(match limits.get(&cpu) {
                     Some(limits) if is_fixed && !known(&properties) => {
                         asked.without_levels(properties, limits)

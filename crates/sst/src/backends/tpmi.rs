@@ -108,7 +108,7 @@ fn instances(context: &Context<'_>, package: u32) -> Reading<u16> {
 fn fill(context: &Context<'_>, domains: &mut [Domain]) {
     for domain in domains {
         let Some(at) = address(domain.package, domain.number) else { continue };
-        let asked = Asked { context, at };
+        let asked = Asked { context, at, has_cores: !domain.cpus.is_empty() };
         let wanted = context.wanted;
         if wanted.levels != Levels::None {
             domain.profiles = Some(asked.profiles());
@@ -134,10 +134,13 @@ fn fill(context: &Context<'_>, domains: &mut [Domain]) {
 struct Asked<'a> {
     context: &'a Context<'a>,
     at: DomainAddress,
+    /// Whether some of its CPUs are online.
+    has_cores: bool,
 }
 
 impl Asked<'_> {
-    /// One ioctl. The driver has one answer for all that it refuses.
+    /// One ioctl. The driver has one answer for all that it refuses: where there are cores, it is not said
+    /// to be the hardware, which goes without saying.
     fn one<T>(
         &self,
         what: &str,
@@ -146,7 +149,8 @@ impl Asked<'_> {
         self.context.asker.one(what, |device| ask(device, self.at)).map_err(|mut unavailable| {
             if unavailable.why.ends_with("(ENOTTY)") {
                 let DomainAddress { package, domain } = self.at;
-                unavailable.obstacle = Obstacle::Hardware;
+                unavailable.obstacle =
+                    if self.has_cores { Obstacle::Permission } else { Obstacle::Hardware };
                 unavailable.remedy = None;
                 unavailable.why = format!(
                     "power domain {domain} of package {package} does not have it, or the driver refused \

@@ -35,16 +35,20 @@ pub(super) fn page(seen: &Seen<'_>) -> Shown {
         let end = if seen.tool.newer_titles { "" } else { " " };
         format!("TDP level change control is unlocked, max level: {}{end}", profiles.highest)
     });
+    const UNKNOWN: &str = "status is unknown";
+    let features = profiles.levels.iter().map(|level| level.features.as_ref());
     let any = |of: fn(&Features) -> Feature| {
-        let features = profiles.levels.iter().filter_map(|level| level.features.as_ref().ok());
-        features.map(of).any(|feature| feature != Feature::Unsupported)
+        let has = features.clone().flatten().map(of).any(|it| it != Feature::Unsupported);
+        if !has && features.clone().any(|it| it.is_err()) { UNKNOWN } else { supports(has) }
     };
-    let turbo = supports(any(|features| features.turbo_freq));
+    let turbo = any(|features| features.turbo_freq);
     line(format!("Intel(R) SST-TF (feature turbo-freq) {turbo}"));
-    let base = supports(any(|features| features.base_freq));
+    let base = any(|features| features.base_freq);
     line(format!("Intel(R) SST-BF (feature base-freq) {base}"));
     let priorities = domain.core_power.as_ref().and_then(|it| it.supported.as_ref().ok());
-    let priorities = priorities.map_or("status is unknown", |is| supports(*is));
+    let priorities = priorities.map_or(UNKNOWN, |is| supports(*is));
     line(format!("Intel(R) SST-CP (feature core-power) {priorities}"));
+    // Of priorities the reference tool says so, too, and does not fail.
+    shown.failed |= [turbo, base].contains(&UNKNOWN);
     shown
 }

@@ -25,7 +25,7 @@ use model::{Obstacle, Unavailable};
 use self::shown::Seen;
 use self::words::{Asked, Query, Refused};
 use crate::error::Error;
-use crate::model::Snapshot;
+use crate::model::{Licence, NAMED, Snapshot};
 use crate::processor::Processor;
 use crate::read::{Levels, Wanted, read};
 
@@ -51,6 +51,15 @@ pub const TOOLS: &[Tool] = &[
 impl Tool {
     /// The version that is followed unasked.
     pub const DEFAULT: &'static Tool = &TOOLS[0];
+
+    /// What it calls a licence; none: it does not know it. The older one knows three.
+    fn licence(&self, licence: Licence) -> Option<&'static str> {
+        const OLDER: usize = 3;
+        if self.newer_titles {
+            return Some(licence.name);
+        }
+        NAMED[..OLDER].get(usize::from(licence.number)).copied()
+    }
 
     /// The row of a version.
     pub fn of(version: &str) -> Option<&'static Tool> {
@@ -81,7 +90,7 @@ mod code {
     pub(super) const USAGE: u8 = 2;
     /// This machine has no Speed Select.
     pub(super) const NOT_HERE: u8 = 3;
-    /// It has, and does not show it.
+    /// This user may not ask.
     pub(super) const REFUSED: u8 = 4;
     /// A list of CPUs that is none.
     pub(super) const MALFORMED: u8 = 255;
@@ -146,7 +155,7 @@ fn results(
         let (backend, ioctls) = (snapshot.backend, snapshot.ioctls);
         let _ = writeln!(answer.stdout, "debug: {ioctls} ioctls through {backend}");
     }
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let page =
         if query.command.words == "info" { info::page(&seen) } else { shown::page(&seen, query) };
     answer.code = if page.failed { code::FAILED } else { 0 };
@@ -169,12 +178,14 @@ fn newest(tool: &Tool, snapshot: &Snapshot) -> Result<(), Error> {
     ))
 }
 
-/// How many words of 32 bits the kernel's masks of CPUs have.
-fn mask_words(machine: &Machine) -> usize {
+/// How many words of 32 bits the kernel's masks of CPUs have; as many as are needed where it does not say.
+fn mask_words(machine: &Machine, snapshot: &Snapshot) -> usize {
     const WORD: usize = 32;
     let possible = machine.tree.read("/sys/devices/system/cpu/possible").ok();
     let possible = possible.and_then(|text| text.parse::<model::CpuSet>().ok());
     let last = possible.and_then(|cpus| cpus.iter().last());
+    let members = snapshot.domains.iter().flat_map(|domain| &domain.cpus);
+    let last = members.map(|member| member.cpu).chain(last).max();
     last.map_or(1, |cpu| (cpu.0 as usize + 1).div_ceil(WORD))
 }
 
@@ -194,17 +205,12 @@ fn refused_arguments(mut answer: Answer, refused: &Refused) -> Answer {
 
 fn failed(mut answer: Answer, error: &Error) -> Answer {
     let _ = writeln!(answer.stderr, "error: {error}");
+    if let Error::Unavailable(Unavailable { remedy: Some(remedy), .. }) = error {
+        let _ = writeln!(answer.stderr, "hint: {remedy}");
+    }
     answer.code = match error {
-        Error::Unavailable(unavailable) => {
-            if let Some(remedy) = &unavailable.remedy {
-                let _ = writeln!(answer.stderr, "hint: {remedy}");
-            }
-            match unavailable.obstacle {
-                Obstacle::Permission => code::REFUSED,
-                _ => code::NOT_HERE,
-            }
-        }
-        Error::Unplaced { .. } => code::NOT_HERE,
+        _ if error.is_right() => code::REFUSED,
+        Error::Unavailable(_) | Error::Unplaced { .. } => code::NOT_HERE,
         Error::Cpus { .. } | Error::Level { .. } => code::USAGE,
     };
     answer

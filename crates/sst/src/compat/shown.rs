@@ -1,14 +1,16 @@
 //! From a snapshot to what the reference tool shows of it. A pure function.
 
-use model::{CpuId, CpuSet};
+use machine::Reading;
+use model::{CpuId, CpuSet, Obstacle};
 
 use super::Tool;
 use super::tree::{Entry, Node, Shown};
 use super::words::Query;
 use crate::model::{
-    BaseFreq, Class, CorePower, Domain, Feature, Features, Level, Megahertz, Modules, PerLicence,
-    Properties, Snapshot, TurboFreq,
+    BaseFreq, Class, CorePower, Domain, Feature, Features, Level, Megahertz, Modules, On,
+    PerLicence, Properties, Snapshot, TurboFreq,
 };
+use crate::read::offline;
 
 /// What is shown, and how.
 pub(super) struct Seen<'a> {
@@ -52,8 +54,15 @@ pub(super) fn page(seen: &Seen<'_>, query: &Query) -> Shown {
     for at in places(seen.snapshot, query.cpus.as_ref()) {
         show(seen, query, at, &mut shown);
         if shown.is_over {
-            break;
+            return shown;
         }
+    }
+    for reason in &seen.snapshot.missing {
+        shown.fail(format!("Failed to get {}: {}", reason.what, reason.why));
+    }
+    // Those that are offline are left out there as well.
+    for lost in seen.snapshot.unplaced.iter().filter(|lost| lost.reason.why != offline().why) {
+        shown.fail(format!("Failed to get the place of CPUs {}: {}", lost.cpus, lost.reason.why));
     }
     shown
 }
@@ -228,8 +237,10 @@ const TITLES: &[Title] = &[
     }),
     ("base-frequency(MHz)", Since::Ever, |it| {
         let ratio = it.properties.tdp_ratio.as_ref().ok().copied();
+        // Zero only where the firmware says zero.
+        let is_told = ratio.is_some() || it.properties.base.is_ok();
         let by_ratio = ratio.and_then(Megahertz::of_ratio);
-        Some(mhz(it.base("sse").or(by_ratio)).to_string())
+        is_told.then(|| mhz(it.base("sse").or(by_ratio)).to_string())
     }),
     ("base-frequency-avx2(MHz)", Since::Ever, |it| number(it.base("avx2"))),
     ("base-frequency-avx512(MHz)", Since::Ever, |it| number(it.base("avx512"))),
@@ -294,9 +305,11 @@ impl LevelSeen<'_> {
     }
 
     fn turbo(&self) -> impl Iterator<Item = Node> {
-        let cores = self.properties.bucket_cores.as_ref().ok().copied().unwrap_or_default();
+        let cores = self.properties.bucket_cores.as_ref().ok().copied();
         self.properties.turbo.iter().filter_map(move |turbo| {
             let limits = turbo.limits.as_ref().ok().filter(|limits| limits[0].is_some())?;
+            let name = self.seen.tool.licence(turbo.licence)?;
+            let cores = cores?;
             let buckets = cores.iter().zip(limits).enumerate().map(|(place, (cores, limit))| {
                 let parts = vec![
                     Node::leaf("core-count", &cores),
@@ -304,7 +317,7 @@ impl LevelSeen<'_> {
                 ];
                 Node::section(format!("bucket-{place}"), parts)
             });
-            let title = format!("turbo-ratio-limits-{}", turbo.licence.name);
+            let title = format!("turbo-ratio-limits-{name}");
             Some(Node::section(title, buckets.collect()))
         })
     }
@@ -333,17 +346,50 @@ fn profile_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
         let only = "perf-profile feature is not supported, just base-config level 0 is valid";
         shown.entries.push(Entry::Information(only.to_owned()));
     }
+    let on = profiles.on;
     let levels: Vec<Node> =
-        profiles.levels.iter().filter_map(|level| level_info(seen, at.domain, level)).collect();
+        profiles.levels.iter().filter_map(|level| level_info(seen, at.domain, level, on)).collect();
     if levels.is_empty() {
         shown.fail(failed);
     } else {
         seen.put(shown, at, levels);
     }
+    for level in &profiles.levels {
+        for what in unread(at.domain, level) {
+            shown.fail(format!("Failed to get {what} of level {} on cpu {cpu}", level.number));
+        }
+    }
 }
 
-fn level_info(seen: &Seen<'_>, domain: &Domain, level: &Level) -> Option<Node> {
+/// What belongs to a level, and could not be read. What the firmware refuses goes without saying.
+fn unread(domain: &Domain, level: &Level) -> Vec<&'static str> {
+    fn failed<T>(reading: &Reading<T>) -> bool {
+        reading.as_ref().is_err_and(|reason| reason.obstacle != Obstacle::Hardware)
+    }
+    let Some(it) = level.properties.as_ref().filter(|_| !domain.cpus.is_empty()) else {
+        return Vec::new();
+    };
+    let turbo = failed(&it.bucket_cores) || it.turbo.iter().any(|turbo| failed(&turbo.limits));
+    let all = [
+        ("features", failed(&level.features)),
+        ("CPUs", failed(&it.modules)),
+        ("base frequencies", failed(&it.base)),
+        ("thermal design power", failed(&it.tdp)),
+        ("turbo limits", turbo),
+        ("uncore frequencies", failed(&it.fabrics)),
+        ("base-freq", level.base_freq.as_ref().is_some_and(failed)),
+        ("turbo-freq", level.turbo_freq.as_ref().is_some_and(failed)),
+    ];
+    all.into_iter().filter(|(_, failed)| *failed).map(|(what, _)| what).collect()
+}
+
+fn level_info(seen: &Seen<'_>, domain: &Domain, level: &Level, on: Option<On>) -> Option<Node> {
     let features = *level.features.as_ref().ok()?;
+    // What is on at the level at present is said of each level there.
+    let features = on.map_or(features, |on| Features {
+        turbo_freq: features.turbo_freq.with(on.turbo_freq),
+        base_freq: features.base_freq.with(on.base_freq),
+    });
     let properties = level.properties.as_ref()?;
     let modules = properties.modules.as_ref().ok().copied().unwrap_or(Modules(0));
     let cpus = domain.cpus_of(modules);
@@ -353,7 +399,7 @@ fn level_info(seen: &Seen<'_>, domain: &Domain, level: &Level) -> Option<Node> {
         parts.push(base_freq_part(seen, domain, base_freq));
     }
     if let Some(Ok(turbo_freq)) = &level.turbo_freq {
-        parts.push(turbo_freq_part(turbo_freq, &|_| true, &|_| true));
+        parts.push(turbo_freq_part(seen.tool, turbo_freq, &|_| true, &|_| true));
     }
     Some(Node::section(format!("perf-profile-level-{}", level.number), parts))
 }
@@ -376,13 +422,15 @@ fn base_freq_part(seen: &Seen<'_>, domain: &Domain, it: &BaseFreq) -> Node {
 
 /// Of the groups and the licences that are wanted; limits of the others are always shown.
 fn turbo_freq_part(
+    tool: &Tool,
     it: &TurboFreq,
     bucket: &dyn Fn(usize) -> bool,
     licence: &dyn Fn(u8) -> bool,
 ) -> Node {
     let limits = |who: &str, limits: &[PerLicence], wanted: &dyn Fn(u8) -> bool| {
         let limits = limits.iter().filter(|limit| wanted(limit.licence.number));
-        let given = limits.filter_map(|limit| Some((limit.licence.name, limit.frequency?)));
+        let given =
+            limits.filter_map(|limit| Some((tool.licence(limit.licence)?, limit.frequency?)));
         let leaf = |(name, frequency): (&str, Megahertz)| {
             let infix = if name == "sse" { String::new() } else { format!("{name}-") };
             Node::leaf(format!("{who}-priority-max-{infix}frequency(MHz)"), &frequency.0)
@@ -415,7 +463,7 @@ fn feature<'a, T>(
     query: &Query,
     at: At<'a>,
     shown: &mut Shown,
-    pick: impl Fn(&'a Level) -> Option<&'a machine::Reading<T>>,
+    pick: impl Fn(&'a Level) -> Option<&'a Reading<T>>,
     of: impl Fn(&Features) -> Feature,
 ) -> Found<'a, T> {
     let number = query.level.unwrap_or(0);
@@ -476,7 +524,7 @@ fn turbo_freq_info(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown
             }
             let bucket = |place| query.bucket.is_none_or(|bucket| bucket == place);
             let licence = |number| query.licence.is_none_or(|licence| licence == number);
-            seen.put(shown, at, vec![turbo_freq_part(it, &bucket, &licence)]);
+            seen.put(shown, at, vec![turbo_freq_part(seen.tool, it, &bucket, &licence)]);
         }
         Found::NotOfThisDomain => {}
         Found::Failed => shown.is_over = true,

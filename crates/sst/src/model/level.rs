@@ -98,6 +98,11 @@ impl Feature {
         }
     }
 
+    /// The same, on or off where it can be.
+    pub(crate) fn with(self, on: bool) -> Feature {
+        Feature::of(self != Feature::Unsupported, on)
+    }
+
     /// Its word.
     pub fn word(self) -> &'static str {
         match self {
@@ -118,7 +123,7 @@ pub struct Licence {
     pub name: &'static str,
 }
 
-const NAMED: [&str; 4] = ["sse", "avx2", "avx512", "amx"];
+pub(crate) const NAMED: [&str; 4] = ["sse", "avx2", "avx512", "amx"];
 const NUMBERED: [&str; 6] = ["level-0", "level-1", "level-2", "level-3", "level-4", "level-5"];
 
 impl Licence {

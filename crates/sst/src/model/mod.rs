@@ -13,6 +13,7 @@ use machine::isst::structures::PlatformInfo;
 use model::{CpuId, CpuSet, Unavailable};
 
 pub use self::core_power::{CLASSES, Class, CorePower, Priority};
+pub(crate) use self::level::NAMED;
 pub use self::level::{
     BUCKETS, BaseFreq, Bucket, Fabric, Feature, Features, Level, Licence, Modules, On, PerLicence,
     Profiles, Properties, TurboFreq, TurboLimits,

@@ -1,8 +1,8 @@
 //! Base frequencies and turbo frequencies of two kinds of cores, at one level.
 
-use model::Known;
 use model::page::{Block, Text, Tone};
 use model::record::{FeatureState, PerformanceLevel};
+use model::{Known, Unavailable};
 
 use super::levels::{base_freq, clocks, turbo_freq, who};
 use super::parts::{Group, Told, groups};
@@ -40,27 +40,38 @@ fn of_groups(
         blocks.push(Block::Heading(group.name.clone()));
         let Some(profiles) = group.profiles(told) else { continue };
         let shown = show(told, &group, &profiles.levels, profiles.current);
-        if shown.is_empty() {
-            let level = profiles.levels.first().map_or(profiles.current, |level| level.number);
-            let text = format!("Level {level} has no {feature} here.");
-            blocks.push(Block::Paragraph(Text::toned(text, Tone::Faint)));
-            continue;
-        }
         for level in &profiles.levels {
-            let state = if feature == "base-freq" {
-                &level.base_freq_state
+            let (state, reason) = if feature == "base-freq" {
+                (&level.base_freq_state, level.base_freq.as_ref().and_then(reason))
             } else {
-                &level.turbo_freq_state
+                (&level.turbo_freq_state, level.turbo_freq.as_ref().and_then(reason))
             };
+            let number = level.number;
             let is = match state {
+                Known::Yes(FeatureState::Unsupported) => {
+                    let text = format!("Level {number} has no {feature} here.");
+                    blocks.push(Block::Paragraph(Text::toned(text, Tone::Faint)));
+                    continue;
+                }
                 Known::Yes(FeatureState::Enabled) => "on",
-                _ if level.number == profiles.current => "off",
-                _ => "not in force: another level is",
+                Known::Yes(FeatureState::Disabled) if number == profiles.current => "off",
+                Known::Yes(FeatureState::Disabled) => "not in force: another level is",
+                Known::No { .. } => "not told",
             };
-            let text = format!("Level {}: {feature} is {is}.", level.number);
+            let text = format!("Level {number}: {feature} is {is}.");
             blocks.push(Block::Paragraph(text.into()));
+            if let Some(reason) = reason {
+                told.lacking(reason, format!("{feature} of level {number}"));
+            }
         }
         blocks.extend(shown);
     }
     blocks
+}
+
+fn reason<T>(known: &Known<T>) -> Option<&Unavailable> {
+    match known {
+        Known::Yes(_) => None,
+        Known::No { unavailable } => Some(unavailable),
+    }
 }

@@ -65,6 +65,14 @@ fn features<'a>(told: &mut Told<'a>, group: &Group<'a>) -> Vec<Vec<Text>> {
         let standing = standing(profiles);
         let text = standing.text.trim_end_matches('.').replacen("Level", "level", 1);
         row("perf-profile", Text { text, ..standing }, "fewer cores at a higher base");
+        for level in &profiles.levels {
+            if let Known::No { unavailable } = &level.base_freq_state {
+                told.lacking(unavailable, format!("features of level {}", level.number));
+            }
+        }
+        if let Some(Known::No { unavailable }) = &profiles.locked_by_register {
+            told.lacking(unavailable, "lock of levels".to_owned());
+        }
         let base = support(profiles, |level| &level.base_freq_state);
         row("base-freq", base, "a higher base for some, a lower one for others");
         let turbo = support(profiles, |level| &level.turbo_freq_state);
@@ -100,7 +108,9 @@ fn support(
     let with: Vec<u32> =
         profiles.levels.iter().filter(has).map(|level| level.number.into()).collect();
     if with.is_empty() {
-        return Text::toned("not supported", Tone::Faint);
+        let is_told = profiles.levels.iter().all(|level| state(level).value().is_some());
+        let word = if is_told { "not supported" } else { "not told" };
+        return Text::toned(word, Tone::Faint);
     }
     let on =
         profiles.levels.iter().any(|level| state(level).value() == Some(&FeatureState::Enabled));

@@ -45,12 +45,15 @@ pub(super) fn standing(profiles: &PerformanceProfiles) -> Text {
         several => format!("there are levels {}", list(several.iter().map(|it| (*it).into()))),
     };
     let by_register = matches!(profiles.locked_by_register, Some(Known::Yes(true)));
+    let not_told = matches!(profiles.locked_by_register, Some(Known::No { .. }));
     let (may, tone) = if profiles.locked {
         ("locked until the next reset", Tone::Warning)
     } else if by_register {
         ("locked for the operating system (register 64Bh)", Tone::Warning)
     } else if !profiles.can_change {
         ("fixed: levels cannot be changed while the machine runs", Tone::Warning)
+    } else if not_told {
+        ("not locked by firmware; register 64Bh cannot be read", Tone::Plain)
     } else {
         ("not locked", Tone::Plain)
     };
@@ -244,7 +247,9 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
         let split = level.base_freq.as_ref().and_then(Known::value);
         let sign = |core: u32| {
             let core_id = model::CpuId(core);
-            if allowed.is_some_and(|it| !it.cores.contains(core_id)) {
+            if allowed.is_none() {
+                '?'
+            } else if allowed.is_some_and(|it| !it.cores.contains(core_id)) {
                 '.'
             } else if !is_online(domain, core) {
                 '-'
@@ -254,18 +259,21 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
                 'o'
             }
         };
-        let base = properties.and_then(|it| it.base.value()?.first()).map(|it| mhz(it.hertz));
         let turbo = properties
-            .and_then(|it| it.turbo.value()?.first())
+            .and_then(|it| it.turbo.value()?.iter().find(|it| is_plain(&it.licence)))
             .and_then(|it| span(it.steps.iter().filter_map(|step| step.hertz)));
         let chosen = level.turbo_freq.as_ref().and_then(Known::value);
         vec![
             level_name(level.number, current),
             picture(&numbers, sign).into(),
-            base.unwrap_or_else(|| NONE.to_owned()).into(),
-            when_on(&level.base_freq_state, split.map(split_bases)),
+            properties.and_then(plain_base).map_or_else(|| NONE.to_owned(), mhz).into(),
+            when_on(&level.base_freq_state, level.base_freq.is_some(), split.map(split_bases)),
             turbo.unwrap_or_else(|| NONE.to_owned()).into(),
-            when_on(&level.turbo_freq_state, chosen.and_then(split_turbo)),
+            when_on(
+                &level.turbo_freq_state,
+                level.turbo_freq.is_some(),
+                chosen.and_then(split_turbo),
+            ),
         ]
     };
     let cores = format!("cores {}", list(numbers.iter().copied()));
@@ -282,13 +290,28 @@ pub(super) fn clocks(domain: &PowerDomain, levels: &[PerformanceLevel], current:
     table("who gets which clock: a sign for each core, frequencies in MHz", &columns, rows, notes)
 }
 
+/// Whether it is the licence of instructions that need none.
+fn is_plain(licence: &str) -> bool {
+    ["sse", "level-0"].contains(&licence)
+}
+
+/// The base frequency of plain instructions; where the firmware gives none, what the thermal design power
+/// stands for.
+fn plain_base(it: &LevelProperties) -> Option<Hertz> {
+    let given = it.base.value().and_then(|all| all.iter().find(|it| is_plain(&it.licence)));
+    let by_ratio =
+        || it.tdp_ratio.value().filter(|ratio| **ratio > 0).map(|it| Hertz(f64::from(*it) * 1e8));
+    given.map(|it| it.hertz).or_else(by_ratio)
+}
+
 /// What the signs mean that are there.
 fn signs(rows: &[Vec<Text>]) -> Vec<String> {
-    const SIGNS: [(char, &str); 4] = [
+    const SIGNS: [(char, &str); 5] = [
         ('o', "o: the level allows the core"),
         ('#', "#: so it does, and base-freq raises its base"),
         ('.', ".: the level wants it offline"),
         ('-', "-: the level allows it, and none of its CPUs is online"),
+        ('?', "?: it was not told whether the level allows it"),
     ];
     let is_there = |sign: char| rows.iter().any(|row| row[1].text.contains(sign));
     let used = SIGNS.iter().filter(|(sign, _)| is_there(*sign));
@@ -296,10 +319,14 @@ fn signs(rows: &[Vec<Text>]) -> Vec<String> {
 }
 
 /// A feature's frequencies, strong while it is on.
-fn when_on(state: &Known<FeatureState>, text: Option<String>) -> Text {
-    let tone =
-        if state.value() == Some(&FeatureState::Enabled) { Tone::Strong } else { Tone::Plain };
-    Text::toned(text.unwrap_or_else(|| NONE.to_owned()), tone)
+fn when_on(state: &Known<FeatureState>, was_asked: bool, text: Option<String>) -> Text {
+    match (state, text) {
+        (Known::Yes(FeatureState::Enabled), Some(text)) => Text::toned(text, Tone::Strong),
+        (_, Some(text)) => text.into(),
+        (Known::Yes(FeatureState::Unsupported), None) => NONE.into(),
+        (_, None) if !was_asked => NONE.into(),
+        (_, None) => Text::toned("not told", Tone::Faint),
+    }
 }
 
 fn split_bases(it: &BaseFrequencies) -> String {
@@ -342,13 +369,22 @@ fn ranges(steps: &[CoreStep]) -> impl Iterator<Item = (u16, u16, &CoreStep)> {
     })
 }
 
-/// What stands above a step, and the step. Where it is not known how far they go, they are counted.
-fn titled(steps: &[CoreStep]) -> Vec<(String, &CoreStep)> {
+/// What stands above a step, and the step; of one of them alone, by its number in the firmware's list.
+/// Where it is not known how far they go, they are counted.
+fn titled(steps: &[CoreStep], only: Option<usize>) -> Vec<(String, &CoreStep)> {
     if steps.iter().all(|step| step.cores.is_none()) {
         let title = |(place, step)| (format!("group {place}"), step);
-        return steps.iter().enumerate().map(title).collect();
+        let all = steps.iter().enumerate();
+        return all.filter(|(place, _)| only.is_none_or(|it| it == *place)).map(title).collect();
     }
-    ranges(steps).map(|(first, last, step)| (range(first, last), step)).collect()
+    let Some(only) = only else {
+        return ranges(steps).map(|(first, last, step)| (range(first, last), step)).collect();
+    };
+    let Some((step, last)) = steps.get(only).and_then(|step| Some((step, step.cores?))) else {
+        return Vec::new();
+    };
+    let before = steps[..only].iter().filter_map(|step| step.cores).filter(|cores| *cores < last);
+    vec![(range(before.max().unwrap_or(0) + 1, last), step)]
 }
 
 fn range(first: u16, last: u16) -> String {
@@ -406,10 +442,7 @@ fn steps_tables<'a>(
     for (level, licences) in levels {
         let behind = behind(level);
         for licence in licences {
-            let mut steps = titled(&licence.steps);
-            if let Some(only) = only {
-                steps = steps.into_iter().skip(only).take(1).collect();
-            }
+            let steps = titled(&licence.steps, only);
             let limit = |step: &CoreStep| step.hertz.map_or_else(|| NONE.to_owned(), mhz);
             let mut cells = vec![licence.licence.clone()];
             cells.extend(steps.iter().map(|(_, step)| limit(step)));

@@ -118,7 +118,14 @@ pub fn section(record: &Record) -> Vec<Block> {
     let Some(run) = &record.speed_select else { return Vec::new() };
     let mut told = Told { run, verbosity: 0, absences: Absences::default() };
     let mut blocks = vec![Block::Heading("Speed Select".to_owned())];
-    blocks.extend(info::blocks(&mut told));
+    if !run.domains.is_empty() {
+        blocks.extend(info::blocks(&mut told));
+    }
+    let mut remarks = told.absences.remarks();
+    remarks.extend(lost(run));
+    if !remarks.is_empty() {
+        blocks.push(Block::Remarks(remarks));
+    }
     blocks
 }
 

@@ -2,11 +2,11 @@
 //!
 //! It measures nothing and asks for no time. Where there is none, nothing is said.
 
-use ::sst::{Command, Wanted, pages};
+use ::sst::{Command, Error, Wanted, pages};
 use machine::Machine;
-use model::Finding;
 use model::page::{Block, Text};
 use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
+use model::{Finding, Obstacle};
 
 use super::{Area, Planning, Wishes};
 use crate::rig::collect::Quantity;
@@ -47,14 +47,59 @@ impl Area for Sst {
     }
 }
 
-/// What `sst info` shows, where it is among the areas that are asked, and there is any.
+/// What `sst info` shows, where it is among the areas that are asked, and there is any; or what is in its
+/// way where there may be some.
 pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect> {
     if !areas.iter().any(|area| area.id() == AREA) {
         return None;
     }
     let command = Command::named("info")?;
-    let snapshot = ::sst::read(machine, &Wanted::by(command)).ok()?;
     let question =
         SpeedSelectQuestion { command: command.words.to_owned(), ..SpeedSelectQuestion::default() };
-    Some(::sst::speed_select(&snapshot, question, Vec::new()))
+    match ::sst::read(machine, &Wanted::by(command)) {
+        Ok(snapshot) => Some(::sst::speed_select(&snapshot, question, Vec::new())),
+        // No guest has any.
+        Err(Error::Unavailable(reason))
+            if reason.obstacle != Obstacle::Hardware && !is_guest(machine) =>
+        {
+            Some(SpeedSelect { question, missing: vec![reason], ..SpeedSelect::default() })
+        }
+        Err(_) => None,
+    }
+}
+
+fn is_guest(machine: &Machine) -> bool {
+    machine.cpuid.leaf(1, 0).is_some_and(|leaf| leaf.ecx >> 31 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::simulated::{Fault, Model};
+    use model::record::{PageKind, Presentation};
+
+    use super::*;
+
+    fn told_of(name: &str, faults: &[Fault]) -> Option<SpeedSelect> {
+        let model = Model { faults: faults.to_vec(), ..Model::named(name).unwrap() };
+        told(&Machine::from(model), &[&Sst as &dyn Area])
+    }
+
+    fn section_of(told: SpeedSelect) -> Vec<Block> {
+        let machine = Machine::from(Model::named("guide").unwrap());
+        let look = Presentation { width: 100, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let record = machine::describe(&machine, Vec::new(), look);
+        pages::section(&Record { speed_select: Some(told), ..record })
+    }
+
+    #[test]
+    fn machines_that_have_it_say_so_and_others_nothing() {
+        let guide = told_of("guide", &[]).unwrap();
+        assert_eq!((guide.domains.len(), guide.missing.len()), (2, 0));
+        let refused = told_of("guide", &[Fault::PlainUser]).unwrap();
+        assert!(refused.domains.is_empty() && refused.missing[0].why.contains("EACCES"));
+        let shown = format!("{:?}", section_of(refused));
+        assert!(shown.contains("EACCES") && !shown.contains("Power domains"), "{shown}");
+        assert_eq!(told_of("2s-56c", &[]), None);
+        assert_eq!(told_of("vm-2c", &[]), None);
+    }
 }
