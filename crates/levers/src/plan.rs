@@ -6,6 +6,7 @@ pub(crate) mod wanted;
 use std::collections::HashSet;
 
 use machine::Machine;
+use machine::isst::settable::{Settable, What};
 use model::{CpuSet, Obstacle, Unavailable};
 
 use crate::ask::Asked;
@@ -32,6 +33,19 @@ pub struct Change {
     pub wanted: String,
     /// What a write changes, too, and what is there; absent ones are left out.
     pub followers: Vec<(Object, String)>,
+}
+
+/// What a command with a name of its own is about to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it belongs to, in the words of that command.
+    pub setting: String,
+    /// Whose it is.
+    pub of: Of,
+    /// What is written to.
+    pub object: Object,
+    /// What is to be there.
+    pub wanted: String,
 }
 
 /// When it is written: CPUs come before what belongs to them, and go after it.
@@ -97,6 +111,38 @@ impl Plan {
         }
         plan.lead();
         Ok(plan)
+    }
+
+    /// What it takes to do these steps in their order; nothing is written.
+    ///
+    /// What cannot be undone is refused unless `force` is given.
+    pub fn of_steps(
+        machine: &Machine,
+        levers: &dyn Levers,
+        steps: Vec<Step>,
+        force: bool,
+    ) -> Result<Plan, Error> {
+        let mut plan = Plan::default();
+        for step in steps {
+            let change = change_of(machine, levers, step)?;
+            let list =
+                if change.former == change.wanted { &mut plan.already } else { &mut plan.changes };
+            list.push(change);
+        }
+        let leaving = plan.leaving(machine);
+        match bound::to(machine, levers, &leaving) {
+            Some(why) if force => plan.remarks.push(why),
+            Some(why) => return Err(Error::Irreversible { setting: "online".to_owned(), why }),
+            None => {}
+        }
+        Ok(plan)
+    }
+
+    /// Whether each change needs those before it: what firmware holds is set in the order of the steps,
+    /// and where one fails, nothing after it is tried.
+    pub(crate) fn is_in_order(&self) -> bool {
+        let of_firmware = |change: &Change| matches!(change.object, Object::SpeedSelect(_));
+        self.changes.iter().any(of_firmware)
     }
 
     /// Who is followed comes first, and what is as it should be is written again where it follows what
@@ -307,7 +353,7 @@ fn arm(mine: &[Change], other: &[Change]) -> Vec<Change> {
 
 /// What follows a change, as it is.
 fn follower(leader: &Change, object: &Object, former: &str) -> Change {
-    let own = Lever::all().find(|lever| lever.is_at(object));
+    let own = Lever::of(object);
     Change {
         setting: own.map_or_else(|| leader.setting.clone(), |lever| lever.id.to_owned()),
         lever: own.unwrap_or(leader.lever),
@@ -391,6 +437,38 @@ fn change(
     })
 }
 
+/// The change of a step, with what is there.
+fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Change, Error> {
+    let Step { setting, of, object, wanted } = step;
+    let lever = Lever::of(&object).ok_or_else(|| Error::Malformed {
+        text: setting.clone(),
+        why: format!("{object} is no setting"),
+    })?;
+    let name = || lever.id.to_owned();
+    let former = object.read(machine).map_err(|reason| match reason.obstacle {
+        Obstacle::Permission => Error::Rights { setting: name(), why: reason.why },
+        _ => Error::Absent { setting: name(), why: reason.why, remedy: reason.remedy },
+    })?;
+    if former != wanted {
+        levers.permits(&object).map_err(|error| not_permitted(&setting, &object, &error))?;
+    }
+    let followers = firmware_follows(&object)
+        .and_then(|follower| Some((follower.read(machine).ok()?, follower)))
+        .map(|(text, follower)| (follower, text));
+    let followers = followers.into_iter().collect();
+    Ok(Change { setting, lever, of, object, former, wanted, followers })
+}
+
+/// A new level switches its features off.
+fn firmware_follows(object: &Object) -> Option<Object> {
+    match object {
+        Object::SpeedSelect(Settable { at, what: What::Level }) => {
+            Some(Object::SpeedSelect(Settable { at: *at, what: What::Features }))
+        }
+        _ => None,
+    }
+}
+
 fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
     match reason.obstacle {
         Obstacle::Permission => Error::Rights { setting: asked.name.clone(), why: reason.why },
@@ -399,20 +477,18 @@ fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
 }
 
 fn permitted(levers: &dyn Levers, asked: &Asked, object: &Object) -> Result<(), Error> {
-    levers.permits(object).map_err(|error| {
-        let why = format!("opening {object} to write: {}", sys::errno::words(&error));
-        match error.kind() {
-            std::io::ErrorKind::PermissionDenied => {
-                Error::Rights { setting: asked.name.clone(), why }
-            }
-            std::io::ErrorKind::ReadOnlyFilesystem => absent(
-                asked,
-                why,
-                Some(
-                    "the files are mounted read-only, as in containers: set it on the host".into(),
-                ),
-            ),
-            _ => absent(asked, why, None),
+    levers.permits(object).map_err(|error| not_permitted(&asked.name, object, &error))
+}
+
+fn not_permitted(setting: &str, object: &Object, error: &std::io::Error) -> Error {
+    let why = format!("opening {object} to write: {}", sys::errno::words(error));
+    let setting = setting.to_owned();
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Error::Rights { setting, why },
+        std::io::ErrorKind::ReadOnlyFilesystem => {
+            let remedy = "the files are mounted read-only, as in containers: set it on the host";
+            Error::Absent { setting, why, remedy: Some(remedy.to_owned()) }
         }
-    })
+        _ => Error::Absent { setting, why, remedy: None },
+    }
 }

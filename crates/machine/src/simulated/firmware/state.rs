@@ -105,12 +105,15 @@ impl<'a> Firmware<'a> {
         self.model.settings.firmware(&format!("{package}.{domain}/{what}"))
     }
 
-    pub(super) fn hold(
-        &self,
-        (package, domain): At,
-        what: &str,
-        value: u64,
-    ) -> std::io::Result<()> {
+    /// What is as the machine came is not kept: what was put back leaves no trace.
+    pub(super) fn hold(&self, at: At, what: &str, value: u64) -> std::io::Result<()> {
+        let (package, domain) = at;
+        let came = match what {
+            "msr/1ad" => self.turbo_limits_at_start(),
+            what if what.starts_with("class/") => OPEN_CLASS,
+            _ => 0,
+        };
+        let value = (value != came).then_some(value);
         self.model.settings.set_firmware(format!("{package}.{domain}/{what}"), value)
     }
 
@@ -154,10 +157,12 @@ impl<'a> Firmware<'a> {
 
     /// Register 1ADh, as set or as the level at start says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
-        self.held((package, 0), "msr/1ad").unwrap_or_else(|| {
-            let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
-            first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
-        })
+        self.held((package, 0), "msr/1ad").unwrap_or_else(|| self.turbo_limits_at_start())
+    }
+
+    fn turbo_limits_at_start(&self) -> u64 {
+        let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
+        first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
     }
 
     /// Register 1AEh.
