@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use machine::Machine;
-use sst::compat::{Tool, answer};
+use sst::compat::{Tool, answer, nobody};
 
 const FILE: &str = "sst/isst-text/linux-doc-intel-speed-select-blocks.txt";
 const PROMPT: &str = "# intel-speed-select ";
@@ -73,7 +73,7 @@ fn compare(call: &str, transcript: &str) -> Result<(), String> {
     let machine = Machine::named(&format!("sim:guide@{}", file.display()));
     let machine = machine.map_err(|error| error.to_string())?;
     let words: Vec<String> = call.split(' ').map(str::to_owned).collect();
-    let answer = answer(&machine, Tool::DEFAULT, &words);
+    let answer = answer(&machine, Tool::DEFAULT, &words, &mut nobody);
     let shown = format!("{}{}", answer.stdout, answer.stderr);
     let mut shown_lines = shown.lines().map(str::trim);
     for line in of_package_0(call, transcript) {

@@ -5,17 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use model::CpuSet;
 use model::record::SpeedSelectQuestion;
+use sst::change::{ClassWish, What, Wish};
+use sst::model::Priority;
 
 use super::common::whole;
 use super::{BadValue, Json, Look};
 
-/// Read Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
+/// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
 ///
 /// Some Xeon servers can be told which of their cores get which clock. This shows what the firmware offers
 /// and what of it is on: for each level which cores it allows and at which base frequency (perf-profile),
 /// which cores can have a higher one at the cost of others (base-freq), how few cores can have a higher
 /// turbo limit (turbo-freq), and who is throttled last (core-power). A picture has a sign for each core.
-/// Nothing is changed.
+///
+/// It changes the same, when you ask for it: each step is planned (--dry-run shows it), kept in a journal,
+/// read back, and put back by `cpudyno undo`. What must come first is said before anything is written.
 ///
 /// It takes root, or the right to open /dev/isst_interface, and reads both generations of the interface.
 /// Options that hold for all stand before the feature: `cpudyno sst -c 0 perf-profile info`. What people
@@ -62,6 +66,32 @@ pub(crate) enum SstFeature {
     /// Turbo frequencies (SST-TF): few cores of your choice get a higher limit, all others are clipped.
     #[command(subcommand)]
     TurboFreq(TurboFreq),
+    /// Whether CPUs may go above their base frequency, by limits of the clock.
+    #[command(subcommand)]
+    TurboMode(TurboMode),
+}
+
+/// How a change is made.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Change {
+    /// Say what would be written, step by step, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Also do what cannot be undone wholly: take CPUs offline that somebody is bound to.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Whether more than the feature itself is set.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Switch {
+    /// Also set classes, core-power and limits of the clock as the feature needs them.
+    #[arg(short, long)]
+    pub(crate) auto: bool,
+
+    #[command(flatten)]
+    pub(crate) change: Change,
 }
 
 /// What can be asked of performance levels.
@@ -79,6 +109,23 @@ pub(crate) enum PerfProfile {
     GetConfigCurrentLevel(Elsewhere),
     /// Whether the level is locked, and by whom.
     GetLockStatus(Elsewhere),
+    /// Choose another level: fewer cores at a higher base frequency, or more at a lower one.
+    ///
+    /// A new level switches base-freq and turbo-freq off. Its base frequency holds where no other cores
+    /// are online than those that it allows: -o takes the others offline, brings those that it allows
+    /// back, and sets the limits of the uncore.
+    SetConfigLevel {
+        /// The level.
+        #[arg(short, long, value_parser = level, value_name = "N")]
+        level: u8,
+
+        /// Also bring the CPUs of the level online, and take all others offline.
+        #[arg(short, long)]
+        online: bool,
+
+        #[command(flatten)]
+        change: Change,
+    },
 }
 
 /// What can be asked of priorities.
@@ -97,6 +144,53 @@ pub(crate) enum CorePower {
     /// CPUs of a core, or of a module of several cores, share their class. Name them before the feature:
     /// `cpudyno sst -c 10 core-power get-assoc`.
     GetAssoc(Elsewhere),
+    /// Let firmware heed classes, in all power domains of a package.
+    Enable {
+        /// 0: power is shared in proportion to weights; 1: class 0 is throttled last, class 3 first.
+        #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
+        priority: u8,
+
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Let firmware forget classes; base-freq and turbo-freq must be off.
+    Disable(Change),
+    /// Configure a class, in all power domains of a package. What is not said becomes what is usual.
+    Config {
+        /// The class, 0 to 3.
+        #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
+        class: u8,
+
+        /// Its share where priorities are proportional, 0 to 15; usually 0.
+        #[arg(short, long, value_parser = fifteen, value_name = "N")]
+        weight: Option<u8>,
+
+        /// Between performance (0) and energy (15); usually 0.
+        #[arg(short, long, value_parser = fifteen, value_name = "N")]
+        epp: Option<u8>,
+
+        /// The lowest frequency in MHz; usually 0.
+        #[arg(short = 'n', long, value_parser = mhz, value_name = "MHZ")]
+        min: Option<u32>,
+
+        /// The highest frequency in MHz; usually there is no limit.
+        #[arg(short, long, value_parser = mhz, value_name = "MHZ")]
+        max: Option<u32>,
+
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Put CPUs into a class. Those that share a core go along.
+    ///
+    /// Name them before the feature: `cpudyno sst -c 10 core-power assoc -c 3`.
+    Assoc {
+        /// The class, 0 to 3.
+        #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]
+        class: u8,
+
+        #[command(flatten)]
+        change: Change,
+    },
 }
 
 /// What can be asked of base frequencies.
@@ -104,6 +198,10 @@ pub(crate) enum CorePower {
 pub(crate) enum BaseFreq {
     /// Which cores can have a higher base frequency, and what the others pay for it.
     Info(AtLevel),
+    /// Switch it on at the level at present; with -a, everything that it needs.
+    Enable(Switch),
+    /// Switch it off; with -a, core-power as well, and the lowest clocks as low as they go.
+    Disable(Switch),
 }
 
 /// What can be asked of turbo frequencies.
@@ -121,6 +219,44 @@ pub(crate) enum TurboFreq {
         /// Only the limits under this licence: sse, avx2, avx512, or level-0 and so on.
         #[arg(short = 'r', long = "trl-type", alias = "licence", value_name = "TYPE")]
         licence: Option<String>,
+    },
+    /// Switch it on at the level at present; with -a, the CPUs that are named go first.
+    ///
+    /// Name them before the feature: `cpudyno sst -c 12,13 turbo-freq enable -a`.
+    Enable {
+        /// The turbo limits that hold at most then: a ratio of 100 MHz in each byte; usually none.
+        #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
+        limits: Option<u64>,
+
+        #[command(flatten)]
+        switch: Switch,
+    },
+    /// Switch it off; with -a, core-power as well.
+    Disable {
+        /// The turbo limits that hold at most then; usually those of the level.
+        #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
+        limits: Option<u64>,
+
+        #[command(flatten)]
+        switch: Switch,
+    },
+}
+
+/// What can be done about clocks above the base frequency.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TurboMode {
+    /// Limits of the clock as high as they go.
+    Enable(Change),
+    /// Limits of the clock at the base frequency.
+    Disable(Change),
+    /// Set the turbo limits that hold at most.
+    SetTrl {
+        /// A ratio of 100 MHz in each byte, that of the fewest active cores lowest.
+        #[arg(short = 't', long = "trl", value_parser = limits, value_name = "0xHEX")]
+        limits: u64,
+
+        #[command(flatten)]
+        change: Change,
     },
 }
 
@@ -149,7 +285,14 @@ Examples:
   sudo cpudyno sst perf-profile info -l 4            at level 4
   sudo cpudyno sst -c 0,14 core-power get-assoc      the classes of two CPUs
   sudo cpudyno sst -f json -o sst.json perf-profile info
+  sudo cpudyno sst perf-profile set-config-level -l 4 -o --dry-run   what a level would change
+  sudo cpudyno sst base-freq enable -a               higher base frequencies for the chosen cores
+  sudo cpudyno sst -c 12,13 turbo-freq enable -a     higher turbo limits for these CPUs
+  sudo cpudyno undo                                  everything as it was
   cpudyno sst --machine sim:guide base-freq info     on a simulated machine, without root";
+
+/// What changes the machine asks nothing.
+const CHANGES: &str = "";
 
 fn cpus(list: &str) -> Result<CpuSet, BadValue> {
     const HINT: &str = "a list of CPUs looks like 0-3,8";
@@ -167,6 +310,26 @@ fn class(text: &str) -> Result<u8, BadValue> {
     number(text, 3, "there are four classes: -c 0")
 }
 
+fn priority(text: &str) -> Result<u8, BadValue> {
+    number(text, 1, "0 is proportional, 1 is ordered: -p 1")
+}
+
+fn fifteen(text: &str) -> Result<u8, BadValue> {
+    number(text, 15, "such as -w 5")
+}
+
+fn mhz(text: &str) -> Result<u32, BadValue> {
+    whole(text, 0..=25500, "in MHz, such as -n 2000 -m 3000").map(|mhz| mhz as u32)
+}
+
+fn limits(text: &str) -> Result<u64, BadValue> {
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty());
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+        let hint = "eight ratios of 100 MHz, such as -t 0x1f1f1f1f1f1f1f20";
+        BadValue::new("expected a number that begins with 0x", hint)
+    })
+}
+
 fn bucket(text: &str) -> Result<u8, BadValue> {
     number(text, 7, "groups of cores are counted from 0: -b 0")
 }
@@ -181,6 +344,55 @@ fn before(_: &str) -> Result<u8, BadValue> {
 }
 
 impl SstArgs {
+    /// What is to be changed, and how; none: something is asked.
+    pub(crate) fn wish(&self) -> Option<(Wish, Change)> {
+        let (what, change) = match self.feature.as_ref()? {
+            SstFeature::PerfProfile(PerfProfile::SetConfigLevel { level, online, change }) => {
+                (What::Level { level: *level, with_cpus: *online }, change)
+            }
+            SstFeature::CorePower(command) => match command {
+                CorePower::Enable { priority, change } => {
+                    let ordered = *priority == 1;
+                    let kind = if ordered { Priority::Ordered } else { Priority::Proportional };
+                    (What::CorePower(Some(kind)), change)
+                }
+                CorePower::Disable(change) => (What::CorePower(None), change),
+                CorePower::Config { class, weight, epp, min, max, change } => {
+                    let (class, weight, epp) = (*class, *weight, *epp);
+                    let wish = ClassWish { class, weight, epp, min_mhz: *min, max_mhz: *max };
+                    (What::Class(wish), change)
+                }
+                CorePower::Assoc { class, change } => (What::Association(*class), change),
+                _ => return None,
+            },
+            SstFeature::BaseFreq(command) => match command {
+                BaseFreq::Enable(Switch { auto, change }) => {
+                    (What::BaseFreq { on: true, auto: *auto }, change)
+                }
+                BaseFreq::Disable(Switch { auto, change }) => {
+                    (What::BaseFreq { on: false, auto: *auto }, change)
+                }
+                BaseFreq::Info(_) => return None,
+            },
+            SstFeature::TurboFreq(command) => match command {
+                TurboFreq::Enable { limits, switch: Switch { auto, change } } => {
+                    (What::TurboFreq { on: true, auto: *auto, limits: *limits }, change)
+                }
+                TurboFreq::Disable { limits, switch: Switch { auto, change } } => {
+                    (What::TurboFreq { on: false, auto: *auto, limits: *limits }, change)
+                }
+                TurboFreq::Info { .. } => return None,
+            },
+            SstFeature::TurboMode(command) => match command {
+                TurboMode::Enable(change) => (What::TurboMode(true), change),
+                TurboMode::Disable(change) => (What::TurboMode(false), change),
+                TurboMode::SetTrl { limits, change } => (What::TurboLimits(*limits), change),
+            },
+            _ => return None,
+        };
+        Some((Wish { what, cpus: self.cpus.clone(), lenient: false }, *change))
+    }
+
     /// What is asked.
     pub(crate) fn question(&self) -> SpeedSelectQuestion {
         let mut question =
@@ -197,6 +409,7 @@ impl SstArgs {
                 PerfProfile::GetConfigEnabled(_) => "perf-profile get-config-enabled",
                 PerfProfile::GetConfigCurrentLevel(_) => "perf-profile get-config-current-level",
                 PerfProfile::GetLockStatus(_) => "perf-profile get-lock-status",
+                PerfProfile::SetConfigLevel { .. } => CHANGES,
             },
             Some(SstFeature::CorePower(command)) => match command {
                 CorePower::Info(_) => "core-power info",
@@ -205,6 +418,10 @@ impl SstArgs {
                     "core-power get-config"
                 }
                 CorePower::GetAssoc(_) => "core-power get-assoc",
+                CorePower::Enable { .. }
+                | CorePower::Disable(_)
+                | CorePower::Config { .. }
+                | CorePower::Assoc { .. } => CHANGES,
             },
             Some(SstFeature::BaseFreq(BaseFreq::Info(at))) => {
                 question.level = at.level;
@@ -215,6 +432,9 @@ impl SstArgs {
                 question.bucket = *bucket;
                 question.licence.clone_from(licence);
                 "turbo-freq info"
+            }
+            Some(SstFeature::BaseFreq(_) | SstFeature::TurboFreq(_) | SstFeature::TurboMode(_)) => {
+                CHANGES
             }
         };
         words.clone_into(&mut question.command);

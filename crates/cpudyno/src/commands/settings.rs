@@ -293,7 +293,7 @@ fn look_at(observer: &mut Observed<'_>, changes: &[Change]) -> Option<Result<pro
     Some(observer.look(changes).map_err(|error| error.to_string()))
 }
 
-fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
+pub(super) fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
     let change = |change: &Change, outcome: &ChangeOutcome| SettingChange {
         id: change.setting.clone(),
         object: change.object.to_string(),
@@ -307,7 +307,7 @@ fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
 }
 
 /// Where the record goes; refused before anything is done.
-fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
+pub(super) fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
     let sink = sink(json, look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")

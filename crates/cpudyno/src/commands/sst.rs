@@ -1,5 +1,7 @@
 //! `cpudyno sst`.
 
+mod change;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,6 +20,9 @@ use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
 pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
+    if let Some((wish, change)) = args.wish() {
+        return change::run(machine, args, &wish, change);
+    }
     let json = sink(&args.json, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let presentation = presentation(&args.look, PageKind::Sst);
@@ -71,7 +76,7 @@ fn answered(
     Ok(answered)
 }
 
-fn refused(error: Error) -> Failure {
+pub(super) fn refused(error: Error) -> Failure {
     const LOOK: &str = "`cpudyno sst --machine sim:guide` shows what it looks like where it is";
     let message = error.to_string();
     match error {
@@ -144,7 +149,7 @@ fn parts_are_there(answered: &SpeedSelect) -> Result<(), Failure> {
 }
 
 /// Where the page goes is nobody's business (invariant I10).
-fn without_path(words: Vec<String>, out: Option<&Path>) -> Vec<String> {
+pub(super) fn without_path(words: Vec<String>, out: Option<&Path>) -> Vec<String> {
     let Some(out) = out.map(Path::to_string_lossy) else { return words };
     let hidden = |word: String| match word.strip_suffix(&*out) {
         Some(option @ ("" | "-o" | "--out=")) => format!("{option}FILE"),

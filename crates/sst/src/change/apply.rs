@@ -1,5 +1,6 @@
 //! From a wish to what is written, and that until nothing is left.
 
+use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Changed, Levers, NotMade, Session};
 use machine::Machine;
@@ -24,6 +25,9 @@ pub enum NotChanged {
     /// It is never as it should be, however often it is written.
     #[error("what is written is changed again by somebody else, or by firmware: {0}")]
     Restless(String),
+    /// It failed, and something is left of it.
+    #[error("{0}; not everything was put back: {1}")]
+    Left(String, String),
 }
 
 /// What a wish comes to as things are; nothing is written.
@@ -69,6 +73,30 @@ pub fn apply(
     }
     let last = done.last().map_or_else(String::new, |change: &Changed| change.object.to_string());
     Err(NotChanged::Restless(last))
+}
+
+/// Makes it so with a session of its own, and leaves it so; where something fails, everything is put back.
+pub fn make(
+    machine: &Machine,
+    levers: Box<dyn Levers>,
+    shelf: &Shelf,
+    who: &str,
+    wish: &Wish,
+) -> Result<(), NotChanged> {
+    let mut session = Session::open(machine, levers, shelf, who)?;
+    match apply(machine, &mut session, wish, false) {
+        Ok(_) => {
+            session.leave();
+            Ok(())
+        }
+        Err(error) => {
+            let undone = session.restore();
+            match undone.left().as_slice() {
+                [] => Err(error),
+                left => Err(NotChanged::Left(error.to_string(), left.join("; "))),
+            }
+        }
+    }
 }
 
 /// The CPUs that are there and switched off.

@@ -15,7 +15,7 @@ mod recipes;
 use levers::plan::Step;
 use model::CpuSet;
 
-pub use self::apply::{NotChanged, apply, planned};
+pub use self::apply::{NotChanged, apply, make, planned};
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;
 use crate::model::Priority;

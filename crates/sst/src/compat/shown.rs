@@ -20,8 +20,8 @@ pub(super) struct Seen<'a> {
 
 /// Where something is shown: a power domain, and the CPU through which it is asked.
 #[derive(Clone, Copy)]
-struct At<'a> {
-    domain: &'a Domain,
+pub(super) struct At<'a> {
+    pub(super) domain: &'a Domain,
     cpu: Option<CpuId>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn page(seen: &Seen<'_>, query: &Query) -> Shown {
 }
 
 /// Each power domain; where CPUs were named, each of them, be it in the same domain as another.
-fn places<'a>(snapshot: &'a Snapshot, cpus: Option<&CpuSet>) -> Vec<At<'a>> {
+pub(super) fn places<'a>(snapshot: &'a Snapshot, cpus: Option<&CpuSet>) -> Vec<At<'a>> {
     let domains = snapshot.domains.iter();
     let Some(cpus) = cpus else {
         return domains.map(|domain| At { domain, cpu: domain.first() }).collect();
@@ -101,7 +101,7 @@ impl Seen<'_> {
         place
     }
 
-    fn put(&self, shown: &mut Shown, at: At<'_>, parts: Vec<Node>) {
+    pub(super) fn put(&self, shown: &mut Shown, at: At<'_>, parts: Vec<Node>) {
         shown.entries.push(Entry::Place(self.place(at), parts));
     }
 
