@@ -138,6 +138,26 @@ impl Plan {
         Ok(plan)
     }
 
+    /// What this plan changes, as it is and as it would be: each in the order in which it can be written
+    /// when the other one is there.
+    pub fn as_arms(&self) -> [Vec<Change>; 2] {
+        let back = |change: &Change| Change { wanted: change.former.clone(), ..change.clone() };
+        let led = |change: &Change| -> Vec<Change> {
+            let of = |(object, former): &(Object, String)| follower(change, object, former);
+            change.followers.iter().map(of).collect()
+        };
+        let mut as_it_is: Vec<Change> = Vec::new();
+        for change in self.changes.iter().rev() {
+            let all = std::iter::once(back(change)).chain(led(change));
+            for one in all {
+                if !as_it_is.iter().any(|known| known.object == one.object) {
+                    as_it_is.push(one);
+                }
+            }
+        }
+        [as_it_is, self.changes.clone()]
+    }
+
     /// Whether each change needs those before it: what firmware holds is set in the order of the steps,
     /// and where one fails, nothing after it is tried.
     pub(crate) fn is_in_order(&self) -> bool {

@@ -232,7 +232,10 @@ fn first_difference(expected: &Run, ours: &Run) -> Option<String> {
         };
         let (there, here) = (&expected.state, &ours.state);
         let differs = lines(there, here, '-') + &lines(here, there, '+');
-        return Some(format!("  state of the machine (- expected, + got):\n{differs}{}", shown(ours)));
+        return Some(format!(
+            "  state of the machine (- expected, + got):\n{differs}{}",
+            shown(ours)
+        ));
     }
     let streams = [
         ("standard output", &expected.stdout, &ours.stdout),

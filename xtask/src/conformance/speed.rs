@@ -25,7 +25,9 @@ pub(crate) fn ioctls_percent() -> anyhow::Result<f64> {
     let built = Built::new(&shim, Tool::DEFAULT)?;
     let folder = tempfile::tempdir().context("cannot make a folder")?;
     let there = built.run(&shim, MACHINE, &words(), folder.path())?.ioctls;
-    let here = compat::answer(&Machine::named(MACHINE)?, Tool::DEFAULT, &words(), &mut compat::nobody).ioctls;
+    let here =
+        compat::answer(&Machine::named(MACHINE)?, Tool::DEFAULT, &words(), &mut compat::nobody)
+            .ioctls;
     println!("  {there} ioctls there, {here} here");
     Ok(100.0 * f64::from(here) / there as f64)
 }

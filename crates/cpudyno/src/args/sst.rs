@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use model::CpuSet;
+use clap::{Args, Subcommand, ValueEnum};
 use model::record::SpeedSelectQuestion;
+use model::{CpuSet, Seconds};
 use sst::change::{ClassWish, What, Wish};
 use sst::model::Priority;
 
-use super::common::whole;
+use super::common::{long_budget, whole};
 use super::{BadValue, Json, Look};
 
 /// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
@@ -69,6 +69,120 @@ pub(crate) enum SstFeature {
     /// Whether CPUs may go above their base frequency, by limits of the clock.
     #[command(subcommand)]
     TurboMode(TurboMode),
+    /// Who would get which clock: who gains, who loses. Nothing is changed.
+    ///
+    /// The numbers are the firmware's own. `cpudyno sst try` measures what comes of it.
+    #[command(subcommand)]
+    Plan(Planned),
+    /// Find out whether a feature is worth it here: measured without it and with it, in turns.
+    Try(Box<TryArgs>),
+}
+
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tried {
+    /// Another performance level, all CPUs left online.
+    PerfProfile,
+    /// Base frequencies of two kinds of cores.
+    BaseFreq,
+    /// Turbo frequencies, where the CPUs that are measured go first.
+    TurboFreq,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TriedWorkload {
+    /// Two threads that wake each other through pipes: the round trip.
+    Pipe,
+    /// The clock of the CPUs.
+    Clock,
+}
+
+/// Find out whether a feature is worth it on this machine: the method of the user guide.
+///
+/// CPUs are kept busy, the workload runs on others, without the feature (A) and with it (B), in turns that
+/// a coin decides, with controls of A against A. The answer is the ratio with its interval. Before that,
+/// the clock of each measured CPU is held against what firmware promises. At the end everything is as it was.
+#[derive(Debug, Args)]
+#[command(after_long_help = TRY)]
+pub(crate) struct TryArgs {
+    /// What is tried.
+    #[arg(value_enum, value_name = "FEATURE")]
+    pub(crate) feature: Tried,
+
+    /// The performance level, for perf-profile.
+    #[arg(short, long, value_parser = level, value_name = "N")]
+    pub(crate) level: Option<u8>,
+
+    /// Where the workload runs: CPUs such as 12,13; usually two that the feature is good for.
+    #[arg(long, value_parser = on, value_name = "LIST|high-priority")]
+    pub(crate) on: Option<Chosen>,
+
+    /// Which CPUs are kept busy: a list, none, or the rest, one of each other core of the power domain.
+    #[arg(long, value_parser = busy, default_value = "rest", value_name = "LIST|rest|none")]
+    pub(crate) busy: Chosen,
+
+    /// What is measured, unless a command is given.
+    #[arg(long, value_enum, default_value_t = TriedWorkload::Pipe, value_name = "WORKLOAD")]
+    pub(crate) workload: TriedWorkload,
+
+    /// The time for all of it.
+    #[arg(long, value_parser = long_budget, default_value = "60s", value_name = "TIME")]
+    pub(crate) budget: Seconds,
+
+    /// Change nothing: compare the machine with itself, to see its noise.
+    #[arg(long)]
+    pub(crate) control: bool,
+
+    /// A command that is measured instead, by its time.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+const TRY: &str = "\
+Examples:
+  sudo cpudyno sst try base-freq                            two cores of the higher base frequency
+  sudo cpudyno sst try turbo-freq --on 12,13                these two go first, all others are busy
+  sudo cpudyno sst try perf-profile -l 4 --workload clock   another level
+  sudo cpudyno sst try turbo-freq --on 12,13 -- ./job       by the time of a command
+  cpudyno --machine sim:guide sst try turbo-freq --on 12,13   on a simulated machine, without root";
+
+/// CPUs by a list or by a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// Those.
+    Cpus(CpuSet),
+    /// As the word says.
+    Usual,
+    /// Nobody.
+    None,
+}
+
+fn on(text: &str) -> Result<Chosen, BadValue> {
+    if text == "high-priority" { Ok(Chosen::Usual) } else { cpus(text).map(Chosen::Cpus) }
+}
+
+fn busy(text: &str) -> Result<Chosen, BadValue> {
+    match text {
+        "rest" => Ok(Chosen::Usual),
+        "none" => Ok(Chosen::None),
+        list => cpus(list).map(Chosen::Cpus),
+    }
+}
+
+/// What is thought through.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum Planned {
+    /// Another performance level.
+    PerfProfile {
+        /// The level.
+        #[arg(short, long, value_parser = level, value_name = "N")]
+        level: u8,
+    },
+    /// Base frequencies of two kinds of cores.
+    BaseFreq,
+    /// Turbo frequencies, where the CPUs that are named before `plan` go first.
+    TurboFreq,
 }
 
 /// How a change is made.
@@ -286,6 +400,7 @@ Examples:
   sudo cpudyno sst -c 0,14 core-power get-assoc      the classes of two CPUs
   sudo cpudyno sst -f json -o sst.json perf-profile info
   sudo cpudyno sst perf-profile set-config-level -l 4 -o --dry-run   what a level would change
+  sudo cpudyno sst plan base-freq                    who would gain, and who would lose
   sudo cpudyno sst base-freq enable -a               higher base frequencies for the chosen cores
   sudo cpudyno sst -c 12,13 turbo-freq enable -a     higher turbo limits for these CPUs
   sudo cpudyno undo                                  everything as it was
@@ -393,6 +508,17 @@ impl SstArgs {
         Some((Wish { what, cpus: self.cpus.clone(), lenient: false }, *change))
     }
 
+    /// What is thought through; none: something else is done.
+    pub(crate) fn planned(&self) -> Option<Wish> {
+        let Some(SstFeature::Plan(planned)) = &self.feature else { return None };
+        let what = match *planned {
+            Planned::PerfProfile { level } => What::Level { level, with_cpus: true },
+            Planned::BaseFreq => What::BaseFreq { on: true, auto: true },
+            Planned::TurboFreq => What::TurboFreq { on: true, auto: true, limits: None },
+        };
+        Some(Wish { what, cpus: self.cpus.clone(), lenient: false })
+    }
+
     /// What is asked.
     pub(crate) fn question(&self) -> SpeedSelectQuestion {
         let mut question =
@@ -432,6 +558,22 @@ impl SstArgs {
                 question.bucket = *bucket;
                 question.licence.clone_from(licence);
                 "turbo-freq info"
+            }
+            Some(SstFeature::Plan(planned)) => match planned {
+                Planned::PerfProfile { level } => {
+                    question.level = Some(*level);
+                    "plan perf-profile"
+                }
+                Planned::BaseFreq => "plan base-freq",
+                Planned::TurboFreq => "plan turbo-freq",
+            },
+            Some(SstFeature::Try(tried)) => {
+                question.level = tried.level;
+                match tried.feature {
+                    Tried::PerfProfile => "try perf-profile",
+                    Tried::BaseFreq => "try base-freq",
+                    Tried::TurboFreq => "try turbo-freq",
+                }
             }
             Some(SstFeature::BaseFreq(_) | SstFeature::TurboFreq(_) | SstFeature::TurboMode(_)) => {
                 CHANGES

@@ -1,6 +1,7 @@
 //! `cpudyno sst`.
 
 mod change;
+mod tried;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,10 +13,11 @@ use model::name::did_you_mean;
 use model::record::{
     FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
 };
+use sst::change::{What, Wish};
 use sst::{Calls, Command, Error, Levels, Wanted};
 
 use super::{command, presentation, render, sink};
-use crate::args::{Format, SstArgs};
+use crate::args::{Format, SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
@@ -23,12 +25,19 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     if let Some((wish, change)) = args.wish() {
         return change::run(machine, args, &wish, change);
     }
+    if matches!(args.feature, Some(SstFeature::Try(_))) {
+        return tried::run(machine, args);
+    }
     let json = sink(&args.json, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let presentation = presentation(&args.look, PageKind::Sst);
     let calls = args.debug.then(Calls::default);
     let begin = sys::clock::monotonic_raw();
-    let answered = answered(machine, args.question(), calls.as_ref()).inspect_err(|_| {
+    let answered = match args.planned() {
+        Some(wish) => planned(machine, args.question(), &wish, calls.as_ref()),
+        None => answered(machine, args.question(), calls.as_ref()),
+    };
+    let answered = answered.inspect_err(|_| {
         // Where there is no page, they may say why.
         for line in calls.iter().flat_map(Calls::lines) {
             output::remark(&line);
@@ -74,6 +83,28 @@ fn answered(
         _ => {}
     }
     Ok(answered)
+}
+
+/// Who would get which clock.
+fn planned(
+    machine: &Machine,
+    question: SpeedSelectQuestion,
+    wish: &Wish,
+    calls: Option<&Calls>,
+) -> Result<SpeedSelect, Failure> {
+    if matches!(wish.what, What::TurboFreq { .. }) && wish.cpus.is_none() {
+        return Err(Failure::usage(
+            "cannot plan turbo-freq: nobody said which CPUs are to go first",
+        )
+        .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
+    }
+    let expected =
+        sst::change::expected(machine, wish).map_err(|error| change::not_changed(error.into()))?;
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
+    let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    let lines = calls.map(Calls::lines).unwrap_or_default();
+    let answered = sst::speed_select(&snapshot, question, lines);
+    Ok(SpeedSelect { expected: sst::expected(&expected), ..answered })
 }
 
 pub(super) fn refused(error: Error) -> Failure {

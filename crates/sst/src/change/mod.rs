@@ -7,6 +7,7 @@
 //! What must not be done is refused before anything is written: [`Refused`] says what must come first.
 
 mod apply;
+mod clocks;
 mod ground;
 mod limits;
 mod proof;
@@ -16,6 +17,7 @@ use levers::plan::Step;
 use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, make, planned};
+pub use self::clocks::{Clocks, Expected, expected, gainers, others};
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;
 use crate::model::Priority;
