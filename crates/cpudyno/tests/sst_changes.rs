@@ -1,5 +1,5 @@
 //! The changing transcripts of the user guide on its own system, in order, each a process of its own, in both
-//! faces; and what is said where something must not be changed.
+//! faces; what is said where something must not be changed; and whether a feature is worth it.
 
 mod common;
 
@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use common::{Finished, cpudyno, finish};
 use machine::Machine;
+use model::Known;
+use model::record::{ProofAnswer, Record};
+use model::stats::paired::{Comparison, Verdict};
 use tempfile::TempDir;
 
 /// The guide's system, whose state lasts from process to process.
@@ -72,6 +75,29 @@ impl Guide {
         self.cpu(cpu, "cpufreq/base_frequency")
     }
 
+    /// What was tried; afterwards everything is as it was.
+    fn tried(&self, line: &str) -> Record {
+        let machine = self.machine();
+        let words = ["--machine", &machine, "sst", "-f", "json", "try"];
+        let words: Vec<&str> = words.into_iter().chain(line.split(' ')).collect();
+        let before = fs::read_to_string(self.file()).unwrap();
+        let finished = finish(cpudyno(&words));
+        assert!(matches!(finished.code, Some(0 | 3)), "{line}: {finished:?}");
+        let value = |text: &str| -> serde_json::Value { serde_json::from_str(text).unwrap() };
+        let state = |text: &str| {
+            let all = value(text);
+            format!("{} {}", all["firmware"], all["files"])
+        };
+        assert_eq!(state(&fs::read_to_string(self.file()).unwrap()), state(&before), "{line}");
+        serde_json::from_str(&finished.stdout).unwrap()
+    }
+
+    fn with(state: &str) -> Guide {
+        let guide = Guide::new();
+        fs::write(guide.file(), state).unwrap();
+        guide
+    }
+
     /// What was set, where it is not as the machine came.
     fn state(&self) -> String {
         let text = fs::read_to_string(self.file()).unwrap();
@@ -101,6 +127,13 @@ fn the_guide_from_beginning_to_end() {
     let classes = guide.done("sst core-power get-config");
     assert!(classes.contains("2000") && classes.contains("3000"), "{classes}");
     guide.done("sst -c 10 core-power assoc -c 3");
+    // Once associated, limits of the clock stay as they are.
+    guide.refused(
+        "set max_freq=2GHz",
+        4,
+        "set `max_freq`: cores have classes",
+        "core-power disable",
+    );
     let classes = guide.done("sst -c 10 core-power get-assoc");
     assert!(classes.contains('3'), "{classes}");
     guide.done("sst core-power disable");
@@ -203,7 +236,7 @@ fn the_guide_in_the_face_of_its_own_tool() {
 #[test]
 fn a_dry_run_shows_each_step_and_writes_nothing() {
     let guide = Guide::new();
-    let page = guide.done("sst -c 0 base-freq enable -a --dry-run");
+    let page = guide.run("sst -c 0 base-freq enable -a --dry-run").success();
     insta::assert_snapshot!("guide-base-freq-dry-run", page);
     let page = guide.done("sst -c 0 perf-profile set-config-level -l 4 -o --dry-run");
     insta::assert_snapshot!("guide-level-dry-run", page);
@@ -274,4 +307,67 @@ fn a_plan_says_who_gains_and_who_loses() {
     guide.done("sst -c 0 base-freq enable -a");
     let after = guide.done("sst -c 0 plan base-freq");
     assert!(after.contains("as it is") && !after.contains("gains"), "{after}");
+}
+
+fn comparison(record: &Record) -> &Comparison {
+    match &record.comparison.as_ref().unwrap().comparison {
+        Known::Yes(found) => found,
+        Known::No { unavailable } => panic!("{unavailable:?}"),
+    }
+}
+
+fn interval(found: &Comparison) -> [f64; 2] {
+    match &found.ratio.interval {
+        Known::Yes(interval) => [interval.low, interval.high],
+        Known::No { unavailable } => panic!("{unavailable:?}"),
+    }
+}
+
+fn is_gain(record: &Record, ratio: f64) {
+    let found = comparison(record);
+    assert_eq!(found.verdict, Verdict::Faster, "{found:?}");
+    let put_in = ratio.ln();
+    let [low, high] = interval(found);
+    assert!(low < put_in + 0.004 && high > put_in - 0.004, "{put_in}: {found:?}");
+    assert!((found.ratio.centre - put_in).abs() < 0.01, "{put_in}: {found:?}");
+}
+
+#[test]
+fn turbo_frequencies_give_what_the_description_puts_in() {
+    let guide = Guide::with("{}");
+    let record = guide.tried("turbo-freq --on 12,13");
+    // All cores at work: 3.1 GHz without, 3.2 GHz with it; a round trip takes as much less.
+    is_gain(&record, 3.1 / 3.2);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    assert_eq!(proofs.len(), 2);
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    let expected = record.speed_select.unwrap().expected;
+    assert!(expected.iter().any(|it| it.cpus.to_string() == "12-13,40-41"), "{expected:?}");
+}
+
+#[test]
+fn base_frequencies_give_what_the_description_puts_in_where_turbo_is_off() {
+    let path = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    let guide = Guide::with(&format!(r#"{{"files": {{"{path}": "1"}}}}"#));
+    let record = guide.tried("base-freq");
+    is_gain(&record, 2.6 / 3.0);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    // Those with the lower base frequency lose.
+    let record = guide.tried("base-freq --on 3,4");
+    assert_eq!(comparison(&record).verdict, Verdict::Slower);
+}
+
+#[test]
+fn with_itself_a_machine_shows_no_difference() {
+    let guide = Guide::with("{}");
+    for line in
+        ["turbo-freq --on 12,13 --control --budget 120s", "base-freq --control --budget 120s"]
+    {
+        let record = guide.tried(line);
+        let found = comparison(&record);
+        assert!(!matches!(found.verdict, Verdict::Faster | Verdict::Slower), "{line}: {found:?}");
+        let [low, high] = interval(found);
+        assert!(low <= 0.0 && high >= 0.0, "{line}: {found:?}");
+    }
 }

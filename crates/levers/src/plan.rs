@@ -1,6 +1,7 @@
 //! What will be written: every change with the value that is there now.
 
 mod bound;
+mod classes;
 pub(crate) mod wanted;
 
 use std::collections::HashSet;
@@ -109,6 +110,7 @@ impl Plan {
         for asked in asked {
             plan.lose(machine, levers, &leaving, asked, force)?;
         }
+        plan.heed_classes(machine, force)?;
         plan.lead();
         Ok(plan)
     }
@@ -289,6 +291,21 @@ impl Plan {
         Ok(())
     }
 
+    /// Limits of the clock stay as they are where cores have classes: those limit it, too, and what was
+    /// meant to go first would not.
+    fn heed_classes(&mut self, machine: &Machine, force: bool) -> Result<(), Error> {
+        let limits = self.changes.iter().filter(|it| classes::LIMITS.contains(&it.lever.id));
+        let Some(change) = classes::first_heeded(machine, limits) else { return Ok(()) };
+        let setting = change.setting.clone();
+        let why =
+            "cores have classes of Speed Select (core-power is on), which limit the clock as well";
+        if !force {
+            return Err(Error::Ordered { setting, why: why.to_owned(), first: FIRST.to_owned() });
+        }
+        self.remarks.push(format!("`{setting}`: {why}"));
+        Ok(())
+    }
+
     /// The CPUs that would be switched off.
     fn leaving(&self, machine: &Machine) -> CpuSet {
         let off = |change: &Change| match (&change.of, change.lever.id, &*change.wanted) {
@@ -299,6 +316,9 @@ impl Plan {
         self.changes.iter().flat_map(|change| off(change).iter().collect::<Vec<_>>()).collect()
     }
 }
+
+/// What comes before limits of the clock.
+const FIRST: &str = "first `cpudyno sst core-power disable`; --force sets it all the same";
 
 /// What becomes of an object that is asked for again.
 #[derive(Clone, Copy)]

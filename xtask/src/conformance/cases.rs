@@ -48,6 +48,8 @@ const READING: &[&str] = &[
     "turbo-freq info -l 1",
     "turbo-freq info -l 0 -b 1 -r sse",
     "turbo-freq info -l 0 -r avx512",
+    "turbo-mode get-trl",
+    "-c 1 turbo-mode get-trl",
 ];
 
 /// What is wrong, or nearly.

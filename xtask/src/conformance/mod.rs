@@ -226,12 +226,12 @@ fn first_difference(expected: &Run, ours: &Run) -> Option<String> {
         return Some(format!("  exit code: expected {there}, got {here}\n{}", shown(ours)));
     }
     if expected.state != ours.state {
-        let lines = |some: &[String], other: &[String], sign: char| {
+        let lines = |some: &[String], other: &[String], sign: &str| {
             let missing = some.iter().filter(|line| !other.contains(line)).take(6);
-            missing.map(|line| format!("    {sign} {line}\n")).collect::<String>()
+            missing.fold(String::new(), |text, line| text + "    " + sign + " " + line + "\n")
         };
         let (there, here) = (&expected.state, &ours.state);
-        let differs = lines(there, here, '-') + &lines(here, there, '+');
+        let differs = lines(there, here, "-") + &lines(here, there, "+");
         return Some(format!(
             "  state of the machine (- expected, + got):\n{differs}{}",
             shown(ours)

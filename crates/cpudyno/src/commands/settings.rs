@@ -426,6 +426,7 @@ pub(super) fn refused(error: Error) -> Failure {
             .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
+        Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)
             .hint("nothing was left changed; firmware, hypervisor or driver decide about it"),
         Error::Locked { .. } => Failure::new(code::REFUSED, text)

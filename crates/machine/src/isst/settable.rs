@@ -110,9 +110,9 @@ impl ClassText {
         let max = self.max_mhz.map_or(NO_LIMIT, |mhz| mhz / 100);
         self.epp.unwrap_or(0) & 0xf
             | (self.weight & 0xf) << 4
-            | (self.min_mhz / 100 & 0xff) << 8
+            | ((self.min_mhz / 100) & 0xff) << 8
             | (max & 0xff) << 16
-            | (self.desired_mhz / 100 & 0xff) << 24
+            | ((self.desired_mhz / 100) & 0xff) << 24
     }
 
     fn parse(text: &str) -> Option<ClassText> {
@@ -260,16 +260,18 @@ impl Settable {
                 priorities_text(bit(PRIORITIES_ON), bit(PRIORITIES_ORDERED)).to_owned()
             }
             What::Class(class) => {
-                let word = match by_mailbox {
-                    true => mailbox(MailboxQuestion::class(class))?,
-                    false => mmio(CLASS_REGISTERS + 4 * u32::from(class))?,
+                let word = if by_mailbox {
+                    mailbox(MailboxQuestion::class(class))?
+                } else {
+                    mmio(CLASS_REGISTERS + 4 * u32::from(class))?
                 };
                 ClassText::of_word(word).to_string()
             }
             What::Core(core) => {
-                let word = match by_mailbox {
-                    true => mailbox(MailboxQuestion::association(core))?,
-                    false => mmio(CORE_REGISTERS + 4 * u32::from(core))?,
+                let word = if by_mailbox {
+                    mailbox(MailboxQuestion::association(core))?
+                } else {
+                    mmio(CORE_REGISTERS + 4 * u32::from(core))?
                 };
                 (word >> 16 & 3).to_string()
             }
@@ -356,16 +358,18 @@ impl Settable {
             }
             What::Class(class) => {
                 let word = ClassText::parse(text).ok_or(INVALID)?.word();
-                match by_mailbox {
-                    true => mailbox(0xd0, 0x01, SET | u32::from(class), word),
-                    false => mmio(CLASS_REGISTERS + 4 * u32::from(class), word),
+                if by_mailbox {
+                    mailbox(0xd0, 0x01, SET | u32::from(class), word)
+                } else {
+                    mmio(CLASS_REGISTERS + 4 * u32::from(class), word)
                 }
             }
             What::Core(core) => {
                 let word = u32::from(class_number(text)?) << 16;
-                match by_mailbox {
-                    true => mailbox(0xd0, 0x00, SET | u32::from(core), word),
-                    false => mmio(CORE_REGISTERS + 4 * u32::from(core), word),
+                if by_mailbox {
+                    mailbox(0xd0, 0x00, SET | u32::from(core), word)
+                } else {
+                    mmio(CORE_REGISTERS + 4 * u32::from(core), word)
                 }
             }
             What::TurboLimits => {

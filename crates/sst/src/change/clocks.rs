@@ -124,7 +124,7 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
     Ok(Standing {
         level,
         base_freq: on.base_freq,
-        turbo_freq: on.turbo_freq && ground.heeds_priorities(domain),
+        turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
         first: modules_of(domain, &first),
         allowed: domain.modules(),
     })

@@ -191,13 +191,13 @@ impl<'a> Ground<'a> {
     }
 
     /// Whether cores of a power domain can have priorities.
-    pub(super) fn has_priorities(&self, domain: &Domain) -> bool {
+    pub(super) fn has_priorities(domain: &Domain) -> bool {
         let of = domain.core_power.as_ref();
         of.is_some_and(|core_power| core_power.supported == Ok(true))
     }
 
     /// Whether they have: where there are two switches, both must be on.
-    pub(super) fn heeds_priorities(&self, domain: &Domain) -> bool {
+    pub(super) fn heeds_priorities(domain: &Domain) -> bool {
         let of = domain.core_power.as_ref();
         of.is_some_and(|it| it.enabled == Ok(true) && it.classes_enabled == Ok(true))
     }

@@ -92,29 +92,31 @@ pub(super) struct Given {
     online: bool,
 }
 
+impl Given {
+    /// Takes an option.
+    pub(super) fn take(&mut self, word: &Word, value: &str) -> Result<(), Refused> {
+        match word.1 {
+            "level" => self.level = Some(Refused::number("level", value)?),
+            "online" => self.online = true,
+            "priority" => self.priority = small("priority", value, 1)?,
+            "clos" => self.class = Some(Refused::number("clos", value)?),
+            // It is never heeded.
+            "desired" => drop(Refused::number::<u32>("desired", value)?),
+            "epp" => self.epp = Some(small("epp", value, 15)?),
+            "weight" => self.weight = Some(small("weight", value, 15)?),
+            "min" => self.min = Some(Refused::number("min", value)?),
+            "max" => self.max = Some(Refused::number("max", value)?),
+            "trl" => self.limits = Some(limits(value)?),
+            _ => self.auto = true,
+        }
+        Ok(())
+    }
+}
+
 impl Row {
     /// Its options.
     pub(super) fn options(&self) -> &'static [Word] {
         self.options
-    }
-
-    /// Takes an option.
-    pub(super) fn take(&self, given: &mut Given, word: &Word, value: &str) -> Result<(), Refused> {
-        match word.1 {
-            "level" => given.level = Some(Refused::number("level", value)?),
-            "online" => given.online = true,
-            "priority" => given.priority = small("priority", value, 1)?,
-            "clos" => given.class = Some(Refused::number("clos", value)?),
-            // It is never heeded.
-            "desired" => drop(Refused::number::<u32>("desired", value)?),
-            "epp" => given.epp = Some(small("epp", value, 15)?),
-            "weight" => given.weight = Some(small("weight", value, 15)?),
-            "min" => given.min = Some(Refused::number("min", value)?),
-            "max" => given.max = Some(Refused::number("max", value)?),
-            "trl" => given.limits = Some(limits(value)?),
-            _ => given.auto = true,
-        }
-        Ok(())
     }
 
     /// What is wanted, or what is missing.
@@ -183,21 +185,21 @@ impl Row {
         }
         shown
     }
+}
 
-    /// What it says beside: what is usual where nothing was said.
-    pub(super) fn notes(&self, wish: &Wish) -> String {
-        let What::Class(wish) = &wish.what else { return String::new() };
-        let notes = [
-            (wish.epp.is_none(), "clos epp is not specified, default: 0\n"),
-            (wish.weight.is_none(), "clos frequency weight is not specified, default: 0\n"),
-            (wish.min_mhz.is_none(), "clos min is not specified, default: 0\n"),
-            (
-                wish.max_mhz.is_none(),
-                "clos max is not specified, default: Max frequency (ratio 0xff)\n",
-            ),
-        ];
-        notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect()
-    }
+/// What it says beside: what is usual where nothing was said.
+pub(super) fn notes(wish: &Wish) -> String {
+    let What::Class(wish) = &wish.what else { return String::new() };
+    let notes = [
+        (wish.epp.is_none(), "clos epp is not specified, default: 0\n"),
+        (wish.weight.is_none(), "clos frequency weight is not specified, default: 0\n"),
+        (wish.min_mhz.is_none(), "clos min is not specified, default: 0\n"),
+        (
+            wish.max_mhz.is_none(),
+            "clos max is not specified, default: Max frequency (ratio 0xff)\n",
+        ),
+    ];
+    notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect()
 }
 
 /// Where the whole of a command is told.

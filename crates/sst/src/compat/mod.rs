@@ -21,9 +21,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use machine::Machine;
-use model::{Obstacle, Unavailable};
+use machine::isst::settable::{self, Address, Settable};
+use model::{CpuSet, Obstacle, Unavailable};
 
 use self::shown::Seen;
+use self::tree::{Node, Shown};
 use self::words::{Asked, Query, Refused};
 use crate::change::{NotChanged, Refused as Rejected, Wish};
 use crate::error::Error;
@@ -121,6 +123,9 @@ pub fn answer(
         Asked::Version { file } => (file, Ok(format!("Version v{}\n", tool.version))),
         Asked::Info { file } => (file, results(machine, tool, &Query::INFO, &mut answer)),
         Asked::Results { query, file } => (file, results(machine, tool, &query, &mut answer)),
+        Asked::TurboLimits { cpus, json, file } => {
+            (file, turbo_limits(machine, tool, cpus, json, &mut answer))
+        }
         Asked::Change { wish, command, json, file } => {
             match changed(machine, tool, (&wish, &command, json), &mut answer, changer) {
                 Ok(text) => (file, Ok(text)),
@@ -179,6 +184,36 @@ fn results(
     Ok(page.written(query.json))
 }
 
+/// The turbo limits that hold at most, of each power domain.
+fn turbo_limits(
+    machine: &Machine,
+    tool: &Tool,
+    cpus: Option<CpuSet>,
+    json: bool,
+    answer: &mut Answer,
+) -> Result<String, Error> {
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus };
+    let snapshot = read(machine, &wanted)?;
+    newest(tool, &snapshot)?;
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let mut shown = Shown::default();
+    for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
+        let Some(cpu) = at.cpu else { continue };
+        let settable = Settable { at: Address::Registers(cpu), what: settable::What::TurboLimits };
+        match settable.read(&*machine.isst) {
+            Ok(text) => {
+                let limits = text.trim_start_matches("0x").trim_start_matches('0');
+                let leaf = Node::leaf("trl", &format_args!("0x{limits:0>1}"));
+                seen.put(&mut shown, at, vec![Node::section("get-trl", vec![leaf])]);
+            }
+            Err(reason) => shown.fail(format!("Failed to get trl: {}", reason.why)),
+        }
+    }
+    answer.ioctls = snapshot.ioctls;
+    answer.code = if shown.failed { code::FAILED } else { 0 };
+    Ok(shown.written(json))
+}
+
 /// What is told when a wish was fulfilled.
 fn changed(
     machine: &Machine,
@@ -192,7 +227,7 @@ fn changed(
     let snapshot = read(machine, &wanted).map_err(Rejected::from)?;
     newest(tool, &snapshot).map_err(Rejected::from)?;
     answer.ioctls = snapshot.ioctls;
-    answer.stderr.push_str(&row.notes(wish));
+    answer.stderr.push_str(&changing::notes(wish));
     changer(wish)?;
     let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
     Ok(row.told(&seen, wish).written(json))

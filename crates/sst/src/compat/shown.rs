@@ -22,7 +22,7 @@ pub(super) struct Seen<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) domain: &'a Domain,
-    cpu: Option<CpuId>,
+    pub(super) cpu: Option<CpuId>,
 }
 
 /// What a command shows.

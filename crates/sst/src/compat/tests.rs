@@ -113,8 +113,8 @@ fn what_would_mislead_is_refused() {
         "-a",
         "--oob",
         "core-power",
-        "core-power enable",
-        "turbo-mode get-trl",
+        "core-power enable -p 2",
+        "turbo-mode get-trl all",
         "core-power info -l 0",
         "perf-profile info all",
         "perf-profile info -l",
@@ -127,7 +127,7 @@ fn what_would_mislead_is_refused() {
     }
     for list in ["", "a", "1-", "-1", "3-3", "4-2", "1,,2", "0-99999999", "1 "] {
         let arguments = ["-c", list, "core-power", "info"].map(str::to_owned);
-        let answer = answer(&simulated("guide"), Tool::DEFAULT, &arguments);
+        let answer = answer(&simulated("guide"), Tool::DEFAULT, &arguments, &mut nobody);
         assert_eq!(answer.code, 255, "{list}");
         assert_eq!(answer.stderr, format!("\"--cpu {list}\" malformed\n"));
     }

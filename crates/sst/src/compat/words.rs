@@ -33,6 +33,15 @@ pub enum Asked {
         /// Where the answer goes.
         file: Option<PathBuf>,
     },
+    /// The turbo limits that hold at most.
+    TurboLimits {
+        /// Only what belongs to these CPUs.
+        cpus: Option<CpuSet>,
+        /// Told as JSON.
+        json: bool,
+        /// Where the answer goes.
+        file: Option<PathBuf>,
+    },
     /// Something is to be changed.
     Change {
         /// What.
@@ -172,6 +181,9 @@ pub(super) const OF_COMMANDS: &[(Word, &[&str])] = &[
 ];
 
 const HELP: Word = ('h', "help", false, "about this command");
+
+/// The one command that reads and is no row: a register, as it is.
+const TURBO_LIMITS: &str = "turbo-mode get-trl";
 
 /// The arguments that are left.
 struct Rest<'a>(&'a [String]);
@@ -320,8 +332,12 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
     if let Some(row) = changing::named(&words) {
         return of_change(row, rest, before);
     }
-    if words == "turbo-mode get-trl" {
-        return Err(Refused::here(format!("`{words}` is not done here yet")));
+    if words == TURBO_LIMITS {
+        if let Some(word) = rest.next() {
+            return Err(Refused::here(format!("`{word}` is too much behind `{words}`")));
+        }
+        let Before { cpus, json, file, .. } = before;
+        return Ok(Asked::TurboLimits { cpus, json, file });
     }
     let command = COMMANDS.iter().find(|command| command.words == words).ok_or_else(invalid)?;
     let Before { cpus, json, debug, file } = before;
@@ -357,7 +373,7 @@ fn of_change(
         if word == HELP {
             return Ok(Asked::Help(help::change(row)));
         }
-        row.take(&mut given, &word, value)?;
+        given.take(&word, value)?;
     }
     if let Some(word) = rest.next() {
         return Err(Refused::here(format!("`{word}` is too much behind `{}`", row.words)));

@@ -62,7 +62,7 @@ pub(super) fn needs_priorities(
     domain: &Domain,
     feature: &str,
 ) -> Result<(), Refused> {
-    if ground.heeds_priorities(domain) || ground.wish.lenient {
+    if Ground::heeds_priorities(domain) || ground.wish.lenient {
         return Ok(());
     }
     let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));

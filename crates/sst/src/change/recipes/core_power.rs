@@ -27,7 +27,7 @@ fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
         }
     }
     let able: Vec<&Domain> =
-        all.into_iter().filter(|domain| ground.has_priorities(domain)).collect();
+        all.into_iter().filter(|domain| Ground::has_priorities(domain)).collect();
     if able.is_empty() {
         let why = "cores have no priorities here (core-power is not supported)";
         return Err(ground.wish.not_here(why, LOOK));
@@ -103,7 +103,7 @@ fn beyond(ground: &Ground<'_>) -> Vec<String> {
     let others: Vec<String> = ground
         .packages()
         .into_iter()
-        .filter(|domain| !ground.is_target(domain) && ground.has_priorities(domain))
+        .filter(|domain| !ground.is_target(domain) && Ground::has_priorities(domain))
         .map(place)
         .collect();
     if others.is_empty() {
@@ -121,7 +121,7 @@ fn stale(ground: &Ground<'_>) -> Option<String> {
     let targets = ground.targets();
     let found: Vec<String> = targets
         .iter()
-        .filter(|domain| !ground.heeds_priorities(domain))
+        .filter(|domain| !Ground::heeds_priorities(domain))
         .filter(placed)
         .map(|domain| place(domain))
         .collect();
@@ -208,7 +208,7 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
         if !along.is_empty() {
             remarks.push(format!("CPUs {along} share cores with those, and go along"));
         }
-        if !ground.heeds_priorities(domain) {
+        if !Ground::heeds_priorities(domain) {
             remarks.push(format!(
                 "core-power is off in {}: classes count once it is on (`cpudyno sst core-power enable`)",
                 place(domain)

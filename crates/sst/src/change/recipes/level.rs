@@ -157,7 +157,7 @@ fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
         ground.targets().into_iter().any(|domain| {
             let is_here = number.is_none_or(|number| number == domain.number);
             let modules = checked(ground, domain, level).ok().flatten();
-            let modules = modules.and_then(|found| modules_or_none(found));
+            let modules = modules.and_then(modules_or_none);
             is_here && modules.is_none_or(|modules| modules.contains(module))
         })
     };

@@ -2,6 +2,7 @@
 
 mod base_freq;
 mod core_power;
+mod fixed;
 mod level;
 mod turbo_freq;
 
@@ -10,6 +11,9 @@ use super::{Refused, Steps, What};
 
 /// The steps of the wish, as things are.
 pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
+    if ground.snapshot.backend == fixed::BACKEND {
+        return fixed::steps(ground);
+    }
     match &ground.wish.what {
         What::Level { level, with_cpus } => level::steps(ground, *level, *with_cpus),
         What::CorePower(Some(priority)) => core_power::enable(ground, *priority),

@@ -1,7 +1,5 @@
 //! Simulated machines whose state is a file, and wishes.
 
-#![expect(dead_code, reason = "each test uses some of it")]
-
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Levers, Others, Session, Undone, port, undo};
@@ -44,8 +42,11 @@ impl Here {
     pub(crate) fn state(&self) -> String {
         let text = std::fs::read_to_string(self.folder.path().join("state")).unwrap_or_default();
         let state: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        let files = |key: &str| state.get(key).cloned().unwrap_or_default();
-        format!("{} {}", files("firmware"), files("files"))
+        let part = |key: &str| match state.get(key) {
+            Some(part) if !part.is_null() => part.to_string(),
+            _ => "{}".to_owned(),
+        };
+        format!("{} {}", part("firmware"), part("files"))
     }
 
     pub(crate) fn plan(&self, wish: &Wish) -> Result<Plan, NotChanged> {

@@ -3,13 +3,11 @@
 //! A process that is killed leaves two files: the state of the machine and the journal. Both are kept before and
 //! after each write, and each pair is what a kill at that moment leaves.
 
-mod here;
-
 use std::fs;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use here::{BF_OFF, BF_ON, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
+use crate::here::{BF_OFF, BF_ON, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Levers, Object};
 use sst::change::{ClassWish, NotChanged, What, Wish};
 
@@ -149,7 +147,7 @@ fn a_fault_at_any_write_leaves_nothing_half_done() {
                 match done {
                     Ok(_) => break,
                     Err(NotChanged::NotMade(error)) => {
-                        assert!(error.undone.is_complete(), "{what}: {error}")
+                        assert!(error.undone.is_complete(), "{what}: {error}");
                     }
                     Err(error) => panic!("{what}: {error}"),
                 }

@@ -1,8 +1,6 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
-mod here;
-
-use here::{BF_OFF, BF_ON, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
+use crate::here::{BF_OFF, BF_ON, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
 use sst::change::{ClassWish, Refused, What, Wish, base_frequencies};
 
 #[test]
@@ -43,7 +41,7 @@ fn base_frequencies_come_in_the_order_that_firmware_needs() {
     );
     assert!(bases.iter().all(|it| it.told_khz == Some(it.given_khz)));
     here.undone();
-    assert_eq!(here.state(), "null {}");
+    assert_eq!(here.state(), "{} {}");
 }
 
 /// What is done twice has nothing left to do the second time.
@@ -63,7 +61,7 @@ fn what_is_so_already_is_not_written() {
             assert_eq!(here.lines(wish), [] as [&str; 0], "{machine}: {}", wish.words());
         }
         here.undone();
-        assert_eq!(here.state(), "null {}", "{machine}");
+        assert_eq!(here.state(), "{} {}", "{machine}");
     }
 }
 
@@ -85,7 +83,7 @@ fn cpus_come_and_go_with_a_level() {
     here.done(&on("0", level(0, true))).unwrap();
     assert_eq!(online(), "0-17,19,21-25,28-45,47,49-53");
     here.undone();
-    assert_eq!(here.state(), "null {}");
+    assert_eq!(here.state(), "{} {}");
 }
 
 #[test]
