@@ -59,6 +59,11 @@ fn opened(name: *const c_char, flags: c_int, mode: mode_t) -> Option<c_int> {
     let path = path(name)?;
     Some(match served(&path, |served| served.open(&path, flags & libc::O_ACCMODE))? {
         Ok(Opened::Content(file)) => file.into_raw_fd(),
+        Ok(Opened::Setting(file, path)) => {
+            let descriptor = file.into_raw_fd();
+            served::note_setting(descriptor, path);
+            descriptor
+        }
         Ok(Opened::Other(path)) => next::open(&text(&path), flags, mode),
         Err(code) => fails(code),
     })
@@ -176,6 +181,30 @@ pub unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
         Some(Ok(path)) => next::unlink(text(&path).as_ptr()),
         Some(Err(code)) => fails(code),
     }
+}
+
+/// # Safety
+/// As of the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(descriptor: c_int, text: *const c_void, bytes: usize) -> isize {
+    if text.is_null() {
+        return next::write(descriptor, text, bytes);
+    }
+    // SAFETY: the caller hands over so many bytes.
+    let content = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), bytes) };
+    match served::set(descriptor, content) {
+        None => next::write(descriptor, text, bytes),
+        Some(Ok(())) => bytes as isize,
+        Some(Err(code)) => fails(code) as isize,
+    }
+}
+
+/// # Safety
+/// As of the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(descriptor: c_int) -> c_int {
+    served::forget_setting(descriptor);
+    next::close(descriptor)
 }
 
 /// # Safety

@@ -63,6 +63,18 @@ pub(crate) fn ioctl(descriptor: c_int, code: c_ulong, argument: *mut c_void) -> 
     unsafe { next(descriptor, code, argument) }
 }
 
+pub(crate) fn write(descriptor: c_int, text: *const c_void, bytes: usize) -> isize {
+    let next = next!(write as unsafe extern "C" fn(c_int, *const c_void, usize) -> isize);
+    // SAFETY: the arguments are the caller's.
+    unsafe { next(descriptor, text, bytes) }
+}
+
+pub(crate) fn close(descriptor: c_int) -> c_int {
+    let next = next!(close as unsafe extern "C" fn(c_int) -> c_int);
+    // SAFETY: the argument is the caller's.
+    unsafe { next(descriptor) }
+}
+
 pub(crate) fn geteuid() -> uid_t {
     let next = next!(geteuid as unsafe extern "C" fn() -> uid_t);
     // SAFETY: it has no conditions.

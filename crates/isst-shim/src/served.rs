@@ -1,15 +1,17 @@
 //! Which answers the simulated machine gives.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use libc::c_int;
 use machine::Machine;
-use machine::simulated::Model;
 use machine::simulated::firmware::SimulatedIsst;
+use machine::simulated::{Model, Writer};
 use sys::cpuid::Leaf;
-use sys::errno::{EIO, ENOENT, EROFS};
+use sys::errno::{EINVAL, EIO, ENOENT, EROFS};
 use sys::isst::Request;
 
 /// The most bytes that a structure may have: 64 entries of the longest kind.
@@ -19,6 +21,7 @@ pub(crate) const BYTES_MAX: usize = 4096;
 pub(crate) struct Served {
     machine: Machine,
     isst: SimulatedIsst,
+    writer: Writer,
     /// For what the program keeps.
     folder: PathBuf,
     /// A line for each ioctl; where the folder is not there, nobody counts.
@@ -29,12 +32,39 @@ pub(crate) struct Served {
 pub(crate) enum Opened {
     /// A file of the simulated machine, at its beginning.
     Content(File),
+    /// One that is written to, and its path.
+    Setting(File, String),
     /// Another file.
     Other(PathBuf),
 }
 
 thread_local! {
     static SERVED: Option<Served> = Served::new();
+    /// The descriptors of files of the machine that are open to be written, and their paths.
+    static SETTINGS: RefCell<HashMap<c_int, String>> = RefCell::default();
+}
+
+/// Notes that a descriptor is that of a file of the machine.
+pub(crate) fn note_setting(descriptor: c_int, path: String) {
+    let _ = SETTINGS.try_with(|all| all.borrow_mut().insert(descriptor, path));
+}
+
+/// Forgets it.
+pub(crate) fn forget_setting(descriptor: c_int) {
+    let _ = SETTINGS.try_with(|all| all.try_borrow_mut().map(|mut all| all.remove(&descriptor)));
+}
+
+/// Writes a text to a file of the machine, as its kernel takes it; `None`: it is another file.
+pub(crate) fn set(descriptor: c_int, text: &[u8]) -> Option<Result<(), i32>> {
+    let path = SETTINGS.try_with(|all| all.try_borrow().ok()?.get(&descriptor).cloned());
+    let path = path.ok().flatten()?;
+    with(|served| {
+        let text = std::str::from_utf8(text).map_err(|_| EINVAL)?;
+        // The kernel takes one end of a line, and nothing behind it.
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let written = served.writer.write(&path, text);
+        written.map_err(|error| error.raw_os_error().unwrap_or(EIO))
+    })
 }
 
 /// The first words of paths that are the machine's, and not this one's.
@@ -88,7 +118,8 @@ impl Served {
         let folder = PathBuf::from(std::env::var_os("CPUDYNO_SHIM_FOLDER")?);
         let model = Model::named(name.strip_prefix("sim:")?).ok()?;
         let ioctls = File::options().append(true).create(true).open(folder.join("ioctls")).ok();
-        Some(Served { isst: SimulatedIsst::new(&model), machine: model.into(), folder, ioctls })
+        let (isst, writer) = (SimulatedIsst::new(&model), Writer::new(&model));
+        Some(Served { isst, writer, machine: model.into(), folder, ioctls })
     }
 
     fn note(&self, request: Request) {
@@ -112,7 +143,10 @@ impl Served {
         }
         let text = self.machine.tree.read(path).map_err(|_| ENOENT)?;
         if access != libc::O_RDONLY {
-            return Err(EROFS);
+            let permitted = self.writer.permits(path);
+            permitted.map_err(|error| error.raw_os_error().unwrap_or(EROFS))?;
+            let file = content("").map_err(|_| EIO)?;
+            return Ok(Opened::Setting(file, path.to_owned()));
         }
         content(&text).map(Opened::Content).map_err(|_| EIO)
     }

@@ -2,6 +2,7 @@
 //! Asked where a value was not kept or is not obeyed, so that the answer names the layer with its
 //! evidence. What leaves no trace on the machine is not guessed at.
 
+use machine::isst::settable::{Address, Settable, What};
 use machine::{Machine, latency_limit};
 use model::CpuId;
 
@@ -43,6 +44,11 @@ pub static DECIDERS: &[Decider] = &[
         over: &["uncore_min", "uncore_max"],
         evidence: uncore_steps,
     },
+    Decider {
+        id: "firmware: Speed Select",
+        over: &["sst.level", "sst.features", "sst.core-power", "sst.priorities"],
+        evidence: speed_select,
+    },
     Decider { id: "other programs", over: &["cpu_dma_latency"], evidence: stricter_request },
     Decider {
         id: "processor: HWP",
@@ -77,7 +83,7 @@ pub static DECIDERS: &[Decider] = &[
 
 /// Who else decides about an object that was to hold this, in words.
 pub fn of(machine: &Machine, object: &Object, wanted: &str) -> Vec<String> {
-    let Some(lever) = Lever::all().find(|lever| lever.is_at(object)) else { return Vec::new() };
+    let Some(lever) = Lever::of(object) else { return Vec::new() };
     let case = Case { machine, object, wanted };
     let over = DECIDERS.iter().filter(|decider| decider.over.contains(&lever.id));
     over.filter_map(|decider| (decider.evidence)(&case)).collect()
@@ -105,7 +111,7 @@ impl Case<'_> {
         match self.object {
             Object::Bit { cpu, .. } => *cpu,
             Object::File(path) => of_path(path).unwrap_or(CpuId(0)),
-            Object::Request(_) => CpuId(0),
+            Object::SpeedSelect(_) | Object::Request(_) => CpuId(0),
         }
     }
 
@@ -160,6 +166,27 @@ fn uncore_range(case: &Case<'_>) -> Option<String> {
     case.beyond("initial_min_freq_khz", "initial_max_freq_khz", "the clock of this uncore")
 }
 
+/// The driver of the newer generation has one answer for whatever is refused.
+fn speed_select(case: &Case<'_>) -> Option<String> {
+    let Object::SpeedSelect(Settable { at, what }) = case.object else { return None };
+    let Address::Domain(at) = at else {
+        return (*what == What::Features).then(|| {
+            "firmware decides which features a level has, and which it has together".to_owned()
+        });
+    };
+    let device = case.machine.isst.open().ok()?;
+    let locked = device.levels(*at).is_ok_and(|levels| levels.locked == 1);
+    if locked && *what == What::Level {
+        return Some("firmware has locked the level until the next reset".to_owned());
+    }
+    if case.register(PM_ENABLE).is_some_and(|value| value & 1 == 0) {
+        return Some(
+            "hardware P-states are off, and the driver changes nothing without".to_owned(),
+        );
+    }
+    Some("the driver of this generation does not tell why it refuses".to_owned())
+}
+
 fn uncore_steps(case: &Case<'_>) -> Option<String> {
     const STEP_KHZ: u64 = 100_000;
     let wanted: u64 = case.wanted.parse().ok()?;
@@ -173,8 +200,10 @@ fn stricter_request(case: &Case<'_>) -> Option<String> {
     (now < wanted).then(|| format!("another program asks for {now} us, and the strictest counts"))
 }
 
+/// Bit 0: the processor chooses its clock itself.
+const PM_ENABLE: u32 = 0x770;
+
 fn hwp(case: &Case<'_>) -> Option<String> {
-    const PM_ENABLE: u32 = 0x770;
     if case.machine.cpuid.leaf(6, 0)?.eax >> 7 & 1 == 0 {
         return None;
     }
@@ -206,12 +235,17 @@ fn hypervisor(case: &Case<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::SPEED_SELECT;
 
     #[test]
     fn whoever_overrules_overrules_levers_that_there_are() {
         for decider in DECIDERS {
             for id in decider.over {
-                assert!(Lever::all().any(|lever| lever.id == *id), "{}: {id}", decider.id);
+                assert!(
+                    Lever::all().chain(SPEED_SELECT).any(|lever| lever.id == *id),
+                    "{}: {id}",
+                    decider.id
+                );
             }
         }
     }

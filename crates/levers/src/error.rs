@@ -55,6 +55,16 @@ pub enum Error {
         /// What would be lost.
         why: String,
     },
+    /// Something else comes first.
+    #[error("cannot set `{setting}`: {why}")]
+    Ordered {
+        /// The setting.
+        setting: String,
+        /// What stands in the way.
+        why: String,
+        /// What comes first.
+        first: String,
+    },
     /// The machine refused a write.
     #[error("cannot write `{wanted}` to {object}: {why}{}", told(.deciders))]
     Refused {

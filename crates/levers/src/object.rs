@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use machine::isst::settable::Settable;
 use machine::{Machine, Reading, latency_limit};
 use model::{CpuId, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 
-/// A file of the kernel, a bit of a register, or a request to the kernel.
+/// A file of the kernel, a bit of a register, a value of firmware, or a request to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Object {
@@ -21,6 +22,8 @@ pub enum Object {
         /// The bit, counted from the lowest.
         bit: u8,
     },
+    /// A value that the firmware of Speed Select holds.
+    SpeedSelect(Settable),
     /// What is asked for by a device, for as long as it is open: the strictest one who asks counts.
     Request(String),
 }
@@ -48,6 +51,7 @@ impl Object {
                 let value = machine.msr.read(*cpu, *register)?;
                 Ok((value >> bit & 1).to_string())
             }
+            Object::SpeedSelect(settable) => settable.read(&*machine.isst),
             // There is no other such device.
             Object::Request(_) => latency_limit::effective(machine).map(|limit| limit.to_string()),
         }
@@ -64,6 +68,7 @@ impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Object::File(path) | Object::Request(path) => f.write_str(path),
+            Object::SpeedSelect(settable) => settable.fmt(f),
             Object::Bit { cpu, register, bit } => {
                 write!(f, "bit {bit} of MSR {register:#x} of CPU {cpu}")
             }

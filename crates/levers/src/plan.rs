@@ -1,11 +1,13 @@
 //! What will be written: every change with the value that is there now.
 
 mod bound;
+mod classes;
 pub(crate) mod wanted;
 
 use std::collections::HashSet;
 
 use machine::Machine;
+use machine::isst::settable::{Settable, What};
 use model::{CpuSet, Obstacle, Unavailable};
 
 use crate::ask::Asked;
@@ -32,6 +34,19 @@ pub struct Change {
     pub wanted: String,
     /// What a write changes, too, and what is there; absent ones are left out.
     pub followers: Vec<(Object, String)>,
+}
+
+/// What a command with a name of its own is about to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it belongs to, in the words of that command.
+    pub setting: String,
+    /// Whose it is.
+    pub of: Of,
+    /// What is written to.
+    pub object: Object,
+    /// What is to be there.
+    pub wanted: String,
 }
 
 /// When it is written: CPUs come before what belongs to them, and go after it.
@@ -95,8 +110,61 @@ impl Plan {
         for asked in asked {
             plan.lose(machine, levers, &leaving, asked, force)?;
         }
+        plan.heed_classes(machine, force)?;
         plan.lead();
         Ok(plan)
+    }
+
+    /// What it takes to do these steps in their order; nothing is written.
+    ///
+    /// What cannot be undone is refused unless `force` is given.
+    pub fn of_steps(
+        machine: &Machine,
+        levers: &dyn Levers,
+        steps: Vec<Step>,
+        force: bool,
+    ) -> Result<Plan, Error> {
+        let mut plan = Plan::default();
+        for step in steps {
+            let change = change_of(machine, levers, step)?;
+            let list =
+                if change.former == change.wanted { &mut plan.already } else { &mut plan.changes };
+            list.push(change);
+        }
+        let leaving = plan.leaving(machine);
+        match bound::to(machine, levers, &leaving) {
+            Some(why) if force => plan.remarks.push(why),
+            Some(why) => return Err(Error::Irreversible { setting: "online".to_owned(), why }),
+            None => {}
+        }
+        Ok(plan)
+    }
+
+    /// What this plan changes, as it is and as it would be: each in the order in which it can be written
+    /// when the other one is there.
+    pub fn as_arms(&self) -> [Vec<Change>; 2] {
+        let back = |change: &Change| Change { wanted: change.former.clone(), ..change.clone() };
+        let led = |change: &Change| -> Vec<Change> {
+            let of = |(object, former): &(Object, String)| follower(change, object, former);
+            change.followers.iter().map(of).collect()
+        };
+        let mut as_it_is: Vec<Change> = Vec::new();
+        for change in self.changes.iter().rev() {
+            let all = std::iter::once(back(change)).chain(led(change));
+            for one in all {
+                if !as_it_is.iter().any(|known| known.object == one.object) {
+                    as_it_is.push(one);
+                }
+            }
+        }
+        [as_it_is, self.changes.clone()]
+    }
+
+    /// Whether each change needs those before it: what firmware holds is set in the order of the steps,
+    /// and where one fails, nothing after it is tried.
+    pub(crate) fn is_in_order(&self) -> bool {
+        let of_firmware = |change: &Change| matches!(change.object, Object::SpeedSelect(_));
+        self.changes.iter().any(of_firmware)
     }
 
     /// Who is followed comes first, and what is as it should be is written again where it follows what
@@ -223,6 +291,21 @@ impl Plan {
         Ok(())
     }
 
+    /// Limits of the clock stay as they are where cores have classes: those limit it, too, and what was
+    /// meant to go first would not.
+    fn heed_classes(&mut self, machine: &Machine, force: bool) -> Result<(), Error> {
+        let limits = self.changes.iter().filter(|it| classes::LIMITS.contains(&it.lever.id));
+        let Some(change) = classes::first_heeded(machine, limits) else { return Ok(()) };
+        let setting = change.setting.clone();
+        let why =
+            "cores have classes of Speed Select (core-power is on), which limit the clock as well";
+        if !force {
+            return Err(Error::Ordered { setting, why: why.to_owned(), first: FIRST.to_owned() });
+        }
+        self.remarks.push(format!("`{setting}`: {why}"));
+        Ok(())
+    }
+
     /// The CPUs that would be switched off.
     fn leaving(&self, machine: &Machine) -> CpuSet {
         let off = |change: &Change| match (&change.of, change.lever.id, &*change.wanted) {
@@ -233,6 +316,9 @@ impl Plan {
         self.changes.iter().flat_map(|change| off(change).iter().collect::<Vec<_>>()).collect()
     }
 }
+
+/// What comes before limits of the clock.
+const FIRST: &str = "first `cpudyno sst core-power disable`; --force sets it all the same";
 
 /// What becomes of an object that is asked for again.
 #[derive(Clone, Copy)]
@@ -307,7 +393,7 @@ fn arm(mine: &[Change], other: &[Change]) -> Vec<Change> {
 
 /// What follows a change, as it is.
 fn follower(leader: &Change, object: &Object, former: &str) -> Change {
-    let own = Lever::all().find(|lever| lever.is_at(object));
+    let own = Lever::of(object);
     Change {
         setting: own.map_or_else(|| leader.setting.clone(), |lever| lever.id.to_owned()),
         lever: own.unwrap_or(leader.lever),
@@ -391,6 +477,38 @@ fn change(
     })
 }
 
+/// The change of a step, with what is there.
+fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Change, Error> {
+    let Step { setting, of, object, wanted } = step;
+    let lever = Lever::of(&object).ok_or_else(|| Error::Malformed {
+        text: setting.clone(),
+        why: format!("{object} is no setting"),
+    })?;
+    let name = || lever.id.to_owned();
+    let former = object.read(machine).map_err(|reason| match reason.obstacle {
+        Obstacle::Permission => Error::Rights { setting: name(), why: reason.why },
+        _ => Error::Absent { setting: name(), why: reason.why, remedy: reason.remedy },
+    })?;
+    if former != wanted {
+        levers.permits(&object).map_err(|error| not_permitted(&setting, &object, &error))?;
+    }
+    let followers = firmware_follows(&object)
+        .and_then(|follower| Some((follower.read(machine).ok()?, follower)))
+        .map(|(text, follower)| (follower, text));
+    let followers = followers.into_iter().collect();
+    Ok(Change { setting, lever, of, object, former, wanted, followers })
+}
+
+/// A new level switches its features off.
+fn firmware_follows(object: &Object) -> Option<Object> {
+    match object {
+        Object::SpeedSelect(Settable { at, what: What::Level }) => {
+            Some(Object::SpeedSelect(Settable { at: *at, what: What::Features }))
+        }
+        _ => None,
+    }
+}
+
 fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
     match reason.obstacle {
         Obstacle::Permission => Error::Rights { setting: asked.name.clone(), why: reason.why },
@@ -399,20 +517,18 @@ fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
 }
 
 fn permitted(levers: &dyn Levers, asked: &Asked, object: &Object) -> Result<(), Error> {
-    levers.permits(object).map_err(|error| {
-        let why = format!("opening {object} to write: {}", sys::errno::words(&error));
-        match error.kind() {
-            std::io::ErrorKind::PermissionDenied => {
-                Error::Rights { setting: asked.name.clone(), why }
-            }
-            std::io::ErrorKind::ReadOnlyFilesystem => absent(
-                asked,
-                why,
-                Some(
-                    "the files are mounted read-only, as in containers: set it on the host".into(),
-                ),
-            ),
-            _ => absent(asked, why, None),
+    levers.permits(object).map_err(|error| not_permitted(&asked.name, object, &error))
+}
+
+fn not_permitted(setting: &str, object: &Object, error: &std::io::Error) -> Error {
+    let why = format!("opening {object} to write: {}", sys::errno::words(error));
+    let setting = setting.to_owned();
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Error::Rights { setting, why },
+        std::io::ErrorKind::ReadOnlyFilesystem => {
+            let remedy = "the files are mounted read-only, as in containers: set it on the host";
+            Error::Absent { setting, why, remedy: Some(remedy.to_owned()) }
         }
-    })
+        _ => Error::Absent { setting, why, remedy: None },
+    }
 }

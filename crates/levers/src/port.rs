@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 use machine::Machine;
+use machine::isst::settable::Setter;
 use machine::simulated::Writer;
 
 use crate::object::Object;
@@ -21,8 +22,8 @@ pub trait Levers: Send {
         let _ = path;
         false
     }
-    /// Writes the text of a file, `0` or `1` to a bit, or the number of a request, which holds until it
-    /// is released, or this port is dropped.
+    /// Writes the text of a file or of a value of firmware, `0` or `1` to a bit, or the number of a
+    /// request, which holds until it is released, or this port is dropped.
     fn write(&mut self, object: &Object, text: &str) -> io::Result<()>;
     /// Gives up a request.
     fn release(&mut self, object: &Object) {
@@ -36,7 +37,10 @@ pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
     match (&machine.elsewhere, &machine.simulated) {
         (Some(_), _) => None,
         (None, Some(model)) => Some(Box::new(Writer::new(model))),
-        (None, None) => Some(Box::new(Kernel::real())),
+        (None, None) => {
+            let isst = Some(Setter::new(&machine.isst));
+            Some(Box::new(Kernel { isst, ..Kernel::below("/", "/dev/cpu") }))
+        }
     }
 }
 
@@ -48,16 +52,15 @@ pub struct Kernel {
     registers: PathBuf,
     /// The devices that are open because something is asked for there.
     requests: HashMap<Object, File>,
+    /// What writes to the firmware of Speed Select, where there is one.
+    isst: Option<Setter>,
 }
 
 impl Kernel {
-    fn real() -> Kernel {
-        Kernel::below("/", "/dev/cpu")
-    }
-
     /// Files below a folder, and registers that are files in a folder laid out like `/dev/cpu`.
     pub fn below(root: impl Into<PathBuf>, registers: impl Into<PathBuf>) -> Kernel {
-        Kernel { root: root.into(), registers: registers.into(), requests: HashMap::new() }
+        let (root, registers) = (root.into(), registers.into());
+        Kernel { root, registers, requests: HashMap::new(), isst: None }
     }
 
     /// The file of an object, opened for writing; none is made.
@@ -67,14 +70,41 @@ impl Kernel {
                 self.root.join(path.trim_start_matches('/'))
             }
             Object::Bit { cpu, .. } => self.registers.join(format!("{cpu}/msr")),
+            Object::SpeedSelect(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         options.write(true).open(path)
     }
 }
 
+/// What the driver of Speed Select asks for of who changes anything, CAP_SYS_ADMIN; some calls it forgets
+/// to check.
+///
+/// # Source
+/// Linux, include/uapi/linux/capability.h, drivers/platform/x86/intel/speed_select_if.
+const SYS_ADMIN: u32 = 21;
+
+impl Kernel {
+    /// Whether this process may write to firmware.
+    fn permits_firmware(&self) -> io::Result<()> {
+        let setter = self.isst.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        setter.permits()?;
+        let status = std::fs::read_to_string(self.root.join("proc/self/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let mask = line.and_then(|line| u64::from_str_radix(line.trim(), 16).ok());
+        if mask.is_some_and(|mask| mask >> SYS_ADMIN & 1 == 1) {
+            return Ok(());
+        }
+        let why = "the capability SYS_ADMIN is missing";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    }
+}
+
 impl Levers for Kernel {
     fn permits(&self, object: &Object) -> io::Result<()> {
-        self.open(object, &mut OpenOptions::new()).map(drop)
+        match object {
+            Object::SpeedSelect(_) => self.permits_firmware(),
+            _ => self.open(object, &mut OpenOptions::new()).map(drop),
+        }
     }
 
     fn is_read_only(&self, path: &str) -> bool {
@@ -98,6 +128,10 @@ impl Levers for Kernel {
                 let value = if text == "1" { value | mask } else { value & !mask };
                 file.write_all_at(&value.to_le_bytes(), place)
             }
+            Object::SpeedSelect(settable) => {
+                let setter = self.isst.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+                setter.write(settable, text)
+            }
             Object::Request(_) => {
                 let number: i32 = text.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
                 let file = self.open(object, &mut options)?;
@@ -120,6 +154,7 @@ impl Levers for Writer {
         match object {
             Object::File(path) => Writer::permits(self, path),
             Object::Bit { cpu, register, .. } => self.permits_register(*cpu, *register),
+            Object::SpeedSelect(_) => self.speed_select().permits(),
             Object::Request(_) => self.permits_request(),
         }
     }
@@ -130,6 +165,7 @@ impl Levers for Writer {
             Object::Bit { cpu, register, bit } => {
                 self.write_bit(*cpu, *register, *bit, text == "1")
             }
+            Object::SpeedSelect(settable) => self.speed_select().write(settable, text),
             Object::Request(_) => self.request(text),
         }
     }

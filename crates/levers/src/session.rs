@@ -131,15 +131,18 @@ impl<'a> Session<'a> {
     /// Makes all changes of a plan, or none: where one fails, the others are put back, and the error
     /// tells what came of that.
     pub fn apply(&mut self, plan: &Plan) -> Result<Vec<Changed>, NotMade> {
+        let in_order = plan.is_in_order();
         let mut changes: Vec<&Change> = plan.changes.iter().collect();
-        changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
+        if !in_order {
+            changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
+        }
         let news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
         let nothing = |cause| NotMade { cause, undone: Box::default() };
         self.journal.keep(&news).map_err(nothing)?;
         for new in &news {
             self.mine.keep(new);
         }
-        let made = self.make_all(&changes).and_then(|done| {
+        let made = self.make_all(&changes, in_order).and_then(|done| {
             self.hear_followers(&changes);
             self.journal.settle().map(|()| done)
         });
@@ -243,8 +246,14 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Makes them in order, each read back; what fails is tried again.
-    fn make_all(&mut self, changes: &[&Change]) -> Result<Vec<Changed>, Error> {
+    /// Makes them in order, each read back; what fails is tried again, unless others need it.
+    fn make_all(&mut self, changes: &[&Change], in_order: bool) -> Result<Vec<Changed>, Error> {
+        if in_order {
+            let done = changes.iter().map(|change| self.make(change));
+            let done = done.collect::<Result<Vec<_>, _>>()?;
+            self.see_overwritten(changes)?;
+            return Ok(done);
+        }
         let mut made: Vec<&Change> = Vec::new();
         let mut done = Vec::new();
         let failed = while_any_succeeds(changes.to_vec(), |change| {

@@ -203,6 +203,7 @@ fn takes(machine: &Machine, lever: &Lever, target: &Target) -> String {
         }
         Values::Bracketed => words().unwrap_or_default(),
         Values::Kilohertz => "a frequency, such as 2.4GHz".to_owned(),
+        Values::AsRead => "a text like that".to_owned(),
         Values::Number { min, max, unit } => format!("{min} to {max}{unit}"),
         Values::NumberOr { word, max, unit, .. } => format!("{word}, or 0 to {max}{unit}"),
     }

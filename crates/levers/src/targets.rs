@@ -126,6 +126,7 @@ impl Gaps<'_> {
         let object = match lever.place {
             Place::File(path) => Object::File(self.fill(path)),
             Place::Request(device) => Object::Request(device.to_owned()),
+            Place::SpeedSelect(_) => unreachable!("BUG: asked for by name"),
             Place::Bit { register, bit, .. } => {
                 let cpu = self.cpu.expect("BUG: a register belongs to a CPU");
                 Object::Bit { cpu, register, bit }
@@ -214,6 +215,8 @@ pub(crate) fn targets(
         Scope::Machine => vec![Gaps::default().target(machine, lever, Of::Machine)],
         Scope::Cpu => chosen.iter().map(one).collect(),
         Scope::Policy => leaders(machine, &chosen).into_iter().map(one).collect(),
+        // They are asked for by commands that know power domains.
+        Scope::PowerDomain => Vec::new(),
         Scope::IdleState => {
             let of = |cpu: CpuId| {
                 let index = states(machine, cpu).into_iter().find(|s| Some(&*s.name) == state)?;

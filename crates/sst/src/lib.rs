@@ -6,12 +6,15 @@
 //!
 //! [`compat`] is the face of the reference tool: its text and JSON, made of a snapshot.
 //!
-//! Nothing is measured here, nothing printed, nothing changed. What cannot be read is a reason.
+//! [`change`] makes a wish into steps that the engine of [`levers`] writes, reads back and undoes.
+//!
+//! Nothing is measured here, nothing printed. What cannot be read is a reason.
 #![forbid(unsafe_code)]
 
 mod asking;
 pub mod backends;
 mod cascade_lake_n;
+pub mod change;
 pub mod commands;
 pub mod compat;
 mod error;
@@ -30,5 +33,5 @@ pub use self::error::Error;
 pub use self::model::{Domain, Level, Profiles, Snapshot, Unplaced};
 pub use self::processor::Processor;
 pub use self::read::{Levels, Part, Wanted, read, read_telling};
-pub use self::recorded::{record, speed_select};
+pub use self::recorded::{expected, record, speed_select};
 pub use self::trace::Calls;

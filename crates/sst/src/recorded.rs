@@ -4,18 +4,36 @@ use std::collections::BTreeMap;
 
 use machine::{Machine, Reading};
 use model::record::{
-    BaseFrequencies, ChosenCores, Conditions, CoreAssociation, CorePowerSwitches, CoreStep,
-    DomainCore, FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency, LicenceSteps,
-    PerformanceLevel, PerformanceProfiles, Plan, PowerDomain, PowerDomainKind, Presentation,
-    ProcessorNumbers, Record, Run, SCHEMA, ServiceClass, SpeedSelect, SpeedSelectDriver,
-    SpeedSelectQuestion, Tool, TurboFrequencies, UnplacedCpus,
+    BaseFrequencies, ChosenCores, ClockPair, Conditions, CoreAssociation, CorePowerSwitches,
+    CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties,
+    LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan, PowerDomain,
+    PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA, ServiceClass,
+    SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies, UnplacedCpus,
 };
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
 
+use crate::change::{Clocks, Expected};
 use crate::model::{
     BaseFreq, Class, CorePower, Domain, Fabric, Feature, Kind, Level, Megahertz, Modules,
     PerLicence, Profiles, Properties, Snapshot, TurboFreq, TurboLimits,
 };
+
+/// Who would get which clock, as a record has it.
+pub fn expected(found: &[Expected]) -> Vec<ExpectedClocks> {
+    let known = |reading: &Reading<Megahertz>| match reading {
+        Ok(mhz) => Known::Yes(Hertz(f64::from(mhz.0) * 1e6)),
+        Err(unavailable) => Known::No { unavailable: unavailable.clone() },
+    };
+    let pair =
+        |clocks: &Clocks| ClockPair { base: known(&clocks.base), turbo: known(&clocks.turbo) };
+    let one = |it: &Expected| ExpectedClocks {
+        cpus: it.cpus.clone(),
+        package: it.package,
+        now: pair(&it.now),
+        then: it.then.as_ref().map(pair),
+    };
+    found.iter().map(one).collect()
+}
 
 /// What a machine answered, as a record. Of the machine itself it says which one it is, and no more: that
 /// takes longer than all of this.
@@ -92,6 +110,7 @@ pub fn speed_select(
         unplaced: snapshot.unplaced.iter().map(unplaced).collect(),
         missing: snapshot.missing.clone(),
         calls,
+        expected: Vec::new(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use machine::Machine;
-use sst::compat::{Tool, answer};
+use sst::compat::{Tool, answer, nobody};
 
 const FILE: &str = "sst/isst-text/linux-doc-intel-speed-select-blocks.txt";
 const REAL: &str = "sst/isst-text/icx-2x-sst-bf-cp-blocks.txt";
@@ -86,7 +86,7 @@ fn shown(machine: &str, state: &str, call: &str) -> Result<String, String> {
     let machine = Machine::named(&format!("sim:{machine}@{}", file.display()));
     let machine = machine.map_err(|error| error.to_string())?;
     let words: Vec<String> = call.split(' ').map(str::to_owned).collect();
-    let answer = answer(&machine, Tool::DEFAULT, &words);
+    let answer = answer(&machine, Tool::DEFAULT, &words, &mut nobody);
     Ok(format!("{}{}", answer.stdout, answer.stderr))
 }
 

@@ -48,6 +48,8 @@ const READING: &[&str] = &[
     "turbo-freq info -l 1",
     "turbo-freq info -l 0 -b 1 -r sse",
     "turbo-freq info -l 0 -r avx512",
+    "turbo-mode get-trl",
+    "-c 1 turbo-mode get-trl",
 ];
 
 /// What is wrong, or nearly.
@@ -96,12 +98,87 @@ const OF_STATE: &[&str] = &[
     "turbo-freq info -l 0",
 ];
 
+/// Every command that changes something, with the options that it has.
+const CHANGING: &[&str] = &[
+    "perf-profile set-config-level -l 1",
+    "-c 0 perf-profile set-config-level -l 1",
+    "-c 0,1 perf-profile set-config-level -l 1",
+    "perf-profile set-config-level -l 0",
+    "perf-profile set-config-level -l 9",
+    "perf-profile set-config-level",
+    "core-power enable",
+    "core-power enable -p 1",
+    "-c 0 core-power enable --priority 1",
+    "core-power disable",
+    "core-power config -c 0",
+    "core-power config -c 1 -n 2000 -m 3000 -w 5",
+    "-c 0 core-power config --clos 2 --weight 3",
+    "core-power config -c 4",
+    "core-power config -c 1 -n 200",
+    "core-power config -c 1 -n 3000 -m 2000",
+    "-c 10 core-power assoc -c 3",
+    "-c 0-3 core-power assoc -c 1",
+    "core-power assoc -c 3",
+    "base-freq enable",
+    "base-freq enable -a",
+    "-c 0 base-freq enable -a",
+    "base-freq disable",
+    "base-freq disable -a",
+    "-c 2,3 turbo-freq enable -a",
+    "-c 2 turbo-freq enable",
+    "-c 0 turbo-freq enable -a",
+    "turbo-freq enable",
+    "turbo-freq enable -a",
+    "turbo-freq disable",
+    "turbo-freq disable -a",
+    "turbo-mode enable",
+    "turbo-mode disable",
+    "turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d",
+    "-c 0 turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d",
+    "turbo-mode set-trl",
+];
+
+/// The guide's own.
+const OF_GUIDE: &[&str] = &[
+    "perf-profile set-config-level -l 4 -o",
+    "-c 14 perf-profile set-config-level -l 4 -o",
+    "core-power config -c 1 -n 2000 -m 3000 -w 5 -e 2",
+    "-c 12,13 turbo-freq enable -a",
+    "-c 0-9 turbo-freq enable -a",
+];
+
+/// What depends on what is on.
+const WHILE_ON: &[&str] = &[
+    "core-power disable",
+    "core-power enable",
+    "base-freq disable -a",
+    "turbo-freq disable -a",
+    "base-freq enable -a",
+    "-c 2 turbo-freq enable -a",
+    "perf-profile set-config-level -l 1",
+];
+
 const OLDER: &[&str] = &["guide", "icelake", "sapphire", "sapphire-locked"];
+const CHANGED: &[&str] = &["guide", "sapphire-locked", "granite", "sierra"];
 const ALL: &[&str] = &["guide", "icelake", "sapphire", "sapphire-locked", "granite", "sierra"];
 
 /// All states, the one of a fresh machine first.
 const STATES: &[State] = &[
     State { name: "fresh", machines: ALL, file: "{}", words: &[READING] },
+    State { name: "changed", machines: CHANGED, file: "{}", words: &[CHANGING] },
+    State { name: "changed as in the guide", machines: &["guide"], file: "{}", words: &[OF_GUIDE] },
+    State {
+        name: "base-freq on",
+        machines: &["guide", "granite"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 1}}"#,
+        words: &[WHILE_ON],
+    },
+    State {
+        name: "turbo-freq on",
+        machines: &["guide", "granite"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 2}}"#,
+        words: &[WHILE_ON],
+    },
     State { name: "edges", machines: &["guide", "granite"], file: "{}", words: &[EDGES] },
     State {
         name: "set",

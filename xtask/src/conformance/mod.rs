@@ -11,7 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
+use levers::journal::Shelf;
 use machine::Machine;
+use sst::change::Wish;
 use sst::compat::{self, TOOLS};
 
 use self::cases::Case;
@@ -151,12 +153,22 @@ fn there(shim: &Shim, tools: &[Built], place: &Place, case: &Case) -> anyhow::Re
 
 fn here(place: &Place, case: &Case) -> anyhow::Result<Run> {
     let machine = Machine::named(&place.machine(case)?)?;
-    let answer = compat::answer(&machine, case.tool, &case.arguments());
+    let shelf = Shelf::new(place.0.path().join("journal"), &machine);
+    let mut changer = |wish: &Wish| {
+        let levers = levers::port::of(&machine).ok_or_else(|| levers::Error::Absent {
+            setting: "Speed Select".to_owned(),
+            why: "nothing writes to this machine".to_owned(),
+            remedy: None,
+        })?;
+        sst::change::make(&machine, levers, &shelf, "conformance", wish)
+    };
+    let answer = compat::answer(&machine, case.tool, &case.arguments(), &mut changer);
     Ok(Run {
         stdout: answer.stdout,
         stderr: answer.stderr,
         code: answer.code.into(),
         ioctls: answer.ioctls as usize,
+        state: tool::state(&place.0.path().join("state"))?,
     })
 }
 
@@ -228,6 +240,18 @@ fn first_difference(expected: &Run, ours: &Run) -> Option<String> {
     if expected.code != ours.code {
         let (there, here) = (expected.code, ours.code);
         return Some(format!("  exit code: expected {there}, got {here}\n{}", shown(ours)));
+    }
+    if expected.state != ours.state {
+        let lines = |some: &[String], other: &[String], sign: &str| {
+            let missing = some.iter().filter(|line| !other.contains(line)).take(6);
+            missing.fold(String::new(), |text, line| text + "    " + sign + " " + line + "\n")
+        };
+        let (there, here) = (&expected.state, &ours.state);
+        let differs = lines(there, here, "-") + &lines(here, there, "+");
+        return Some(format!(
+            "  state of the machine (- expected, + got):\n{differs}{}",
+            shown(ours)
+        ));
     }
     let streams = [
         ("standard output", &expected.stdout, &ours.stdout),

@@ -33,6 +33,20 @@ pub(super) struct Run {
     pub(super) code: i32,
     /// How many ioctls it took.
     pub(super) ioctls: usize,
+    /// What differs afterwards from the machine as it came, a line each: firmware and files.
+    pub(super) state: Vec<String>,
+}
+
+/// What a state file of a simulated machine holds, a line each.
+pub(super) fn state(file: &Path) -> anyhow::Result<Vec<String>> {
+    let text = std::fs::read_to_string(file).context("the state of the machine is lost")?;
+    let all: serde_json::Value = serde_json::from_str(&text).context("the state is no JSON")?;
+    let lines = |part: &str| {
+        let part = all.get(part).and_then(serde_json::Value::as_object);
+        let lines = part.into_iter().flatten().map(|(key, value)| format!("{key} = {value}"));
+        lines.collect::<Vec<_>>()
+    };
+    Ok(["firmware", "files"].into_iter().flat_map(lines).collect())
 }
 
 impl Shim {
@@ -97,6 +111,7 @@ impl Built {
             stderr: text(&output.stderr),
             code: output.status.code().unwrap_or(-1),
             ioctls: ioctls.lines().count(),
+            state: state(&folder.join("state")).unwrap_or_default(),
         })
     }
 }

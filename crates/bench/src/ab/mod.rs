@@ -4,16 +4,19 @@
 //! The statistics are [`model::stats::paired`]; here is who measures, and what is set meanwhile.
 
 mod beside;
+mod busy;
 mod command;
 mod course;
 pub mod own;
 mod page;
+mod promised;
 mod seat;
 mod subjects;
 mod surroundings;
 
 pub use command::Metric;
 pub use page::page;
+pub use promised::Promise;
 pub use subjects::{SUBJECTS, Subject, find};
 
 use std::time::Instant;
@@ -23,10 +26,11 @@ use levers::plan::Change;
 use machine::Machine;
 use model::record::{Record, Settings};
 use model::stats::paired::{BAND, Better, Comparison, Verdict};
-use model::{Finding, Known, Obstacle, Seconds, Severity, Unavailable};
+use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use crate::rig::executor::Stop;
 use crate::run::{Error, Progress};
+use busy::Busy;
 use own::Own;
 use seat::Bench;
 use surroundings::Surroundings;
@@ -49,6 +53,10 @@ pub struct Comparing {
     pub better: Option<Better>,
     /// Whether to see if the machine obeys.
     pub prove: bool,
+    /// CPUs that are kept busy meanwhile.
+    pub busy: CpuSet,
+    /// The clocks that CPUs are promised by each arm: they are looked at before anything is compared.
+    pub promises: Vec<Promise>,
 }
 
 /// What is measured.
@@ -71,6 +79,8 @@ impl Comparing {
             band: BAND,
             better: None,
             prove: true,
+            busy: CpuSet::default(),
+            promises: Vec::new(),
         }
     }
 
@@ -93,7 +103,9 @@ pub fn run<'m>(
 ) -> Result<Record, Error> {
     let begun = Instant::now();
     let mut bench = Bench::new(machine, comparing, session, stop)?;
-    let proofs = bench.prove(machine)?;
+    let _busy = Busy::begin(machine, &comparing.busy).map_err(Error::Unavailable)?;
+    let mut proofs = bench.prove(machine)?;
+    proofs.extend(bench.keep_promises(machine, &comparing.promises, stop)?);
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
     let mut record = described;
@@ -106,7 +118,6 @@ pub fn run<'m>(
         record.run.interrupted = Some("stopped".to_owned());
     }
     let changes = seat::difference(&comparing.changes);
-    let mut proofs = proofs;
     if run.held_seconds.is_some() {
         for proof in &mut proofs {
             proof.caveat = None;

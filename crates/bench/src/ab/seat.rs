@@ -148,7 +148,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         Rules { better, band: self.comparing.band, level: 0.05 }
     }
 
-    fn set(&mut self, side: Side) -> Result<(), Error> {
+    pub(super) fn set(&mut self, side: Side) -> Result<(), Error> {
         let began = self.elapsed();
         let Some(session) = &mut self.session else { return Ok(()) };
         let set = session.switch(&self.comparing.changes[index(side)]);

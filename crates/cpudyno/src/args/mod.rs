@@ -38,7 +38,9 @@ pub(crate) use pmu::{
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
-pub(crate) use sst::SstArgs;
+pub(crate) use sst::{
+    Change as SstChange, Chosen, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs,
+};
 pub(crate) use streams::StreamsArgs;
 pub(crate) use top::TopArgs;
 pub(crate) use turbo::{Part, Test, TurboArgs};

@@ -19,7 +19,7 @@ use super::measure::{Naming, refused_of};
 use super::{command, presentation, render, settings, sink};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
-use crate::output;
+use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 /// By settings of an arm.
@@ -40,7 +40,6 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     let signals = Signals::listen()?;
     let shelf;
     let mut session = None;
-    let mut deaf = None;
     if !(asked_a.is_empty() && asked_b.is_empty()) {
         let levers = settings::writer(machine)?;
         let asked = [asked_a.as_slice(), asked_b.as_slice()];
@@ -58,20 +57,41 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         }
         comparing.changes = changes;
         session = Some(opened);
-        // Who asks twice does not want his settings lost: everything looks at the first wish.
-        deaf = Some(signals.ignore());
     }
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
+    let told = Told { described, format: look.format, sink };
+    compared(machine, &comparing, session, &signals, told)
+}
+
+/// What is told, and where.
+pub(super) struct Told {
+    pub(super) described: Record,
+    pub(super) format: Format,
+    pub(super) sink: Option<Sink>,
+}
+
+/// Compares, puts the settings back, and tells what came of it. Signals are heard by everything meanwhile.
+pub(super) fn compared<'m>(
+    machine: &'m Machine,
+    comparing: &Comparing,
+    mut session: Option<Session<'m>>,
+    signals: &Signals,
+    told: Told,
+) -> Result<ExitCode, Failure> {
+    let Told { described, format, sink } = told;
+    let presentation = described.run.presentation;
+    // Who asks twice does not want his settings lost: everything looks at the first wish.
+    let deaf = session.is_some().then(|| signals.ignore());
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
     };
     let lent = session.as_mut();
-    let done = ab::run(machine, &comparing, lent, described, signals.stop(), &mut tell);
+    let done = ab::run(machine, comparing, lent, described, signals.stop(), &mut tell);
     bar.finish_and_clear();
-    let restored = session.map(|session| settings::restore(session, &signals, ExitCode::SUCCESS));
+    let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
     drop(deaf);
     if let (Err(_), Some(Err(failure))) = (&done, &restored) {
         output::remark(&failure.message);
@@ -84,7 +104,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
         Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
         None => Ok(()),
     };
-    output::data(&render(&record, look.format, presentation)?)?;
+    output::data(&render(&record, format, presentation)?)?;
     written?;
     restored.transpose()?;
     Ok(match signals.came() {

@@ -2,14 +2,29 @@
 
 use std::process::ExitCode;
 
+use ::sst::change::{NotChanged, Refused, Wish};
+
 use crate::args::CompatArgs;
 use crate::failure::Failure;
 use crate::output::{self, Sink};
+use crate::signals::Signals;
 
 /// Answers as the reference tool does.
 pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let machine = super::machine(args.machine.as_deref(), args.root.as_deref())?;
-    let answer = ::sst::compat::answer(&machine, args.tool, &args.words);
+    let mut changer = |wish: &Wish| {
+        let nowhere = |failure: Failure| {
+            let (what, hint) = (wish.words(), failure.hint.unwrap_or_default());
+            NotChanged::Refused(Refused::Order { what, why: failure.message, hint })
+        };
+        let levers = super::settings::writer(&machine).map_err(nowhere)?;
+        let shelf = super::settings::shelf(&machine).map_err(nowhere)?;
+        let who = format!("cpudyno sst --compat, process {}", std::process::id());
+        let signals = Signals::listen().map_err(nowhere)?;
+        let _deaf = signals.ignore();
+        ::sst::change::make(&machine, levers, &shelf, &who, wish)
+    };
+    let answer = ::sst::compat::answer(&machine, args.tool, &args.words, &mut changer);
     output::data(&answer.stdout)?;
     output::beside(&answer.stderr);
     if let Some((path, results)) = &answer.file {

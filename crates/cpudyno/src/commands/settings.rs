@@ -305,7 +305,7 @@ fn look_at(observer: &mut Observed<'_>, changes: &[Change]) -> Option<Result<pro
     Some(observer.look(changes).map_err(|error| error.to_string()))
 }
 
-fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
+pub(super) fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
     let change = |change: &Change, outcome: &ChangeOutcome| SettingChange {
         id: change.setting.clone(),
         object: change.object.to_string(),
@@ -319,7 +319,7 @@ fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
 }
 
 /// Where the record goes; refused before anything is done.
-fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
+pub(super) fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
     let sink = sink(json, look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
@@ -438,6 +438,7 @@ pub(super) fn refused(error: Error) -> Failure {
             .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
+        Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)
             .hint("nothing was left changed; firmware, hypervisor or driver decide about it"),
         Error::Locked { .. } => Failure::new(code::REFUSED, text)

@@ -1,5 +1,8 @@
 //! `cpudyno sst`.
 
+mod change;
+mod tried;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,20 +13,31 @@ use model::record::{
     FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
 };
 use model::{Known, Obstacle, Unavailable};
+use sst::change::{What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
 use super::{command, presentation, render, sink};
-use crate::args::{Format, SstArgs};
+use crate::args::{Format, SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
 pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
+    if let Some((wish, change)) = args.wish() {
+        return change::run(machine, args, &wish, change);
+    }
+    if matches!(args.feature, Some(SstFeature::Try(_))) {
+        return tried::run(machine, args);
+    }
     let json = sink(&args.json, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let presentation = presentation(&args.look, PageKind::Sst);
     let calls = args.debug.then(Calls::default);
     let begin = sys::clock::monotonic_raw();
-    let answered = answered(machine, args.question(), calls.as_ref()).inspect_err(|_| {
+    let answered = match args.planned() {
+        Some(wish) => planned(machine, args.question(), &wish, calls.as_ref()),
+        None => answered(machine, args.question(), calls.as_ref()),
+    };
+    let answered = answered.inspect_err(|_| {
         // Where there is no page, they may say why.
         for line in calls.iter().flat_map(Calls::lines) {
             output::remark(&line);
@@ -98,7 +112,29 @@ fn nothing<'a>(snapshot: &'a Snapshot, asked: &Command) -> Option<&'a Unavailabl
     (asked.levels != Levels::None || first.obstacle != Obstacle::Hardware).then_some(first)
 }
 
-fn refused(error: Error) -> Failure {
+/// Who would get which clock.
+fn planned(
+    machine: &Machine,
+    question: SpeedSelectQuestion,
+    wish: &Wish,
+    calls: Option<&Calls>,
+) -> Result<SpeedSelect, Failure> {
+    if matches!(wish.what, What::TurboFreq { .. }) && wish.cpus.is_none() {
+        return Err(Failure::usage(
+            "cannot plan turbo-freq: nobody said which CPUs are to go first",
+        )
+        .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
+    }
+    let expected =
+        sst::change::expected(machine, wish).map_err(|error| change::not_changed(error.into()))?;
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
+    let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    let lines = calls.map(Calls::lines).unwrap_or_default();
+    let answered = sst::speed_select(&snapshot, question, lines);
+    Ok(SpeedSelect { expected: sst::expected(&expected), ..answered })
+}
+
+pub(super) fn refused(error: Error) -> Failure {
     const LOOK: &str = "`cpudyno sst --machine sim:guide` shows what it looks like where it is";
     let message = error.to_string();
     let code = if error.is_right() { code::REFUSED } else { code::NOT_HERE };
@@ -168,7 +204,7 @@ fn parts_are_there(answered: &SpeedSelect) -> Result<(), Failure> {
 }
 
 /// Where the page goes is nobody's business (invariant I10).
-fn without_path(words: Vec<String>, out: Option<&Path>) -> Vec<String> {
+pub(super) fn without_path(words: Vec<String>, out: Option<&Path>) -> Vec<String> {
     let Some(out) = out.map(Path::to_string_lossy) else { return words };
     let hidden = |word: String| match word.strip_suffix(&*out) {
         Some(option @ ("" | "-o" | "--out=")) => format!("{option}FILE"),

@@ -39,6 +39,7 @@ pub(super) fn text(machine: &Machine, asked: &Asked, target: &Target) -> Result<
         Values::Kilohertz => kilohertz(typed).map(|khz| khz.to_string()).ok_or_else(|| {
             refused("it takes a frequency with a unit, such as 2.4GHz or 2400MHz".to_owned())
         }),
+        Values::AsRead => Ok(typed.to_owned()),
         Values::NumberOr { word, text, .. } if typed == word => Ok(text.to_owned()),
         Values::NumberOr { word, max, unit, .. } => {
             in_range(typed, 0, max, unit).map_err(|why| refused(format!("{why}, or `{word}`")))
@@ -60,6 +61,7 @@ pub(super) fn is_taken(machine: &Machine, lever: &Lever, target: &Target, value:
         Values::ListedOr(_, most) => number.is_ok_and(|number| number <= most) || listed(),
         Values::Words(_) | Values::Listed(_) | Values::Bracketed => listed(),
         Values::Switch { on, off } => value == on || value == off,
+        Values::AsRead => true,
         Values::NumberOr { text, .. } => value == text || number.is_ok(),
         Values::Kilohertz | Values::Number { .. } => number.is_ok(),
     }

@@ -5,8 +5,10 @@ mod frequency;
 mod idle;
 mod kernel;
 mod prefetchers;
+mod speed_select;
 mod uncore;
 
+use machine::isst::settable::What;
 use model::name::did_you_mean;
 use model::{Obstacle, Unavailable};
 
@@ -54,6 +56,8 @@ pub enum Scope {
     IdleState,
     /// One for each die with a clock of its own outside the cores.
     UncoreDie,
+    /// One or more for each power domain of Speed Select; those have commands of their own.
+    PowerDomain,
 }
 
 /// Where a lever is.
@@ -63,6 +67,8 @@ pub enum Place {
     File(&'static str),
     /// The device that is asked, and that forgets when it is closed.
     Request(&'static str),
+    /// What firmware of Speed Select holds.
+    SpeedSelect(fn(What) -> bool),
     /// A bit of a register, on the CPUs that are known to have it.
     Bit {
         /// The register.
@@ -96,6 +102,8 @@ pub enum Values {
     },
     /// A frequency, written in kHz.
     Kilohertz,
+    /// A text like that which is read.
+    AsRead,
     /// A whole number.
     Number {
         /// The least.
@@ -181,10 +189,19 @@ pub static LEVERS: &[&[Lever]] = &[
     prefetchers::LEVERS,
 ];
 
+/// What the commands of `cpudyno sst` change, beside some of those: they are planned, journaled and put back
+/// like all others, and have no name by which users ask for them.
+pub static SPEED_SELECT: &[Lever] = speed_select::LEVERS;
+
 impl Lever {
-    /// All of them.
+    /// All that users ask for by name.
     pub fn all() -> impl Iterator<Item = &'static Lever> {
         LEVERS.iter().copied().flatten()
+    }
+
+    /// The one that an object belongs to.
+    pub fn of(object: &Object) -> Option<&'static Lever> {
+        Lever::all().chain(SPEED_SELECT).find(|lever| lever.is_at(object))
     }
 
     /// The lever of that name, and the idle state that the name has in the place of `STATE`.
@@ -214,6 +231,7 @@ impl Lever {
             }
             (Place::File(form), Object::File(path)) => fits(form, path),
             (Place::Request(device), Object::Request(path)) => device == path,
+            (Place::SpeedSelect(is), Object::SpeedSelect(settable)) => is(settable.what),
             _ => false,
         }
     }
@@ -233,7 +251,7 @@ impl Lever {
             Place::Bit { known, cpus, .. } if !known(drivers) => {
                 Some(format!("the bit is known on {cpus}, and this CPU is none of them"))
             }
-            Place::Bit { .. } | Place::File(_) | Place::Request(_) => None,
+            Place::Bit { .. } | Place::File(_) | Place::Request(_) | Place::SpeedSelect(_) => None,
         }
     }
 
@@ -251,9 +269,12 @@ impl Lever {
 
 /// Whether it is what a lever writes to, or what follows it, and a journal can know of it.
 pub(crate) fn knows(object: &Object) -> bool {
+    if let Object::SpeedSelect(settable) = object {
+        return settable.is_sound();
+    }
     let follows = |lever: &Lever| match object {
         Object::File(path) => lever.followers.iter().any(|form| fits(form, path)),
-        Object::Bit { .. } | Object::Request(_) => false,
+        Object::SpeedSelect(_) | Object::Bit { .. } | Object::Request(_) => false,
     };
     !object.is_held() && Lever::all().any(|lever| lever.is_at(object) || follows(lever))
 }

@@ -2,17 +2,20 @@
 //!
 //! [`structures`] are what the ioctls carry; [`MailboxQuestion`] is what older generations are asked. A
 //! [`Message`] is one ioctl on its way. Only questions can be made outside of this folder, so that who was
-//! handed an [`IsstDevice`] changes nothing. What stands behind the device is the kernel's driver, a
+//! handed an [`IsstDevice`] changes nothing; what changes is [`settable`], and takes a
+//! [`Setter`](settable::Setter). What stands behind the device is the kernel's driver, a
 //! simulated one, or registers that somebody has written down.
 
 pub(crate) mod layout;
 mod mailbox;
 pub(crate) mod real;
 pub(crate) mod registers;
+pub mod settable;
 pub mod structures;
 pub(crate) mod tpmi;
 
 use model::{CpuId, Obstacle, Unavailable};
+use serde::{Deserialize, Serialize};
 use sys::isst::{REQUESTS, Request};
 
 use self::layout::Layout;
@@ -52,7 +55,7 @@ impl Refusal {
 }
 
 /// A power domain, as the newer generation addresses it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DomainAddress {
     /// The package.
     pub package: u8,

@@ -25,7 +25,7 @@ pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
     Level, Licence, Memory, Model, Noise, Openmp, Registers,
 };
-pub use self::obeyed::Rise;
+pub use self::obeyed::{Occupied, Rise};
 pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};

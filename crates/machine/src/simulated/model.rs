@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::controllers::{Controllers, Through};
 use super::firmware::SpeedSelect;
 use super::idle::{Idled, SignalCost};
+use super::obeyed::Occupied;
 use super::pmu::{CorePmu, Counting};
 use super::settings::Settings;
 use super::tree::CPU;
@@ -94,6 +95,9 @@ pub struct Model {
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
+    /// CPUs that somebody keeps busy beside what is measured.
+    #[serde(skip)]
+    pub occupied: Occupied,
     /// What its CPUs idled. Clones share it.
     #[serde(skip)]
     pub idled: Idled,

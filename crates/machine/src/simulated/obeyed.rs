@@ -1,7 +1,10 @@
 //! What the hardware of a simulated machine makes of what was set.
 
-use model::{CpuId, Seconds};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use model::{CpuId, CpuSet, Seconds};
+
+use super::firmware::Firmware;
 use super::model::{Fault, Model};
 use super::registers;
 use super::tree::CPU;
@@ -58,7 +61,55 @@ impl Rise {
     }
 }
 
+/// CPUs that somebody keeps busy meanwhile; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Occupied(Arc<Mutex<CpuSet>>);
+
+impl Occupied {
+    /// Keeps these busy from now on, and no others.
+    pub fn set(&self, cpus: CpuSet) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cpus;
+    }
+
+    fn cpus(&self) -> CpuSet {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl Model {
+    /// How many cores of a CPU's package are active while these CPUs, and those that somebody keeps busy,
+    /// are at work.
+    pub fn active_cores(&self, cpu: CpuId, at_work: &[CpuId]) -> u32 {
+        let occupied = self.occupied.cpus();
+        let all = at_work.iter().copied().chain(occupied.iter());
+        let here = all.filter(|other| self.package_of(*other) == self.package_of(cpu));
+        let mut cores: Vec<u32> = here.map(|other| self.core_of(other)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len() as u32
+    }
+
+    /// How fast a core runs under a licence while so many cores of its package are active, by what the
+    /// machine came with and by what Speed Select was told, in hertz.
+    pub fn granted_hz(&self, cpu: CpuId, licence: usize, active: u32) -> f64 {
+        let firmware = Firmware::of(self).and_then(|it| it.turbo_hz(cpu, licence, active));
+        firmware.unwrap_or_else(|| self.bin_hz(licence, active))
+    }
+
+    /// How much longer two threads take that wake each other than with the clock of a machine that has
+    /// nothing else to do.
+    ///
+    /// # Caveats
+    /// All of the way takes cycles of the core. Only machines with Speed Select know of it.
+    pub fn slowdown(&self, cpu: CpuId, at_work: &[CpuId]) -> f64 {
+        if self.speed_select.is_none() {
+            return 1.0;
+        }
+        let usual = self.bin_hz(0, 1);
+        let granted = self.granted_hz(cpu, 0, self.active_cores(cpu, at_work));
+        usual / granted.min(self.ceiling_hz(cpu))
+    }
+
     /// The clock that settings allow a CPU, in Hertz.
     pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
         if self.settings.is_empty() {
@@ -67,7 +118,11 @@ impl Model {
         let is = |path: String, text: &str| self.obeyed(&path).as_deref() == Some(text);
         let no_turbo = is(format!("{CPU}/intel_pstate/no_turbo"), "1")
             || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost);
-        let base = if no_turbo { self.clock.tsc_hz } else { f64::INFINITY };
+        let guaranteed = || {
+            let firmware = Firmware::of(self).and_then(|firmware| firmware.base_mhz(cpu));
+            firmware.map_or(self.clock.tsc_hz, |mhz| f64::from(mhz) * 1e6)
+        };
+        let base = if no_turbo { guaranteed() } else { f64::INFINITY };
         let max = self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
         let max =
             max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);

@@ -12,12 +12,13 @@ use model::{CpuId, Seconds};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
-use super::firmware::FirmwareFault;
+use super::firmware::{FirmwareFault, SimulatedIsst};
 use super::idle::Request;
 use super::model::{Fault, Model};
 use super::tree::{CPU, SimulatedTree};
 use crate::error::Error;
-use crate::ports::Tree;
+use crate::isst::settable::Setter;
+use crate::ports::{Isst, Tree};
 
 /// What was set; clones share it, and so do processes through a file.
 #[derive(Debug, Clone, Default)]
@@ -90,9 +91,15 @@ impl Settings {
         self.kept().set.firmware.get(key).copied()
     }
 
-    pub(super) fn set_firmware(&self, key: String, value: u64) -> io::Result<()> {
-        self.change(|set| {
-            set.firmware.insert(key, value);
+    /// What the firmware holds from now on; none: as it came.
+    pub(super) fn set_firmware(&self, key: String, value: Option<u64>) -> io::Result<()> {
+        self.change(|set| match value {
+            Some(value) => {
+                set.firmware.insert(key, value);
+            }
+            None => {
+                set.firmware.remove(&key);
+            }
         })
     }
 
@@ -134,12 +141,20 @@ pub struct Writer {
     tree: SimulatedTree,
     /// The limit of exit latency that is asked for.
     request: Option<Request>,
+    isst: Setter,
 }
 
 impl Writer {
     /// That of a machine.
     pub fn new(model: &Model) -> Writer {
-        Writer { model: model.clone(), tree: SimulatedTree::new(model), request: None }
+        let isst: Arc<dyn Isst> = Arc::new(SimulatedIsst::new(model));
+        let (tree, isst) = (SimulatedTree::new(model), Setter::new(&isst));
+        Writer { model: model.clone(), tree, request: None, isst }
+    }
+
+    /// What writes to its Speed Select.
+    pub fn speed_select(&self) -> &Setter {
+        &self.isst
     }
 
     /// Whether a file could be written.
@@ -191,10 +206,17 @@ impl Writer {
         if self.model.has(Fault::SettingsDoNotStick) {
             return Ok(());
         }
-        let brought = self.brought(path, &text)?;
+        let mut written = self.brought(path, &text)?;
+        written.push((path.to_owned(), text));
         self.model.settings.change(|set| {
-            set.files.extend(brought);
-            set.files.insert(path.to_owned(), text);
+            for (path, text) in written {
+                // What is as it came leaves no trace.
+                if self.tree.came(&path).as_ref() == Some(&text) {
+                    set.files.remove(&path);
+                } else {
+                    set.files.insert(path, text);
+                }
+            }
         })
     }
 

@@ -90,6 +90,11 @@ impl SimulatedTree {
 }
 
 impl SimulatedTree {
+    /// What a file held when the machine came.
+    pub(super) fn came(&self, path: &str) -> Option<String> {
+        self.files.read(path).ok()
+    }
+
     /// What the firmware guarantees a CPU, where the path asks for that and there is one.
     fn base_frequency(&self, path: &str) -> Option<String> {
         let firmware = Firmware::of(&self.model)?;

@@ -25,11 +25,11 @@ pub use read::{ReadError, read};
 pub use samples::Samples;
 pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
 pub use speed_select::{
-    BaseFrequencies, ChosenCores, CoreAssociation, CorePowerSwitches, CoreStep, DomainCore,
-    FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency, LicenceSteps,
-    PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind, ProcessorNumbers,
-    ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, TurboFrequencies,
-    UnplacedCpus,
+    BaseFrequencies, ChosenCores, ClockPair, CoreAssociation, CorePowerSwitches, CoreStep,
+    DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency,
+    LicenceSteps, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind,
+    ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion,
+    TurboFrequencies, UnplacedCpus,
 };
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 

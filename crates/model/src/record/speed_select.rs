@@ -33,6 +33,32 @@ pub struct SpeedSelect {
     /// Every ioctl with its answers, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
+    /// Who would get which clock, where a change was thought through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<ExpectedClocks>,
+}
+
+/// The clocks of CPUs that are alike, before a change and after it, by the firmware's numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ExpectedClocks {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The package that they are in.
+    pub package: u32,
+    /// As things are.
+    pub now: ClockPair,
+    /// As they would be; none: the level is without these CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<ClockPair>,
+}
+
+/// What a CPU is given for the weakest instructions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockPair {
+    /// What is guaranteed.
+    pub base: Known<Hertz>,
+    /// Up to where it may go while all cores are at work.
+    pub turbo: Known<Hertz>,
 }
 
 /// A command with its options.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Tool;
+use super::changing::{self, ROWS};
 use super::words::{GLOBAL, Word, options};
 use crate::commands::{COMMANDS, Command};
 
@@ -26,24 +27,36 @@ fn commands(feature: &str) -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(move |command| command.words.starts_with(&prefix))
 }
 
+/// The commands of a feature that change the machine.
+fn changes(feature: &str) -> impl Iterator<Item = &'static changing::Row> {
+    let prefix = format!("{feature} ");
+    ROWS.iter().filter(move |row| row.words.starts_with(&prefix))
+}
+
 /// Everything.
 pub(super) fn top(tool: &Tool) -> String {
     let two_words = COMMANDS.iter().filter(|command| command.words.contains(' '));
     format!(
-        "Shows Intel Speed Select as {NAME} {} does; cpudyno answers, which reads and changes nothing.\n\n\
+        "Shows and changes Intel Speed Select as {NAME} {} does; cpudyno answers. What it changes it keeps \
+         in a journal: `cpudyno undo` puts it back.\n\n\
          {NAME} [OPTIONS] FEATURE COMMAND [OPTIONS OF THE COMMAND]\n\n\
          Options:\n{}\nFeatures and commands:\n{}\n\
          `FEATURE --help` and `FEATURE COMMAND --help` say more. What differs, and why:\n\
          docs/reference/conformance.md. `cpudyno sst` says more in fewer words.\n",
         tool.version,
         lines(GLOBAL.iter().map(|word| option(*word))),
-        lines(two_words.map(|command| (command.words.to_owned(), command.doc))),
+        lines(
+            two_words
+                .map(|command| (command.words.to_owned(), command.doc))
+                .chain(ROWS.iter().map(|row| (row.words.to_owned(), row.doc)))
+        ),
     )
 }
 
 /// A feature; `None`: there is no such feature.
 pub(super) fn feature(name: &str) -> Option<String> {
-    let all = lines(commands(name).map(|command| (command.words.to_owned(), command.doc)));
+    let reading = commands(name).map(|command| (command.words.to_owned(), command.doc));
+    let all = lines(reading.chain(changes(name).map(|row| (row.words.to_owned(), row.doc))));
     (!all.is_empty()).then(|| format!("Commands of {name}:\n{all}"))
 }
 
@@ -51,4 +64,11 @@ pub(super) fn feature(name: &str) -> Option<String> {
 pub(super) fn command(command: &Command) -> String {
     let Command { words, doc, .. } = command;
     format!("{NAME} {words}\n\n{doc}.\n\nOptions:\n{}", lines(options(command).map(option)))
+}
+
+/// A command that changes the machine.
+pub(super) fn change(row: &changing::Row) -> String {
+    let changing::Row { words, doc, .. } = row;
+    let all = row.options().iter().copied().map(option);
+    format!("{NAME} {words}\n\n{doc}.\n\nOptions:\n{}", lines(all))
 }

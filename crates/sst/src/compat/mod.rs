@@ -8,6 +8,7 @@
 //! # Source
 //! What the unmodified tool prints on simulated machines; `cargo xtask conformance` compares.
 
+mod changing;
 mod help;
 mod info;
 mod shown;
@@ -20,10 +21,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use machine::Machine;
-use model::{Obstacle, Unavailable};
+use machine::isst::settable::{self, Address, Settable};
+use model::{CpuSet, Obstacle, Unavailable};
 
 use self::shown::Seen;
+use self::tree::{Node, Shown};
 use self::words::{Asked, Query, Refused};
+use crate::change::{NotChanged, Refused as Rejected, Wish};
 use crate::error::Error;
 use crate::model::{Licence, NAMED, Snapshot};
 use crate::processor::Processor;
@@ -96,8 +100,25 @@ mod code {
     pub(super) const MALFORMED: u8 = 255;
 }
 
+/// Who fulfils a wish, all of it or nothing.
+pub type Changer<'a> = &'a mut dyn FnMut(&Wish) -> Result<(), NotChanged>;
+
+/// Of who only reads.
+pub fn nobody(wish: &Wish) -> Result<(), NotChanged> {
+    Err(NotChanged::Refused(Rejected::Order {
+        what: wish.words(),
+        why: "nothing is changed here".to_owned(),
+        hint: "`cpudyno sst` changes".to_owned(),
+    }))
+}
+
 /// What the tool would say, called with these arguments on that machine.
-pub fn answer(machine: &Machine, tool: &Tool, arguments: &[String]) -> Answer {
+pub fn answer(
+    machine: &Machine,
+    tool: &Tool,
+    arguments: &[String],
+    changer: Changer<'_>,
+) -> Answer {
     let mut answer = Answer { stdout: banner(machine), ..Answer::default() };
     let asked = match words::parse(tool, arguments) {
         Ok(asked) => asked,
@@ -111,6 +132,16 @@ pub fn answer(machine: &Machine, tool: &Tool, arguments: &[String]) -> Answer {
         Asked::Version { file } => (file, Ok(format!("Version v{}\n", tool.version))),
         Asked::Info { file } => (file, results(machine, tool, &Query::INFO, &mut answer)),
         Asked::Results { query, file } => (file, results(machine, tool, &query, &mut answer)),
+        Asked::TurboLimits { cpus, json, file } => {
+            (file, turbo_limits(machine, tool, cpus, json, &mut answer))
+        }
+        Asked::Change { wish, command, json, file } => {
+            match changed(machine, tool, (&wish, &command, json), &mut answer, changer) {
+                Ok(text) => (file, Ok(text)),
+                Err(NotChanged::Refused(Rejected::Unread(error))) => (file, Err(error)),
+                Err(error) => return not_changed(answer, &error),
+            }
+        }
     };
     match (text, file) {
         (Err(error), _) => return failed(answer, &error),
@@ -160,6 +191,75 @@ fn results(
         if query.command.words == "info" { info::page(&seen) } else { shown::page(&seen, query) };
     answer.code = if page.failed { code::FAILED } else { 0 };
     Ok(page.written(query.json))
+}
+
+/// The turbo limits that hold at most, of each power domain.
+fn turbo_limits(
+    machine: &Machine,
+    tool: &Tool,
+    cpus: Option<CpuSet>,
+    json: bool,
+    answer: &mut Answer,
+) -> Result<String, Error> {
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus };
+    let snapshot = read(machine, &wanted)?;
+    newest(tool, &snapshot)?;
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let mut shown = Shown::default();
+    for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
+        let Some(cpu) = at.cpu else { continue };
+        let settable = Settable { at: Address::Registers(cpu), what: settable::What::TurboLimits };
+        match settable.read(&*machine.isst) {
+            Ok(text) => {
+                let limits = text.trim_start_matches("0x").trim_start_matches('0');
+                let leaf = Node::leaf("trl", &format_args!("0x{limits:0>1}"));
+                seen.put(&mut shown, at, vec![Node::section("get-trl", vec![leaf])]);
+            }
+            Err(reason) => shown.fail(format!("Failed to get trl: {}", reason.why)),
+        }
+    }
+    answer.ioctls = snapshot.ioctls;
+    answer.code = if shown.failed { code::FAILED } else { 0 };
+    Ok(shown.written(json))
+}
+
+/// What is told when a wish was fulfilled.
+fn changed(
+    machine: &Machine,
+    tool: &Tool,
+    (wish, command, json): (&Wish, &str, bool),
+    answer: &mut Answer,
+    changer: Changer<'_>,
+) -> Result<String, NotChanged> {
+    let Some(row) = changing::named(command) else { return Ok(String::new()) };
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: wish.cpus.clone() };
+    let snapshot = read(machine, &wanted).map_err(Rejected::from)?;
+    newest(tool, &snapshot).map_err(Rejected::from)?;
+    answer.ioctls = snapshot.ioctls;
+    answer.stderr.push_str(&changing::notes(wish));
+    changer(wish)?;
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    Ok(row.told(&seen, wish).written(json))
+}
+
+fn not_changed(mut answer: Answer, error: &NotChanged) -> Answer {
+    let _ = writeln!(answer.stderr, "error: {error}");
+    answer.code = match error {
+        NotChanged::Refused(Rejected::NotHere { hint, .. }) => {
+            let _ = writeln!(answer.stderr, "hint: {hint}");
+            code::NOT_HERE
+        }
+        NotChanged::Refused(Rejected::Order { hint, .. }) => {
+            let _ = writeln!(answer.stderr, "hint: {hint}");
+            code::REFUSED
+        }
+        NotChanged::Refused(Rejected::Usage { hint, .. }) => {
+            let _ = writeln!(answer.stderr, "hint: {hint}");
+            code::USAGE
+        }
+        _ => code::FAILED,
+    };
+    answer
 }
 
 /// An older version refuses what it does not know, and so do its titles.

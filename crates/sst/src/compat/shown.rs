@@ -22,9 +22,9 @@ pub(super) struct Seen<'a> {
 
 /// Where something is shown: a power domain, and the CPU through which it is asked.
 #[derive(Clone, Copy)]
-struct At<'a> {
-    domain: &'a Domain,
-    cpu: Option<CpuId>,
+pub(super) struct At<'a> {
+    pub(super) domain: &'a Domain,
+    pub(super) cpu: Option<CpuId>,
 }
 
 /// What a command shows.
@@ -68,7 +68,7 @@ pub(super) fn page(seen: &Seen<'_>, query: &Query) -> Shown {
 }
 
 /// Each power domain; where CPUs were named, each of them, be it in the same domain as another.
-fn places<'a>(snapshot: &'a Snapshot, cpus: Option<&CpuSet>) -> Vec<At<'a>> {
+pub(super) fn places<'a>(snapshot: &'a Snapshot, cpus: Option<&CpuSet>) -> Vec<At<'a>> {
     let domains = snapshot.domains.iter();
     let Some(cpus) = cpus else {
         return domains.map(|domain| At { domain, cpu: domain.first() }).collect();
@@ -110,7 +110,7 @@ impl Seen<'_> {
         place
     }
 
-    fn put(&self, shown: &mut Shown, at: At<'_>, parts: Vec<Node>) {
+    pub(super) fn put(&self, shown: &mut Shown, at: At<'_>, parts: Vec<Node>) {
         shown.entries.push(Entry::Place(self.place(at), parts));
     }
 

@@ -5,7 +5,7 @@ use machine::Machine;
 
 use super::shown::{Seen, page};
 use super::words::{Asked, Refused, parse};
-use super::{Answer, TOOLS, Tool, answer};
+use super::{Answer, TOOLS, Tool, answer, nobody};
 use crate::commands::COMMANDS;
 use crate::model::Snapshot;
 use crate::read::{Wanted, read};
@@ -16,7 +16,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn asked(machine: &Machine, line: &str) -> Answer {
-    answer(machine, Tool::DEFAULT, &words(line))
+    answer(machine, Tool::DEFAULT, &words(line), &mut nobody)
 }
 
 /// Each command as somebody calls it who wants all of it.
@@ -36,11 +36,11 @@ fn every_command_answers_in_text_and_in_json() {
         let machine = simulated(name);
         for tool in TOOLS {
             for command in COMMANDS {
-                let text = answer(&machine, tool, &words(&line(command.words)));
+                let text = answer(&machine, tool, &words(&line(command.words)), &mut nobody);
                 assert!(text.stdout.contains("SIMULATED"), "{name}: {}", command.words);
                 assert!(!text.stderr.is_empty(), "{name}: {}", command.words);
                 let arguments = format!("-f json {}", line(command.words));
-                let json = answer(&machine, tool, &words(&arguments));
+                let json = answer(&machine, tool, &words(&arguments), &mut nobody);
                 assert_eq!(json.code, text.code, "{name}: {arguments}");
                 if command.words != "info" && !json.stderr.starts_with("error: ") {
                     let parsed: Result<serde_json::Value, _> = serde_json::from_str(&json.stderr);
@@ -113,8 +113,8 @@ fn what_would_mislead_is_refused() {
         "-a",
         "--oob",
         "core-power",
-        "core-power enable",
-        "turbo-mode get-trl",
+        "core-power enable -p 2",
+        "turbo-mode get-trl all",
         "core-power info -l 0",
         "perf-profile info all",
         "perf-profile info -l",
@@ -127,7 +127,7 @@ fn what_would_mislead_is_refused() {
     }
     for list in ["", "a", "1-", "-1", "3-3", "4-2", "1,,2", "0-99999999", "1 "] {
         let arguments = ["-c", list, "core-power", "info"].map(str::to_owned);
-        let answer = answer(&simulated("guide"), Tool::DEFAULT, &arguments);
+        let answer = answer(&simulated("guide"), Tool::DEFAULT, &arguments, &mut nobody);
         assert_eq!(answer.code, 255, "{list}");
         assert_eq!(answer.stderr, format!("\"--cpu {list}\" malformed\n"));
     }

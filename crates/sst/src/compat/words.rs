@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use model::{CpuId, CpuSet};
 
 use super::tree::Shown;
-use super::{Tool, code, help};
+use super::{Tool, changing, code, help};
+use crate::change::Wish;
 use crate::commands::{COMMANDS, Command};
 
 /// What was asked for.
@@ -29,6 +30,26 @@ pub enum Asked {
     Results {
         /// Of what, and how.
         query: Query,
+        /// Where the answer goes.
+        file: Option<PathBuf>,
+    },
+    /// The turbo limits that hold at most.
+    TurboLimits {
+        /// Only what belongs to these CPUs.
+        cpus: Option<CpuSet>,
+        /// Told as JSON.
+        json: bool,
+        /// Where the answer goes.
+        file: Option<PathBuf>,
+    },
+    /// Something is to be changed.
+    Change {
+        /// What.
+        wish: Wish,
+        /// By which command.
+        command: String,
+        /// Told as JSON.
+        json: bool,
         /// Where the answer goes.
         file: Option<PathBuf>,
     },
@@ -93,11 +114,11 @@ pub enum Refused {
 }
 
 impl Refused {
-    fn as_there(text: impl Into<String>, code: u8) -> Refused {
+    pub(super) fn as_there(text: impl Into<String>, code: u8) -> Refused {
         Refused::AsThere { text: text.into(), code }
     }
 
-    fn here(why: impl Into<String>) -> Refused {
+    pub(super) fn here(why: impl Into<String>) -> Refused {
         Refused::Here {
             why: why.into(),
             hint: "`intel-speed-select --help` lists what there is".to_owned(),
@@ -105,10 +126,19 @@ impl Refused {
     }
 
     /// An error among results.
-    fn error(message: &str, json: bool, code: u8) -> Refused {
+    pub(super) fn error(message: &str, json: bool, code: u8) -> Refused {
         let mut shown = Shown::default();
         shown.fail(message);
         Refused::as_there(shown.written(json), code)
+    }
+
+    /// A number, of digits alone.
+    pub(super) fn number<T: std::str::FromStr>(of: &str, text: &str) -> Result<T, Refused> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| digits);
+        number.ok_or_else(|| {
+            Refused::as_there(format!("malformed arguments for:{of} [{text}]\n"), code::USAGE)
+        })
     }
 }
 
@@ -152,22 +182,8 @@ pub(super) const OF_COMMANDS: &[(Word, &[&str])] = &[
 
 const HELP: Word = ('h', "help", false, "about this command");
 
-/// Commands that change the machine.
-const CHANGING: &[&str] = &[
-    "perf-profile set-config-level",
-    "core-power enable",
-    "core-power disable",
-    "core-power config",
-    "core-power assoc",
-    "base-freq enable",
-    "base-freq disable",
-    "turbo-freq enable",
-    "turbo-freq disable",
-    "turbo-mode enable",
-    "turbo-mode disable",
-    "turbo-mode get-trl",
-    "turbo-mode set-trl",
-];
+/// The one command that reads and is no row: a register, as it is.
+const TURBO_LIMITS: &str = "turbo-mode get-trl";
 
 /// The arguments that are left.
 struct Rest<'a>(&'a [String]);
@@ -313,8 +329,15 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
     };
     rest.next();
     let words = format!("{feature} {word}");
-    if CHANGING.contains(&words.as_str()) {
-        return Err(Refused::here(format!("`{words}` is not done here yet: this version reads")));
+    if let Some(row) = changing::named(&words) {
+        return of_change(row, rest, before);
+    }
+    if words == TURBO_LIMITS {
+        if let Some(word) = rest.next() {
+            return Err(Refused::here(format!("`{word}` is too much behind `{words}`")));
+        }
+        let Before { cpus, json, file, .. } = before;
+        return Ok(Asked::TurboLimits { cpus, json, file });
     }
     let command = COMMANDS.iter().find(|command| command.words == words).ok_or_else(invalid)?;
     let Before { cpus, json, debug, file } = before;
@@ -323,9 +346,9 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
     let mut class = None;
     while let Some(Given { word, value }) = rest.option(&known)? {
         match word.0 {
-            'l' => query.level = Some(number("level", value)?),
-            'b' => query.bucket = Some(number("bucket", value)?),
-            'c' => class = Some(number::<u32>("clos", value)?),
+            'l' => query.level = Some(Refused::number("level", value)?),
+            'b' => query.bucket = Some(Refused::number("bucket", value)?),
+            'c' => class = Some(Refused::number::<u32>("clos", value)?),
             'r' => query.licence = Some(licence(value)?),
             _ => return Ok(Asked::Help(help::command(command))),
         }
@@ -335,6 +358,28 @@ fn of_feature(feature: &str, mut rest: Rest<'_>, before: Before) -> Result<Asked
     }
     required(&mut query, class)?;
     Ok(Asked::Results { query, file })
+}
+
+/// A command that changes the machine.
+fn of_change(
+    row: &'static changing::Row,
+    mut rest: Rest<'_>,
+    before: Before,
+) -> Result<Asked, Refused> {
+    let Before { cpus, json, file, .. } = before;
+    let known: Vec<Word> = row.options().iter().copied().chain([HELP]).collect();
+    let mut given = changing::Given::default();
+    while let Some(Given { word, value }) = rest.option(&known)? {
+        if word == HELP {
+            return Ok(Asked::Help(help::change(row)));
+        }
+        given.take(&word, value)?;
+    }
+    if let Some(word) = rest.next() {
+        return Err(Refused::here(format!("`{word}` is too much behind `{}`", row.words)));
+    }
+    let wish = row.wish(&given, cpus, json)?;
+    Ok(Asked::Change { wish, command: row.words.to_owned(), json, file })
 }
 
 /// What a command cannot do without.
@@ -367,14 +412,6 @@ pub(super) fn options(command: &Command) -> impl Iterator<Item = Word> {
     let words = command.words;
     let has = move |on: &[&str]| on.is_empty() || on.contains(&words);
     OF_COMMANDS.iter().filter(move |(_, on)| has(on)).map(|(word, _)| *word)
-}
-
-fn number<T: std::str::FromStr>(of: &str, text: &str) -> Result<T, Refused> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|_| digits);
-    number.ok_or_else(|| {
-        Refused::as_there(format!("malformed arguments for:{of} [{text}]\n"), code::USAGE)
-    })
 }
 
 fn licence(name: &str) -> Result<u8, Refused> {

@@ -5,6 +5,7 @@ mod features;
 mod info;
 mod levels;
 mod parts;
+mod plan;
 mod summary;
 
 use machine::pages::parts::Absences;
@@ -83,6 +84,21 @@ const ROWS: &[Row] = &[
         title: "turbo frequencies of two kinds of cores (turbo-freq)",
         blocks: features::turbo,
     },
+    Row {
+        command: "plan perf-profile",
+        title: "what another performance level would give and take",
+        blocks: plan::blocks,
+    },
+    Row {
+        command: "plan base-freq",
+        title: "what base-freq would give and take",
+        blocks: plan::blocks,
+    },
+    Row {
+        command: "plan turbo-freq",
+        title: "what turbo-freq would give and take",
+        blocks: plan::blocks,
+    },
 ];
 
 /// What was asked of Speed Select, and what it answered. A verbosity of 1 and more adds what goes without
@@ -127,6 +143,12 @@ pub fn section(record: &Record) -> Vec<Block> {
         blocks.push(Block::Remarks(remarks));
     }
     blocks
+}
+
+/// Who would get which clock, beside what was measured of it: nothing where nobody thought of that.
+pub fn expected(record: &Record) -> Option<Block> {
+    let run = record.speed_select.as_ref().filter(|run| !run.expected.is_empty())?;
+    Some(plan::expected(&run.expected))
 }
 
 fn title(record: &Record, title: &str) -> Block {

@@ -9,6 +9,7 @@ use sys::errno::{EACCES, ENODEV, EPERM};
 
 use super::bent::{Bend, bent};
 use super::{GUIDE, all, command, described, mhz, read, simulated};
+use crate::change::{What, Wish, planned};
 use crate::error::Error;
 use crate::model::{Domain, Feature, Kind, Snapshot};
 use crate::read::{Levels, Wanted};
@@ -269,6 +270,27 @@ fn cascade_lake_n_is_known_by_its_base_frequencies() {
     let other =
         read(&cascade_lake_n("SIMULATED Xeon Gold 6252 CPU @ 2.30GHz"), &command("base-freq info"));
     assert!(matches!(other, Err(Error::Unavailable(_))), "{other:?}");
+}
+
+#[test]
+fn cascade_lake_n_has_limits_of_the_clock_alone() {
+    let machine = cascade_lake_n("SIMULATED Xeon Gold 6252N CPU @ 2.30GHz");
+    let levers = levers::port::of(&machine).unwrap();
+    let plan = |what| {
+        let wish = Wish { what, cpus: Some("0,5".parse().unwrap()), lenient: false };
+        planned(&machine, &*levers, &wish, false)
+    };
+    let enabled = plan(What::BaseFreq { on: true, auto: false }).unwrap();
+    let limits = enabled.changes.iter().chain(&enabled.already);
+    let limits: Vec<String> = limits.map(|it| format!("{}: {}", it.object, it.wanted)).collect();
+    for (cpu, khz) in [(0, 2_100_000), (5, 2_800_000)] {
+        for file in ["scaling_max_freq", "scaling_min_freq"] {
+            let line = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}: {khz}");
+            assert!(limits.contains(&line), "{line}: {limits:?}");
+        }
+    }
+    let refused = plan(What::TurboLimits(1)).unwrap_err().to_string();
+    assert!(refused.contains("has no interface of Speed Select"), "{refused}");
 }
 
 /// Two packages in debugfs; the registers of the first cannot be read.

@@ -105,12 +105,15 @@ impl<'a> Firmware<'a> {
         self.model.settings.firmware(&format!("{package}.{domain}/{what}"))
     }
 
-    pub(super) fn hold(
-        &self,
-        (package, domain): At,
-        what: &str,
-        value: u64,
-    ) -> std::io::Result<()> {
+    /// What is as the machine came is not kept: what was put back leaves no trace.
+    pub(super) fn hold(&self, at: At, what: &str, value: u64) -> std::io::Result<()> {
+        let (package, domain) = at;
+        let came = match what {
+            "msr/1ad" => self.turbo_limits_at_start(),
+            what if what.starts_with("class/") => OPEN_CLASS,
+            _ => 0,
+        };
+        let value = (value != came).then_some(value);
         self.model.settings.set_firmware(format!("{package}.{domain}/{what}"), value)
     }
 
@@ -154,15 +157,46 @@ impl<'a> Firmware<'a> {
 
     /// Register 1ADh, as set or as the level at start says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
-        self.held((package, 0), "msr/1ad").unwrap_or_else(|| {
-            let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
-            first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
-        })
+        self.held((package, 0), "msr/1ad").unwrap_or_else(|| self.turbo_limits_at_start())
+    }
+
+    fn turbo_limits_at_start(&self) -> u64 {
+        let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
+        first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
     }
 
     /// Register 1AEh.
     pub(crate) fn turbo_cores(&self) -> u64 {
         bytes(self.is.bucket_cores.iter().map(|cores| u16::from(*cores)))
+    }
+
+    /// How far a CPU may go while so many cores of its package are active, in hertz; none: the firmware
+    /// has nothing to say beyond what the machine came with.
+    pub(crate) fn turbo_hz(&self, cpu: CpuId, licence: usize, active: u32) -> Option<f64> {
+        let place = self.place(cpu)?;
+        let at = (place.package, place.domain);
+        let level = self.current_level(at)?;
+        let hertz = |mhz: &u16| f64::from(*mhz) * 1e6;
+        let group = self.is.bucket_cores.iter().position(|cores| u32::from(*cores) >= active);
+        let group = group.unwrap_or(self.is.bucket_cores.len() - 1);
+        if self.features(at) & TURBO_FREQ == 0 || !self.core_power(at) {
+            let limits = level.turbo_mhz.get(licence).filter(|_| level.number > 0)?;
+            return limits.get(group).map(hertz);
+        }
+        let it = level.turbo_freq.as_ref()?;
+        let modules = self.modules(place.domain);
+        let is_first = |module: u32| self.association(at, module) == 0;
+        let first =
+            (0..64).filter(|&module| modules >> module & 1 == 1 && is_first(module)).count();
+        let limit = if is_first(place.module) {
+            let group = it.bucket_cores.iter().position(|cores| usize::from(*cores) >= first)?;
+            it.turbo_mhz.get(licence)?.get(group).map(hertz)?
+        } else {
+            it.clip_mhz.get(licence).map(hertz)?
+        };
+        // What is written to register 1ADh holds at most.
+        let most = self.turbo_limits(place.package) >> (8 * group) & 0xff;
+        Some(limit.min(most as f64 * 1e8))
     }
 
     /// The base frequency that the kernel shows for a CPU.

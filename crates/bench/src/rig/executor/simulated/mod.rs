@@ -185,13 +185,6 @@ impl<'a> Core<'a> {
         random: Rng,
     ) -> Self {
         let cpu = member.cpu;
-        let mut active: Vec<u32> = cpus
-            .iter()
-            .filter(|other| model.package_of(**other) == model.package_of(cpu))
-            .map(|other| model.core_of(*other))
-            .collect();
-        active.sort_unstable();
-        active.dedup();
         let core = model.core_of(cpu);
         let on_core = cpus.iter().filter(|other| model.core_of(**other) == core).count();
         let raw = RawMember {
@@ -207,7 +200,7 @@ impl<'a> Core<'a> {
             line: Line { model, now, random },
             payload: member.payload,
             tools,
-            active: active.len() as u32,
+            active: model.active_cores(cpu, cpus),
             ceiling: model.ceiling_hz(cpu),
             woken: None,
             sibling_busy: on_core > 1 || model.siblings_are_busy(),
@@ -362,7 +355,8 @@ impl<'a> Core<'a> {
         let noise = &self.line.model.noise;
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
-        let bin = self.line.model.bin_hz(self.licence, self.active);
+        let cpu = self.raw.cpu;
+        let bin = self.line.model.granted_hz(cpu, self.licence, self.active);
         let full = (bin * (1.0 + swing)).min(self.ceiling);
         self.woken.map_or(full, |(woken, rise)| rise.hertz(self.line.now - woken, full))
     }

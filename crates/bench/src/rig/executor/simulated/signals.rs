@@ -103,6 +103,7 @@ impl Game<'_> {
             Some(seconds) => Seconds(seconds),
             None => Seconds(cost.seconds) + model.distance(from, cpu),
         };
+        let seconds = seconds * model.slowdown(cpu, &self.cpus);
         self.line.spend(seconds + exit);
     }
 }

@@ -1,0 +1,78 @@
+//! Whether CPUs have the clock that each arm promises them, by the chain.
+
+use machine::Machine;
+use model::record::{Proof, ProofAnswer};
+use model::stats::paired::Arm as Side;
+use model::{CpuId, CpuSet, Hertz};
+
+use super::own::Own;
+use super::seat::Bench;
+use crate::ab;
+use crate::rig::executor::Stop;
+use crate::run::Error;
+use crate::run::single::Single;
+
+/// The clock that a CPU is promised by each arm; none: nobody says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Promise {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// As A, as B.
+    pub clocks: [Option<Hertz>; 2],
+}
+
+/// Relative differences up to this are the promised clock.
+const BAND: f64 = 0.02;
+
+impl<'m> Bench<'m, '_, '_> {
+    /// The clock of each CPU that was promised one, in both arms.
+    pub(super) fn keep_promises(
+        &mut self,
+        machine: &'m Machine,
+        promises: &[Promise],
+        stop: &Stop,
+    ) -> Result<Vec<Proof>, Error> {
+        let mut seen = vec![[None; 2]; promises.len()];
+        for (place, side) in [Side::A, Side::B].into_iter().enumerate() {
+            self.set(side)?;
+            for (found, promise) in seen.iter_mut().zip(promises) {
+                found[place] = clock(machine, promise.cpu, stop)?;
+            }
+        }
+        Ok(promises.iter().zip(seen).map(|(promise, seen)| proof(promise, seen)).collect())
+    }
+}
+
+/// The clock of a CPU by the chain, in hertz; none: it cannot be told now.
+fn clock(machine: &Machine, cpu: CpuId, stop: &Stop) -> Result<Option<f64>, Error> {
+    let Some(subject) = ab::find("turbo") else { return Ok(None) };
+    let own = Own { cpus: Some(CpuSet::from_iter([cpu])), ..Own::default() };
+    let mut single = Single::new(machine, stop)?;
+    let ready = single.prepare(subject, &own, subject.quantity, None)?;
+    Ok(single.measure(&ready).map_err(Error::from)?.ok())
+}
+
+fn proof(promise: &Promise, seen: [Option<f64>; 2]) -> Proof {
+    let Promise { cpu, clocks } = promise;
+    let words = |clock: Option<f64>| {
+        clock.map_or_else(|| "unknown".to_owned(), |hertz| format!("{:.0} MHz", hertz / 1e6))
+    };
+    let [a, b] = seen.map(words);
+    let [promised_a, promised_b] = clocks.map(|clock| words(clock.map(|hertz| hertz.0)));
+    let kept = |(seen, promised): (Option<f64>, Option<Hertz>)| {
+        Some((seen? / promised?.0 - 1.0).abs() <= BAND)
+    };
+    let kept: Vec<Option<bool>> = seen.into_iter().zip(*clocks).map(kept).collect();
+    let answer = match kept.as_slice() {
+        [Some(true), Some(true)] => ProofAnswer::Obeyed,
+        [Some(_), Some(_)] => ProofAnswer::NotObeyed,
+        _ => ProofAnswer::NotObservable,
+    };
+    Proof {
+        id: format!("clock of CPU {cpu}"),
+        load: "chain of multiplies, beside the busy CPUs".to_owned(),
+        answer,
+        seen: format!("{a} as A and {b} as B; promised are {promised_a} and {promised_b}"),
+        caveat: None,
+    }
+}

@@ -1,0 +1,198 @@
+//! The commands of `cpudyno sst` that change the machine.
+
+use std::process::ExitCode;
+
+use levers::{Changed, Session};
+use machine::Machine;
+use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
+use sst::change::{Base, NotChanged, Refused, Wish};
+
+use super::super::{command, presentation, render, settings};
+use crate::args::{SstArgs, SstChange};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+use crate::signals::Signals;
+
+pub(super) fn run(
+    machine: &Machine,
+    mut args: SstArgs,
+    wish: &Wish,
+    change: SstChange,
+) -> Result<ExitCode, Failure> {
+    // What cannot be told afterwards is not done.
+    let json = settings::told_to(&args.json, &mut args.look)?;
+    let out = args.out.as_deref().map(Sink::open).transpose()?;
+    let telling = Telling { machine, args: &args, sinks: [json, out] };
+    let levers = settings::writer(machine)?;
+    let plan = sst::change::planned(machine, &*levers, wish, change.force).map_err(not_changed)?;
+    if change.dry_run {
+        let planned = settings::told(&plan, &ChangeOutcome::Planned);
+        telling.tell(Settings { remarks: plan.remarks, ..planned })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for remark in &plan.remarks {
+        output::remark(&format!("note: {remark}"));
+    }
+    let signals = Signals::listen()?;
+    let shelf = settings::shelf(machine)?;
+    let who = format!("cpudyno sst, process {}", std::process::id());
+    let mut session = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
+    // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
+    let _deaf = signals.ignore();
+    let done = match sst::change::apply(machine, &mut session, wish, change.force) {
+        Ok(done) => done,
+        Err(error) => {
+            let undone = session.restore();
+            let failure = not_changed(error);
+            if undone.is_complete() {
+                return Err(failure);
+            }
+            let message = format!("{}; {}", failure.message, settings::put_back(&undone));
+            return Err(Failure { message, ..failure }
+                .hint("`cpudyno undo` says what is still changed, and tries again"));
+        }
+    };
+    if let Some((_, name)) = signals.came() {
+        output::remark(&format!("stopped by {name}"));
+        return settings::restore(session, &signals, ExitCode::SUCCESS);
+    }
+    let proofs = proofs(machine, wish);
+    let disobeyed = proofs.iter().any(|proof| proof.answer == ProofAnswer::NotObeyed);
+    let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
+    let mut found = Settings { changes: changes(done, &plan), proofs, ..Settings::default() };
+    if !found.changes.is_empty() {
+        found.remarks.push(HOW_IT_ENDS.to_owned());
+    }
+    match telling.tell(found) {
+        Ok(()) => {
+            session.leave();
+            Ok(answer)
+        }
+        // Nobody was told: nothing stays.
+        Err(failure) => settings::restore(session, &signals, answer).and(Err(failure)),
+    }
+}
+
+const HOW_IT_ENDS: &str =
+    "`cpudyno undo` puts everything back; so does the next start of the machine";
+
+/// Where it is told what was done.
+struct Telling<'a> {
+    machine: &'a Machine,
+    args: &'a SstArgs,
+    sinks: [Option<Sink>; 2],
+}
+
+impl Telling<'_> {
+    fn tell(self, found: Settings) -> Result<(), Failure> {
+        let look = &self.args.look;
+        let presentation = presentation(look, PageKind::Changes);
+        let words = super::without_path(command(), self.args.out.as_deref());
+        let described = machine::describe(self.machine, words, presentation);
+        let record = Record { settings: Some(found), ..described };
+        let [json, out] = self.sinks;
+        if let Some(json) = json {
+            json.write(&render(&record, crate::args::Format::Json, presentation)?)?;
+        }
+        let printed = render(&record, look.format, presentation)?;
+        match out {
+            Some(out) => out.write(&printed),
+            None => output::data(&printed),
+        }
+    }
+}
+
+/// What was changed, each once: what was there first, and what is there last.
+fn changes(done: Vec<Changed>, plan: &levers::plan::Plan) -> Vec<SettingChange> {
+    let mut once: Vec<Changed> = Vec::new();
+    for change in done {
+        match once.iter_mut().find(|known| known.object == change.object) {
+            Some(known) => known.now = change.now,
+            None => once.push(change),
+        }
+    }
+    let told =
+        |id: &str, object: &levers::Object, [former, now]: [&str; 2], outcome| SettingChange {
+            id: id.to_owned(),
+            object: object.to_string(),
+            former: former.to_owned(),
+            wanted: now.to_owned(),
+            outcome,
+        };
+    let is_done = |object: &levers::Object| once.iter().any(|change| change.object == *object);
+    let already = plan.already.iter().filter(|change| !is_done(&change.object)).map(|change| {
+        let texts = [&*change.former, &*change.wanted];
+        told(&change.setting, &change.object, texts, ChangeOutcome::Already)
+    });
+    let changed = once.iter().filter(|change| change.former != change.now).map(|change| {
+        told(&change.setting, &change.object, [&change.former, &change.now], ChangeOutcome::Done)
+    });
+    changed.chain(already).collect()
+}
+
+/// Whether the kernel tells the base frequencies that firmware gives.
+fn proofs(machine: &Machine, wish: &Wish) -> Vec<Proof> {
+    use sst::change::What;
+    // Nothing else that these commands change shows there.
+    if !matches!(wish.what, What::Level { .. } | What::BaseFreq { .. }) {
+        return Vec::new();
+    }
+    let proof = |answer, seen: String| Proof {
+        id: "base_frequency".to_owned(),
+        load: "none".to_owned(),
+        answer,
+        seen,
+        caveat: None,
+    };
+    match sst::change::base_frequencies(machine, wish.cpus.as_ref()) {
+        Ok(bases) => bases.iter().map(|base| proof(answer(base), seen(base))).collect(),
+        Err(error) => vec![proof(ProofAnswer::NotObservable, error.to_string())],
+    }
+}
+
+fn answer(base: &Base) -> ProofAnswer {
+    match base.told_khz {
+        None => ProofAnswer::NotObservable,
+        Some(told) if told == base.given_khz => ProofAnswer::Obeyed,
+        Some(_) => ProofAnswer::NotObeyed,
+    }
+}
+
+fn seen(base: &Base) -> String {
+    let Base { cpus, given_khz, told_khz } = base;
+    let gigahertz = |khz: u64| khz as f64 / 1e6;
+    let given = gigahertz(*given_khz);
+    match told_khz {
+        None => format!(
+            "CPUs {cpus}: firmware gives {given:.1} GHz; the kernel does not tell their base frequency"
+        ),
+        Some(told) if told == given_khz => {
+            format!("CPUs {cpus}: {given:.1} GHz, as firmware gives them")
+        }
+        Some(told) => format!(
+            "CPUs {cpus}: firmware gives {given:.1} GHz, and the kernel says {:.1} GHz",
+            gigahertz(*told)
+        ),
+    }
+}
+
+/// Why nothing was changed.
+pub(super) fn not_changed(error: NotChanged) -> Failure {
+    let message = error.to_string();
+    match error {
+        NotChanged::Refused(Refused::Unread(error)) => super::refused(error),
+        NotChanged::Refused(Refused::NotHere { hint, .. }) => {
+            Failure::new(code::NOT_HERE, message).hint(hint)
+        }
+        NotChanged::Refused(Refused::Order { hint, .. }) => {
+            Failure::new(code::REFUSED, message).hint(hint)
+        }
+        NotChanged::Refused(Refused::Usage { hint, .. }) => Failure::usage(message).hint(hint),
+        NotChanged::Unplanned(error) => settings::refused(error),
+        NotChanged::NotMade(error) => settings::not_made(error),
+        NotChanged::Left(..) => Failure::new(code::NOT_HERE, message)
+            .hint("`cpudyno undo` says what is still changed, and tries again"),
+        NotChanged::Restless(_) => Failure::new(code::NOT_HERE, message)
+            .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
+    }
+}

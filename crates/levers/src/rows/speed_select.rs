@@ -1,0 +1,78 @@
+//! What firmware of Speed Select holds.
+//!
+//! # Source
+//! Linux, Documentation/admin-guide/pm/intel-speed-select.rst.
+
+use machine::isst::settable::What;
+
+use super::{Lever, Place, Proof, Scope, Values, honoured};
+
+const BASE: Proof = Proof::Unobservable("base frequencies, as the kernel tells them");
+const POWER: Proof = Proof::Unobservable("who is throttled first, when power runs short");
+
+const fn row(
+    id: &'static str,
+    doc: &'static str,
+    is: fn(What) -> bool,
+    proof: Proof,
+    moves_power: bool,
+) -> Lever {
+    Lever {
+        id,
+        doc,
+        scope: Scope::PowerDomain,
+        place: Place::SpeedSelect(is),
+        values: Values::AsRead,
+        rule: honoured,
+        followers: &[],
+        proof,
+        loses: None,
+        moves_power,
+    }
+}
+
+pub(super) static LEVERS: &[Lever] = &[
+    row(
+        "sst.level",
+        "The performance level of a power domain.",
+        |what| matches!(what, What::Level),
+        BASE,
+        true,
+    ),
+    row(
+        "sst.features",
+        "Base and turbo frequencies of two kinds of cores.",
+        |what| matches!(what, What::Features),
+        BASE,
+        true,
+    ),
+    row(
+        "sst.core-power",
+        "Whether the firmware heeds priorities.",
+        |what| matches!(what, What::CorePower),
+        POWER,
+        true,
+    ),
+    row(
+        "sst.priorities",
+        "Whether cores have classes, and what those mean.",
+        |what| matches!(what, What::Priorities),
+        POWER,
+        true,
+    ),
+    row(
+        "sst.class",
+        "A class of cores: least and greatest frequency, weight.",
+        |what| matches!(what, What::Class(_)),
+        POWER,
+        true,
+    ),
+    row("sst.core", "The class of a core.", |what| matches!(what, What::Core(_)), POWER, true),
+    row(
+        "sst.turbo-limits",
+        "The turbo limits that hold at most, by count of active cores.",
+        |what| matches!(what, What::TurboLimits),
+        Proof::Unobservable("the clock of many cores under load"),
+        true,
+    ),
+];

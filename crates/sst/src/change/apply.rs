@@ -1,0 +1,110 @@
+//! From a wish to what is written, and that until nothing is left.
+
+use levers::journal::Shelf;
+use levers::plan::Plan;
+use levers::{Changed, Levers, NotMade, Session};
+use machine::Machine;
+use model::CpuSet;
+
+use super::ground::{Ground, Sleepers};
+use super::recipes::steps;
+use super::{Refused, Steps, Wish};
+
+/// Why a wish was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub enum NotChanged {
+    /// It is refused; nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It cannot be planned; nothing was written.
+    #[error(transparent)]
+    Unplanned(#[from] levers::Error),
+    /// A write failed; what was made until then was put back, as far as that went.
+    #[error(transparent)]
+    NotMade(#[from] NotMade),
+    /// It is never as it should be, however often it is written.
+    #[error("what is written is changed again by somebody else, or by firmware: {0}")]
+    Restless(String),
+    /// It failed, and something is left of it.
+    #[error("{0}; not everything was put back: {1}")]
+    Left(String, String),
+}
+
+/// What a wish comes to as things are; nothing is written.
+pub fn planned(
+    machine: &Machine,
+    levers: &dyn Levers,
+    wish: &Wish,
+    force: bool,
+) -> Result<Plan, NotChanged> {
+    let Steps { mut firmware, limits, remarks } =
+        steps(&Ground::of(machine, wish, &sleepers(machine))?)?;
+    firmware.extend(limits);
+    let mut plan = Plan::of_steps(machine, levers, firmware, force)?;
+    plan.remarks.splice(0..0, remarks);
+    Ok(plan)
+}
+
+/// Makes it so. Limits of clocks come after what firmware holds, and CPUs that come online may bring more to
+/// do: it is planned anew until nothing is left. Where something fails, the caller has the session put
+/// back what was made.
+pub fn apply(
+    machine: &Machine,
+    session: &mut Session<'_>,
+    wish: &Wish,
+    force: bool,
+) -> Result<Vec<Changed>, NotChanged> {
+    /// Levels, CPUs that come, CPUs that go again, limits; once more to see that all is done.
+    const ROUNDS: usize = 5;
+    let mut sleepers = sleepers(machine);
+    let mut done = Vec::new();
+    for _ in 0..ROUNDS {
+        let ground = Ground::of(machine, wish, &sleepers)?;
+        let (Steps { firmware, limits, .. }, strangers) = (steps(&ground)?, ground.strangers());
+        let mut plan = Plan::of_steps(machine, session.levers(), firmware, force)?;
+        if plan.changes.is_empty() {
+            plan = Plan::of_steps(machine, session.levers(), limits, force)?;
+        }
+        if plan.changes.is_empty() {
+            return Ok(done);
+        }
+        done.extend(session.apply(&plan)?);
+        sleepers.foreign = sleepers.foreign.iter().chain(strangers.iter()).collect();
+    }
+    let last = done.last().map_or_else(String::new, |change: &Changed| change.object.to_string());
+    Err(NotChanged::Restless(last))
+}
+
+/// Makes it so with a session of its own, and leaves it so; where something fails, everything is put back.
+pub fn make(
+    machine: &Machine,
+    levers: Box<dyn Levers>,
+    shelf: &Shelf,
+    who: &str,
+    wish: &Wish,
+) -> Result<(), NotChanged> {
+    let mut session = Session::open(machine, levers, shelf, who)?;
+    match apply(machine, &mut session, wish, false) {
+        Ok(_) => {
+            session.leave();
+            Ok(())
+        }
+        Err(error) => {
+            let undone = session.restore();
+            match undone.left().as_slice() {
+                [] => Err(error),
+                left => Err(NotChanged::Left(error.to_string(), left.join("; "))),
+            }
+        }
+    }
+}
+
+/// The CPUs that are there and switched off.
+fn sleepers(machine: &Machine) -> Sleepers {
+    let list = |file: &str| -> CpuSet {
+        let text = machine.tree.read(&format!("/sys/devices/system/cpu/{file}"));
+        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+    };
+    let all = list("present").difference(&list("online"));
+    Sleepers { all, ..Sleepers::default() }
+}

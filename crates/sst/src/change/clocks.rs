@@ -1,0 +1,219 @@
+//! Who would get which clock, by the firmware's own numbers, before anything is changed.
+
+use machine::{Machine, Reading};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::ground::{Ground, Sleepers, modules_of, place};
+use super::limits::plain;
+use super::{Refused, What, Wish};
+use crate::model::{Domain, Feature, Level, Megahertz, Modules, PerLicence};
+
+/// CPUs that are alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The package that they are in.
+    pub package: u32,
+    /// As things are.
+    pub now: Clocks,
+    /// As they would be; none: the level is without them.
+    pub then: Option<Clocks>,
+}
+
+/// What a CPU is given for the weakest instructions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clocks {
+    /// What is guaranteed.
+    pub base: Reading<Megahertz>,
+    /// Up to where it may go while all cores are at work.
+    pub turbo: Reading<Megahertz>,
+}
+
+/// How a power domain stands.
+struct Standing<'a> {
+    level: &'a Level,
+    base_freq: bool,
+    turbo_freq: bool,
+    /// Who goes first.
+    first: Modules,
+    /// Who is there.
+    allowed: Modules,
+}
+
+/// The CPUs that a change is good for, two cores of them: those that gain, where firmware says so.
+pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
+    let expected = expected(machine, wish)?;
+    let gain = |it: &Expected| {
+        let then = it.then.as_ref()?;
+        let of = |now: &Reading<Megahertz>, then: &Reading<Megahertz>| {
+            let mhz =
+                |reading: &Reading<Megahertz>| reading.as_ref().ok().map(|mhz| i64::from(mhz.0));
+            Some(mhz(then)? - mhz(now)?)
+        };
+        Some(
+            of(&it.now.base, &then.base).unwrap_or(0) + of(&it.now.turbo, &then.turbo).unwrap_or(0),
+        )
+    };
+    let best = expected.iter().filter(|it| it.then.is_some()).max_by_key(|it| gain(it));
+    let Some(best) = best else {
+        return Err(
+            wish.not_here("no CPU has a part in it", "`cpudyno sst info` says what there is")
+        );
+    };
+    Ok(best.cpus.iter().take(2).collect())
+}
+
+/// One CPU of each other core in the power domains of these CPUs, of those that have a part in it.
+pub fn others(machine: &Machine, wish: &Wish, cpus: &CpuSet) -> Result<CpuSet, Refused> {
+    let here = Wish { cpus: Some(cpus.clone()), ..wish.clone() };
+    let sleepers = Sleepers::default();
+    let ground = Ground::of(machine, &here, &sleepers)?;
+    let mut found = Vec::new();
+    for domain in ground.compute()? {
+        let allowed = then(&ground, domain)?.allowed;
+        let mut taken = modules_of(domain, cpus).0;
+        for member in &domain.cpus {
+            let bit = 1u64.checked_shl(member.module).unwrap_or(0);
+            if taken & bit == 0 && allowed.contains(member.module) {
+                taken |= bit;
+                found.push(member.cpu);
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The clocks that CPUs have, and those that they would have.
+pub fn expected(machine: &Machine, wish: &Wish) -> Result<Vec<Expected>, Refused> {
+    let sleepers = Sleepers::default();
+    let ground = Ground::of(machine, wish, &sleepers)?;
+    let mut found: Vec<Expected> = Vec::new();
+    for domain in ground.compute()? {
+        let [now, then] = [now(&ground, domain)?, then(&ground, domain)?];
+        for member in &domain.cpus {
+            let clocks = |standing: &Standing<'_>| standing.clocks(member.module);
+            let one = Expected {
+                cpus: CpuSet::from_iter([member.cpu]),
+                package: domain.package,
+                now: clocks(&now),
+                then: then.allowed.contains(member.module).then(|| clocks(&then)),
+            };
+            add(&mut found, one, member.cpu);
+        }
+    }
+    Ok(found)
+}
+
+/// CPUs of a package that are alike are told together.
+fn add(found: &mut Vec<Expected>, one: Expected, cpu: CpuId) {
+    let alike =
+        |it: &&mut Expected| (it.package, &it.now, &it.then) == (one.package, &one.now, &one.then);
+    match found.iter_mut().find(alike) {
+        Some(it) => it.cpus = it.cpus.iter().chain([cpu]).collect(),
+        None => found.push(one),
+    }
+}
+
+fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
+    let level = ground.current(domain)?;
+    let on = ground.on(domain)?;
+    let is_first = |class: &Reading<u8>| *class == Ok(0);
+    let classes = domain.associations.iter().flatten();
+    let first: CpuSet = classes.filter(|(_, class)| is_first(class)).map(|(cpu, _)| *cpu).collect();
+    Ok(Standing {
+        level,
+        base_freq: on.base_freq,
+        turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
+        first: modules_of(domain, &first),
+        allowed: domain.modules(),
+    })
+}
+
+fn then<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
+    let now = now(ground, domain)?;
+    let needs = |state: fn(&Level) -> Feature, level: &Level| {
+        if state(level) != Feature::Unsupported {
+            return Ok(());
+        }
+        let why = format!("level {} of {} does not support it", level.number, place(domain));
+        Err(ground.wish.not_here(why, "`cpudyno sst info` says at which levels it is"))
+    };
+    let of =
+        |level: &Level| level.features.as_ref().map_or(Feature::Unsupported, |it| it.base_freq);
+    let of_turbo =
+        |level: &Level| level.features.as_ref().map_or(Feature::Unsupported, |it| it.turbo_freq);
+    Ok(match &ground.wish.what {
+        What::Level { level, .. } => {
+            let profiles = ground.profiles(domain)?;
+            let found = profiles.level(*level).ok_or_else(|| {
+                let why = format!("{} has no level {level}", place(domain));
+                ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
+            })?;
+            let properties = found.properties.as_ref();
+            let allowed =
+                *ground.known(properties.map(|properties| &properties.modules), domain)?;
+            Standing { level: found, base_freq: false, turbo_freq: false, allowed, ..now }
+        }
+        What::BaseFreq { on, .. } => {
+            needs(of, now.level)?;
+            Standing { base_freq: *on, ..now }
+        }
+        What::TurboFreq { on, .. } => {
+            needs(of_turbo, now.level)?;
+            let chosen = ground.wish.cpus.as_ref();
+            let first = chosen.map_or(now.first, |cpus| modules_of(domain, cpus));
+            Standing { turbo_freq: *on, first, ..now }
+        }
+        _ => now,
+    })
+}
+
+impl Standing<'_> {
+    fn clocks(&self, module: u32) -> Clocks {
+        let split = self.level.base_freq.as_ref().filter(|_| self.base_freq);
+        let base = match split {
+            Some(Ok(it)) if it.modules.contains(module) => it.high.ok_or_else(|| none("base")),
+            Some(Ok(it)) => it.low.ok_or_else(|| none("base")),
+            Some(Err(reason)) => Err(reason.clone()),
+            None => plain(self.level).ok_or_else(|| none("base")),
+        };
+        Clocks { base, turbo: self.turbo(module) }
+    }
+
+    fn turbo(&self, module: u32) -> Reading<Megahertz> {
+        if !self.turbo_freq {
+            return self.all_cores();
+        }
+        let it = match self.level.turbo_freq.as_ref() {
+            Some(it) => it.as_ref().map_err(Unavailable::clone)?,
+            None => return Err(none("turbo")),
+        };
+        let weakest = |limits: &[PerLicence]| limits.first().and_then(|limit| limit.frequency);
+        if !self.first.contains(module) {
+            return weakest(&it.clips).ok_or_else(|| none("turbo"));
+        }
+        let count = self.first.count();
+        let bucket = it.buckets.iter().find(|bucket| u32::from(bucket.cores) >= count);
+        bucket.and_then(|bucket| weakest(&bucket.limits)).ok_or_else(|| {
+            let why = format!("the firmware has no limit for {count} cores that go first");
+            Unavailable::new(Obstacle::Hardware, "turbo", why)
+        })
+    }
+
+    /// The limit of the group in which all cores of the level are.
+    fn all_cores(&self) -> Reading<Megahertz> {
+        let properties = self.level.properties.as_ref().ok_or_else(|| none("turbo"))?;
+        let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
+        let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
+        let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
+        let active = self.allowed.count();
+        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
+        let place = place.unwrap_or(limits.len() - 1);
+        limits[place].ok_or_else(|| none("turbo"))
+    }
+}
+
+fn none(what: &str) -> Unavailable {
+    Unavailable::new(Obstacle::Hardware, what, "the firmware gives none")
+}

@@ -1,0 +1,241 @@
+//! What a recipe stands on: the machine as it is.
+
+use levers::plan::Step;
+use levers::{Object, Of};
+use machine::isst::DomainAddress;
+use machine::isst::settable::{self, Address, Settable};
+use machine::{Machine, Reading};
+use model::{CpuId, CpuSet, Unavailable};
+
+use super::{Refused, Wish};
+use crate::model::{Domain, Feature, Kind, Level, Modules, On, Profiles, Snapshot};
+use crate::read::{Levels, Part, Wanted, read};
+
+/// The machine, and what is wanted of it.
+pub(super) struct Ground<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) wish: &'a Wish,
+    pub(super) snapshot: Snapshot,
+    /// What is known of CPUs that are switched off.
+    pub(super) sleepers: &'a Sleepers,
+}
+
+/// CPUs that were switched off before anything was done: the kernel does not say where they are.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    /// All of them.
+    pub(super) all: CpuSet,
+    /// Those that were switched on to be asked, and have no part in it.
+    pub(super) foreign: CpuSet,
+}
+
+const PARTS: [Part; 7] = [
+    Part::Properties,
+    Part::BaseFreq,
+    Part::TurboFreq,
+    Part::CorePower,
+    Part::Classes,
+    Part::Associations,
+    Part::Lock,
+];
+
+impl<'a> Ground<'a> {
+    pub(super) fn of(
+        machine: &'a Machine,
+        wish: &'a Wish,
+        sleepers: &'a Sleepers,
+    ) -> Result<Ground<'a>, Refused> {
+        // All power domains are looked at, whichever CPUs are named: those must be there.
+        if wish.cpus.is_some() {
+            read(
+                machine,
+                &Wanted { levels: Levels::None, parts: Vec::new(), cpus: wish.cpus.clone() },
+            )?;
+        }
+        let wanted = Wanted { levels: Levels::All, parts: PARTS.to_vec(), cpus: None };
+        let snapshot = read(machine, &wanted)?;
+        Ok(Ground { machine, wish, snapshot, sleepers })
+    }
+
+    /// The power domains that are meant: those of the CPUs that were named, or all.
+    pub(super) fn targets(&self) -> Vec<&Domain> {
+        self.snapshot.domains.iter().filter(|domain| self.is_target(domain)).collect()
+    }
+
+    pub(super) fn is_target(&self, domain: &Domain) -> bool {
+        self.wish
+            .cpus
+            .as_ref()
+            .is_none_or(|cpus| domain.cpus.iter().any(|member| cpus.contains(member.cpu)))
+    }
+
+    /// The CPUs that were switched on to be asked, and are elsewhere.
+    pub(super) fn strangers(&self) -> CpuSet {
+        let elsewhere = self.snapshot.domains.iter().filter(|domain| !self.is_target(domain));
+        let online = elsewhere.flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
+        online.filter(|cpu| self.sleepers.all.contains(*cpu)).collect()
+    }
+
+    /// Those with cores: one there is at least.
+    pub(super) fn compute(&self) -> Result<Vec<&Domain>, Refused> {
+        let compute: Vec<&Domain> =
+            self.targets().into_iter().filter(|domain| domain.kind() != Kind::Io).collect();
+        if compute.is_empty() {
+            return Err(self.wish.not_here("no power domain has CPUs online", BRING));
+        }
+        match compute.iter().find(|domain| domain.cpus.is_empty()) {
+            Some(domain) => {
+                let why = format!("no CPU of {} is online", place(domain));
+                Err(self.wish.not_here(why, BRING))
+            }
+            None => Ok(compute),
+        }
+    }
+
+    /// All power domains in the packages that are meant: priorities are those of a package.
+    pub(super) fn packages(&self) -> Vec<&Domain> {
+        let domains = self.snapshot.domains.iter();
+        let targets = self.targets();
+        domains.filter(|it| targets.iter().any(|target| target.package == it.package)).collect()
+    }
+
+    pub(super) fn is_older(&self) -> bool {
+        self.snapshot.platform.api_version == 1
+    }
+
+    /// Whether its classes have neither weight nor preference.
+    pub(super) fn is_skylake(&self) -> bool {
+        self.snapshot.processor.is_some_and(crate::Processor::is_skylake_server)
+    }
+
+    fn address(&self, domain: &Domain) -> Result<Address, Refused> {
+        if !self.is_older() {
+            let small = |number: u32| u8::try_from(number).ok();
+            if let (Some(package), Some(domain)) = (small(domain.package), small(domain.number)) {
+                return Ok(Address::Domain(DomainAddress { package, domain }));
+            }
+        }
+        match domain.first() {
+            Some(cpu) if self.is_skylake() => Ok(Address::Mailbox(cpu)),
+            Some(cpu) => Ok(Address::Registers(cpu)),
+            None => {
+                Err(self.wish.not_here(format!("no CPU of {} is online", place(domain)), BRING))
+            }
+        }
+    }
+
+    /// A value of a power domain, as it is to be.
+    pub(super) fn step(
+        &self,
+        domain: &Domain,
+        what: settable::What,
+        wanted: impl Into<String>,
+    ) -> Result<Step, Refused> {
+        let mut at = self.address(domain)?;
+        // Registers of the processor belong to CPUs in all generations.
+        if let (settable::What::TurboLimits, Some(cpu)) = (what, domain.first()) {
+            at = Address::Registers(cpu);
+        }
+        let object = Object::SpeedSelect(Settable { at, what });
+        let setting = levers::Lever::of(&object).map_or("sst", |lever| lever.id).to_owned();
+        Ok(Step { setting, of: Of::Part(place(domain)), object, wanted: wanted.into() })
+    }
+
+    /// The performance levels of a power domain.
+    pub(super) fn profiles<'d>(&self, domain: &'d Domain) -> Result<&'d Profiles, Refused> {
+        self.known(domain.profiles.as_ref(), domain)
+    }
+
+    /// The level at present.
+    pub(super) fn current<'d>(&self, domain: &'d Domain) -> Result<&'d Level, Refused> {
+        let profiles = self.profiles(domain)?;
+        profiles.level(profiles.current).ok_or_else(|| {
+            let why = format!("{} does not describe its level {}", place(domain), profiles.current);
+            self.wish.not_here(why, LOOK)
+        })
+    }
+
+    /// What is on at the level at present.
+    pub(super) fn on(&self, domain: &Domain) -> Result<On, Refused> {
+        if let Some(on) = self.profiles(domain)?.on {
+            return Ok(on);
+        }
+        let level = self.current(domain)?;
+        let features = self.read(&level.features, domain)?;
+        let is_on = |feature: Feature| feature == Feature::Enabled;
+        Ok(On { turbo_freq: is_on(features.turbo_freq), base_freq: is_on(features.base_freq) })
+    }
+
+    /// What was asked for and answered.
+    pub(super) fn known<'r, T>(
+        &self,
+        reading: Option<&'r Reading<T>>,
+        domain: &Domain,
+    ) -> Result<&'r T, Refused> {
+        match reading {
+            Some(reading) => self.read(reading, domain),
+            None => Err(self.wish.not_here(format!("{} does not tell it", place(domain)), LOOK)),
+        }
+    }
+
+    pub(super) fn read<'r, T>(
+        &self,
+        reading: &'r Reading<T>,
+        domain: &Domain,
+    ) -> Result<&'r T, Refused> {
+        reading.as_ref().map_err(|reason: &Unavailable| {
+            let why = format!("{} of {}: {}", reason.what, place(domain), reason.why);
+            let hint = reason.remedy.clone().unwrap_or_else(|| LOOK.to_owned());
+            self.wish.not_here(why, hint)
+        })
+    }
+
+    /// Whether cores of a power domain can have priorities.
+    pub(super) fn has_priorities(domain: &Domain) -> bool {
+        let of = domain.core_power.as_ref();
+        of.is_some_and(|core_power| core_power.supported == Ok(true))
+    }
+
+    /// Whether they have: where there are two switches, both must be on.
+    pub(super) fn heeds_priorities(domain: &Domain) -> bool {
+        let of = domain.core_power.as_ref();
+        of.is_some_and(|it| it.enabled == Ok(true) && it.classes_enabled == Ok(true))
+    }
+
+    /// A file of a CPU's clock in kHz, where it is there.
+    pub(super) fn khz(&self, cpu: CpuId, file: &str) -> Option<u64> {
+        self.machine.tree.read(&cpufreq(cpu, file)).ok()?.trim().parse().ok()
+    }
+}
+
+const BRING: &str = "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back";
+pub(super) const LOOK: &str = "`cpudyno sst info` says what there is";
+
+/// Where the limits of a CPU's clock are.
+pub(super) fn cpufreq(cpu: CpuId, file: &str) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}")
+}
+
+/// A power domain in words.
+pub(super) fn place(domain: &Domain) -> String {
+    match domain.die {
+        Some(die) if die > 0 && die != domain.number => {
+            format!("package {}, die {die}, power domain {}", domain.package, domain.number)
+        }
+        _ if domain.number > 0 => {
+            format!("package {}, power domain {}", domain.package, domain.number)
+        }
+        _ => format!("package {}", domain.package),
+    }
+}
+
+/// The modules of those CPUs that are named, in a power domain.
+pub(super) fn modules_of(domain: &Domain, cpus: &CpuSet) -> Modules {
+    let named = domain.cpus.iter().filter(|member| cpus.contains(member.cpu));
+    Modules(named.fold(0, |mask, member| mask | 1u64.checked_shl(member.module).unwrap_or(0)))
+}
+
+/// The numbers of modules.
+pub(super) fn numbers(modules: Modules) -> impl Iterator<Item = u8> {
+    (0..64).filter(move |number| modules.contains(u32::from(*number)))
+}

@@ -1,0 +1,135 @@
+//! Limits of clocks, in the kernel's files.
+
+use levers::plan::Step;
+use levers::{Object, Of};
+use model::CpuId;
+
+use super::Refused;
+use super::ground::{Ground, cpufreq};
+use crate::model::{Domain, Level, Megahertz, Modules};
+
+pub(super) const MAX: &str = "scaling_max_freq";
+pub(super) const MIN: &str = "scaling_min_freq";
+pub(super) const MOST: &str = "cpuinfo_max_freq";
+pub(super) const LEAST: &str = "cpuinfo_min_freq";
+
+/// A limit of a CPU, as it is to be.
+pub(super) fn limit(cpu: CpuId, file: &str, khz: u64) -> Step {
+    let object = Object::File(cpufreq(cpu, file));
+    let setting = levers::Lever::of(&object).map_or("limit", |lever| lever.id).to_owned();
+    Step { setting, of: Of::Cpu(cpu), object, wanted: khz.to_string() }
+}
+
+/// The base frequency of each CPU of a power domain at a level, in kHz, as firmware gives it.
+pub(super) fn bases(domain: &Domain, level: &Level, base_freq: bool) -> Vec<(CpuId, Option<u64>)> {
+    let khz = |mhz: Option<Megahertz>| mhz.map(|mhz| u64::from(mhz.0) * 1000);
+    let split = level.base_freq.as_ref().filter(|_| base_freq);
+    let split = split.and_then(|split| split.as_ref().ok());
+    let base = |module: u32| match split {
+        Some(split) if split.modules.contains(module) => khz(split.high),
+        Some(split) => khz(split.low),
+        None => khz(plain(level)),
+    };
+    domain.cpus.iter().map(|member| (member.cpu, base(member.module))).collect()
+}
+
+/// The base frequency of a level: of the weakest instructions, else what its power stands for.
+pub(super) fn plain(level: &Level) -> Option<Megahertz> {
+    let properties = level.properties.as_ref()?;
+    let bases = properties.base.as_ref().ok();
+    let first = bases.and_then(|bases| bases.first()?.frequency);
+    first.or_else(|| Megahertz::of_ratio(*properties.tdp_ratio.as_ref().ok()?))
+}
+
+impl Ground<'_> {
+    /// Whether clocks above the base frequency are allowed; a driver that says nothing of it does not
+    /// forbid them.
+    pub(super) fn allows_turbo(&self) -> bool {
+        let says = |path: &str, text: &str| {
+            self.machine.tree.read(path).is_ok_and(|found| found.trim() == text)
+        };
+        !says("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")
+            && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
+    }
+
+    /// A highest clock below a base frequency is opened: the kernel takes it for the user's wish, and keeps
+    /// clocks below what firmware would give.
+    pub(super) fn opened(&self, cpu: CpuId, base: u64) -> Option<u64> {
+        let max = self.khz(cpu, MAX)?;
+        if max >= base {
+            return None;
+        }
+        let most = if self.allows_turbo() { self.khz(cpu, MOST).unwrap_or(base) } else { base };
+        Some(most.max(base))
+    }
+
+    /// The highest clocks of the CPUs of a level that must be opened.
+    pub(super) fn opened_at(
+        &self,
+        domain: &Domain,
+        level: &Level,
+        base_freq: bool,
+        modules: Option<Modules>,
+    ) -> Vec<Step> {
+        let is_in = |cpu: CpuId| {
+            let module = domain.cpus.iter().find(|member| member.cpu == cpu);
+            modules.is_none_or(|all| module.is_some_and(|it| all.contains(it.module)))
+        };
+        bases(domain, level, base_freq)
+            .into_iter()
+            .filter(|(cpu, _)| is_in(*cpu))
+            .filter_map(|(cpu, base)| Some(limit(cpu, MAX, self.opened(cpu, base?)?)))
+            .collect()
+    }
+
+    /// The lowest clock of each CPU of a power domain as high as it goes, so that firmware gives what it
+    /// can.
+    pub(super) fn raised(&self, domain: &Domain, level: &Level) -> Vec<Step> {
+        let mut steps = self.opened_at(domain, level, true, None);
+        for (cpu, base) in bases(domain, level, true) {
+            let (Some(most), Some(max)) = (self.khz(cpu, MOST), self.khz(cpu, MAX)) else {
+                continue;
+            };
+            let base = base.unwrap_or(most);
+            let max = self.opened(cpu, base).unwrap_or(max);
+            steps.push(limit(cpu, MIN, most.max(base).min(max)));
+        }
+        steps
+    }
+
+    /// The lowest clock of each CPU of a power domain as low as it goes.
+    pub(super) fn lowered(&self, domain: &Domain) -> Vec<Step> {
+        let least = |cpu: CpuId| Some(limit(cpu, MIN, self.khz(cpu, LEAST)?));
+        domain.cpus.iter().filter_map(|member| least(member.cpu)).collect()
+    }
+
+    /// Limits of the clock that let CPUs go above their base frequency, or not.
+    pub(super) fn turbo_mode(&self, on: bool) -> Result<Vec<Step>, Refused> {
+        let online = self
+            .snapshot
+            .domains
+            .iter()
+            .flat_map(|domain| domain.online().iter().collect::<Vec<_>>());
+        let wanted = |cpu: &CpuId| self.wish.cpus.as_ref().is_none_or(|cpus| cpus.contains(*cpu));
+        let mut steps = Vec::new();
+        for cpu in online.filter(wanted) {
+            let file = if on { MOST } else { "base_frequency" };
+            let khz = self.khz(cpu, file).ok_or_else(|| {
+                let why = format!("`{}` tells no frequency", cpufreq(cpu, file));
+                self.wish.not_here(why, "the driver intel_pstate tells it")
+            })?;
+            if let Some(min) = self.khz(cpu, MIN).filter(|min| *min > khz) {
+                let why = format!(
+                    "the lowest clock of CPU {cpu} is {:.3} GHz, above its base frequency",
+                    min as f64 / 1e6
+                );
+                return Err(self.wish.order(
+                    why,
+                    "lower it first: `cpudyno sst base-freq disable -a`, or `cpudyno undo`",
+                ));
+            }
+            steps.push(limit(cpu, MAX, khz));
+        }
+        Ok(steps)
+    }
+}

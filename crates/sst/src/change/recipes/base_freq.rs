@@ -1,0 +1,147 @@
+//! Base frequencies of two kinds of cores.
+
+use levers::plan::Step;
+use machine::isst::settable::{ClassText, What, features_text};
+
+use super::super::ground::{Ground, place};
+use super::super::{Refused, Steps};
+use super::core_power::{all_switches, classes, cores};
+use crate::model::{BaseFreq, Domain, Feature, Modules};
+
+/// The power domains that are meant; all of them must have the feature at their level.
+fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
+    let domains = ground.compute()?;
+    for domain in &domains {
+        let level = ground.current(domain)?;
+        let features = ground.read(&level.features, domain)?;
+        if features.base_freq == Feature::Unsupported {
+            let number = level.number;
+            let why = format!("level {number} of {} does not support it", place(domain));
+            let hint =
+                "`cpudyno sst info` says at which levels it is; -c names the power domains of CPUs";
+            return Err(ground.wish.not_here(why, hint));
+        }
+    }
+    Ok(domains)
+}
+
+pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
+    let mut steps = Steps::default();
+    let domains = domains(ground)?;
+    for domain in &domains {
+        let level = ground.current(domain)?;
+        if !auto {
+            needs_priorities(ground, domain, "base-freq")?;
+            continue;
+        }
+        let it = ground.known(level.base_freq.as_ref(), domain)?;
+        steps.firmware.extend(prioritised(ground, domain, it)?);
+        steps.limits.extend(ground.raised(domain, level));
+    }
+    if auto {
+        steps.firmware.extend(all_switches(ground, true, true)?);
+        steps.remarks.extend(overwritten(&domains));
+    }
+    for domain in domains {
+        let turbo = ground.on(domain)?.turbo_freq;
+        steps.firmware.push(ground.step(domain, What::Features, features_text(true, turbo))?);
+    }
+    if ground.allows_turbo() {
+        steps.remarks.push(
+            "turbo is on: clocks show a base frequency only where power runs short, or with \
+             `cpudyno set no_turbo=on`"
+                .to_owned(),
+        );
+    }
+    Ok(steps)
+}
+
+/// Core-power comes first, where nobody asked to have it done.
+pub(super) fn needs_priorities(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    feature: &str,
+) -> Result<(), Refused> {
+    if Ground::heeds_priorities(domain) || ground.wish.lenient {
+        return Ok(());
+    }
+    let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));
+    let hint = format!(
+        "first `cpudyno sst core-power enable -p 1`, with classes and their cores; or all at once: \
+         `cpudyno sst {feature} enable -a`"
+    );
+    Err(ground.wish.order(why, hint))
+}
+
+/// Classes for the two kinds of cores, and who is in which.
+fn prioritised(ground: &Ground<'_>, domain: &Domain, it: &BaseFreq) -> Result<Vec<Step>, Refused> {
+    let mhz = |frequency: Option<crate::model::Megahertz>| frequency.map_or(0, |mhz| mhz.0);
+    let class = |number: u8| match number {
+        0 => ClassText { min_mhz: mhz(it.high), epp: Some(0), ..ClassText::default() },
+        _ => ClassText { min_mhz: mhz(it.low), weight: 15, epp: Some(15), ..ClassText::default() },
+    };
+    let mut steps = classes(ground, domain, class)?;
+    let all = domain.modules().0;
+    let high = Modules(all & it.modules.0);
+    steps.extend(cores(ground, domain, high, 0)?);
+    steps.extend(cores(ground, domain, Modules(all & !high.0), 3)?);
+    Ok(steps)
+}
+
+/// What somebody had configured, and is overwritten.
+pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
+    let is_placed = |domain: &&&Domain| {
+        let mut classes = domain.associations.iter().flatten();
+        classes.any(|(_, class)| class.as_ref().is_ok_and(|class| *class != 0))
+    };
+    let found: Vec<String> = domains.iter().filter(is_placed).map(|domain| place(domain)).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "classes of cores of {} are set anew; `cpudyno undo` brings those back that are there now",
+            found.join("; ")
+        )
+    })
+}
+
+pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
+    let mut steps = Steps::default();
+    for domain in domains(ground)? {
+        let turbo = ground.on(domain)?.turbo_freq;
+        steps.firmware.push(ground.step(domain, What::Features, features_text(false, turbo))?);
+        if auto {
+            steps.limits.extend(ground.lowered(domain));
+        }
+    }
+    if auto {
+        without_priorities(ground, &mut steps, true, |on| on.turbo_freq)?;
+    }
+    Ok(steps)
+}
+
+/// Core-power off, unless something else stands on it.
+pub(super) fn without_priorities(
+    ground: &Ground<'_>,
+    steps: &mut Steps,
+    ordered: bool,
+    stays: fn(crate::model::On) -> bool,
+) -> Result<(), Refused> {
+    for domain in ground.packages().into_iter().filter(|domain| !domain.cpus.is_empty()) {
+        let on = ground.on(domain)?;
+        let stays =
+            if ground.is_target(domain) { stays(on) } else { on.base_freq || on.turbo_freq };
+        if stays {
+            let other = if on.turbo_freq { "turbo-freq" } else { "base-freq" };
+            steps
+                .remarks
+                .push(format!("core-power stays on: {other} of {} stands on it", place(domain)));
+            return Ok(());
+        }
+    }
+    steps.firmware.extend(all_switches(ground, false, ordered)?);
+    steps.remarks.push(
+        "classes of cores stay as they are, and count again when core-power is on; `cpudyno undo` puts \
+         back what was there before"
+            .to_owned(),
+    );
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Priorities of cores: switches, classes, who is in which.
+
+use levers::plan::Step;
+use machine::isst::settable::{ClassText, What, priorities_text};
+
+use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
+use super::super::{ClassWish, Refused, Steps};
+use crate::model::{Domain, Modules, Priority};
+
+/// Frequencies of classes are multiples of that.
+const STEP_MHZ: u32 = 100;
+/// The highest one that can be said; it stands for no limit.
+const OPEN_MHZ: u32 = 25500;
+
+/// The power domains of the packages that are meant whose cores can have priorities.
+fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
+    let all = ground.packages();
+    let meant = all.iter().filter(|domain| ground.is_target(domain));
+    for domain in meant.filter(|domain| !domain.cpus.is_empty()) {
+        let Some(core_power) = &domain.core_power else { continue };
+        if !*ground.read(&core_power.supported, domain)? {
+            let why = format!(
+                "cores of {} have no priorities (core-power is not supported)",
+                place(domain)
+            );
+            return Err(ground.wish.not_here(why, LOOK));
+        }
+    }
+    let able: Vec<&Domain> =
+        all.into_iter().filter(|domain| Ground::has_priorities(domain)).collect();
+    if able.is_empty() {
+        let why = "cores have no priorities here (core-power is not supported)";
+        return Err(ground.wish.not_here(why, LOOK));
+    }
+    Ok(able)
+}
+
+/// The switches of a power domain: the first one is that of the firmware, where there are two.
+pub(super) fn switches(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    on: bool,
+    ordered: bool,
+) -> Result<Vec<Step>, Refused> {
+    let mut steps = Vec::new();
+    if ground.is_older() {
+        steps.push(ground.step(domain, What::CorePower, if on { "on" } else { "off" })?);
+    }
+    steps.push(ground.step(domain, What::Priorities, priorities_text(on, ordered))?);
+    Ok(steps)
+}
+
+/// The switches of all power domains of the packages that are meant.
+pub(super) fn all_switches(
+    ground: &Ground<'_>,
+    on: bool,
+    ordered: bool,
+) -> Result<Vec<Step>, Refused> {
+    let mut steps = Vec::new();
+    for domain in domains(ground)? {
+        steps.extend(switches(ground, domain, on, ordered)?);
+    }
+    Ok(steps)
+}
+
+pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
+    if ground.is_skylake() && priority == Priority::Proportional {
+        let why = "this processor knows the order of classes alone";
+        return Err(ground.wish.not_here(why, "say so: -p 1"));
+    }
+    let firmware = all_switches(ground, true, priority == Priority::Ordered)?;
+    let mut remarks = beyond(ground);
+    remarks.extend(stale(ground));
+    remarks.push(
+        "limits of the clock (min_freq, max_freq) and those of classes hold together: programs that set \
+         the first ones undo the second"
+            .to_owned(),
+    );
+    Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+pub(super) fn disable(ground: &Ground<'_>) -> Result<Steps, Refused> {
+    for domain in domains(ground)?.into_iter().filter(|domain| !domain.cpus.is_empty()) {
+        let on = ground.on(domain)?;
+        let feature = match (on.turbo_freq, on.base_freq) {
+            (true, _) => "turbo-freq",
+            (_, true) => "base-freq",
+            _ => continue,
+        };
+        let why = format!("{feature} is on in {}, and stands on core-power", place(domain));
+        let hint = format!("first: `cpudyno sst {feature} disable`");
+        return Err(ground.wish.order(why, hint));
+    }
+    Ok(Steps {
+        firmware: all_switches(ground, false, false)?,
+        limits: Vec::new(),
+        remarks: beyond(ground),
+    })
+}
+
+/// What else in a package changes along with what was named.
+fn beyond(ground: &Ground<'_>) -> Vec<String> {
+    let others: Vec<String> = ground
+        .packages()
+        .into_iter()
+        .filter(|domain| !ground.is_target(domain) && Ground::has_priorities(domain))
+        .map(place)
+        .collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("priorities are those of a package: {} change as well", others.join("; "))]
+}
+
+/// Classes that somebody left count again.
+fn stale(ground: &Ground<'_>) -> Option<String> {
+    let placed = |domain: &&&Domain| {
+        let classes = domain.associations.iter().flatten();
+        classes.clone().any(|(_, class)| class.as_ref().is_ok_and(|class| *class != 0))
+    };
+    let targets = ground.targets();
+    let found: Vec<String> = targets
+        .iter()
+        .filter(|domain| !Ground::heeds_priorities(domain))
+        .filter(placed)
+        .map(|domain| place(domain))
+        .collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "cores of {} are in classes already, and those count from now on: `cpudyno sst core-power \
+             get-assoc`",
+            found.join("; ")
+        )
+    })
+}
+
+pub(super) fn class(ground: &Ground<'_>, wish: &ClassWish) -> Result<Steps, Refused> {
+    let class = checked(ground, wish)?;
+    let mut firmware = Vec::new();
+    for domain in domains(ground)? {
+        firmware.push(ground.step(domain, What::Class(wish.class), class.to_string())?);
+    }
+    let unsaid = [
+        ("min", wish.min_mhz.is_none(), "0 MHz"),
+        ("max", wish.max_mhz.is_none(), "no limit"),
+        ("weight", wish.weight.is_none(), "0"),
+        ("epp", wish.epp.is_none() && class.epp.is_some(), "0"),
+    ];
+    let unsaid: Vec<String> = unsaid
+        .into_iter()
+        .filter(|(_, is_unsaid, _)| *is_unsaid)
+        .map(|(name, _, value)| format!("{name} ({value})"))
+        .collect();
+    let mut remarks = beyond(ground);
+    if !unsaid.is_empty() {
+        remarks.push(format!("not said, and set to what is usual: {}", unsaid.join(", ")));
+    }
+    Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+/// The class as firmware takes it.
+fn checked(ground: &Ground<'_>, wish: &ClassWish) -> Result<ClassText, Refused> {
+    let refuse = |why: String, hint: &str| Err(ground.wish.usage(why, hint));
+    if wish.class > 3 {
+        return refuse(format!("there is no class {}", wish.class), "there are four: -c 0 to -c 3");
+    }
+    let no_weight = ground.is_skylake() && wish.weight.is_some();
+    let has_epp = ground.is_older() && !ground.is_skylake();
+    if no_weight || !has_epp && wish.epp.is_some_and(|epp| epp > 0) && !ground.wish.lenient {
+        let what = if no_weight { "weight" } else { "energy preference" };
+        let why = format!("classes of this processor have no {what}");
+        return Err(ground.wish.not_here(why, "leave it out"));
+    }
+    for mhz in [wish.min_mhz, wish.max_mhz].into_iter().flatten() {
+        if mhz > OPEN_MHZ || !ground.wish.lenient && !mhz.is_multiple_of(STEP_MHZ) {
+            let why = format!("{mhz} MHz is no multiple of {STEP_MHZ} MHz up to {OPEN_MHZ} MHz");
+            return refuse(why, "such as -n 2000 -m 3000");
+        }
+    }
+    let floor = |mhz: u32| mhz / STEP_MHZ * STEP_MHZ;
+    let min_mhz = floor(wish.min_mhz.unwrap_or(0));
+    let max_mhz = wish.max_mhz.map(floor).filter(|mhz| *mhz < OPEN_MHZ);
+    if let Some(max) = max_mhz.filter(|max| min_mhz > *max) {
+        let why = format!("the lowest frequency, {min_mhz} MHz, is above the highest, {max} MHz");
+        return refuse(why, "give -n the lower one");
+    }
+    let weight = wish.weight.unwrap_or(0).into();
+    // The word has a field for it wherever it is a word.
+    let epp = ground.is_older().then(|| wish.epp.unwrap_or(0).into());
+    Ok(ClassText { min_mhz, max_mhz, weight, epp, desired_mhz: 0 })
+}
+
+pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused> {
+    let Some(cpus) = &ground.wish.cpus else {
+        let hint = "name them before the feature: cpudyno sst -c 10 core-power assoc -c 3";
+        return Err(ground.wish.usage("no CPUs were named", hint));
+    };
+    if class > 3 {
+        let why = format!("there is no class {class}");
+        return Err(ground.wish.usage(why, "there are four: -c 0 to -c 3"));
+    }
+    domains(ground)?;
+    let (mut firmware, mut remarks) = (Vec::new(), Vec::new());
+    for domain in ground.targets() {
+        let modules = modules_of(domain, cpus);
+        firmware.extend(cores(ground, domain, modules, class)?);
+        let along = domain.cpus_of(modules).difference(cpus);
+        if !along.is_empty() {
+            remarks.push(format!("CPUs {along} share cores with those, and go along"));
+        }
+        if !Ground::heeds_priorities(domain) {
+            remarks.push(format!(
+                "core-power is off in {}: classes count once it is on (`cpudyno sst core-power enable`)",
+                place(domain)
+            ));
+        }
+    }
+    remarks.push(
+        "from now on leave limits of the clock (min_freq, max_freq) as they are: classes and limits hold \
+         together"
+            .to_owned(),
+    );
+    Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+/// These modules are in that class.
+pub(super) fn cores(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    modules: Modules,
+    class: u8,
+) -> Result<Vec<Step>, Refused> {
+    let one = |core: u8| ground.step(domain, What::Core(core), class.to_string());
+    numbers(modules).map(one).collect()
+}
+
+/// A class of each number of a power domain.
+pub(super) fn classes(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    of: impl Fn(u8) -> ClassText,
+) -> Result<Vec<Step>, Refused> {
+    let one = |class: u8| {
+        let epp = of(class).epp.filter(|_| ground.is_older());
+        let text = ClassText { epp, ..of(class) }.to_string();
+        ground.step(domain, What::Class(class), text)
+    };
+    (0..crate::model::CLASSES).map(one).collect()
+}

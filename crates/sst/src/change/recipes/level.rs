@@ -1,0 +1,237 @@
+//! Performance levels, and the CPUs that come and go with them.
+
+use levers::plan::Step;
+use levers::{Object, Of};
+use machine::isst::settable::What;
+use model::{CpuId, CpuSet};
+
+use super::super::ground::{Ground, place};
+use super::super::{Refused, Steps};
+use crate::model::{Domain, Kind, Level, Modules};
+
+const CPU: &str = "/sys/devices/system/cpu";
+/// The family whose uncore has other limits than levels say.
+const OWN_UNCORE_FAMILY: u32 = 19;
+
+pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<Steps, Refused> {
+    let mut steps = Steps::default();
+    for domain in ground.targets() {
+        let Some(found) = checked(ground, domain, level)? else { continue };
+        steps.firmware.push(ground.step(domain, What::Level, level.to_string())?);
+        let is_new = ground.profiles(domain)?.current != level;
+        if is_new {
+            steps.remarks.extend(lost(ground, domain)?);
+        }
+        let modules = modules(ground, domain, found)?;
+        steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
+        if with_cpus {
+            steps.limits.extend(uncore(ground, domain, found));
+        }
+    }
+    if with_cpus {
+        steps.firmware.extend(cpus(ground, level)?);
+        steps.remarks.extend(sleeping(ground));
+    }
+    Ok(steps)
+}
+
+/// The level of a power domain, where it can be set; none: the power domain has no cores and no levels.
+fn checked<'d>(
+    ground: &Ground<'_>,
+    domain: &'d Domain,
+    level: u8,
+) -> Result<Option<&'d Level>, Refused> {
+    let is_io = domain.kind() == Kind::Io;
+    let profiles = match ground.profiles(domain) {
+        Err(_) if is_io => return Ok(None),
+        profiles => profiles?,
+    };
+    let found = profiles.level(level).filter(|_| profiles.numbers().any(|number| number == level));
+    let Some(found) = found else {
+        if is_io {
+            return Ok(None);
+        }
+        let numbers: Vec<String> = profiles.numbers().map(|number| number.to_string()).collect();
+        let why = match numbers.as_slice() {
+            [only] => format!("{} has level {only} alone", place(domain)),
+            _ => format!("{} has levels {}", place(domain), numbers.join(", ")),
+        };
+        return Err(ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels"));
+    };
+    if profiles.current == level {
+        return Ok(Some(found));
+    }
+    if !profiles.dynamic {
+        if is_io {
+            return Ok(None);
+        }
+        let why = format!("levels of {} cannot be chosen while the machine runs", place(domain));
+        let hint = "the setup of the firmware may choose one";
+        return Err(ground.wish.not_here(why, hint));
+    }
+    let by_register = matches!(profiles.locked_by_register, Some(Ok(true)));
+    if profiles.locked || by_register {
+        let who = if by_register { "register 64Bh" } else { "firmware" };
+        let why = format!("{who} has locked the level of {} until the next reset", place(domain));
+        let hint =
+            "the setup of the firmware may unlock it; `cpudyno sst perf-profile get-lock-status`";
+        return Err(ground.wish.order(why, hint));
+    }
+    Ok(Some(found))
+}
+
+/// What a new level switches off.
+fn lost(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused> {
+    let on = ground.on(domain)?;
+    let names = match (on.base_freq, on.turbo_freq) {
+        (false, false) => return Ok(None),
+        (true, false) => "base-freq",
+        (false, true) => "turbo-freq",
+        (true, true) => "base-freq and turbo-freq",
+    };
+    let place = place(domain);
+    Ok(Some(format!("a new level switches {names} of {place} off; `cpudyno undo` brings it back")))
+}
+
+/// The modules that a level allows.
+fn modules(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Result<Modules, Refused> {
+    let properties = level.properties.as_ref();
+    let modules = properties.map(|properties| &properties.modules);
+    ground.known(modules, domain).copied()
+}
+
+/// A CPU, switched on or off.
+fn switch(cpu: CpuId, on: bool) -> Step {
+    let object = Object::File(format!("{CPU}/cpu{cpu}/online"));
+    let wanted = if on { "1" } else { "0" };
+    Step { setting: "online".to_owned(), of: Of::Cpu(cpu), object, wanted: wanted.to_owned() }
+}
+
+/// The CPUs of the level on, all others of its power domain off. Of CPUs that are off nobody knows where
+/// they are: they are switched on to be asked, and off again if they have no part in it.
+fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<Step>, Refused> {
+    let (mut come, mut go) = (Vec::new(), Vec::new());
+    for domain in &ground.snapshot.domains {
+        if !ground.is_target(domain) {
+            continue;
+        }
+        let Some(found) = checked(ground, domain, level)? else { continue };
+        let modules = modules(ground, domain, found)?;
+        for member in &domain.cpus {
+            if modules.contains(member.module) {
+                come.push(switch(member.cpu, true));
+                continue;
+            }
+            if !has_switch(ground, member.cpu) {
+                let why = format!(
+                    "level {level} is without core {} of {}, and the kernel cannot switch CPU {} off",
+                    member.module,
+                    place(domain),
+                    member.cpu
+                );
+                let hint =
+                    "leave out -o, and keep work off that CPU with cpuset groups or isolcpus";
+                return Err(ground.wish.not_here(why, hint));
+            }
+            go.push(switch(member.cpu, false));
+        }
+    }
+    come.retain(|step| matches!(&step.of, Of::Cpu(cpu) if has_switch(ground, *cpu)));
+    go.extend(ground.strangers().iter().map(|cpu| switch(cpu, false)));
+    come.extend(unplaced(ground, level).iter().map(|cpu| switch(cpu, true)));
+    Ok(come.into_iter().chain(go).collect())
+}
+
+fn has_switch(ground: &Ground<'_>, cpu: CpuId) -> bool {
+    ground.machine.tree.read(&format!("{CPU}/cpu{cpu}/online")).is_ok()
+}
+
+/// The CPUs that are off and may be in a power domain that is meant, as far as the driver remembers them.
+fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
+    let forbids_siblings = ground
+        .machine
+        .tree
+        .read(&format!("{CPU}/smt/control"))
+        .is_ok_and(|text| matches!(text.trim(), "off" | "forceoff"));
+    let may_be_allowed = |module: u32, number: Option<u32>| {
+        ground.targets().into_iter().any(|domain| {
+            let is_here = number.is_none_or(|number| number == domain.number);
+            let modules = checked(ground, domain, level).ok().flatten();
+            let modules = modules.and_then(modules_or_none);
+            is_here && modules.is_none_or(|modules| modules.contains(module))
+        })
+    };
+    let device = ground.machine.isst.open().ok();
+    let is_wanted = |cpu: &CpuId| {
+        let known = device.as_ref().and_then(|device| device.physical(&[*cpu]).ok());
+        let number = known.and_then(|numbers| numbers.first().copied());
+        // Zero stands for a CPU that the driver has never seen, too.
+        let Some(number) = number.filter(|number| *number != u32::MAX && *number != 0) else {
+            return true;
+        };
+        if ground.is_older() {
+            !(forbids_siblings && number & 1 == 1) && may_be_allowed(number >> 1 & 0xff, None)
+        } else {
+            may_be_allowed(number >> 3 & 0xff, Some(crate::backends::domain_number(number)))
+        }
+    };
+    let off = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter());
+    let off = off.filter(|cpu| !ground.sleepers.foreign.contains(*cpu));
+    off.filter(|cpu| has_switch(ground, *cpu)).filter(is_wanted).collect()
+}
+
+fn modules_or_none(level: &Level) -> Option<Modules> {
+    level.properties.as_ref()?.modules.as_ref().ok().copied()
+}
+
+/// What is said of CPUs that are off.
+fn sleeping(ground: &Ground<'_>) -> Option<String> {
+    let off: CpuSet = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter()).collect();
+    (!off.is_empty()).then(|| {
+        format!(
+            "the kernel does not say where CPUs {off} are while they are off: those that may be in the \
+             level are switched on, and off again if they are not"
+        )
+    })
+}
+
+/// The limits of the uncore that a level has.
+fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Vec<Step> {
+    if ground.snapshot.processor.is_some_and(|it| it.family == OWN_UNCORE_FAMILY) {
+        return Vec::new();
+    }
+    let properties = level.properties.as_ref();
+    let fabric = properties.and_then(|it| it.fabrics.as_ref().ok()?.first().copied());
+    let (Some(fabric), Some(folder)) = (fabric, uncore_folder(ground, domain)) else {
+        return Vec::new();
+    };
+    let files = [("min_freq_khz", fabric.lowest), ("max_freq_khz", fabric.highest)];
+    let step = |(file, mhz): (&str, Option<crate::model::Megahertz>)| {
+        let path = format!("{folder}/{file}");
+        ground.machine.tree.read(&path).ok()?;
+        let object = Object::File(path);
+        let setting = levers::Lever::of(&object)?.id.to_owned();
+        let wanted = (u64::from(mhz?.0) * 1000).to_string();
+        Some(Step { setting, of: Of::Part(place(domain)), object, wanted })
+    };
+    files.into_iter().filter_map(step).collect()
+}
+
+/// Where the uncore of a power domain is set.
+///
+/// # Source
+/// Linux, Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
+fn uncore_folder(ground: &Ground<'_>, domain: &Domain) -> Option<String> {
+    let root = format!("{CPU}/intel_uncore_frequency");
+    if ground.is_older() {
+        let die = domain.die.unwrap_or(0);
+        return Some(format!("{root}/package_{:02}_die_{die:02}", domain.package));
+    }
+    let number =
+        |path: String| -> Option<u32> { ground.machine.tree.read(&path).ok()?.trim().parse().ok() };
+    let names = ground.machine.tree.list(&root).ok()?;
+    names.into_iter().map(|name| format!("{root}/{name}")).find(|folder| {
+        number(format!("{folder}/domain_id")) == Some(domain.number)
+            && number(format!("{folder}/package_id")) == Some(domain.package)
+    })
+}

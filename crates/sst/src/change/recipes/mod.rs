@@ -1,0 +1,30 @@
+//! What each wish comes to: one file a feature.
+
+mod base_freq;
+mod core_power;
+mod fixed;
+mod level;
+mod turbo_freq;
+
+use super::ground::Ground;
+use super::{Refused, Steps, What};
+
+/// The steps of the wish, as things are.
+pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
+    if ground.snapshot.backend == fixed::BACKEND {
+        return fixed::steps(ground);
+    }
+    match &ground.wish.what {
+        What::Level { level, with_cpus } => level::steps(ground, *level, *with_cpus),
+        What::CorePower(Some(priority)) => core_power::enable(ground, *priority),
+        What::CorePower(None) => core_power::disable(ground),
+        What::Class(wish) => core_power::class(ground, wish),
+        What::Association(class) => core_power::associate(ground, *class),
+        What::BaseFreq { on: true, auto } => base_freq::enable(ground, *auto),
+        What::BaseFreq { on: false, auto } => base_freq::disable(ground, *auto),
+        What::TurboFreq { on: true, auto, limits } => turbo_freq::enable(ground, *auto, *limits),
+        What::TurboFreq { on: false, auto, limits } => turbo_freq::disable(ground, *auto, *limits),
+        What::TurboMode(on) => Ok(Steps { limits: ground.turbo_mode(*on)?, ..Steps::default() }),
+        What::TurboLimits(limits) => turbo_freq::limits(ground, *limits),
+    }
+}

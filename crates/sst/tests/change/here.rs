@@ -1,0 +1,127 @@
+//! Simulated machines whose state is a file, and wishes.
+
+use levers::journal::Shelf;
+use levers::plan::Plan;
+use levers::{Levers, Others, Session, Undone, port, undo};
+use machine::Machine;
+use model::CpuSet;
+use sst::change::{ClassWish, NotChanged, Refused, What, Wish, apply, planned};
+use sst::model::Priority;
+use tempfile::TempDir;
+
+/// A simulated machine whose state is a file, and whose journal lies beside it.
+pub(crate) struct Here {
+    pub(crate) folder: TempDir,
+    pub(crate) name: &'static str,
+}
+
+impl Here {
+    pub(crate) fn new(name: &'static str) -> Here {
+        // In memory, where there is such a place: journals are forced to disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Here { folder, name }
+    }
+
+    pub(crate) fn with(name: &'static str, state: &str) -> Here {
+        let here = Here::new(name);
+        std::fs::write(here.folder.path().join("state"), state).unwrap();
+        here
+    }
+
+    /// As another process finds it.
+    pub(crate) fn machine(&self) -> Machine {
+        let file = self.folder.path().join("state");
+        Machine::named(&format!("sim:{}@{}", self.name, file.display())).unwrap()
+    }
+
+    pub(crate) fn shelf(&self) -> Shelf {
+        Shelf::new(self.folder.path().join("journal"), &self.machine())
+    }
+
+    /// What differs from the machine as it came: firmware and files.
+    pub(crate) fn state(&self) -> String {
+        let text = std::fs::read_to_string(self.folder.path().join("state")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let part = |key: &str| match state.get(key) {
+            Some(part) if !part.is_null() => part.to_string(),
+            _ => "{}".to_owned(),
+        };
+        format!("{} {}", part("firmware"), part("files"))
+    }
+
+    pub(crate) fn plan(&self, wish: &Wish) -> Result<Plan, NotChanged> {
+        let machine = self.machine();
+        planned(&machine, &*port::of(&machine).unwrap(), wish, false)
+    }
+
+    /// What is written for a wish, a line each, in its order.
+    pub(crate) fn lines(&self, wish: &Wish) -> Vec<String> {
+        let plan = self.plan(wish).unwrap();
+        let line =
+            |it: &levers::plan::Change| format!("{}: {} -> {}", it.object, it.former, it.wanted);
+        plan.changes.iter().map(line).collect()
+    }
+
+    /// Done, and left so.
+    pub(crate) fn done(&self, wish: &Wish) -> Result<usize, NotChanged> {
+        self.done_through(wish, |levers| levers)
+    }
+
+    /// The same, with something between the engine and the machine.
+    pub(crate) fn done_through(
+        &self,
+        wish: &Wish,
+        through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+    ) -> Result<usize, NotChanged> {
+        let machine = self.machine();
+        let levers = through(port::of(&machine).unwrap());
+        let mut session = Session::open(&machine, levers, &self.shelf(), "test").unwrap();
+        let done = apply(&machine, &mut session, wish, false)?;
+        session.leave();
+        Ok(done.len())
+    }
+
+    pub(crate) fn refused(&self, wish: &Wish) -> Refused {
+        let before = self.state();
+        match self.done(wish).unwrap_err() {
+            NotChanged::Refused(refused) => {
+                assert_eq!(self.state(), before, "{refused}");
+                refused
+            }
+            error => panic!("{error}"),
+        }
+    }
+
+    pub(crate) fn undo(&self) -> Undone {
+        let machine = self.machine();
+        let levers = port::of(&machine).unwrap();
+        undo(&machine, levers, &self.shelf(), Others::Spare, "test").unwrap()
+    }
+
+    pub(crate) fn undone(&self) {
+        let undone = self.undo();
+        assert!(undone.is_complete(), "{undone:?}");
+    }
+}
+
+pub(crate) fn wish(what: What) -> Wish {
+    Wish { what, cpus: None, lenient: false }
+}
+
+pub(crate) fn on(cpus: &str, what: What) -> Wish {
+    Wish { what, cpus: Some(cpus.parse::<CpuSet>().unwrap()), lenient: false }
+}
+
+pub(crate) const BF_ON: What = What::BaseFreq { on: true, auto: true };
+pub(crate) const BF_OFF: What = What::BaseFreq { on: false, auto: true };
+pub(crate) const TF_ON: What = What::TurboFreq { on: true, auto: true, limits: None };
+pub(crate) const TF_OFF: What = What::TurboFreq { on: false, auto: true, limits: None };
+pub(crate) const CP_ON: What = What::CorePower(Some(Priority::Ordered));
+
+pub(crate) const fn level(level: u8, with_cpus: bool) -> What {
+    What::Level { level, with_cpus }
+}
+
+pub(crate) const fn class(class: u8) -> ClassWish {
+    ClassWish { class, weight: None, epp: None, min_mhz: None, max_mhz: None }
+}

@@ -1,0 +1,5 @@
+//! Changes of Speed Select on simulated machines.
+
+mod here;
+mod kills;
+mod wishes;
