@@ -32,6 +32,18 @@ pub(crate) struct TurboArgs {
           conflicts_with_all = ["test", "min_threads", "max_threads"])]
     pub(crate) spec: Option<Vec<Part>>,
 
+    /// Ask why the clock is not higher: light and heavy streams on one core and on all, each core alone, and
+    /// the way from the advertised clock to the delivered one in steps, each with what says so.
+    #[arg(long, conflicts_with_all = ["test", "spec", "min_threads", "max_threads", "iters", "duration"])]
+    pub(crate) why: bool,
+
+    /// Hold a light stream and then a heavy one on all cores, each for so long, such as 60s, and tell clock,
+    /// power and temperature over time, and when the clock first drops.
+    #[arg(long, value_parser = duration, value_name = "TIME",
+          conflicts_with_all = ["test", "spec", "why", "min_threads", "max_threads", "iters", "duration",
+                                "budget"])]
+    pub(crate) sustain: Option<Seconds>,
+
     /// Print the streams with what they need, and measure nothing.
     #[arg(long)]
     pub(crate) list: bool,
@@ -115,6 +127,8 @@ const EXAMPLES: &str = "\
 Examples:
   cpudyno turbo                                every stream, one core and more
   cpudyno turbo --max-threads 1                one core only: two seconds
+  cpudyno turbo --why                          what keeps the clock from the advertised one?
+  cpudyno turbo --sustain 60s                  does the clock last, and what makes it drop?
   cpudyno turbo --test avx256_fma_t,avx512_fma_t    do wide multiply-adds lower the clock?
   cpudyno turbo --spec avx512_fma_t/1,scalar_iadd/3    what one heavy core costs its neighbours
   cpudyno turbo --test scalar_iadd --max-threads 1 --duration 30s    hold it and look with another tool

@@ -43,12 +43,14 @@ fn rows(test: Test) -> Vec<&'static StreamRow> {
 }
 
 fn options(args: TurboArgs) -> Result<Options, Failure> {
-    let tests = match (args.spec, args.test) {
-        (Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
-        (None, Some(asked)) => {
+    let tests = match (args.sustain, args.spec, args.test) {
+        _ if args.why => Tests::Why,
+        (Some(duration), ..) => Tests::Sustain(duration),
+        (_, Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
+        (.., Some(asked)) => {
             Tests::Streams(once_each(asked.into_iter().flat_map(rows), |row| row.id))
         }
-        (None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
+        (None, None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
     };
     let dirty = match (args.dirty_upper, args.dirty_upper16) {
         (true, _) => Some(DirtyUpper::Register15),

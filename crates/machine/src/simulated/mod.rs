@@ -7,6 +7,7 @@
 mod controllers;
 mod counters;
 pub mod firmware;
+mod heat;
 mod idle;
 mod model;
 mod obeyed;
@@ -19,6 +20,7 @@ mod work;
 
 pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
+pub use self::heat::Budget;
 pub(crate) use self::idle::Request;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
@@ -40,6 +42,7 @@ use crate::ports::Machine;
 const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
+    ("laptop", include_str!("machines/laptop.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
     ("guide", include_str!("machines/guide.toml")),
     ("icelake", include_str!("machines/icelake.toml")),

@@ -86,6 +86,9 @@ pub struct Model {
     pub work: Vec<Work>,
     /// What its packages draw; absent: nothing measures that.
     pub power: Option<Power>,
+    /// The clock above which something outside of its packages lets no core run, by PROCHOT, in hertz;
+    /// absent: nothing does.
+    pub prochot_hz: Option<f64>,
     /// Its Speed Select; absent: it has none.
     pub speed_select: Option<SpeedSelect>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
@@ -559,6 +562,7 @@ impl Model {
             ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
+            ("prochot_hz", "must be positive", self.prochot_hz.is_none_or(positive)),
             ("work", "must have shares from 0 to 1", self.work_is_sound()),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),

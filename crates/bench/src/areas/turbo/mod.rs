@@ -1,19 +1,25 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
+mod favoured;
 pub mod known;
 mod page;
 mod promise;
 mod read;
 mod request;
 mod section;
+pub(crate) mod soak;
+mod soak_shown;
+mod why;
+mod why_shown;
 
 pub use page::{WIDE, page};
 pub use request::{Options, Tests};
+pub(crate) use why::accounts;
 
 use kernels::{Kind, StreamRow};
 use model::page::{Block, Text};
-use model::record::Record;
+use model::record::{Record, Series};
 use model::{Finding, Severity, Unit};
 
 use super::{Area, Cell, Planning, Wishes, series_of};
@@ -25,7 +31,14 @@ use crate::streams;
 /// The area.
 pub struct Turbo;
 
-const AREA: &str = "turbo";
+/// Its id.
+pub(crate) const AREA: &str = "turbo";
+
+/// Workloads that are no streams.
+const QUESTIONS: [&str; 2] = [favoured::WORKLOAD, soak::WORKLOAD];
+
+/// They come after all streams.
+const ORDER_OF_QUESTIONS: usize = 1000;
 
 static QUANTITIES: &[Quantity] = &[
     Quantity {
@@ -126,6 +139,41 @@ static QUANTITIES: &[Quantity] = &[
             Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
         }),
     },
+    Quantity::named(
+        favoured::CLOCK,
+        "clock of a core alone",
+        Unit::Hertz,
+        "higher is better",
+        "Core clock under scalar_iadd by the chain, all other cores idle.",
+    ),
+    Quantity::named(
+        soak::TIME,
+        "middle of a window",
+        Unit::Second,
+        "",
+        "Time from the beginning of the stream to the middle of each window.",
+    ),
+    Quantity::named(
+        soak::CLOCK,
+        "clock in a window",
+        Unit::Hertz,
+        "higher is better",
+        "Median over all looks by the chain and all cores in each window.",
+    ),
+    Quantity::named(
+        soak::POWER,
+        "power in a window",
+        Unit::Watt,
+        "",
+        "Energy counters of all packages over the time of each window.",
+    ),
+    Quantity::named(
+        soak::TEMPERATURE,
+        "temperature after a window",
+        Unit::Celsius,
+        "",
+        "The hottest sensor of the packages, else of the cores.",
+    ),
 ];
 
 /// The stream that other areas report.
@@ -149,6 +197,20 @@ impl Area for Turbo {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
+        let is_named = matches!(quantity.take, Take::Named(_));
+        match workload {
+            favoured::WORKLOAD => quantity.id == favoured::CLOCK,
+            soak::WORKLOAD => quantity.id.starts_with("soak_"),
+            _ => !is_named,
+        }
+    }
+
+    fn name_of(&self, series: &Series) -> Option<String> {
+        let stream = series.parameters.get(soak::STREAM)?;
+        Some(format!("{} of {stream}, {}", series.workload, series.quantity))
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget
@@ -182,6 +244,7 @@ impl Area for Turbo {
         [drifting(record), slow_looks(record), known::differing(record)]
             .into_iter()
             .flatten()
+            .chain(soak_shown::findings(record))
             .collect()
     }
 

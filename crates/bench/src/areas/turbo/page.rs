@@ -7,9 +7,9 @@ use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, 
 use model::record::{Record, Series};
 
 use super::super::known::{Comparison, Verdict, citations};
-use super::known;
 use super::promise;
 use super::read::{Row, rows};
+use super::{favoured, known, soak_shown, why_shown};
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
 
@@ -28,6 +28,9 @@ pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     blocks.extend(notes(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
+    blocks.extend(favoured::blocks(record));
+    blocks.extend(soak_shown::blocks(record));
+    blocks.extend(why_shown::blocks(record));
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
     blocks.extend(parts::missing(record));
@@ -238,7 +241,7 @@ fn ratio(from: &Shown<'_>, row: &Row<'_>) -> Text {
 }
 
 /// The rate of MPERF while a core is not halted, in hertz, as calibrated.
-fn mperf_hertz(record: &Record) -> Option<f64> {
+pub(super) fn mperf_hertz(record: &Record) -> Option<f64> {
     let instrument = record.instruments.iter().find(|i| i.id == "aperf_mperf")?;
     match &instrument.state {
         model::record::InstrumentState::Used { rate: Some(rate), .. } => Some(rate.hertz.0),

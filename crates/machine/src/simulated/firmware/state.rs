@@ -102,7 +102,8 @@ impl<'a> Firmware<'a> {
     }
 
     fn held(&self, (package, domain): At, what: &str) -> Option<u64> {
-        self.model.settings.firmware(&format!("{package}.{domain}/{what}"))
+        let key = format!("{package}.{domain}/{what}");
+        self.model.settings.firmware(&key).or_else(|| self.is.came_with.get(&key).copied())
     }
 
     pub(super) fn hold(
@@ -150,6 +151,24 @@ impl<'a> Firmware<'a> {
 
     pub(super) fn association(&self, at: At, module: u32) -> u64 {
         self.held(at, &format!("association/{module}")).unwrap_or(0)
+    }
+
+    /// The clock that priorities leave a CPU under a licence, in hertz: classes have limits of their own, and
+    /// with turbo frequencies of two kinds the lower classes are clipped.
+    pub(crate) fn clip_hz(&self, cpu: CpuId, licence: usize) -> f64 {
+        /// Classes 0 and 1 are of high priority.
+        const LOW: u64 = 2;
+        let Some(place) = self.place(cpu) else { return f64::INFINITY };
+        let at = (place.package, place.domain);
+        if self.priorities(at) == 0 {
+            return f64::INFINITY;
+        }
+        let class = self.association(at, place.module);
+        let highest = (self.class(at, class as u32) >> 16 & 0xff) as f64 * 1e8;
+        let clips = self.current_level(at).and_then(|level| level.turbo_freq.as_ref());
+        let is_clipped = class >= LOW && self.features(at) & TURBO_FREQ != 0;
+        let clip = clips.filter(|_| is_clipped).and_then(|it| it.clip_mhz.get(licence));
+        clip.map_or(highest, |mhz| highest.min(f64::from(*mhz) * 1e6))
     }
 
     /// Register 1ADh, as set or as the level at start says.

@@ -13,7 +13,7 @@ use std::io;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::{Model, Rise};
+use machine::simulated::{Budget, Model, Rise};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
@@ -69,11 +69,15 @@ impl Executor for Simulated {
         let cpus: Vec<CpuId> = job.members.iter().map(|member| member.cpu).collect();
         self.checked(&cpus)?;
         let begun = self.model.elapsed.seconds() + START;
+        let budgets = budgets(&self.model, &job.members);
         let mut cores: Vec<Core<'_>> = job
             .members
             .iter()
             .map(|member| {
-                Core::new(&self.model, &cpus, *member, &job.tools, begun, self.random.fork())
+                let random = self.random.fork();
+                let core = Core::new(&self.model, &cpus, *member, &job.tools, begun, random);
+                let budget = budgets.get(&self.model.package_of(member.cpu)).copied();
+                Core { budget, ..core }
             })
             .collect();
         for phase in &job.phases {
@@ -89,6 +93,9 @@ impl Executor for Simulated {
         let end = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
         let members = cores.into_iter().map(|core| core.raw).collect();
         self.model.elapsed.advance(Seconds(end) - self.model.elapsed.seconds());
+        for (package, budget) in &budgets {
+            self.model.spend(*package, budget);
+        }
         Ok(RawRepeat { members })
     }
 
@@ -143,6 +150,25 @@ impl Executor for Simulated {
     }
 }
 
+/// What each package may draw while these members work.
+fn budgets(model: &Model, members: &[Member]) -> BTreeMap<u32, Budget> {
+    // Threads of one core draw what the heavier of them does.
+    let mut cores: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for member in members {
+        let licence = model.licence_of(member.payload.id).unwrap_or(0);
+        let place = (model.package_of(member.cpu), model.core_of(member.cpu));
+        let known = cores.entry(place).or_default();
+        *known = licence.max(*known);
+    }
+    let packages = cores.keys().map(|(package, _)| *package);
+    let of = |package| {
+        let licences: Vec<usize> =
+            cores.iter().filter(|((of, _), _)| *of == package).map(|(_, it)| *it).collect();
+        Some((package, model.budget(package, &licences)?))
+    };
+    packages.filter_map(of).collect()
+}
+
 /// Time passing on one CPU.
 struct Line<'a> {
     model: &'a Model,
@@ -159,6 +185,10 @@ struct Core<'a> {
     active: u32,
     /// The clock that settings allow, in hertz.
     ceiling: f64,
+    /// The clock that priorities leave it, in hertz, by licence.
+    clips: Vec<f64>,
+    /// What its package may draw, where that is known.
+    budget: Option<Budget>,
     /// Until when it last rested, if it did, and how its clock rises from then on.
     woken: Option<(Seconds, Rise)>,
     /// Whether another member runs on the same core.
@@ -209,6 +239,8 @@ impl<'a> Core<'a> {
             tools,
             active: active.len() as u32,
             ceiling: model.ceiling_hz(cpu),
+            clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
+            budget: None,
             woken: None,
             sibling_busy: on_core > 1 || model.siblings_are_busy(),
             licence: 0,
@@ -363,7 +395,9 @@ impl<'a> Core<'a> {
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
         let bin = self.line.model.bin_hz(self.licence, self.active);
-        let full = (bin * (1.0 + swing)).min(self.ceiling);
+        let clip = self.clips.get(self.licence).copied().unwrap_or(f64::INFINITY);
+        let power = self.budget.map_or(f64::INFINITY, |budget| budget.ceiling(self.line.now));
+        let full = (bin * (1.0 + swing)).min(self.ceiling).min(clip).min(power);
         self.woken.map_or(full, |(woken, rise)| rise.hertz(self.line.now - woken, full))
     }
 
