@@ -79,12 +79,14 @@ impl Looked {
     /// What two looks say, one before a run and one right after it, beside the limits that stand.
     pub fn and(&self, after: &Looked, machine: &Machine, cpus: &CpuSet) -> ClockRecord {
         let survey = Survey::new(machine);
+        let (allowed, levels) = (allowed(machine, cpus), levels(&survey, cpus));
+        if is_guest(machine) {
+            // A guest that may read such registers reads what its hypervisor makes up.
+            let unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
+            return ClockRecord { allowed, levels, unread, ..ClockRecord::default() };
+        }
         let mut unread: Vec<Unavailable> = after.absent.iter().cloned().collect();
         unread.extend(after.refused());
-        if is_guest(machine) {
-            // A guest that reads such registers reads what its hypervisor makes up.
-            unread = vec![hidden_from_guest(WHAT)];
-        }
         let power = match power_limits(&survey, cpus) {
             Ok(power) => power,
             Err(reason) => {
@@ -93,11 +95,11 @@ impl Looked {
             }
         };
         ClockRecord {
-            allowed: allowed(machine, cpus),
+            allowed,
             power,
             reasons: self.reasons(after),
             switches: after.switch_positions(),
-            levels: levels(&survey, cpus),
+            levels,
             asked: after.asked(),
             unread,
             accounts: Vec::new(),

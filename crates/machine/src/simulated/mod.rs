@@ -15,6 +15,7 @@ mod pmu;
 mod ports;
 mod registers;
 mod settings;
+mod tax;
 mod tree;
 mod work;
 
@@ -31,6 +32,7 @@ pub use self::obeyed::Rise;
 pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
+pub use self::tax::{Left, Tax};
 pub use self::work::{Power, Work, Worked};
 
 use ::model::name::did_you_mean;

@@ -7,7 +7,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Active, Cell, DATA, Planning, Wishes};
-use super::{Turbo, favoured, phases, promise, soak, why};
+use super::{Turbo, favoured, neighbours, phases, promise, soak, trace, why};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::protocol;
@@ -25,6 +25,10 @@ pub enum Tests {
     Why,
     /// A light and a heavy stream on all cores, each for so long.
     Sustain(Seconds),
+    /// What neighbours cost a victim.
+    Neighbours,
+    /// What these streams do in a duty cycle of so long a period.
+    Trace(Vec<&'static StreamRow>, Seconds),
 }
 
 /// What was asked for.
@@ -96,6 +100,8 @@ impl Options {
                 wishes.cells.extend(favoured::cells(plan));
                 Ok(wishes)
             }
+            Tests::Trace(rows, period) => Ok(trace::wishes(plan, rows, *period).map_err(cannot)?),
+            Tests::Neighbours => Ok(neighbours::wishes(plan).map_err(cannot)?),
             Tests::Sustain(duration) => {
                 let cell = soak::cell(plan, *duration).map_err(cannot)?;
                 Ok(Wishes { cells: vec![cell], absent: Vec::new() })
@@ -234,7 +240,8 @@ impl Tests {
     /// Blocks of every cell: what goes on over time is gone through once.
     fn blocks(&self) -> u64 {
         match self {
-            Tests::Sustain(_) => 1,
+            Tests::Sustain(_) | Tests::Trace(..) => 1,
+            Tests::Neighbours => neighbours::BLOCKS,
             Tests::Streams(_) | Tests::Spec(_) | Tests::Why => BLOCKS_FOR_INTERVAL as u64,
         }
     }
@@ -244,6 +251,8 @@ impl Tests {
         match self {
             Tests::Streams(rows) => rows.clone(),
             Tests::Why | Tests::Sustain(_) => why::streams(),
+            Tests::Neighbours => neighbours::streams(),
+            Tests::Trace(rows, _) => rows.clone(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();
                 for (row, _) in spec {

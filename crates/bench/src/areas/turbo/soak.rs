@@ -1,7 +1,8 @@
 //! Heat: clock, power and temperature over minutes, under a light and a heavy stream on all cores.
 //!
 //! One window after the other is a job of its own; between two of them sensors are read. The clock of a window
-//! is the median over its looks and cores: 20 us of the chain after each millisecond of the stream.
+//! is the median over its looks and cores: 10 us of the chain after each half millisecond of the stream, while
+//! what the stream took of the clock is still held.
 
 use std::collections::BTreeMap;
 
@@ -90,8 +91,8 @@ impl Soak {
     fn job(&self, load: Load, window: Seconds) -> Repeat {
         let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
         let steps =
-            vec![step(What::Payload, 980e-6), step(What::Ruler, 20e-6), step(What::Null, 0.1e-6)];
-        let rounds = (window.0 / 1e-3).round().max(1.0) as u32;
+            vec![step(What::Payload, 490e-6), step(What::Ruler, 10e-6), step(What::Null, 0.1e-6)];
+        let rounds = (window.0 / 0.5e-3).round().max(1.0) as u32;
         let phase = Phase { purpose: Purpose::Sandwich, steps, rounds, settle: Seconds(0.0) };
         Repeat {
             members: self.cpus.iter().map(|&cpu| Member::new(cpu, load)).collect(),

@@ -1,10 +1,8 @@
 //! Why the clock is not higher, and how long it lasts, on simulated machines: limits that were put in come out
 //! by name and in megahertz.
 
-mod common;
-
+use super::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
-use common::{assert_near, measured, of, streams};
 use machine::Machine;
 use machine::simulated::Model;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
