@@ -2,6 +2,12 @@
 //! under the stream and on the cores that were asked for.
 
 mod common;
+#[path = "turbo_questions/limits.rs"]
+mod limits;
+#[path = "turbo_questions/neighbours.rs"]
+mod neighbours;
+#[path = "turbo_questions/transitions.rs"]
+mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

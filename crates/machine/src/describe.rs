@@ -40,6 +40,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         conditions: Conditions { before, after: Vec::new() },
         instruments: Vec::new(),
         series: Vec::new(),
+        clock: None,
         original: None,
         settings: None,
         comparison: None,

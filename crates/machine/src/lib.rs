@@ -31,6 +31,7 @@ mod folder;
 pub mod instruments;
 pub mod isst;
 pub mod latency_limit;
+pub mod limits;
 pub mod memory;
 pub mod pages;
 pub mod perf;

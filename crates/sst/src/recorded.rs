@@ -68,6 +68,7 @@ pub fn record(
         conditions: Conditions { before: Vec::new(), after: Vec::new() },
         instruments: Vec::new(),
         series: Vec::new(),
+        clock: None,
         original: None,
         settings: None,
         comparison: None,

@@ -134,8 +134,13 @@ pub trait Errand {
     fn is_probed(&self) -> bool {
         true
     }
-    /// Runs one block of it.
-    fn run(&self, executor: &mut dyn Executor, rulers: &Rulers) -> Result<Run, RunError>;
+    /// Runs one block of it. What the machine says of itself meanwhile may be read.
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        machine: &Machine,
+    ) -> Result<Run, RunError>;
 }
 
 /// What one block of an [`Errand`] gave.

@@ -27,7 +27,8 @@ pub struct Quantity {
     pub guard: Guard,
     /// Whether only some workloads offer it: the others have no series of it.
     pub if_offered: bool,
-    /// Bins of this relative width lose nothing that matters when samples are packed.
+    /// Bins of this relative width lose nothing that matters when samples are packed; 0: their order matters,
+    /// and they never are.
     pub packing: f64,
     /// Its samples.
     pub take: Take,
@@ -357,7 +358,7 @@ impl Entry {
         let plain = Samples::Plain(samples(&self.blocks[index]));
         let samples = match plain.summary() {
             // Bins are relative to the median: there are none about zero.
-            Some(summary) if many && summary.median.abs() > 0.0 => {
+            Some(summary) if many && quantity.packing > 0.0 && summary.median.abs() > 0.0 => {
                 plain.packed(rounded(summary.median.abs() * quantity.packing))
             }
             _ => plain,

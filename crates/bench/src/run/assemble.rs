@@ -7,8 +7,8 @@ use machine::conditions;
 use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use model::record::{
-    Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan, PlannedWorkload,
-    Record, Run, SCHEMA, Samples, Series, Tool,
+    ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
+    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
@@ -18,7 +18,7 @@ use super::counters::Counters;
 use super::sweep::{Lost, Own, Swept};
 use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
-use crate::areas::{Area, Workload, sst};
+use crate::areas::{Area, Workload, sst, turbo};
 use crate::rig::collect::rounded;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
@@ -32,6 +32,8 @@ pub(super) struct Parts<'a> {
     pub(super) conditions_before: Vec<Fact>,
     pub(super) disturbed: Vec<Fact>,
     pub(super) neighbours: Fact,
+    /// What limits clocks, where they were measured.
+    pub(super) clock: Option<ClockRecord>,
     /// What the CPUs did, where that was asked for.
     pub(super) activity: Vec<Series>,
     pub(super) stamp_clock: StampClock,
@@ -97,6 +99,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         conditions: Conditions { before: parts.conditions_before, after: conditions_after },
         instruments,
         series,
+        clock: parts.clock,
         original: None,
         settings: None,
         comparison: None,
@@ -104,6 +107,10 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         speed_select: sst::told(machine, areas),
         findings,
     };
+    let accounts = turbo::accounts(&record);
+    if let Some(clock) = &mut record.clock {
+        clock.accounts = accounts;
+    }
     let more = findings::of_record(&record);
     record.findings.extend(more);
     let more = neighbours::findings(&record);

@@ -6,6 +6,7 @@ use model::{Finding, Severity};
 
 use super::Rulers;
 use super::sweep::Lost;
+use crate::areas::turbo::soak;
 
 /// The host moved the CPUs between the probes before and after some sweeps.
 pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
@@ -107,7 +108,10 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     let plan = &record.run.plan;
     let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
     let ended = record.run.interrupted.is_some() || record.findings.iter().any(|f| f.id == LOST);
-    if enough || plan.blocks_planned == 0 || ended {
+    // What goes on over time has one block, and its samples in order.
+    let is_timeline = |series: &Series| series.parameters.contains_key(soak::TIMELINE);
+    let over_time = measured(record).count() > 0 && measured(record).all(is_timeline);
+    if enough || plan.blocks_planned == 0 || ended || over_time {
         return None;
     }
     let done = plan.blocks_done;

@@ -24,7 +24,7 @@ use machine::{conditions, disturbances, facts};
 use model::record::{ByteCount, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use crate::areas::{Area, Cell, Planning, Wishes, Work, top};
+use crate::areas::{Area, Cell, Planning, Wishes, Work, top, turbo};
 use crate::rig::executor::simulated::Simulated;
 use crate::rig::executor::threads::Threads;
 use crate::rig::executor::{Executor, RunError, Stop};
@@ -156,10 +156,13 @@ pub fn measure(
         let own = || self::executor(machine, &stamp_clock, None, stop);
         controllers = Some(found.proven(own, &planning, &program)?);
     }
+    let limits = program.has_clocks().then(|| machine::limits::look(machine, &cpus));
     let watch = Watch::begin(machine);
     let mut activity = program.activity(machine);
     let memory = controllers.as_ref().and_then(Controllers::source);
     let run = sweep::run(&mut *executor, &planning, &program, request, memory, progress)?;
+    let clock =
+        limits.map(|before| before.and(&machine::limits::look(machine, &cpus), machine, &cpus));
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
@@ -178,6 +181,7 @@ pub fn measure(
         conditions_before,
         disturbed,
         neighbours,
+        clock,
         activity,
         stamp_clock,
         counters,
@@ -304,6 +308,11 @@ impl Program {
             Work::Streams(_) | Work::Errand(_) => false,
         };
         self.cells.iter().any(counted)
+    }
+
+    /// Whether clocks are measured.
+    fn has_clocks(&self) -> bool {
+        self.areas.iter().any(|area| area.id() == turbo::AREA)
     }
 
     /// What its CPUs do meanwhile, where that was asked for. Simulated jobs leave no trace there.

@@ -218,15 +218,17 @@ impl<'a> Sweeper<'a> {
         for cell in together {
             blocks.push((cell, self.block(cell, swept)?));
         }
-        let after = self.probes(swept)?;
+        // Whoever stops the run now keeps what was measured, of CPUs that lay as they did before it.
+        let after = self.probes(swept);
+        let lay = after.as_ref().unwrap_or(&before);
         let mut changed = false;
         for (cell, pieces) in blocks {
-            let class = class_of(&program.cells[cell], &before, &after);
+            let class = class_of(&program.cells[cell], &before, lay);
             changed |= class.as_deref() == Some(CHANGED);
             self.add(swept, cell, class.as_deref(), pieces);
         }
         swept.placement_changes += u64::from(changed);
-        Ok(())
+        after.map(drop)
     }
 
     /// Probes the pairs that stand for every number of CPUs that are active together.
@@ -317,7 +319,7 @@ impl<'a> Sweeper<'a> {
     /// What the area makes of its own jobs: one piece for all of its CPUs.
     fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
         self.tell(errand.workload());
-        let run = errand.run(self.executor, &swept.rulers)?;
+        let run = errand.run(self.executor, &swept.rulers, self.planning.machine)?;
         let (order, workload, cpu) = (errand.order(), errand.workload(), errand.cpus()[0]);
         let whole = std::iter::once((BTreeMap::new(), run.readings));
         let pieces = whole.chain(run.parts).map(|(parameters, readings)| {

@@ -140,6 +140,23 @@ pub(super) fn hold(text: &str) -> Result<Seconds, BadValue> {
     time(text, 24, "give it a number with a unit: --for 10m")
 }
 
+/// The time that a stream is sustained.
+pub(super) fn sustained(text: &str) -> Result<Seconds, BadValue> {
+    time(text, 1, "give it a number with a unit: --sustain 60s")
+}
+
+/// A period of a duty cycle.
+pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
+    let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
+    match seconds {
+        Ok(seconds) if (0.5e-3..=0.1).contains(&seconds) => Ok(Seconds(seconds)),
+        _ => Err(BadValue::new(
+            "expected a time from 0.5 ms to 100 ms",
+            "give it a number with a unit: --period 5ms",
+        )),
+    }
+}
+
 /// A time of a second, up to so many hours.
 fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
     let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
@@ -154,7 +171,7 @@ fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
 
 #[cfg(test)]
 mod tests {
-    use super::{budget, hold};
+    use super::{budget, hold, period, sustained};
     use model::Seconds;
 
     #[test]
@@ -167,5 +184,10 @@ mod tests {
         }
         assert_eq!(hold("24h"), Ok(Seconds(86_400.0)));
         assert!(hold("25h").is_err() && hold("0.5s").is_err());
+        assert_eq!(sustained("60s"), Ok(Seconds(60.0)));
+        assert_eq!(period("5ms"), Ok(Seconds(5e-3)));
+        for bad in ["5", "0ms", "1s", "-5ms", ""] {
+            assert!(period(bad).is_err(), "{bad}");
+        }
     }
 }

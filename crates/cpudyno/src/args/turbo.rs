@@ -6,7 +6,9 @@ use kernels::StreamRow;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, stream};
+use super::common::{
+    Json, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
+};
 
 /// Measure which clock the cores hold under each instruction stream, with one core active and more.
 ///
@@ -31,6 +33,35 @@ pub(crate) struct TurboArgs {
     #[arg(long, value_delimiter = ',', value_parser = part, value_name = "SPEC",
           conflicts_with_all = ["test", "min_threads", "max_threads"])]
     pub(crate) spec: Option<Vec<Part>>,
+
+    /// Ask why the clock is not higher: light and heavy streams on one core and on all, each core alone, and
+    /// the way from the advertised clock to the delivered one in steps, each with what says so.
+    #[arg(long, conflicts_with_all = ["test", "spec", "min_threads", "max_threads", "iters", "duration"])]
+    pub(crate) why: bool,
+
+    /// Hold a light stream and then a heavy one on all cores, each for so long, such as 60s, and tell clock,
+    /// power and temperature over time, and when the clock first drops.
+    #[arg(long, value_parser = sustained, value_name = "TIME",
+          conflicts_with_all = ["test", "spec", "why", "min_threads", "max_threads", "iters", "duration",
+                                "budget"])]
+    pub(crate) sustain: Option<Seconds>,
+
+    /// Tell what neighbours cost: what every class of work on the other cores and on the SMT sibling takes from a
+    /// scalar, a vector and a memory-bound victim, in MHz, Mops, GB/s and ns, with intervals.
+    #[arg(long, conflicts_with_all = ["test", "spec", "why", "sustain", "min_threads", "max_threads", "iters",
+                                      "duration"])]
+    pub(crate) neighbours: bool,
+
+    /// Follow these streams, such as avx512_fma_t, through a duty cycle with a look about every microsecond:
+    /// halts, throttled dispatch, how long the clock stays low, on their core and on another one.
+    #[arg(long, value_delimiter = ',', value_parser = stream, value_name = "STREAMS",
+          conflicts_with_all = ["test", "spec", "why", "sustain", "neighbours", "min_threads", "max_threads",
+                                "iters", "duration", "budget"])]
+    pub(crate) trace: Option<Vec<Stream>>,
+
+    /// How long a period of --trace is; the stream runs in the first tenth of it.
+    #[arg(long, value_parser = period, default_value = "5ms", value_name = "TIME", requires = "trace")]
+    pub(crate) period: Seconds,
 
     /// Print the streams with what they need, and measure nothing.
     #[arg(long)]
@@ -115,6 +146,10 @@ const EXAMPLES: &str = "\
 Examples:
   cpudyno turbo                                every stream, one core and more
   cpudyno turbo --max-threads 1                one core only: two seconds
+  cpudyno turbo --why                          what keeps the clock from the advertised one?
+  cpudyno turbo --sustain 60s                  does the clock last, and what makes it drop?
+  cpudyno turbo --neighbours                   what do busy neighbours cost a core?
+  cpudyno turbo --trace avx512_fma_t           does the core halt, and how long is the clock low?
   cpudyno turbo --test avx256_fma_t,avx512_fma_t    do wide multiply-adds lower the clock?
   cpudyno turbo --spec avx512_fma_t/1,scalar_iadd/3    what one heavy core costs its neighbours
   cpudyno turbo --test scalar_iadd --max-threads 1 --duration 30s    hold it and look with another tool

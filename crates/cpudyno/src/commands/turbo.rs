@@ -43,12 +43,19 @@ fn rows(test: Test) -> Vec<&'static StreamRow> {
 }
 
 fn options(args: TurboArgs) -> Result<Options, Failure> {
-    let tests = match (args.spec, args.test) {
-        (Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
-        (None, Some(asked)) => {
+    let tests = match (args.sustain, args.spec, args.test) {
+        _ if args.why => Tests::Why,
+        _ if args.trace.is_some() => {
+            let asked = args.trace.unwrap_or_default().into_iter().map(|Stream(row)| row);
+            Tests::Trace(once_each(asked, |row| row.id), args.period)
+        }
+        _ if args.neighbours => Tests::Neighbours,
+        (Some(duration), ..) => Tests::Sustain(duration),
+        (_, Some(parts), _) => Tests::Spec(parts.iter().map(|Part(row, n)| (*row, *n)).collect()),
+        (.., Some(asked)) => {
             Tests::Streams(once_each(asked.into_iter().flat_map(rows), |row| row.id))
         }
-        (None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
+        (None, None, None) => Tests::Streams(kernels::streams::CLASSIC.to_vec()),
     };
     let dirty = match (args.dirty_upper, args.dirty_upper16) {
         (true, _) => Some(DirtyUpper::Register15),

@@ -27,10 +27,10 @@ pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 
 /// Display family, model and stepping, as `/proc/cpuinfo` writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Signature {
-    pub(super) family: u32,
-    pub(super) model: u32,
-    pub(super) stepping: u32,
+pub(crate) struct Signature {
+    pub(crate) family: u32,
+    pub(crate) model: u32,
+    pub(crate) stepping: u32,
 }
 
 impl fmt::Display for Signature {

@@ -93,7 +93,7 @@ pub(crate) fn flag(survey: &Survey<'_>, name: &str) -> Option<bool> {
 
 /// Who made the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Maker {
+pub(crate) enum Maker {
     Intel,
     /// AMD and Hygon: the same registers.
     Amd,
@@ -103,7 +103,7 @@ pub(super) enum Maker {
 ///
 /// # Source
 /// Intel SDM volume 2A, CPUID: leaf 0 holds the vendor, leaf 1 the signature.
-pub(super) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
+pub(crate) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
     let leaf = |number| survey.cpuid.leaf(number, 0);
     let vendor = cpu::vendor(survey).or_else(|reason| {
         let leaf = leaf(0).ok_or(reason)?;
@@ -154,7 +154,7 @@ pub(crate) fn register_of_all(
 }
 
 /// A field of a register.
-pub(super) fn bits(value: u64, low: u32, width: u32) -> u64 {
+pub(crate) fn bits(value: u64, low: u32, width: u32) -> u64 {
     (value >> low) & ((1 << width) - 1)
 }
 

@@ -25,7 +25,7 @@ pub(crate) use self::cppc::highest_levels;
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
 pub(crate) use self::frequency::{Policies, policies};
-pub(crate) use self::groups::{flag, register_of_all};
+pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::kernel::concerns_performance;

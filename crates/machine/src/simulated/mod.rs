@@ -7,6 +7,7 @@
 mod controllers;
 mod counters;
 pub mod firmware;
+mod heat;
 mod idle;
 mod model;
 mod obeyed;
@@ -14,11 +15,13 @@ mod pmu;
 mod ports;
 mod registers;
 mod settings;
+mod tax;
 mod tree;
 mod work;
 
 pub use self::controllers::{Controllers, Through};
 pub use self::counters::SimulatedCounters;
+pub use self::heat::Budget;
 pub(crate) use self::idle::Request;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
@@ -29,6 +32,7 @@ pub use self::obeyed::{Occupied, Rise};
 pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
+pub use self::tax::{Left, Tax};
 pub use self::work::{Power, Work, Worked};
 
 use ::model::name::did_you_mean;
@@ -40,6 +44,7 @@ use crate::ports::Machine;
 const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
+    ("laptop", include_str!("machines/laptop.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
     ("guide", include_str!("machines/guide.toml")),
     ("icelake", include_str!("machines/icelake.toml")),

@@ -13,6 +13,7 @@ use super::idle::{Idled, SignalCost};
 use super::obeyed::Occupied;
 use super::pmu::{CorePmu, Counting};
 use super::settings::Settings;
+use super::tax::Tax;
 use super::tree::CPU;
 use super::work::{Power, Work, Worked};
 use crate::error::Error;
@@ -35,6 +36,12 @@ pub struct Model {
     pub licence_hold_seconds: f64,
     /// How long a core halts when its licence changes, in seconds.
     pub halt_seconds: f64,
+    /// How long dispatch is throttled to one cycle of four before that, in seconds.
+    #[serde(default)]
+    pub throttled_seconds: f64,
+    /// How long a core halts when it gives a licence back, in seconds.
+    #[serde(default)]
+    pub return_halt_seconds: f64,
     /// What faults were put in.
     #[serde(default)]
     pub faults: Vec<Fault>,
@@ -90,6 +97,12 @@ pub struct Model {
     pub work: Vec<Work>,
     /// What its packages draw; absent: nothing measures that.
     pub power: Option<Power>,
+    /// The clock above which something outside of its packages lets no core run, by PROCHOT, in hertz;
+    /// absent: nothing does.
+    pub prochot_hz: Option<f64>,
+    /// What work costs others, where it does.
+    #[serde(default)]
+    pub tax: Vec<Tax>,
     /// Its Speed Select; absent: it has none.
     pub speed_select: Option<SpeedSelect>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
@@ -573,6 +586,12 @@ impl Model {
             ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
+            ("prochot_hz", "must be positive", self.prochot_hz.is_none_or(positive)),
+            (
+                "tax",
+                "must leave shares, and make nothing shorter",
+                self.tax.iter().all(Tax::is_sound),
+            ),
             ("work", "must have shares from 0 to 1", self.work_is_sound()),
             ("signals", "must have costs that are not negative", self.signals_are_sound()),
             ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
@@ -583,6 +602,8 @@ impl Model {
             ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
             ("licence_hold_seconds", "must be positive", positive(self.licence_hold_seconds)),
             ("halt_seconds", "must not be negative", not_negative(self.halt_seconds)),
+            ("throttled_seconds", "must not be negative", not_negative(self.throttled_seconds)),
+            ("return_halt_seconds", "must not be negative", not_negative(self.return_halt_seconds)),
             ("licence", "must have at least one", !self.licence.is_empty()),
             ("noise.relative_sd", "must not be negative", not_negative(noise.relative_sd)),
             ("noise.drift_amplitude", "must be a share", share(noise.drift_amplitude)),

@@ -110,8 +110,17 @@ impl Model {
         usual / granted.min(self.ceiling_hz(cpu))
     }
 
-    /// The clock that settings allow a CPU, in Hertz.
+    /// The clock that settings and PROCHOT allow a CPU, in Hertz.
     pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
+        self.set_ceiling_hz(cpu).min(self.prochot_hz.unwrap_or(f64::INFINITY))
+    }
+
+    /// The clock that Speed Select leaves a CPU under a licence, in hertz.
+    pub fn clip_hz(&self, cpu: CpuId, licence: usize) -> f64 {
+        Firmware::of(self).map_or(f64::INFINITY, |firmware| firmware.clip_hz(cpu, licence))
+    }
+
+    fn set_ceiling_hz(&self, cpu: CpuId) -> f64 {
         if self.settings.is_empty() {
             return f64::INFINITY;
         }

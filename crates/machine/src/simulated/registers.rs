@@ -4,6 +4,7 @@ use model::{CpuId, Obstacle, Unavailable};
 
 use super::firmware::Firmware;
 use super::model::{Fault, Model, Registers};
+use super::work::Power;
 use crate::ports::{Msr, Reading};
 
 /// Registers as Skylake servers and their successors lay them out; frequencies are multiples of
@@ -12,7 +13,8 @@ use crate::ports::{Msr, Reading};
 /// # Source
 /// Intel SDM volume 4, the tables of these generations: `MSR_PLATFORM_INFO`,
 /// `MSR_TURBO_RATIO_LIMIT`, `MSR_TURBO_RATIO_LIMIT_CORES`, `IA32_ENERGY_PERF_BIAS`,
-/// `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`, `IA32_HWP_REQUEST`, `MSR_UNCORE_RATIO_LIMIT`.
+/// `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`, `IA32_HWP_REQUEST`, `MSR_UNCORE_RATIO_LIMIT`; those of limits
+/// as `machine::limits` reads them.
 pub(super) struct SimulatedMsr(pub(super) Model);
 
 impl Msr for SimulatedMsr {
@@ -46,8 +48,11 @@ pub(super) fn none(what: &str) -> Unavailable {
 /// What a register holds: as it was set, or as the machine came.
 pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
     let firmware = Firmware::of(model).and_then(|it| of_firmware(it, model, cpu, register));
+    let limits = || limiting(model, cpu, register).filter(|_| !model.identity.is_amd());
     let of_vendor = if model.identity.is_amd() { of_amd } else { of_intel };
-    let came = firmware.or_else(|| of_vendor(model, model.registers?, register))?;
+    let came = firmware
+        .or_else(limits)
+        .or_else(|| of_vendor(model, model.registers?, register))?;
     Some(model.settings.register(cpu, register).unwrap_or(came))
 }
 
@@ -60,6 +65,41 @@ fn of_firmware(firmware: Firmware<'_>, model: &Model, cpu: CpuId, register: u32)
         0x1ae => Some(firmware.turbo_cores()),
         _ => None,
     }
+}
+
+/// Whether a core runs below what it might, and the limits of power. As real ones do, logs stay set: PROCHOT
+/// is in force all the time, power limits are only logged, because whoever reads has ended the load.
+fn limiting(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
+    /// 1/8 W and 1/1024 s.
+    const UNITS: u64 = 0xa_0e03;
+    /// The usual switches: both directions of PROCHOT, C1E.
+    const POWER_CTL: u64 = 0b11;
+    model.registers?;
+    let [long, short] = model.met_limits(model.package_of(cpu));
+    let bit = |is_set: bool, bit: u32| u64::from(is_set) << bit;
+    let hot = model.prochot_hz.is_some();
+    let reasons = bit(hot, 2) | bit(hot, 3) | bit(long || short, 11);
+    match register {
+        0x19c | 0x1b1 => Some(reasons),
+        // As client processors have it.
+        0x64f => Some(bit(hot, 0) | bit(hot, 16) | bit(long, 26) | bit(short, 27)),
+        0x1fc => Some(POWER_CTL),
+        0x606 => model.power.map(|_| UNITS),
+        0x610 => model.power.map(power_limits),
+        _ => None,
+    }
+}
+
+/// The register of both limits, as 606h gives its units; without a limit the field is full.
+fn power_limits(power: Power) -> u64 {
+    let field = |watts: Option<f64>, seconds: f64| {
+        let watts = watts.map_or(0x7ff8, |watts| (watts * 8.0).round() as u64 & 0x7fff);
+        // A time without quarters.
+        let time = (seconds * 1024.0).log2().round().clamp(0.0, 31.0) as u64;
+        watts | 1 << 15 | time << 17
+    };
+    let short = field(power.short_term_watts, 0.0025);
+    field(power.long_term_watts, power.long_term_seconds) | short << 32
 }
 
 /// From Zen 4 on.

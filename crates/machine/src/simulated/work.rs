@@ -35,13 +35,23 @@ pub struct Power {
     pub idle_celsius: f64,
     /// The time constant of the long-term power limit, in seconds.
     pub long_term_seconds: f64,
+    /// That limit (PL1), in watts; absent: there is none.
+    pub long_term_watts: Option<f64>,
+    /// The short-term limit (PL2), in watts; absent: there is none.
+    pub short_term_watts: Option<f64>,
+    /// How much more a core draws with each heavier licence, as a share.
+    #[serde(default)]
+    pub heavier: f64,
 }
 
 impl Power {
     pub(super) fn is_sound(&self) -> bool {
         let watts = [self.idle_watts, self.core_watts_per_ghz, self.dram_watts];
-        let mut numbers = watts.into_iter().chain([self.long_term_seconds]);
-        numbers.all(|number| number.is_finite() && number >= 0.0)
+        let limits = [self.long_term_watts, self.short_term_watts].into_iter().flatten();
+        let above_idle = limits.clone().all(|limit| limit > self.idle_watts);
+        let numbers = watts.into_iter().chain([self.long_term_seconds, self.heavier]);
+        numbers.chain(limits).all(|number| number.is_finite() && number >= 0.0)
+            && above_idle
             && (0.0..=110.0).contains(&self.idle_celsius)
     }
 }
@@ -69,12 +79,23 @@ pub(super) struct Drawn {
     pub(super) package_joules: f64,
     pub(super) dram_joules: f64,
     pub(super) watts: f64,
+    /// Its average over the time constant, and when that was; none: no job has loaded it.
+    pub(super) average: f64,
+    pub(super) since: Option<Seconds>,
+    /// Whether PL1 and PL2 were met.
+    pub(super) met_long: bool,
+    pub(super) met_short: bool,
 }
 
 impl Worked {
     fn log(&self) -> MutexGuard<'_, Log> {
         // Sums are whole at any time.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known of a package.
+    pub(super) fn note(&self, package: u32, change: impl FnOnce(&mut Drawn)) {
+        change(self.log().packages.entry(package).or_default());
     }
 }
 
@@ -166,6 +187,13 @@ pub(super) fn put_power(files: &mut Files, model: &Model) {
         let microseconds = (power.long_term_seconds * 1e6).round() as u64;
         files.put(format!("{limit}_name"), "long_term");
         files.put(format!("{limit}_time_window_us"), &microseconds);
+        for (index, watts) in [power.long_term_watts, power.short_term_watts].iter().enumerate() {
+            let Some(watts) = watts else { continue };
+            let limit = format!("{POWERCAP}{package}/constraint_{index}");
+            let name = if index == 0 { "long_term" } else { "short_term" };
+            files.put(format!("{limit}_name"), name);
+            files.put(format!("{limit}_power_limit_uw"), &((watts * 1e6) as u64));
+        }
         let chip = format!("{HWMON}{package}");
         files.put(format!("{chip}/name"), "coretemp");
         files.put(format!("{chip}/temp1_label"), &format!("Package id {package}"));

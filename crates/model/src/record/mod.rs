@@ -4,6 +4,7 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod clock;
 mod comparison;
 mod counts;
 mod original;
@@ -14,6 +15,10 @@ mod settings;
 mod speed_select;
 mod topology;
 
+pub use clock::{
+    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
+    LimitState, LimitSwitch, PowerLimit, PowerTerm,
+};
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
 pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
@@ -64,6 +69,9 @@ pub struct Record {
     pub instruments: Vec<Instrument>,
     /// The numbers.
     pub series: Vec<Series>,
+    /// What holds the clock down, where clocks were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockRecord>,
     /// What the original STREAM reported, where it was run beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original: Option<OriginalRun>,

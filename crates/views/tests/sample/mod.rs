@@ -347,6 +347,7 @@ pub(crate) fn record() -> Record {
             series("avx256_fma", measured(packed)),
             series("avx512_fma", Outcome::Unavailable { unavailable: denied() }),
         ],
+        clock: None,
         original: None,
         settings: None,
         comparison: None,

@@ -19,10 +19,9 @@ use model::page::{Block, Text};
 use model::record::Record;
 use model::{CpuId, Finding, Unavailable, Unit};
 
-use super::{Area, Errand, Planning, Wishes};
+use super::{Area, Planning, Wishes};
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::executor::{Executor, RunError};
-use crate::rig::ruler::Rulers;
 use tell::Tell;
 
 /// The area.
@@ -54,7 +53,7 @@ pub fn block(
 ) -> Result<Result<Vec<f64>, Unavailable>, RunError> {
     let (is_probed, is_simulated) = (false, false);
     let tell = Tell { order: 0, message, pair, home: None, is_probed, is_simulated };
-    let mut run = tell.run(executor, &Rulers::new())?;
+    let mut run = tell.block(executor)?;
     Ok(run.readings.remove(LATENCY).unwrap_or_else(|| Ok(Vec::new())))
 }
 

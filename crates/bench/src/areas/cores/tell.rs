@@ -1,5 +1,6 @@
 //! One cell: two CPUs tell each other something, over many lines.
 
+use machine::Machine;
 use model::ticks::Stamp;
 use model::{CpuId, Obstacle, Rate, Seconds, Ticks, Unavailable, stats};
 
@@ -93,7 +94,19 @@ impl Errand for Tell {
         self.is_probed
     }
 
-    fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        _rulers: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
+        self.block(executor)
+    }
+}
+
+impl Tell {
+    /// One block of it.
+    pub(super) fn block(&self, executor: &mut dyn Executor) -> Result<Run, RunError> {
         let [a, b] = self.pair;
         let mut run = Run::default();
         let there = match self.exchange(executor, [a, b])? {

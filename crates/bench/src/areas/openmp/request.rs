@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use machine::Machine;
 use machine::instruments::clock::RateChoice;
 use model::record::Presentation;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
@@ -368,7 +369,12 @@ impl Errand for Crew {
         START + self.job.effort.duration()
     }
 
-    fn run(&self, executor: &mut dyn Executor, _: &Rulers) -> Result<Run, RunError> {
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        _: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
         let raw = executor.regions(&self.job)?;
         let around = Around { settled: true, ..Around::default() };
         Ok(Run { around, readings: reduce(&raw), ..Run::default() })

@@ -85,7 +85,7 @@ impl Errand for Counted {
     }
 
     /// The calling thread counts itself; the executor has nothing to do.
-    fn run(&self, _: &mut dyn Executor, _: &Rulers) -> Result<Run, RunError> {
+    fn run(&self, _: &mut dyn Executor, _: &Rulers, _machine: &Machine) -> Result<Run, RunError> {
         let machine = self.model.clone().map_or_else(Machine::real, Machine::from);
         let counted = Session::on(&machine, Some(self.cpu)).and_then(|session| {
             let session = session.without_metrics();

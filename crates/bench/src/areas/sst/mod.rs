@@ -2,13 +2,13 @@
 //!
 //! It measures nothing and asks for no time. Where there is none, nothing is said.
 
-use ::sst::{Command, Error, Wanted, pages};
+use ::sst::{Command, Error, Part, Wanted, pages};
 use machine::Machine;
 use model::page::{Block, Text};
 use model::record::{Record, SpeedSelect, SpeedSelectQuestion};
 use model::{Finding, Obstacle};
 
-use super::{Area, Planning, Wishes};
+use super::{Area, Planning, Wishes, turbo};
 use crate::rig::collect::Quantity;
 
 /// Its name.
@@ -50,13 +50,20 @@ impl Area for Sst {
 /// What `sst info` shows, where it is among the areas that are asked, and there is any; or what is in its
 /// way where there may be some.
 pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect> {
-    if !areas.iter().any(|area| area.id() == AREA) {
+    let has = |id: &str| areas.iter().any(|area| area.id() == id);
+    if !has(AREA) && !has(turbo::AREA) {
         return None;
     }
     let command = Command::named("info")?;
+    let mut wanted = Wanted::by(command);
+    if has(turbo::AREA) {
+        // What levels and classes take from a clock.
+        use Part::{Associations, Classes, Properties, TurboFreq};
+        wanted.parts.extend([Properties, TurboFreq, Classes, Associations]);
+    }
     let question =
         SpeedSelectQuestion { command: command.words.to_owned(), ..SpeedSelectQuestion::default() };
-    match ::sst::read(machine, &Wanted::by(command)) {
+    match ::sst::read(machine, &wanted) {
         Ok(snapshot) => Some(::sst::speed_select(&snapshot, question, Vec::new())),
         // No guest has any.
         Err(Error::Unavailable(reason))

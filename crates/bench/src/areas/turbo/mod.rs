@@ -1,19 +1,29 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
+mod favoured;
 pub mod known;
+mod neighbours;
+mod neighbours_shown;
 mod page;
 mod promise;
 mod read;
 mod request;
 mod section;
+pub(crate) mod soak;
+mod soak_shown;
+mod trace;
+mod trace_shown;
+mod why;
+mod why_shown;
 
 pub use page::{WIDE, page};
 pub use request::{Options, Tests};
+pub(crate) use why::accounts;
 
 use kernels::{Kind, StreamRow};
 use model::page::{Block, Text};
-use model::record::Record;
+use model::record::{Record, Series};
 use model::{Finding, Severity, Unit};
 
 use super::{Area, Cell, Planning, Wishes, series_of};
@@ -25,7 +35,22 @@ use crate::streams;
 /// The area.
 pub struct Turbo;
 
-const AREA: &str = "turbo";
+/// Its id.
+pub(crate) const AREA: &str = "turbo";
+
+/// Workloads that are no streams.
+const QUESTIONS: [&str; 7] = [
+    trace::WORKLOAD,
+    favoured::WORKLOAD,
+    soak::WORKLOAD,
+    neighbours::SCALAR,
+    neighbours::VECTOR,
+    neighbours::BANDWIDTH,
+    neighbours::LATENCY,
+];
+
+/// They come after all streams.
+const ORDER_OF_QUESTIONS: usize = 1000;
 
 static QUANTITIES: &[Quantity] = &[
     Quantity {
@@ -126,6 +151,264 @@ static QUANTITIES: &[Quantity] = &[
             Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
         }),
     },
+    Quantity::named(
+        favoured::CLOCK,
+        "clock of a core alone",
+        Unit::Hertz,
+        "higher is better",
+        "Core clock under scalar_iadd by the chain, all other cores idle.",
+    ),
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::TIME,
+            "middle of a window",
+            Unit::Second,
+            "",
+            "Time from the beginning of the stream to the middle of each window.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::CLOCK,
+            "clock in a window",
+            Unit::Hertz,
+            "higher is better",
+            "Median over all looks by the chain and all cores in each window.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::POWER,
+            "power in a window",
+            Unit::Watt,
+            "",
+            "Energy counters of all packages over the time of each window.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::TEMPERATURE,
+            "temperature after a window",
+            Unit::Celsius,
+            "",
+            "The hottest sensor of the packages, else of the cores.",
+        )
+    },
+    Quantity::named(
+        trace::VISIBLE,
+        "the least halt that can be told",
+        Unit::Second,
+        "lower is better",
+        "Nine windows of 20 us in ten lose less than this at once without a payload, and no look is shorter.",
+    ),
+    Quantity::named(
+        trace::HALT,
+        "halt",
+        Unit::Second,
+        "lower is better",
+        "Time that is missing at one phase in 80 % of periods and more, one for each period that has it.",
+    ),
+    Quantity::named(
+        trace::HALT_SHARE,
+        "share of periods that have the halt",
+        Unit::One,
+        "",
+        "Halts that come by chance are in few.",
+    ),
+    Quantity::named(
+        trace::THROTTLED,
+        "throttled dispatch",
+        Unit::Second,
+        "lower is better",
+        "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us.",
+    ),
+    Quantity::named(
+        trace::THROTTLED_RATIO,
+        "how much longer adds take meanwhile",
+        Unit::One,
+        "lower is better",
+        "Against the clock by the multiplies.",
+    ),
+    Quantity::named(
+        trace::HOLD,
+        "how long the clock stays low after the payload",
+        Unit::Second,
+        "lower is better",
+        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the end of the period.",
+    ),
+    Quantity::named(
+        trace::HOLD_VISIBLE,
+        "the least difference of clocks that can be told",
+        Unit::One,
+        "lower is better",
+        "Four median distances between the bins of the last quarter of the period.",
+    ),
+    Quantity::named(
+        trace::LOW,
+        "clock under the payload",
+        Unit::Hertz,
+        "higher is better",
+        "Median of the bins of the second half of the payload.",
+    ),
+    Quantity::named(
+        trace::RELAXED,
+        "clock at the end of the period",
+        Unit::Hertz,
+        "higher is better",
+        "Median of the bins of the last quarter of the period.",
+    ),
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            trace::TIME,
+            "time of a look",
+            Unit::Second,
+            "",
+            "Since its period began.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            trace::CLOCK,
+            "clock in a look",
+            Unit::Hertz,
+            "higher is better",
+            "By a chain of multiplies of 0.35 us.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            trace::STRETCH,
+            "how much longer adds took in a look",
+            Unit::One,
+            "",
+            "Against the clock by the multiplies right after them.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            trace::FOLDED_TIME,
+            "middle of a bin",
+            Unit::Second,
+            "",
+            "Since the period began.",
+        )
+    },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            trace::FOLDED_CLOCK,
+            "clock in a bin",
+            Unit::Hertz,
+            "higher is better",
+            "Median over all periods.",
+        )
+    },
+    Quantity::named(
+        trace::GAP,
+        "time that is missing at once",
+        Unit::Second,
+        "lower is better",
+        "Between two looks, beyond what lies between them usually, whatever took it.",
+    ),
+    Quantity::named(
+        trace::GAP_RATE,
+        "such gaps per second",
+        Unit::PerSecond,
+        "lower is better",
+        "Those above the least halt that can be told.",
+    ),
+    Quantity::named(
+        neighbours::CLOCK.alone,
+        "clock of the victim alone",
+        Unit::Hertz,
+        "higher is better",
+        "Median clock by the chain, the mean of the jobs before and after those beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::CLOCK.beside,
+        "clock of the victim beside neighbours",
+        Unit::Hertz,
+        "higher is better",
+        "Median clock by the chain, the mean of two jobs beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::CLOCK.ratio,
+        "clock beside neighbours over alone",
+        Unit::One,
+        "higher is better",
+        "One for each block: alone, beside, beside, alone.",
+    ),
+    Quantity::named(
+        neighbours::RATE.alone,
+        "ops per second of the victim alone",
+        Unit::PerSecond,
+        "higher is better",
+        "Median rate of ops, the mean of the jobs before and after those beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::RATE.beside,
+        "ops per second of the victim beside neighbours",
+        Unit::PerSecond,
+        "higher is better",
+        "Median rate of ops, the mean of two jobs beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::RATE.ratio,
+        "ops per second beside neighbours over alone",
+        Unit::One,
+        "higher is better",
+        "One for each block: alone, beside, beside, alone.",
+    ),
+    Quantity::named(
+        neighbours::MOVED.alone,
+        "bandwidth of the victim alone",
+        Unit::BytePerSecond,
+        "higher is better",
+        "Median bandwidth of a triad beyond caches, the mean of the jobs before and after those beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::MOVED.beside,
+        "bandwidth of the victim beside neighbours",
+        Unit::BytePerSecond,
+        "higher is better",
+        "Median bandwidth of a triad beyond caches, the mean of two jobs beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::MOVED.ratio,
+        "bandwidth beside neighbours over alone",
+        Unit::One,
+        "higher is better",
+        "One for each block: alone, beside, beside, alone.",
+    ),
+    Quantity::named(
+        neighbours::WAIT.alone,
+        "latency of the victim alone",
+        Unit::Second,
+        "lower is better",
+        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after those beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::WAIT.beside,
+        "latency of the victim beside neighbours",
+        Unit::Second,
+        "lower is better",
+        "Median latency of one chain of pointers beyond caches, the mean of two jobs beside neighbours.",
+    ),
+    Quantity::named(
+        neighbours::WAIT.ratio,
+        "latency beside neighbours over alone",
+        Unit::One,
+        "lower is better",
+        "One for each block: alone, beside, beside, alone.",
+    ),
 ];
 
 /// The stream that other areas report.
@@ -149,6 +432,28 @@ impl Area for Turbo {
 
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
+    }
+
+    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
+        let is_named = matches!(quantity.take, Take::Named(_));
+        match workload {
+            favoured::WORKLOAD => quantity.id == favoured::CLOCK,
+            soak::WORKLOAD => quantity.id.starts_with("soak_"),
+            trace::WORKLOAD => quantity.id == trace::VISIBLE,
+            victim if neighbours::VICTIMS.contains(&victim) => {
+                neighbours::measures(victim).iter().any(|measure| measure.has(quantity.id))
+            }
+            _ => !is_named,
+        }
+    }
+
+    fn name_of(&self, series: &Series) -> Option<String> {
+        if let Some(beside) = series.parameters.get(neighbours::BESIDE) {
+            let place = series.parameters.get(neighbours::PLACE)?;
+            return Some(format!("{} beside {beside}, {place}", series.workload));
+        }
+        let stream = series.parameters.get(soak::STREAM)?;
+        Some(format!("{} of {stream}, {}", series.workload, series.quantity))
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget
@@ -182,6 +487,9 @@ impl Area for Turbo {
         [drifting(record), slow_looks(record), known::differing(record)]
             .into_iter()
             .flatten()
+            .chain(soak_shown::findings(record))
+            .chain(trace_shown::findings(record))
+            .chain(neighbours_shown::findings(record))
             .collect()
     }
 

@@ -7,9 +7,9 @@ use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, 
 use model::record::{Record, Series};
 
 use super::super::known::{Comparison, Verdict, citations};
-use super::known;
 use super::promise;
 use super::read::{Row, rows};
+use super::{favoured, known, neighbours_shown, soak_shown, trace_shown, why_shown};
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
 
@@ -19,15 +19,19 @@ pub const WIDE: u16 = 200;
 /// The page. A verbosity of 1 and more adds every fact, condition and instrument; it, or a page of
 /// [`WIDE`] columns, lists each thread of a few.
 pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
-    let mut blocks = vec![
-        title(record),
-        header(record),
-        Block::Paragraph(parts::trust(record)),
-        table(record, verbosity > 0 || width >= WIDE),
-    ];
+    let mut blocks = vec![title(record), header(record), Block::Paragraph(parts::trust(record))];
+    // A run that asks something else has no streams to tell of.
+    if !rows(record).is_empty() {
+        blocks.push(table(record, verbosity > 0 || width >= WIDE));
+    }
     blocks.extend(notes(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
+    blocks.extend(favoured::blocks(record));
+    blocks.extend(trace_shown::blocks(record));
+    blocks.extend(neighbours_shown::blocks(record));
+    blocks.extend(soak_shown::blocks(record));
+    blocks.extend(why_shown::blocks(record));
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
     blocks.extend(parts::missing(record));
@@ -238,7 +242,7 @@ fn ratio(from: &Shown<'_>, row: &Row<'_>) -> Text {
 }
 
 /// The rate of MPERF while a core is not halted, in hertz, as calibrated.
-fn mperf_hertz(record: &Record) -> Option<f64> {
+pub(super) fn mperf_hertz(record: &Record) -> Option<f64> {
     let instrument = record.instruments.iter().find(|i| i.id == "aperf_mperf")?;
     match &instrument.state {
         model::record::InstrumentState::Used { rate: Some(rate), .. } => Some(rate.hertz.0),

@@ -117,6 +117,11 @@ impl<'a> Row<'a> {
         self.parameters.get("core_type").map(String::as_str)
     }
 
+    /// Whether several streams share the cores.
+    pub(super) fn is_mix(&self) -> bool {
+        self.parameters.contains_key("spec")
+    }
+
     /// The series of that quantity, one for each thread, by CPU.
     pub(super) fn of(&self, quantity: &str) -> Vec<&'a Series> {
         let mut all: Vec<&Series> =
@@ -145,7 +150,10 @@ impl<'a> Row<'a> {
 /// All rows that this machine can execute, by number of active cores.
 pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for series in record.series.iter().filter(|series| series.area == AREA) {
+    let is_stream = |series: &&Series| {
+        series.area == AREA && !super::QUESTIONS.contains(&series.workload.as_str())
+    };
+    for series in record.series.iter().filter(is_stream) {
         let same = |row: &&mut Row<'_>| {
             row.workload == series.workload
                 && *row.active == series.active

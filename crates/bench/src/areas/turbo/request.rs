@@ -7,7 +7,7 @@ use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Active, Cell, DATA, Planning, Wishes};
-use super::{Turbo, phases, promise};
+use super::{Turbo, favoured, neighbours, phases, promise, soak, trace, why};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::protocol;
@@ -21,6 +21,14 @@ pub enum Tests {
     Streams(Vec<&'static StreamRow>),
     /// All of these at once, each on so many cores.
     Spec(Vec<(&'static StreamRow, usize)>),
+    /// What holds the clock down: light and heavy streams on one core and on all, and each core alone.
+    Why,
+    /// A light and a heavy stream on all cores, each for so long.
+    Sustain(Seconds),
+    /// What neighbours cost a victim.
+    Neighbours,
+    /// What these streams do in a duty cycle of so long a period.
+    Trace(Vec<&'static StreamRow>, Seconds),
 }
 
 /// What was asked for.
@@ -49,7 +57,7 @@ pub struct Options {
 impl Options {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
-        let blocks = BLOCKS_FOR_INTERVAL as u64;
+        let blocks = self.tests.blocks();
         Request {
             span: self.budget.map_or(Span::Blocks(blocks), Span::Budget),
             cpus: self.cpus.clone(),
@@ -87,6 +95,17 @@ impl Options {
         match &self.tests {
             Tests::Streams(rows) => self.streams(plan, rows),
             Tests::Spec(spec) => self.spec(plan, spec),
+            Tests::Why => {
+                let mut wishes = self.streams(plan, &self.tests.rows())?;
+                wishes.cells.extend(favoured::cells(plan));
+                Ok(wishes)
+            }
+            Tests::Trace(rows, period) => Ok(trace::wishes(plan, rows, *period).map_err(cannot)?),
+            Tests::Neighbours => Ok(neighbours::wishes(plan).map_err(cannot)?),
+            Tests::Sustain(duration) => {
+                let cell = soak::cell(plan, *duration).map_err(cannot)?;
+                Ok(Wishes { cells: vec![cell], absent: Vec::new() })
+            }
         }
     }
 
@@ -175,7 +194,10 @@ impl Options {
         if min.is_some() || max.is_some() {
             return Ok((min.unwrap_or(1)..=max.unwrap_or(chosen)).collect());
         }
-        Ok(promise::counts(plan, kind, cpus))
+        Ok(match self.tests {
+            Tests::Why if chosen > 1 => vec![1, chosen],
+            _ => promise::counts(plan, kind, cpus),
+        })
     }
 
     /// The phases of these streams; those that the payload fills, for as long as asked.
@@ -215,10 +237,22 @@ fn cannot(reason: Unavailable) -> Error {
 }
 
 impl Tests {
+    /// Blocks of every cell: what goes on over time is gone through once.
+    fn blocks(&self) -> u64 {
+        match self {
+            Tests::Sustain(_) | Tests::Trace(..) => 1,
+            Tests::Neighbours => neighbours::BLOCKS,
+            Tests::Streams(_) | Tests::Spec(_) | Tests::Why => BLOCKS_FOR_INTERVAL as u64,
+        }
+    }
+
     /// The streams, in the order in which they were named.
     fn rows(&self) -> Vec<&'static StreamRow> {
         match self {
             Tests::Streams(rows) => rows.clone(),
+            Tests::Why | Tests::Sustain(_) => why::streams(),
+            Tests::Neighbours => neighbours::streams(),
+            Tests::Trace(rows, _) => rows.clone(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();
                 for (row, _) in spec {

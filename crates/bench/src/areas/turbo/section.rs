@@ -4,6 +4,7 @@ use model::page::{Align, Bar, Bars, Block, Lines, Scale, Table, Text, Tone};
 use model::record::Record;
 
 use super::read::{Pooled, active_counts, pooled, summary, workloads};
+use super::{neighbours_shown, soak_shown, trace_shown, why_shown};
 
 /// Clock in MHz: the unit that people compare.
 fn mhz(hertz: f64) -> String {
@@ -18,6 +19,10 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let mut blocks =
         vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
     blocks.extend(clock_plot(record, &workloads, &counts));
+    blocks.extend(why_shown::blocks(record));
+    blocks.extend(trace_shown::blocks(record));
+    blocks.extend(neighbours_shown::blocks(record));
+    blocks.extend(soak_shown::blocks(record));
     blocks.push(Block::Heading("Cycles per op".to_owned()));
     blocks.push(cycles_table(record, &workloads, &counts));
     blocks
@@ -177,6 +182,8 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
         }
     }
     sentences.extend(heaviest(record, most));
+    sentences.extend(why_shown::sentence(record));
+    sentences.extend(neighbours_shown::sentence(record));
     sentences.extend(serial(record, fewest));
     sentences
 }

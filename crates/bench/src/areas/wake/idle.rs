@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use machine::Machine;
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use machine::latency_limit::LatencyLimits;
 use model::record::Relation;
@@ -187,7 +188,12 @@ impl Errand for Rested {
         (self.rest + TRIP) * f64::from(self.trips() + 1)
     }
 
-    fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        _rulers: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
         super::or_reason(self.measure(executor), &["round_trip"])
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use machine::Machine;
 use model::record::Relation;
 use model::{CpuId, Obstacle, Seconds, Unavailable, stats};
 
@@ -226,7 +227,12 @@ impl Errand for Signals {
         JOBS + self.planned() * (self.count as f64 + 4.0 * f64::from(STAMPED))
     }
 
-    fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        _rulers: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
         super::or_reason(self.measure(executor), &["time_per_signal", "round_trip"])
     }
 }

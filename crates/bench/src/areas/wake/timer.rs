@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use machine::Machine;
 use machine::instruments::idle::IdleCounters;
 use model::{CpuId, Seconds};
 
@@ -123,7 +124,12 @@ impl Errand for Alarms {
         Alarms::planned()
     }
 
-    fn run(&self, executor: &mut dyn Executor, _rulers: &Rulers) -> Result<Run, RunError> {
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        _rulers: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
         super::or_reason(self.measure(executor), &["lateness"])
     }
 }

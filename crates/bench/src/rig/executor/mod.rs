@@ -13,7 +13,9 @@ use model::{CpuId, Rate, Seconds, Unavailable};
 use super::alarm::{Alarm, RawAlarm};
 use super::exchange::{Exchange, RawExchange};
 use super::job::{RawRepeat, Repeat, Tools};
+use super::neighbour::Neighbour;
 use super::regions::{RawRegions, Regions};
+use super::trace::{RawTrace, Trace};
 use super::traffic::{Placed, RawTraffic, Store, Traffic};
 
 /// The stack of a thread that measures. It is counted where the address space is limited.
@@ -40,6 +42,16 @@ pub trait Executor {
 
     /// Lets a team go through parallel regions, in a process of its own; or why it could not.
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError>;
+
+    /// Looks at CPUs about every microsecond, one of them under a payload in a duty cycle.
+    fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError>;
+
+    /// Runs jobs while neighbours keep other CPUs busy, from before the first job until after the last.
+    fn among(
+        &mut self,
+        neighbours: &[Neighbour],
+        jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+    ) -> Result<(), RunError>;
 
     /// Where the memory of all jobs so far lies.
     fn placed(&self) -> Vec<Placed>;

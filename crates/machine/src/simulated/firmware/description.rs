@@ -44,6 +44,9 @@ pub struct SpeedSelect {
     pub bucket_cores: [u8; BUCKETS],
     /// Its levels, ascending.
     pub level: Vec<Level>,
+    /// What was set on it before anybody looks, such as `"0.0/priorities" = 6`.
+    #[serde(default)]
+    pub came_with: BTreeMap<String, u64>,
     /// What goes wrong.
     #[serde(default)]
     pub fault: Vec<FirmwareFault>,

@@ -30,6 +30,9 @@ pub(super) type At = (u32, u32);
 pub(super) const BASE_FREQ: u64 = 1;
 pub(super) const TURBO_FREQ: u64 = 2;
 
+/// The first class of low priority: 0 and 1 are of high priority.
+const LOW: u64 = 2;
+
 /// A class without limits: at most 25500 MHz.
 const OPEN_CLASS: u64 = 0x00ff_0000;
 
@@ -102,7 +105,8 @@ impl<'a> Firmware<'a> {
     }
 
     fn held(&self, (package, domain): At, what: &str) -> Option<u64> {
-        self.model.settings.firmware(&format!("{package}.{domain}/{what}"))
+        let key = format!("{package}.{domain}/{what}");
+        self.model.settings.firmware(&key).or_else(|| self.is.came_with.get(&key).copied())
     }
 
     /// What is as the machine came is not kept: what was put back leaves no trace.
@@ -155,6 +159,22 @@ impl<'a> Firmware<'a> {
         self.held(at, &format!("association/{module}")).unwrap_or(0)
     }
 
+    /// The clock that priorities leave a CPU under a licence, in hertz: classes have limits of their own, and
+    /// with turbo frequencies of two kinds the lower classes are clipped.
+    pub(crate) fn clip_hz(&self, cpu: CpuId, licence: usize) -> f64 {
+        let Some(place) = self.place(cpu) else { return f64::INFINITY };
+        let at = (place.package, place.domain);
+        if self.priorities(at) == 0 {
+            return f64::INFINITY;
+        }
+        let class = self.association(at, place.module);
+        let highest = (self.class(at, class as u32) >> 16 & 0xff) as f64 * 1e8;
+        let clips = self.current_level(at).and_then(|level| level.turbo_freq.as_ref());
+        let is_clipped = class >= LOW && self.features(at) & TURBO_FREQ != 0;
+        let clip = clips.filter(|_| is_clipped).and_then(|it| it.clip_mhz.get(licence));
+        clip.map_or(highest, |mhz| highest.min(f64::from(*mhz) * 1e6))
+    }
+
     /// Register 1ADh, as set or as the level at start says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
         self.held((package, 0), "msr/1ad").unwrap_or_else(|| self.turbo_limits_at_start())
@@ -185,7 +205,7 @@ impl<'a> Firmware<'a> {
         }
         let it = level.turbo_freq.as_ref()?;
         let modules = self.modules(place.domain);
-        let is_first = |module: u32| self.association(at, module) == 0;
+        let is_first = |module: u32| self.association(at, module) < LOW;
         let first =
             (0..64).filter(|&module| modules >> module & 1 == 1 && is_first(module)).count();
         let limit = if is_first(place.module) {

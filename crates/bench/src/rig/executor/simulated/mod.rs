@@ -5,6 +5,7 @@
 
 mod regions;
 mod signals;
+mod trace;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::io;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::{Model, Rise};
+use machine::simulated::{Budget, Left, Model, Rise};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
@@ -25,7 +26,9 @@ use super::super::job::{
     Around, Counted, Gaps, Interval, Load, Member, Mixture, Phase, RawMember, RawPhase, RawRepeat,
     Repeat, Step, Tools, What,
 };
+use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
+use super::super::trace::{RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, Stop};
 
@@ -35,6 +38,8 @@ pub struct Simulated {
     rate: Rate<Stamp>,
     random: Rng,
     stop: Stop,
+    /// Who works beside the jobs of this moment.
+    neighbours: Vec<Neighbour>,
     /// Bytes of changed lines that the job before has left in caches, by the node that they belong to.
     dirty: BTreeMap<u32, f64>,
 }
@@ -46,7 +51,18 @@ impl Simulated {
     /// An executor for this model. `rate` is what calibration believes of its clock.
     pub fn new(model: Model, rate: Rate<Stamp>, stop: Stop) -> Self {
         let random = Rng::with_seed(model.seed);
-        Simulated { model, rate, random, stop, dirty: BTreeMap::new() }
+        let (neighbours, dirty) = (Vec::new(), BTreeMap::new());
+        Simulated { model, rate, random, stop, neighbours, dirty }
+    }
+
+    /// Where the neighbours of this moment are, and what they do.
+    fn busy(&self) -> Vec<(CpuId, &'static str)> {
+        self.neighbours.iter().map(|it| (it.cpu, it.work.id())).collect()
+    }
+
+    /// What they leave a CPU.
+    fn left(&self, cpu: CpuId) -> Left {
+        self.model.left_by(cpu, &self.busy())
     }
 
     fn checked(&self, cpus: &[CpuId]) -> Result<(), RunError> {
@@ -69,11 +85,19 @@ impl Executor for Simulated {
         let cpus: Vec<CpuId> = job.members.iter().map(|member| member.cpu).collect();
         self.checked(&cpus)?;
         let begun = self.model.elapsed.seconds() + START;
+        let active: Vec<CpuId> =
+            cpus.iter().copied().chain(self.neighbours.iter().map(|it| it.cpu)).collect();
+        let budgets = budgets(&self.model, &job.members, &self.neighbours);
+        let busy = self.busy();
         let mut cores: Vec<Core<'_>> = job
             .members
             .iter()
             .map(|member| {
-                Core::new(&self.model, &cpus, *member, &job.tools, begun, self.random.fork())
+                let random = self.random.fork();
+                let core = Core::new(&self.model, &active, *member, &job.tools, begun, random);
+                let left = self.model.left_by(member.cpu, &busy);
+                let budget = budgets.get(&self.model.package_of(member.cpu)).copied();
+                Core { budget, left, ..core }
             })
             .collect();
         for phase in &job.phases {
@@ -89,6 +113,9 @@ impl Executor for Simulated {
         let end = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
         let members = cores.into_iter().map(|core| core.raw).collect();
         self.model.elapsed.advance(Seconds(end) - self.model.elapsed.seconds());
+        for (package, budget) in &budgets {
+            self.model.spend(*package, budget);
+        }
         Ok(RawRepeat { members })
     }
 
@@ -130,6 +157,23 @@ impl Executor for Simulated {
         Ok(regions::simulate(self, job))
     }
 
+    fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
+        self.checked(&job.cpus())?;
+        Ok(trace::simulate(self, job))
+    }
+
+    fn among(
+        &mut self,
+        neighbours: &[Neighbour],
+        jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        self.checked(&neighbours.iter().map(|neighbour| neighbour.cpu).collect::<Vec<_>>())?;
+        self.neighbours = neighbours.to_vec();
+        let done = jobs(self);
+        self.neighbours.clear();
+        done
+    }
+
     fn placed(&self) -> Vec<Placed> {
         Vec::new()
     }
@@ -141,6 +185,27 @@ impl Executor for Simulated {
     fn elapsed(&self) -> Seconds {
         self.model.elapsed.seconds()
     }
+}
+
+/// What each package may draw while these members work, and their neighbours.
+fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTreeMap<u32, Budget> {
+    // Threads of one core draw what the heavier of them does.
+    let mut cores: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    let members = members.iter().map(|member| (member.cpu, member.payload.id));
+    let all = members.chain(neighbours.iter().map(|it| (it.cpu, it.work.id())));
+    for (cpu, id) in all {
+        let licence = model.licence_of(id).unwrap_or(0);
+        let place = (model.package_of(cpu), model.core_of(cpu));
+        let known = cores.entry(place).or_default();
+        *known = licence.max(*known);
+    }
+    let packages = cores.keys().map(|(package, _)| *package);
+    let of = |package| {
+        let licences: Vec<usize> =
+            cores.iter().filter(|((of, _), _)| *of == package).map(|(_, it)| *it).collect();
+        Some((package, model.budget(package, &licences)?))
+    };
+    packages.filter_map(of).collect()
 }
 
 /// Time passing on one CPU.
@@ -159,6 +224,12 @@ struct Core<'a> {
     active: u32,
     /// The clock that settings allow, in hertz.
     ceiling: f64,
+    /// The clock that priorities leave it, in hertz, by licence.
+    clips: Vec<f64>,
+    /// What its package may draw, where that is known.
+    budget: Option<Budget>,
+    /// What its neighbours leave it.
+    left: Left,
     /// Until when it last rested, if it did, and how its clock rises from then on.
     woken: Option<(Seconds, Rise)>,
     /// Whether another member runs on the same core.
@@ -202,6 +273,9 @@ impl<'a> Core<'a> {
             tools,
             active: model.active_cores(cpu, cpus),
             ceiling: model.ceiling_hz(cpu),
+            clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
+            budget: None,
+            left: model.left_by(cpu, &[]),
             woken: None,
             sibling_busy: on_core > 1 || model.siblings_are_busy(),
             licence: 0,
@@ -322,7 +396,8 @@ impl<'a> Core<'a> {
             }
             _ => 1.0,
         };
-        per_op * slowdown * (load.ops_per_iteration * iterations) as f64
+        let left = if load.id == self.payload.id { self.left.ops } else { 1.0 };
+        per_op * slowdown / left * (load.ops_per_iteration * iterations) as f64
     }
 
     /// Lets a load take so many cycles at the clock of this moment, which it may change.
@@ -343,6 +418,9 @@ impl<'a> Core<'a> {
         let noise = 1.0 + model.noise.relative_sd * self.line.gaussian();
         let (clock, begun) = (self.clock(), self.line.now);
         let interval = self.line.pass(Seconds(cycles / clock * noise.max(0.5)) + halted);
+        if needs > 0 && needs == self.licence {
+            self.licence_used = self.line.now;
+        }
         // Interrupts are work, too: only a halted core does not count.
         let busy = self.line.now - begun - halted;
         self.cycles += busy.0 * clock;
@@ -355,9 +433,11 @@ impl<'a> Core<'a> {
         let noise = &self.line.model.noise;
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
-        let cpu = self.raw.cpu;
-        let bin = self.line.model.granted_hz(cpu, self.licence, self.active);
-        let full = (bin * (1.0 + swing)).min(self.ceiling);
+        let bin = self.line.model.granted_hz(self.raw.cpu, self.licence, self.active);
+        let clip = self.clips.get(self.licence).copied().unwrap_or(f64::INFINITY);
+        let power = self.budget.map_or(f64::INFINITY, |budget| budget.ceiling(self.line.now));
+        let bin = bin * (1.0 + swing) * self.left.clock;
+        let full = bin.min(self.ceiling).min(clip).min(power);
         self.woken.map_or(full, |(woken, rise)| rise.hertz(self.line.now - woken, full))
     }
 

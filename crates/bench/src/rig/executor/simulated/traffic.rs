@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernels::memory::Stores;
 use kernels::memory::chase::Walk;
 use machine::instruments::traffic::{Carried, TrafficCounters};
-use machine::simulated::{Level, Memory, Model};
+use machine::simulated::{Left, Level, Memory, Model};
 use model::ticks::Stamp;
 use model::{CpuId, Pages, Seconds, Ticks};
 
@@ -26,7 +26,8 @@ pub(super) fn simulate(
     let Some(memory) = &model.memory else {
         panic!("BUG: a machine without memory was asked to move data");
     };
-    let scene = Scene::new(&model, memory, job);
+    let mut scene = Scene::new(&model, memory, job);
+    scene.left = job.members.iter().map(|party| rig.left(party.cpu)).collect();
     let begun = model.elapsed.seconds() + START;
     let mut line = Line { model: &model, now: begun, random: rig.random.fork() };
     let trips = scene.trips();
@@ -101,6 +102,8 @@ struct Scene<'a> {
     seats: Vec<Seat>,
     /// What members would move to and from the memory of each node if there were no others.
     demands: BTreeMap<u32, f64>,
+    /// What neighbours leave each member.
+    left: Vec<Left>,
 }
 
 /// What a member uses.
@@ -130,7 +133,8 @@ impl<'a> Scene<'a> {
         for seat in seats.iter().filter(|seat| seat.in_memory) {
             *demands.entry(seat.home).or_default() += seat.alone;
         }
-        Scene { model, memory, job, seats, demands }
+        let left = job.members.iter().map(|party| model.left_by(party.cpu, &[])).collect();
+        Scene { model, memory, job, seats, demands, left }
     }
 
     /// Trips of every member, so that the slowest takes the target.
@@ -217,7 +221,8 @@ impl<'a> Scene<'a> {
         let Seat { home, is_remote, in_memory, alone, .. } = self.seats[member];
         let Memory { node_bandwidth, remote_bandwidth, .. } = *self.memory;
         let most = if is_remote { remote_bandwidth } else { node_bandwidth };
-        if in_memory { alone * (most / self.demands[&home]).min(1.0) } else { alone }
+        let share = if in_memory { (most / self.demands[&home]).min(1.0) } else { 1.0 };
+        alone * share * self.left[member].bandwidth
     }
 
     /// How long a pointer takes, in seconds.
@@ -237,7 +242,8 @@ impl<'a> Scene<'a> {
             Some(level) => level.latency_seconds + walk,
             None => {
                 let late = if ascends(party) { 1.0 - self.model.fetched_ahead(cpu) } else { 1.0 };
-                (memory.latency_seconds + far) * self.queueing(seat.home) * late + walk
+                let waiting = self.queueing(seat.home) * late * self.left[member].latency;
+                (memory.latency_seconds + far) * waiting + walk
             }
         }
     }

@@ -2,7 +2,9 @@
 
 mod alarm;
 mod exchange;
+mod neighbour;
 mod regions;
+mod trace;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +26,9 @@ use super::super::job::{
     Around, Body, Counted, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawMember,
     RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
+use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
+use super::super::trace::{RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
 use super::{Executor, RunError, STACK_BYTES, Stop};
 pub(crate) use regions::nobody;
@@ -164,6 +168,18 @@ impl<P: Probe> Executor for Threads<P> {
 
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
         self.in_a_child(job)
+    }
+
+    fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
+        self.follow(job)
+    }
+
+    fn among(
+        &mut self,
+        neighbours: &[Neighbour],
+        jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        self.with_neighbours(neighbours, jobs)
     }
 
     fn placed(&self) -> Vec<Placed> {

@@ -19,6 +19,7 @@ use super::super::super::traffic::{
     Traffic, Transfer,
 };
 use super::super::RunError;
+use super::neighbour::Street;
 use super::{Call, Meeting, Threads, difference};
 
 /// Memory of each thread, kept so that later jobs find it touched.
@@ -265,6 +266,27 @@ impl<P: Probe> Threads<P> {
         let counted = shared.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(RawTraffic { members, counted })
     }
+}
+
+/// Moves data in memory of its own, trip after trip, until nobody needs it any more.
+pub(super) fn move_until(
+    cpu: CpuId,
+    store: Store,
+    transfer: Transfer,
+    elements: u64,
+    street: &Street,
+) -> Result<(), RunError> {
+    let Some(mover) = transfer.mover else {
+        panic!("BUG: `{}` is simulated, threads cannot run it", transfer.kernel.id);
+    };
+    let mut kept = Stores::default().take(cpu, store)?;
+    let mut passage = Passage::new(mover, kept.arrays(), elements as usize, false, 0);
+    passage.prepare();
+    street.move_in();
+    while !street.is_over() {
+        passage.go(1);
+    }
+    Ok(())
 }
 
 impl<P: Probe> Hauler<'_, P> {

@@ -1,0 +1,413 @@
+//! The neighbour tax: what others on the machine cost a scalar, a vector and a memory-bound victim.
+//!
+//! A block is a victim alone, beside its neighbours twice, and alone again, so that a clock that drifts evenly
+//! cancels. What is left is the ratio of what it has beside them and alone, one for each block.
+
+use std::collections::BTreeMap;
+
+use kernels::memory::chase::Walk;
+use kernels::memory::{MemoryKernel, Stores, TABLE};
+use machine::Machine;
+use model::record::Topology;
+use model::stats::median;
+use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
+
+use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use super::phases;
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
+use crate::rig::neighbour::{Busy, Neighbour};
+use crate::rig::protocol;
+use crate::rig::reduce::{self, Readings};
+use crate::rig::ruler::Rulers;
+use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
+use crate::streams;
+
+/// Blocks of each cell: one more than an interval needs at least leaves out the most disturbed.
+pub(super) const BLOCKS: u64 = 8;
+
+/// The streams of victims and neighbours.
+pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
+    CLASSES.iter().filter_map(|(_, stream)| named((*stream)?)).collect()
+}
+
+/// Their parameters.
+pub(super) const BESIDE: &str = "beside";
+pub(super) const PLACE: &str = "place";
+
+/// The victims, as workloads.
+pub(super) const SCALAR: &str = "victim scalar";
+pub(super) const VECTOR: &str = "victim vector";
+pub(super) const BANDWIDTH: &str = "victim bandwidth";
+pub(super) const LATENCY: &str = "victim latency";
+
+/// All of them.
+pub(super) const VICTIMS: [&str; 4] = [SCALAR, VECTOR, BANDWIDTH, LATENCY];
+
+/// What a victim has: alone, beside its neighbours, and the second over the first.
+pub(super) struct Measure {
+    pub(super) alone: &'static str,
+    pub(super) beside: &'static str,
+    pub(super) ratio: &'static str,
+}
+
+impl Measure {
+    /// Whether a quantity is one of its three.
+    pub(super) fn has(&self, quantity: &str) -> bool {
+        [self.alone, self.beside, self.ratio].contains(&quantity)
+    }
+}
+
+pub(super) const CLOCK: Measure =
+    Measure { alone: "tax_clock_alone", beside: "tax_clock", ratio: "tax_clock_ratio" };
+pub(super) const RATE: Measure =
+    Measure { alone: "tax_rate_alone", beside: "tax_rate", ratio: "tax_rate_ratio" };
+pub(super) const MOVED: Measure =
+    Measure { alone: "tax_bandwidth_alone", beside: "tax_bandwidth", ratio: "tax_bandwidth_ratio" };
+pub(super) const WAIT: Measure =
+    Measure { alone: "tax_latency_alone", beside: "tax_latency", ratio: "tax_latency_ratio" };
+
+/// What neighbours do: the word for it, and the stream; none: they move memory.
+pub(super) const CLASSES: [(&str, Option<&str>); 8] = [
+    ("scalar", Some("scalar_iadd")),
+    ("pause", Some("pause_only")),
+    ("light 256 bit", Some("avx256_iadd_t")),
+    ("heavy 256 bit", Some("avx256_fma_t")),
+    ("light 512 bit", Some("avx512_iadd_t")),
+    ("heavy 512 bit", Some("avx512_fma_t")),
+    ("tiles", Some("amx_bf16_t")),
+    ("memory", None),
+];
+
+/// Where neighbours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On all other cores that were chosen.
+    Others,
+    /// On the other thread of the victim's core.
+    Sibling,
+}
+
+impl Place {
+    pub(super) const ALL: [Place; 2] = [Place::Others, Place::Sibling];
+
+    /// The word for it in records.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Place::Others => "other cores",
+            Place::Sibling => "SMT sibling",
+        }
+    }
+}
+
+/// What a victim does.
+enum Toil {
+    Stream(Load, Vec<Phase>),
+    Traffic(Traffic),
+}
+
+/// One victim beside one class of neighbours.
+struct Tax {
+    victim: &'static str,
+    cpu: CpuId,
+    task: Toil,
+    neighbours: Vec<Neighbour>,
+    tools: Tools,
+}
+
+/// The cells, and what cannot be.
+pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
+    let tools = streams::tools(plan.machine)?;
+    let Some((&cpu, others)) = plan.placement.cpus.split_first() else {
+        return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
+    };
+    let sibling = sibling(plan.topology(), cpu);
+    if others.is_empty() && sibling.is_none() {
+        let why = "only one CPU may be used, so that it has none";
+        return Err(Unavailable::new(Obstacle::Hardware, "neighbours", why)
+            .with_remedy("let it use more: --cpus LIST"));
+    }
+    let mut wishes = Wishes::default();
+    for place in Place::ALL {
+        let cpus = match place {
+            Place::Others => others.to_vec(),
+            Place::Sibling => sibling.into_iter().collect(),
+        };
+        if cpus.is_empty() {
+            continue;
+        }
+        for (class, stream) in CLASSES {
+            let Ok(neighbours) = neighbours(plan, stream, &cpus) else { continue };
+            for victim in VICTIMS {
+                let task = match task(plan, victim, cpu) {
+                    Ok(task) => task,
+                    Err(reason) => {
+                        if !wishes.absent.iter().any(|(id, _)| *id == victim) {
+                            wishes.absent.push((victim, reason));
+                        }
+                        continue;
+                    }
+                };
+                let tax = Tax { victim, cpu, task, neighbours: neighbours.clone(), tools };
+                let parameters = BTreeMap::from([
+                    (BESIDE.to_owned(), class.to_owned()),
+                    (PLACE.to_owned(), place.word().to_owned()),
+                ]);
+                wishes.cells.push(Cell { work: Work::Errand(Box::new(tax)), parameters });
+            }
+        }
+    }
+    Ok(wishes)
+}
+
+/// Another thread of the same core.
+fn sibling(topology: &Topology, cpu: CpuId) -> Option<CpuId> {
+    let siblings = &topology.place(cpu)?.siblings;
+    siblings.iter().find(|other| *other != cpu && topology.usable.contains(*other))
+}
+
+fn named(id: &str) -> Option<&'static kernels::StreamRow> {
+    kernels::streams::TABLE.iter().find(|row| row.id == id).copied()
+}
+
+fn neighbours(
+    plan: &Planning<'_>,
+    stream: Option<&str>,
+    cpus: &[CpuId],
+) -> Result<Vec<Neighbour>, Unavailable> {
+    let unknown = || Unavailable::new(Obstacle::Cpudyno, "stream", "this build has no such stream");
+    match stream {
+        Some(id) => {
+            let load = streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?;
+            Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work: Busy::Stream(load) }).collect())
+        }
+        None => {
+            let (transfer, elements) = triad(plan, cpus.len())?;
+            let neighbour = |&cpu: &CpuId| Neighbour {
+                cpu,
+                work: Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) },
+            };
+            Ok(cpus.iter().map(neighbour).collect())
+        }
+    }
+}
+
+fn store(kernel: &MemoryKernel, elements: u64) -> Store {
+    Store::of_arrays(kernel.arrays, elements, Pages::Base)
+}
+
+/// The widest triad with ordinary stores, and elements of each array so that all of so many threads together are
+/// beyond caches.
+fn triad(plan: &Planning<'_>, threads: usize) -> Result<(Transfer, u64), Unavailable> {
+    const EACH_MIN: u64 = 4 << 20;
+    /// So that a trip ends soon.
+    const EACH_MAX: u64 = 96 << 20;
+    const TIMES_CACHES: u64 = 4;
+    let kernel = TABLE.iter().find(|kernel| kernel.id == "triad").ok_or_else(|| {
+        Unavailable::new(Obstacle::Cpudyno, "triad", "this build has no such memory kernel")
+    })?;
+    let ordinary = kernel.variants.iter().filter(|it| it.stores == Stores::Ordinary);
+    let known = ordinary.map(|variant| streams::transfer(plan.machine, kernel, variant));
+    let (known, refused): (Vec<_>, Vec<_>) = known.partition(Result::is_ok);
+    let widest = known.into_iter().flatten().max_by_key(|it| it.variant.width_bits);
+    let transfer = widest.ok_or_else(|| {
+        let none = || Unavailable::new(Obstacle::Hardware, "triad", "it has no such variant");
+        refused.into_iter().find_map(Result::err).unwrap_or_else(none)
+    })?;
+    let caches = plan.topology().caches_in_use(&plan.placement.cpus.iter().copied().collect());
+    let all = TIMES_CACHES * caches.map_or(32 << 20, |caches| caches.bytes);
+    let each = (all / threads.max(1) as u64).clamp(EACH_MIN, EACH_MAX);
+    Ok((transfer, each / u64::from(kernel.arrays) / 8 / 64 * 64))
+}
+
+fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailable> {
+    let stream = |ids: &[&str]| {
+        let mut reason = None;
+        for row in ids.iter().filter_map(|id| named(id)) {
+            match streams::load(plan.machine, row, DATA) {
+                Ok(load) => return Ok(Toil::Stream(load, phases(row))),
+                Err(why) => reason = Some(why),
+            }
+        }
+        let none = || Unavailable::new(Obstacle::Cpudyno, victim, "this build has no such stream");
+        Err(reason.unwrap_or_else(none))
+    };
+    match victim {
+        SCALAR => stream(&["scalar_iadd"]),
+        VECTOR => stream(&["avx256_fma_t", "avx128_fma_t"]),
+        BANDWIDTH => {
+            let (transfer, elements) = triad(plan, 1)?;
+            let (moving, pause) = (false, Seconds(0.0));
+            let task = Task::Trips { transfer, elements, moving, pause };
+            let party =
+                Party { cpu, store: store(transfer.kernel, elements), task, background: false };
+            Ok(Toil::Traffic(Traffic {
+                members: vec![party],
+                repetitions: 3,
+                target: Seconds(10e-3),
+            }))
+        }
+        _ => {
+            streams::moves_data(plan.machine)?;
+            let caches = plan.topology().caches_in_use(&[cpu].into_iter().collect());
+            let bytes =
+                (2 * caches.map_or(32 << 20, |caches| caches.bytes)).clamp(16 << 20, 1 << 30);
+            let bytes = bytes / 4096 * 4096;
+            let task = Task::Chase { chains: 1, bytes, walk: Walk::LOCAL, begin: Begin::Cold };
+            let store = Store::of_ring(bytes, Pages::Base);
+            let party = Party { cpu, store, task, background: false };
+            Ok(Toil::Traffic(Traffic {
+                members: vec![party],
+                repetitions: 3,
+                target: Seconds(2e-3),
+            }))
+        }
+    }
+}
+
+/// What the jobs of one kind gave so far, by measure.
+#[derive(Default)]
+struct Seen(BTreeMap<&'static str, Vec<f64>>);
+
+impl Seen {
+    fn add(&mut self, measure: &Measure, samples: &[f64]) {
+        self.0.entry(measure.ratio).or_default().extend(median(samples));
+    }
+
+    fn mean(&self, measure: &Measure) -> Option<f64> {
+        let samples = self.0.get(measure.ratio)?;
+        Some(samples.iter().sum::<f64>() / samples.len() as f64)
+    }
+}
+
+impl Tax {
+    fn job(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        seen: &mut Seen,
+    ) -> Result<Result<Around, Unavailable>, RunError> {
+        let ruler = rulers.get(&self.cpu).and_then(|ruler| ruler.as_ref().ok());
+        match &self.task {
+            Toil::Stream(load, phases) => {
+                let job = Repeat {
+                    members: vec![Member::new(self.cpu, *load)],
+                    phases: phases.clone(),
+                    tools: self.tools,
+                    manner: Manner::USUAL,
+                };
+                let raw = executor.repeat(&job)?;
+                let member = &raw.members[0];
+                let reduced = reduce::reduce(member, *load, &job, ruler, executor.rate());
+                // Beside a busy sibling the chain of multiplies is the clock, whatever the adds say.
+                seen.add(&CLOCK, &reduced.clock);
+                let rates: Vec<f64> =
+                    reduced.seconds.samples().into_iter().map(|seconds| 1.0 / seconds).collect();
+                seen.add(&RATE, &rates);
+                Ok(Ok(member.around))
+            }
+            Toil::Traffic(job) => {
+                let raw = executor.traffic(job, &self.tools, None)?;
+                let haul = match traffic::reduce(&raw, job, executor.rate(), None) {
+                    Ok(haul) => haul,
+                    Err(reason) => return Ok(Err(reason)),
+                };
+                seen.add(&MOVED, &haul.bandwidth);
+                seen.add(&WAIT, &haul.latency);
+                Ok(Ok(raw.members[0].around))
+            }
+        }
+    }
+
+    /// Alone, beside, beside, alone.
+    fn block(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+    ) -> Result<Result<Run, Unavailable>, RunError> {
+        let (mut alone, mut beside) = (Seen::default(), Seen::default());
+        let mut around = match self.job(executor, rulers, &mut alone)? {
+            Ok(around) => around,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let mut refused = None;
+        executor.among(&self.neighbours, &mut |executor| {
+            for _ in 0..2 {
+                match self.job(executor, rulers, &mut beside)? {
+                    Ok(more) => around = around.and(more),
+                    Err(reason) => refused = Some(reason),
+                }
+            }
+            Ok(())
+        })?;
+        match self.job(executor, rulers, &mut alone)? {
+            Ok(more) => around = around.and(more),
+            Err(reason) => refused = Some(reason),
+        }
+        if let Some(reason) = refused {
+            return Ok(Err(reason));
+        }
+        let mut readings = Readings::new();
+        for measure in [CLOCK, RATE, MOVED, WAIT] {
+            if let Some((alone, beside)) = alone.mean(&measure).zip(beside.mean(&measure)) {
+                readings.insert(measure.alone, Ok(vec![alone]));
+                readings.insert(measure.beside, Ok(vec![beside]));
+                readings.insert(measure.ratio, Ok(vec![beside / alone]));
+            }
+        }
+        Ok(Ok(Run { around, readings, ..Run::default() }))
+    }
+
+    /// The measures of this victim.
+    fn measures(&self) -> &'static [Measure] {
+        measures(self.victim)
+    }
+}
+
+/// The measures of a victim.
+pub(super) fn measures(victim: &str) -> &'static [Measure] {
+    match victim {
+        SCALAR | VECTOR => &[CLOCK, RATE],
+        BANDWIDTH => &[MOVED],
+        _ => &[WAIT],
+    }
+}
+
+impl Errand for Tax {
+    fn order(&self) -> usize {
+        let place = VICTIMS.iter().position(|victim| *victim == self.victim).unwrap_or(0);
+        super::ORDER_OF_QUESTIONS + 2 + place
+    }
+
+    fn workload(&self) -> &'static str {
+        self.victim
+    }
+
+    fn cpus(&self) -> Vec<CpuId> {
+        let others = self.neighbours.iter().map(|neighbour| neighbour.cpu);
+        std::iter::once(self.cpu).chain(others).collect()
+    }
+
+    fn duration(&self) -> Seconds {
+        let once = match &self.task {
+            Toil::Stream(_, phases) => protocol::duration(phases),
+            Toil::Traffic(job) => protocol::JOB_OVERHEAD + job.duration(),
+        };
+        once * 4.0
+    }
+
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        _machine: &Machine,
+    ) -> Result<Run, RunError> {
+        Ok(match self.block(executor, rulers)? {
+            Ok(run) => run,
+            Err(reason) => {
+                let ratios = self.measures().iter().map(|it| (it.ratio, Err(reason.clone())));
+                Run { readings: ratios.collect(), ..Run::default() }
+            }
+        })
+    }
+}

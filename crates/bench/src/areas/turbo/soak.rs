@@ -1,0 +1,286 @@
+//! Heat: clock, power and temperature over minutes, under a light and a heavy stream on all cores.
+//!
+//! One window after the other is a job of its own; between two of them sensors are read. The clock of a window
+//! is the median over its looks and cores: 10 us of the chain after each half millisecond of the stream, while
+//! what the stream took of the clock is still held.
+
+use std::collections::BTreeMap;
+
+use kernels::StreamRow;
+use machine::Machine;
+use machine::activity::{Activity, Column, Interval};
+use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
+
+use super::super::{Cell, DATA, Errand, Planning, Run, Work};
+use crate::rig::executor::{Executor, RunError};
+use crate::rig::job::{
+    Around, Load, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, Tools, What,
+};
+use crate::rig::reduce::{self, Readings};
+use crate::rig::ruler::Rulers;
+use crate::streams;
+
+/// Its workload.
+pub(super) const WORKLOAD: &str = "sustain";
+
+/// The parameter that names the stream.
+pub(super) const STREAM: &str = "stream";
+
+/// The parameter of series whose samples lie in the order of time, one block.
+pub(crate) const TIMELINE: &str = "timeline";
+
+/// Its quantities, each with one sample a window.
+pub(super) const TIME: &str = "soak_time";
+pub(super) const CLOCK: &str = "soak_clock";
+pub(super) const POWER: &str = "soak_power";
+pub(super) const TEMPERATURE: &str = "soak_temperature";
+
+/// More windows than this are too many to read, fewer than ten too few.
+const WINDOWS_MAX: f64 = 600.0;
+const WINDOW: Seconds = Seconds(1.0);
+const WINDOWS_MIN: f64 = 10.0;
+
+/// A light stream and then a heavy one on all of these CPUs.
+struct Soak {
+    cpus: Vec<CpuId>,
+    loads: Vec<(&'static str, Load)>,
+    /// How long each stream runs.
+    duration: Seconds,
+    tools: Tools,
+}
+
+/// The streams: the first of each list that this machine can run.
+pub(super) fn streams() -> Vec<&'static StreamRow> {
+    super::why::streams()
+}
+
+/// The cell; or why it cannot be.
+pub(super) fn cell(plan: &Planning<'_>, duration: Seconds) -> Result<Cell, Unavailable> {
+    let tools = streams::tools(plan.machine)?;
+    let load =
+        |row: &&'static StreamRow| Some((row.id, streams::load(plan.machine, row, DATA).ok()?));
+    let known: Vec<(&'static str, Load)> = streams().iter().filter_map(load).collect();
+    let (Some(light), Some(heavy)) = (known.first(), known.last()) else {
+        return Err(Unavailable::new(Obstacle::Hardware, "sustain", "no stream can be run here"));
+    };
+    let mut loads = vec![*light, *heavy];
+    loads.dedup_by_key(|(id, _)| *id);
+    let soak = Soak { cpus: plan.placement.cpus.clone(), loads, duration, tools };
+    let parameters = BTreeMap::from([(TIMELINE.to_owned(), "windows".to_owned())]);
+    Ok(Cell { work: Work::Errand(Box::new(soak)), parameters })
+}
+
+/// What was read of the windows of one stream.
+#[derive(Default)]
+struct Windows {
+    time: Vec<f64>,
+    clock: Vec<f64>,
+    /// Why there is no clock.
+    no_clock: Option<Unavailable>,
+    power: Vec<f64>,
+    temperature: Vec<f64>,
+    around: Option<Around>,
+}
+
+impl Soak {
+    fn window(&self) -> Seconds {
+        let windows = (self.duration / WINDOW).clamp(WINDOWS_MIN, WINDOWS_MAX);
+        self.duration / windows
+    }
+
+    fn job(&self, load: Load, window: Seconds) -> Repeat {
+        let step = |what, seconds| Step { what, target: Seconds(seconds), multiple: 1 };
+        let steps =
+            vec![step(What::Payload, 490e-6), step(What::Ruler, 10e-6), step(What::Null, 0.1e-6)];
+        let rounds = (window.0 / 0.5e-3).round().max(1.0) as u32;
+        let phase = Phase { purpose: Purpose::Sandwich, steps, rounds, settle: Seconds(0.0) };
+        Repeat {
+            members: self.cpus.iter().map(|&cpu| Member::new(cpu, load)).collect(),
+            phases: vec![phase],
+            tools: self.tools,
+            manner: Manner::USUAL,
+        }
+    }
+
+    /// The clock over all cores, or why there is none.
+    fn clock(
+        job: &Repeat,
+        raw: &RawRepeat,
+        executor: &dyn Executor,
+        rulers: &Rulers,
+    ) -> Result<f64, Unavailable> {
+        let mut clocks = Vec::new();
+        let mut reason = None;
+        for member in &raw.members {
+            match rulers.get(&member.cpu) {
+                Some(Ok(ruler)) => {
+                    let load = job.members[0].payload;
+                    let rate = executor.rate();
+                    let reduced = reduce::reduce(member, load, job, Some(ruler), rate);
+                    clocks.extend(model::stats::median(&reduced.clock));
+                }
+                Some(Err(refused)) => reason = Some(refused.clone()),
+                None => {}
+            }
+        }
+        model::stats::median(&clocks).ok_or_else(|| {
+            let none = || Unavailable::new(Obstacle::Measurement, CLOCK, "no core has a ruler");
+            reason.unwrap_or_else(none)
+        })
+    }
+
+    fn soak(
+        &self,
+        load: Load,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        machine: &Machine,
+    ) -> Result<Windows, RunError> {
+        let cpus: CpuSet = self.cpus.iter().copied().collect();
+        let mut sensors = Sensors::open(machine, &cpus);
+        let (mut windows, window) = (Windows::default(), self.window());
+        let job = self.job(load, window);
+        let begun = executor.elapsed();
+        sensors.look();
+        loop {
+            let at = executor.elapsed() - begun;
+            if at.0 >= self.duration.0 - window.0 / 2.0 {
+                break;
+            }
+            let raw = match executor.repeat(&job) {
+                // What was seen until then stands.
+                Err(RunError::Interrupted) if !windows.time.is_empty() => break,
+                raw => raw?,
+            };
+            let until = executor.elapsed() - begun;
+            windows.time.push(f64::midpoint(at.0, until.0));
+            match Soak::clock(&job, &raw, executor, rulers) {
+                Ok(hertz) => windows.clock.push(hertz),
+                Err(reason) => windows.no_clock = Some(reason),
+            }
+            let (watts, celsius) = sensors.look();
+            windows.power.extend(watts);
+            windows.temperature.extend(celsius);
+            for member in &raw.members {
+                let around = windows.around.map_or(member.around, |it| it.and(member.around));
+                windows.around = Some(around);
+            }
+        }
+        Ok(windows)
+    }
+}
+
+impl Windows {
+    /// A series with a hole would put its samples to wrong times: such a one is absent.
+    fn readings(self, sensors: &Sensors<'_>) -> Readings {
+        let count = self.time.len();
+        let whole = |samples: Vec<f64>, reason: Option<Unavailable>| match reason {
+            Some(reason) => Err(reason),
+            None if samples.len() == count => Ok(samples),
+            None => {
+                let why = format!("{} of {count} windows have it", samples.len());
+                Err(Unavailable::new(Obstacle::Measurement, "windows", why))
+            }
+        };
+        Readings::from([
+            (TIME, Ok(self.time)),
+            (CLOCK, whole(self.clock, self.no_clock)),
+            (POWER, whole(self.power, sensors.without(POWER_HEADERS))),
+            (TEMPERATURE, whole(self.temperature, sensors.without(TEMPERATURE_HEADERS))),
+        ])
+    }
+}
+
+impl Errand for Soak {
+    fn order(&self) -> usize {
+        super::ORDER_OF_QUESTIONS + 1
+    }
+
+    fn workload(&self) -> &'static str {
+        WORKLOAD
+    }
+
+    fn cpus(&self) -> Vec<CpuId> {
+        self.cpus.clone()
+    }
+
+    fn duration(&self) -> Seconds {
+        self.duration * self.loads.len() as f64
+    }
+
+    fn is_probed(&self) -> bool {
+        false
+    }
+
+    fn run(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        machine: &Machine,
+    ) -> Result<Run, RunError> {
+        let cpus: CpuSet = self.cpus.iter().copied().collect();
+        let sensors = Sensors::open(machine, &cpus);
+        let mut run = Run::default();
+        for (id, load) in &self.loads {
+            let windows = match self.soak(*load, executor, rulers, machine) {
+                Err(RunError::Interrupted) if !run.parts.is_empty() => break,
+                windows => windows?,
+            };
+            run.around = windows.around.unwrap_or_default();
+            let parameters = BTreeMap::from([(STREAM.to_owned(), (*id).to_owned())]);
+            run.parts.push((parameters, windows.readings(&sensors)));
+        }
+        Ok(run)
+    }
+}
+
+/// Columns of [`Activity`] that tell power and temperature, the first that is there counts.
+const POWER_HEADERS: &[&str] = &["PkgWatt"];
+const TEMPERATURE_HEADERS: &[&str] = &["PkgTmp", "CoreTmp"];
+
+/// Power and temperature, where they can be read.
+struct Sensors<'a> {
+    activity: Result<Activity<'a>, Unavailable>,
+}
+
+impl<'a> Sensors<'a> {
+    fn open(machine: &'a Machine, cpus: &CpuSet) -> Sensors<'a> {
+        let mut activity = Activity::open(machine, Some(cpus));
+        if let Ok(activity) = &mut activity {
+            let wanted = POWER_HEADERS.iter().chain(TEMPERATURE_HEADERS);
+            activity.only(&wanted.map(|header| (*header).to_owned()).collect::<Vec<_>>());
+        }
+        Sensors { activity }
+    }
+
+    /// Watts of all packages since the last look, and the hottest sensor.
+    fn look(&mut self) -> (Option<f64>, Option<f64>) {
+        let Ok(activity) = &mut self.activity else { return (None, None) };
+        let Some(interval) = activity.look() else { return (None, None) };
+        let columns = activity.columns();
+        let watts = values(columns, &interval, POWER_HEADERS).map(|all| all.iter().sum());
+        let degrees = values(columns, &interval, TEMPERATURE_HEADERS);
+        (watts, degrees.and_then(|all| all.into_iter().reduce(f64::max)))
+    }
+
+    /// Why none of these columns is there; none: one is.
+    fn without(&self, headers: &[&str]) -> Option<Unavailable> {
+        let activity = match &self.activity {
+            Ok(activity) => activity,
+            Err(reason) => return Some(reason.clone()),
+        };
+        let is_ours = |header: &str| headers.contains(&header);
+        if activity.columns().iter().any(|column| is_ours(&column.header)) {
+            return None;
+        }
+        let missing = activity.missing().iter().find(|missing| is_ours(missing.header));
+        missing.map(|missing| missing.reason.clone())
+    }
+}
+
+/// What all carriers of the first of these columns say.
+fn values(columns: &[Column], interval: &Interval, headers: &[&str]) -> Option<Vec<f64>> {
+    let place = |header: &&str| columns.iter().position(|column| column.header == **header);
+    let place = headers.iter().find_map(place)?;
+    interval.values.get(place)?.iter().cloned().collect::<Result<Vec<f64>, _>>().ok()
+}

@@ -1,0 +1,194 @@
+//! The account of the clock as people read it: one column for each cell, one line for each step, and what
+//! says so below.
+
+use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
+use model::record::{ClockAccount, ClockRecord, PowerLimit, Record};
+
+use model::Known;
+
+use super::super::in_order;
+
+/// The table of all accounts, with the way down of the last one as bars; nothing where no clock was measured.
+pub(super) fn blocks(record: &Record) -> Vec<Block> {
+    let Some(clock) = record.clock.as_ref().filter(|clock| !clock.accounts.is_empty()) else {
+        return Vec::new();
+    };
+    let mut blocks = vec![Block::Heading("Why not faster?".to_owned()), table(record, clock)];
+    blocks.extend(clock.accounts.last().and_then(bars));
+    blocks.extend(evidence(clock));
+    blocks
+}
+
+fn mhz(hertz: f64) -> String {
+    format!("{:.0}", hertz / 1e6)
+}
+
+/// A loss with its sign; what was gained has the other one.
+fn loss(hertz: f64) -> String {
+    let lost = -(hertz / 1e6).round();
+    if lost == 0.0 { "0".to_owned() } else { format!("{lost:+.0}") }
+}
+
+fn cell_name(account: &ClockAccount) -> String {
+    let count = account.active.len();
+    let kind = account.core_type.as_ref().map_or(String::new(), |kind| format!(" {kind}"));
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} on {count}{kind} core{plural}", account.workload)
+}
+
+/// The steps of all accounts before the clock or after it, each label once.
+fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
+    let steps = accounts.iter().flat_map(|account| &account.steps);
+    in_order(steps.filter(|step| is_after(&step.id) == after).map(|step| step.label.as_str()))
+}
+
+/// Whether a step takes time rather than clock.
+fn is_after(id: &str) -> bool {
+    ["halted", "taken", "quota"].contains(&id)
+}
+
+fn table(record: &Record, clock: &ClockRecord) -> Block {
+    let accounts = &clock.accounts;
+    let dash = || Text::toned("-", Tone::Faint);
+    let line = |label: &str, tone: Tone, cell: &dyn Fn(&ClockAccount) -> Option<String>| {
+        let cells = accounts
+            .iter()
+            .map(|account| cell(account).map_or_else(dash, |text| Text::toned(text, tone)));
+        std::iter::once(Text::toned(label, tone)).chain(cells).collect::<Vec<Text>>()
+    };
+    let step = |label: &str| {
+        let of = |account: &ClockAccount| {
+            let steps = account.steps.iter().filter(|step| step.label == label);
+            steps.map(|step| step.hertz).reduce(|a, b| a + b).map(loss)
+        };
+        line(label, Tone::Plain, &of)
+    };
+    let advertised = |it: &ClockAccount| Some(mhz(it.advertised.value()?.hertz));
+    let mut rows = vec![line("advertised", Tone::Strong, &advertised)];
+    rows.extend(labels(accounts, false).into_iter().map(step));
+    rows.push(line("unexplained", Tone::Warning, &|it| it.unexplained.map(loss)));
+    rows.push(line("clock", Tone::Strong, &|it| Some(mhz(it.clock))));
+    rows.extend(labels(accounts, true).into_iter().map(step));
+    rows.push(line("delivered", Tone::Strong, &|it| Some(mhz(it.delivered))));
+    let first = ("MHz".to_owned(), Align::Left);
+    let columns = accounts.iter().map(|account| (cell_name(account), Align::Right));
+    Block::Table(Table {
+        caption: "from the advertised clock to the delivered one, MHz".to_owned(),
+        columns: std::iter::once(first).chain(columns).collect(),
+        rows,
+        notes: notes(record, clock),
+    })
+}
+
+/// Whose clock is advertised, and which limits stand, whether or not they held.
+fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
+    let advertised = in_order(clock.accounts.iter().map(|account| match &account.advertised {
+        Known::Yes(advertised) => format!("advertised: {}", advertised.source),
+        Known::No { unavailable } => {
+            let remedy = unavailable.remedy.as_ref().map_or(String::new(), |it| format!("; {it}"));
+            format!("advertised: unknown, {}{remedy}", unavailable.why)
+        }
+    }));
+    let mut notes = advertised;
+    let power = in_order(clock.power.iter().map(power));
+    if !power.is_empty() {
+        notes.push(format!("power limits: {}", power.join("; ")));
+    }
+    if record.run.simulated.is_none() && clock.accounts.iter().all(|it| it.unexplained.is_none()) {
+        notes.push(
+            "without an advertised clock the way down to this one has no beginning: what was lost beside \
+             the clock stands below it"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// `PL1 205 W over 1 s (MSR 610h, locked)`.
+fn power(limit: &PowerLimit) -> String {
+    let watts = limit.watts.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
+    let seconds = limit.seconds.filter(|_| limit.watts.is_some());
+    let seconds = seconds.map_or(String::new(), |seconds| format!(" over {}", time(seconds)));
+    let locked = if limit.locked == Some(true) { ", locked" } else { "" };
+    let off = if limit.enabled { "" } else { ", off" };
+    format!("{} {watts}{seconds} ({}{locked}{off})", limit.term.word(), limit.source)
+}
+
+fn time(seconds: f64) -> String {
+    model::page::si::format(seconds, model::Unit::Second)
+}
+
+/// What is left after each step, as bars.
+fn bars(account: &ClockAccount) -> Option<Block> {
+    let advertised = account.advertised.value()?;
+    let bar = |label: &str, hertz: f64| Bar {
+        label: label.to_owned(),
+        value: hertz / 1e6,
+        text: format!("{:.0} MHz", hertz / 1e6),
+    };
+    let mut left = advertised.hertz;
+    let mut bars = vec![bar("advertised", left)];
+    for step in account.steps.iter().filter(|step| !is_after(&step.id)) {
+        left -= step.hertz;
+        bars.push(bar(&format!("after {}", step.label), left));
+    }
+    bars.push(bar("clock", account.clock));
+    bars.push(bar("delivered", account.delivered));
+    let caption = format!("what is left after each step, {}, MHz", cell_name(account));
+    Some(Block::Bars(Bars { caption, bars }))
+}
+
+/// What says so: each step's evidence once, and what could not be asked.
+fn evidence(clock: &ClockRecord) -> Vec<Block> {
+    let steps = clock.accounts.iter().flat_map(|account| &account.steps);
+    let mut lines: Vec<Text> =
+        in_order(steps.map(|step| format!("{}: {}", step.label, step.evidence)))
+            .into_iter()
+            .map(Text::from)
+            .collect();
+    let held =
+        |label: &str| clock.reasons.iter().any(|reason| reason.label == label && reason.held());
+    let old = clock.reasons.iter().filter(|reason| !held(&reason.label));
+    let old = in_order(old.map(|reason| format!("{} ({})", reason.label, reason.source)));
+    if !old.is_empty() {
+        let text = format!(
+            "logged before the run, so that nothing tells whether it happened again: {}",
+            old.join(", ")
+        );
+        lines.push(Text::toned(text, Tone::Faint));
+    }
+    if !clock.asked.is_empty() && !clock.reasons.iter().any(model::record::LimitReason::held) {
+        let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
+        lines.push(Text::from(text));
+    }
+    for switch in &clock.switches {
+        let on = if switch.on { "on" } else { "off" };
+        let text = format!("{}: {on} ({})", switch.label, switch.source);
+        lines.push(Text::toned(text, Tone::Faint));
+    }
+    for reason in &clock.unread {
+        let remedy = reason.remedy.as_ref().map_or(String::new(), |remedy| format!(": {remedy}"));
+        let text = format!("not known: {}, {}{remedy}", reason.what, reason.why);
+        lines.push(Text::toned(text, Tone::Warning));
+    }
+    if lines.is_empty() { Vec::new() } else { vec![Block::List(lines)] }
+}
+
+/// The way down of the most loaded cell, as a sentence.
+pub(super) fn sentence(record: &Record) -> Option<Text> {
+    let account = record.clock.as_ref()?.accounts.last()?;
+    let advertised = account.advertised.value()?;
+    let part = |step: &model::record::AccountStep| format!("{} {}", loss(step.hertz), step.label);
+    let mut parts: Vec<String> = account.steps.iter().map(part).collect();
+    parts.extend(account.unexplained.map(|rest| format!("{} unexplained", loss(rest))));
+    Some(
+        format!(
+            "From the advertised {} MHz to the {} MHz that {} gets: {}.",
+            mhz(advertised.hertz),
+            mhz(account.delivered),
+            cell_name(account),
+            parts.join(", ")
+        )
+        .into(),
+    )
+}

@@ -1,0 +1,134 @@
+//! Traces of a described machine: its licences come and go as the description says, with what each transition
+//! costs.
+
+use machine::simulated::Model;
+use model::{CpuId, Seconds, Ticks};
+
+use super::super::super::job::{Around, Load};
+use super::super::super::trace::{CHAIN, Look, PIECE, RawTrace, RawTraced, Trace};
+use super::{Line, START, Simulated};
+
+/// Where a core is between two licences.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Licence {
+    /// The lightest one.
+    Light,
+    /// It asked for a heavier one, and dispatch is throttled until then.
+    Asked { until: Seconds },
+    /// It has a heavier one, and used it last then.
+    Heavy { used: Seconds },
+}
+
+/// One core at work.
+struct Core<'a> {
+    line: Line<'a>,
+    model: &'a Model,
+    licence: Licence,
+    /// The licence that the payload needs.
+    needs: usize,
+    /// The clock with the lightest licence and with that one, in hertz.
+    clocks: [f64; 2],
+}
+
+/// Answers a trace.
+pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
+    let model = rig.model.clone();
+    let begun = model.elapsed.seconds() + START;
+    let active = job.cpus().len() as u32;
+    let mut end = begun;
+    let mut cpus = Vec::new();
+    for cpu in job.cpus() {
+        let payload = job.payload.filter(|_| cpu == job.cpu);
+        let needs = payload.and_then(|load| model.licence_of(load.id)).unwrap_or(0);
+        let clock = |licence| model.bin_hz(licence, active).min(model.ceiling_hz(cpu));
+        let clocks = [clock(0), clock(needs)];
+        let line = Line { model: &model, now: begun, random: rig.random.fork() };
+        let mut core = Core { line, model: &model, licence: Licence::Light, needs, clocks };
+        cpus.push(core.follow(job, cpu, payload));
+        end = Seconds(core.line.now.0.max(end.0));
+    }
+    let begun = Ticks::new((begun.0 * model.clock.tsc_hz) as u64);
+    rig.model.elapsed.advance(end - rig.model.elapsed.seconds());
+    RawTrace { begun, cpus }
+}
+
+impl Core<'_> {
+    fn follow(&mut self, job: &Trace, cpu: CpuId, payload: Option<Load>) -> RawTraced {
+        let sized = |load: Load, time: Seconds| {
+            let cycles = self.cycles(load, 1);
+            ((time.0 * self.clocks[0] / cycles).round() as u64).max(1)
+        };
+        let (witness, ruler) = (job.tools.witness, job.tools.ruler);
+        let iterations = [sized(witness, CHAIN), sized(ruler, CHAIN)];
+        let piece = payload.map(|load| (load, sized(load, PIECE)));
+        let begun = self.line.now;
+        let mut looks: Vec<Look> = Vec::new();
+        while self.line.now.0 < begun.0 + job.duration().0 && looks.len() < job.room() {
+            let phase = (self.line.now - begun).0 % job.period.0;
+            if let Some((load, iterations)) = piece.filter(|_| phase < job.burst.0) {
+                self.ask();
+                let cycles = self.cycles(load, iterations);
+                self.execute(cycles, self.stretch(4.0));
+            }
+            let first = self.line.stamp();
+            let adds = self.cycles(witness, iterations[0]);
+            self.execute(adds, self.stretch(4.0));
+            let second = self.line.stamp();
+            // A multiply of three cycles may begin in one cycle of four.
+            let multiplies = self.cycles(ruler, iterations[1]);
+            self.execute(multiplies, self.stretch(4.0 / 3.0));
+            looks.push([first, second, self.line.stamp()]);
+        }
+        let usage = Some(sys::thread::Usage::default());
+        let around = Around { settled: true, usage, ..Around::default() };
+        RawTraced { cpu, looks, iterations, around }
+    }
+
+    /// Cycles of so many iterations.
+    fn cycles(&self, load: Load, iterations: u64) -> f64 {
+        let per_op = self.model.cycles_per_op(load.id).unwrap_or(0.0);
+        per_op * (load.ops_per_iteration * iterations) as f64
+    }
+
+    /// The payload needs its licence.
+    fn ask(&mut self) {
+        if self.needs == 0 {
+            return;
+        }
+        self.licence = match self.licence {
+            Licence::Light => {
+                let until = self.line.now + Seconds(self.model.throttled_seconds);
+                Licence::Asked { until }
+            }
+            Licence::Asked { until } => Licence::Asked { until },
+            Licence::Heavy { .. } => Licence::Heavy { used: self.line.now },
+        };
+    }
+
+    /// How much longer ops take at this moment.
+    fn stretch(&self, throttled: f64) -> f64 {
+        match self.licence {
+            Licence::Asked { until } if self.line.now.0 < until.0 => throttled,
+            _ => 1.0,
+        }
+    }
+
+    /// Lets cycles pass, and halts where a licence changes.
+    fn execute(&mut self, cycles: f64, stretch: f64) {
+        let now = self.line.now;
+        match self.licence {
+            Licence::Asked { until } if now.0 >= until.0 => {
+                self.licence = Licence::Heavy { used: now };
+                self.line.now = now + Seconds(self.model.halt_seconds);
+            }
+            Licence::Heavy { used } if now.0 > used.0 + self.model.licence_hold_seconds => {
+                self.licence = Licence::Light;
+                self.line.now = now + Seconds(self.model.return_halt_seconds);
+            }
+            _ => {}
+        }
+        let heavy = usize::from(matches!(self.licence, Licence::Heavy { .. }));
+        let noise = (1.0 + self.model.noise.relative_sd * self.line.gaussian()).max(0.5);
+        self.line.pass(Seconds(cycles * stretch / self.clocks[heavy] * noise));
+    }
+}

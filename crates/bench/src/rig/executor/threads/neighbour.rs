@@ -1,0 +1,114 @@
+//! Threads that keep CPUs busy while jobs run beside them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sys::clock::Probe;
+
+use super::super::super::neighbour::{Busy, Neighbour};
+use super::super::{Executor, RunError, STACK_BYTES};
+use super::traffic::move_until;
+use super::{Call, Threads};
+
+/// What neighbours and the thread that wants them share.
+#[derive(Default)]
+pub(super) struct Street {
+    /// Neighbours that are at work.
+    moved_in: AtomicU64,
+    /// Whether one of them could not begin.
+    failed: AtomicBool,
+    /// Whether they may stop.
+    over: AtomicBool,
+}
+
+impl Street {
+    pub(super) fn move_in(&self) {
+        self.moved_in.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+}
+
+/// Neighbours stop when this goes, also by a panic.
+struct Quiet<'a>(&'a Street);
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+    }
+}
+
+impl<P: Probe> Threads<P> {
+    /// Runs jobs while neighbours work; all of them have begun before the first job does.
+    pub(super) fn with_neighbours(
+        &mut self,
+        neighbours: &[Neighbour],
+        jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let street = &Street::default();
+        std::thread::scope(|scope| {
+            let quiet = Quiet(street);
+            let mut threads = Vec::with_capacity(neighbours.len());
+            for neighbour in neighbours {
+                let cpu = neighbour.cpu;
+                let thread = std::thread::Builder::new().name(format!("beside {cpu}"));
+                let begun = thread.stack_size(STACK_BYTES).spawn_scoped(scope, move || {
+                    let result = live(neighbour, street);
+                    if result.is_err() {
+                        street.failed.store(true, Ordering::Release);
+                    }
+                    result
+                });
+                threads.push(begun.map_err(|source| RunError::Spawn { cpu, source })?);
+            }
+            let all = neighbours.len() as u64;
+            while street.moved_in.load(Ordering::Acquire) < all
+                && !street.failed.load(Ordering::Acquire)
+            {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            let done = if street.failed.load(Ordering::Acquire) { Ok(()) } else { jobs(self) };
+            drop(quiet);
+            for thread in threads {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            }
+            done
+        })
+    }
+}
+
+/// Works until nobody needs it any more.
+fn live(neighbour: &Neighbour, street: &Street) -> Result<(), RunError> {
+    let cpu = neighbour.cpu;
+    sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
+    match neighbour.work {
+        Busy::Memory { transfer, elements, store } => {
+            move_until(cpu, store, transfer, elements, street)
+        }
+        Busy::Stream(load) => {
+            execute_until(Call::of(load), street);
+            Ok(())
+        }
+    }
+}
+
+/// Repeats a kernel in pieces that are long against a look at the street, and short against a job.
+fn execute_until(call: Call, street: &Street) {
+    const PIECE: Duration = Duration::from_micros(50);
+    const ITERATIONS_MAX: u64 = 1 << 24;
+    let mut iterations = 1;
+    loop {
+        let begun = Instant::now();
+        call.kernel.run(iterations, call.operands);
+        if begun.elapsed() >= PIECE || iterations >= ITERATIONS_MAX {
+            break;
+        }
+        iterations *= 2;
+    }
+    street.move_in();
+    while !street.is_over() {
+        call.kernel.run(iterations, call.operands);
+    }
+}

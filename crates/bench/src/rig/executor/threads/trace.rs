@@ -1,0 +1,99 @@
+//! Threads that look at themselves about every microsecond, one of them under a payload.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{Seconds, Ticks};
+use sys::clock::Probe;
+
+use super::super::super::job::{Around, Manner, Member, Repeat};
+use super::super::super::trace::{CHAIN, Look, PIECE, RawTrace, RawTraced, Trace};
+use super::super::RunError;
+use super::{Call, Meeting, Threads, Worker, difference};
+
+/// What one thread does in each look.
+struct Plan {
+    adds: (Call, u64),
+    multiplies: (Call, u64),
+    payload: Option<(Call, u64)>,
+}
+
+impl<P: Probe> Threads<P> {
+    /// Runs a trace; all threads have the same periods.
+    pub(super) fn follow(&self, job: &Trace) -> Result<RawTrace, RunError> {
+        let begun = AtomicU64::new(0);
+        let payload = job.payload.unwrap_or(job.tools.null);
+        let member = |&cpu| Member::new(cpu, payload);
+        let repeat = Repeat {
+            members: job.cpus().iter().map(member).collect(),
+            phases: Vec::new(),
+            tools: job.tools,
+            manner: Manner::USUAL,
+        };
+        let cpus = self.together(&job.cpus(), Manner::USUAL, |index, meeting| {
+            let worker = Worker::new(self, repeat.members[index], &repeat, meeting);
+            let sized = |load, time| (Call::of(load), worker.iterations_in(load, time));
+            let plan = Plan {
+                adds: sized(job.tools.witness, CHAIN),
+                multiplies: sized(job.tools.ruler, CHAIN),
+                payload: job.payload.filter(|_| index == 0).map(|load| sized(load, PIECE)),
+            };
+            // Memory that is touched for the first time would be a gap.
+            let mut looks: Vec<Look> = vec![[1; 3]; job.room()];
+            let before = sys::thread::usage().ok();
+            if index == 0 {
+                let soon = self.probe.stamp() + self.ticks_in(Seconds(0.2e-3));
+                begun.store(soon, Ordering::Release);
+            }
+            meeting.wait()?;
+            let taken =
+                self.look(job, &plan, begun.load(Ordering::Acquire), &mut looks, meeting)?;
+            looks.truncate(taken);
+            let usage = before.zip(sys::thread::usage().ok());
+            let usage = usage.map(|(before, after)| difference(before, after));
+            let cpu = repeat.members[index].cpu;
+            let moved = u64::from(sys::thread::current_cpu() != Some(cpu));
+            let around = Around { settled: true, usage, migrations: moved, ..Around::default() };
+            Ok(RawTraced { cpu, looks, iterations: [plan.adds.1, plan.multiplies.1], around })
+        })?;
+        Ok(RawTrace { begun: Ticks::new(begun.into_inner()), cpus })
+    }
+
+    /// Looks until the last period ends, and how many there were. Nothing but chains, payload and stamps happens
+    /// between two of them (invariant I3).
+    fn look(
+        &self,
+        job: &Trace,
+        plan: &Plan,
+        begun: u64,
+        looks: &mut [Look],
+        meeting: &Meeting<'_>,
+    ) -> Result<usize, RunError> {
+        let (period, burst) = (self.ticks_in(job.period).max(1), self.ticks_in(job.burst));
+        let end = begun + period * u64::from(job.periods);
+        while self.probe.stamp() < begun {
+            std::hint::spin_loop();
+        }
+        let mut taken = 0;
+        for look in looks {
+            let now = self.probe.stamp();
+            if now >= end {
+                break;
+            }
+            if let Some((payload, iterations)) = &plan.payload
+                && now.saturating_sub(begun) % period < burst
+            {
+                payload.kernel.run(*iterations, payload.operands);
+            }
+            let first = self.probe.stamp();
+            plan.adds.0.kernel.run(plan.adds.1, plan.adds.0.operands);
+            let second = self.probe.stamp();
+            plan.multiplies.0.kernel.run(plan.multiplies.1, plan.multiplies.0.operands);
+            *look = [first, second, self.probe.stamp()];
+            taken += 1;
+            if meeting.given_up() {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,354 @@
+//! Traces: a payload in a duty cycle, looked at about every microsecond, and what the looks say together.
+//!
+//! A look is a short chain of adds and a short chain of multiplies between three stamps. A lower clock makes both
+//! longer alike. Throttled dispatch, which lets ops begin in one cycle of four, makes the adds four times as long
+//! and the multiplies, of three cycles, a third longer: so the two are told apart. A halt is time that is in none
+//! of them. What the machine loses anyway comes at any time; what the payload causes comes at the same time in
+//! each period, so that only what is there in most periods at one phase is believed.
+
+use std::collections::BTreeSet;
+
+use model::stats::{median, quantile};
+use model::ticks::Stamp;
+use model::{CpuId, Rate, Seconds, Ticks};
+
+use super::job::{Around, Load, Tools};
+
+/// A payload in a duty cycle.
+#[derive(Clone)]
+pub struct Trace {
+    /// Where the payload runs.
+    pub cpu: CpuId,
+    /// Where looks are taken, too, without a payload.
+    pub beside: Option<CpuId>,
+    /// What runs for the first part of each period; none: nothing, so that only the machine is seen.
+    pub payload: Option<Load>,
+    /// How long a period is.
+    pub period: Seconds,
+    /// For how long of it the payload runs.
+    pub burst: Seconds,
+    /// How many periods.
+    pub periods: u32,
+    /// The chains.
+    pub tools: Tools,
+}
+
+impl Trace {
+    /// The CPUs that it keeps busy; the payload's first.
+    pub fn cpus(&self) -> Vec<CpuId> {
+        std::iter::once(self.cpu).chain(self.beside).collect()
+    }
+
+    /// How long it takes, as planned.
+    pub fn duration(&self) -> Seconds {
+        self.period * f64::from(self.periods)
+    }
+
+    /// Looks that one CPU may take: more are not kept.
+    pub fn room(&self) -> usize {
+        (self.duration().0 / LOOK_LEAST.0) as usize
+    }
+}
+
+/// How long each chain of a look is.
+pub const CHAIN: Seconds = Seconds(0.35e-6);
+/// How long each piece of the payload between two looks is.
+pub const PIECE: Seconds = Seconds(0.3e-6);
+
+/// No look is shorter than this.
+const LOOK_LEAST: Seconds = Seconds(0.5e-6);
+
+/// A look: before the adds, between, after the multiplies.
+pub type Look = [u64; 3];
+
+/// What one CPU saw.
+#[derive(Debug, Clone)]
+pub struct RawTraced {
+    /// Where.
+    pub cpu: CpuId,
+    /// In the order of time.
+    pub looks: Vec<Look>,
+    /// Iterations of adds and of multiplies in each look.
+    pub iterations: [u64; 2],
+    /// What went on around it.
+    pub around: Around,
+}
+
+/// What all CPUs saw.
+#[derive(Debug, Clone)]
+pub struct RawTrace {
+    /// When the first period began.
+    pub begun: Ticks<Stamp>,
+    /// The payload's CPU first.
+    pub cpus: Vec<RawTraced>,
+}
+
+/// What is known of a CPU's chains.
+#[derive(Debug, Clone, Copy)]
+pub struct Chains {
+    /// Cycles of an iteration of adds and of multiplies.
+    pub cycles: [f64; 2],
+    /// What of a stretch is fixed: in seconds, and in iterations of each.
+    pub null: f64,
+    /// The same in iterations.
+    pub fixed: [f64; 2],
+}
+
+/// A look in numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Which period.
+    pub period: u32,
+    /// Seconds since that began.
+    pub phase: f64,
+    /// The clock by the multiplies, in hertz.
+    pub clock: f64,
+    /// How much longer the adds took than this clock says: 1 is as it should be.
+    pub stretch: f64,
+    /// Seconds until the next look that are missing.
+    pub lost: f64,
+    /// Seconds that lie between two looks of its kind usually.
+    pub usual: f64,
+}
+
+/// A look in which adds are stretched by less than this, or by more, is no throttled dispatch.
+const STRETCHED: std::ops::Range<f64> = 1.5..10.0;
+
+/// The numbers of one CPU's looks.
+pub fn seen(
+    raw: &RawTraced,
+    job: &Trace,
+    chains: Chains,
+    begun: u64,
+    rate: Rate<Stamp>,
+) -> Vec<Seen> {
+    let hertz = rate.hertz().0;
+    let (period, burst) = (job.period.0, job.burst.0);
+    let place = |stamp: u64| {
+        let at = stamp.saturating_sub(begun) as f64 / hertz;
+        let number = (at / period).floor();
+        (number as u32, at - number * period)
+    };
+    let is_loaded = |phase: f64| job.payload.is_some() && raw.cpu == job.cpu && phase < burst;
+    let steps: Vec<(bool, f64)> = raw
+        .looks
+        .windows(2)
+        .map(|pair| (is_loaded(place(pair[0][0]).1), (pair[1][0] - pair[0][0]) as f64 / hertz))
+        .collect();
+    let usual = |loaded: bool| {
+        let of: Vec<f64> = steps.iter().filter(|it| it.0 == loaded).map(|it| it.1).collect();
+        median(&of).unwrap_or(f64::INFINITY)
+    };
+    let usual = [usual(false), usual(true)];
+    let one = |(look, (loaded, step)): (&Look, &(bool, f64))| {
+        let lengths = [look[1] - look[0], look[2] - look[1]].map(|ticks| ticks as f64 / hertz);
+        let cycles = |which: usize| {
+            chains.cycles[which] * (raw.iterations[which] as f64 + chains.fixed[which])
+        };
+        let clocks = [0, 1].map(|which| cycles(which) / (lengths[which] - chains.null).max(1e-9));
+        let (number, phase) = place(look[0]);
+        Seen {
+            period: number,
+            phase,
+            clock: clocks[1],
+            stretch: clocks[1] / clocks[0],
+            lost: (step - usual[usize::from(*loaded)]).max(0.0),
+            usual: usual[usize::from(*loaded)],
+        }
+    };
+    let all = std::iter::zip(&raw.looks, &steps).map(one);
+    all.filter(|seen| seen.period < job.periods).collect()
+}
+
+/// Something that comes at the same phase in most periods.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Halt {
+    /// Seconds since the period began, the median.
+    pub phase: f64,
+    /// How long it is, one for each period that has it.
+    pub lengths: Vec<f64>,
+    /// In which share of periods it is there.
+    pub share: f64,
+}
+
+/// Dispatch that is throttled at the same phase in most periods.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Throttled {
+    /// Where it begins, in seconds since the period began.
+    pub phase: f64,
+    /// How long it lasts.
+    pub length: f64,
+    /// How much longer adds take.
+    pub ratio: f64,
+}
+
+/// What the looks at one CPU say together.
+#[derive(Debug, Clone)]
+pub struct Folded {
+    /// Seconds of a bin.
+    pub bin: f64,
+    /// The median clock of each bin; none where no look fell into it.
+    pub clock: Vec<Option<f64>>,
+    /// The median stretch of each bin.
+    pub stretch: Vec<Option<f64>>,
+}
+
+/// How wide a bin of phases is.
+const BIN: f64 = 2e-6;
+
+/// Halts of one transition come within this of each other, period by period.
+const WINDOW: f64 = 20e-6;
+
+/// What is in fewer periods than this comes by chance (R9 of the methods).
+const SHARE: f64 = 0.8;
+
+/// Folds the looks of all periods over each other.
+pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
+    let bins = (job.period.0 / BIN).ceil().max(1.0) as usize;
+    let mut clock: Vec<Vec<f64>> = vec![Vec::new(); bins];
+    let mut stretch = clock.clone();
+    for look in seen {
+        let bin = ((look.phase / BIN) as usize).min(bins - 1);
+        clock[bin].push(look.clock);
+        stretch[bin].push(look.stretch);
+    }
+    let medians = |all: Vec<Vec<f64>>| all.iter().map(|of| median(of)).collect();
+    Folded { bin: BIN, clock: medians(clock), stretch: medians(stretch) }
+}
+
+/// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
+/// shorter cannot be told from the machine's own gaps, or from the length of a look.
+pub fn visible(quiet: &[Seen], job: &Trace) -> f64 {
+    let mut worst: Vec<f64> = Vec::new();
+    let mut window = (0, 0);
+    for look in quiet {
+        let at = (look.period, (look.phase / WINDOW) as u64);
+        if at != window || worst.is_empty() {
+            worst.push(0.0);
+            window = at;
+        }
+        if let Some(last) = worst.last_mut() {
+            *last = last.max(look.lost);
+        }
+    }
+    let step = job.duration().0 / quiet.len().max(1) as f64;
+    quantile(&worst, 0.9).unwrap_or(f64::INFINITY).max(step)
+}
+
+/// Halts: time that is missing at the same phase in most periods.
+pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
+    /// Dispatch at a quarter makes a look four times as long, and no more.
+    const SLOWED: f64 = 3.5;
+    let is_stretched = |look: &Seen| STRETCHED.contains(&look.stretch);
+    let throttled = |index: usize| {
+        let near = &seen[index.saturating_sub(1)..(index + 2).min(seen.len())];
+        near.iter().any(is_stretched) && seen[index].lost < SLOWED * seen[index].usual
+    };
+    let gaps: Vec<&Seen> = (0..seen.len())
+        .filter(|&index| seen[index].lost > visible && !throttled(index))
+        .map(|index| &seen[index])
+        .collect();
+    let within = |from: f64| {
+        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.phase);
+        gaps.iter().filter(inside).copied().collect::<Vec<&Seen>>()
+    };
+    let periods =
+        |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>().len() as f64;
+    let mut found: Vec<Halt> = Vec::new();
+    let mut from = 0.0;
+    while from < job.period.0 {
+        let here = within(from);
+        let share = periods(&here) / f64::from(job.periods);
+        let next = periods(&within(from + WINDOW / 2.0)) / f64::from(job.periods);
+        if share < SHARE || next > share {
+            from += WINDOW / 2.0;
+            continue;
+        }
+        let phases: Vec<f64> = here.iter().map(|gap| gap.phase).collect();
+        // Of several gaps of one period the longest is the halt.
+        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.period).collect();
+        let longest = |number: u32| {
+            let of = here.iter().filter(|gap| gap.period == number).map(|gap| gap.lost);
+            of.fold(0.0, f64::max)
+        };
+        found.push(Halt {
+            phase: median(&phases).unwrap_or(from),
+            lengths: numbers.into_iter().map(longest).collect(),
+            share,
+        });
+        from += WINDOW;
+    }
+    found
+}
+
+/// Stretches of bins in which adds are held up while multiplies hardly are.
+pub fn throttled(folded: &Folded) -> Vec<Throttled> {
+    /// Fewer bins in a row are chance.
+    const BINS_MIN: usize = 2;
+    let is_stretched = |stretch: &Option<f64>| stretch.is_some_and(|it| STRETCHED.contains(&it));
+    let mut found = Vec::new();
+    let mut begun = None;
+    for (bin, stretch) in folded.stretch.iter().chain([&None]).enumerate() {
+        match (is_stretched(stretch), begun) {
+            (true, None) => begun = Some(bin),
+            (false, Some(first)) => {
+                let of: Vec<f64> = folded.stretch[first..bin].iter().copied().flatten().collect();
+                if bin - first >= BINS_MIN {
+                    found.push(Throttled {
+                        phase: first as f64 * folded.bin,
+                        length: (bin - first) as f64 * folded.bin,
+                        ratio: median(&of).unwrap_or(f64::NAN),
+                    });
+                }
+                begun = None;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How long the clock stays low after the payload, and what can be seen of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hold {
+    /// The clock under the payload and the one that it comes back to, in hertz.
+    pub low: f64,
+    /// The same.
+    pub relaxed: f64,
+    /// Seconds from the end of the payload until it is back; none: it was never lower, by the least that can be
+    /// seen.
+    pub length: Option<f64>,
+    /// The least difference that can be seen, as a share of the clock.
+    pub visible: f64,
+}
+
+/// The clock after the payload.
+pub fn hold(folded: &Folded, job: &Trace) -> Option<Hold> {
+    /// Medians of many looks still differ by as much.
+    const LEAST: f64 = 0.004;
+    /// So many bins in a row must be back.
+    const BACK: usize = 5;
+    let bin = |seconds: f64| (seconds / folded.bin) as usize;
+    let of = |from: f64, to: f64| -> Vec<f64> {
+        let to = bin(to).min(folded.clock.len());
+        folded.clock.get(bin(from)..to).unwrap_or_default().iter().copied().flatten().collect()
+    };
+    let (period, burst) = (job.period.0, job.burst.0);
+    let low = median(&of(burst / 2.0, burst))?;
+    let rest = of(period * 0.75, period);
+    let relaxed = median(&rest)?;
+    let deviations: Vec<f64> = rest.iter().map(|clock| (clock / relaxed - 1.0).abs()).collect();
+    let visible = (median(&deviations)? * 4.0).max(LEAST);
+    let length = (low < relaxed * (1.0 - visible)).then(|| {
+        let middle = f64::midpoint(low, relaxed);
+        let first = bin(burst);
+        let is_back = |at: usize| {
+            let next = folded.clock.get(at..at + BACK).unwrap_or_default();
+            next.len() == BACK && next.iter().flatten().all(|clock| *clock > middle)
+        };
+        let back = (first..folded.clock.len()).find(|at| is_back(*at));
+        back.map(|at| (at - first) as f64 * folded.bin)
+    });
+    // A clock that is not back at the end of the period has no length that could be told.
+    Some(Hold { low, relaxed, length: length.flatten(), visible })
+}

@@ -1,0 +1,93 @@
+//! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
+
+use super::common::{assert_near, measured, of, streams};
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::placement::Choice;
+use machine::Machine;
+use machine::simulated::{Model, Tax};
+use model::record::Record;
+
+fn tax(by: &str, sibling: bool) -> Tax {
+    Tax { by: by.to_owned(), sibling, clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 }
+}
+
+/// Four cores of a server, on which neighbours cost what is known.
+fn taxed() -> Record {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.noise.drift_amplitude = 0.005;
+    model.tax = vec![
+        Tax { clock: 0.9, ..tax("avx512_fma_t", false) },
+        Tax { bandwidth: 0.6, latency: 1.5, ..tax("triad", false) },
+        Tax { ops: 0.5, ..tax("avx256_fma_t", true) },
+    ];
+    let machine = Machine::from(model);
+    let cpus = Choice::usual(Some("0-3".parse().unwrap()));
+    measured(&machine, Options { tests: Tests::Neighbours, cpus, ..streams(&[]) })
+}
+
+/// The ratio of a victim's quantity beside a class of neighbours, which must have an interval that holds it.
+#[track_caller]
+fn ratio(record: &Record, victim: &str, quantity: &str, beside: &str, place: &str) -> f64 {
+    let is = |key: &str, value: &str, series: &model::record::Series| {
+        series.parameters.get(key).is_some_and(|it| it == value)
+    };
+    let mut all = of(record, quantity);
+    let found = all.find(|series| {
+        series.workload == victim && is("beside", beside, series) && is("place", place, series)
+    });
+    let series = found.unwrap_or_else(|| panic!("no {quantity} of {victim} beside {beside}"));
+    let summary = series.summary().unwrap_or_else(|| panic!("{:?}", series.outcome));
+    let [low, high] = summary.between_blocks.expect("eight blocks have an interval");
+    assert!((low..=high).contains(&summary.median));
+    summary.median
+}
+
+#[test]
+fn costs_that_were_put_in_come_out() {
+    let record = taxed();
+    let (others, sibling) = ("other cores", "SMT sibling");
+    // Two cores and more share a lower bin.
+    let bin = 3.7 / 3.8;
+    let of = |victim, quantity, beside, place| ratio(&record, victim, quantity, beside, place);
+    let clock = of("victim scalar", "tax_clock_ratio", "scalar", others);
+    assert_near(clock, bin, 0.003, "others that are merely active");
+    let clock = of("victim scalar", "tax_clock_ratio", "heavy 512 bit", others);
+    assert_near(clock, bin * 0.9, 0.003, "heavy neighbours");
+    let rate = of("victim scalar", "tax_rate_ratio", "heavy 512 bit", others);
+    assert_near(rate, bin * 0.9, 0.003, "heavy neighbours, in ops");
+    let rate = of("victim scalar", "tax_rate_ratio", "heavy 256 bit", sibling);
+    assert_near(rate, 0.5, 0.003, "half of the core's ops");
+    let clock = of("victim scalar", "tax_clock_ratio", "heavy 256 bit", sibling);
+    assert_near(clock, 1.0, 0.003, "at the same clock");
+    let bandwidth = of("victim bandwidth", "tax_bandwidth_ratio", "memory", others);
+    assert_near(bandwidth, 0.6, 0.01, "memory that others move");
+    let bandwidth = of("victim bandwidth", "tax_bandwidth_ratio", "scalar", others);
+    assert_near(bandwidth, 1.0, 0.01, "memory that nobody moves");
+    let latency = of("victim latency", "tax_latency_ratio", "memory", others);
+    assert_near(latency, 1.5, 0.01, "pointers wait");
+}
+
+#[test]
+fn advice_follows_from_the_numbers() {
+    let record = taxed();
+    let finding = |id: &str| record.findings.iter().find(|it| it.id == id).unwrap();
+    let wide = finding("turbo.wide-neighbours");
+    assert!(wide.text.contains("heavy 512 bit on other cores"), "{}", wide.text);
+    assert!(wide.remedy.as_ref().unwrap().contains("256 bit there cost"), "{wide:?}");
+    assert!(finding("turbo.busy-sibling").text.contains("SMT sibling"));
+    let memory = finding("turbo.memory-neighbours");
+    assert!(memory.text.contains("memory on other cores changes ns by +50."), "{}", memory.text);
+}
+
+/// Where nothing costs anything, nothing is advised but what active cores cost.
+#[test]
+fn no_advice_without_cost() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.topology.threads_per_core = 1;
+    let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    for id in ["turbo.wide-neighbours", "turbo.busy-sibling", "turbo.memory-neighbours"] {
+        assert!(!record.findings.iter().any(|it| it.id == id), "{id}");
+    }
+}

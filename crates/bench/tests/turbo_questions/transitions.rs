@@ -1,0 +1,107 @@
+//! Transitions on simulated machines: halts, throttled dispatch and hold times that were put in come out again,
+//! and what the machine loses anyway never is called one.
+
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::placement::Choice;
+use machine::Machine;
+use machine::simulated::Model;
+use model::Seconds;
+use model::record::{Record, Series};
+
+use super::common::{assert_near, measured, of, stream, streams};
+
+const PERIOD: Seconds = Seconds(2e-3);
+
+fn traced(name: &str, id: &str, change: impl FnOnce(&mut Model)) -> Record {
+    let mut model = Model::named(name).unwrap();
+    model.noise.drift_amplitude = 0.0;
+    change(&mut model);
+    let tests = Tests::Trace(vec![stream(id)], PERIOD);
+    let cpus = Choice { at_most: Some(2), ..Choice::usual(None) };
+    measured(&Machine::from(model), Options { tests, cpus, ..streams(&[]) })
+}
+
+/// A core as Skylake servers are: throttled, halted, held low, halted again.
+fn transitions(model: &mut Model) {
+    model.throttled_seconds = 9e-6;
+    model.halt_seconds = 11e-6;
+    model.licence_hold_seconds = 650e-6;
+    model.return_halt_seconds = 10e-6;
+}
+
+fn all<'a>(record: &'a Record, quantity: &'a str) -> Vec<&'a Series> {
+    of(record, quantity).filter(|series| series.summary().is_some()).collect()
+}
+
+#[track_caller]
+fn one(record: &Record, quantity: &str) -> f64 {
+    let all = all(record, quantity);
+    assert_eq!(all.len(), 1, "{quantity}: {all:#?}");
+    all[0].summary().unwrap().median
+}
+
+fn at(series: &Series) -> f64 {
+    series.parameters["at_us"].parse().unwrap()
+}
+
+#[test]
+fn halts_throttles_and_holds_come_out() {
+    let record = traced("2s-56c", "avx512_fma_t", transitions);
+    let halts = all(&record, "trace_halt");
+    assert_eq!(halts.len(), 2, "{halts:#?}");
+    for (halt, (phase, length)) in halts.iter().zip([(10.0, 11e-6), (852.0, 10e-6)]) {
+        assert_near(halt.summary().unwrap().median, length, 0.1, "halt");
+        assert!((at(halt) - phase).abs() < 6.0, "at {} us", at(halt));
+    }
+    assert!((one(&record, "trace_throttled") - 9e-6).abs() < 3e-6);
+    assert_near(one(&record, "trace_throttled_ratio"), 3.0, 0.1, "adds over multiplies");
+    assert_near(one(&record, "trace_hold"), 650e-6, 0.03, "hold");
+    assert_near(one(&record, "trace_low"), 3.4e9, 0.004, "licence L2 with two cores active");
+    assert_near(one(&record, "trace_relaxed"), 3.8e9, 0.004, "the lightest licence");
+    assert!(record.findings.iter().any(|it| it.id == "turbo.transition"));
+}
+
+/// Throttled dispatch alone: 256-bit integer code on Skylake only waits for voltage.
+#[test]
+fn dispatch_at_a_quarter_is_no_clock() {
+    let record = traced("2s-56c", "avx512_iadd", |model| {
+        transitions(model);
+        model.halt_seconds = 0.0;
+        model.return_halt_seconds = 0.0;
+        model.licence[1].bins = model.licence[0].bins.clone();
+    });
+    assert!(all(&record, "trace_halt").is_empty());
+    assert!((one(&record, "trace_throttled") - 9e-6).abs() < 3e-6);
+    assert!(all(&record, "trace_hold").is_empty());
+}
+
+#[test]
+fn a_light_stream_causes_nothing() {
+    let record = traced("2s-56c", "scalar_iadd", transitions);
+    for quantity in ["trace_halt", "trace_throttled", "trace_hold"] {
+        assert!(all(&record, quantity).is_empty(), "{quantity}");
+    }
+    assert!(one(&record, "trace_visible") < 20e-6);
+    assert!(!record.findings.iter().any(|it| it.id == "turbo.transition"));
+    let looks = all(&record, "trace_clock");
+    assert_eq!(looks.len(), 6, "three periods of two cores");
+    assert!(looks[0].samples().unwrap().all().len() > 1000, "about one look a microsecond");
+}
+
+/// A guest whose host takes the CPU away for 1 ms now and then loses time, and has no transition.
+#[test]
+fn gaps_of_a_guest_are_no_transitions() {
+    let record = traced("vm-2c", "avx512_fma_t", |model| {
+        model.noise.steal_share = 0.05;
+        for licence in 1..model.licence.len() {
+            model.licence[licence].bins = model.licence[0].bins.clone();
+        }
+        model.halt_seconds = 0.0;
+    });
+    for quantity in ["trace_halt", "trace_throttled", "trace_hold"] {
+        assert!(all(&record, quantity).is_empty(), "{quantity}");
+    }
+    let gaps = all(&record, "trace_gap");
+    let longest = gaps.iter().map(|gap| gap.summary().unwrap().max).fold(0.0, f64::max);
+    assert!(longest > 0.9e-3, "the host's millisecond is among the gaps: {longest}");
+}

@@ -1,0 +1,260 @@
+//! Registers in which hardware says why it lowers the clock: a bit that is set while that is so, and a
+//! log beside it that stays.
+
+/// A reason, and its bits in a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bit {
+    /// The same word for one reason wherever it is read.
+    pub(super) id: &'static str,
+    pub(super) label: &'static str,
+    /// Set while it lowers the clock.
+    pub(super) active: u32,
+    /// Set since it did; none: there is no log.
+    pub(super) log: Option<u32>,
+}
+
+/// Whose register it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Core,
+    Package,
+}
+
+/// A register of reasons.
+#[derive(Debug)]
+pub(super) struct Register {
+    pub(super) address: u32,
+    pub(super) whose: Whose,
+    pub(super) bits: &'static [Bit],
+}
+
+const fn pair(id: &'static str, label: &'static str, active: u32, log: u32) -> Bit {
+    Bit { id, label, active, log: Some(log) }
+}
+
+/// Log bits that are 16 above.
+const fn above(id: &'static str, label: &'static str, active: u32) -> Bit {
+    pair(id, label, active, active + 16)
+}
+
+const PROCHOT: (&str, &str) = ("prochot", "PROCHOT (external, or hot)");
+const THERMAL: (&str, &str) = ("thermal", "temperature");
+const CURRENT: (&str, &str) = ("current", "current (electrical design point)");
+
+/// # Source
+/// Intel SDM volume 3B, "Thermal status register" `IA32_THERM_STATUS`. The thresholds of bits 6 to 9 belong to
+/// software and lower nothing.
+const CORE_STATUS: Register = Register {
+    address: 0x19c,
+    whose: Whose::Core,
+    bits: &[
+        pair(THERMAL.0, THERMAL.1, 0, 1),
+        pair(PROCHOT.0, PROCHOT.1, 2, 3),
+        pair("critical-temperature", "critical temperature", 4, 5),
+        pair("power", "power limit", 10, 11),
+        pair(CURRENT.0, CURRENT.1, 12, 13),
+        pair("cross-domain", "limit of another domain", 14, 15),
+    ],
+};
+
+/// # Source
+/// Intel SDM volume 3B, `IA32_PACKAGE_THERM_STATUS`.
+const PACKAGE_STATUS: Register = Register {
+    address: 0x1b1,
+    whose: Whose::Package,
+    bits: &[
+        pair(THERMAL.0, THERMAL.1, 0, 1),
+        pair(PROCHOT.0, PROCHOT.1, 2, 3),
+        pair("critical-temperature", "critical temperature", 4, 5),
+        pair("power", "power limit", 10, 11),
+    ],
+};
+
+/// # Source
+/// Intel SDM volume 4, `MSR_CORE_PERF_LIMIT_REASONS` of Skylake client and its successors.
+const CLIENT: Register = Register {
+    address: 0x64f,
+    whose: Whose::Package,
+    bits: &[
+        above(PROCHOT.0, PROCHOT.1, 0),
+        above(THERMAL.0, THERMAL.1, 1),
+        above("residency", "residency state regulation", 4),
+        above("average-thermal", "running average thermal limit", 5),
+        above("vr-thermal", "voltage regulator is hot", 6),
+        above("vr-current", "design current of the voltage regulator", 7),
+        above(CURRENT.0, CURRENT.1, 8),
+        above("pl1", "PL1", 10),
+        above("pl2", "PL2", 11),
+        above("turbo-limit", "turbo limit of the active cores", 12),
+        above("attenuation", "turbo transition attenuation", 13),
+    ],
+};
+
+/// # Source
+/// Intel SDM volume 4, the same register of Haswell and Broadwell client; names as turbostat decodes it.
+const HASWELL: Register = Register {
+    address: 0x690,
+    whose: Whose::Package,
+    bits: &[
+        above(PROCHOT.0, PROCHOT.1, 0),
+        above(THERMAL.0, THERMAL.1, 1),
+        above("graphics", "graphics driver", 4),
+        above("autonomous", "control by utilisation", 5),
+        above("vr-thermal", "voltage regulator is hot", 6),
+        above(CURRENT.0, CURRENT.1, 8),
+        above("core-power", "core power limit", 9),
+        above("pl1", "PL1", 10),
+        above("pl2", "PL2", 11),
+        above("turbo-limit", "turbo limit of the active cores", 12),
+        above("attenuation", "turbo transition attenuation", 13),
+    ],
+};
+
+/// # Source
+/// Intel SDM volume 4, the same register of Haswell and Broadwell servers.
+const HASWELL_SERVER: Register = Register {
+    address: 0x690,
+    whose: Whose::Package,
+    bits: &[
+        above(PROCHOT.0, PROCHOT.1, 0),
+        above(THERMAL.0, THERMAL.1, 1),
+        above("power", "power budget", 2),
+        above("platform", "platform configuration", 3),
+        above("autonomous", "control by utilisation", 5),
+        above("vr-thermal", "voltage regulator is hot", 6),
+        above(CURRENT.0, CURRENT.1, 8),
+        above("turbo-limit", "turbo limit of the active cores", 10),
+        above("p1", "cores at P1", 13),
+        above("turbo-limit", "turbo limit of the active cores", 14),
+        above("below-request", "below what the system asks for", 15),
+    ],
+};
+
+/// # Source
+/// AMD processor programming references, `Core::X86::Msr::PStateCurLim`: the highest P-state that is allowed
+/// now in bits 2:0; any bit means that P0 is not. There is no log.
+const AMD_LIMIT: Register = Register {
+    address: 0xc001_0061,
+    whose: Whose::Core,
+    bits: &[
+        Bit { id: "p-state-limit", label: "P-state limit", active: 0, log: None },
+        Bit { id: "p-state-limit", label: "P-state limit", active: 1, log: None },
+        Bit { id: "p-state-limit", label: "P-state limit", active: 2, log: None },
+    ],
+};
+
+/// The registers of Intel CPUs of family 6 by model.
+///
+/// # Source
+/// Intel SDM volume 4, the tables of models; turbostat (`plr_msrs`).
+pub(super) fn of_intel(model: u32) -> Vec<&'static Register> {
+    let reasons = match model {
+        0x3c | 0x45 | 0x46 | 0x3d | 0x47 => Some(&HASWELL),
+        0x3f | 0x4f | 0x56 => Some(&HASWELL_SERVER),
+        0x4e | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6 | 0x66 | 0x7d | 0x7e | 0x8c | 0x8d | 0xa7
+        | 0x97 | 0x9a | 0xb7 | 0xba | 0xbf | 0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 | 0xbd | 0xcc => {
+            Some(&CLIENT)
+        }
+        _ => None,
+    };
+    [&CORE_STATUS, &PACKAGE_STATUS].into_iter().chain(reasons).collect()
+}
+
+/// The registers of AMD CPUs from family 17h on.
+pub(super) fn of_amd() -> Vec<&'static Register> {
+    vec![&AMD_LIMIT]
+}
+
+/// A switch in a register.
+#[derive(Debug)]
+pub(super) struct Switch {
+    pub(super) address: u32,
+    pub(super) bit: u32,
+    pub(super) label: &'static str,
+    /// Whether a set bit switches it off.
+    pub(super) inverted: bool,
+}
+
+/// # Source
+/// Intel SDM volume 4, `MSR_POWER_CTL`: bit 0 of Sandy Bridge and its successors; bit 19 of Skylake and its.
+pub(super) const SWITCHES_OF_INTEL: &[Switch] =
+    &[Switch { address: 0x1fc, bit: 0, label: "bi-directional PROCHOT", inverted: false }];
+
+/// # Source
+/// AMD processor programming references, `Core::X86::Msr::HWCR`: `CpbDis` in bit 25.
+pub(super) const SWITCHES_OF_AMD: &[Switch] =
+    &[Switch { address: 0xc001_0015, bit: 25, label: "core performance boost", inverted: true }];
+
+impl Switch {
+    pub(super) fn is_on(&self, value: u64) -> bool {
+        (value >> self.bit & 1 == 1) != self.inverted
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// What a register says is in force, and what it has logged.
+    fn said(register: &Register, value: u64) -> [Vec<&'static str>; 2] {
+        let of = |bit: fn(&Bit) -> Option<u32>| {
+            let set =
+                register.bits.iter().filter(|it| bit(it).is_some_and(|n| value >> n & 1 == 1));
+            set.map(|bit| bit.id).collect()
+        };
+        [of(|bit| Some(bit.active)), of(|bit| bit.log)]
+    }
+
+    /// An i5-8500 in issue 455 of ssdtPRGen.sh; turbostat's own words for two values of the older layout.
+    #[test]
+    fn reasons_in_public_reports() {
+        let coffee = said(&CLIENT, 0x3000_1000);
+        assert_eq!(coffee, [vec!["turbo-limit"], vec!["turbo-limit", "attenuation"]]);
+        let logged = ["autonomous", "current", "pl1", "pl2", "turbo-limit"];
+        assert_eq!(said(&HASWELL, 0x1d20_0000), [vec![], logged.to_vec()]);
+        assert_eq!(said(&HASWELL, 0x0400_0000), [vec![], vec!["pl1"]]);
+    }
+
+    /// Registers that InstLatx64 recorded: Broadwell-EP, Skylake-SP, Meteor Lake, Granite Rapids.
+    #[test]
+    fn recorded_registers() {
+        let none: [Vec<&str>; 2] = [vec![], vec![]];
+        assert_eq!(said(&CORE_STATUS, 0x884d_0800), [vec![], vec!["power"]]);
+        assert_eq!(said(&CORE_STATUS, 0x883c_2800), [vec![], vec!["power", "current"]]);
+        assert_eq!(said(&CORE_STATUS, 0x883d_0002), [vec![], vec!["thermal"]]);
+        assert_eq!(said(&CORE_STATUS, 0x8836_0000), none);
+        assert_eq!(said(&PACKAGE_STATUS, 0x8837_0802), [vec![], vec!["thermal", "power"]]);
+        assert_eq!(
+            said(&HASWELL_SERVER, 0xe084_0000),
+            [vec![], vec!["power", "p1", "turbo-limit", "below-request"]]
+        );
+    }
+
+    /// Issue 163 of throttled: cleared, the CPU went from 800 MHz to 3.1 GHz; issue 21 of CPUTune.
+    #[test]
+    fn whether_others_may_throttle() {
+        let [switch] = SWITCHES_OF_INTEL else { panic!("one switch") };
+        for (value, on) in [(0x2c_005d, true), (0x2c_005c, false), (0x24_005e, false)] {
+            assert_eq!(switch.is_on(value), on, "{value:#x}");
+        }
+        let [boost] = SWITCHES_OF_AMD else { panic!("one switch") };
+        assert!(boost.is_on(0x0900_0011), "EPYC 7742");
+        assert!(!boost.is_on(0x0b00_0011));
+    }
+
+    /// A register whose two bits of one reason overlap would say nothing.
+    #[test]
+    fn every_bit_is_one_thing() {
+        let tables =
+            [&CORE_STATUS, &PACKAGE_STATUS, &CLIENT, &HASWELL, &HASWELL_SERVER, &AMD_LIMIT];
+        for register in tables {
+            let mut seen = Vec::new();
+            for bit in register.bits {
+                for place in [Some(bit.active), bit.log].into_iter().flatten() {
+                    assert!(place < 32 && !seen.contains(&place), "{:x} {bit:?}", register.address);
+                    seen.push(place);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a package of a simulated machine may draw, and what becomes of its clock when it draws more.
+//!
+//! Power goes with the clock. PL2 holds at any time; PL1 holds on an average that follows power with the time
+//! constant of the limit. So a package that is loaded begins at PL2, and falls to PL1 when its average has
+//! come there: both steps have a place in time that is known.
+
+use model::Seconds;
+
+use super::model::Model;
+use super::work::Power;
+
+/// What a package may draw while a job runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Its average when the job begins, in watts, and when that is.
+    average: f64,
+    begun: Seconds,
+    tau: f64,
+    /// PL1 and PL2 in watts; infinite where there is none.
+    long: f64,
+    short: f64,
+    idle: f64,
+    /// What its active cores draw together for each hertz of their clock.
+    watts_per_hz: f64,
+    /// The clock that they would have.
+    wanted: f64,
+}
+
+impl Budget {
+    /// Watts while no average is in the way.
+    fn at_first(&self) -> f64 {
+        (self.idle + self.watts_per_hz * self.wanted).min(self.short)
+    }
+
+    /// When the average comes to PL1, if it does.
+    fn falls(&self) -> Option<Seconds> {
+        let first = self.at_first();
+        if first <= self.long {
+            return None;
+        }
+        let left =
+            (first - self.long) / (first - self.average.min(self.long)).max(f64::MIN_POSITIVE);
+        Some(self.begun + Seconds(-self.tau * left.ln()))
+    }
+
+    /// The clock that power allows at this moment, in hertz.
+    pub fn ceiling(&self, now: Seconds) -> f64 {
+        let limit = match self.falls() {
+            Some(at) if now >= at => self.long,
+            _ => self.short,
+        };
+        (limit - self.idle).max(0.0) / self.watts_per_hz
+    }
+
+    /// Joules until then, the average at that time, and which limits were met.
+    fn until(&self, end: Seconds) -> (f64, f64, [bool; 2]) {
+        let first = self.at_first();
+        let short = first >= self.short;
+        let (elapsed, end_average);
+        match self.falls() {
+            Some(at) if end >= at => {
+                let before = (at - self.begun).0.max(0.0);
+                let after = (end - self.begun).0 - before;
+                return (first * before + self.long * after, self.long, [true, short]);
+            }
+            _ => {
+                elapsed = (end - self.begun).0;
+                end_average = first + (self.average - first) * (-elapsed / self.tau).exp();
+            }
+        }
+        (first * elapsed, end_average, [false, short])
+    }
+}
+
+impl Model {
+    /// The budget of a package from now on, its active cores having these licences; none where nothing
+    /// says what it draws.
+    pub fn budget(&self, package: u32, licences: &[usize]) -> Option<Budget> {
+        let power = self.power?;
+        let now = self.elapsed.seconds();
+        let active = licences.len() as u32;
+        let share = |licence: &usize| 1.0 + power.heavier * *licence as f64;
+        let per_core = power.core_watts_per_ghz * 1e-9;
+        let weights: Vec<f64> = licences.iter().map(|it| per_core * share(it)).collect();
+        let watts_per_hz: f64 = weights.iter().sum();
+        let drawn: f64 =
+            std::iter::zip(licences, &weights).map(|(it, w)| w * self.bin_hz(*it, active)).sum();
+        Some(Budget {
+            average: self.cooled(power, package, now),
+            begun: now,
+            tau: power.long_term_seconds.max(1e-3),
+            long: power.long_term_watts.unwrap_or(f64::INFINITY),
+            short: power.short_term_watts.unwrap_or(f64::INFINITY),
+            idle: power.idle_watts,
+            watts_per_hz,
+            wanted: drawn / watts_per_hz,
+        })
+    }
+
+    /// The average of a package that has idled since it was worked on last.
+    fn cooled(&self, power: Power, package: u32, now: Seconds) -> f64 {
+        let warm = self.drawn(package);
+        let Some(since) = warm.since else { return power.idle_watts };
+        let left = (-(now - since).0 / power.long_term_seconds.max(1e-3)).exp();
+        power.idle_watts + (warm.average - power.idle_watts) * left
+    }
+
+    /// Notes what a package drew by its budget until now.
+    pub fn spend(&self, package: u32, budget: &Budget) {
+        let now = self.elapsed.seconds();
+        let (joules, average, [long, short]) = budget.until(now);
+        self.worked.note(package, |drawn| {
+            let idle = drawn.since.map_or(0.0, |since| (budget.begun - since).0.max(0.0));
+            drawn.package_joules += joules + idle * budget.idle;
+            drawn.average = average;
+            drawn.watts = average;
+            drawn.since = Some(now);
+            drawn.met_long |= long;
+            drawn.met_short |= short;
+        });
+    }
+
+    /// Whether PL1 and PL2 of a package were met so far.
+    pub(super) fn met_limits(&self, package: u32) -> [bool; 2] {
+        let drawn = self.drawn(package);
+        [drawn.met_long, drawn.met_short]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(long: f64, short: f64) -> Budget {
+        Budget {
+            average: 10.0,
+            begun: Seconds(1.0),
+            tau: 8.0,
+            long,
+            short,
+            idle: 10.0,
+            watts_per_hz: 10e-9,
+            wanted: 5e9,
+        }
+    }
+
+    #[test]
+    fn a_package_falls_from_pl2_to_pl1_when_its_average_is_there() {
+        let budget = budget(30.0, 50.0);
+        let falls = budget.falls().unwrap().0;
+        // 50 - 40 e^(-t/8) = 30.
+        assert!((falls - 1.0 - 8.0 * 2f64.ln()).abs() < 1e-9, "{falls}");
+        assert!((budget.ceiling(Seconds(falls - 0.01)) - 4e9).abs() < 1.0);
+        assert!((budget.ceiling(Seconds(falls + 0.01)) - 2e9).abs() < 1.0);
+        let (joules, average, met) = budget.until(Seconds(falls + 1.0));
+        assert!((joules - (50.0 * 8.0 * 2f64.ln() + 30.0)).abs() < 1e-6, "{joules}");
+        assert_eq!((average.to_bits(), met), (30f64.to_bits(), [true, true]));
+    }
+
+    #[test]
+    fn a_package_that_draws_less_than_its_limits_meets_none() {
+        let budget = budget(100.0, 200.0);
+        assert_eq!(budget.falls(), None);
+        assert_eq!(budget.until(Seconds(20.0)).2, [false, false]);
+        assert!(budget.ceiling(Seconds(20.0)) > 5e9);
+    }
+}

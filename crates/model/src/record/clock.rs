@@ -1,0 +1,201 @@
+//! What holds the clock down: limits as registers and kernel state them, and the account of the way
+//! from the advertised clock to the delivered one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::{CpuId, CpuSet};
+use crate::unavailable::{Known, Unavailable};
+
+/// What limits the clock of the CPUs that were measured, and what became of that clock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockRecord {
+    /// The highest clock that the kernel lets each CPU have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<AllowedClock>,
+    /// Limits of power, package by package.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub power: Vec<PowerLimit>,
+    /// Reasons that were in force or logged before the run or after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<LimitReason>,
+    /// Switches that bear on limits, such as whether others may throttle this CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<LimitSwitch>,
+    /// The highest level of performance that firmware gives CPUs, where it ranks them (CPPC).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<CoreLevel>,
+    /// Where reasons were looked for, such as `MSR 19Ch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
+    /// What cannot be read, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<Unavailable>,
+    /// Accounts of the way from the advertised clock to the delivered one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<ClockAccount>,
+}
+
+/// The highest clock that the kernel lets CPUs have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AllowedClock {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The clock, in hertz.
+    pub hertz: f64,
+    /// Where it was read, such as `scaling_max_freq`.
+    pub source: String,
+}
+
+/// CPUs that firmware gives one level of performance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CoreLevel {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Their highest level, in the firmware's own measure.
+    pub highest: u32,
+}
+
+/// Which of a package's limits of power.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PowerTerm {
+    /// PL1: on the average over a time.
+    Long,
+    /// PL2: for a short time.
+    Short,
+}
+
+impl PowerTerm {
+    /// What people call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PowerTerm::Long => "PL1",
+            PowerTerm::Short => "PL2",
+        }
+    }
+}
+
+/// A limit of the power of a package.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PowerLimit {
+    /// The package.
+    pub package: u32,
+    /// Which limit.
+    pub term: PowerTerm,
+    /// The limit, in watts; none: the field holds as much as fits, which limits nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+    /// The time that power is averaged over, in seconds, where that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Whether it is in force.
+    pub enabled: bool,
+    /// Whether it can be changed before the machine is started again, where that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked: Option<bool>,
+    /// Where it was read, such as `MSR 610h`.
+    pub source: String,
+}
+
+/// A reason for which hardware lowers the clock. Its log stays set until somebody clears it, so that only
+/// a log which came up during the run is evidence of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LimitReason {
+    /// Which: the same word for one reason wherever it was read, such as `prochot`.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// The CPUs that say so; the first one of a package for a register of the package.
+    pub cpus: CpuSet,
+    /// Where it was read, such as `MSR 64Fh bit 10`.
+    pub source: String,
+    /// What it said before the run, on any of the CPUs.
+    pub before: LimitState,
+    /// What it said right after it.
+    pub after: LimitState,
+}
+
+impl LimitReason {
+    /// Whether it held the clock down during the run: it was in force at its beginning or end, or its log
+    /// came up meanwhile.
+    pub fn held(&self) -> bool {
+        self.before.active || self.after.active || (self.after.logged && !self.before.logged)
+    }
+}
+
+/// The two bits of a reason.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct LimitState {
+    /// Whether it is in force at this moment.
+    pub active: bool,
+    /// Whether it was since the log was cleared.
+    pub logged: bool,
+}
+
+/// A switch that bears on limits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LimitSwitch {
+    /// What it is called, such as `bi-directional PROCHOT`.
+    pub label: String,
+    /// Its position, as read after the run.
+    pub on: bool,
+    /// The CPUs that say so.
+    pub cpus: CpuSet,
+    /// Where it was read, such as `MSR 1FCh bit 0`.
+    pub source: String,
+}
+
+/// From the advertised clock to the delivered one, for one stream on some cores. All clocks in hertz.
+///
+/// What the steps take away and what is unexplained adds up to the distance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockAccount {
+    /// The stream.
+    pub workload: String,
+    /// The type of the cores, where the machine has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_type: Option<String>,
+    /// The cores that executed it.
+    pub active: CpuSet,
+    /// The CPU whose clock it is.
+    pub cpu: CpuId,
+    /// The clock that is advertised for one core, or why nobody tells.
+    pub advertised: Known<AdvertisedClock>,
+    /// The clock while the core was at work: the median of the chain.
+    pub clock: f64,
+    /// What of it was left for the program: less halts, less what others took.
+    pub delivered: f64,
+    /// What took it away, in the order in which limits apply.
+    pub steps: Vec<AccountStep>,
+    /// What no step explains; negative where more was delivered than the steps leave. None: nothing is
+    /// advertised that it could be told from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexplained: Option<f64>,
+}
+
+/// An advertised clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AdvertisedClock {
+    /// In hertz.
+    pub hertz: f64,
+    /// Who states it.
+    pub source: String,
+}
+
+/// One step down from the advertised clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AccountStep {
+    /// Its kind, such as `active-cores`. Several reasons that cannot be told apart by megahertz are one
+    /// step, their ids joined by `+`.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What it took away, in hertz.
+    pub hertz: f64,
+    /// What says so, with numbers.
+    pub evidence: String,
+}
