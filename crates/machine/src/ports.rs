@@ -114,6 +114,14 @@ impl Machine {
         real::machine()
     }
 
+    /// The time that has passed on it, since some moment: of a simulated machine, by its own clock.
+    pub fn passed(&self) -> Duration {
+        match &self.simulated {
+            None => sys::clock::monotonic_raw(),
+            Some(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
+        }
+    }
+
     /// The machine whose files lie below `folder`: a mounted disk, an unpacked archive.
     pub fn rooted(folder: &Path) -> Result<Machine, Error> {
         real::rooted(folder)

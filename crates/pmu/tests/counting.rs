@@ -249,6 +249,95 @@ fn passes_that_differ_make_no_table() {
     assert!(refused.iter().all(|why| why.contains("not like the first")), "{refused:?}");
 }
 
+/// A function of some hundred instructions is not like itself where a third of them is missing.
+#[test]
+fn passes_of_a_short_function_that_differ_make_no_table() {
+    let six: Vec<Encoded> = branches().into_iter().chain(caches()).collect();
+    let machine = with(Fault::PmuHostShares);
+    let session = Session::on(&machine, None).unwrap().without_canary();
+    let counts = demonstrations::counted_loop(&session, &session.plan(&six), 300).unwrap();
+    let instructions = counts.spread.iter().find(|it| it.event == "instructions").unwrap();
+    assert!(!instructions.agrees && instructions.greatest - instructions.least < 200);
+    assert_eq!(counts.events.iter().filter(|row| row.count.value().is_none()).count(), 2);
+}
+
+/// Reference cycles take a general counter where no fixed one is theirs, and cost nobody a pass.
+#[test]
+fn what_nobody_asked_for_costs_no_pass() {
+    let bare = machine(|model| {
+        model.topology.threads_per_core = 1;
+        model.pmu[0].fixed = 0;
+        model.pmu[0].general = 4;
+    });
+    let plan = |machine: &Machine, asked: &[Encoded]| -> Plan {
+        Session::on(machine, None).unwrap().plan(asked)
+    };
+    let reason = |plan: &Plan| {
+        let is_it =
+            |absent: &&pmu::counting::Absent| plan.events[absent.event].name == "ref-cycles";
+        plan.absent.iter().find(is_it).map(|absent| absent.why.clone())
+    };
+    let one = plan(&bare, &branches()[..1]);
+    assert_eq!((one.names().len(), reason(&one)), (1, None), "there is a counter left for them");
+    let two = plan(&bare, &branches());
+    assert_eq!(two.names(), [["instructions", "cycles", &branches()[0].name, &branches()[1].name]]);
+    let absent = reason(&two).unwrap();
+    assert!(absent.why.contains("worth no further execution"), "{absent:?}");
+    assert_eq!(absent.remedy.as_deref(), Some("ask for `ref-cycles` by its name"));
+    // Who asks for them has them.
+    let wished = [branches(), base(&bare, CpuId(0))].concat();
+    let three = plan(&bare, &wished);
+    assert_eq!((three.names().len(), reason(&three)), (2, None));
+    // Where nobody knows how many counters there are, one event is one pass.
+    let unknown = Machine { cpuid: Box::new(Silent), ..machine(|_| {}) };
+    let one = plan(&unknown, &branches()[..1]);
+    assert!(one.limits.is_err());
+    assert_eq!(one.names(), [["instructions", "cycles", &branches()[0].name]]);
+}
+
+/// A CPU that says nothing of itself.
+struct Silent;
+
+impl machine::ports::Cpuid for Silent {
+    fn leaf(&self, _: u32, _: u32) -> Option<sys::cpuid::Leaf> {
+        None
+    }
+
+    fn leaf_of(&self, _: CpuId, _: u32, _: u32) -> Option<sys::cpuid::Leaf> {
+        None
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What the kernel does not open is in no pass of a dry run, and has its reason.
+#[test]
+fn a_dry_run_says_what_would_not_be_counted() {
+    let guest: Machine = Model::named("vm-2c").unwrap().into();
+    let session = Session::on(&guest, None).unwrap();
+    let plan = session.tried(session.plan(&software()));
+    let run = session.outline("a loop", &plan);
+    assert_eq!(run.passes, [["task-clock", "page-faults"]]);
+    let absent: Vec<&str> = run.absent.iter().map(|absent| absent.what.as_str()).collect();
+    assert_eq!(absent[..3], ["instructions", "cycles", "ref-cycles"]);
+    assert!(run.absent[..3].iter().all(|absent| absent.why.contains("hypervisor")), "{run:#?}");
+    // Switches are the kernel's, which plain users may not count here.
+    assert_eq!(absent[3..], ["context-switches", "cpu-migrations"]);
+    assert!(run.absent[3..].iter().all(|absent| absent.why.contains("EACCES")), "{run:#?}");
+    // What has no counter is told as well; what is there is in its pass.
+    let mut uncore = event("uncore", 0x304, 1);
+    uncore.scope = Scope::Shared;
+    let machine = machine(|_| {});
+    let session = Session::on(&machine, None).unwrap();
+    let plan = session.tried(session.plan(&[uncore]));
+    let run = session.outline("a loop", &plan);
+    assert_eq!(run.passes, [["instructions", "cycles", "ref-cycles"]]);
+    assert_eq!(run.absent.len(), 1);
+    assert_eq!(run.absent[0].what, "uncore");
+}
+
 #[test]
 fn a_counter_that_falls_is_no_number() {
     let machine = with(Fault::PmuFalls);
@@ -327,6 +416,17 @@ fn refusals_say_why_and_what_helps() {
     let counts = counted_loop(&machine(|_| {}), &[odd]);
     assert!(why(&counts, "odd").contains("EINVAL"));
     assert_eq!(count(&counts, "cycles"), 1_000_020);
+    // Levels beyond 2 are some distributions' own, and let nobody count, the kernel's events neither.
+    for level in [3, 4] {
+        let machine = machine(|model| model.perf_event_paranoid = level);
+        let counts = counted_loop(&machine, &[branches(), software()].concat());
+        let is_refused = |row: &&EventCount| row.event != "tsc";
+        for row in counts.events.iter().filter(is_refused) {
+            let why = why(&counts, &row.event);
+            assert!(why.contains("EACCES") && why.contains(&format!("is {level}")), "{why}");
+        }
+        assert!(count(&counts, "tsc") > 0);
+    }
     // Levels that let threads count user mode let them count it.
     for level in [-1, 0, 1, 2] {
         let counts = counted_loop(&machine(|model| model.perf_event_paranoid = level), &[]);
@@ -335,6 +435,11 @@ fn refusals_say_why_and_what_helps() {
     let kernel = Encoded { modes: Some(Modes::Kernel), ..event("cycles:k", 0x3c, u64::MAX) };
     let counts = counted_loop(&machine(|_| {}), &[kernel]);
     assert!(why(&counts, "cycles:k").contains("EACCES"));
+}
+
+fn of_kind(pmu: &str, events: Vec<Encoded>) -> Vec<Encoded> {
+    let named = |event: Encoded| Encoded { name: format!("{pmu}/{}/", event.name), ..event };
+    events.into_iter().map(named).collect()
 }
 
 #[test]
@@ -360,6 +465,16 @@ fn a_hybrid_counts_on_the_kind_of_core_that_it_runs_on() {
         let counts = demonstrations::counted_loop(&session, &plan, 1_000_000).unwrap();
         assert_eq!(count(&counts, "instructions"), 2_000_009, "{pmu}");
     }
+    // What a name means on the other kind is a row with its reason, on each bill.
+    let asked = [base(&machine, CpuId(0)), of_kind("cpu_atom", base(&machine, CpuId(3)))].concat();
+    drop(Session::on(&machine, Some(CpuId(0))).unwrap());
+    let set = CounterSet::open(&machine, &asked, &["part"]).unwrap();
+    let bill = set.bill(Part(0), "unit").unwrap();
+    assert!(why(&bill, "cpu_atom/cycles/").contains("counts on another kind of core"));
+    assert!(why(&bill, "cycles").contains("was not left yet"));
+    let alone = of_kind("cpu_atom", base(&machine, CpuId(3)));
+    let reason = CounterSet::open(&machine, &alone, &["part"]).unwrap_err();
+    assert!(reason.why.contains("counts on another kind of core"), "{reason:?}");
     // A counter of the other kind never has its place here, and nothing makes a number of that.
     let session = Session::on(&machine, Some(CpuId(3))).unwrap();
     let plan = Plan { events: base(&machine, CpuId(0)), ..session.plan(&[]) };
@@ -460,6 +575,34 @@ fn each_part_has_its_bill() {
     assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget);
 }
 
+/// Counters that lie are found when the set is opened, and later when somebody asks.
+#[test]
+fn a_set_believes_no_counter_that_lies() {
+    let open = |fault: Option<Fault>, events: &[Encoded]| {
+        let machine = machine(|model| model.faults.extend(fault));
+        CounterSet::open(&machine, events, &["part"])
+    };
+    let machine_of_all = machine(|_| {});
+    let events = [base(&machine_of_all, CpuId(0)), branches()].concat();
+    let lies = open(Some(Fault::PmuMiscounts), &events).unwrap_err();
+    assert!(lies.why.contains("counted 15003 in a loop that has 10000"), "{lies:?}");
+    assert!(lies.remedy.unwrap().contains("pmu selftest"));
+    let stood = open(Some(Fault::PmuReadsZero), &events).unwrap_err();
+    assert!(stood.why.contains("`instructions` counted 0 in a loop"), "{stood:?}");
+    // The second group is the one that the host cheats.
+    let shared = with(Fault::PmuHostShares);
+    drop(CounterSet::open(&shared, &events, &["part"]).unwrap());
+    let second = CounterSet::open(&shared, &events, &["part"]).unwrap_err();
+    assert!(second.why.contains("in a loop that has 20000"), "{second:?}");
+    // An honest one is verified at any time, and the loop is on no bill.
+    let mut honest = open(None, &events).unwrap();
+    honest.switch_to(Part(0));
+    honest.verify().unwrap();
+    honest.switch_to(Part(0));
+    assert_eq!(count(&honest.bill(Part(0), "unit").unwrap(), "instructions"), 0);
+    assert_eq!(honest.intervals(Part(0)), Some((3, 0)));
+}
+
 #[test]
 fn an_interval_without_its_counters_is_on_no_bill() {
     let taken = model(|model| model.faults.push(Fault::PmuTaken));
@@ -469,8 +612,11 @@ fn an_interval_without_its_counters_is_on_no_bill() {
         taken.execute("loop", 1, 1000).unwrap();
         set.switch_to(Part(0));
     }
-    assert_eq!(set.intervals(Part(0)), Some((5, 3)));
-    assert_eq!(count(&set.bill(Part(0), "loop").unwrap(), "instructions"), 2 * 2009);
+    // The counters are taken after two executions, of which the canary of the opening was one.
+    assert_eq!(set.intervals(Part(0)), Some((5, 4)));
+    assert_eq!(count(&set.bill(Part(0), "loop").unwrap(), "instructions"), 2009);
+    let lost = set.verify().unwrap_err();
+    assert!(lost.why.contains("lost its place on the hardware"), "{lost:?}");
     let mut shared = model(|model| model.faults.push(Fault::PmuMultiplexes));
     shared.name = "shared".to_owned();
     let machine: Machine = shared.clone().into();
@@ -492,6 +638,14 @@ fn events_have_names() {
     assert!(reason.remedy.unwrap().contains("did you mean `instructions"));
     let reason = pmu::measure(|| (), &["nobody's"]).unwrap_err();
     assert!(reason.why.contains("nobody's"), "{reason:?}");
+    // What helps is printed with what does not work, where anybody may be pinned at all.
+    let mut out = Vec::new();
+    pmu::profile_to(&mut out, || (), &["page-fault"], &[]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.contains("did you mean `page-faults") || text.starts_with("thread on CPUs"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -503,36 +657,94 @@ fn a_set_takes_what_fits_into_one_pass_alone() {
     assert!(CounterSet::open(&machine, &six[..2], &[]).is_err());
 }
 
+/// Whether the kernel lets this process count page faults, and be pinned: asked of the kernel itself.
+fn may_count() -> bool {
+    const FAULTS: Event = Event { kind: 1, config: 2, kernel: false };
+    let counts = sys::perf_open::Counter::open(FAULTS, sys::perf_open::Scope::ThisThread).is_ok();
+    let pins = || {
+        let usable = sys::affinity::current().ok()?;
+        sys::affinity::restrict(&usable).ok()
+    };
+    counts && pins().is_some()
+}
+
+fn touch(pages: usize) {
+    let memory: Vec<u8> = std::hint::black_box(vec![1; pages << 21]);
+    drop(memory);
+}
+
 /// With what this machine has: the kernel's own events are counted wherever anything is.
 #[test]
 fn functions_of_this_machine_are_counted_with_what_it_has() {
     let pages = 16;
-    let touch = || {
-        let memory: Vec<u8> = std::hint::black_box(vec![1; pages << 21]);
-        drop(memory);
+    let mut executed = 0;
+    let touched = || {
+        executed += 1;
+        touch(pages);
     };
-    let profile = match pmu::profile(touch, &software(), &[("page", pages as u64)]) {
-        Ok(profile) => profile,
-        Err(reason) => return assert!(!reason.why.is_empty(), "{reason:?}"),
-    };
-    assert_eq!(profile.run.cpu.is_some(), profile.run.modes == "user mode");
-    for row in &profile.counts.events {
-        match &row.count {
-            Known::No { unavailable } => assert!(!unavailable.why.is_empty(), "{row:?}"),
-            Known::Yes(count) => match row.event.as_str() {
-                "task-clock" => assert!(*count > 1000, "{row:?}"),
-                "page-faults" => assert!(*count >= pages as u64 / 2, "{row:?}"),
-                "cpu-migrations" => assert_eq!(*count, 0, "the thread is pinned"),
-                _ => {}
-            },
-        }
+    let profile = pmu::profile(touched, &software(), &[("page", pages as u64)]);
+    if !may_count() {
+        // Whoever may not be pinned has a reason, and whoever may not count has one in each row.
+        return match profile {
+            Err(reason) => assert!(!reason.why.is_empty(), "{reason:?}"),
+            Ok(profile) => assert!(!why(&profile.counts, "page-faults").is_empty()),
+        };
+    }
+    let profile = profile.unwrap();
+    assert_eq!((executed, profile.counts.executions), (1, 1), "{profile:#?}");
+    assert!(profile.run.cpu.is_some() && profile.run.modes == "user mode", "{:?}", profile.run);
+    // Huge pages take one fault each, others more.
+    assert!(count(&profile.counts, "page-faults") >= pages as u64, "{profile}");
+    assert!(count(&profile.counts, "task-clock") > 1000, "{profile}");
+    assert_eq!(row(&profile.counts, "page-faults").way.as_deref(), Some("read(2)"));
+    if let Known::Yes(moves) = row(&profile.counts, "cpu-migrations").count {
+        assert_eq!(moves, 0, "the thread is pinned");
     }
     let text = profile.to_string();
     assert!(text.contains("TOTAL") && text.contains("/page"), "{text}");
-    if let Err(reason) = pmu::is_available() {
-        assert!(text.contains(&reason.why), "{text}");
-        assert!(matches!(row(&profile.counts, "cycles").count, Known::No { .. }));
+    match pmu::is_available() {
+        Err(reason) => {
+            assert!(text.contains(&reason.why), "{text}");
+            assert!(matches!(row(&profile.counts, "cycles").count, Known::No { .. }));
+        }
+        Ok(()) => assert!(count(&profile.counts, "cycles") > 1000, "{text}"),
     }
+}
+
+/// A program's own function, under circumstances.
+#[test]
+fn a_function_has_a_data_sheet() {
+    let sizes = [4096, 1 << 20];
+    let mut called = Vec::new();
+    let work = |size: u64| {
+        called.push(size);
+        let data: Vec<u8> = std::hint::black_box(vec![1; size as usize]);
+        drop(data);
+    };
+    let units = |size| vec![("byte", size), ("page", size / 4096)];
+    let sheet = pmu::sheet(work, &["page-faults"], &sizes, units);
+    if !may_count() {
+        return assert!(sheet.is_err() || !called.is_empty());
+    }
+    let sheet = sheet.unwrap();
+    let titles: Vec<&str> = sheet.run.tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(titles.len(), 6, "{titles:?}");
+    assert_eq!(titles[..2], ["function, 4 KiB, warm", "function, 4 KiB, cold"]);
+    let counted = sheet.run.tables.iter().filter(|table| table.executions > 0);
+    // Each circumstance calls it before, and once a pass.
+    let expected: u64 = counted.map(|table| 2 * table.executions).sum();
+    assert_eq!(called.len() as u64, expected, "{sheet}");
+    let warm = &sheet.run.tables[0];
+    assert_eq!((warm.units[0].number, warm.units[1].number), (4096, 1));
+    assert!(row(warm, "page-faults").count.value().is_some(), "{sheet}");
+    let text = sheet.to_string();
+    for words in ["4 KiB, warm", "1 MiB, cold", "counts of each byte"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // Without another CPU nobody is busy beside it, and that is said.
+    let beside = sheet.run.tables.iter().find(|table| table.title.ends_with("neighbour busy"));
+    let beside = beside.unwrap();
+    assert!(beside.circumstances.contains_key("neighbour") || text.contains("one CPU alone"));
 }
 
 #[test]
@@ -573,7 +785,8 @@ fn the_pmu_msr_counts_the_time_stamp_counter() {
     let ((), counts) = pmu::measure(|| spin(1_000_000), &[event]).unwrap();
     match (&row(&counts, "msr/tsc/").count, &row(&counts, "tsc").count) {
         (Known::Yes(by_pmu), Known::Yes(by_instruction)) => {
-            assert!(by_pmu <= by_instruction && by_pmu * 2 > *by_instruction, "{counts:#?}");
+            // It counts while the thread has its CPU, which others may have for most of the time.
+            assert!((1..=*by_instruction).contains(by_pmu), "{counts:#?}");
         }
         (Known::No { unavailable }, _) => assert!(!unavailable.why.is_empty()),
         (_, Known::No { .. }) => {}

@@ -138,7 +138,8 @@ impl UserCounter {
 
     /// Whether the kernel allows the instruction, and this program knows it on this architecture.
     pub fn is_allowed(&self) -> bool {
-        cfg!(target_arch = "x86_64") && self.said().is_some_and(|said| said.allowed)
+        cfg!(target_arch = "x86_64")
+            && self.page.said(hardware_counter).is_some_and(|said| said.allowed)
     }
 
     /// The counter without its page.
@@ -158,27 +159,37 @@ impl UserCounter {
     /// alike, so that their difference holds.
     #[inline]
     pub fn read(&self) -> Option<Count> {
-        let said = self.said()?;
-        let on_hardware = said.allowed && said.index != 0 && (1..=64).contains(&said.width);
+        self.page.said(hardware_counter)?.count()
+    }
+}
+
+impl Said {
+    /// The count, where the counter is on the hardware.
+    #[inline]
+    fn count(self) -> Option<Count> {
+        let on_hardware = self.allowed && self.index != 0 && (1..=64).contains(&self.width);
         on_hardware.then(|| Count {
-            value: extended(said.offset, said.hardware, said.width),
-            enabled_ns: said.enabled_ns,
-            running_ns: said.running_ns,
+            value: extended(self.offset, self.hardware, self.width),
+            enabled_ns: self.enabled_ns,
+            running_ns: self.running_ns,
         })
     }
+}
 
-    /// One consistent reading of the page and, between its two looks at the lock, of the counter.
+impl Page {
+    /// One consistent reading of the page and, between its two looks at the lock, of the counter: by
+    /// `hardware`, which is asked for no counter that the page does not name and allow.
     #[inline]
-    fn said(&self) -> Option<Said> {
+    fn said(&self, mut hardware: impl FnMut(u32) -> u64) -> Option<Said> {
         const CAP_USER_RDPMC: u64 = 1 << 2;
         /// The kernel writes the page in nanoseconds; a lock that moves all the time is broken.
         const ATTEMPTS: usize = 1000;
-        let lock: &AtomicU32 = self.page.field(8);
-        let word = |offset| self.page.field::<AtomicU64>(offset).load(Ordering::Relaxed);
+        let lock: &AtomicU32 = self.field(8);
+        let word = |offset| self.field::<AtomicU64>(offset).load(Ordering::Relaxed);
         for _ in 0..ATTEMPTS {
             let before = lock.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
-            let index = self.page.field::<AtomicU32>(12).load(Ordering::Relaxed);
+            let index = self.field::<AtomicU32>(12).load(Ordering::Relaxed);
             let allowed = word(40) & CAP_USER_RDPMC != 0;
             let mut said = Said {
                 allowed,
@@ -186,11 +197,11 @@ impl UserCounter {
                 offset: word(16),
                 enabled_ns: word(24),
                 running_ns: word(32),
-                width: self.page.field::<AtomicU16>(48).load(Ordering::Relaxed),
+                width: self.field::<AtomicU16>(48).load(Ordering::Relaxed),
                 hardware: 0,
             };
             if allowed && index != 0 {
-                said.hardware = hardware_counter(index - 1);
+                said.hardware = hardware(index - 1);
             }
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && lock.load(Ordering::Relaxed) == before {
@@ -284,6 +295,97 @@ mod tests {
         assert!(!counter.is_allowed(), "the kernel's own clock has no counter");
         assert_eq!(counter.read(), None);
         assert!(counter.counter().read().unwrap().enabled_ns > 0);
+    }
+
+    /// A page as the kernel writes it, in a file.
+    struct Written(std::fs::File);
+
+    impl Written {
+        fn new() -> Written {
+            use std::os::fd::{FromRawFd, OwnedFd};
+            // SAFETY: the name ends with a zero, and lives as long as the program.
+            let fd = unsafe { libc::memfd_create(c"page".as_ptr(), libc::MFD_CLOEXEC) };
+            assert!(fd >= 0, "{}", io::Error::last_os_error());
+            // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+            let file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+            file.set_len(1 << 16).unwrap();
+            let written = Written(file);
+            // A counter of 48 bits that was taken over at 1000, on the hardware as number 2.
+            written.put(12, &3u32.to_ne_bytes());
+            written.put(16, &1000u64.to_ne_bytes());
+            written.put(24, &70u64.to_ne_bytes());
+            written.put(32, &60u64.to_ne_bytes());
+            written.put(40, &4u64.to_ne_bytes());
+            written.put(48, &48u16.to_ne_bytes());
+            written
+        }
+
+        fn put(&self, offset: u64, bytes: &[u8]) {
+            use std::os::unix::fs::FileExt;
+            self.0.write_all_at(bytes, offset).unwrap();
+        }
+
+        fn page(&self) -> Page {
+            Page::map(self.0.try_clone().unwrap().into()).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_page_that_stands_still_gives_its_count() {
+        let written = Written::new();
+        let mut asked = Vec::new();
+        let said = written.page().said(|number| {
+            asked.push(number);
+            5
+        });
+        let count = said.unwrap().count();
+        assert_eq!(count, Some(Count { value: 1005, enabled_ns: 70, running_ns: 60 }));
+        assert_eq!(asked, [2]);
+    }
+
+    #[test]
+    fn a_page_that_is_being_written_gives_nothing() {
+        let written = Written::new();
+        written.put(8, &7u32.to_ne_bytes());
+        assert_eq!(written.page().said(|_| 5), None, "an odd lock is held");
+        // One that moves with each reading of the counter is never twice the same.
+        let mut lock = 0u32;
+        let moving = written.page().said(|_| {
+            lock += 2;
+            written.put(8, &lock.to_ne_bytes());
+            5
+        });
+        assert_eq!(moving, None);
+    }
+
+    /// Written between the two looks at the lock: what was read before is not believed.
+    #[test]
+    fn a_page_that_changes_meanwhile_is_read_again() {
+        let written = Written::new();
+        let mut readings = 0;
+        let said = written.page().said(|_| {
+            readings += 1;
+            if readings == 1 {
+                written.put(16, &2000u64.to_ne_bytes());
+                written.put(8, &2u32.to_ne_bytes());
+            }
+            5
+        });
+        assert_eq!((said.unwrap().count().unwrap().value, readings), (2005, 2));
+    }
+
+    #[test]
+    fn a_counter_that_may_not_be_read_is_not() {
+        for (offset, bytes, allowed) in [(12, &[0; 4][..], true), (40, &[0; 8][..], false)] {
+            let written = Written::new();
+            written.put(offset, bytes);
+            let said = written.page().said(|_| panic!("nobody may execute the instruction"));
+            let said = said.unwrap();
+            assert_eq!((said.allowed, said.count()), (allowed, None), "{offset}");
+        }
+        let written = Written::new();
+        written.put(48, &0u16.to_ne_bytes());
+        assert_eq!(written.page().said(|_| 5).unwrap().count(), None, "no counter has no bits");
     }
 
     /// Where the machine has a PMU and the kernel allows it: both ways say the same.

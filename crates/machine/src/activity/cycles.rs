@@ -84,6 +84,13 @@ impl Cycles {
     }
 }
 
+/// The kernel's counter of a CPU is read there, which wakes it: one that stood still is lost.
+fn lost() -> Unavailable {
+    let why = "the kernel's counters stood still, although reading them wakes the CPU: the kernel closed \
+               them, as it does where the CPU was offline for a while";
+    Unavailable::new(Obstacle::Measurement, WHAT, why).with_remedy("start `cpudyno top` again")
+}
+
 fn halted() -> Unavailable {
     let why = "it was halted all the time: who does not run has no clock";
     Unavailable::new(Obstacle::Measurement, WHAT, why)
@@ -112,7 +119,9 @@ impl Source for Cycles {
         // Where the counters of all stand still, somebody keeps them still.
         let all_stood = counts.iter().zip(&earlier).all(stood);
         for (counts, earlier) in counts.into_iter().zip(earlier) {
-            let values = if !all_stood && stood((&counts, &earlier)) {
+            let values = if stood((&counts, &earlier)) && self.counters.are_the_kernels() {
+                Err(lost())
+            } else if !all_stood && stood((&counts, &earlier)) {
                 Ok([Ok(0.0), Ok(0.0), Err(halted())])
             } else {
                 self.values(counts, earlier, elapsed)

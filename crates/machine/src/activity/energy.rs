@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval, watts};
 use crate::facts::{hidden_from_guest, is_guest};
+use crate::perf::is_amd;
 use crate::ports::{Machine, Reading, Tree};
 use crate::text::whole_number;
 
@@ -120,12 +121,10 @@ fn begun(zones: Vec<Zone>, source: &'static str) -> Box<dyn Source> {
 /// its own on some servers, and is left to powercap. AMD PPR: the same at C001_0299h, packages C001_029Bh,
 /// each core C001_029Ah.
 pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dyn Source>> {
-    /// EBX of CPUID leaf 0 of AMD and Hygon.
-    const OF_AMD: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
     const RANGE: f64 = (1u64 << 32) as f64;
-    let is_amd = machine.cpuid.leaf(0, 0).is_some_and(|leaf| OF_AMD.contains(&leaf.ebx));
+    let amd = machine.cpuid.leaf(0, 0).is_some_and(is_amd);
     let (unit, package, core) =
-        if is_amd { (0xc001_0299, 0xc001_029b, 0xc001_029a) } else { (0x606, 0x611, 0x639) };
+        if amd { (0xc001_0299, 0xc001_029b, 0xc001_029a) } else { (0x606, 0x611, 0x639) };
     let first = places.packages.first().copied().unwrap_or(CpuId(0));
     let exponent = machine.msr.read(first, unit)? >> 8 & 0x1f;
     let microjoules = 1e6 / (1u64 << exponent) as f64;
@@ -145,7 +144,7 @@ pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dy
             zones.push(zone(cpu, package, number, "package"));
         }
         // Intel's register is the package's; each of AMD's cores has its own.
-        let is_wanted = if is_amd { places.leads_its_core(cpu) } else { is_first };
+        let is_wanted = if amd { places.leads_its_core(cpu) } else { is_first };
         if is_wanted && machine.msr.read(cpu, core).is_ok_and(|energy| energy & 0xffff_ffff > 0) {
             zones.push(zone(cpu, core, number, "core"));
         }
@@ -231,16 +230,16 @@ impl Source for Energy {
         self.add(look);
         let counted = std::mem::replace(&mut self.counted, vec![Ok(0); self.zones.len()]);
         let looked = self.looked.replace(look.now);
-        let watts = |index: usize| -> Reading<f64> {
+        let of_zone = |index: usize| -> Reading<f64> {
             let then = looked.ok_or_else(|| no_interval(QUANTITY))?;
             let seconds = look.now.saturating_sub(then).as_secs_f64();
-            Ok(counted[index].clone()? as f64 * 1e-6 / seconds)
+            watts(QUANTITY, counted[index].clone()? as f64 * 1e-6, seconds)
         };
         let of_package = |package: u32, domain: &str| -> Reading<f64> {
             let zones = self.zones.iter().enumerate();
             let mut of_dies = zones
                 .filter(|(_, zone)| (zone.package, zone.domain) == (package, domain))
-                .map(|(index, _)| watts(index))
+                .map(|(index, _)| of_zone(index))
                 .peekable();
             if of_dies.peek().is_none() {
                 let why = format!("package {package} has no zone `{domain}`");

@@ -9,7 +9,7 @@ use model::{CpuId, Obstacle, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
-use super::{Column, Look, Places, Scope, Source, no_interval};
+use super::{Column, Look, Places, Scope, Source, grown, no_interval};
 use crate::attempts::for_everybody;
 use crate::pmu::Pmu;
 use crate::ports::{Machine, Reading};
@@ -141,7 +141,7 @@ impl Events {
                 Err(Unavailable::new(Obstacle::Hardware, RESIDENCY, why))
             }
             Unit::One => Ok((grown / ticks).min(1.0)),
-            _ => Ok(grown * counter.scale / seconds),
+            _ => super::watts(counter.counted.quantity, grown * counter.scale, seconds),
         }
     }
 }
@@ -176,12 +176,82 @@ impl Source for Events {
             let (now, before) = (now[index][place].clone()?, last.counts[index][place].clone()?);
             let seconds = look.now.saturating_sub(last.at).as_secs_f64();
             let ticks = stamp.saturating_sub(last.stamp) as f64;
-            self.value(counter, now.saturating_sub(before) as f64, seconds, ticks)
+            let grown = grown(counter.counted.quantity, now as f64, before as f64)?;
+            self.value(counter, grown, seconds, ticks)
         };
         let of_counter = |(index, counter): (usize, &Counter)| {
             let carriers = look.places.carriers(counter.counted.scope);
             carriers.into_iter().map(|carrier| value(index, carrier)).collect()
         };
         self.counters.iter().enumerate().map(of_counter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::CpuSet;
+
+    use super::*;
+    use crate::facts;
+    use crate::simulated::Model;
+
+    fn counter(unit: Unit, scale: f64) -> Counter {
+        let counted = Counted {
+            event: "energy-pkg".to_owned(),
+            header: "PkgWatt".to_owned(),
+            quantity: POWER,
+            part: "package".to_owned(),
+            unit,
+            scope: Scope::Package,
+        };
+        Counter { counted, scale, files: Vec::new() }
+    }
+
+    fn events(counters: Vec<Counter>, tsc: Option<Tsc>) -> Events {
+        Events { counters, source: "a test".to_owned(), tsc, last: None }
+    }
+
+    #[test]
+    fn energy_over_time_is_power_and_ticks_over_ticks_a_share() {
+        let of = events(Vec::new(), Tsc::invariant());
+        let energy = counter(Unit::Watt, 0.25);
+        assert_eq!(of.value(&energy, 8.0, 2.0, 1.0), Ok(1.0));
+        assert!(of.value(&energy, 0.0, 2.0, 1.0).unwrap_err().why.contains("stood still"));
+        let residency = counter(Unit::One, 1.0);
+        if of.tsc.is_some() {
+            assert_eq!(of.value(&residency, 25.0, 2.0, 100.0), Ok(0.25));
+            // Who never entered a state was in it for no time.
+            assert_eq!(of.value(&residency, 0.0, 2.0, 100.0), Ok(0.0));
+            assert_eq!(of.value(&residency, 101.0, 2.0, 100.0), Ok(1.0));
+        }
+        let without = events(Vec::new(), None).value(&residency, 25.0, 2.0, 100.0);
+        assert!(without.unwrap_err().why.contains("a TSC that this CPU does not have"));
+    }
+
+    /// What the kernel would answer, in a file that is written anew before each look.
+    fn said(count: u64) -> File {
+        use std::io::{Seek, Write};
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&count.to_ne_bytes()).unwrap();
+        file.rewind().unwrap();
+        file
+    }
+
+    #[test]
+    fn a_counter_that_falls_is_no_zero() {
+        let machine: Machine = Model::named("4c").unwrap().into();
+        let all: CpuSet = std::iter::once(CpuId(0)).collect();
+        let places = Places::new(&facts::topology(&machine), &all);
+        let mut of = events(vec![counter(Unit::Watt, 1.0)], None);
+        let mut look = |seconds: u64, count: u64| -> Reading<f64> {
+            of.counters[0].files = vec![(CpuId(0), said(count))];
+            let now = Duration::from_secs(seconds);
+            of.read(&Look { machine: &machine, places: &places, now }).remove(0).remove(0)
+        };
+        assert!(look(0, 100).unwrap_err().why.contains("only once"));
+        assert_eq!(look(2, 150), Ok(25.0));
+        assert!(look(3, 40).unwrap_err().why.contains("the counter fell from 150 to 40"));
+        assert!(look(4, 40).unwrap_err().why.contains("stood still for 1.00 s"));
+        assert_eq!(look(5, 47), Ok(7.0));
     }
 }

@@ -48,6 +48,10 @@ impl Source for Account {
 }
 
 fn unsaid(cpu: CpuId) -> Unavailable {
-    let why = format!("`/proc/stat` counts no time of CPU {cpu}: it is offline, or was just now");
+    let why = format!(
+        "`/proc/stat` counted no time of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
+         longer"
+    );
     Unavailable::new(Obstacle::Measurement, "time of the CPUs", why)
+        .with_remedy("look less often: -i 100ms")
 }

@@ -21,6 +21,7 @@ use std::time::Duration;
 use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
+use crate::facts;
 use crate::ports::{Machine, Reading};
 
 /// Whose number a column holds.
@@ -188,14 +189,8 @@ pub struct Activity<'a> {
     columns: Vec<Column>,
     missing: Vec<Missing>,
     last: Option<Duration>,
-}
-
-/// The time that passes on a machine.
-fn now(machine: &Machine) -> Duration {
-    match &machine.simulated {
-        None => sys::clock::monotonic_raw(),
-        Some(model) => Duration::from_secs_f64(model.elapsed.seconds().0),
-    }
+    /// The watched CPUs that were offline at the last look.
+    offline: CpuSet,
 }
 
 impl<'a> Activity<'a> {
@@ -209,7 +204,7 @@ impl<'a> Activity<'a> {
             let why = format!("nothing runs on {elsewhere}");
             return Err(Unavailable::new(Obstacle::Cpudyno, WHAT, why));
         }
-        let topology = crate::facts::topology(machine);
+        let topology = facts::topology(machine);
         let wanted = cpus.unwrap_or(&topology.online);
         let not_there = wanted.difference(&topology.online);
         if !not_there.is_empty() {
@@ -225,6 +220,7 @@ impl<'a> Activity<'a> {
             columns: Vec::new(),
             missing: Vec::new(),
             last: None,
+            offline: CpuSet::default(),
         };
         for row in SOURCES {
             this.add(row, (row.open)(machine, &this.places));
@@ -295,20 +291,47 @@ impl<'a> Activity<'a> {
 
     /// What was read since the last look; none at the first one.
     pub fn look(&mut self) -> Option<Interval> {
-        let now = now(self.machine);
+        let now = self.machine.passed();
         let look = Look { machine: self.machine, places: &self.places, now };
         let mut values = Vec::with_capacity(self.columns.len());
         for (source, taken) in &mut self.sources {
             let read = source.read(&look).into_iter().zip(taken);
             values.extend(read.filter(|(_, taken)| **taken).map(|(values, _)| values));
         }
+        self.without_offline(&mut values);
         let last = self.last.replace(now)?;
         Some(Interval { seconds: Seconds(now.saturating_sub(last).as_secs_f64()), values })
     }
 
+    /// A counter of a CPU that is offline, or was at the last look, stands still or begins anew: its numbers
+    /// say nothing of the interval.
+    fn without_offline(&mut self, values: &mut [Vec<Reading<f64>>]) {
+        let online = facts::online(self.machine);
+        let watched = self.places.cpus.iter().map(|place| place.cpu);
+        let offline: CpuSet = watched.filter(|&cpu| !online.contains(cpu)).collect();
+        let before = std::mem::replace(&mut self.offline, offline.clone());
+        if offline.is_empty() && before.is_empty() {
+            return;
+        }
+        for (column, values) in self.columns.iter().zip(values) {
+            if column.scope != Scope::Cpu {
+                continue;
+            }
+            for (place, value) in self.places.cpus.iter().zip(values) {
+                let when = match (offline.contains(place.cpu), before.contains(place.cpu)) {
+                    (true, _) => "is offline",
+                    (false, true) => "was offline when the interval began",
+                    (false, false) => continue,
+                };
+                let why = format!("CPU {} {when}", place.cpu);
+                *value = Err(Unavailable::new(Obstacle::Hardware, column.header.as_ref(), why));
+            }
+        }
+    }
+
     /// Takes note of counters that begin again every few minutes, in the middle of a long interval.
     pub fn note(&mut self) {
-        let look = Look { machine: self.machine, places: &self.places, now: now(self.machine) };
+        let look = Look { machine: self.machine, places: &self.places, now: self.machine.passed() };
         self.sources.iter_mut().for_each(|(source, _)| source.note(&look));
     }
 
@@ -316,6 +339,11 @@ impl<'a> Activity<'a> {
     pub fn sharing(&self, scope: Scope, carrier: CpuId) -> CpuSet {
         let watched = self.places.cpus.iter().map(|place| place.cpu);
         watched.filter(|&cpu| self.places.share(scope, carrier, cpu)).collect()
+    }
+
+    /// The time that has passed on the machine, since some moment.
+    pub fn passed(&self) -> Duration {
+        self.machine.passed()
     }
 
     /// Lets so much time pass until the next look: on a simulated machine it passes at once.
@@ -350,6 +378,16 @@ fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
     }
     let why = format!("the counter fell from {then} to {now}");
     Err(Unavailable::new(Obstacle::Measurement, what, why))
+}
+
+/// The power of what counted so much energy: whatever is on draws some, so that a counter which stood still
+/// is one that does not count.
+fn watts(what: &str, joules: f64, seconds: f64) -> Reading<f64> {
+    if joules > 0.0 {
+        return Ok(joules / seconds);
+    }
+    let why = format!("the counter of its energy stood still for {seconds:.2} s");
+    Err(Unavailable::new(Obstacle::Hardware, what, why))
 }
 
 /// Before the second look there is nothing to say.

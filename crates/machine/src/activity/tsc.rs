@@ -58,7 +58,7 @@ impl Source for Stamps {
 
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
         // Anew: other sources were read since the look began.
-        let now = super::now(look.machine);
+        let now = look.machine.passed();
         let ticks = self.counter.read();
         let rate = match self.last.replace((now, ticks)) {
             None => Err(no_interval(HEADER)),

@@ -4,6 +4,7 @@ use ::model::{CpuId, Obstacle, Unavailable};
 
 use super::{fixed_counter, general_counters};
 use crate::ports::{Machine, Reading};
+use sys::cpuid::Leaf;
 
 /// The counters of a core that a thread on it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +45,14 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
     })
 }
 
-fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
-    /// EBX of leaf 0 is the start of `AuthenticAMD`, or of `HygonGenuine`, whose cores are AMD's.
+/// Whether leaf 0 of CPUID is one of AMD's, or of Hygon's, whose cores are AMD's: EBX is the start of
+/// `AuthenticAMD` or `HygonGenuine`.
+pub(crate) fn is_amd(vendor: Leaf) -> bool {
     const OF_AMD: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
+    OF_AMD.contains(&vendor.ebx)
+}
+
+fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
     /// Numbers of fixed counters that the kernel's interface has.
     const FIXED_MAX: u32 = 16;
     // Captures hold what differs from CPU to CPU, and the rest once.
@@ -54,7 +60,7 @@ fn counters(machine: &Machine, cpu: CpuId) -> Option<(u32, u32, Option<u32>)> {
         let of_cpu = machine.cpuid.leaf_of(cpu, leaf, subleaf);
         of_cpu.or_else(|| machine.cpuid.leaf(leaf, subleaf))
     };
-    if OF_AMD.contains(&leaf(0, 0)?.ebx) {
+    if is_amd(leaf(0, 0)?) {
         let announced = leaf(0x8000_0022, 0).filter(|leaf| leaf.eax & 1 == 1);
         let extended = || leaf(0x8000_0001, 0).map(|leaf| leaf.ecx >> 23 & 1 == 1);
         let general = match announced {

@@ -14,6 +14,7 @@ use sys::perf_open::{Attributes, Begin, Count, Counter, Modes, Scope};
 use sys::perf_page::UserCounter;
 
 pub use self::fit::{Needs, fits, fixed_counter, general_counters};
+pub(crate) use self::limits::is_amd;
 pub use self::limits::{Limits, limits};
 use crate::attempts::{Surroundings, counter_refused};
 use crate::ports::{Machine, Perf, Reading, Tree};

@@ -209,7 +209,8 @@ fn energy_is_counted_over_wraps_and_dies() {
     assert!((watts[1].clone().unwrap() * seconds - 1.0).abs() < 1e-9, "{watts:?}");
     let (_, memory) = values(&files, &machine, "RAMWatt", &[]).unwrap();
     assert!(memory[0].clone().unwrap_err().contains("package 0 has no zone `dram`"), "{memory:?}");
-    assert_eq!(memory[1], Ok(0.0), "what was counted and did not move is no absence");
+    // Whatever is on draws some: what stands still does not count.
+    assert!(memory[1].clone().unwrap_err().contains("stood still"), "{memory:?}");
 }
 
 /// Registers of energy, whose counts are set between two looks.
@@ -292,8 +293,75 @@ fn a_cpu_that_goes_offline_has_no_numbers_and_the_others_have() {
     let (files, machine) = two_packages();
     let stat = |one: &str, two: &str| format!("cpu 0 0 0 0 0 0 0 0\n{one}\n{two}\n");
     files.put("/proc/stat", &stat("cpu0 10 0 0 90 0 0 0 0", "cpu1 0 0 0 100 0 0 0 0"));
-    let later = stat("cpu0 60 0 0 140 0 0 0 0", "");
+    let later = stat("cpu0 60 0 0 140 0 0 0 0", "cpu1 0 0 0 100 0 0 0 0");
     let (_, busy) = values(&files, &machine, "Busy%", &[("/proc/stat", &later)]).unwrap();
     assert_eq!(busy[0], Ok(0.5));
-    assert!(busy[1].clone().unwrap_err().contains("no time of CPU 1"), "{busy:?}");
+    // Too short for a step of the kernel's account.
+    assert!(busy[1].clone().unwrap_err().contains("in steps of 10 ms"), "{busy:?}");
+    let online = format!("{CPU}/online");
+    let last = stat("cpu0 90 0 0 150 0 0 0 0", "cpu1 0 0 0 200 0 0 0 0");
+    let change = [("/proc/stat", last.as_str()), (&online, "0")];
+    let (_, busy) = values(&files, &machine, "Busy%", &change).unwrap();
+    assert_eq!(busy[0], Ok(0.75));
+    assert_eq!(busy[1].clone().unwrap_err(), "CPU 1 is offline");
+}
+
+/// What counters of a CPU say after it came back began anew somewhere in the interval.
+#[test]
+fn a_cpu_that_comes_back_has_numbers_from_the_next_interval_on() {
+    let (files, machine) = two_packages();
+    let mut activity = Activity::open(&machine, None).unwrap();
+    let column = activity.columns().iter().position(|it| it.header == "TSC_MHz");
+    let Some(column) = column else { return }; // There is no such counter on this architecture.
+    let online = format!("{CPU}/online");
+    let mut seen = |cpus: &str| -> Vec<Result<f64, String>> {
+        files.put(&online, cpus);
+        std::thread::sleep(Duration::from_millis(2));
+        let values = activity.look().map(|seen| seen.values[column].clone()).unwrap_or_default();
+        values.into_iter().map(|value| value.map_err(|reason| reason.why)).collect()
+    };
+    assert!(seen("0-1").is_empty());
+    assert!(seen("0")[1].as_ref().is_err_and(|why| why == "CPU 1 is offline"));
+    assert!(seen("0-1")[1].as_ref().is_err_and(|why| why.contains("was offline when")));
+    assert!(seen("0-1").iter().all(Result::is_ok));
+}
+
+/// Residency by registers: a share of the ticks that passed; what falls, or is not there, is no 0 %.
+#[test]
+fn residency_is_read_from_registers() {
+    let (_, machine) = two_packages();
+    let registers = Counting::default();
+    let machine = Machine {
+        msr: Arc::new(registers.clone()),
+        cpuid: Box::new(super::Vendor("GenuineIntel")),
+        ..machine
+    };
+    let put = |cpu: u32, register: u32, count: u64| {
+        registers.0.lock().unwrap().insert((CpuId(cpu), register), count);
+    };
+    // Both cores have C6, and no other state; one counter will fall.
+    put(0, 0x3fd, 1000);
+    put(1, 0x3fd, 1 << 40);
+    let mut activity = Activity::open(&machine, None).unwrap();
+    let column = activity.columns().iter().position(|it| it.header == "CPU%c6");
+    if sys::clock::Tsc::invariant().is_none() {
+        return assert_eq!(column, None);
+    }
+    let column = column.unwrap();
+    assert_eq!(activity.columns()[column].source, "registers of residency");
+    assert!(!activity.columns().iter().any(|it| it.header == "CPU%c3"));
+    activity.look();
+    put(0, 0x3fd, 1001);
+    put(1, 0x3fd, 5);
+    std::thread::sleep(Duration::from_millis(2));
+    let seen = activity.look().unwrap().values[column].clone();
+    let share = seen[0].clone().unwrap();
+    assert!(share > 0.0 && share < 1e-3, "{share}");
+    assert!(seen[1].clone().unwrap_err().why.contains("the counter fell"), "{seen:?}");
+    // More than all of the time is all of it: the clocks are read a moment apart.
+    put(0, 0x3fd, 1 << 60);
+    registers.0.lock().unwrap().remove(&(CpuId(1), 0x3fd));
+    let seen = activity.look().unwrap().values[column].clone();
+    assert_eq!(seen[0], Ok(1.0));
+    assert!(seen[1].is_err(), "{seen:?}");
 }

@@ -41,6 +41,28 @@ pub(crate) fn machine_of(files: Files, cpus: &str) -> Machine {
     }
 }
 
+/// A CPU that says whose it is, and nothing else.
+pub(crate) struct Vendor(pub(crate) &'static str);
+
+impl Cpuid for Vendor {
+    fn leaf(&self, leaf: u32, _subleaf: u32) -> Option<Leaf> {
+        let text = self.0.as_bytes().chunks_exact(4);
+        let words: Vec<u32> = text
+            .map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+            .collect();
+        let [ebx, edx, ecx] = words[..] else { return None };
+        (leaf == 0).then_some(Leaf { eax: 0, ebx, edx, ecx })
+    }
+
+    fn leaf_of(&self, _cpu: CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+        self.leaf(leaf, subleaf)
+    }
+
+    fn xcr0(&self) -> Option<u64> {
+        None
+    }
+}
+
 struct Nothing;
 
 impl Cpuid for Nothing {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuId;
-use crate::unavailable::Known;
+use crate::unavailable::{Known, Unavailable};
 
 /// What was counted, where, and in how many passes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -26,6 +26,10 @@ pub struct CountsRun {
     /// The events of each pass, the anchors among them.
     #[serde(default)]
     pub passes: Vec<Vec<String>>,
+    /// What was asked for and has no counter, as it is known before anything is executed: each with its
+    /// name, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Unavailable>,
     /// The counts.
     pub tables: Vec<Counts>,
     /// Counts of work whose counts are known, where that was asked.

@@ -5,15 +5,14 @@
 //! is exact, what is speculated is not, and a cache does not keep what the books say.
 
 use kernels::{memory, streams};
-use machine::perf::Wanted;
 use machine::ports::Reading;
 use machine::{Machine, perf};
 use model::record::{AnswerFound, Counts, EventCount, KnownAnswer};
 use model::{CpuId, Known, Obstacle, Unavailable, stats};
-use sys::perf_open::{Attributes, Modes};
 
+use super::plan::of_another_kind;
 use super::work::{self, Counted, Kernel, Spec, Under, key};
-use super::{Plan, Session, modes_of, needs_counter};
+use super::{Plan, Session, needs_counter};
 use crate::events::{Encoded, Events, plain};
 
 /// Work whose counts are known.
@@ -124,7 +123,8 @@ static ROWS: &[Row] = &[
         events: &["msr/tsc/"],
         less: 0.05,
         more: 0.05,
-        why: "it is held against the instruction that reads the same counter a moment earlier or later",
+        why: "the instruction reads the same counter a moment earlier or later; while the thread is off its \
+              CPU the event does not count, and then it is not tested",
     },
     Row {
         of: Of::Coin,
@@ -160,7 +160,8 @@ static ROWS: &[Row] = &[
         events: &["ref-cycles", "cpu_clk_unhalted.ref_tsc"],
         less: 0.1,
         more: 0.03,
-        why: "it runs with the time stamp counter, but not while the kernel has the CPU",
+        why: "it runs with the time stamp counter, but not while the kernel works on the CPU; where the CPU \
+              was given away it is not tested",
     },
     retired(
         Of::Fused("avx128_fma"),
@@ -436,13 +437,13 @@ pub fn selftest(
         let wanted = |asked: Asked| match only {
             None => Some(asked),
             Some(only) => {
-                let event = only.iter().find(|event| is_same(event, &asked.event))?;
+                let event = only.iter().find(|event| event.is_same(&asked.event))?;
                 Some(Asked { event: event.clone(), ..asked })
             }
         };
         let mut found: Vec<Asked> = Vec::new();
         for asked in asked.filter(is_here).filter_map(wanted) {
-            if !found.iter().any(|known| is_same(&known.event, &asked.event)) {
+            if !found.iter().any(|known| known.event.is_same(&asked.event)) {
                 found.push(asked);
             }
         }
@@ -453,10 +454,31 @@ pub fn selftest(
     answers
 }
 
-/// Whether both names mean one event.
-fn is_same(one: &Encoded, other: &Encoded) -> bool {
-    one.name == other.name
-        || one.kind.is_some() && (one.kind, one.config) == (other.kind, other.config)
+/// With those that were asked for and can be counted on this kind of core, but have no known answer.
+pub fn with_unknown(
+    session: &Session<'_>,
+    mut answers: Vec<KnownAnswer>,
+    asked: &[Encoded],
+) -> Vec<KnownAnswer> {
+    let pmu = perf::core_pmu(session.machine(), session.cpu());
+    let is_here = |event: &&Encoded| of_another_kind(event, pmu.as_deref()).is_none();
+    let is_told = |event: &&Encoded| answers.iter().any(|answer| answer.event == event.name);
+    let unknown = |event: &Encoded| KnownAnswer {
+        event: event.name.clone(),
+        work: "-".to_owned(),
+        why: String::new(),
+        found: Known::No {
+            unavailable: Unavailable::new(
+                Obstacle::Cpudyno,
+                &event.name,
+                "no answer is known of it",
+            ),
+        },
+    };
+    let rest = asked.iter().filter(is_here).filter(|event| !is_told(event)).map(unknown);
+    let rest: Vec<KnownAnswer> = rest.collect();
+    answers.extend(rest);
+    answers
 }
 
 /// An event that is held against a row.
@@ -471,7 +493,7 @@ const TIMES: usize = 3;
 impl Of {
     fn answers(self, session: &Session<'_>, asked: &[Asked]) -> Vec<KnownAnswer> {
         let opened: Vec<Option<Unavailable>> =
-            asked.iter().map(|asked| closed(session, &asked.event)).collect();
+            asked.iter().map(|asked| session.closed(&asked.event)).collect();
         let all = |reason: &Unavailable| {
             let reason = |(asked, closed): (&Asked, &Option<Unavailable>)| {
                 asked.without(closed.clone().unwrap_or_else(|| reason.clone()))
@@ -510,11 +532,12 @@ impl Of {
             pairs.push((once, kernel.count(session, plan, 2 * number, self.under())?));
         }
         let answer = |asked: &Asked| {
-            let found: Reading<Vec<f64>> = pairs
-                .iter()
-                .map(|(once, twice)| asked.per_unit(plan, once, twice, number))
-                .collect();
-            let none = || asked.absent("it was counted not once");
+            let believed = pairs.iter().filter(|(once, twice)| {
+                asked.row.expect != Expect::Ticks || [once, twice].into_iter().all(had_its_cpu)
+            });
+            let found: Reading<Vec<f64>> =
+                believed.map(|(once, twice)| asked.per_unit(plan, once, twice, number)).collect();
+            let none = || asked.given_away(pairs.iter().flat_map(|(once, twice)| [once, twice]));
             let median = found.and_then(|found| stats::median(&found).ok_or_else(none));
             asked.answer(kernel, number, median)
         };
@@ -522,20 +545,11 @@ impl Of {
     }
 }
 
-/// Why it cannot be opened, if it cannot.
-fn closed(session: &Session<'_>, event: &Encoded) -> Option<Unavailable> {
-    let Some(kind) = event.kind else {
-        let why = "the kernel at hand has no such PMU";
-        return Some(Unavailable::new(Obstacle::Hardware, &event.name, why));
-    };
-    let attributes = Attributes {
-        kind,
-        config: event.config,
-        modes: modes_of(event, Modes::User),
-        ..Attributes::default()
-    };
-    let wanted = Wanted::of_this_thread(&event.name, attributes);
-    session.machine().perf.open(&wanted, None).err()
+/// Whether the thread was on its CPU all the time: a clock that runs meanwhile can be held against one that
+/// runs always.
+fn had_its_cpu(counted: &Counted) -> bool {
+    const APART: f64 = 0.01;
+    counted.on_cpu.is_some_and(|share| (share - 1.0).abs() <= APART)
 }
 
 impl Asked {
@@ -565,8 +579,20 @@ impl Asked {
 
     fn count(&self, plan: &Plan, counts: &Counts) -> Reading<u64> {
         // In the plan it may stand under the name of what is in every table.
-        let name = plan.events.iter().find(|event| is_same(event, &self.event));
-        value(counts, name.map_or(&self.event.name, |event| &event.name))
+        value(counts, plan.find(&self.event).map_or(&self.event.name, |event| &event.name))
+    }
+
+    /// No pair is believed.
+    fn given_away<'c>(&self, counted: impl Iterator<Item = &'c Counted>) -> Unavailable {
+        let most = counted.filter_map(|it| it.on_cpu).max_by(f64::total_cmp);
+        let why = match most {
+            Some(share) => format!(
+                "not tested: the CPU was given away; the thread had it for {:.1} % of a trip at most",
+                100.0 * share
+            ),
+            None => "not tested: the thread's own clock cannot be read".to_owned(),
+        };
+        self.absent(&why).with_remedy("test it on a CPU that nobody else uses: --pin CPU")
     }
 
     fn absent(&self, why: &str) -> Unavailable {
@@ -641,9 +667,56 @@ fn value(counts: &Counts, event: &str) -> Reading<u64> {
     }
 }
 
-fn difference(what: &str, once: u64, twice: u64) -> Reading<u64> {
+/// What twice the work counted more than once the work, where it counted more.
+///
+/// # Error
+/// Where it counted less.
+pub fn difference(what: &str, once: u64, twice: u64) -> Reading<u64> {
     twice.checked_sub(once).ok_or_else(|| {
         let why = format!("twice the work counted less: {once}, then {twice}");
         Unavailable::new(Obstacle::Measurement, what, why)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::simulated::Model;
+
+    use super::*;
+    use crate::events::Target;
+
+    fn counted(on_cpu: Option<f64>) -> Counted {
+        Counted { counts: Counts::default(), number: 1, thread_time: None, on_cpu }
+    }
+
+    #[test]
+    fn who_lost_its_cpu_is_no_witness() {
+        for (share, believed) in [
+            (Some(1.0), true),
+            (Some(0.993), true),
+            (Some(0.98), false),
+            (Some(1.2), false),
+            (None, false),
+        ] {
+            assert_eq!(had_its_cpu(&counted(share)), believed, "{share:?}");
+        }
+        let machine: Machine = Model::named("4c").unwrap().into();
+        let events = Events::of(Target::of(&machine));
+        let event = events.resolve("ref-cycles").unwrap().remove(0);
+        let row = ROWS.iter().find(|row| row.events.contains(&"ref-cycles")).unwrap();
+        let why = |shares: &[Option<f64>]| {
+            let counted: Vec<Counted> = shares.iter().map(|share| counted(*share)).collect();
+            Asked { row, event: event.clone() }.given_away(counted.iter()).why
+        };
+        assert!(why(&[Some(0.5), Some(0.93)]).contains("given away; the thread had it for 93.0 %"));
+        assert!(why(&[None]).contains("own clock cannot be read"));
+    }
+
+    #[test]
+    fn twice_the_work_counts_more_or_says_nothing() {
+        assert_eq!(difference("cycles", 10, 25), Ok(15));
+        assert!(
+            difference("cycles", 25, 10).unwrap_err().why.contains("counted less: 25, then 10")
+        );
+    }
 }

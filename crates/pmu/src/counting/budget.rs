@@ -5,6 +5,8 @@ use model::record::{BudgetRow, CountedBy, Counts};
 use model::{Known, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 
+use super::demonstrations::Packets;
+
 /// What a program expects of its parts, or somebody of a kernel or a command, as it is kept in a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
@@ -36,6 +38,51 @@ pub struct BudgetKernel {
     /// Whether the kernel's work for the thread is counted, too.
     #[serde(default)]
     pub with_kernel: bool,
+}
+
+impl BudgetKernel {
+    /// Iterations and packets are no more than these: whoever waits for more waits for days.
+    pub const NUMBER_MAX: u64 = 1_000_000_000_000;
+    /// Data, and packets, are no larger.
+    pub const SIZE_MAX: u64 = 1 << 40;
+    /// Numbers of bytes beyond are not whole any more where they are divided.
+    const BYTES_MAX: u64 = 1 << 53;
+
+    /// The size of each packet, in bytes.
+    pub fn packet_bytes(&self) -> u64 {
+        self.sizes.first().copied().unwrap_or(Packets::USUAL.bytes as u64)
+    }
+
+    /// Whether it can be executed at all, whoever wrote it down.
+    ///
+    /// # Error
+    /// What is wrong with its numbers, and what would be right.
+    pub fn check(&self) -> Result<(), Unavailable> {
+        let wrong = |why: String, remedy: String| {
+            Err(Unavailable::new(Obstacle::Cpudyno, &self.name, why).with_remedy(remedy))
+        };
+        let most = BudgetKernel::NUMBER_MAX;
+        for (what, number) in [("iterations", self.iterations), ("packets", self.packets)] {
+            if !(1..=most).contains(&number) {
+                let why = format!("there cannot be {number} {what}");
+                return wrong(why, format!("{what} from 1 to {most}"));
+            }
+        }
+        let most = BudgetKernel::SIZE_MAX;
+        if let Some(size) = self.sizes.iter().find(|size| !(1..=most).contains(size)) {
+            let why = format!("data cannot have a size of {size} bytes");
+            return wrong(why, format!("sizes from 1 to {most} bytes"));
+        }
+        let (packets, size) = (self.packets, self.packet_bytes());
+        let bytes = packets.checked_mul(size).filter(|bytes| *bytes <= BudgetKernel::BYTES_MAX);
+        match bytes {
+            Some(_) => Ok(()),
+            None => {
+                let why = format!("{packets} packets of {size} bytes are too many");
+                wrong(why, "ask for fewer: --packets 100000".to_owned())
+            }
+        }
+    }
 }
 
 /// How often an event should happen for each unit of a part's work.
@@ -76,6 +123,26 @@ fn slack(by: CountedBy, count: f64) -> f64 {
 }
 
 impl Budget {
+    /// Whether what was read from a file can be held against counts.
+    ///
+    /// # Error
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), Unavailable> {
+        let refused = |what: &str, why: &str| Err(Unavailable::new(Obstacle::Cpudyno, what, why));
+        if self.expected.is_empty() {
+            return refused("budget", "it expects nothing");
+        }
+        let is_sound = |expected: &&Expected| {
+            let Expected { per_unit, tolerance, slack, .. } = expected;
+            per_unit.is_finite()
+                && [tolerance, slack].into_iter().all(|it| it.is_finite() && *it >= 0.0)
+        };
+        if let Some(unsound) = self.expected.iter().find(|expected| !is_sound(expected)) {
+            return refused(&unsound.event, "its tolerance or slack is no number from 0 on");
+        }
+        self.kernel.as_ref().map_or(Ok(()), BudgetKernel::check)
+    }
+
     /// What was counted, as the budget of later executions: all but times.
     pub fn of(tables: &[Counts], tolerance: f64) -> Budget {
         let of_table = |counts: &Counts| {
@@ -143,4 +210,43 @@ impl Expected {
 /// Units that were done; where nobody counts them, the execution is one.
 fn units(counts: &Counts) -> f64 {
     counts.units.first().map_or(1.0, |unit| unit.number as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_nobody_can_count_are_refused() {
+        let sound = BudgetKernel {
+            name: "checksum".to_owned(),
+            events: Vec::new(),
+            iterations: 1,
+            packets: 100_000,
+            sizes: vec![1440],
+            sheet: false,
+            with_kernel: false,
+        };
+        assert_eq!(sound.check(), Ok(()));
+        let why = |kernel: BudgetKernel| kernel.check().unwrap_err().why;
+        let huge = BudgetKernel { packets: 1 << 39, sizes: vec![1 << 39], ..sound.clone() };
+        assert!(why(huge).contains("are too many"));
+        let beyond = BudgetKernel { packets: u64::MAX, ..sound.clone() };
+        assert!(why(beyond).contains("there cannot be 18446744073709551615 packets"));
+        let nothing = BudgetKernel { iterations: 0, ..sound.clone() };
+        assert!(why(nothing).contains("there cannot be 0 iterations"));
+        let sizes = BudgetKernel { sizes: vec![1440, u64::MAX], ..sound.clone() };
+        assert!(why(sizes).contains("a size of 18446744073709551615 bytes"));
+        let expected = Expected {
+            part: "loop".to_owned(),
+            event: "cycles".to_owned(),
+            per_unit: 1.0,
+            tolerance: 0.1,
+            slack: 0.0,
+        };
+        let of = |expected| Budget { kernel: Some(sound.clone()), expected: vec![expected] };
+        assert_eq!(of(expected.clone()).check(), Ok(()));
+        assert!(of(Expected { tolerance: -1.0, ..expected }).check().is_err());
+        assert_eq!(Budget::default().check().unwrap_err().why, "it expects nothing");
+    }
 }

@@ -1,5 +1,6 @@
 //! Counting a command: the process and all that it starts.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 
@@ -13,7 +14,8 @@ use sys::perf_open::{Attributes, Begin, Count, Modes, Scope as Whose};
 use sys::process::Usage;
 
 use super::derived::Core;
-use super::{base, counted_by, modes_of, needs_counter, unit_of};
+use super::plan::with_slots;
+use super::{canary, counted_by, is_share, is_slots, modes_of, needs_counter, unit_of};
 use crate::events::{Encoded, Scope, plain};
 
 /// A command that was counted.
@@ -38,7 +40,9 @@ pub struct StatEvents<'a> {
 
 /// Starts a command, waits for its end with `wait`, and counts what it and all that it starts do from its
 /// first instruction on. Each event has its counter, which the command's processes inherit: there is no
-/// page to read, and no group. Events that are refused are not counted, and have that reason.
+/// page to read, and no group but that of Intel's slots with their shares. Events that are refused are not
+/// counted, and have that reason; so have those that count a loop wrongly just before the command starts:
+/// while it is executed, nothing tells whether somebody shares the counters.
 ///
 /// # Error
 /// Where the command cannot be started or waited for. Events that cannot be counted are rows.
@@ -50,11 +54,9 @@ pub fn stat(
 ) -> io::Result<CommandRun> {
     let StatEvents { events, refused, metrics } = asked;
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let open = |event: &Encoded| match refused.iter().find(|(name, _)| *name == event.name) {
-        Some((_, reason)) => Err(reason.clone()),
-        None => open(machine, event),
-    };
-    let counters: Vec<Reading<Counter>> = events.iter().map(open).collect();
+    let events = &complete(events);
+    let refused = [refused, canary::before(machine, events).as_slice()].concat();
+    let counters = open_all(machine, events, &refused);
     let before = sys::process::usage_of_children()?;
     let begun = sys::clock::monotonic_raw();
     let mut child = Command::new(program).args(arguments).spawn()?;
@@ -82,8 +84,8 @@ pub fn stat(
         ended: Some(ended(status)),
         ..Counts::default()
     };
-    let core = machine.perf.current_cpu().map(|cpu| Core::of(machine, cpu));
-    let metrics = core.map(|core| core.derive(&table, metrics)).unwrap_or_default();
+    let cores = Core::all(machine);
+    let metrics = cores.iter().flat_map(|core| core.derive(&table, metrics)).collect();
     let run = CountsRun {
         subject: program.clone(),
         modes: "user mode; events of the kernel in all modes".to_owned(),
@@ -94,25 +96,26 @@ pub fn stat(
     Ok(CommandRun { status, run })
 }
 
-/// Instructions, cycles and reference cycles for every kind of core: a command goes from one to another.
-pub fn base_of_all(machine: &Machine) -> Vec<Encoded> {
-    let tree = &*machine.tree;
-    let names = machine::pmu::names(tree).unwrap_or_default();
-    let cores: Vec<(&String, CpuId)> = names
-        .iter()
-        .filter(|name| name.starts_with("cpu_") || name.starts_with("armv"))
-        .filter_map(|name| Some((name, Pmu::new(tree, name).first_cpu()?)))
-        .collect();
-    if cores.len() < 2 {
-        let cpus = machine.host.affinity().unwrap_or_default();
-        return base(machine, cpus.iter().next().unwrap_or(CpuId(0)));
+/// What of these events would be counted of a command, and why the rest would not: each counter is opened as
+/// it would be, and closed.
+pub fn rehearse(machine: &Machine, events: &[Encoded]) -> (Vec<Encoded>, Vec<Unavailable>) {
+    let events = complete(events);
+    let opened = open_all(machine, &events, &[]);
+    let (mut able, mut absent) = (Vec::new(), Vec::new());
+    for (event, opened) in events.into_iter().zip(opened) {
+        match opened {
+            Ok(_) => able.push(event),
+            Err(reason) => absent.push(Unavailable { what: event.name, ..reason }),
+        }
     }
-    let of_core = |(name, cpu): (&String, CpuId)| {
-        let named =
-            move |event: Encoded| Encoded { name: format!("{name}/{}/", event.name), ..event };
-        base(machine, cpu).into_iter().map(named).collect::<Vec<_>>()
-    };
-    cores.into_iter().flat_map(of_core).collect()
+    (able, absent)
+}
+
+/// With what they cannot be counted without.
+fn complete(events: &[Encoded]) -> Vec<Encoded> {
+    let mut events = events.to_vec();
+    with_slots(&mut events, None);
+    events
 }
 
 /// The counter of an event.
@@ -123,7 +126,40 @@ enum Counter {
     Shared(Vec<(Reader, u64)>),
 }
 
-fn open(machine: &Machine, event: &Encoded) -> Reading<Counter> {
+/// The counters of all of them, in their order. Shares of slots come after the slots, which lead them.
+fn open_all(
+    machine: &Machine,
+    events: &[Encoded],
+    refused: &[(String, Unavailable)],
+) -> Vec<Reading<Counter>> {
+    let mut opened: BTreeMap<usize, Reading<Counter>> = BTreeMap::new();
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_by_key(|&at| is_share(&events[at]));
+    for at in order {
+        let event = &events[at];
+        let refusal = refused.iter().find(|(name, _)| *name == event.name);
+        let slots = (0..events.len())
+            .find(|&other| is_slots(&events[other]) && events[other].pmu == event.pmu)
+            .filter(|_| is_share(event));
+        let counter = match (refusal, slots.and_then(|slots| opened.get(&slots))) {
+            (Some((_, reason)), _) => Err(reason.clone()),
+            (None, None) => open(machine, event, None),
+            (None, Some(Ok(Counter::Inherited(slots)))) => open(machine, event, Some(slots)),
+            (None, Some(Ok(Counter::Shared(_)))) => Err(led(event, "they are not a thread's")),
+            (None, Some(Err(reason))) => Err(led(event, &reason.why)),
+        };
+        opened.insert(at, counter);
+    }
+    opened.into_values().collect()
+}
+
+/// A share without its slots.
+fn led(event: &Encoded, why: &str) -> Unavailable {
+    let why = format!("it is counted with `slots` alone, and of that: {why}");
+    Unavailable::new(Obstacle::Hardware, &event.name, why)
+}
+
+fn open(machine: &Machine, event: &Encoded, leader: Option<&Reader>) -> Reading<Counter> {
     let kind = event.kind.ok_or_else(|| {
         let why = "the kernel at hand has no such PMU";
         Unavailable::new(Obstacle::Hardware, &event.name, why)
@@ -132,14 +168,15 @@ fn open(machine: &Machine, event: &Encoded) -> Reading<Counter> {
         kind,
         config: event.config,
         modes: modes_of(event, if needs_counter(event) { Modes::User } else { Modes::All }),
-        begin: Begin::AtExec,
+        // Members of a group begin with its leader.
+        begin: if leader.is_some() { Begin::Now } else { Begin::AtExec },
         inherit: true,
         ..Attributes::default()
     };
     if event.scope == Scope::Thread {
         // The calling thread executes nothing else, so that only what it starts is counted.
         let wanted = Wanted::of_this_thread(&event.name, own);
-        return machine.perf.open(&wanted, None).map(Counter::Inherited);
+        return machine.perf.open(&wanted, leader).map(Counter::Inherited);
     }
     let pmu = event.pmu.as_deref().unwrap_or_default();
     let attributes = Attributes { modes: Modes::All, begin: Begin::Now, inherit: false, ..own };
@@ -190,14 +227,19 @@ fn read(event: &Encoded, counter: &Reading<Counter>) -> Reading<Count> {
 }
 
 /// A count whose counter always had its place; of a machine with several kinds of cores, those of all
-/// kinds together.
+/// kinds together. What parts of the machine count for all is judged by its own counters alone.
 fn whole(events: &[Encoded], counted: &[Reading<Count>], at: usize) -> Reading<u64> {
     let event = &events[at];
     let count = counted[at].as_ref().map_err(Clone::clone)?;
-    let same = |other: &Encoded| plain(other) == plain(event) && other.modes == event.modes;
-    let of_kinds = events.iter().zip(counted).filter(|(other, _)| same(other));
-    let running: u64 =
-        of_kinds.filter_map(|(_, it)| it.as_ref().ok()).map(|it| it.running_ns).sum();
+    let is_of_thread = |event: &Encoded| event.scope == Scope::Thread;
+    let of_another_kind = |(other, _): &(&Encoded, _)| {
+        let same = plain(other) == plain(event) && other.modes == event.modes;
+        same && other.pmu != event.pmu && is_of_thread(other) && is_of_thread(event)
+    };
+    let others = events.iter().zip(counted).filter(of_another_kind);
+    let elsewhere: u64 =
+        others.filter_map(|(_, it)| it.as_ref().ok()).map(|it| it.running_ns).sum();
+    let running = count.running_ns.saturating_add(elsewhere);
     if needs_counter(event) && running < count.enabled_ns {
         let why = format!(
             "its counter had its place for {running} of {} ns; the count is rejected, not scaled",
@@ -248,5 +290,117 @@ fn ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "it did not end".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::simulated::Model;
+
+    use super::*;
+    use crate::counting::base_of_all;
+    use crate::events::{Events, Place, Source, Target};
+
+    fn event(pmu: &str, name: &str, scope: Scope) -> Encoded {
+        Encoded {
+            name: format!("{pmu}/{name}/"),
+            pmu: Some(pmu.to_owned()),
+            kind: Some(4),
+            config: [0; 4],
+            by_mode: true,
+            modes: None,
+            scope,
+            place: Place::General { counters: u64::MAX, takes: 1 },
+            register: None,
+            source: Source::Own,
+            description: None,
+            caveats: Vec::new(),
+        }
+    }
+
+    fn ran(running_ns: u64) -> Reading<Count> {
+        Ok(Count { value: 10, enabled_ns: 100, running_ns })
+    }
+
+    #[test]
+    fn instances_do_not_make_up_for_each_other() {
+        let names = ["uncore_imc_0", "uncore_imc_1"];
+        let events = names.map(|pmu| event(pmu, "cas_count_read", Scope::Shared));
+        let counted = [ran(60), ran(60)];
+        for at in [0, 1] {
+            let why = whole(&events, &counted, at).unwrap_err().why;
+            assert!(why.contains("60 of 100 ns"), "{why}");
+        }
+        assert_eq!(whole(&events, &[ran(100), ran(60)], 0), Ok(10));
+        assert!(whole(&events, &[ran(100), ran(60)], 1).is_err());
+    }
+
+    #[test]
+    fn kinds_of_cores_do() {
+        let events = ["cpu_core", "cpu_atom"].map(|pmu| event(pmu, "cycles", Scope::Thread));
+        assert_eq!(whole(&events, &[ran(60), ran(40)], 0), Ok(10));
+        assert!(whole(&events, &[ran(60), ran(30)], 1).unwrap_err().why.contains("90 of 100"));
+        // Another event of the same PMU has its own time.
+        let others = ["cycles", "cycles"].map(|name| event("cpu_core", name, Scope::Thread));
+        assert!(whole(&others, &[ran(60), ran(60)], 0).is_err());
+    }
+
+    fn hybrid() -> Machine {
+        let mut model = Model::named("4c").unwrap();
+        model.topology.threads_per_core = 1;
+        model.topology.efficient_cores_per_package = Some(2);
+        let mut atom = model.pmu[0].clone();
+        model.pmu[0].name = "cpu_core".to_owned();
+        atom.name = "cpu_atom".to_owned();
+        atom.kind = 10;
+        model.pmu.push(atom);
+        model.into()
+    }
+
+    #[test]
+    fn a_command_is_counted_on_each_kind_of_core() {
+        let names = |machine: &Machine| -> Vec<String> {
+            base_of_all(machine).into_iter().map(|event| event.name).collect()
+        };
+        let found = names(&hybrid());
+        assert_eq!(found.len(), 6, "{found:?}");
+        for name in ["cpu_core/cycles/", "cpu_atom/instructions/", "cpu_atom/ref-cycles/"] {
+            assert!(found.contains(&name.to_owned()), "{name}: {found:?}");
+        }
+        let plain: Machine = Model::named("4c").unwrap().into();
+        assert_eq!(names(&plain), ["instructions", "cycles", "ref-cycles"]);
+        assert_eq!(Core::all(&hybrid()).len(), 2);
+    }
+
+    /// The kernel takes a share of the slots in a group that they lead, and nowhere else.
+    #[test]
+    fn shares_are_led_by_slots() {
+        let machine: Machine = Model::named("2s-56c").unwrap().into();
+        let events = Events::of(Target::of(&machine));
+        let asked = events.resolve_all(["topdown-retiring", "topdown-be-bound"]).unwrap();
+        let names = |events: Vec<Encoded>| -> Vec<String> {
+            events.into_iter().map(|event| event.name).collect()
+        };
+        let (able, absent) = rehearse(&machine, &asked);
+        assert!(absent.is_empty(), "{absent:?}");
+        assert_eq!(names(able), ["topdown-retiring", "topdown-be-bound", "slots"]);
+        // Without slots, none; and each says why.
+        let mut model = Model::named("2s-56c").unwrap();
+        model.perf_event_paranoid = 3;
+        let (able, absent) = rehearse(&model.into(), &asked);
+        assert!(able.is_empty(), "{able:?}");
+        assert_eq!(absent.len(), 3, "{absent:?}");
+        assert!(absent.iter().all(|it| it.why.contains("EACCES")), "{absent:?}");
+    }
+
+    #[test]
+    fn what_would_not_be_counted_is_known_before() {
+        let machine: Machine = Model::named("vm-2c").unwrap().into();
+        let asked: Vec<Encoded> = base_of_all(&machine).into_iter().collect();
+        let (able, absent) = rehearse(&machine, &asked);
+        assert!(able.is_empty(), "{able:?}");
+        let names: Vec<&str> = absent.iter().map(|it| it.what.as_str()).collect();
+        assert_eq!(names, ["instructions", "cycles", "ref-cycles"]);
+        assert!(absent.iter().all(|it| it.why.contains("hypervisor")), "{absent:?}");
     }
 }

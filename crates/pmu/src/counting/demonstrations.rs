@@ -7,9 +7,10 @@ use kernels::count_down::count_down;
 use machine::ports::Reading;
 use machine::simulated::Model;
 use model::record::{CountedUnit, Counts};
-use model::{Known, Unavailable};
+use model::{Known, Obstacle, Unavailable};
 
 use super::session::Executable;
+use super::work::{has_room, size_in_words};
 use super::{Plan, Session, Work};
 
 /// How much the checksums have to do.
@@ -76,11 +77,15 @@ fn checksum(
     packets: Packets,
     row: &'static ChecksumRow,
 ) -> Counts {
-    let bytes = packets.number * packets.bytes as u64;
+    let Some(bytes) = packets.number.checked_mul(packets.bytes as u64) else {
+        let Packets { number, bytes } = packets;
+        let why = format!("{number} packets of {bytes} bytes are more than can be counted");
+        return without(row.id, plan, &[], &Unavailable::new(Obstacle::Cpudyno, row.id, why));
+    };
     let units = [CountedUnit::new("byte", bytes), CountedUnit::new("packet", packets.number)];
     let id = format!("checksum_{}", row.id);
     let counted = session.can_execute(row).and_then(|()| {
-        let packet: Vec<u8> = (0..packets.bytes).map(|at| at as u8).collect();
+        let packet = packet(session, row.id, packets.bytes)?;
         // What is simulated may be something that this CPU lacks.
         let checksum = row.runnable();
         let run = || {
@@ -93,6 +98,21 @@ fn checksum(
         session.count(row.id, plan, Work::Known(&mut demonstration), &units)
     });
     counted.unwrap_or_else(|reason| without(row.id, plan, &units, &reason))
+}
+
+/// The bytes of a packet: what is simulated needs none.
+fn packet(session: &Session<'_>, what: &str, bytes: usize) -> Reading<Vec<u8>> {
+    if session.machine().simulated.is_some() {
+        return Ok(Vec::new());
+    }
+    has_room(session.machine(), what, bytes as u64)?;
+    let mut packet = Vec::new();
+    packet.try_reserve_exact(bytes).map_err(|error| {
+        let why = format!("no memory of {} for a packet: {error}", size_in_words(bytes as u64));
+        Unavailable::new(Obstacle::Permission, what, why).with_remedy("choose less: --size 1440")
+    })?;
+    packet.extend((0..bytes).map(|at| at as u8));
+    Ok(packet)
 }
 
 /// A table in which every event has the same reason.

@@ -4,15 +4,20 @@ use machine::{Machine, facts, perf};
 use model::record::{Counts, MetricValue};
 use model::{CpuId, Known, Unavailable};
 
+use super::plan::kinds;
 use crate::events::{Events, Family, Target};
 use crate::metrics::Metric;
 
-/// The core whose formulas count.
-#[derive(Debug, Clone, Copy)]
+/// A kind of core, whose formulas count.
+#[derive(Debug, Clone)]
 pub struct Core {
     family: Option<&'static Family>,
     /// Threads of the core.
     threads: u32,
+    /// Its PMU.
+    pmu: Option<String>,
+    /// Whether counts of other kinds stand beside its own.
+    is_one_of_several: bool,
 }
 
 impl Core {
@@ -22,7 +27,21 @@ impl Core {
         let threads = topology.place(cpu).map_or(1, |place| place.siblings.iter().count());
         let pmu = perf::core_pmu(machine, cpu);
         let family = Target::of(machine).family_of(pmu.as_deref());
-        Core { family, threads: threads.clamp(1, 2) as u32 }
+        Core { family, threads: threads.clamp(1, 2) as u32, pmu, is_one_of_several: false }
+    }
+
+    /// Every kind of core that a command may be executed on.
+    pub fn all(machine: &Machine) -> Vec<Core> {
+        let of_kind = |(_, cpu): (String, CpuId)| {
+            let core = Core::of(machine, cpu);
+            Core { is_one_of_several: true, ..core }
+        };
+        let all: Vec<Core> = kinds(machine).into_iter().map(of_kind).collect();
+        if !all.is_empty() {
+            return all;
+        }
+        let usable = machine.host.affinity().unwrap_or_default();
+        vec![Core::of(machine, usable.iter().next().unwrap_or(CpuId(0)))]
     }
 
     /// The events that a metric needs.
@@ -35,16 +54,21 @@ impl Core {
     }
 
     /// The metrics whose events were counted; those that were asked for have a reason where they have no
-    /// value.
+    /// value. Of one kind of core among several they are called with its PMU.
     pub fn derive(&self, counts: &Counts, asked: &[String]) -> Vec<MetricValue> {
         Metric::all().iter().filter_map(|metric| self.one(metric, counts, asked)).collect()
     }
 
     fn one(&self, metric: &Metric, counts: &Counts, asked: &[String]) -> Option<MetricValue> {
         let is_asked = asked.contains(&metric.id);
+        let pmu = self.pmu.as_ref().filter(|_| self.is_one_of_several);
+        let (id, title) = match pmu {
+            Some(pmu) => (format!("{pmu}/{}/", metric.id), format!("{}, {pmu}", metric.title)),
+            None => (metric.id.clone(), metric.title.clone()),
+        };
         let of = |value: Known<f64>, formula: &str| MetricValue {
-            id: metric.id.clone(),
-            title: metric.title.clone(),
+            id,
+            title,
             unit: metric.unit.clone(),
             formula: formula.to_owned(),
             value,
@@ -53,27 +77,96 @@ impl Core {
             Ok(formula) => formula,
             Err(unavailable) => return is_asked.then(|| of(Known::No { unavailable }, "")),
         };
-        let count = |name: &str| count(counts, name);
+        let count = |name: &str| self.count(counts, name);
         let is_counted = formula.events().into_iter().all(|name| count(name).is_some());
         (is_counted || is_asked).then(|| of(metric.value(formula, count).into(), formula.text()))
     }
+
+    /// What an event counted on this kind of core: by that name of its PMU, or by its name alone. That name
+    /// of another PMU is another event.
+    fn count(&self, counts: &Counts, name: &str) -> Option<f64> {
+        let own = self.pmu.as_ref().map(|pmu| format!("{pmu}/{name}/"));
+        let called = |name: &str| counts.events.iter().find(|row| row.event == name);
+        let row = own.as_deref().and_then(called).or_else(|| called(name))?;
+        row.count.value().map(|count| *count as f64)
+    }
 }
 
-/// What an event counted, by its name or by that name of one PMU.
-fn count(counts: &Counts, name: &str) -> Option<f64> {
-    let inner = |event: &str| -> Option<bool> {
-        let (_, rest) = event.split_once('/')?;
-        Some(rest.strip_suffix('/')? == name)
-    };
-    let row = counts.events.iter().find(|row| row.event == name);
-    let row = row.or_else(|| counts.events.iter().find(|row| inner(&row.event) == Some(true)))?;
-    row.count.value().map(|count| *count as f64)
-}
-
-/// The events that metrics of these names need, as names to be resolved; those that this core has no
-/// formula for are left to the table, which says so.
-pub fn needed(core: &Core, events: &Events<'_>, metrics: &[String]) -> Vec<String> {
+/// The events that metrics of these names need on these kinds of cores, as names to be resolved, each
+/// once; those that a core has no formula for are left to the table, which says so.
+pub fn needed(cores: &[Core], events: &Events<'_>, metrics: &[String]) -> Vec<String> {
     let all = metrics.iter().filter_map(|id| Metric::find(id));
-    let names = all.filter_map(|metric| core.events(metric).ok()).flatten();
-    names.filter(|name| events.resolve(name).is_ok()).collect()
+    let of_cores = all.flat_map(|metric| cores.iter().filter_map(|core| core.events(metric).ok()));
+    let mut names: Vec<String> = of_cores.flatten().collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| events.resolve(name).is_ok());
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::simulated::Model;
+    use model::record::{CountedBy, EventCount};
+
+    use super::*;
+
+    fn row(event: &str, count: u64) -> EventCount {
+        EventCount {
+            event: event.to_owned(),
+            by: CountedBy::General,
+            unit: None,
+            count: Known::Yes(count),
+            own: None,
+            way: None,
+        }
+    }
+
+    #[test]
+    fn each_kind_of_core_has_its_own_numbers() {
+        let core = |pmu: &str| Core {
+            family: None,
+            threads: 1,
+            pmu: Some(pmu.to_owned()),
+            is_one_of_several: true,
+        };
+        let counts = Counts {
+            events: vec![
+                row("cpu_core/instructions/", 4000),
+                row("cpu_core/cycles/", 1000),
+                row("cpu_atom/instructions/", 900),
+                row("cpu_atom/cycles/", 900),
+                // Of parts of the machine that happen to use the same words.
+                row("uncore_pcu/cycles/", 7),
+            ],
+            ..Counts::default()
+        };
+        let ipc = |pmu: &str| {
+            let derived = core(pmu).derive(&counts, &[]);
+            let found =
+                derived.into_iter().find(|it| it.title.starts_with("instructions per cycle"));
+            found.map(|it| (it.title, it.value.value().copied()))
+        };
+        let called =
+            |pmu: &str, value| Some((format!("instructions per cycle, {pmu}"), Some(value)));
+        assert_eq!(ipc("cpu_core"), called("cpu_core", 4.0));
+        assert_eq!(ipc("cpu_atom"), called("cpu_atom", 1.0));
+        assert_eq!(ipc("cpu_lowpower"), None);
+    }
+
+    #[test]
+    fn what_is_counted_outside_of_the_cores_is_in_no_metric() {
+        let machine: Machine = Model::named("4c").unwrap().into();
+        let [core] = &Core::all(&machine)[..] else { panic!("there is one kind") };
+        let counts = |of_cycles: &str| Counts {
+            events: vec![row("instructions", 4000), row(of_cycles, 1000)],
+            ..Counts::default()
+        };
+        let ids = |of_cycles: &str| -> Vec<String> {
+            core.derive(&counts(of_cycles), &[]).into_iter().map(|metric| metric.id).collect()
+        };
+        assert!(ids("cycles").contains(&"ipc".to_owned()));
+        assert!(ids("cpu/cycles/").contains(&"ipc".to_owned()));
+        assert_eq!(ids("uncore_cha_0/cycles/"), [""; 0]);
+    }
 }

@@ -10,7 +10,8 @@ use model::record::{CountedUnit, Counts, CountsRun};
 use model::{CpuId, Obstacle, Unavailable};
 use sys::perf_open::{Attributes, Modes};
 
-use super::report::{Report, with_reasons};
+use super::report::{Report, with_reasons, write_reasons};
+use super::sheet::FunctionSheet;
 use super::{Plan, Session, Work, base};
 use crate::events::{Encoded, Error, Events, Target};
 
@@ -73,7 +74,8 @@ impl fmt::Display for Profile {
 /// [`Counts::executions`] says. The thread is pinned to the CPU that it runs on meanwhile. Every table
 /// begins with instructions, cycles and reference cycles.
 ///
-/// This library prints nothing: print the answer, or use [`profile_to`].
+/// This library prints nothing (only the command does, invariant I1 of ARCHITECTURE.md): print the answer,
+/// or have [`profile_to`] print it.
 ///
 /// # Error
 /// Where the thread cannot be pinned. An event that cannot be counted is a row of the answer.
@@ -103,8 +105,55 @@ pub fn profile_to<E: EventList + ?Sized>(
 ) -> io::Result<()> {
     match profile(function, events, units) {
         Ok(profile) => write!(out, "{profile}"),
-        Err(Unavailable { what, why, .. }) => writeln!(out, "{what}: {why}"),
+        Err(Unavailable { what, why, remedy, .. }) => {
+            let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            writeln!(out, "{what}: {why}{remedy}")
+        }
     }
+}
+
+/// The data sheet of a function: its counts by unit under several circumstances. Printed, it has a column
+/// for each, and the reasons of what is missing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSheet {
+    /// Where and how it was counted, with a table for each circumstance.
+    pub run: CountsRun,
+}
+
+impl fmt::Display for DataSheet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Report::of_sheet(&self.run.tables))?;
+        write_reasons(&self.run.tables, f)
+    }
+}
+
+/// Counts a function that works on so many bytes, for each of these sizes: *warm*, after one call; *cold*,
+/// after other data, twice as large as the last cache, displaced its own; and with a *neighbour busy*: a
+/// kernel that moves as much memory, on the other thread of the core or else on another CPU. Without
+/// sizes it is called with 0 alone. `units` says what a call with a size does; the first is the unit of the
+/// sheet. Each circumstance takes two calls for each pass. The thread is pinned meanwhile.
+///
+/// # Error
+/// Where the thread cannot be pinned, or a name means nothing. What cannot be counted is a row with its
+/// reason.
+///
+/// # Caveats
+/// Cold is as cold as displacing makes it: a cache that does not throw away its oldest line keeps a few.
+pub fn sheet<E: EventList + ?Sized>(
+    mut function: impl FnMut(u64),
+    events: &E,
+    sizes: &[u64],
+    units: impl Fn(u64) -> Vec<(&'static str, u64)>,
+) -> Result<DataSheet, Unavailable> {
+    let machine = Machine::real();
+    let session = Session::on(&machine, None)?;
+    let plan = session.plan(&events.encoded(&machine)?);
+    let units = |size| -> Vec<CountedUnit> {
+        units(size).into_iter().map(|(name, number)| CountedUnit::new(name, number)).collect()
+    };
+    let sheet = FunctionSheet { sizes, units: &units };
+    let tables = sheet.count(&session, &plan, &mut function);
+    Ok(DataSheet { run: CountsRun { tables, ..session.outline("function", &plan) } })
 }
 
 /// Counts events of a function that is executed once, and gives its result with the counts.

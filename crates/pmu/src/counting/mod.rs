@@ -22,13 +22,15 @@ mod set;
 mod sheet;
 mod work;
 
-pub use answers::{refused, selftest};
+pub use answers::{difference, refused, selftest, with_unknown};
 pub use budget::{Budget, BudgetKernel, Drift, Expected};
-pub use command::{CommandRun, StatEvents, base_of_all, stat};
+pub use command::{CommandRun, StatEvents, rehearse, stat};
 pub use derived::{Core, needed};
-pub use face::{EventList, Profile, can_count, is_available, measure, profile, profile_to};
+pub use face::{
+    DataSheet, EventList, Profile, can_count, is_available, measure, profile, profile_to, sheet,
+};
 pub use page::page;
-pub use plan::{Absent, Plan, always, anchors, base, in_words, plan, software};
+pub use plan::{Absent, Plan, always, anchors, base, base_of_all, in_words, plan, software};
 pub use report::{Report, report};
 pub use session::{Executable, Session, Work};
 pub use set::{CounterSet, Part};

@@ -4,7 +4,7 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{AnswerFound, BudgetRow, Counts, CountsRun, KnownAnswer, Record};
 use model::{Known, Unavailable};
 
-use super::report::{Report, gathered, number, quotient, reasons};
+use super::report::{Report, gathered, header, number, reasons};
 
 /// Tables of counts, how they were counted, and why some are missing.
 pub fn page(record: &Record, verbosity: u8) -> Page {
@@ -82,11 +82,7 @@ fn table(counts: &Counts) -> Table {
     Table {
         caption: format!("profiling: {}", counts.title),
         columns: report.columns().iter().enumerate().map(align).collect(),
-        rows: report
-            .rows()
-            .iter()
-            .map(|row| row.iter().map(|cell| Text::from(cell.as_str())).collect())
-            .collect(),
+        rows: cells(&report),
         notes,
     }
 }
@@ -97,45 +93,30 @@ fn missing(run: &CountsRun) -> Vec<(Vec<String>, String, Option<String>)> {
         Known::Yes(_) => None,
         Known::No { unavailable } => Some((answer.event.clone(), unavailable.clone())),
     });
-    gathered(reasons(&run.tables).chain(of_answers))
+    let of_plan = run.absent.iter().map(|absent| (absent.what.clone(), absent.clone()));
+    gathered(reasons(&run.tables).chain(of_answers).chain(of_plan))
 }
 
 /// Counts for each unit, a column for each of the circumstances.
 fn sheet(tables: &[Counts]) -> Table {
-    let mut events: Vec<&str> = Vec::new();
-    for row in tables.iter().flat_map(|counts| &counts.events) {
-        if !events.contains(&row.event.as_str()) {
-            events.push(&row.event);
-        }
-    }
-    let cell = |counts: &Counts, event: &str| {
-        let number = counts.units.first()?.number;
-        let row = counts.events.iter().find(|row| row.event == event)?;
-        Some(quotient(*row.count.value()?, number))
+    let report = Report::of_sheet(tables);
+    let align = |(at, name): (usize, &String)| {
+        (name.clone(), if at == 0 { Align::Label } else { Align::Right })
     };
-    let row = |event: &&str| {
-        let cells =
-            tables.iter().map(|counts| cell(counts, event).unwrap_or_else(|| "-".to_owned()));
-        std::iter::once((*event).to_owned()).chain(cells).map(Text::from).collect()
-    };
-    let unit = tables.iter().find_map(|counts| counts.units.first());
-    let unit = unit.map_or("unit", |unit| unit.name.as_str());
-    let columns = tables.iter().map(|counts| (header(counts), Align::Right));
     Table {
-        caption: format!("counts of each {unit}"),
-        columns: std::iter::once(("EVENT".to_owned(), Align::Label)).chain(columns).collect(),
-        rows: events.iter().map(row).collect(),
+        caption: report.notes().concat(),
+        columns: report.columns().iter().enumerate().map(align).collect(),
+        rows: cells(&report),
         notes: Vec::new(),
     }
 }
 
-/// What a column is of: the circumstances, or the title.
-fn header(counts: &Counts) -> String {
-    if counts.circumstances.is_empty() {
-        return counts.title.clone();
-    }
-    let words = ["size", "state"].into_iter().filter_map(|key| counts.circumstances.get(key));
-    words.cloned().collect::<Vec<_>>().join(", ")
+fn cells(report: &Report) -> Vec<Vec<Text>> {
+    report
+        .rows()
+        .iter()
+        .map(|row| row.iter().map(|cell| Text::from(cell.as_str())).collect())
+        .collect()
 }
 
 /// What follows from the counts, a column for each table.

@@ -35,6 +35,18 @@ pub(super) struct Execution {
     pub(super) ticks: Option<u64>,
 }
 
+impl Execution {
+    /// The least of both, event by event: interrupts only add.
+    fn keep_least(&mut self, other: Execution) {
+        for (one, other) in self.counts.iter_mut().zip(other.counts) {
+            if let (Ok(one), Ok(other)) = (one, other) {
+                one.value = one.value.min(other.value);
+            }
+        }
+        self.ticks = self.ticks.zip(other.ticks).map(|(one, other)| one.min(other));
+    }
+}
+
 impl<'a> Open<'a> {
     /// Opens counters for the calling thread: those of the cores as one pinned group, so that all of them
     /// have their place or none has, the others beside it.
@@ -74,6 +86,16 @@ impl<'a> Open<'a> {
         }
         let grouped = events.iter().map(|event| needs_counter(event)).collect();
         Open { machine, readers, names, leader, grouped }
+    }
+
+    /// What the measurement counts by itself: nothing is executed, and the least counts of several times.
+    pub(super) fn own(&self, nothing: &mut dyn FnMut()) -> Execution {
+        const TIMES: usize = 9;
+        let mut own = self.execute(nothing);
+        for _ in 1..TIMES {
+            own.keep_least(self.execute(nothing));
+        }
+        own
     }
 
     /// Counts what is executed. Readings are nested like brackets, so that an event's own two are equally

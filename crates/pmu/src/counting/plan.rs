@@ -7,7 +7,7 @@ use machine::ports::Reading;
 use model::{CpuId, Obstacle, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
-use crate::events::{Encoded, Place, Scope};
+use crate::events::{Encoded, Place, Scope, is_of_cores, plain};
 
 /// An event that cannot be counted, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,32 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
     BASE.map(event).to_vec()
 }
 
+/// The kinds of cores of a hybrid, each with its PMU and its first CPU; of other machines none.
+pub(super) fn kinds(machine: &Machine) -> Vec<(String, CpuId)> {
+    let tree = &*machine.tree;
+    let names = machine::pmu::names(tree).unwrap_or_default();
+    let of_cores = names.into_iter().filter(|name| is_of_cores(name));
+    let kinds: Vec<(String, CpuId)> = of_cores
+        .filter_map(|name| Pmu::new(tree, &name).first_cpu().map(|cpu| (name.clone(), cpu)))
+        .collect();
+    if kinds.len() > 1 { kinds } else { Vec::new() }
+}
+
+/// Instructions, cycles and reference cycles for every kind of core: a command goes from one to another.
+pub fn base_of_all(machine: &Machine) -> Vec<Encoded> {
+    let kinds = kinds(machine);
+    if kinds.is_empty() {
+        let cpus = machine.host.affinity().unwrap_or_default();
+        return base(machine, cpus.iter().next().unwrap_or(CpuId(0)));
+    }
+    let of_kind = |(pmu, cpu): (String, CpuId)| {
+        let named =
+            move |event: Encoded| Encoded { name: format!("{pmu}/{}/", event.name), ..event };
+        base(machine, cpu).into_iter().map(named)
+    };
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
 /// Whether every table begins with it.
 pub(super) fn is_base(name: &str) -> bool {
     BASE.iter().any(|row| row.0 == name)
@@ -101,7 +127,8 @@ pub fn software() -> Vec<Encoded> {
     EVENTS.map(event).to_vec()
 }
 
-/// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core.
+/// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core. Reference
+/// cycles, where nobody asks for them, have what place is left, and cost no pass.
 pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     let limits = limits(machine, cpu);
     let pmu = core_pmu(machine, cpu);
@@ -110,18 +137,18 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     // A name has an event for each kind of core: the one of this kind is meant.
     let mut asked: Vec<&Encoded> = asked.iter().collect();
     asked.sort_by_key(|event| needs_counter(event) && event.pmu != pmu);
+    let mut wished = vec![false; base];
     for event in asked {
-        let known = |known: &Encoded| {
-            // Whose PMU is not here is like nobody else; who counts in other modes is another one.
-            let is_same =
-                known.kind.is_some() && known.kind == event.kind && known.config == event.config;
-            (known.name == event.name || is_same) && known.modes == event.modes
-        };
-        if !events.iter().any(known) {
-            events.push(event.clone());
+        match events.iter().position(|known| known.is_same(event)) {
+            Some(at) => wished[at] = true,
+            None => {
+                events.push(event.clone());
+                wished.push(true);
+            }
         }
     }
     with_slots(&mut events, pmu.as_deref());
+    wished.resize(events.len(), true);
     let is_anchor = |event: &Encoded| anchors().contains(&event.name.as_str());
     let anchors: Vec<usize> = (0..base).filter(|&at| is_anchor(&events[at])).collect();
     let mut plan = Plan {
@@ -134,9 +161,10 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     // Choosy events first: whoever can go anywhere finds a place beside them.
     let mut order: Vec<usize> =
         (0..plan.events.len()).filter(|at| !plan.anchors.contains(at)).collect();
-    order.sort_by_key(|&at| (at >= base, is_share(&plan.events[at]), plan.choices(at)));
+    order.sort_by_key(|&at| (!wished[at], is_share(&plan.events[at]), plan.choices(at)));
     for at in order {
-        match plan.refusal(at, pmu.as_deref()) {
+        let refusal = plan.refusal(at, pmu.as_deref());
+        match refusal.or_else(|| (!wished[at]).then(|| plan.cost(at)).flatten()) {
             Some(why) => plan.absent.push(Absent { event: at, why }),
             None => plan.place(at),
         }
@@ -156,18 +184,28 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
 }
 
 /// Whoever asks for shares of the slots needs the slots.
-fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
+pub(super) fn with_slots(events: &mut Vec<Encoded>, pmu: Option<&str>) {
     let here = |event: &&Encoded| is_share(event) && (pmu.is_none() || event.pmu.as_deref() == pmu);
     let Some(share) = events.iter().find(here) else { return };
     if !events.iter().any(is_slots) {
         let slots = Encoded {
-            name: "slots".to_owned(),
+            name: share.name.replace(plain(share), "slots"),
             config: [0x400, 0, 0, 0],
             place: Place::Fixed(SLOTS),
             ..share.clone()
         };
         events.push(slots);
     }
+}
+
+/// Why an event of the cores cannot be counted on this kind of core, if it is another kind's.
+pub(super) fn of_another_kind(event: &Encoded, pmu: Option<&str>) -> Option<Unavailable> {
+    let of_core = needs_counter(event) && event.scope == Scope::Thread;
+    let of = event.pmu.as_deref().filter(|_| of_core)?;
+    let pmu = pmu.filter(|pmu| of != *pmu)?;
+    let why = format!("PMU `{of}` counts on another kind of core; here it is `{pmu}`");
+    let remedy = format!("pin to a CPU of `/sys/bus/event_source/devices/{of}/cpus`");
+    Some(Unavailable::new(Obstacle::Hardware, &event.name, why).with_remedy(remedy))
 }
 
 impl Plan {
@@ -232,10 +270,8 @@ impl Plan {
         if !needs_counter(event) {
             return None;
         }
-        if let (Some(of), Some(pmu)) = (of, pmu.filter(|pmu| of != Some(*pmu))) {
-            let why = format!("PMU `{of}` counts on another kind of core; here it is `{pmu}`");
-            let remedy = format!("pin to a CPU of `/sys/bus/event_source/devices/{of}/cpus`");
-            return absent(Obstacle::Hardware, why).map(|absent| absent.with_remedy(remedy));
+        if let Some(elsewhere) = of_another_kind(event, pmu) {
+            return Some(elsewhere);
         }
         if is_share(event) {
             // Slots were placed before, or have their reason.
@@ -261,17 +297,34 @@ impl Plan {
         })
     }
 
+    /// Why what nobody asked for is left out: it has a place in a further pass alone.
+    fn cost(&self, at: usize) -> Option<Unavailable> {
+        if self.pass_for(at).is_some() {
+            return None;
+        }
+        let name = &self.events[at].name;
+        let why =
+            "no counter is left for it beside the others, and it is worth no further execution";
+        let absent = Unavailable::new(Obstacle::Hardware, name, why);
+        Some(absent.with_remedy(format!("ask for `{name}` by its name")))
+    }
+
+    /// The first pass that has room for it.
+    fn pass_for(&self, at: usize) -> Option<usize> {
+        let with = |pass: &Vec<usize>| {
+            let pass: Vec<usize> = pass.iter().copied().chain([at]).collect();
+            self.fit(&pass)
+        };
+        self.passes.iter().position(with)
+    }
+
     fn place(&mut self, at: usize) {
         if is_share(&self.events[at]) {
             let leads = |pass: &&mut Vec<usize>| pass.iter().any(|&at| is_slots(&self.events[at]));
             let pass = self.passes.iter_mut().find(leads);
             return pass.expect("BUG: slots have a pass, or shares a reason").push(at);
         }
-        let with = |pass: &Vec<usize>| {
-            let pass: Vec<usize> = pass.iter().copied().chain([at]).collect();
-            self.fit(&pass)
-        };
-        match self.passes.iter().position(with) {
+        match self.pass_for(at) {
             Some(pass) => self.passes[pass].push(at),
             None => self.passes.push(self.anchors.iter().copied().chain([at]).collect()),
         }
@@ -293,6 +346,11 @@ impl Plan {
         let absent: Vec<Absent> = (0..self.events.len())
             .filter_map(|at| Some(Absent { event: at, why: reason(at)? }))
             .collect();
+        self.leave_out(absent);
+    }
+
+    /// Leaves these out, and passes that have nothing but anchors then.
+    pub(super) fn leave_out(&mut self, absent: Vec<Absent>) {
         for Absent { event, .. } in &absent {
             self.passes.iter_mut().for_each(|pass| pass.retain(|at| at != event));
             self.absent.retain(|known| known.event != *event);
@@ -319,6 +377,11 @@ impl Plan {
         let why = format!("{} do not fit together on {counters}", names.join(", "));
         Err(Unavailable::new(Obstacle::Hardware, "set of counters", why)
             .with_remedy("open a set of fewer events"))
+    }
+
+    /// The event of the plan that is the same: it may stand there under the name of what is in every table.
+    pub fn find(&self, event: &Encoded) -> Option<&Encoded> {
+        self.events.iter().find(|known| known.is_same(event))
     }
 
     /// The names of the events of each pass.

@@ -46,6 +46,34 @@ impl Report {
         Report { columns, rows, notes: notes(counts) }
     }
 
+    /// Counts by unit, a column for each of the circumstances.
+    pub(super) fn of_sheet(tables: &[Counts]) -> Report {
+        let mut events: Vec<&str> = Vec::new();
+        for row in tables.iter().flat_map(|counts| &counts.events) {
+            if !events.contains(&row.event.as_str()) {
+                events.push(&row.event);
+            }
+        }
+        let cell = |counts: &Counts, event: &str| {
+            let number = counts.units.first().map_or(1, |unit| unit.number);
+            let row = counts.events.iter().find(|row| row.event == event)?;
+            Some(quotient(*row.count.value()?, number))
+        };
+        let row = |event: &&str| {
+            let cells =
+                tables.iter().map(|counts| cell(counts, event).unwrap_or_else(|| "-".to_owned()));
+            std::iter::once((*event).to_owned()).chain(cells).collect()
+        };
+        let columns = std::iter::once("EVENT".to_owned()).chain(tables.iter().map(header));
+        let unit = tables.iter().find_map(|counts| counts.units.first());
+        let unit = unit.map_or("execution", |unit| unit.name.as_str());
+        Report {
+            columns: columns.collect(),
+            rows: events.iter().map(row).collect(),
+            notes: vec![format!("counts of each {unit}")],
+        }
+    }
+
     /// The headers.
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -60,6 +88,15 @@ impl Report {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// What a column is of: the circumstances, or the title.
+pub(super) fn header(counts: &Counts) -> String {
+    if counts.circumstances.is_empty() {
+        return counts.title.clone();
+    }
+    let words = ["size", "state"].into_iter().filter_map(|key| counts.circumstances.get(key));
+    words.cloned().collect::<Vec<_>>().join(", ")
 }
 
 fn label(row: &EventCount) -> String {
@@ -171,7 +208,12 @@ pub(super) fn with_reasons(counts: &Counts, f: &mut fmt::Formatter<'_>) -> fmt::
     for metric in &counts.metrics {
         writeln!(f, "{}: {} {}", metric.title, number(metric), metric.unit)?;
     }
-    for (events, why, remedy) in gathered(reasons(std::slice::from_ref(counts))) {
+    write_reasons(std::slice::from_ref(counts), f)
+}
+
+/// Why some events have no count.
+pub(super) fn write_reasons(tables: &[Counts], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (events, why, remedy) in gathered(reasons(tables)) {
         let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         writeln!(f, "{}: {why}{remedy}", events.join(", "))?;
     }

@@ -3,17 +3,17 @@
 use std::cell::OnceCell;
 
 use machine::Machine;
-use machine::perf::core_pmu;
+use machine::perf::{Wanted, core_pmu};
 use machine::ports::Reading;
 use machine::simulated::Model;
 use model::record::{AnchorSpread, CountedBy, CountedUnit, Counts, CountsRun, EventCount};
 use model::{CpuId, CpuSet, Isa, Known, Obstacle, Unavailable};
-use sys::perf_open::Modes;
+use sys::perf_open::{Attributes, Modes};
 
 use super::derived::Core;
 use super::pass::{Counted, Execution, Open};
-use super::plan::{Plan, in_words, plan};
-use super::{canary, counted_by, needs_counter, unit_of};
+use super::plan::{Absent, Plan, in_words, plan};
+use super::{canary, counted_by, is_share, modes_of, needs_counter, unit_of};
 use crate::events::Encoded;
 
 /// What is executed while counters count.
@@ -38,9 +38,6 @@ pub trait Executable {
     /// Where the model does not know it.
     fn simulate(&mut self, model: &Model) -> Reading<()>;
 }
-
-/// How often nothing is executed to learn what the measurement counts by itself; the least counts.
-const EMPTY: usize = 9;
 
 /// The calling thread, pinned to a CPU for as long as this lives.
 pub struct Session<'a> {
@@ -154,6 +151,34 @@ impl<'a> Session<'a> {
         plan(self.machine, self.cpu, events)
     }
 
+    /// Why the kernel does not open an event here, if it does not: it is opened, and closed.
+    pub(super) fn closed(&self, event: &Encoded) -> Option<Unavailable> {
+        let Some(kind) = event.kind else {
+            let why = "the kernel at hand has no such PMU";
+            return Some(Unavailable::new(Obstacle::Hardware, &event.name, why));
+        };
+        let attributes = Attributes {
+            kind,
+            config: event.config,
+            modes: modes_of(event, self.modes),
+            ..Attributes::default()
+        };
+        let wanted = Wanted::of_this_thread(&event.name, attributes);
+        self.machine.perf.open(&wanted, None).err()
+    }
+
+    /// The plan without the events that the kernel does not open, each with its reason.
+    #[must_use]
+    pub fn tried(&self, mut plan: Plan) -> Plan {
+        let has_pass = |at: &usize| plan.passes.iter().any(|pass| pass.contains(at));
+        // Shares of slots are opened behind slots alone.
+        let alone = |at: &usize| has_pass(at) && !is_share(&plan.events[*at]);
+        let closed = |at| Some(Absent { event: at, why: self.closed(&plan.events[at])? });
+        let absent = (0..plan.events.len()).filter(alone).filter_map(closed).collect();
+        plan.leave_out(absent);
+        plan
+    }
+
     /// What is known before anything is counted.
     pub fn outline(&self, subject: &str, plan: &Plan) -> CountsRun {
         let limits = plan.limits.clone().map(in_words);
@@ -165,6 +190,7 @@ impl<'a> Session<'a> {
             pmu: core_pmu(self.machine, self.cpu),
             limits: Some(limits.into()),
             passes: plan.names(),
+            absent: plan.absent.iter().map(|absent| absent.why.clone()).collect(),
             ..CountsRun::default()
         }
     }
@@ -213,15 +239,15 @@ impl<'a> Session<'a> {
                 failed.get_or_init(|| reason);
             }
         };
-        let mut own = open.execute(&mut || simulate("empty", 0));
-        for _ in 1..EMPTY {
-            own.keep_least(open.execute(&mut || simulate("empty", 0)));
-        }
-        let canary = self.with_canary.then(|| {
-            open.execute(&mut || match simulated {
-                Some(_) => simulate("loop", canary::ITERATIONS),
-                None => canary::sing(),
-            })
+        let mut own = open.own(&mut || simulate("empty", 0));
+        let heard = self.with_canary.then(|| {
+            let heard = open.execute(&mut || {
+                simulate("empty", 0);
+                if let Err(reason) = canary::sing(simulated) {
+                    failed.get_or_init(|| reason);
+                }
+            });
+            canary::without(heard, &own)
         });
         let done = match work {
             Work::Nothing => Execution { counts: own.counts.clone(), ticks: own.ticks },
@@ -244,26 +270,14 @@ impl<'a> Session<'a> {
         }
         let mut passed = Passed { events: pass.to_vec(), own, done };
         passed.doubt(plan);
-        if let Some(canary) = canary {
-            canary::hear(&events, &canary.counts, self.modes, &mut passed.done.counts);
+        if let Some(heard) = heard {
+            canary::hear(&events, &heard, self.modes, &mut passed.done.counts);
         }
         Ok(passed)
     }
 }
 
 const NOTHING: Counted = Counted { value: 0, way: machine::perf::Way::Rdpmc };
-
-impl Execution {
-    /// The least of both, event by event: interrupts only add.
-    fn keep_least(&mut self, other: Execution) {
-        for (one, other) in self.counts.iter_mut().zip(other.counts) {
-            if let (Ok(one), Ok(other)) = (one, other) {
-                one.value = one.value.min(other.value);
-            }
-        }
-        self.ticks = self.ticks.zip(other.ticks).map(|(one, other)| one.min(other));
-    }
-}
 
 /// A pass that was executed.
 struct Passed {
@@ -321,8 +335,8 @@ impl Passed {
 
 /// How near the anchors of two passes must be to each other for their counts to stand in one table:
 /// within a share of the least one, or within so many events. Instructions are nearly the same in each
-/// execution of a function; cycles follow caches and clocks.
-const AGREE: [(&str, f64, u64); 2] = [("instructions", 0.01, 1000), ("cycles", 0.1, 10_000)];
+/// execution of a function: an interrupt or a page fault adds one or two. Cycles follow caches and clocks.
+const AGREE: [(&str, f64, u64); 2] = [("instructions", 0.01, 50), ("cycles", 0.1, 10_000)];
 
 fn spread(plan: &Plan, passes: &[Passed]) -> Vec<AnchorSpread> {
     let of = |&anchor: &usize| {

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use machine::Machine;
 use machine::perf::{Reader, Sample, Way, core_pmu};
 use machine::ports::Reading;
+use machine::simulated::Model;
 use model::record::{CountedUnit, Counts, EventCount};
 use model::{Known, Obstacle, Unavailable};
 use sys::perf_open::Modes;
@@ -13,8 +14,8 @@ use sys::perf_open::Modes;
 use super::budget::{Budget, Drift, Expected};
 use super::face::EventList;
 use super::pass::Open;
-use super::plan::plan;
-use super::{counted_by, needs_counter, slower, unit_of};
+use super::plan::{of_another_kind, plan};
+use super::{canary, counted_by, slower, unit_of};
 use crate::events::Encoded;
 
 /// A part of a program: its place among the names that the set was opened with.
@@ -30,12 +31,16 @@ pub struct Part(pub usize);
 #[derive(Debug)]
 pub struct CounterSet {
     counters: Vec<One>,
+    /// What was asked for and is counted on another kind of core, with that reason.
+    elsewhere: Vec<(Encoded, Unavailable)>,
     /// By part; the counts of all of them are in `counts`, one row by part.
     bills: Vec<Bill>,
     counts: Vec<u64>,
     current: usize,
     /// Units of work that the part which is entered has done since it was.
     units: u64,
+    /// Where it is simulated.
+    model: Option<Box<Model>>,
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -62,11 +67,13 @@ struct Bill {
 
 impl CounterSet {
     /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the first
-    /// part is entered. Events are names and patterns, or what was looked up before.
+    /// part is entered. Events are names and patterns, or what was looked up before. A name means an event
+    /// of each kind of core: those of other kinds than the one at hand are rows with that reason on each
+    /// bill.
     ///
     /// # Error
-    /// Where there is no part, where the events do not fit on the counters together, or one cannot be
-    /// counted.
+    /// Where there is no part, where the events do not fit on the counters together, one cannot be
+    /// counted, or one counts a loop wrongly whose counts are known ([`CounterSet::verify`]).
     pub fn open<E: EventList + ?Sized>(
         machine: &Machine,
         events: &E,
@@ -74,12 +81,16 @@ impl CounterSet {
     ) -> Result<CounterSet, Unavailable> {
         let refused = |why: &str| Unavailable::new(Obstacle::Cpudyno, "set of counters", why);
         let cpu = machine.perf.current_cpu().ok_or_else(|| refused("no CPU is known here"))?;
-        // A name means an event of each kind of core: the thread counts on this one, and what it does on
-        // another kind is on no bill.
-        let (pmu, mut events) = (core_pmu(machine, cpu), events.encoded(machine)?);
-        let is_here = |event: &Encoded| !needs_counter(event) || event.pmu == pmu;
-        if events.iter().any(is_here) {
-            events.retain(is_here);
+        let (pmu, asked) = (core_pmu(machine, cpu), events.encoded(machine)?);
+        let (mut events, mut elsewhere) = (Vec::new(), Vec::new());
+        for event in asked {
+            match of_another_kind(&event, pmu.as_deref()) {
+                None => events.push(event),
+                Some(reason) => elsewhere.push((event, reason)),
+            }
+        }
+        if let Some((_, reason)) = elsewhere.first().filter(|_| events.is_empty()) {
+            return Err(reason.clone());
         }
         if parts.is_empty() || events.is_empty() {
             return Err(refused("it needs at least one part and one event"));
@@ -108,14 +119,49 @@ impl CounterSet {
         let counts = vec![0; bills.len() * counters.len()];
         let mut set = CounterSet {
             counters,
+            elsewhere,
             bills,
             counts,
             current: 0,
             units: 0,
+            model: machine.simulated.clone().map(Box::new),
             of_this_thread: PhantomData,
         };
         set.measure_own();
+        // Whose counters have no place in this moment has them later, and bills say when not.
+        set.sing().unwrap_or(Ok(()))?;
         Ok(set)
+    }
+
+    /// Counts a loop of microseconds whose counts are known, on no bill: whether a host has begun to share
+    /// the counters, or they lie. For programs that run for long, every now and then. What was counted
+    /// before is on the bill of the part that is entered, as with [`CounterSet::switch_to`].
+    ///
+    /// # Error
+    /// Where an event counted wrongly, with what it counted; or where a counter had no place.
+    pub fn verify(&mut self) -> Result<(), Unavailable> {
+        self.switch_to(Part(self.current));
+        self.sing().unwrap_or_else(|| {
+            let why = "a counter had lost its place on the hardware while the loop was executed";
+            Err(Unavailable::new(Obstacle::Measurement, "set of counters", why)
+                .with_remedy("end whatever else counts on this CPU: `perf`, profilers"))
+        })
+    }
+
+    /// What is wrong with the counts of the loop, if anything; none where a counter had no place.
+    fn sing(&mut self) -> Option<Reading<()>> {
+        self.read();
+        let sung = canary::sing(self.model.as_deref());
+        if let Err(reason) = sung {
+            return Some(Err(reason));
+        }
+        let whole = self.read();
+        let wrong = |one: &One| {
+            let counted = one.moved.saturating_sub(one.own);
+            let why = canary::wrong(&one.event, counted, Modes::User, canary::JUST_BEFORE)?;
+            Some(canary::rejected(&one.event.name, why))
+        };
+        whole.then(|| self.counters.iter().find_map(wrong).map_or(Ok(()), Err))
     }
 
     /// What a switch counts by itself: the least of many that follow each other at once.
@@ -141,20 +187,7 @@ impl CounterSet {
     /// part that there is not is the last one.
     #[inline]
     pub fn switch_to(&mut self, part: Part) {
-        let mut whole = true;
-        for one in &mut self.counters {
-            match one.reader.read() {
-                Ok(sample) => {
-                    // A counter that falls says nothing.
-                    let moved = sample.value.checked_sub(one.last.value);
-                    whole &= sample.waited_ns == one.last.waited_ns && moved.is_some();
-                    one.moved = moved.unwrap_or(0);
-                    one.way = slower(one.way, sample.way);
-                    one.last = sample;
-                }
-                Err(_) => whole = false,
-            }
-        }
+        let whole = self.read();
         let number = self.counters.len();
         let bill = &mut self.bills[self.current];
         let units = std::mem::take(&mut self.units);
@@ -169,6 +202,27 @@ impl CounterSet {
             bill.rejected += 1;
         }
         self.current = part.0.min(self.bills.len() - 1);
+    }
+
+    /// Reads each counter once: whether all of them had their place since they were read last, and did not
+    /// fall.
+    #[inline]
+    fn read(&mut self) -> bool {
+        let mut whole = true;
+        for one in &mut self.counters {
+            match one.reader.read() {
+                Ok(sample) => {
+                    // A counter that falls says nothing.
+                    let moved = sample.value.checked_sub(one.last.value);
+                    whole &= sample.waited_ns == one.last.waited_ns && moved.is_some();
+                    one.moved = moved.unwrap_or(0);
+                    one.way = slower(one.way, sample.way);
+                    one.last = sample;
+                }
+                Err(_) => whole = false,
+            }
+        }
+        whole
     }
 
     /// Says that the part which is entered did so many units of its work. They are on its bill with
@@ -210,6 +264,14 @@ impl CounterSet {
                 }
             })
             .collect();
+        events.extend(self.elsewhere.iter().map(|(event, reason)| EventCount {
+            event: event.name.clone(),
+            by: counted_by(event),
+            unit: unit_of(event),
+            count: Known::No { unavailable: reason.clone() },
+            own: None,
+            way: None,
+        }));
         events.sort_by_key(|row| row.by);
         Some(Counts {
             title: bill.name.clone(),

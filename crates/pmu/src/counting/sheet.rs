@@ -1,18 +1,21 @@
-//! The data sheet of a kernel: its counts by unit under several circumstances. Data of several sizes, in
-//! the caches or not, another thread busy beside it or not.
+//! The data sheet of a kernel, or of a function of a program: its counts by unit under several
+//! circumstances. Data of several sizes, in the caches or not, another thread busy beside it or not.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use machine::ports::Reading;
+use machine::simulated::Model;
 use machine::{Machine, facts};
-use model::record::Counts;
+use model::record::{CountedUnit, Counts};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use sys::memory::Mapping;
+
 use super::demonstrations::without;
+use super::session::Executable;
 use super::work::{self, Spec, Under, size_in_words};
-use super::{Plan, Session};
+use super::{Plan, Session, Work};
 
 /// What a data sheet is made of.
 #[derive(Debug, Clone)]
@@ -84,31 +87,10 @@ impl Sheet {
         circumstance: Circumstance,
     ) -> Counts {
         let spec = self.spec.of_size(size);
-        let Circumstance { words, cold, beside } = circumstance;
-        let mut circumstances = BTreeMap::from([("state".to_owned(), words.to_owned())]);
-        if spec.has_data() {
-            circumstances.insert("size".to_owned(), size_in_words(size));
-        }
-        let counted = if beside {
-            neighbour(session, self.neighbour).and_then(|(cpu, is_sibling)| {
-                circumstances.insert("neighbour".to_owned(), format!("CPU {cpu}"));
-                let under = Under { cold, beside_sibling: is_sibling };
-                let count = || self.way(session, plan, spec, under);
-                match session.machine().simulated {
-                    Some(_) => count(),
-                    None => busy(spec, cpu, count)?,
-                }
-            })
-        } else {
-            self.way(session, plan, spec, Under { cold, beside_sibling: false })
-        };
-        let name = spec.name();
-        let title = match circumstances.get("size") {
-            Some(size) => format!("{name}, {size}, {words}"),
-            None => format!("{name}, {words}"),
-        };
-        let counts = counted.unwrap_or_else(|reason| without(&title, plan, &[], &reason));
-        Counts { title, circumstances, ..counts }
+        let size = spec.has_data().then_some(size);
+        let neighbour = (self.neighbour, spec);
+        let count = |under| self.way(session, plan, spec, under);
+        under(session, circumstance, neighbour, count).named(spec.name(), size, circumstance, plan)
     }
 
     fn way(&self, session: &Session<'_>, plan: &Plan, spec: Spec, under: Under) -> Reading<Counts> {
@@ -122,8 +104,155 @@ impl Sheet {
     }
 }
 
+/// What was counted under a circumstance, and beside whom.
+struct Found {
+    counted: Reading<Counts>,
+    beside: Option<CpuId>,
+}
+
+/// Counts under a circumstance; a neighbour, who is where it was asked for, executes a kernel of its own.
+fn under(
+    session: &Session<'_>,
+    circumstance: Circumstance,
+    (asked, kernel): (Option<CpuId>, Spec),
+    mut count: impl FnMut(Under) -> Reading<Counts>,
+) -> Found {
+    let Circumstance { cold, beside, .. } = circumstance;
+    if !beside {
+        return Found { counted: count(Under { cold, beside_sibling: false }), beside: None };
+    }
+    let (cpu, beside_sibling) = match neighbour(session, asked) {
+        Ok(found) => found,
+        Err(reason) => return Found { counted: Err(reason), beside: None },
+    };
+    let mut count = || count(Under { cold, beside_sibling });
+    let counted = match session.machine().simulated {
+        Some(_) => count(),
+        None => busy(kernel, cpu, count).and_then(|counted| counted),
+    };
+    Found { counted, beside: Some(cpu) }
+}
+
+impl Found {
+    /// As a table that says what it is of.
+    fn named(
+        self,
+        name: &str,
+        size: Option<u64>,
+        circumstance: Circumstance,
+        plan: &Plan,
+    ) -> Counts {
+        let words = circumstance.words;
+        let size = size.map(size_in_words);
+        let title = match &size {
+            Some(size) => format!("{name}, {size}, {words}"),
+            None => format!("{name}, {words}"),
+        };
+        let rows = [
+            ("state", Some(words.to_owned())),
+            ("size", size),
+            ("neighbour", self.beside.map(|cpu| format!("CPU {cpu}"))),
+        ];
+        let circumstances =
+            rows.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        let counts = self.counted.unwrap_or_else(|reason| without(&title, plan, &[], &reason));
+        Counts { title, circumstances, ..counts }
+    }
+}
+
+/// The data sheet of a function of a program, as [`sheet`](super::face::sheet) counts it.
+pub(super) struct FunctionSheet<'a> {
+    /// Sizes that it is called with, each as many bytes of data; none: it is called with 0 alone.
+    pub(super) sizes: &'a [u64],
+    /// What a call does, by unit, from its size.
+    pub(super) units: &'a dyn Fn(u64) -> Vec<CountedUnit>,
+}
+
+impl FunctionSheet<'_> {
+    /// Counts it under all circumstances that can be made here.
+    pub(super) fn count(
+        &self,
+        session: &Session<'_>,
+        plan: &Plan,
+        function: &mut dyn FnMut(u64),
+    ) -> Vec<Counts> {
+        /// Enough to be in everybody's way, where a function has no sizes.
+        const USUAL: u64 = 1 << 20;
+        let sizes = if self.sizes.is_empty() { &[0][..] } else { self.sizes };
+        let mut tables = Vec::with_capacity(sizes.len() * CIRCUMSTANCES.len());
+        for (&size, circumstance) in
+            sizes.iter().flat_map(|size| CIRCUMSTANCES.iter().map(move |it| (size, *it)))
+        {
+            let beside = Spec::named("triad").unwrap_or(Spec::Loop);
+            let beside = beside.of_size(if size > 0 { size } else { USUAL });
+            let count = |under: Under| {
+                let mut others = match under.cold {
+                    true => Some(Others::new(session)?),
+                    false => None,
+                };
+                let mut call = Call { function: &mut *function, size, others: others.as_mut() };
+                session.count("function", plan, Work::Known(&mut call), &(self.units)(size))
+            };
+            let size = (size > 0).then_some(size);
+            let found = under(session, circumstance, (None, beside), count);
+            tables.push(found.named("function", size, circumstance, plan));
+        }
+        tables
+    }
+}
+
+/// A call of a function, warm or cold.
+struct Call<'c> {
+    function: &'c mut dyn FnMut(u64),
+    size: u64,
+    others: Option<&'c mut Others>,
+}
+
+impl Executable for Call<'_> {
+    /// Once before, so that its code and its data are there; then other data, where it shall be cold.
+    fn before(&mut self) {
+        (self.function)(self.size);
+        if let Some(others) = &mut self.others {
+            others.displace();
+        }
+    }
+
+    fn run(&mut self) {
+        (self.function)(self.size);
+    }
+
+    fn simulate(&mut self, _: &Model) -> Reading<()> {
+        let why = "a simulated machine cannot execute a function of this program";
+        Err(Unavailable::new(Obstacle::Cpudyno, "function", why))
+    }
+}
+
+/// Data that displaces a program's own from the caches: nobody knows which lines a function uses.
+struct Others(Mapping);
+
+impl Others {
+    /// Twice as large as the last cache.
+    fn new(session: &Session<'_>) -> Reading<Others> {
+        let bytes = sizes(session.machine(), session.cpu()).into_iter().max().unwrap_or(1 << 24);
+        work::has_room(session.machine(), "data to displace others", bytes)?;
+        work::mapped("data to displace others", bytes).map(Others)
+    }
+
+    fn displace(&mut self) {
+        const WORDS_OF_LINE: usize = 8;
+        for word in self.0.integers_mut().iter_mut().step_by(WORDS_OF_LINE) {
+            *std::hint::black_box(word) += 1;
+        }
+    }
+}
+
 /// Who is busy beside the session's CPU, and whether that is a thread of the same core.
 fn neighbour(session: &Session<'_>, asked: Option<CpuId>) -> Reading<(CpuId, bool)> {
+    if asked == Some(session.cpu()) {
+        let why = format!("CPU {} counts; who is busy beside it is on another one", session.cpu());
+        let absent = Unavailable::new(Obstacle::Cpudyno, "busy neighbour", why);
+        return Err(absent.with_remedy("name another CPU: --neighbour CPU"));
+    }
     let topology = facts::topology(session.machine());
     let cpu = session.cpu();
     let siblings = topology.place(cpu).map(|place| place.siblings.clone()).unwrap_or_default();
@@ -142,6 +271,13 @@ fn busy<R>(spec: Spec, cpu: CpuId, doing: impl FnOnce() -> R) -> Reading<R> {
     const LOOK: Duration = Duration::from_millis(1);
     /// Units at a time, between two looks at whether it is over.
     const AT_ONCE: u64 = 10_000;
+    /// Sets it, also where somebody panics meanwhile: the scope waits for the thread then, too.
+    struct Ends<'a>(&'a AtomicBool);
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
     let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let beside = scope.spawn(|| -> Reading<()> {
@@ -155,11 +291,12 @@ fn busy<R>(spec: Spec, cpu: CpuId, doing: impl FnOnce() -> R) -> Reading<R> {
                 }
             })
         });
+        let ends = Ends(&ended);
         while !begun.load(Ordering::Acquire) && !beside.is_finished() {
             std::thread::sleep(LOOK);
         }
         let answer = begun.load(Ordering::Acquire).then(doing);
-        ended.store(true, Ordering::Release);
+        drop(ends);
         let done = beside.join().unwrap_or_else(|_| {
             let why = "the thread beside it ended before its time";
             Err(Unavailable::new(Obstacle::Cpudyno, "busy neighbour", why))

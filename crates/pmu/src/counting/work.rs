@@ -10,6 +10,7 @@ use kernels::count_down::count_down;
 use kernels::memory::chase::{LINE_BYTES, Ring, STEPS_AT_ONCE, Walk, flush};
 use kernels::memory::{Arrays, MemoryKernel, Mover, Stores, Variant, fill};
 use kernels::{Operands, Runnable, StreamRow, memory, streams};
+use machine::memory::room;
 use machine::ports::Reading;
 use machine::simulated::Model;
 use machine::{Machine, facts};
@@ -186,8 +187,14 @@ impl Spec {
                 Ok(doing(&mut plain("a loop with a coin", "toss", of_coin(), run)))
             }
             Spec::Stream(row) => stream(row, model).map(|mut kernel| doing(&mut kernel)),
-            Spec::Memory(kernel, bytes) => moved(kernel, bytes, model, doing),
-            Spec::Chase(bytes) => chase(bytes, model, doing),
+            Spec::Memory(kernel, bytes) => {
+                has_room(machine, kernel.id, bytes)?;
+                moved(kernel, bytes, model, doing)
+            }
+            Spec::Chase(bytes) => {
+                has_room(machine, self.name(), bytes)?;
+                chase(bytes, model, doing)
+            }
             Spec::Touch => {
                 let happens =
                     vec![(key::FAULTS, 1.0), (key::CYCLES, 1e3), (key::INSTRUCTIONS, 10.0)];
@@ -250,7 +257,10 @@ impl Kernel<'_> {
         let machine = session.machine();
         let mut trip = Trip { kernel: self, machine, number, under, times: Vec::new() };
         let counts = session.count(&title, plan, Work::Known(&mut trip), &units)?;
-        Ok(Counted { counts, number, thread_time: trip.times.first().copied() })
+        let shares = trip.times.iter().map(|time| time.on_cpu());
+        let on_cpu = shares.min_by(f64::total_cmp);
+        let thread_time = trip.times.first().map(|time| time.thread);
+        Ok(Counted { counts, number, thread_time, on_cpu })
     }
 }
 
@@ -262,6 +272,21 @@ pub struct Counted {
     pub number: u64,
     /// How long the thread was on a CPU meanwhile, in the first pass.
     pub thread_time: Option<Duration>,
+    /// The share of its time in which the thread was on a CPU, the least of all passes.
+    pub on_cpu: Option<f64>,
+}
+
+/// How long something took: by the thread's own clock, and by the one on the wall.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    thread: Duration,
+    wall: Duration,
+}
+
+impl Took {
+    fn on_cpu(self) -> f64 {
+        self.thread.as_secs_f64() / self.wall.as_secs_f64()
+    }
 }
 
 /// Under which circumstances a kernel is executed.
@@ -279,15 +304,21 @@ struct Trip<'t, 'k> {
     machine: &'t Machine,
     number: u64,
     under: Under,
-    times: Vec<Duration>,
+    times: Vec<Took>,
 }
 
 impl Trip<'_, '_> {
     fn timed(&mut self, work: impl FnOnce(&mut Self)) {
-        let before = self.machine.perf.thread_time();
+        let now = || (self.machine.passed(), self.machine.perf.thread_time());
+        let (begun, before) = now();
         work(self);
-        let after = self.machine.perf.thread_time();
-        self.times.extend(after.zip(before).map(|(after, before)| after.saturating_sub(before)));
+        let (ended, after) = (self.machine.passed(), self.machine.perf.thread_time());
+        let wall = ended.saturating_sub(begun);
+        let took = |(after, before): (Duration, Duration)| Took {
+            thread: after.saturating_sub(before),
+            wall,
+        };
+        self.times.extend(after.zip(before).map(took).filter(|_| !wall.is_zero()));
     }
 }
 
@@ -668,8 +699,29 @@ fn memory_of(model: &Model) -> Reading<&machine::simulated::Memory> {
     })
 }
 
+/// Whether so much memory may be touched without anybody being killed for it. Simulated data takes none.
+pub(super) fn has_room(machine: &Machine, what: &str, bytes: u64) -> Reading<()> {
+    if machine.simulated.is_some() {
+        return Ok(());
+    }
+    match room(machine, Pages::Base) {
+        Ok(room) if bytes > room.usable() => {
+            let why = format!(
+                "{} of memory are more than the {} that this process may use: {}",
+                size_in_words(bytes),
+                size_in_words(room.usable()),
+                room.limited_by
+            );
+            let remedy = "choose less: --size 1M";
+            Err(Unavailable::new(Obstacle::Permission, what, why).with_remedy(remedy))
+        }
+        // Where nobody says how much there is, the attempt does.
+        _ => Ok(()),
+    }
+}
+
 /// Memory in large pages where the kernel gives them, so that no page walk is counted with the loads.
-fn mapped(what: &str, bytes: u64) -> Reading<Mapping> {
+pub(super) fn mapped(what: &str, bytes: u64) -> Reading<Mapping> {
     let whole = || {
         let size = usize::try_from(bytes).map_err(std::io::Error::other)?;
         let mapping =

@@ -32,6 +32,16 @@ pub struct Encoded {
     pub caveats: Vec<String>,
 }
 
+impl Encoded {
+    /// Whether both are one event, counted in the same modes: by its name, or by its encoding. An event whose
+    /// PMU is not here is like no other.
+    pub fn is_same(&self, other: &Encoded) -> bool {
+        let encoded =
+            || self.kind.is_some() && (self.kind, self.config) == (other.kind, other.config);
+        self.modes == other.modes && (self.name == other.name || encoded())
+    }
+}
+
 /// The modes in which an event is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modes {

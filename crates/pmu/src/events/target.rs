@@ -119,6 +119,13 @@ impl<'a> Target<'a> {
         self.machine.is_some()
     }
 
+    /// Whether it is the machine that this process runs on: neither simulated nor recorded.
+    pub(crate) fn is_this_machine(&self) -> bool {
+        let is_real =
+            |machine: &&Machine| machine.simulated.is_none() && machine.elsewhere.is_none();
+        self.machine.as_ref().is_some_and(is_real)
+    }
+
     /// What our table calls its cores.
     pub fn families(&self) -> Vec<&'static Family> {
         self.cores.iter().filter_map(|core| core.family).collect()
@@ -147,10 +154,9 @@ impl<'a> Target<'a> {
 }
 
 /// Whether a PMU is one of cores.
-fn is_of_cores(name: &str) -> bool {
+pub(crate) fn is_of_cores(name: &str) -> bool {
     let begins = |it: &&str| name.starts_with(it);
-    ["cpu", "cpu_core", "cpu_atom"].contains(&name)
-        || ["armv8", "armv9", "apple_"].iter().any(begins)
+    ["cpu", "cpu_core", "cpu_atom"].contains(&name) || ["armv", "apple_"].iter().any(begins)
 }
 
 /// Of which type of cores a PMU is, of a hybrid.

@@ -8,7 +8,7 @@ mod show;
 
 use std::collections::BTreeMap;
 
-use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count};
+use ::pmu::counting::{KernelCounts, Session, Spec, Under, can_count, difference};
 use kernels::{Kind, StreamRow};
 use machine::Machine;
 use machine::permits::Question;
@@ -61,6 +61,9 @@ struct Counted {
 /// Ops that are executed, and then twice as many.
 const OPS: u64 = 50_000;
 
+/// How often: the samples of a block.
+const TIMES: usize = 3;
+
 impl Errand for Counted {
     fn order(&self) -> usize {
         self.order
@@ -75,8 +78,8 @@ impl Errand for Counted {
     }
 
     fn duration(&self) -> Seconds {
-        /// Counters are opened twice, and ops of a cycle or a few are executed some hundred thousand times.
-        const PLANNED: Seconds = Seconds(0.5e-3);
+        /// Counters are opened six times, and ops of a cycle or a few are executed some hundred thousand times.
+        const PLANNED: Seconds = Seconds(1.5e-3);
         PLANNED
     }
 
@@ -92,24 +95,27 @@ impl Errand for Counted {
             let plan = session.plan(&[]);
             self.spec.with(&session, |kernel| -> Result<_, Unavailable> {
                 let mut of = |ops| kernel.count(&session, &plan, ops, Under::default());
-                Ok((of(OPS)?, of(2 * OPS)?))
+                (0..TIMES).map(|_| Ok((of(OPS)?, of(2 * OPS)?))).collect::<Result<Vec<_>, _>>()
             })?
         });
         let of = |event: &str| -> Result<Vec<f64>, Unavailable> {
-            let (once, twice) = counted.as_ref().map_err(Clone::clone)?;
-            let count = |of: &KernelCounts| count(&of.counts, event);
-            let more = count(twice)? - count(once)?;
-            Ok(vec![more / (twice.number - once.number) as f64])
+            let pairs = counted.as_ref().map_err(Clone::clone)?;
+            let sample = |(once, twice): &(KernelCounts, KernelCounts)| {
+                let count = |of: &KernelCounts| count(&of.counts, event);
+                let more = difference(event, count(once)?, count(twice)?)?;
+                Ok(more as f64 / (twice.number - once.number) as f64)
+            };
+            pairs.iter().map(sample).collect()
         };
         let readings = Readings::from([(INSTRUCTIONS, of("instructions")), (CYCLES, of("cycles"))]);
         Ok(Run { readings, ..Run::default() })
     }
 }
 
-fn count(counts: &model::record::Counts, event: &str) -> Result<f64, Unavailable> {
+fn count(counts: &model::record::Counts, event: &str) -> Result<u64, Unavailable> {
     let row = counts.events.iter().find(|row| row.event == event);
     match row.map(|row| &row.count) {
-        Some(Known::Yes(count)) => Ok(*count as f64),
+        Some(Known::Yes(count)) => Ok(*count),
         Some(Known::No { unavailable }) => Err(unavailable.clone()),
         None => Err(Unavailable::new(model::Obstacle::Cpudyno, event, "no table has it")),
     }

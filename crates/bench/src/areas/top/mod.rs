@@ -13,8 +13,8 @@ use model::{Finding, Unit};
 use super::{Area, Planning, Wishes};
 use crate::rig::collect::Quantity;
 pub use page::{PLACES, beginning, end, interval, page};
-pub use watch::Watch;
 pub(crate) use watch::over;
+pub use watch::{NOTE, Watch};
 
 /// The area.
 pub struct Top;

@@ -1,6 +1,7 @@
 //! From looks to series.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
@@ -15,9 +16,15 @@ pub struct Watch<'a> {
     intervals: Vec<Interval>,
     /// How many ended, those that were forgotten among them.
     ended: usize,
-    shown: Vec<String>,
+    /// The columns that are shown; none: all of them.
+    shown: Option<Vec<String>>,
     record: Record,
+    /// When it was looked, or noted, last.
+    noted: Duration,
 }
+
+/// How often counters of energy are noted within an interval: they begin again after minutes.
+pub const NOTE: Duration = Duration::from_secs(30);
 
 impl<'a> Watch<'a> {
     /// Begins to watch these CPUs, or all, in all columns.
@@ -41,13 +48,14 @@ impl<'a> Watch<'a> {
         record.run.plan.budget_seconds = every.map_or(0.0, |every| every.0);
         record.run.seconds = 0.0;
         activity.look();
-        Ok(Watch { activity, intervals: Vec::new(), ended: 0, shown: Vec::new(), record })
+        let noted = activity.passed();
+        Ok(Watch { activity, intervals: Vec::new(), ended: 0, shown: None, record, noted })
     }
 
     /// Shows the columns of these names alone, and reads no more than they need.
     pub fn only(&mut self, shown: Vec<String>) {
         self.activity.only(&shown);
-        self.shown = shown;
+        self.shown = Some(shown);
     }
 
     /// The names of the columns that are read, and of those that cannot be, each with its reason.
@@ -62,18 +70,33 @@ impl<'a> Watch<'a> {
         self.record.run.simulated.is_some()
     }
 
-    /// Lets time pass; on a simulated machine it passes at once.
-    pub fn wait(&self, duration: Seconds) {
-        self.activity.wait(duration);
+    /// Lets time pass, and takes note of counters every so often; on a simulated machine it passes at once.
+    pub fn wait(&mut self, duration: Seconds) {
+        let mut left = duration.0;
+        while left > 0.0 {
+            let part = left.min(NOTE.as_secs_f64());
+            self.activity.wait(Seconds(part));
+            self.note_when_due();
+            left -= part;
+        }
     }
 
     /// Takes note of counters that begin again, in the middle of a long interval.
     pub fn note(&mut self) {
         self.activity.note();
+        self.noted = self.activity.passed();
+    }
+
+    /// The same where nobody has looked for a while.
+    pub fn note_when_due(&mut self) {
+        if self.activity.passed().saturating_sub(self.noted) >= NOTE {
+            self.note();
+        }
     }
 
     /// Ends an interval and begins the next.
     pub fn look(&mut self) {
+        self.noted = self.activity.passed();
         if let Some(interval) = self.activity.look() {
             self.record.run.seconds += interval.seconds.0;
             self.intervals.push(interval);
@@ -108,14 +131,18 @@ impl<'a> Watch<'a> {
         let mut record = self.record.clone();
         record.run.plan.blocks_done = intervals.len() as u64;
         record.run.plan.blocks_planned = record.run.plan.blocks_done;
-        record.series = series(&self.activity, intervals, &self.shown);
+        record.series = series(&self.activity, intervals, self.shown.as_deref());
         record
     }
 }
 
 /// The series of all columns over these intervals, the missing ones among them; where some are named,
 /// the others are hidden.
-fn series(activity: &Activity<'_>, intervals: &[Interval], shown: &[String]) -> Vec<Series> {
+fn series(
+    activity: &Activity<'_>,
+    intervals: &[Interval],
+    shown: Option<&[String]>,
+) -> Vec<Series> {
     let all: CpuSet = activity.cpus().iter().map(|place| place.cpu).collect();
     let first = all.iter().next().unwrap_or(CpuId(0));
     let of_all = |quantity: &str, unit, parameters, outcome| Series {
@@ -146,7 +173,7 @@ fn series(activity: &Activity<'_>, intervals: &[Interval], shown: &[String]) -> 
 /// What was seen since the first look, where there is a number.
 pub(crate) fn over(activity: &mut Activity<'_>) -> Vec<Series> {
     let intervals: Vec<Interval> = activity.look().into_iter().collect();
-    let mut series = series(activity, &intervals, &[]);
+    let mut series = series(activity, &intervals, None);
     series.retain(|series| series.samples().is_some());
     series
 }
@@ -187,7 +214,7 @@ fn measured(blocks: Vec<Vec<f64>>, reason: Option<&Unavailable>) -> Outcome {
     }
 }
 
-fn parameters(column: &Column, shown: &[String]) -> BTreeMap<String, String> {
+fn parameters(column: &Column, shown: Option<&[String]>) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         (COLUMN.to_owned(), column.header.clone().into_owned()),
         ("source".to_owned(), column.source.clone().into_owned()),
@@ -198,7 +225,7 @@ fn parameters(column: &Column, shown: &[String]) -> BTreeMap<String, String> {
         "state"
     };
     parameters.extend(column.part.clone().map(|value| (part.to_owned(), value)));
-    if !shown.is_empty() && !shown.iter().any(|header| *header == column.header) {
+    if shown.is_some_and(|shown| !shown.iter().any(|header| *header == column.header)) {
         parameters.insert(HIDDEN.to_owned(), "yes".to_owned());
     }
     parameters

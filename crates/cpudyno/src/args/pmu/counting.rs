@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::CpuId;
 use model::name::did_you_mean;
-use pmu::counting::Spec;
+use pmu::counting::{BudgetKernel, Spec};
 use pmu::metrics::Metric;
 
 use super::super::BadValue;
@@ -15,7 +15,9 @@ use super::super::common::{Json, Look, whole};
 ///
 /// Instructions, cycles, reference cycles, branches and the kernel's own events are counted in any case, as
 /// far as the machine lets us; --event adds others. Each event has its counter all the time, or is refused:
-/// there are no passes, because a command is executed once. The table goes to standard error, because
+/// there are no passes, because a command is executed once. Before it starts, events whose counts in a loop
+/// are known must count them; while it runs, nothing tells whether a host shares the counters. The exit code
+/// is 3 where it succeeds and none of the events that were asked for was counted. The table goes to standard error, because
 /// standard output is the command's; the exit code is the command's, or 128 and its signal.
 #[derive(Debug, Args)]
 pub(crate) struct PmuStatArgs {
@@ -171,6 +173,15 @@ pub(crate) enum PmuKernel {
 }
 
 impl PmuKernel {
+    /// The kernel of that name.
+    pub(crate) fn named(name: &str) -> Option<PmuKernel> {
+        match name {
+            EMPTY => Some(PmuKernel::Empty),
+            CHECKSUM => Some(PmuKernel::Checksum),
+            _ => Spec::named(name).map(PmuKernel::Of),
+        }
+    }
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -198,7 +209,8 @@ pub(crate) struct AskedEvents {
     #[arg(short, long = "metric", value_parser = metric, value_delimiter = ',', value_name = "ID")]
     pub(crate) metrics: Vec<String>,
 
-    /// Hold the events against their known answers first, and refuse those that are wrong.
+    /// Hold the events against their known answers first, and refuse those that are wrong; with --dry-run
+    /// nothing is executed for that, either.
     #[arg(long)]
     pub(crate) tested: bool,
 
@@ -211,7 +223,7 @@ pub(crate) struct AskedEvents {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SavedBudget {
     /// Keep the counts by unit in this file, for `cpudyno pmu check`.
-    #[arg(long = "save-budget", value_name = "FILE")]
+    #[arg(long = "save-budget", value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) file: Option<PathBuf>,
 
     /// By how much a later count may be off, in per cent.
@@ -221,13 +233,7 @@ pub(crate) struct SavedBudget {
 
 fn kernel(name: &str) -> Result<PmuKernel, BadValue> {
     let name = name.trim();
-    let of = || Spec::named(name).map(PmuKernel::Of);
-    let found = match name {
-        EMPTY => Some(PmuKernel::Empty),
-        CHECKSUM => Some(PmuKernel::Checksum),
-        _ => of(),
-    };
-    found.ok_or_else(|| {
+    PmuKernel::named(name).ok_or_else(|| {
         let names = [EMPTY, CHECKSUM].into_iter().chain(Spec::names());
         let hint = match did_you_mean(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -259,7 +265,7 @@ fn cpu(text: &str) -> Result<CpuId, BadValue> {
 }
 
 fn iterations(text: &str) -> Result<u64, BadValue> {
-    whole(text, 1..=1_000_000_000_000, "a whole number, such as 1000000")
+    whole(text, 1..=BudgetKernel::NUMBER_MAX, "a whole number, such as 1000000")
 }
 
 fn per_cent(text: &str) -> Result<f64, BadValue> {
@@ -279,7 +285,7 @@ fn size(text: &str) -> Result<u64, BadValue> {
         text if text.ends_with('G') => (text, 1 << 30),
         text => (text, 1),
     };
-    let most = (1 << 40) / factor;
+    let most = BudgetKernel::SIZE_MAX / factor;
     let digits = if factor > 1 { &digits[..digits.len() - 1] } else { &digits };
     whole(digits, 1..=most, HINT).map(|number| number * factor)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use machine::Machine;
 use model::record::{BudgetRow, CountsRun};
-use pmu::counting::{Budget, Spec};
+use pmu::counting::Budget;
 
 use super::super::{child, sink};
 use super::counting::{described, not_csv, print, read_budget};
@@ -35,34 +35,25 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
             return Err(Failure::usage("this budget is of a command")
                 .hint("name it again: cpudyno pmu check BUDGET -- make -j4"));
         };
-        let which = named(&work.name)?;
+        let which = PmuKernel::named(&work.name).ok_or_else(|| {
+            let text = format!("the budget is of a kernel `{}`, which there is not", work.name);
+            Failure::usage(text).hint("`cpudyno pmu kernel --help` says which there are")
+        })?;
         let at = kernel::Where { pin, ..kernel::Where::default() };
-        let run = kernel::count(machine, which, work, &events(work.events.clone()), at)?;
-        let run = compared(&budget, run);
+        let counted = kernel::count(machine, which, work, &events(work.events.clone()), at)?;
+        let run = compared(&budget, counted.run);
         let answer = verdict(&run.budget);
         print(record, run, sink, look.format)?;
         return Ok(answer);
     }
     let names = budget.expected.iter().map(|row| row.event.clone());
     let asked = not_always(names.collect());
-    let (status, run) = stat::count(machine, &events(asked), &command)?;
-    let run = compared(&budget, run);
+    let (status, counted) = stat::count(machine, &events(asked), &command)?;
+    let run = compared(&budget, counted.run);
     let answer = verdict(&run.budget);
     stat::print(record, run, sink, look.format)?;
     // What a command that failed has counted is no answer.
     Ok(if status.success() { answer } else { ExitCode::from(child::code(status)) })
-}
-
-fn named(name: &str) -> Result<PmuKernel, Failure> {
-    let found = match name {
-        "empty" => Some(PmuKernel::Empty),
-        "checksum" => Some(PmuKernel::Checksum),
-        _ => Spec::named(name).map(PmuKernel::Of),
-    };
-    found.ok_or_else(|| {
-        Failure::usage(format!("the budget is of a kernel `{name}`, which there is not"))
-            .hint("`cpudyno pmu kernel --help` says which there are")
-    })
 }
 
 /// Events without those that `pmu stat` counts in any case.

@@ -10,7 +10,7 @@ use pmu::counting::{self, BudgetKernel, Plan, Session, Sheet, Spec, software};
 
 use super::super::sink;
 use super::counting::{
-    Asked, GENERIC, budget_file, cannot_count, described, not_csv, print, save, session,
+    Asked, Done, GENERIC, budget_file, cannot_count, described, not_csv, print, save, session,
 };
 use crate::args::{AskedEvents, PmuKernel, PmuKernelArgs};
 use crate::failure::Failure;
@@ -22,10 +22,10 @@ pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, F
     let work = wanted(args)?;
     let kept = budget_file(&args.budget)?;
     let at = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
-    let run = count(machine, args.kernel, &work, &args.events, at)?;
-    let saved = save(kept, &args.budget, &run.tables, Some(work));
-    print(described(machine, &look), run, sink, look.format)?;
-    saved.map(|()| ExitCode::SUCCESS)
+    let done = count(machine, args.kernel, &work, &args.events, at)?;
+    let saved = save(kept, &args.budget, &done.run.tables, Some(work));
+    print(described(machine, &look), done.run.clone(), sink, look.format)?;
+    saved.map(|()| done.code())
 }
 
 /// Where it is counted.
@@ -56,17 +56,16 @@ fn wanted(args: &PmuKernelArgs) -> Result<BudgetKernel, Failure> {
         return Err(Failure::usage(format!("`{name}` has no data sheet"))
             .hint("`cpudyno pmu kernel triad --sheet`, or another kernel"));
     }
+    if let Some(cpu) = args.pin.filter(|_| args.pin == args.neighbour) {
+        return Err(Failure::usage(format!("CPU {cpu} cannot be its own neighbour"))
+            .hint("name another CPU, or leave out --neighbour"));
+    }
     if sizes.len() > 1 && !sheet {
         return Err(
             Failure::usage("several sizes make a data sheet").hint("add --sheet, or name one size")
         );
     }
-    let size = sizes.first().copied().unwrap_or(Packets::USUAL.bytes as u64);
-    if packets.checked_mul(size).is_none_or(|bytes| bytes > BYTES_MAX) {
-        let text = format!("{packets} packets of {size} bytes are too many");
-        return Err(Failure::usage(text).hint("ask for fewer: --packets 100000"));
-    }
-    Ok(BudgetKernel {
+    let work = BudgetKernel {
         name: name.to_owned(),
         events: args.events.events.clone(),
         iterations: args.iterations.unwrap_or_else(|| usual_number(*kernel)),
@@ -74,7 +73,13 @@ fn wanted(args: &PmuKernelArgs) -> Result<BudgetKernel, Failure> {
         sizes: sizes.clone(),
         sheet: *sheet,
         with_kernel: *with_kernel,
-    })
+    };
+    match work.check() {
+        Ok(()) => Ok(work),
+        Err(Unavailable { why, remedy, .. }) => {
+            Err(Failure { hint: remedy, ..Failure::usage(why) })
+        }
+    }
 }
 
 /// As many as take about a millisecond, or a few where each gives the CPU away.
@@ -94,10 +99,15 @@ pub(super) fn count(
     work: &BudgetKernel,
     events: &AskedEvents,
     at: Where,
-) -> Result<CountsRun, Failure> {
+) -> Result<Done, Failure> {
     let asked = {
         let session = session(machine, at.pin)?.without_canary();
-        Asked::new(machine, &session, events, usual(kernel), &software())?
+        let core = std::slice::from_ref(session.core());
+        let mut asked = Asked::new(machine, core, events, usual(kernel), &software())?;
+        if !at.dry_run {
+            asked.test(&session, machine, events);
+        }
+        asked
     };
     let session = session(machine, at.pin)?.with_metrics(&asked.metrics);
     let session = if work.with_kernel { session.with_kernel() } else { session };
@@ -109,13 +119,13 @@ pub(super) fn count(
         PmuKernel::Of(Spec::Loop) => "a loop",
         PmuKernel::Of(spec) => spec.name(),
     };
-    let mut run = session.outline(name, &plan);
-    run.answers = asked.answers;
-    if !at.dry_run {
-        let tables = tables(&session, &plan, kernel, work, at.neighbour);
-        run.tables = tables.map_err(cannot_count)?;
+    if at.dry_run {
+        let plan = session.tried(plan);
+        return Ok(asked.done(session.outline(name, &plan), &plan.events));
     }
-    Ok(run)
+    let tables = tables(&session, &plan, kernel, work, at.neighbour).map_err(cannot_count)?;
+    let run = CountsRun { tables, ..session.outline(name, &plan) };
+    Ok(asked.done(run, &plan.events))
 }
 
 fn tables(
@@ -130,7 +140,7 @@ fn tables(
     match kernel {
         PmuKernel::Empty => demonstrations::empty(session, plan).map(|counts| vec![counts]),
         PmuKernel::Checksum => {
-            let bytes = size.map_or(Packets::USUAL.bytes, |size| size as usize);
+            let bytes = work.packet_bytes() as usize;
             Ok(demonstrations::checksums(session, plan, Packets { number: *number, bytes }))
         }
         PmuKernel::Of(spec) if *sheet => {
@@ -146,9 +156,6 @@ fn tables(
         }
     }
 }
-
-/// Numbers beyond are not whole any more where they are divided.
-const BYTES_MAX: u64 = 1 << 53;
 
 /// What is counted if nobody says: the patterns of which the first fits some event here.
 fn usual(kernel: PmuKernel) -> &'static [&'static [&'static str]] {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use machine::Machine;
-use model::record::CountsRun;
-use pmu::counting::{refused, selftest};
+use model::record::{CountsRun, KnownAnswer};
+use pmu::counting::{refused, selftest, with_unknown};
 use pmu::events::{Encoded, Events, Target};
 
 use super::super::sink;
@@ -32,10 +32,19 @@ pub(super) fn run(machine: &Machine, args: &PmuSelftestArgs) -> Result<ExitCode,
         return Err(Failure::new(code::NOT_HERE, "cannot test these events: no answer is known")
             .hint("`cpudyno pmu selftest` lists those with a known answer"));
     }
+    let answers = match &only {
+        Some(only) => with_unknown(&session, answers, only),
+        None => answers,
+    };
     let outline = session.outline("work whose counts are known", &session.plan(&[]));
     drop(session);
     let wrong = refused(&answers);
-    let counted = answers.iter().any(|answer| answer.is_right().is_some());
+    let is_decided = |answer: &KnownAnswer| answer.is_right().is_some();
+    // Who asks for some wants to know of each; who asks for none, of what there is.
+    let counted = match only {
+        Some(_) => answers.iter().all(is_decided),
+        None => answers.iter().any(is_decided),
+    };
     let run = CountsRun { passes: Vec::new(), answers, ..outline };
     print(described(machine, &look), run, sink, look.format)?;
     for (event, reason) in &wrong {

@@ -6,11 +6,11 @@ use machine::Machine;
 use machine::perf::limits;
 use model::record::{CountsRun, Record};
 use model::{CpuId, Known};
-use pmu::counting::{StatEvents, base_of_all, plan, software, stat};
+use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
 use super::super::{child, render, sink};
-use super::counting::{Asked, GENERIC, budget_file, described, not_csv, save, session};
+use super::counting::{Asked, Done, GENERIC, budget_file, described, not_csv, save, session};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
 use crate::output::{self, Sink};
@@ -20,14 +20,16 @@ pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fail
     let sink = sink(&json, &mut look)?;
     not_csv(look.format)?;
     if dry_run {
-        let all = all(machine, &events)?;
+        let all = all(machine, &events, true)?;
         return planned(machine, &all, described(machine, &look), look.format);
     }
     let kept = budget_file(&budget)?;
-    let (status, run) = count(machine, &events, &words)?;
-    save(kept, &budget, &run.tables, None)?;
-    print(described(machine, &look), run, sink, look.format)?;
-    Ok(ExitCode::from(child::code(status)))
+    let (status, done) = count(machine, &events, &words)?;
+    // A table that was counted is not lost with the file of its budget.
+    print(described(machine, &look), done.run.clone(), sink, look.format)?;
+    save(kept, &budget, &done.run.tables, None)?;
+    // The command's own code goes first.
+    Ok(if status.success() { done.code() } else { ExitCode::from(child::code(status)) })
 }
 
 /// Executes a command and counts it.
@@ -35,42 +37,32 @@ pub(super) fn count(
     machine: &Machine,
     events: &AskedEvents,
     words: &[String],
-) -> Result<(ExitStatus, CountsRun), Failure> {
+) -> Result<(ExitStatus, Done), Failure> {
     if machine.simulated.is_some() || machine.elsewhere.is_some() {
         return Err(Failure::usage("a command can be counted on the machine at hand alone").hint(
             "leave out --machine and --root; `cpudyno pmu kernel` counts on simulated ones",
         ));
     }
-    let asked = all(machine, events)?;
-    let Asked { events, refused, metrics, answers } = &asked;
+    let asked = all(machine, events, false)?;
+    let Asked { events, refused, metrics, .. } = &asked;
     let wanted = StatEvents { events, refused, metrics };
     let done = stat(machine, words, &wanted, child::wait);
     let done = done.map_err(|error| child::not_started(&words[0], "pmu stat", &error))?;
-    Ok((done.status, CountsRun { answers: answers.clone(), ..done.run }))
+    Ok((done.status, asked.done(done.run, events)))
 }
 
 /// What is counted in any case, and what was asked for.
-fn all(machine: &Machine, events: &AskedEvents) -> Result<Asked, Failure> {
-    let always = base_of_all(machine).into_iter().chain(software());
-    let always: Vec<Encoded> = always.collect();
-    // The thread is let go again before the command starts.
-    let session = session(machine, None)?.without_canary();
-    let mut asked = Asked::new(machine, &session, events, &[&GENERIC], &always)?;
-    let of_core = |event: &Encoded| !always.iter().any(|it| it.name == event.name);
-    let (mut rest, mut all) = (Vec::new(), always.clone());
-    for event in std::mem::take(&mut asked.events) {
-        if of_core(&event) {
-            rest.push(event);
-        }
+fn all(machine: &Machine, events: &AskedEvents, dry_run: bool) -> Result<Asked, Failure> {
+    let always: Vec<Encoded> = base_of_all(machine).into_iter().chain(software()).collect();
+    let mut asked = Asked::new(machine, &Core::all(machine), events, &[&GENERIC], &always)?;
+    if !dry_run {
+        // The thread is let go again before the command starts.
+        asked.test(&session(machine, None)?.without_canary(), machine, events);
     }
-    all.extend(rest);
-    asked.events = all;
+    let is_new = |event: &Encoded| !always.iter().any(|known| known.is_same(event));
+    let named = std::mem::take(&mut asked.events).into_iter().filter(is_new);
+    asked.events = always.iter().cloned().chain(named).collect();
     Ok(asked)
-}
-
-fn first(machine: &Machine) -> CpuId {
-    let first = machine.host.affinity().ok().and_then(|cpus| cpus.iter().next());
-    first.unwrap_or(CpuId(0))
 }
 
 /// Which events would be counted, and whether they have counters at once.
@@ -80,8 +72,10 @@ fn planned(
     mut record: Record,
     format: Format,
 ) -> Result<ExitCode, Failure> {
-    let cpu = first(machine);
-    let plan = plan(machine, cpu, &asked.events);
+    let cpu = machine.host.affinity().ok().and_then(|cpus| cpus.iter().next());
+    let cpu = cpu.unwrap_or(CpuId(0));
+    let (able, absent) = rehearse(machine, &asked.events);
+    let plan = plan(machine, cpu, &able);
     let together = match plan.passes.len() {
         0 | 1 => "all at once",
         _ => "more than there are counters for: each that loses its place is rejected",
@@ -90,7 +84,8 @@ fn planned(
         subject: "a command".to_owned(),
         modes: format!("user mode; events of the kernel in all modes; {together}"),
         limits: Some(Known::from(limits(machine, cpu).map(pmu::counting::in_words))),
-        passes: vec![asked.events.iter().map(|event| event.name.clone()).collect()],
+        passes: vec![able.into_iter().map(|event| event.name).collect()],
+        absent,
         ..CountsRun::default()
     });
     let presentation = record.run.presentation;
@@ -108,13 +103,13 @@ pub(super) fn print(
     record.counts = Some(run);
     let presentation = record.run.presentation;
     let text = render(&record, format, presentation)?;
-    if let Some(sink) = sink {
-        sink.write(&render(&record, Format::Json, presentation)?)?;
-    }
     if format == Format::Json {
-        output::data(&text)
+        output::data(&text)?;
     } else {
         output::remark(text.trim_end());
-        Ok(())
+    }
+    match sink {
+        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
+        None => Ok(()),
     }
 }

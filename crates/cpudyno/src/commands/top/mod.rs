@@ -23,12 +23,13 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     let TopArgs { cpus, interval, intervals, once, show, json, mut look, command: program } = args;
     let sink = sink(&json, &mut look)?;
     let presentation = presentation(&look, PageKind::Top);
-    let shown: Vec<String> =
-        show.into_iter().filter(|name| !top::PLACES.contains(&name.as_str())).collect();
+    let is_place = |name: &String| top::PLACES.contains(&name.as_str());
+    let asked = !show.is_empty();
+    let shown: Vec<String> = show.into_iter().filter(|name| !is_place(name)).collect();
     let every = program.is_empty().then_some(interval);
     let watch = Watch::begin(machine, cpus.as_ref(), every, command(), presentation);
     let mut watch = watch.map_err(refused)?;
-    if !shown.is_empty() {
+    if asked {
         are_known(&shown, &watch)?;
         watch.only(shown);
     }
@@ -113,15 +114,13 @@ fn written(
 
 /// One interval: as long as a command runs.
 fn around(machine: &Machine, words: &[String], watch: &mut Watch<'_>) -> Result<ExitCode, Failure> {
-    /// Counters of energy begin again after minutes.
-    const NOTE: Duration = Duration::from_secs(30);
     if let Some(model) = &machine.simulated {
         let text = format!("cannot run `{}`: sim:{} runs no commands", words[0], model.name);
         return Err(Failure::new(code::NOT_HERE, text).hint("leave out --machine"));
     }
     let not_started = |error| child::not_started(&words[0], "top", &error);
     let mut program = Command::new(&words[0]).args(&words[1..]).spawn().map_err(not_started)?;
-    let status = child::wait_and(&mut program, NOTE, || watch.note()).map_err(|error| {
+    let status = child::wait_and(&mut program, top::NOTE, || watch.note()).map_err(|error| {
         let text = format!("cannot wait for `{}`: {error}", words[0]);
         Failure::new(code::NOT_HERE, text)
     })?;
@@ -169,7 +168,7 @@ impl Live<'_> {
     }
 
     /// In parts, so that a signal is not waited for until the interval ends.
-    fn wait_until(&self, end: Instant, watch: &Watch<'_>) {
+    fn wait_until(&self, end: Instant, watch: &mut Watch<'_>) {
         const PART: Duration = Duration::from_millis(200);
         if watch.is_simulated() {
             return watch.wait(self.interval);
@@ -191,7 +190,9 @@ impl Live<'_> {
         let mut screen = screen::Screen::open().map_err(broken)?;
         while self.signals.came().is_none() {
             let end = Instant::now() + Duration::from_secs_f64(self.interval.0);
-            if !screen.wait_until(end, || self.signals.came().is_some()).map_err(broken)? {
+            let is_over = || self.signals.came().is_some();
+            let waited = screen.wait_until(end, is_over, || watch.note_when_due());
+            if !waited.map_err(broken)? {
                 break;
             }
             if watch.is_simulated() {

@@ -38,11 +38,12 @@ impl Screen {
         self.draw()
     }
 
-    /// Does what keys ask for until then; false where somebody wants to end.
+    /// Does what keys ask for until then, and something else again and again meanwhile; false where somebody wants to end.
     pub(super) fn wait_until(
         &mut self,
         end: Instant,
         is_over: impl Fn() -> bool,
+        mut meanwhile: impl FnMut(),
     ) -> io::Result<bool> {
         /// A signal does not end a wait for keys.
         const PART: Duration = Duration::from_millis(200);
@@ -54,6 +55,7 @@ impl Screen {
             if left.is_zero() {
                 return Ok(true);
             }
+            meanwhile();
             if !event::poll(left.min(PART))? {
                 continue;
             }

@@ -141,6 +141,11 @@ impl CycleCounters {
         counts
     }
 
+    /// Whether they are events of the kernel, which it closes when a CPU goes offline.
+    pub(crate) fn are_the_kernels(&self) -> bool {
+        matches!(self.source, Source::Perf(_))
+    }
+
     /// Where the counters are read, in words, for the record.
     pub fn source(&self) -> &'static str {
         match self.source {

@@ -36,7 +36,7 @@ fn all(target: &Target<'_>) -> Listed {
     };
     let mut listed = Listed::default();
     for core in &target.cores {
-        match pmu_of(library, core) {
+        match pmu_of(target, library, core) {
             Ok(pmu) => of_pmu(target, core, library, &pmu, &mut listed),
             Err(reason) => listed.missing.push(reason),
         }
@@ -45,12 +45,16 @@ fn all(target: &Target<'_>) -> Listed {
 }
 
 /// What the library calls a type of cores.
-fn pmu_of(library: &Pfm, core: &Core) -> Result<pfm::Pmu, Unavailable> {
+fn pmu_of(target: &Target<'_>, library: &Pfm, core: &Core) -> Result<pfm::Pmu, Unavailable> {
     let pmus = library.pmus();
     let named = |name: &String| pmus.iter().find(|pmu| pmu.name == *name).cloned();
     let found = match core.family {
         Some(family) => family.libpfm.iter().find_map(named),
-        None => pmus.iter().find(|pmu| pmu.is_present && pmu.is_of_cores).cloned(),
+        // What it finds present is the CPU that this process runs on, whatever machine is asked about.
+        None if target.is_this_machine() => {
+            pmus.iter().find(|pmu| pmu.is_present && pmu.is_of_cores).cloned()
+        }
+        None => None,
     };
     let (major, minor) = library.version();
     let what = format!("events of libpfm4 {major}.{minor}");
@@ -154,7 +158,7 @@ fn find(target: &Target<'_>, name: &str) -> Found {
     };
     let has_pmu = name.contains("::");
     let of = |core: &Core| {
-        let pmu = pmu_of(library, core).ok()?;
+        let pmu = pmu_of(target, library, core).ok()?;
         let (text, is_its) = match name.split_once("::") {
             Some((asked, _)) => (name.to_owned(), asked.eq_ignore_ascii_case(&pmu.name)),
             None => (format!("{}::{name}", pmu.name), true),
