@@ -204,7 +204,7 @@ fn turbo_limits(
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus };
     let snapshot = read(machine, &wanted)?;
     newest(tool, &snapshot)?;
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let mut shown = Shown::default();
     for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
         let Some(cpu) = at.cpu else { continue };
@@ -238,7 +238,7 @@ fn changed(
     answer.ioctls = snapshot.ioctls;
     answer.stderr.push_str(&changing::notes(wish));
     changer(wish)?;
-    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine) };
+    let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     Ok(row.told(&seen, wish).written(json))
 }
 
