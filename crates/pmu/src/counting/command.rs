@@ -105,6 +105,8 @@ pub fn rehearse(machine: &Machine, events: &[Encoded]) -> (Vec<Encoded>, Vec<Una
     for (event, opened) in events.into_iter().zip(opened) {
         match opened {
             Ok(_) => able.push(event),
+            // The kernel keeps it of ended children in any case.
+            Err(_) if by_usage(&event.name, Usage::default()).is_some() => able.push(event),
             Err(reason) => absent.push(Unavailable { what: event.name, ..reason }),
         }
     }
