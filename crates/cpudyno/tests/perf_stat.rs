@@ -1,8 +1,8 @@
 //! `cpudyno pmu stat` beside `perf stat`: each of the kernel's own events of a fixed program.
 //!
 //! `perf` belongs to the kernel's sources. Where it is not installed, or the kernel lets it count
-//! nothing, the case is shown as ignored, with the reason; `CPUDYNO_NEEDS_PERF=1`, which the project's
-//! check sets, makes it fail where `perf` is missing.
+//! nothing, the case is shown as ignored, with the reason; `CPUDYNO_NEEDS_PERF=1`, which the
+//! project's check sets, makes it fail where `perf` is missing.
 
 mod common;
 
@@ -74,8 +74,8 @@ fn by_us() -> Result<Vec<f64>, Failed> {
     EVENTS.iter().map(count).collect()
 }
 
-/// Our median lies where perf's own runs lie, and as far beside as they are apart from each other. Both
-/// are pinned, and what they start is.
+/// Our median lies where perf's own runs lie, and as far beside as they are apart from each other.
+/// Both are pinned, and what they start is.
 fn counts_are_those_of_perf_stat() -> Result<(), Failed> {
     let usable = sys::affinity::current()?;
     let first = usable.iter().next().ok_or("this process may use no CPU")?;
@@ -94,10 +94,12 @@ fn counts_are_those_of_perf_stat() -> Result<(), Failed> {
         let (theirs, ours) = (sorted(&theirs), sorted(&ours));
         let (least, most, median) = (theirs[0], theirs[RUNS - 1], ours[RUNS / 2]);
         let is_right = if *event == "task-clock" {
-            // How fast the machine is changes from run to run; that both mean the same time does not.
+            // How fast the machine is changes from run to run; that both mean the same time does
+            // not.
             (0.5..2.0).contains(&(median / theirs[RUNS / 2]))
         } else {
-            // Five runs that agree may be one apart from the sixth: stacks begin at random addresses.
+            // Five runs that agree may be one apart from the sixth: stacks begin at random
+            // addresses.
             let apart = (most - least).max(1.0);
             (least - apart..=most + apart).contains(&median)
         };
