@@ -44,9 +44,9 @@ const STEPS: &[Step] = &[
     Step {
         name: "test",
         proves: "it behaves as the tests say",
-        environment: &[],
+        environment: &[("CPUDYNO_NEEDS_PERF", "1")],
         arguments: "test --workspace --locked --no-fail-fast",
-        needs: &["cc", "script", "curl", "libgomp", "libomp", "libpfm"],
+        needs: &["cc", "script", "curl", "libgomp", "libomp", "libpfm", "perf"],
         may_be_skipped: false,
     },
     Step {

@@ -114,6 +114,12 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("libpfm4"),
     },
     Need {
+        id: "perf",
+        purpose: "counts of a program, which tests compare with ours",
+        probe: Probe::Runs("perf --version"),
+        install: Install::Apt("linux-perf"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),

@@ -97,3 +97,27 @@ fn it_ends_when_it_is_told_to() {
     command.args(["-c", &format!("{binary} top -i 10ms | head -n 3")]);
     assert!(finish(command).success().starts_with("What the CPUs do"));
 }
+
+/// Places alone are a table of places: nothing else was asked for.
+#[test]
+fn places_alone_are_shown_alone() {
+    let shown =
+        top(&["--once", "--show", "Package,Core,CPU", "--machine", "sim:2s-56c", "-c", "0-1"]);
+    let header = shown.lines().find(|line| line.trim_start().starts_with("Package")).unwrap();
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["Package", "Core", "CPU"],
+        "{shown}"
+    );
+    assert!(!shown.contains("MHz"), "{shown}");
+}
+
+/// Counters of energy begin again within minutes: they are followed in an interval of five.
+#[test]
+fn long_intervals_have_watts() {
+    let shown = top(&["--once", "-i", "5m", "--show", "PkgWatt", "--machine", "sim:2s-56c"]);
+    assert!(shown.contains("over 300.000 s"), "{shown}");
+    let watts = shown.lines().find(|line| line.trim_start().starts_with("- ")).unwrap();
+    let watts: f64 = watts.split_whitespace().last().unwrap().parse().unwrap();
+    assert!(watts > 100.0 && watts < 1000.0, "{shown}");
+}

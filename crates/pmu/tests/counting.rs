@@ -416,7 +416,8 @@ fn refusals_say_why_and_what_helps() {
     let counts = counted_loop(&machine(|_| {}), &[odd]);
     assert!(why(&counts, "odd").contains("EINVAL"));
     assert_eq!(count(&counts, "cycles"), 1_000_020);
-    // Levels beyond 2 are some distributions' own, and let nobody count, the kernel's events neither.
+    // Levels beyond 2 are some distributions' own, and let nobody count, the kernel's events
+    // neither.
     for level in [3, 4] {
         let machine = machine(|model| model.perf_event_paranoid = level);
         let counts = counted_loop(&machine, &[branches(), software()].concat());
@@ -657,7 +658,8 @@ fn a_set_takes_what_fits_into_one_pass_alone() {
     assert!(CounterSet::open(&machine, &six[..2], &[]).is_err());
 }
 
-/// Whether the kernel lets this process count page faults, and be pinned: asked of the kernel itself.
+/// Whether the kernel lets this process count page faults, and be pinned: asked of the kernel
+/// itself.
 fn may_count() -> bool {
     const FAULTS: Event = Event { kind: 1, config: 2, kernel: false };
     let counts = sys::perf_open::Counter::open(FAULTS, sys::perf_open::Scope::ThisThread).is_ok();

@@ -177,8 +177,8 @@ impl Said {
 }
 
 impl Page {
-    /// One consistent reading of the page and, between its two looks at the lock, of the counter: by
-    /// `hardware`, which is asked for no counter that the page does not name and allow.
+    /// One consistent reading of the page and, between its two looks at the lock, of the counter:
+    /// by `hardware`, which is asked for no counter that the page does not name and allow.
     #[inline]
     fn said(&self, mut hardware: impl FnMut(u32) -> u64) -> Option<Said> {
         const CAP_USER_RDPMC: u64 = 1 << 2;

@@ -303,8 +303,8 @@ impl<'a> Activity<'a> {
         Some(Interval { seconds: Seconds(now.saturating_sub(last).as_secs_f64()), values })
     }
 
-    /// A counter of a CPU that is offline, or was at the last look, stands still or begins anew: its numbers
-    /// say nothing of the interval.
+    /// A counter of a CPU that is offline, or was at the last look, stands still or begins anew:
+    /// its numbers say nothing of the interval.
     fn without_offline(&mut self, values: &mut [Vec<Reading<f64>>]) {
         let online = facts::online(self.machine);
         let watched = self.places.cpus.iter().map(|place| place.cpu);
@@ -380,8 +380,8 @@ fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
     Err(Unavailable::new(Obstacle::Measurement, what, why))
 }
 
-/// The power of what counted so much energy: whatever is on draws some, so that a counter which stood still
-/// is one that does not count.
+/// The power of what counted so much energy: whatever is on draws some, so that a counter which
+/// stood still is one that does not count.
 fn watts(what: &str, joules: f64, seconds: f64) -> Reading<f64> {
     if joules > 0.0 {
         return Ok(joules / seconds);

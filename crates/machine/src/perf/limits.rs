@@ -45,8 +45,8 @@ pub fn limits(machine: &Machine, cpu: CpuId) -> Reading<Limits> {
     })
 }
 
-/// Whether leaf 0 of CPUID is one of AMD's, or of Hygon's, whose cores are AMD's: EBX is the start of
-/// `AuthenticAMD` or `HygonGenuine`.
+/// Whether leaf 0 of CPUID is one of AMD's, or of Hygon's, whose cores are AMD's: EBX is the start
+/// of `AuthenticAMD` or `HygonGenuine`.
 pub(crate) fn is_amd(vendor: Leaf) -> bool {
     const OF_AMD: [u32; 2] = [u32::from_le_bytes(*b"Auth"), u32::from_le_bytes(*b"Hygo")];
     OF_AMD.contains(&vendor.ebx)

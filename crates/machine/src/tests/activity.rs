@@ -326,7 +326,8 @@ fn a_cpu_that_comes_back_has_numbers_from_the_next_interval_on() {
     assert!(seen("0-1").iter().all(Result::is_ok));
 }
 
-/// Residency by registers: a share of the ticks that passed; what falls, or is not there, is no 0 %.
+/// Residency by registers: a share of the ticks that passed; what falls, or is not there, is no 0
+/// %.
 #[test]
 fn residency_is_read_from_registers() {
     let (_, machine) = two_packages();

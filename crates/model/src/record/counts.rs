@@ -26,8 +26,8 @@ pub struct CountsRun {
     /// The events of each pass, the anchors among them.
     #[serde(default)]
     pub passes: Vec<Vec<String>>,
-    /// What was asked for and has no counter, as it is known before anything is executed: each with its
-    /// name, and why.
+    /// What was asked for and has no counter, as it is known before anything is executed: each with
+    /// its name, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Unavailable>,
     /// The counts.

@@ -454,7 +454,8 @@ pub fn selftest(
     answers
 }
 
-/// With those that were asked for and can be counted on this kind of core, but have no known answer.
+/// With those that were asked for and can be counted on this kind of core, but have no known
+/// answer.
 pub fn with_unknown(
     session: &Session<'_>,
     mut answers: Vec<KnownAnswer>,
@@ -545,8 +546,8 @@ impl Of {
     }
 }
 
-/// Whether the thread was on its CPU all the time: a clock that runs meanwhile can be held against one that
-/// runs always.
+/// Whether the thread was on its CPU all the time: a clock that runs meanwhile can be held against
+/// one that runs always.
 fn had_its_cpu(counted: &Counted) -> bool {
     const APART: f64 = 0.01;
     counted.on_cpu.is_some_and(|share| (share - 1.0).abs() <= APART)

@@ -63,8 +63,8 @@ pub(super) fn hear(
     }
 }
 
-/// Counts the canary by each of the events of a command, before it starts: those that are wrong, by name,
-/// and with instructions all of their PMU. Events without a counter here have no verdict.
+/// Counts the canary by each of the events of a command, before it starts: those that are wrong, by
+/// name, and with instructions all of their PMU. Events without a counter here have no verdict.
 pub(super) fn before(machine: &Machine, events: &[Encoded]) -> Vec<(String, Unavailable)> {
     const BEFORE: &str = "before the command was started";
     let judged = |event: &&Encoded| {

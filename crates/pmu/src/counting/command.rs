@@ -38,11 +38,12 @@ pub struct StatEvents<'a> {
     pub metrics: &'a [String],
 }
 
-/// Starts a command, waits for its end with `wait`, and counts what it and all that it starts do from its
-/// first instruction on. Each event has its counter, which the command's processes inherit: there is no
-/// page to read, and no group but that of Intel's slots with their shares. Events that are refused are not
-/// counted, and have that reason; so have those that count a loop wrongly just before the command starts:
-/// while it is executed, nothing tells whether somebody shares the counters.
+/// Starts a command, waits for its end with `wait`, and counts what it and all that it starts do
+/// from its first instruction on. Each event has its counter, which the command's processes
+/// inherit: there is no page to read, and no group but that of Intel's slots with their shares.
+/// Events that are refused are not counted, and have that reason; so have those that count a loop
+/// wrongly just before the command starts: while it is executed, nothing tells whether somebody
+/// shares the counters.
 ///
 /// # Error
 /// Where the command cannot be started or waited for. Events that cannot be counted are rows.
@@ -96,8 +97,8 @@ pub fn stat(
     Ok(CommandRun { status, run })
 }
 
-/// What of these events would be counted of a command, and why the rest would not: each counter is opened as
-/// it would be, and closed.
+/// What of these events would be counted of a command, and why the rest would not: each counter is
+/// opened as it would be, and closed.
 pub fn rehearse(machine: &Machine, events: &[Encoded]) -> (Vec<Encoded>, Vec<Unavailable>) {
     let events = complete(events);
     let opened = open_all(machine, &events, &[]);
@@ -105,6 +106,8 @@ pub fn rehearse(machine: &Machine, events: &[Encoded]) -> (Vec<Encoded>, Vec<Una
     for (event, opened) in events.into_iter().zip(opened) {
         match opened {
             Ok(_) => able.push(event),
+            // The kernel keeps it of ended children in any case.
+            Err(_) if by_usage(&event.name, Usage::default()).is_some() => able.push(event),
             Err(reason) => absent.push(Unavailable { what: event.name, ..reason }),
         }
     }
@@ -126,7 +129,8 @@ enum Counter {
     Shared(Vec<(Reader, u64)>),
 }
 
-/// The counters of all of them, in their order. Shares of slots come after the slots, which lead them.
+/// The counters of all of them, in their order. Shares of slots come after the slots, which lead
+/// them.
 fn open_all(
     machine: &Machine,
     events: &[Encoded],

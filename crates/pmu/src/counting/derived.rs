@@ -82,8 +82,8 @@ impl Core {
         (is_counted || is_asked).then(|| of(metric.value(formula, count).into(), formula.text()))
     }
 
-    /// What an event counted on this kind of core: by that name of its PMU, or by its name alone. That name
-    /// of another PMU is another event.
+    /// What an event counted on this kind of core: by that name of its PMU, or by its name alone.
+    /// That name of another PMU is another event.
     fn count(&self, counts: &Counts, name: &str) -> Option<f64> {
         let own = self.pmu.as_ref().map(|pmu| format!("{pmu}/{name}/"));
         let called = |name: &str| counts.events.iter().find(|row| row.event == name);
@@ -92,8 +92,8 @@ impl Core {
     }
 }
 
-/// The events that metrics of these names need on these kinds of cores, as names to be resolved, each
-/// once; those that a core has no formula for are left to the table, which says so.
+/// The events that metrics of these names need on these kinds of cores, as names to be resolved,
+/// each once; those that a core has no formula for are left to the table, which says so.
 pub fn needed(cores: &[Core], events: &Events<'_>, metrics: &[String]) -> Vec<String> {
     let all = metrics.iter().filter_map(|id| Metric::find(id));
     let of_cores = all.flat_map(|metric| cores.iter().filter_map(|core| core.events(metric).ok()));

@@ -74,8 +74,8 @@ impl fmt::Display for Profile {
 /// [`Counts::executions`] says. The thread is pinned to the CPU that it runs on meanwhile. Every table
 /// begins with instructions, cycles and reference cycles.
 ///
-/// This library prints nothing (only the command does, invariant I1 of ARCHITECTURE.md): print the answer,
-/// or have [`profile_to`] print it.
+/// This library prints nothing (only the command does, invariant I1 of ARCHITECTURE.md): print the
+/// answer, or have [`profile_to`] print it.
 ///
 /// # Error
 /// Where the thread cannot be pinned. An event that cannot be counted is a row of the answer.
@@ -112,8 +112,8 @@ pub fn profile_to<E: EventList + ?Sized>(
     }
 }
 
-/// The data sheet of a function: its counts by unit under several circumstances. Printed, it has a column
-/// for each, and the reasons of what is missing.
+/// The data sheet of a function: its counts by unit under several circumstances. Printed, it has a
+/// column for each, and the reasons of what is missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataSheet {
     /// Where and how it was counted, with a table for each circumstance.
@@ -127,18 +127,20 @@ impl fmt::Display for DataSheet {
     }
 }
 
-/// Counts a function that works on so many bytes, for each of these sizes: *warm*, after one call; *cold*,
-/// after other data, twice as large as the last cache, displaced its own; and with a *neighbour busy*: a
-/// kernel that moves as much memory, on the other thread of the core or else on another CPU. Without
-/// sizes it is called with 0 alone. `units` says what a call with a size does; the first is the unit of the
-/// sheet. Each circumstance takes two calls for each pass. The thread is pinned meanwhile.
+/// Counts a function that works on so many bytes, for each of these sizes: *warm*, after one call;
+/// *cold*, after other data, twice as large as the last cache, displaced its own; and with a
+/// *neighbour busy*: a kernel that moves as much memory, on the other thread of the core or else on
+/// another CPU. Without sizes it is called with 0 alone. `units` says what a call with a size does;
+/// the first is the unit of the sheet. Each circumstance takes two calls for each pass. The thread
+/// is pinned meanwhile.
 ///
 /// # Error
-/// Where the thread cannot be pinned, or a name means nothing. What cannot be counted is a row with its
-/// reason.
+/// Where the thread cannot be pinned, or a name means nothing. What cannot be counted is a row with
+/// its reason.
 ///
 /// # Caveats
-/// Cold is as cold as displacing makes it: a cache that does not throw away its oldest line keeps a few.
+/// Cold is as cold as displacing makes it: a cache that does not throw away its oldest line keeps a
+/// few.
 pub fn sheet<E: EventList + ?Sized>(
     mut function: impl FnMut(u64),
     events: &E,

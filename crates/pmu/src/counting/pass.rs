@@ -88,7 +88,8 @@ impl<'a> Open<'a> {
         Open { machine, readers, names, leader, grouped }
     }
 
-    /// What the measurement counts by itself: nothing is executed, and the least counts of several times.
+    /// What the measurement counts by itself: nothing is executed, and the least counts of several
+    /// times.
     pub(super) fn own(&self, nothing: &mut dyn FnMut()) -> Execution {
         const TIMES: usize = 9;
         let mut own = self.execute(nothing);

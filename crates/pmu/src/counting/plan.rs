@@ -81,7 +81,8 @@ pub(super) fn kinds(machine: &Machine) -> Vec<(String, CpuId)> {
     if kinds.len() > 1 { kinds } else { Vec::new() }
 }
 
-/// Instructions, cycles and reference cycles for every kind of core: a command goes from one to another.
+/// Instructions, cycles and reference cycles for every kind of core: a command goes from one to
+/// another.
 pub fn base_of_all(machine: &Machine) -> Vec<Encoded> {
     let kinds = kinds(machine);
     if kinds.is_empty() {
@@ -127,8 +128,8 @@ pub fn software() -> Vec<Encoded> {
     EVENTS.map(event).to_vec()
 }
 
-/// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core. Reference
-/// cycles, where nobody asks for them, have what place is left, and cost no pass.
+/// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core.
+/// Reference cycles, where nobody asks for them, have what place is left, and cost no pass.
 pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     let limits = limits(machine, cpu);
     let pmu = core_pmu(machine, cpu);
@@ -379,7 +380,8 @@ impl Plan {
             .with_remedy("open a set of fewer events"))
     }
 
-    /// The event of the plan that is the same: it may stand there under the name of what is in every table.
+    /// The event of the plan that is the same: it may stand there under the name of what is in
+    /// every table.
     pub fn find(&self, event: &Encoded) -> Option<&Encoded> {
         self.events.iter().find(|known| known.is_same(event))
     }

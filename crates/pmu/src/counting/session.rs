@@ -334,8 +334,9 @@ impl Passed {
 }
 
 /// How near the anchors of two passes must be to each other for their counts to stand in one table:
-/// within a share of the least one, or within so many events. Instructions are nearly the same in each
-/// execution of a function: an interrupt or a page fault adds one or two. Cycles follow caches and clocks.
+/// within a share of the least one, or within so many events. Instructions are nearly the same in
+/// each execution of a function: an interrupt or a page fault adds one or two. Cycles follow caches
+/// and clocks.
 const AGREE: [(&str, f64, u64); 2] = [("instructions", 0.01, 50), ("cycles", 0.1, 10_000)];
 
 fn spread(plan: &Plan, passes: &[Passed]) -> Vec<AnchorSpread> {

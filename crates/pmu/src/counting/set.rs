@@ -66,10 +66,10 @@ struct Bill {
 }
 
 impl CounterSet {
-    /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the first
-    /// part is entered. Events are names and patterns, or what was looked up before. A name means an event
-    /// of each kind of core: those of other kinds than the one at hand are rows with that reason on each
-    /// bill.
+    /// Opens counters of the calling thread in user mode, with a bill for each of these parts; the
+    /// first part is entered. Events are names and patterns, or what was looked up before. A name
+    /// means an event of each kind of core: those of other kinds than the one at hand are rows with
+    /// that reason on each bill.
     ///
     /// # Error
     /// Where there is no part, where the events do not fit on the counters together, one cannot be
@@ -133,9 +133,10 @@ impl CounterSet {
         Ok(set)
     }
 
-    /// Counts a loop of microseconds whose counts are known, on no bill: whether a host has begun to share
-    /// the counters, or they lie. For programs that run for long, every now and then. What was counted
-    /// before is on the bill of the part that is entered, as with [`CounterSet::switch_to`].
+    /// Counts a loop of microseconds whose counts are known, on no bill: whether a host has begun
+    /// to share the counters, or they lie. For programs that run for long, every now and then. What
+    /// was counted before is on the bill of the part that is entered, as with
+    /// [`CounterSet::switch_to`].
     ///
     /// # Error
     /// Where an event counted wrongly, with what it counted; or where a counter had no place.
@@ -204,8 +205,8 @@ impl CounterSet {
         self.current = part.0.min(self.bills.len() - 1);
     }
 
-    /// Reads each counter once: whether all of them had their place since they were read last, and did not
-    /// fall.
+    /// Reads each counter once: whether all of them had their place since they were read last, and
+    /// did not fall.
     #[inline]
     fn read(&mut self) -> bool {
         let mut whole = true;

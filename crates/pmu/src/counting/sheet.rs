@@ -1,5 +1,6 @@
 //! The data sheet of a kernel, or of a function of a program: its counts by unit under several
-//! circumstances. Data of several sizes, in the caches or not, another thread busy beside it or not.
+//! circumstances. Data of several sizes, in the caches or not, another thread busy beside it or
+//! not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -110,7 +111,8 @@ struct Found {
     beside: Option<CpuId>,
 }
 
-/// Counts under a circumstance; a neighbour, who is where it was asked for, executes a kernel of its own.
+/// Counts under a circumstance; a neighbour, who is where it was asked for, executes a kernel of
+/// its own.
 fn under(
     session: &Session<'_>,
     circumstance: Circumstance,
@@ -209,7 +211,8 @@ struct Call<'c> {
 }
 
 impl Executable for Call<'_> {
-    /// Once before, so that its code and its data are there; then other data, where it shall be cold.
+    /// Once before, so that its code and its data are there; then other data, where it shall be
+    /// cold.
     fn before(&mut self) {
         (self.function)(self.size);
         if let Some(others) = &mut self.others {

@@ -699,7 +699,8 @@ fn memory_of(model: &Model) -> Reading<&machine::simulated::Memory> {
     })
 }
 
-/// Whether so much memory may be touched without anybody being killed for it. Simulated data takes none.
+/// Whether so much memory may be touched without anybody being killed for it. Simulated data takes
+/// none.
 pub(super) fn has_room(machine: &Machine, what: &str, bytes: u64) -> Reading<()> {
     if machine.simulated.is_some() {
         return Ok(());

@@ -33,8 +33,8 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// Whether both are one event, counted in the same modes: by its name, or by its encoding. An event whose
-    /// PMU is not here is like no other.
+    /// Whether both are one event, counted in the same modes: by its name, or by its encoding. An
+    /// event whose PMU is not here is like no other.
     pub fn is_same(&self, other: &Encoded) -> bool {
         let encoded =
             || self.kind.is_some() && (self.kind, self.config) == (other.kind, other.config);

@@ -78,7 +78,8 @@ impl Errand for Counted {
     }
 
     fn duration(&self) -> Seconds {
-        /// Counters are opened six times, and ops of a cycle or a few are executed some hundred thousand times.
+        /// Counters are opened six times, and ops of a cycle or a few are executed some hundred
+        /// thousand times.
         const PLANNED: Seconds = Seconds(1.5e-3);
         PLANNED
     }

@@ -70,7 +70,8 @@ impl<'a> Watch<'a> {
         self.record.run.simulated.is_some()
     }
 
-    /// Lets time pass, and takes note of counters every so often; on a simulated machine it passes at once.
+    /// Lets time pass, and takes note of counters every so often; on a simulated machine it passes
+    /// at once.
     pub fn wait(&mut self, duration: Seconds) {
         let mut left = duration.0;
         while left > 0.0 {

@@ -13,12 +13,13 @@ use super::super::common::{Json, Look, whole};
 
 /// Count a command and all that it starts, from its first instruction on.
 ///
-/// Instructions, cycles, reference cycles, branches and the kernel's own events are counted in any case, as
-/// far as the machine lets us; --event adds others. Each event has its counter all the time, or is refused:
-/// there are no passes, because a command is executed once. Before it starts, events whose counts in a loop
-/// are known must count them; while it runs, nothing tells whether a host shares the counters. The exit code
-/// is 3 where it succeeds and none of the events that were asked for was counted. The table goes to standard error, because
-/// standard output is the command's; the exit code is the command's, or 128 and its signal.
+/// Instructions, cycles, reference cycles, branches and the kernel's own events are counted in any
+/// case, as far as the machine lets us; --event adds others. Each event has its counter all the
+/// time, or is refused: there are no passes, because a command is executed once. Before it starts,
+/// events whose counts in a loop are known must count them; while it runs, nothing tells whether a
+/// host shares the counters. The exit code is 3 where it succeeds and none of the events that were
+/// asked for was counted. The table goes to standard error, because standard output is the
+/// command's; the exit code is the command's, or 128 and its signal.
 #[derive(Debug, Args)]
 pub(crate) struct PmuStatArgs {
     #[command(flatten)]
@@ -209,8 +210,8 @@ pub(crate) struct AskedEvents {
     #[arg(short, long = "metric", value_parser = metric, value_delimiter = ',', value_name = "ID")]
     pub(crate) metrics: Vec<String>,
 
-    /// Hold the events against their known answers first, and refuse those that are wrong; with --dry-run
-    /// nothing is executed for that, either.
+    /// Hold the events against their known answers first, and refuse those that are wrong; with
+    /// --dry-run nothing is executed for that, either.
     #[arg(long)]
     pub(crate) tested: bool,
 

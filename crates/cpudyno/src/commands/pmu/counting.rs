@@ -28,7 +28,8 @@ pub(super) struct Asked {
     pub(super) answers: Vec<KnownAnswer>,
     /// Metrics that are wanted.
     pub(super) metrics: Vec<String>,
-    /// Events that were asked for by name, by pattern or for a metric; none: the usual ones are counted.
+    /// Events that were asked for by name, by pattern or for a metric; none: the usual ones are
+    /// counted.
     named: Vec<Encoded>,
 }
 
@@ -41,8 +42,9 @@ pub(super) struct Done {
 }
 
 impl Asked {
-    /// The events that were asked for, or else the usual ones: the patterns of which the first fits some
-    /// event here; and those that metrics need of these kinds of cores. `always` is counted in any case.
+    /// The events that were asked for, or else the usual ones: the patterns of which the first fits
+    /// some event here; and those that metrics need of these kinds of cores. `always` is counted in
+    /// any case.
     ///
     /// # Error
     /// Where a name means nothing, or nothing can be counted.
@@ -81,8 +83,8 @@ impl Asked {
         self.refused = refused(&self.answers);
     }
 
-    /// What was counted, with the answers, and whether it is what was asked for. In a table an event may
-    /// stand under the name of what is in every table.
+    /// What was counted, with the answers, and whether it is what was asked for. In a table an
+    /// event may stand under the name of what is in every table.
     pub(super) fn done(&self, run: CountsRun, counted: &[Encoded]) -> Done {
         let same = |event: &Encoded| counted.iter().find(|known| known.is_same(event)).cloned();
         let named: Vec<String> = self

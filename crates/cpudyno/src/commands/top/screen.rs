@@ -38,7 +38,8 @@ impl Screen {
         self.draw()
     }
 
-    /// Does what keys ask for until then, and something else again and again meanwhile; false where somebody wants to end.
+    /// Does what keys ask for until then, and something else again and again meanwhile; false where
+    /// somebody wants to end.
     pub(super) fn wait_until(
         &mut self,
         end: Instant,

@@ -50,7 +50,8 @@ fn pmu_of(target: &Target<'_>, library: &Pfm, core: &Core) -> Result<pfm::Pmu, U
     let named = |name: &String| pmus.iter().find(|pmu| pmu.name == *name).cloned();
     let found = match core.family {
         Some(family) => family.libpfm.iter().find_map(named),
-        // What it finds present is the CPU that this process runs on, whatever machine is asked about.
+        // What it finds present is the CPU that this process runs on, whatever machine is asked
+        // about.
         None if target.is_this_machine() => {
             pmus.iter().find(|pmu| pmu.is_present && pmu.is_of_cores).cloned()
         }
