@@ -215,6 +215,8 @@ struct Entry {
     uncounted: Vec<Unavailable>,
     /// One for each block that has both clocks.
     evidence: Vec<Evidence>,
+    /// Whether an area makes its numbers itself: it has those that it gives, and no others.
+    is_named: bool,
     deviations: Vec<f64>,
     disturbance: Disturbance,
     polled_ticks: u64,
@@ -249,11 +251,13 @@ impl Collector {
             reasons: vec![None; quantities.len()],
             uncounted: Vec::new(),
             evidence: Vec::new(),
+            is_named: false,
             deviations: Vec::new(),
             disturbance: Disturbance::default(),
             polled_ticks: 0,
             lost_ticks: 0,
         });
+        entry.is_named |= !reduced.readings.is_empty();
         entry.deviations.extend(reduced.witness_deviation);
         entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
         for (index, quantity) in quantities.iter().enumerate() {
@@ -290,7 +294,7 @@ impl Collector {
             for (index, quantity) in entry.quantities.iter().enumerate() {
                 let none = entry.blocks[index].iter().all(Option::is_none);
                 let has_reason = entry.reasons[index].is_some() || entry.is_lost(index);
-                if quantity.if_offered && none && !has_reason {
+                if (quantity.if_offered || entry.is_named) && none && !has_reason {
                     continue;
                 }
                 let absent = match quantity.take {

@@ -281,29 +281,30 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
     found
 }
 
-/// Stretches of bins in which adds are held up while multiplies hardly are.
+/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that some
+/// bins have none: those belong to what is around them.
 pub fn throttled(folded: &Folded) -> Vec<Throttled> {
-    /// Fewer bins in a row are chance.
+    /// Fewer bins are chance.
     const BINS_MIN: usize = 2;
-    let is_stretched = |stretch: &Option<f64>| stretch.is_some_and(|it| STRETCHED.contains(&it));
+    /// The end of the period ends a stretch, too.
+    const END: Option<f64> = Some(1.0);
     let mut found = Vec::new();
-    let mut begun = None;
-    for (bin, stretch) in folded.stretch.iter().chain([&None]).enumerate() {
-        match (is_stretched(stretch), begun) {
-            (true, None) => begun = Some(bin),
-            (false, Some(first)) => {
-                let of: Vec<f64> = folded.stretch[first..bin].iter().copied().flatten().collect();
-                if bin - first >= BINS_MIN {
-                    found.push(Throttled {
-                        phase: first as f64 * folded.bin,
-                        length: (bin - first) as f64 * folded.bin,
-                        ratio: median(&of).unwrap_or(f64::NAN),
-                    });
-                }
-                begun = None;
+    let mut ratios: Vec<f64> = Vec::new();
+    let mut first = 0;
+    for (bin, stretch) in folded.stretch.iter().chain([&END]).enumerate() {
+        let Some(stretch) = stretch else { continue };
+        if STRETCHED.contains(stretch) {
+            if ratios.is_empty() {
+                first = bin;
             }
-            _ => {}
+            ratios.push(*stretch);
+            continue;
         }
+        if let Some(ratio) = median(&ratios).filter(|_| ratios.len() >= BINS_MIN) {
+            let [phase, length] = [first, bin - first].map(|bins| bins as f64 * folded.bin);
+            found.push(Throttled { phase, length, ratio });
+        }
+        ratios.clear();
     }
     found
 }

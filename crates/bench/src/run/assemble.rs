@@ -107,10 +107,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         speed_select: sst::told(machine, areas),
         findings,
     };
-    let accounts = turbo::accounts(&record);
-    if let Some(clock) = &mut record.clock {
-        clock.accounts = accounts;
-    }
+    account_for_clocks(&mut record);
     let more = findings::of_record(&record);
     record.findings.extend(more);
     let more = neighbours::findings(&record);
@@ -119,6 +116,14 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record
+}
+
+/// The way down from advertised clocks, where clocks were measured.
+fn account_for_clocks(record: &mut Record) {
+    let accounts = turbo::accounts(record);
+    if let Some(clock) = &mut record.clock {
+        clock.accounts = accounts;
+    }
 }
 
 fn plan(parts: &Parts<'_>) -> Plan {

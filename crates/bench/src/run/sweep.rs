@@ -321,8 +321,10 @@ impl<'a> Sweeper<'a> {
         self.tell(errand.workload());
         let run = errand.run(self.executor, &swept.rulers, self.planning.machine)?;
         let (order, workload, cpu) = (errand.order(), errand.workload(), errand.cpus()[0]);
-        let whole = std::iter::once((BTreeMap::new(), run.readings));
-        let pieces = whole.chain(run.parts).map(|(parameters, readings)| {
+        // Where all numbers are of parts, there are none of the whole.
+        let is_split = run.readings.is_empty() && !run.parts.is_empty();
+        let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
+        let pieces = whole.into_iter().chain(run.parts).map(|(parameters, readings)| {
             let reduced = reduce::Reduced { readings, ..reduce::Reduced::default() };
             Piece { order, workload, cpu, parameters, around: run.around, reduced }
         });

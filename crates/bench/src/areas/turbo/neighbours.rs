@@ -176,20 +176,13 @@ fn neighbours(
     cpus: &[CpuId],
 ) -> Result<Vec<Neighbour>, Unavailable> {
     let unknown = || Unavailable::new(Obstacle::Cpudyno, "stream", "this build has no such stream");
-    match stream {
-        Some(id) => {
-            let load = streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?;
-            Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work: Busy::Stream(load) }).collect())
-        }
-        None => {
-            let (transfer, elements) = triad(plan, cpus.len())?;
-            let neighbour = |&cpu: &CpuId| Neighbour {
-                cpu,
-                work: Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) },
-            };
-            Ok(cpus.iter().map(neighbour).collect())
-        }
+    if let Some(id) = stream {
+        let load = streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?;
+        return Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work: Busy::Stream(load) }).collect());
     }
+    let (transfer, elements) = triad(plan, cpus.len())?;
+    let work = Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) };
+    Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work }).collect())
 }
 
 fn store(kernel: &MemoryKernel, elements: u64) -> Store {
@@ -200,9 +193,9 @@ fn store(kernel: &MemoryKernel, elements: u64) -> Store {
 /// beyond caches.
 fn triad(plan: &Planning<'_>, threads: usize) -> Result<(Transfer, u64), Unavailable> {
     const EACH_MIN: u64 = 4 << 20;
-    /// So that a trip ends soon.
-    const EACH_MAX: u64 = 96 << 20;
-    const TIMES_CACHES: u64 = 4;
+    /// No caches are larger than half of it.
+    const EACH_MAX: u64 = 512 << 20;
+    const TIMES_CACHES: u64 = 2;
     let kernel = TABLE.iter().find(|kernel| kernel.id == "triad").ok_or_else(|| {
         Unavailable::new(Obstacle::Cpudyno, "triad", "this build has no such memory kernel")
     })?;
@@ -243,7 +236,7 @@ fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailab
                 Party { cpu, store: store(transfer.kernel, elements), task, background: false };
             Ok(Toil::Traffic(Traffic {
                 members: vec![party],
-                repetitions: 3,
+                repetitions: 2,
                 target: Seconds(10e-3),
             }))
         }
@@ -258,7 +251,7 @@ fn task(plan: &Planning<'_>, victim: &str, cpu: CpuId) -> Result<Toil, Unavailab
             let party = Party { cpu, store, task, background: false };
             Ok(Toil::Traffic(Traffic {
                 members: vec![party],
-                repetitions: 3,
+                repetitions: 2,
                 target: Seconds(2e-3),
             }))
         }

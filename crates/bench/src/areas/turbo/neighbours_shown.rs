@@ -205,13 +205,13 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
 /// The greatest sure loss among these columns and rows.
 fn worst<'a>(
     record: &Record,
-    columns: impl Iterator<Item = &'a Column> + Clone,
+    columns: &[&'a Column],
     rows: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Option<(&'a Column, (&'static str, &'static str), Change)> {
     let loss = |column: &Column, change: &Change| {
         if column.measure.ratio == WAIT.ratio { change.ratio - 1.0 } else { 1.0 - change.ratio }
     };
-    let all = rows.flat_map(|row| columns.clone().map(move |column| (column, row)));
+    let all = rows.flat_map(|row| columns.iter().map(move |column| (*column, row)));
     let sure = all.filter_map(|(column, row)| {
         let change = change(record, column, row)?;
         (change.is_sure() && loss(column, &change) >= WORTH).then_some((column, row, change))
@@ -232,9 +232,10 @@ fn finding(id: &str, text: String, remedy: String) -> Finding {
 /// Wide vectors on other cores lower the clock of this one.
 fn wide(record: &Record) -> Option<Finding> {
     let place = Place::Others.word();
-    let clocks = COLUMNS.iter().filter(|column| column.measure.ratio == CLOCK.ratio);
+    let clocks: Vec<&Column> =
+        COLUMNS.iter().filter(|column| column.measure.ratio == CLOCK.ratio).collect();
     let heavy = ["light 512 bit", "heavy 512 bit", "tiles"].map(|class| (class, place));
-    let (column, row, change) = worst(record, clocks, heavy.into_iter())?;
+    let (column, row, change) = worst(record, &clocks, heavy.into_iter())?;
     let narrow = self::change(record, column, ("heavy 256 bit", place));
     // The clock that the other cores merely being active costs is none of the vectors' doing.
     let scalar = self::change(record, column, ("scalar", place));
@@ -264,7 +265,7 @@ fn wide(record: &Record) -> Option<Finding> {
 fn sibling(record: &Record) -> Option<Finding> {
     let place = Place::Sibling.word();
     let classes = CLASSES.iter().map(|(class, _)| (*class, place));
-    let (column, row, change) = worst(record, COLUMNS.iter(), classes)?;
+    let (column, row, change) = worst(record, &COLUMNS.each_ref(), classes)?;
     Some(finding(
         "turbo.busy-sibling",
         format!("{} on the SMT sibling changes {} by {}", row.0, column.title, change.words()),
@@ -275,8 +276,9 @@ fn sibling(record: &Record) -> Option<Finding> {
 /// Others who move memory take from what there is.
 fn memory(record: &Record) -> Option<Finding> {
     let row = ("memory", Place::Others.word());
-    let memory = COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim));
-    let (column, row, change) = worst(record, memory, std::iter::once(row))?;
+    let memory: Vec<&Column> =
+        COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
+    let (column, row, change) = worst(record, &memory, std::iter::once(row))?;
     Some(finding(
         "turbo.memory-neighbours",
         format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),

@@ -379,7 +379,7 @@ fn promised(record: &Record) -> Option<Block> {
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
     let lines: Vec<Vec<Text>> = chunks.filter_map(line).collect();
     let limits = &record.machine.turbo_limits;
-    if limits.is_empty() && allowed.is_none() {
+    if lines.is_empty() || (limits.is_empty() && allowed.is_none()) {
         return None;
     }
     let mut notes: Vec<String> =

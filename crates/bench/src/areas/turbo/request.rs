@@ -249,10 +249,9 @@ impl Tests {
     /// The streams, in the order in which they were named.
     fn rows(&self) -> Vec<&'static StreamRow> {
         match self {
-            Tests::Streams(rows) => rows.clone(),
+            Tests::Streams(rows) | Tests::Trace(rows, _) => rows.clone(),
             Tests::Why | Tests::Sustain(_) => why::streams(),
             Tests::Neighbours => neighbours::streams(),
-            Tests::Trace(rows, _) => rows.clone(),
             Tests::Spec(spec) => {
                 let mut rows: Vec<&'static StreamRow> = Vec::new();
                 for (row, _) in spec {

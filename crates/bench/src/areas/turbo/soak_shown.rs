@@ -5,7 +5,7 @@ use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
 use model::{Finding, Severity};
 
-use super::super::{in_order, series_of};
+use super::super::series_of;
 use super::AREA;
 use super::soak::{CLOCK, POWER, STREAM, TEMPERATURE, TIME};
 
@@ -36,10 +36,8 @@ struct Drop {
 }
 
 fn soaked(record: &Record) -> Vec<Soaked<'_>> {
-    let streams = in_order(
-        series_of(record, AREA, TIME)
-            .filter_map(|series| series.parameters.get(STREAM).map(String::as_str)),
-    );
+    // In the order of the plan: the light stream ran first.
+    let streams = record.run.plan.workloads.iter().map(|planned| planned.id.as_str());
     let of = |id: &str, quantity: &'static str| -> Option<Vec<f64>> {
         let mut series = series_of(record, AREA, quantity);
         let mine = |it: &&Series| it.parameters.get(STREAM).is_some_and(|it| it == id);
@@ -56,20 +54,20 @@ fn soaked(record: &Record) -> Vec<Soaked<'_>> {
             temperature,
         })
     };
-    streams.into_iter().filter_map(one).collect()
+    streams.filter_map(one).collect()
+}
+
+/// The first and the last tenth of the windows, one at least.
+fn ends(values: &[f64]) -> Option<[f64; 2]> {
+    let count = (values.len() / 10).max(1);
+    Some([median(values.get(..count)?)?, median(values.get(values.len() - count..)?)?])
 }
 
 impl Soaked<'_> {
-    /// The first and the last tenth of the windows, one at least.
-    fn ends(&self, values: &[f64]) -> Option<[f64; 2]> {
-        let count = (values.len() / 10).max(1);
-        Some([median(values.get(..count)?)?, median(values.get(values.len() - count..)?)?])
-    }
-
     /// The first window from which on the clock stays below what it had begun with. Two windows in a row are
     /// needed: one may have been disturbed.
     fn drop(&self, record: &Record) -> Option<Drop> {
-        let first = self.ends(&self.clock)?[0];
+        let first = ends(&self.clock)?[0];
         let is_low = |index: &usize| self.clock[*index] < first * (1.0 - DROP);
         let last = self.clock.len() - 1;
         let at = (1..last).find(|index| is_low(index) && is_low(&(index + 1)))?;
@@ -106,6 +104,9 @@ impl Soaked<'_> {
     }
 }
 
+/// One of the lines over time, where it is known.
+type Of = fn(&Soaked<'_>) -> Option<Vec<f64>>;
+
 /// Table and lines; nothing where nothing was sustained.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let soaked = soaked(record);
@@ -113,7 +114,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     let mut blocks = vec![Block::Heading("Heat".to_owned()), table(record, &soaked)];
-    let plots: [(&str, &str, fn(&Soaked<'_>) -> Option<Vec<f64>>); 3] = [
+    let plots: [(&str, &str, Of); 3] = [
         ("clock of all cores over time (higher is better)", "MHz", |it| {
             Some(it.clock.iter().map(|hertz| hertz / 1e6).collect())
         }),
@@ -128,11 +129,11 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
 
 fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     let row = |it: &Soaked<'_>| -> Vec<Text> {
-        let clock = it.ends(&it.clock);
+        let clock = ends(&it.clock);
         let mhz =
             |index: usize| clock.map_or("-".to_owned(), |ends| format!("{:.0}", ends[index] / 1e6));
         let change = |values: &Option<Vec<f64>>, unit: &str| {
-            let ends = values.as_ref().and_then(|values| it.ends(values));
+            let ends = values.as_deref().and_then(ends);
             ends.map_or_else(
                 || Text::toned("-", Tone::Faint),
                 |[first, last]| format!("{first:.0} to {last:.0} {unit}").into(),
@@ -180,12 +181,7 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     })
 }
 
-fn lines(
-    soaked: &[Soaked<'_>],
-    caption: &str,
-    unit: &str,
-    of: fn(&Soaked<'_>) -> Option<Vec<f64>>,
-) -> Option<Block> {
+fn lines(soaked: &[Soaked<'_>], caption: &str, unit: &str, of: Of) -> Option<Block> {
     let line = |it: &Soaked<'_>| {
         let values = of(it)?;
         Some((it.stream.to_owned(), std::iter::zip(it.time.clone(), values).collect()))

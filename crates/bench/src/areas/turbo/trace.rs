@@ -9,7 +9,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use super::soak::{STREAM, TIMELINE};
 use crate::rig::executor::{Executor, RunError};
-use crate::rig::job::{Load, Tools};
+use crate::rig::job::{Around, Load, Tools};
 use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::{self, Rulers};
 use crate::rig::trace::{self, Chains, Folded, RawTrace, RawTraced, Seen, Trace};
@@ -186,7 +186,7 @@ impl Followed {
             raw.cpus.iter().enumerate().filter_map(of).collect()
         };
         let (without, with) = (seen(&before, &quiet), seen(&during, &loaded));
-        let around = during.cpus.iter().map(|cpu| cpu.around).reduce(|a, b| a.and(b));
+        let around = during.cpus.iter().map(|cpu| cpu.around).reduce(Around::and);
         let around = around.unwrap_or_default();
         let mut run = Run { around, ..Run::default() };
         let Some((_, own_quiet)) = without.first() else { return Ok(Ok(run)) };

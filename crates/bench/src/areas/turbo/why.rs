@@ -49,7 +49,7 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
                 of_type.iter().copied().filter(|row| row.active.len() == count).collect();
             let mut chosen: Vec<&Row<'_>> = light(&cell).into_iter().chain(heavy(&cell)).collect();
             chosen.dedup_by_key(|row| row.workload);
-            let account = |row: &&Row<'_>| Steps::of(record, row, light(&cell)).account();
+            let account = |row: &&Row<'_>| Descent::of(record, row, light(&cell)).account();
             accounts.extend(chosen.iter().filter_map(account));
         }
     }
@@ -67,7 +67,7 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
 }
 
 /// An account in the making.
-struct Steps<'a> {
+struct Descent<'a> {
     record: &'a Record,
     row: &'a Row<'a>,
     /// The lightest stream on the same cores.
@@ -80,11 +80,11 @@ struct Steps<'a> {
     steps: Vec<AccountStep>,
 }
 
-impl<'a> Steps<'a> {
-    fn of(record: &'a Record, row: &'a Row<'a>, light: Option<&'a Row<'a>>) -> Steps<'a> {
+impl<'a> Descent<'a> {
+    fn of(record: &'a Record, row: &'a Row<'a>, light: Option<&'a Row<'a>>) -> Descent<'a> {
         let cpu = row.active.iter().next().unwrap_or(CpuId(0));
         let clock = row.median("clock").unwrap_or(f64::NAN);
-        Steps { record, row, light, cpu, left: f64::NAN, clock, steps: Vec::new() }
+        Descent { record, row, light, cpu, left: f64::NAN, clock, steps: Vec::new() }
     }
 
     fn account(mut self) -> Option<ClockAccount> {
@@ -216,11 +216,11 @@ impl<'a> Steps<'a> {
 
     /// The reasons that held on these CPUs, or in their packages.
     fn held(&self) -> impl Iterator<Item = &'a LimitReason> + use<'a> {
+        /// The turbo limit of the active cores is a step of its own, and attenuation belongs to it.
+        const TOLD: [&str; 2] = ["turbo-limit", "attenuation"];
         let topology = &self.record.machine.topology;
         let package = |cpu| topology.place(cpu).map(|place| place.package);
         let packages: Vec<Option<u32>> = self.row.active.iter().map(package).collect();
-        // Thermal thresholds and the turbo limit itself lower nothing that is not told above.
-        const TOLD: [&str; 2] = ["turbo-limit", "attenuation"];
         let reasons = self.record.clock.iter().flat_map(|clock| &clock.reasons);
         reasons.filter(move |reason| {
             let ours = reason.cpus.iter().any(|cpu| packages.contains(&package(cpu)));

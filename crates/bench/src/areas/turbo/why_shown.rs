@@ -146,6 +146,7 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
             .into_iter()
             .map(Text::from)
             .collect();
+    lines.extend(idle_reasons(clock));
     let held =
         |label: &str| clock.reasons.iter().any(|reason| reason.label == label && reason.held());
     let old = clock.reasons.iter().filter(|reason| !held(&reason.label));
@@ -172,6 +173,18 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
         lines.push(Text::toned(text, Tone::Warning));
     }
     if lines.is_empty() { Vec::new() } else { vec![Block::List(lines)] }
+}
+
+/// Reasons that held while no cell of these lost its clock to them: others on the package did, or nobody.
+fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
+    let explains = |source: &str| {
+        let mut steps = clock.accounts.iter().flat_map(|account| &account.steps);
+        steps.any(|step| step.evidence.contains(source))
+    };
+    let idle = clock.reasons.iter().filter(|it| it.held() && !explains(&it.source));
+    let idle = in_order(idle.map(|it| format!("{} ({})", it.label, it.source)));
+    let line = || format!("held, though no cell above lost a clock to it: {}", idle.join(", "));
+    (!idle.is_empty()).then(|| Text::from(line()))
 }
 
 /// The way down of the most loaded cell, as a sentence.
