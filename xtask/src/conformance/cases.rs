@@ -169,14 +169,26 @@ const STATES: &[State] = &[
     State { name: "changed as in the guide", machines: &["guide"], file: "{}", words: &[OF_GUIDE] },
     State {
         name: "base-freq on",
-        machines: &["guide", "granite"],
+        machines: &["guide"],
         file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 1}}"#,
         words: &[WHILE_ON],
     },
     State {
         name: "turbo-freq on",
-        machines: &["guide", "granite"],
+        machines: &["guide"],
         file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 2}}"#,
+        words: &[WHILE_ON],
+    },
+    State {
+        name: "base-freq on",
+        machines: &["granite"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4, "0.0/features": 1}}"#,
+        words: &[WHILE_ON],
+    },
+    State {
+        name: "turbo-freq on",
+        machines: &["granite"],
+        file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4, "0.0/features": 2}}"#,
         words: &[WHILE_ON],
     },
     State { name: "edges", machines: &["guide", "granite"], file: "{}", words: &[EDGES] },

@@ -36,11 +36,13 @@ pub(super) enum Expected {
     Failed,
     /// The same results; standard output is another one.
     Results,
+    /// The exit code 0, success, JSON that is valid, and the same state of the machine.
+    Done,
     /// The exit code 0, and a text of our own.
     OwnText,
 }
 
-use Expected::{Both, Edited, Failed, Otherwise, OwnText, Refused, Results};
+use Expected::{Both, Done, Edited, Failed, Otherwise, OwnText, Refused, Results};
 
 /// All of them. Each is applied to what the former ones have made.
 pub(super) const TABLE: &[Difference] = &[
@@ -65,6 +67,18 @@ pub(super) const TABLE: &[Difference] = &[
         expects: |_, run| {
             let stderr = run.stderr.replacen("Caching topology information\n", "", 1);
             (stderr != run.stderr).then(|| Edited(Run { stderr, ..run.clone() }))
+        },
+    },
+    Difference {
+        id: "notes",
+        is_general: false,
+        there: "notes in free text stand among the results, where they spoil JSON: values that are usual, \
+                CPUs that come and go, a warning of cpufreq",
+        here: "they are left out; `cpudyno sst` says what is to be known, and --dry-run each step",
+        expects: |_, run| {
+            let is_note = |line: &&str| NOTES.iter().any(|note| line.starts_with(note));
+            let stderr = lines_of(run.stderr.lines().filter(|line| !is_note(line)));
+            (stderr.len() != run.stderr.len()).then(|| Edited(Run { stderr, ..run.clone() }))
         },
     },
     Difference {
@@ -190,6 +204,115 @@ pub(super) const TABLE: &[Difference] = &[
         expects: |case, _| case.words.starts_with("-d ").then_some(Results),
     },
     Difference {
+        id: "refused-before",
+        is_general: false,
+        there: "power domains that come before one that fails stay changed; what no core can have is set, \
+                and what stands on core-power stays on without it",
+        here: "all power domains or none: the reason, and the exit code 2 (asked wrongly), 3 (not there), \
+               4 (something comes first)",
+        expects: |case, _| refused(case).map(Refused),
+    },
+    Difference {
+        id: "io-domains-changed",
+        is_general: false,
+        there: "base-freq and turbo-freq fail at power domains without cores, one by one",
+        here: "those are left out, as if the first CPU of each other one had been named",
+        expects: |case, _| {
+            let is_feature =
+                ["base-freq ", "turbo-freq "].iter().any(|it| case.words.starts_with(it));
+            let changes = case.words.contains("able");
+            let words = format!("-c 0,11,22,32,43,54 {}", case.words).leak();
+            (case.machine == "granite" && is_feature && changes)
+                .then(|| Otherwise(Case { words, ..case.clone() }))
+        },
+    },
+    Difference {
+        id: "limits",
+        is_general: false,
+        there: "the highest clock is read into memory that is not empty, and written with what was in there: \
+                the kernel refuses, and the lowest clock becomes the base frequency; CPU 0 is left out",
+        here: "the lowest clock becomes the highest one, on all CPUs of the power domain",
+        expects: |case, run| {
+            let applies = case.words.contains("base-freq enable -a");
+            applies.then(|| Edited(Run { state: raised(case, &run.state), ..run.clone() }))
+        },
+    },
+    Difference {
+        id: "whole-system",
+        is_general: false,
+        there: "auto modes write the classes of power domains, and of packages, that nobody named",
+        here: "the classes of those that are named",
+        expects: |case, run| {
+            let state: Vec<String> =
+                run.state.iter().filter(|line| is_meant(case, line)).cloned().collect();
+            let is_auto = case.words.contains("enable -a") && state != run.state;
+            is_auto.then(|| Edited(Run { state, ..run.clone() }))
+        },
+    },
+    Difference {
+        id: "stays-on",
+        is_general: false,
+        there: "to switch one feature off with -a takes core-power from the other one, or is an error, by \
+                generation",
+        here: "core-power stays on in that package",
+        expects: |case, run| {
+            let pairs = [
+                ("base-freq on", "turbo-freq disable -a"),
+                ("turbo-freq on", "base-freq disable -a"),
+            ];
+            let applies = pairs.contains(&(case.state.name, case.words));
+            applies.then(|| Edited(still_on(case, run)))
+        },
+    },
+    Difference {
+        id: "small-frequencies",
+        is_general: false,
+        there: "interfaces 2 and 3: a frequency of a class up to 255 is taken for a multiple of 100 MHz",
+        here: "it is in MHz",
+        expects: |case, run| {
+            let applies = case.words.ends_with("-n 200") && case.machine == "granite";
+            let line = |line: &String| line.replace("= 16762880", "= 16712192");
+            let state = run.state.iter().map(line).collect();
+            applies.then(|| Edited(Run { state, ..run.clone() }))
+        },
+    },
+    Difference {
+        id: "turbo-mode",
+        is_general: false,
+        there: "turbo-mode enable and disable tell each CPU anew, and end with an error where their number is \
+                no multiple of 32; version 1.13 says the opposite word",
+        here: "each power domain once, with the exit code 0; limits of the clock are the same",
+        expects: |case, _| {
+            ["turbo-mode enable", "turbo-mode disable"].contains(&case.words).then_some(Done)
+        },
+    },
+    Difference {
+        id: "level-at-present",
+        is_general: false,
+        there: "version 1.13 fails where a locked level is asked for that is the one at present",
+        here: "nothing is to be done, and that is success",
+        expects: |case, run| {
+            let asked = case.words.ends_with("set-config-level -l 0");
+            (asked && run.code != 0 && case.machine == "sapphire-locked").then_some(Done)
+        },
+    },
+    Difference {
+        id: "json-of-changes",
+        is_general: false,
+        there: "version 1.13 writes no JSON for core-power assoc, nor for turbo-freq enable -a; version 1.20 \
+                calls the place of all CPUs cpu--1 there",
+        here: "JSON is valid, and that place is called as in text",
+        expects: |case, run| {
+            let auto = case.words.contains("turbo-freq enable -a");
+            let older = case.tool.newest_interface == 1;
+            if case.json && older && (auto || case.words.contains("assoc -c")) && run.code == 0 {
+                return Some(Done);
+            }
+            let stderr = run.stderr.replace("cpu--1\"", "cpu-None\"");
+            (case.json && stderr != run.stderr).then(|| Edited(Run { stderr, ..run.clone() }))
+        },
+    },
+    Difference {
         id: "failed-reads",
         is_general: false,
         there: "what could not be read is left out, or shown as zero, as locked, or as what was in memory \
@@ -223,6 +346,104 @@ pub(super) const TABLE: &[Difference] = &[
         },
     },
 ];
+
+/// How notes in free text begin.
+const NOTES: &[&str] = &[
+    "cpufreq subsystem and core-power",
+    "clos epp is not",
+    "clos frequency weight is not",
+    "clos min is not",
+    "clos max is not",
+    "clos desired is not",
+    "Option is set to online/offline",
+    "online cpu ",
+    "offline cpu ",
+];
+
+fn lines_of<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// The exit code of what is refused before anything is written.
+fn refused(case: &Case) -> Option<i32> {
+    let words = case.words;
+    let is = |some: &[&str]| some.contains(&words);
+    let has = |part: &str| words.contains(part);
+    let on = ["base-freq on", "turbo-freq on"].contains(&case.state.name);
+    let of_level = has("set-config-level -l");
+    if of_level && has("-l 9") {
+        return Some(3);
+    }
+    if of_level && has("-l 1") && ["sapphire-locked", "sierra"].contains(&case.machine) {
+        return Some(3);
+    }
+    // There is neither core-power nor what stands on it.
+    let features =
+        ["core-power enable", "core-power disable", "assoc -c", "config -c", "config --clos"];
+    let features = features.iter().chain(&["base-freq enable", "base-freq disable"]);
+    let mut features = features.chain(&["turbo-freq enable", "turbo-freq disable"]);
+    let is_wrong = is(&["core-power assoc -c 3", "core-power config -c 4"]);
+    if case.machine == "sierra" && features.any(|it| has(it)) && !is_wrong && !has("get-") {
+        return Some(3);
+    }
+    if has("-n 3000 -m 2000") || words == "turbo-freq enable -a" {
+        return Some(2);
+    }
+    if has("-c 0-9 turbo-freq") {
+        return Some(3);
+    }
+    (on && words == "core-power disable").then_some(4)
+}
+
+/// The CPUs' highest clock as their lowest.
+fn raised(case: &Case, state: &[String]) -> Vec<String> {
+    const FILE: &str = "/cpufreq/scaling_min_freq";
+    let machine = machine::Machine::named(&format!("sim:{}", case.machine)).ok();
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
+    let most = machine.and_then(|machine| machine.tree.read(path).ok()).unwrap_or_default();
+    let (limits, others): (Vec<&String>, Vec<&String>) =
+        state.iter().partition(|line| line.contains(FILE));
+    let files = limits.iter().filter_map(|line| line.split_once(" = ")).map(|(file, _)| file);
+    let first = format!("/sys/devices/system/cpu/cpu0{FILE}");
+    let mut lines: Vec<String> =
+        files.chain([first.as_str()]).map(|file| format!("{file} = \"{most}\"")).collect();
+    lines.extend(others.into_iter().cloned());
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+/// Whether a line of the state is no class of a power domain that was not named, or has no cores.
+fn is_meant(case: &Case, line: &str) -> bool {
+    let Some((place, rest)) = line.split_once('/') else { return true };
+    if !rest.starts_with("class/") && !rest.starts_with("association/") {
+        return true;
+    }
+    match (case.words.starts_with("-c "), case.machine) {
+        // CPUs of the first power domain are named, or one of each.
+        (true, "granite") if !case.words.starts_with("-c 0,11") => place == "0.0",
+        (_, "granite") => ["0", "1", "2"].iter().any(|domain| place.ends_with(domain)),
+        (true, _) => place == "0.0",
+        (false, _) => true,
+    }
+}
+
+/// With core-power as it was in the first package.
+fn still_on(case: &Case, run: &Run) -> Run {
+    let was = super::tool::state_of(case.state.file).unwrap_or_default();
+    let is_switch = |line: &String| line.contains("/core-power") || line.contains("/priorities");
+    let mut state: Vec<String> = run
+        .state
+        .iter()
+        .filter(|line| !(is_switch(line) && line.starts_with("0.")))
+        .chain(was.iter().filter(|line| is_switch(line)))
+        .cloned()
+        .collect();
+    state.sort();
+    let is_error = |line: &&str| line.starts_with("Error: Ignoring request");
+    let stderr = lines_of(run.stderr.lines().filter(|line| !is_error(line)));
+    Run { state, stderr, code: 0, ..run.clone() }
+}
 
 const LEAST: &str = "uncore-frequency-min(MHz)";
 

@@ -208,7 +208,14 @@ fn compare(
                 expected = edit(&expected, &run);
                 continue;
             }
-            Expected::Refused(code) => ours.code == code && ours.stderr.starts_with("error: "),
+            Expected::Refused(code) => {
+                let as_it_was = tool::state_of(case.state.file)? == ours.state;
+                ours.code == code && ours.stderr.starts_with("error: ") && as_it_was
+            }
+            Expected::Done => {
+                let told = ours.stderr.contains("success") && is_json(case, &ours);
+                ours.code == 0 && ours.state == expected.state && told
+            }
             Expected::Failed => ours.code == 1 && ours.stderr.contains("Error"),
             Expected::Results => ours.code == expected.code && ours.stderr == expected.stderr,
             Expected::OwnText => ours.code == 0 && ours.stdout.lines().count() > 3,
@@ -226,6 +233,11 @@ fn compare(
         None => Verdict::Intended(rows),
     };
     Ok(Some(Compared { case: case.clone(), verdict, ioctls }))
+}
+
+/// Whether it is JSON, where that was asked for.
+fn is_json(case: &Case, run: &Run) -> bool {
+    !case.json || serde_json::from_str::<serde_json::Value>(&run.stderr).is_ok()
 }
 
 /// The edits that need no other call.

@@ -39,14 +39,20 @@ pub(super) struct Run {
 
 /// What a state file of a simulated machine holds, a line each.
 pub(super) fn state(file: &Path) -> anyhow::Result<Vec<String>> {
-    let text = std::fs::read_to_string(file).context("the state of the machine is lost")?;
-    let all: serde_json::Value = serde_json::from_str(&text).context("the state is no JSON")?;
+    state_of(&std::fs::read_to_string(file).context("the state of the machine is lost")?)
+}
+
+/// What such a text holds, a line each.
+pub(super) fn state_of(text: &str) -> anyhow::Result<Vec<String>> {
+    let all: serde_json::Value = serde_json::from_str(text).context("the state is no JSON")?;
     let lines = |part: &str| {
         let part = all.get(part).and_then(serde_json::Value::as_object);
         let lines = part.into_iter().flatten().map(|(key, value)| format!("{key} = {value}"));
         lines.collect::<Vec<_>>()
     };
-    Ok(["firmware", "files"].into_iter().flat_map(lines).collect())
+    let mut lines: Vec<String> = ["firmware", "files"].into_iter().flat_map(lines).collect();
+    lines.sort();
+    Ok(lines)
 }
 
 impl Shim {

@@ -294,6 +294,7 @@ fn fits(form: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use machine::isst::settable::{Address, Settable};
     use model::CpuId;
 
     use super::*;
@@ -319,5 +320,28 @@ mod tests {
         let bit = |register, bit| Object::Bit { cpu: CpuId(3), register, bit };
         assert!(knows(&bit(0x1a4, 3)) && knows(&bit(0xc000_0108, 5)));
         assert!(!knows(&bit(0x1a4, 5)) && !knows(&bit(0x1a0, 0)));
+        let at = Address::Registers(CpuId(0));
+        let firmware = |what| Object::SpeedSelect(Settable { at, what });
+        assert!(knows(&firmware(What::Level)) && knows(&firmware(What::Core(63))));
+        assert!(!knows(&firmware(What::Class(4))) && !knows(&firmware(What::Core(64))));
+    }
+
+    #[test]
+    fn each_value_of_firmware_has_one_row() {
+        let at = Address::Registers(CpuId(0));
+        for what in [
+            What::Level,
+            What::Features,
+            What::CorePower,
+            What::Priorities,
+            What::Class(2),
+            What::Core(7),
+            What::TurboLimits,
+        ] {
+            let object = Object::SpeedSelect(Settable { at, what });
+            let rows = SPEED_SELECT.iter().filter(|lever| lever.is_at(&object));
+            assert_eq!(rows.count(), 1, "{object}");
+            assert!(Lever::of(&object).is_some_and(|lever| lever.id.starts_with("sst.")));
+        }
     }
 }

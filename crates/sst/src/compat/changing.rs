@@ -131,7 +131,7 @@ impl Row {
         let what = match self.words {
             "perf-profile set-config-level" => match given.level {
                 Some(level) => What::Level { level, with_cpus: given.online },
-                None => return error("Invalid command: specify tdp_level\n", code::FAILED),
+                None => return error("Invalid command: specify tdp_level", code::FAILED),
             },
             "core-power enable" => What::CorePower(Some(Priority::of(given.priority == 1))),
             "core-power disable" => What::CorePower(None),
@@ -161,7 +161,7 @@ impl Row {
             "turbo-mode disable" => What::TurboMode(false),
             _ => match given.limits {
                 Some(limits) => What::TurboLimits(limits),
-                None => return error("Invalid TRL. Specify with [-t|--trl]", code::USAGE),
+                None => return error("Invalid TRL. Specify with [-t|--trl]", code::FAILED),
             },
         };
         Ok(Wish { what, cpus, lenient: true })
@@ -185,21 +185,6 @@ impl Row {
         }
         shown
     }
-}
-
-/// What it says beside: what is usual where nothing was said.
-pub(super) fn notes(wish: &Wish) -> String {
-    let What::Class(wish) = &wish.what else { return String::new() };
-    let notes = [
-        (wish.epp.is_none(), "clos epp is not specified, default: 0\n"),
-        (wish.weight.is_none(), "clos frequency weight is not specified, default: 0\n"),
-        (wish.min_mhz.is_none(), "clos min is not specified, default: 0\n"),
-        (
-            wish.max_mhz.is_none(),
-            "clos max is not specified, default: Max frequency (ratio 0xff)\n",
-        ),
-    ];
-    notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect()
 }
 
 /// Where the whole of a command is told.

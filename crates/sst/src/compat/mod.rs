@@ -236,7 +236,6 @@ fn changed(
     let snapshot = read(machine, &wanted).map_err(Rejected::from)?;
     newest(tool, &snapshot).map_err(Rejected::from)?;
     answer.ioctls = snapshot.ioctls;
-    answer.stderr.push_str(&changing::notes(wish));
     changer(wish)?;
     let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     Ok(row.told(&seen, wish).written(json))

@@ -5,8 +5,8 @@ use machine::isst::settable::{ClassText, What, features_text};
 
 use super::super::ground::{Ground, place};
 use super::super::{Refused, Steps};
-use super::core_power::{all_switches, classes, cores};
-use crate::model::{BaseFreq, Domain, Feature, Modules};
+use super::core_power::{all_switches, classes, cores, switches};
+use crate::model::{BaseFreq, Domain, Feature, Modules, On};
 
 /// The power domains that are meant; all of them must have the feature at their level.
 fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
@@ -118,26 +118,33 @@ pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused>
     Ok(steps)
 }
 
-/// Core-power off, unless something else stands on it.
+/// Core-power off in each package, unless something else stands on it there.
 pub(super) fn without_priorities(
     ground: &Ground<'_>,
     steps: &mut Steps,
     ordered: bool,
-    stays: fn(crate::model::On) -> bool,
+    stays: fn(On) -> bool,
 ) -> Result<(), Refused> {
-    for domain in ground.packages().into_iter().filter(|domain| !domain.cpus.is_empty()) {
-        let on = ground.on(domain)?;
-        let stays =
-            if ground.is_target(domain) { stays(on) } else { on.base_freq || on.turbo_freq };
-        if stays {
-            let other = if on.turbo_freq { "turbo-freq" } else { "base-freq" };
-            steps
-                .remarks
-                .push(format!("core-power stays on: {other} of {} stands on it", place(domain)));
-            return Ok(());
+    let all = ground.packages();
+    for package in all.chunk_by(|a, b| a.package == b.package) {
+        let mut reason = None;
+        for domain in package.iter().filter(|domain| !domain.cpus.is_empty()) {
+            let on = ground.on(domain)?;
+            let any = on.base_freq || on.turbo_freq;
+            if if ground.is_target(domain) { stays(on) } else { any } {
+                let other = if on.turbo_freq { "turbo-freq" } else { "base-freq" };
+                reason =
+                    Some(format!("core-power stays on: {other} of {} stands on it", place(domain)));
+            }
+        }
+        if let Some(reason) = reason {
+            steps.remarks.push(reason);
+            continue;
+        }
+        for domain in package.iter().filter(|domain| Ground::has_priorities(domain)) {
+            steps.firmware.extend(switches(ground, domain, false, ordered)?);
         }
     }
-    steps.firmware.extend(all_switches(ground, false, ordered)?);
     steps.remarks.push(
         "classes of cores stay as they are, and count again when core-power is on; `cpudyno undo` puts \
          back what was there before"
