@@ -2,7 +2,7 @@
 //! says so below.
 
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
-use model::record::{ClockAccount, ClockRecord, PowerLimit, Record};
+use model::record::{AccountStep, ClockAccount, ClockRecord, LimitReason, PowerLimit, Record};
 
 use model::Known;
 
@@ -158,7 +158,7 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
         );
         lines.push(Text::toned(text, Tone::Faint));
     }
-    if !clock.asked.is_empty() && !clock.reasons.iter().any(model::record::LimitReason::held) {
+    if !clock.asked.is_empty() && !clock.reasons.iter().any(LimitReason::held) {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));
     }
@@ -177,11 +177,13 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
 
 /// Reasons that held while no cell of these lost its clock to them: others on the package did, or nobody.
 fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
-    let explains = |source: &str| {
+    // A register that says `power` is no news beside one that says which limit.
+    let explains = |reason: &LimitReason| {
         let mut steps = clock.accounts.iter().flat_map(|account| &account.steps);
-        steps.any(|step| step.evidence.contains(source))
+        let is_told = |id: &str| reason.id == "power" && id.starts_with("pl");
+        steps.any(|step| step.evidence.contains(&reason.source) || step.id.split('+').any(is_told))
     };
-    let idle = clock.reasons.iter().filter(|it| it.held() && !explains(&it.source));
+    let idle = clock.reasons.iter().filter(|it| it.held() && !explains(it));
     let idle = in_order(idle.map(|it| format!("{} ({})", it.label, it.source)));
     let line = || format!("held, though no cell above lost a clock to it: {}", idle.join(", "));
     (!idle.is_empty()).then(|| Text::from(line()))
@@ -191,7 +193,7 @@ fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
 pub(super) fn sentence(record: &Record) -> Option<Text> {
     let account = record.clock.as_ref()?.accounts.last()?;
     let advertised = account.advertised.value()?;
-    let part = |step: &model::record::AccountStep| format!("{} {}", loss(step.hertz), step.label);
+    let part = |step: &AccountStep| format!("{} {}", loss(step.hertz), step.label);
     let mut parts: Vec<String> = account.steps.iter().map(part).collect();
     parts.extend(account.unexplained.map(|rest| format!("{} unexplained", loss(rest))));
     Some(
