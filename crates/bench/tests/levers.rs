@@ -445,7 +445,7 @@ fn machine_with(id: &str, faults: &[Fault]) -> Machine {
     model.topology.cores_per_package = 4;
     let is_amd = OF_AMD.contains(&id);
     if is_amd {
-        model.identity.vendor = "AuthenticAMD".to_owned();
+        "AuthenticAMD".clone_into(&mut model.identity.vendor);
     }
     if id == "platform_profile" {
         model.platform_profiles = ["balanced", "performance"].map(str::to_owned).to_vec();

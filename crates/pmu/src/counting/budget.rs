@@ -75,13 +75,11 @@ impl BudgetKernel {
         }
         let (packets, size) = (self.packets, self.packet_bytes());
         let bytes = packets.checked_mul(size).filter(|bytes| *bytes <= BudgetKernel::BYTES_MAX);
-        match bytes {
-            Some(_) => Ok(()),
-            None => {
-                let why = format!("{packets} packets of {size} bytes are too many");
-                wrong(why, "ask for fewer: --packets 100000".to_owned())
-            }
+        if bytes.is_some() {
+            return Ok(());
         }
+        let why = format!("{packets} packets of {size} bytes are too many");
+        wrong(why, "ask for fewer: --packets 100000".to_owned())
     }
 }
 

@@ -322,31 +322,33 @@ mod tests {
         }
     }
 
-    fn ran(running_ns: u64) -> Reading<Count> {
-        Ok(Count { value: 10, enabled_ns: 100, running_ns })
+    fn ran(running_ns: u64) -> Count {
+        Count { value: 10, enabled_ns: 100, running_ns }
     }
 
     #[test]
     fn instances_do_not_make_up_for_each_other() {
         let names = ["uncore_imc_0", "uncore_imc_1"];
         let events = names.map(|pmu| event(pmu, "cas_count_read", Scope::Shared));
-        let counted = [ran(60), ran(60)];
+        let counted = [Ok(ran(60)), Ok(ran(60))];
         for at in [0, 1] {
             let why = whole(&events, &counted, at).unwrap_err().why;
             assert!(why.contains("60 of 100 ns"), "{why}");
         }
-        assert_eq!(whole(&events, &[ran(100), ran(60)], 0), Ok(10));
-        assert!(whole(&events, &[ran(100), ran(60)], 1).is_err());
+        assert_eq!(whole(&events, &[Ok(ran(100)), Ok(ran(60))], 0), Ok(10));
+        assert!(whole(&events, &[Ok(ran(100)), Ok(ran(60))], 1).is_err());
     }
 
     #[test]
     fn kinds_of_cores_do() {
         let events = ["cpu_core", "cpu_atom"].map(|pmu| event(pmu, "cycles", Scope::Thread));
-        assert_eq!(whole(&events, &[ran(60), ran(40)], 0), Ok(10));
-        assert!(whole(&events, &[ran(60), ran(30)], 1).unwrap_err().why.contains("90 of 100"));
+        assert_eq!(whole(&events, &[Ok(ran(60)), Ok(ran(40))], 0), Ok(10));
+        assert!(
+            whole(&events, &[Ok(ran(60)), Ok(ran(30))], 1).unwrap_err().why.contains("90 of 100")
+        );
         // Another event of the same PMU has its own time.
         let others = ["cycles", "cycles"].map(|name| event("cpu_core", name, Scope::Thread));
-        assert!(whole(&others, &[ran(60), ran(60)], 0).is_err());
+        assert!(whole(&others, &[Ok(ran(60)), Ok(ran(60))], 0).is_err());
     }
 
     fn hybrid() -> Machine {

@@ -140,12 +140,11 @@ pub fn plan(machine: &Machine, cpu: CpuId, asked: &[Encoded]) -> Plan {
     asked.sort_by_key(|event| needs_counter(event) && event.pmu != pmu);
     let mut wished = vec![false; base];
     for event in asked {
-        match events.iter().position(|known| known.is_same(event)) {
-            Some(at) => wished[at] = true,
-            None => {
-                events.push(event.clone());
-                wished.push(true);
-            }
+        if let Some(at) = events.iter().position(|known| known.is_same(event)) {
+            wished[at] = true;
+        } else {
+            events.push(event.clone());
+            wished.push(true);
         }
     }
     with_slots(&mut events, pmu.as_deref());

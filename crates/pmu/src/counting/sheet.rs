@@ -188,10 +188,7 @@ impl FunctionSheet<'_> {
             let beside = Spec::named("triad").unwrap_or(Spec::Loop);
             let beside = beside.of_size(if size > 0 { size } else { USUAL });
             let count = |under: Under| {
-                let mut others = match under.cold {
-                    true => Some(Others::new(session)?),
-                    false => None,
-                };
+                let mut others = if under.cold { Some(Others::new(session)?) } else { None };
                 let mut call = Call { function: &mut *function, size, others: others.as_mut() };
                 session.count("function", plan, Work::Known(&mut call), &(self.units)(size))
             };
