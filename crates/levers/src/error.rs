@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use model::{Obstacle, Unavailable};
+
 /// Why nothing was set, or not all was put back.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -121,6 +123,17 @@ pub enum Error {
         /// Whether rights are missing, or others have too many.
         is_right: bool,
     },
+}
+
+impl Error {
+    /// What a setting holds could not be read.
+    pub(crate) fn unread(setting: String, reason: Unavailable) -> Error {
+        let Unavailable { why, remedy, obstacle, .. } = reason;
+        match obstacle {
+            Obstacle::Permission => Error::Rights { setting, why },
+            _ => Error::Absent { setting, why, remedy },
+        }
+    }
 }
 
 fn told(deciders: &[String]) -> String {

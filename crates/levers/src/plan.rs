@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use machine::Machine;
 use machine::isst::settable::{Settable, What};
-use model::{CpuSet, Obstacle, Unavailable};
+use model::{CpuSet, Unavailable};
 
 use crate::ask::Asked;
 use crate::error::Error;
@@ -485,10 +485,7 @@ fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Chang
         why: format!("{object} is no setting"),
     })?;
     let name = || lever.id.to_owned();
-    let former = object.read(machine).map_err(|reason| match reason.obstacle {
-        Obstacle::Permission => Error::Rights { setting: name(), why: reason.why },
-        _ => Error::Absent { setting: name(), why: reason.why, remedy: reason.remedy },
-    })?;
+    let former = object.read(machine).map_err(|reason| Error::unread(name(), reason))?;
     if former != wanted {
         levers.permits(&object).map_err(|error| not_permitted(&setting, &object, &error))?;
     }
@@ -510,10 +507,7 @@ fn firmware_follows(object: &Object) -> Option<Object> {
 }
 
 fn unreadable(asked: &Asked, reason: Unavailable) -> Error {
-    match reason.obstacle {
-        Obstacle::Permission => Error::Rights { setting: asked.name.clone(), why: reason.why },
-        _ => absent(asked, reason.why, reason.remedy),
-    }
+    Error::unread(asked.name.clone(), reason)
 }
 
 fn permitted(levers: &dyn Levers, asked: &Asked, object: &Object) -> Result<(), Error> {

@@ -205,11 +205,7 @@ impl<'a> Session<'a> {
             return Ok(held.clone());
         }
         let now = change.object.read(self.machine).map_err(|reason| NotMade {
-            cause: Error::Absent {
-                setting: change.setting.clone(),
-                why: reason.why,
-                remedy: reason.remedy,
-            },
+            cause: Error::unread(change.setting.clone(), reason),
             undone: Box::default(),
         })?;
         self.held.insert(change.object.clone(), now.clone());

@@ -281,8 +281,8 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
     found
 }
 
-/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that some
-/// bins have none: those belong to what is around them.
+/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that
+/// some bins between them have none.
 pub fn throttled(folded: &Folded) -> Vec<Throttled> {
     /// Fewer bins are chance.
     const BINS_MIN: usize = 2;
@@ -290,18 +290,19 @@ pub fn throttled(folded: &Folded) -> Vec<Throttled> {
     const END: Option<f64> = Some(1.0);
     let mut found = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
-    let mut first = 0;
+    let (mut first, mut last) = (0, 0);
     for (bin, stretch) in folded.stretch.iter().chain([&END]).enumerate() {
         let Some(stretch) = stretch else { continue };
         if STRETCHED.contains(stretch) {
             if ratios.is_empty() {
                 first = bin;
             }
+            last = bin;
             ratios.push(*stretch);
             continue;
         }
         if let Some(ratio) = median(&ratios).filter(|_| ratios.len() >= BINS_MIN) {
-            let [phase, length] = [first, bin - first].map(|bins| bins as f64 * folded.bin);
+            let [phase, length] = [first, last + 1 - first].map(|bins| bins as f64 * folded.bin);
             found.push(Throttled { phase, length, ratio });
         }
         ratios.clear();

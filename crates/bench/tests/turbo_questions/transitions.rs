@@ -53,7 +53,8 @@ fn halts_throttles_and_holds_come_out() {
         assert_near(halt.summary().unwrap().median, length, 0.1, "halt");
         assert!((at(halt) - phase).abs() < 6.0, "at {} us", at(halt));
     }
-    assert!((one(&record, "trace_throttled") - 9e-6).abs() < 3e-6);
+    let throttled = one(&record, "trace_throttled");
+    assert!((throttled - 9e-6).abs() < 3e-6, "{throttled}");
     assert_near(one(&record, "trace_throttled_ratio"), 3.0, 0.1, "adds over multiplies");
     assert_near(one(&record, "trace_hold"), 650e-6, 0.03, "hold");
     assert_near(one(&record, "trace_low"), 3.4e9, 0.004, "licence L2 with two cores active");

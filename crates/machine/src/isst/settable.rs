@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{CpuId, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
-use sys::errno::EINVAL;
+use sys::errno::{EACCES, EINVAL, EPERM};
 
 use super::layout::Layout;
 use super::structures::{
@@ -222,7 +222,9 @@ impl Settable {
             Refusal::Unavailable(reason) => reason,
             Refusal::Errno(code) => {
                 let why = format!("reading {self}: {}", words(code));
-                Unavailable::new(Obstacle::Hardware, "Speed Select", why)
+                let is_right = matches!(code, EACCES | EPERM);
+                let obstacle = if is_right { Obstacle::Permission } else { Obstacle::Hardware };
+                Unavailable::new(obstacle, "Speed Select", why)
             }
         })
     }

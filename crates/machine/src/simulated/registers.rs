@@ -50,9 +50,7 @@ pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
     let firmware = Firmware::of(model).and_then(|it| of_firmware(it, model, cpu, register));
     let limits = || limiting(model, cpu, register).filter(|_| !model.identity.is_amd());
     let of_vendor = if model.identity.is_amd() { of_amd } else { of_intel };
-    let came = firmware
-        .or_else(limits)
-        .or_else(|| of_vendor(model, model.registers?, register))?;
+    let came = firmware.or_else(limits).or_else(|| of_vendor(model, model.registers?, register))?;
     Some(model.settings.register(cpu, register).unwrap_or(came))
 }
 
