@@ -92,6 +92,8 @@ pub struct Chains {
     pub null: f64,
     /// The same in iterations.
     pub fixed: [f64; 2],
+    /// The clock without a payload by longer chains, in hertz; none: nothing tells.
+    pub hertz: Option<f64>,
 }
 
 /// A look in numbers.
@@ -107,6 +109,8 @@ pub struct Seen {
     pub stretch: f64,
     /// Seconds until the next look that are missing.
     pub lost: f64,
+    /// Where that began, if it ended with the next look: period, and seconds since that began.
+    pub lost_at: (u32, f64),
     /// Seconds that lie between two looks of its kind usually.
     pub usual: f64,
 }
@@ -140,24 +144,41 @@ pub fn seen(
         median(&of).unwrap_or(f64::INFINITY)
     };
     let usual = [usual(false), usual(true)];
-    let one = |(look, (loaded, step)): (&Look, &(bool, f64))| {
+    let one = |(pair, (loaded, step)): (&[Look], &(bool, f64))| {
+        let look = pair[0];
         let lengths = [look[1] - look[0], look[2] - look[1]].map(|ticks| ticks as f64 / hertz);
         let cycles = |which: usize| {
             chains.cycles[which] * (raw.iterations[which] as f64 + chains.fixed[which])
         };
         let clocks = [0, 1].map(|which| cycles(which) / (lengths[which] - chains.null).max(1e-9));
+        let usual = usual[usize::from(*loaded)];
+        let lost = (step - usual).max(0.0);
         let (number, phase) = place(look[0]);
+        let (ends_in, ends_at) = place(pair[1][0]);
         Seen {
             period: number,
             phase,
             clock: clocks[1],
             stretch: clocks[1] / clocks[0],
-            lost: (step - usual[usize::from(*loaded)]).max(0.0),
-            usual: usual[usize::from(*loaded)],
+            lost,
+            lost_at: (ends_in, (ends_at - lost).max(0.0)),
+            usual,
         }
     };
-    let all = std::iter::zip(&raw.looks, &steps).map(one);
+    let all = std::iter::zip(raw.looks.windows(2), &steps).map(one);
     all.filter(|seen| seen.period < job.periods).collect()
+}
+
+/// Sets looks right by those without a payload: chains this short are longer by what of them is fixed, which is
+/// known less well than they need it. `hertz` is the clock of that time, by longer chains.
+pub fn set_right(seen: &mut [Seen], quiet: &[Seen], hertz: f64) {
+    let typical = |of: fn(&Seen) -> f64| median(&quiet.iter().map(of).collect::<Vec<_>>());
+    let (clock, stretch) = (typical(|look| look.clock), typical(|look| look.stretch));
+    let Some((clock, stretch)) = clock.zip(stretch) else { return };
+    for look in seen {
+        look.clock *= hertz / clock;
+        look.stretch /= stretch;
+    }
 }
 
 /// Something that comes at the same phase in most periods.
@@ -249,11 +270,12 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
         .map(|index| &seen[index])
         .collect();
     let within = |from: f64| {
-        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.phase);
+        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.lost_at.1);
         gaps.iter().filter(inside).copied().collect::<Vec<&Seen>>()
     };
-    let periods =
-        |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>().len() as f64;
+    let periods = |gaps: &[&Seen]| {
+        gaps.iter().map(|gap| gap.lost_at.0).collect::<BTreeSet<u32>>().len() as f64
+    };
     let mut found: Vec<Halt> = Vec::new();
     let mut from = 0.0;
     while from < job.period.0 {
@@ -264,11 +286,11 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
             from += WINDOW / 2.0;
             continue;
         }
-        let phases: Vec<f64> = here.iter().map(|gap| gap.phase).collect();
+        let phases: Vec<f64> = here.iter().map(|gap| gap.lost_at.1).collect();
         // Of several gaps of one period the longest is the halt.
-        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.period).collect();
+        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.lost_at.0).collect();
         let longest = |number: u32| {
-            let of = here.iter().filter(|gap| gap.period == number).map(|gap| gap.lost);
+            let of = here.iter().filter(|gap| gap.lost_at.0 == number).map(|gap| gap.lost);
             of.fold(0.0, f64::max)
         };
         found.push(Halt {
@@ -281,8 +303,8 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
     found
 }
 
-/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that
-/// some bins between them have none.
+/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that some
+/// bins have none: those belong to what is around them.
 pub fn throttled(folded: &Folded) -> Vec<Throttled> {
     /// Fewer bins are chance.
     const BINS_MIN: usize = 2;
@@ -302,6 +324,7 @@ pub fn throttled(folded: &Folded) -> Vec<Throttled> {
             continue;
         }
         if let Some(ratio) = median(&ratios).filter(|_| ratios.len() >= BINS_MIN) {
+            // A halt may follow: what comes after it is none of this.
             let [phase, length] = [first, last + 1 - first].map(|bins| bins as f64 * folded.bin);
             found.push(Throttled { phase, length, ratio });
         }

@@ -47,14 +47,16 @@ fn at(series: &Series) -> f64 {
 #[test]
 fn halts_throttles_and_holds_come_out() {
     let record = traced("2s-56c", "avx512_fma_t", transitions);
-    let halts = all(&record, "trace_halt");
+    let mut halts = all(&record, "trace_halt");
+    halts.sort_by(|a, b| at(a).total_cmp(&at(b)));
     assert_eq!(halts.len(), 2, "{halts:#?}");
     for (halt, (phase, length)) in halts.iter().zip([(10.0, 11e-6), (852.0, 10e-6)]) {
         assert_near(halt.summary().unwrap().median, length, 0.1, "halt");
         assert!((at(halt) - phase).abs() < 6.0, "at {} us", at(halt));
     }
     let throttled = one(&record, "trace_throttled");
-    assert!((throttled - 9e-6).abs() < 3e-6, "{throttled}");
+    // Within two bins.
+    assert!((throttled - 9e-6).abs() < 4e-6, "{throttled}");
     assert_near(one(&record, "trace_throttled_ratio"), 3.0, 0.1, "adds over multiplies");
     assert_near(one(&record, "trace_hold"), 650e-6, 0.03, "hold");
     assert_near(one(&record, "trace_low"), 3.4e9, 0.004, "licence L2 with two cores active");

@@ -158,6 +158,7 @@ impl Followed {
                 cycles: [adds, multiplies * latency],
                 null: reduced.null_seconds.unwrap_or(0.0),
                 fixed: [found.fixed.witness, found.fixed.ruler],
+                hertz: model::stats::median(&reduced.quiet_clock),
             };
             known.insert(cpu, chains);
         }
@@ -178,14 +179,15 @@ impl Followed {
         let before = executor.trace(&quiet)?;
         let during = executor.trace(&loaded)?;
         let rate = executor.rate();
-        let seen = |raw: &RawTrace, job: &Trace| -> Vec<(usize, Vec<Seen>)> {
+        let seen = |raw: &RawTrace, job: &Trace| -> Seens {
             let of = |(index, cpu): (usize, &RawTraced)| {
                 let chains = known.get(&cpu.cpu)?;
                 Some((index, trace::seen(cpu, job, *chains, raw.begun.count(), rate)))
             };
             raw.cpus.iter().enumerate().filter_map(of).collect()
         };
-        let (without, with) = (seen(&before, &quiet), seen(&during, &loaded));
+        let (mut without, mut with) = (seen(&before, &quiet), seen(&during, &loaded));
+        set_right(&known, &before, &mut without, &mut with);
         let around = during.cpus.iter().map(|cpu| cpu.around).reduce(Around::and);
         let around = around.unwrap_or_default();
         let mut run = Run { around, ..Run::default() };
@@ -206,6 +208,22 @@ impl Followed {
             run.parts.extend((0..self.kept).map(|period| looks(core(*index), period, seen)));
         }
         Ok(Ok(run))
+    }
+}
+
+/// The looks of each CPU, by its place in the job.
+type Seens = Vec<(usize, Vec<Seen>)>;
+
+/// Sets the looks of both passes right by those without a payload.
+fn set_right(known: &Known, before: &RawTrace, without: &mut Seens, with: &mut Seens) {
+    for (index, raw) in before.cpus.iter().enumerate() {
+        let Some(hertz) = known.get(&raw.cpu).and_then(|chains| chains.hertz) else { continue };
+        let quiet = without.get(index).map(|(_, seen)| seen.clone()).unwrap_or_default();
+        for all in [&mut *without, &mut *with] {
+            if let Some((_, seen)) = all.get_mut(index) {
+                trace::set_right(seen, &quiet, hertz);
+            }
+        }
     }
 }
 

@@ -36,10 +36,14 @@ fn cell_name(account: &ClockAccount) -> String {
     format!("{} on {count}{kind} core{plural}", account.workload)
 }
 
-/// The steps of all accounts before the clock or after it, each label once.
+/// The steps of all accounts before the clock or after it, each label once, in the order in which limits apply.
 fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
+    const ORDER: [&str; 5] = ["boost", "kernel", "active-cores", "sst", "licence"];
     let steps = accounts.iter().flat_map(|account| &account.steps);
-    in_order(steps.filter(|step| is_after(&step.id) == after).map(|step| step.label.as_str()))
+    let mut steps: Vec<&AccountStep> = steps.filter(|step| is_after(&step.id) == after).collect();
+    let rank = |id: &str| ORDER.iter().position(|known| *known == id).unwrap_or(ORDER.len());
+    steps.sort_by_key(|step| rank(&step.id));
+    in_order(steps.into_iter().map(|step| step.label.as_str()))
 }
 
 /// Whether a step takes time rather than clock.
