@@ -4,6 +4,8 @@ use super::shown::Seen;
 use super::tree::{Entry, Shown};
 use crate::model::{Feature, Features, Kind};
 
+const UNKNOWN: &str = "status is unknown";
+
 /// Of the first power domain with CPUs.
 pub(super) fn page(seen: &Seen<'_>) -> Shown {
     let platform = &seen.snapshot.platform;
@@ -35,7 +37,6 @@ pub(super) fn page(seen: &Seen<'_>) -> Shown {
         let end = if seen.tool.newer_titles { "" } else { " " };
         format!("TDP level change control is unlocked, max level: {}{end}", profiles.highest)
     });
-    const UNKNOWN: &str = "status is unknown";
     let features = profiles.levels.iter().map(|level| level.features.as_ref());
     let any = |of: fn(&Features) -> Feature| {
         let has = features.clone().flatten().map(of).any(|it| it != Feature::Unsupported);
