@@ -96,7 +96,12 @@ fn commands_are_compared_by_time_and_by_what_they_print() {
     let sleeps = ["--", "sh", "-c", "sleep 0.0$T"];
     let args = ["ab", "--a", "env.T=1", "--b", "env.T=3", "--budget", "20s"];
     let found = run(&[&args[..], &sleeps].concat());
-    assert_eq!(verdict(&found), &Verdict::Slower, "{found:?}");
+    // Where others are at work as well, it may not say so.
+    let is_told = match verdict(&found) {
+        Verdict::CannotTell(reason) => reason.why.starts_with("other programs used"),
+        verdict => *verdict == Verdict::Slower,
+    };
+    assert!(is_told, "{found:?}");
     let prints = ["--", "sh", "-c", "echo \"{\\\"it\\\": [$T]}\""];
     let json = ["--metric", "json:it.0", "--better", "more"];
     let found = run(&[&args[..], &json, &prints].concat());

@@ -10,6 +10,7 @@ use libc::c_int;
 use machine::Machine;
 use machine::simulated::firmware::SimulatedIsst;
 use machine::simulated::{Model, Writer};
+#[cfg(target_arch = "x86_64")]
 use sys::cpuid::Leaf;
 use sys::errno::{EINVAL, EIO, ENOENT, EROFS};
 use sys::isst::Request;
