@@ -8,7 +8,7 @@ use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Unavailable};
 
 use super::{Refused, Wish};
-use crate::model::{Domain, Feature, Kind, Level, Modules, On, Profiles, Snapshot};
+use crate::model::{Domain, Feature, Features, Kind, Level, Modules, On, Profiles, Snapshot};
 use crate::read::{Levels, Part, Wanted, read};
 
 /// The machine, and what is wanted of it.
@@ -164,6 +164,26 @@ impl<'a> Ground<'a> {
         let features = self.read(&level.features, domain)?;
         let is_on = |feature: Feature| feature == Feature::Enabled;
         Ok(On { turbo_freq: is_on(features.turbo_freq), base_freq: is_on(features.base_freq) })
+    }
+
+    /// The power domains that are meant; all of them must have the feature at their level.
+    pub(super) fn having(
+        &self,
+        feature: fn(&Features) -> Feature,
+    ) -> Result<Vec<&Domain>, Refused> {
+        let domains = self.compute()?;
+        for domain in &domains {
+            let level = self.current(domain)?;
+            let features = self.read(&level.features, domain)?;
+            if feature(features) == Feature::Unsupported {
+                let number = level.number;
+                let why = format!("level {number} of {} does not support it", place(domain));
+                let hint = "`cpudyno sst info` says at which levels it is; -c names the power \
+                            domains of CPUs";
+                return Err(self.wish.not_here(why, hint));
+            }
+        }
+        Ok(domains)
     }
 
     /// What was asked for and answered.

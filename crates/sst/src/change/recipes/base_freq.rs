@@ -6,28 +6,11 @@ use machine::isst::settable::{ClassText, What, features_text};
 use super::super::ground::{Ground, place};
 use super::super::{Refused, Steps};
 use super::core_power::{all_switches, classes, cores, switches};
-use crate::model::{BaseFreq, Domain, Feature, Modules, On};
-
-/// The power domains that are meant; all of them must have the feature at their level.
-fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
-    let domains = ground.compute()?;
-    for domain in &domains {
-        let level = ground.current(domain)?;
-        let features = ground.read(&level.features, domain)?;
-        if features.base_freq == Feature::Unsupported {
-            let number = level.number;
-            let why = format!("level {number} of {} does not support it", place(domain));
-            let hint =
-                "`cpudyno sst info` says at which levels it is; -c names the power domains of CPUs";
-            return Err(ground.wish.not_here(why, hint));
-        }
-    }
-    Ok(domains)
-}
+use crate::model::{BaseFreq, Domain, Modules, On};
 
 pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    let domains = domains(ground)?;
+    let domains = ground.having(|features| features.base_freq)?;
     for domain in &domains {
         let level = ground.current(domain)?;
         if !auto {
@@ -105,7 +88,7 @@ pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
 
 pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    for domain in domains(ground)? {
+    for domain in ground.having(|features| features.base_freq)? {
         let turbo = ground.on(domain)?.turbo_freq;
         steps.firmware.push(ground.step(domain, What::Features, features_text(false, turbo))?);
         if auto {

@@ -8,27 +8,10 @@ use super::super::ground::{Ground, LOOK, modules_of, place};
 use super::super::{Refused, Steps};
 use super::base_freq::{needs_priorities, overwritten, without_priorities};
 use super::core_power::{all_switches, classes, cores};
-use crate::model::{Domain, Feature, Level, Modules};
+use crate::model::{Domain, Level, Modules};
 
 /// No limit by software.
 const OPEN: u64 = u64::MAX;
-
-/// The power domains that are meant; all of them must have the feature at their level.
-fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
-    let domains = ground.compute()?;
-    for domain in &domains {
-        let level = ground.current(domain)?;
-        let features = ground.read(&level.features, domain)?;
-        if features.turbo_freq == Feature::Unsupported {
-            let number = level.number;
-            let why = format!("level {number} of {} does not support it", place(domain));
-            let hint =
-                "`cpudyno sst info` says at which levels it is; -c names the power domains of CPUs";
-            return Err(ground.wish.not_here(why, hint));
-        }
-    }
-    Ok(domains)
-}
 
 pub(super) fn enable(
     ground: &Ground<'_>,
@@ -40,7 +23,7 @@ pub(super) fn enable(
         return Err(ground.wish.order("turbo is switched off", hint));
     }
     let mut steps = Steps::default();
-    let domains = domains(ground)?;
+    let domains = ground.having(|features| features.turbo_freq)?;
     for domain in &domains {
         if auto {
             let chosen = chosen(ground)?;
@@ -107,7 +90,7 @@ pub(super) fn disable(
     limits: Option<u64>,
 ) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    for domain in domains(ground)? {
+    for domain in ground.having(|features| features.turbo_freq)? {
         let base = ground.on(domain)?.base_freq;
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, false))?);
         let level = ground.current(domain)?;
