@@ -7,6 +7,7 @@ use machine::ports::Reading;
 use model::{CpuId, Obstacle, Unavailable};
 
 use super::{SLOTS, is_share, is_slots, needs_counter, of_kernel};
+use crate::events::sources::kernel;
 use crate::events::{Encoded, Place, Scope, is_of_cores, plain};
 
 /// An event that cannot be counted, and why.
@@ -40,12 +41,8 @@ const SOFTWARE: u32 = 1;
 /// `PERF_PMU_TYPE_SHIFT`: generic events of a hybrid name the PMU that they mean.
 const OF_PMU: u32 = 32;
 
-/// A generic event of the kernel: name, number, the fixed counter of Intel's CPUs.
-///
-/// # Source
-/// `include/uapi/linux/perf_event.h`, `enum perf_hw_id`; Intel SDM volume 3B, fixed-function counters.
-const BASE: [(&str, u64, u32); 3] =
-    [("instructions", 1, 0), ("cycles", 0, 1), ("ref-cycles", 9, 2)];
+/// The generic events that every table begins with.
+const BASE: [&str; 3] = ["instructions", "cycles", "ref-cycles"];
 
 /// Instructions, cycles and reference cycles of a CPU's kind of core: what every table begins with.
 pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
@@ -58,16 +55,14 @@ pub fn base(machine: &Machine, cpu: CpuId) -> Vec<Encoded> {
     let number = several.and_then(|name| Pmu::new(&*machine.tree, name).kind().ok());
     let limits = limits(machine, cpu);
     let is_fixed = |counter| limits.as_ref().is_ok_and(|limits| limits.has_fixed(counter));
-    let event = |(name, config, counter): (&str, u64, u32)| {
-        let place = if is_fixed(counter) {
-            Place::Fixed(counter)
-        } else {
-            Place::General { counters: u64::MAX, takes: 1 }
-        };
-        let config = [u64::from(number.unwrap_or(0)) << OF_PMU | config, 0, 0, 0];
-        Encoded { pmu: pmu.clone(), ..of_kernel(name, HARDWARE, config, place) }
+    let event = |name| {
+        let id = kernel::generic_number(name)?;
+        let fixed = kernel::fixed_of_intel(id).filter(|counter| is_fixed(*counter));
+        let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
+        let config = [u64::from(number.unwrap_or(0)) << OF_PMU | id, 0, 0, 0];
+        Some(Encoded { pmu: pmu.clone(), ..of_kernel(name, HARDWARE, config, place) })
     };
-    BASE.map(event).to_vec()
+    BASE.into_iter().filter_map(event).collect()
 }
 
 /// The kinds of cores of a hybrid, each with its PMU and its first CPU; of other machines none.
@@ -99,12 +94,12 @@ pub fn base_of_all(machine: &Machine) -> Vec<Encoded> {
 
 /// Whether every table begins with it.
 pub(super) fn is_base(name: &str) -> bool {
-    BASE.iter().any(|row| row.0 == name)
+    BASE.contains(&name)
 }
 
 /// The names of what every table begins with, and of the kernel's own events that are counted with it.
 pub fn always() -> Vec<String> {
-    let base = BASE.iter().map(|row| row.0.to_owned());
+    let base = BASE.iter().map(|&name| name.to_owned());
     base.chain(software().into_iter().map(|event| event.name)).collect()
 }
 
@@ -119,13 +114,18 @@ pub fn anchors() -> [&'static str; 2] {
 /// # Source
 /// `include/uapi/linux/perf_event.h`, `enum perf_sw_ids`; `kernel/events/core.c`, `perf_exclude_event`.
 pub fn software() -> Vec<Encoded> {
-    const EVENTS: [(&str, u64); 4] =
-        [("task-clock", 1), ("page-faults", 2), ("context-switches", 3), ("cpu-migrations", 4)];
-    let event = |(name, config): (&str, u64)| {
-        let event = of_kernel(name, SOFTWARE, [config, 0, 0, 0], Place::Software);
-        Encoded { by_mode: config < 3, ..event }
+    /// Whether the kernel counts it in the mode in which it happens.
+    const EVENTS: [(&str, bool); 4] = [
+        ("task-clock", true),
+        ("page-faults", true),
+        ("context-switches", false),
+        ("cpu-migrations", false),
+    ];
+    let event = |(name, by_mode)| {
+        let id = kernel::software_number(name)?;
+        Some(Encoded { by_mode, ..of_kernel(name, SOFTWARE, [id, 0, 0, 0], Place::Software) })
     };
-    EVENTS.map(event).to_vec()
+    EVENTS.into_iter().filter_map(event).collect()
 }
 
 /// Puts events into as few passes as first fit finds, on the counters of a CPU's kind of core.

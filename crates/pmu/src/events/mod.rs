@@ -18,7 +18,7 @@ mod encoded;
 mod error;
 mod fields;
 mod lookup;
-mod sources;
+pub(crate) mod sources;
 mod table;
 mod target;
 

@@ -52,6 +52,22 @@ const OF_KERNEL: &[(u64, &str, &str)] = &[
     (8, "emulation-faults", "Instructions that the kernel emulated."),
 ];
 
+/// The number of a generic event.
+pub(crate) fn generic_number(name: &str) -> Option<u64> {
+    GENERIC.iter().find(|row| row.1 == name).map(|row| row.0)
+}
+
+/// The number of an event of the kernel's own.
+pub(crate) fn software_number(name: &str) -> Option<u64> {
+    OF_KERNEL.iter().find(|row| row.1 == name).map(|row| row.0)
+}
+
+/// The fixed counter that Intel's CPUs have for a generic event: Intel SDM volume 3B, fixed-function
+/// counters.
+pub(crate) fn fixed_of_intel(number: u64) -> Option<u32> {
+    (0..).zip([1, 0, 9]).find(|(_, fixed)| *fixed == number).map(|(counter, _)| counter)
+}
+
 /// Other names of the same: those that perf takes, too.
 pub(crate) const ALIASES: &[(&str, &str)] = &[
     ("cpu-cycles", "cycles"),
@@ -142,13 +158,12 @@ fn generic(target: &Target<'_>, core: &Core) -> Vec<Encoded> {
     let pmu = || Some(core.pmu.clone());
     let mut events = Vec::new();
     for (id, name, doc) in GENERIC {
-        let place = match (core.maker(), *id) {
-            (Maker::Intel, 1) => Place::Fixed(0),
-            (Maker::Intel, 0) => Place::Fixed(1),
-            (Maker::Intel, 9) => Place::Fixed(2),
-            (Maker::Arm, 0) => Place::Fixed(31),
-            _ => Place::General { counters: u64::MAX, takes: 1 },
+        let fixed = match (core.maker(), *id) {
+            (Maker::Intel, id) => fixed_of_intel(id),
+            (Maker::Arm, 0) => Some(31),
+            _ => None,
         };
+        let place = fixed.map_or(Place::General { counters: u64::MAX, takes: 1 }, Place::Fixed);
         let name = target.name(core, name);
         let event = plain(name, pmu(), is_there(HARDWARE), [which | id, 0, 0, 0], doc);
         events.push(Encoded { place, ..event });

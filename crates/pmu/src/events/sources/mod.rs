@@ -1,6 +1,6 @@
 //! Where encodings come from: one file a source, one row each, in the order of precedence.
 
-mod kernel;
+pub(crate) mod kernel;
 mod libpfm;
 mod own;
 mod perfmon;
