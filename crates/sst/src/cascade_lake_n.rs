@@ -138,7 +138,7 @@ fn fill(domain: &mut Domain, tree: &dyn Tree, brand: &str, wanted: &Wanted) {
     let is_asked = !matches!(wanted.levels, Levels::Summary)
         && !matches!(wanted.levels, Levels::Only(level) if level > 0);
     domain.profiles = Some(Ok(Profiles {
-        revision: 0,
+        revision: Err(none("revision of performance levels")),
         highest: 0,
         mask: 1,
         current: 0,

@@ -167,7 +167,7 @@ fn associations(of: &Domain, all: &[(CpuId, Reading<u8>)]) -> Vec<CoreAssociatio
 
 fn profiles(of: &Domain, it: &Profiles) -> PerformanceProfiles {
     PerformanceProfiles {
-        revision: it.revision,
+        revision: known(&it.revision, |revision| *revision),
         highest: it.highest,
         there: it.numbers().collect(),
         current: it.current,

@@ -164,7 +164,7 @@ fn values(domain: &Domain, instance: &Value) -> Vec<Compared> {
         values.push((what.to_owned(), ours, theirs.clone()));
     };
     let pp = &instance["pp"];
-    put("revision", json!(profiles.revision), &pp["feature_revision"]);
+    put("revision", json!(profiles.revision.as_ref().ok()), &pp["feature_revision"]);
     put("levels", json!(profiles.mask), &pp["level_enable_mask"]);
     put("current", json!(profiles.current), &pp["current_level"]);
     put("locked", json!(profiles.locked), &pp["locked"]);

@@ -7,6 +7,8 @@
 //! Linux, drivers/platform/x86/intel/vsec_tpmi.c (`mem_dump`) and
 //! drivers/platform/x86/intel/speed_select_if/isst_tpmi_core.c (the places of fields).
 
+use std::collections::BTreeSet;
+
 use model::{Obstacle, Unavailable};
 use sys::errno::ENOTTY;
 
@@ -23,6 +25,8 @@ use crate::ports::{Isst, IsstDevice, Reading, Tree};
 const DEBUGFS: &str = "/sys/kernel/debug";
 /// The feature's number.
 const SPEED_SELECT: &str = "tpmi-id-05";
+/// What tells which package a device belongs to.
+const PLACE: &str = "tpmi-id-81";
 
 /// The registers of all packages, each with its power domains. `None`: the domain reads all ones, so it
 /// is not there.
@@ -36,8 +40,8 @@ pub struct TpmiRegisters {
 struct Domain(Vec<u64>);
 
 impl TpmiRegisters {
-    /// What debugfs says. The order of PCI devices is that of packages: one whose registers cannot be
-    /// read keeps its place, without power domains.
+    /// What debugfs says. A package whose registers cannot be read keeps its place, without power domains.
+    /// Where devices do not say which package is theirs, the order of PCI devices is that of packages.
     pub fn read(tree: &dyn Tree) -> Reading<TpmiRegisters> {
         let names = tree.list(DEBUGFS)?;
         let devices = names.iter().filter(|name| name.starts_with("tpmi-"));
@@ -45,13 +49,24 @@ impl TpmiRegisters {
             let features = tree.list(&format!("{DEBUGFS}/{name}"));
             features.is_ok_and(|features| features.iter().any(|feature| feature == SPEED_SELECT))
         };
-        let dump = |name| tree.read(&format!("{DEBUGFS}/{name}/{SPEED_SELECT}/mem_dump")).ok();
-        let dumps: Vec<Option<String>> = devices.filter(has_it).map(dump).collect();
-        let packages: Vec<_> =
-            dumps.iter().map(|dump| domains(dump.as_deref().unwrap_or_default())).collect();
+        let dump =
+            |name: &str, feature| tree.read(&format!("{DEBUGFS}/{name}/{feature}/mem_dump")).ok();
+        let devices: Vec<&String> = devices.filter(has_it).collect();
+        let places = devices.iter().map(|name| package(&dump(name, PLACE)?));
+        let places: Option<Vec<usize>> = places.collect();
+        // Two that say the same leave no way to tell.
+        let apart =
+            |places: &Vec<usize>| places.iter().collect::<BTreeSet<_>>().len() == devices.len();
+        let places = places.filter(apart).unwrap_or_else(|| (0..devices.len()).collect());
+        let dumps: Vec<Option<String>> =
+            devices.iter().map(|name| dump(name, SPEED_SELECT)).collect();
         if dumps.iter().all(Option::is_none) {
             let why = format!("there is no `{DEBUGFS}/tpmi-*/{SPEED_SELECT}/mem_dump`");
             return Err(Unavailable::new(Obstacle::Cpudyno, "Speed Select", why));
+        }
+        let mut packages = vec![Vec::new(); places.iter().max().map_or(0, |last| last + 1)];
+        for (place, dump) in places.into_iter().zip(dumps) {
+            packages[place] = domains(dump.as_deref().unwrap_or_default());
         }
         Ok(TpmiRegisters { packages })
     }
@@ -61,15 +76,24 @@ impl TpmiRegisters {
     }
 }
 
-/// The power domains of a package: a title for each, then lines of a place and eight words.
-fn domains(dump: &str) -> Vec<Option<Domain>> {
-    let mut domains: Vec<Vec<u32>> = Vec::new();
+/// The package that a device belongs to: bits 23:16 of the second register.
+///
+/// # Source
+/// Linux, drivers/platform/x86/intel/vsec_tpmi.c, `struct tpmi_info_header`.
+fn package(dump: &str) -> Option<usize> {
+    let blocks = blocks(dump);
+    let header = blocks.first()?.get(1)?;
+    usize::try_from(bits(*header, 16, 8)).ok()
+}
+
+/// The registers of every instance of a feature: a title for each, then lines of a place and words.
+fn blocks(dump: &str) -> Vec<Vec<u64>> {
+    let mut blocks: Vec<Vec<u32>> = Vec::new();
     for line in dump.lines() {
         if line.starts_with("TPMI Instance:") {
-            domains.push(Vec::new());
-        } else if let (Some((_, words)), Some(domain)) = (line.split_once(':'), domains.last_mut())
-        {
-            domain.extend(
+            blocks.push(Vec::new());
+        } else if let (Some((_, words)), Some(block)) = (line.split_once(':'), blocks.last_mut()) {
+            block.extend(
                 words.split_whitespace().map_while(|word| u32::from_str_radix(word, 16).ok()),
             );
         }
@@ -78,11 +102,16 @@ fn domains(dump: &str) -> Vec<Option<Domain>> {
         let quad = |pair: &[u32]| u64::from(pair[0]) | u64::from(pair[1]) << 32;
         words.chunks_exact(2).map(quad).collect::<Vec<u64>>()
     };
-    let domain = |words: Vec<u32>| {
+    blocks.iter().map(|words| wide(words)).collect()
+}
+
+/// The power domains of a package.
+fn domains(dump: &str) -> Vec<Option<Domain>> {
+    let domain = |registers: Vec<u64>| {
         // An interface of version FFh is none.
-        words.first().is_some_and(|word| word & 0xff != 0xff).then(|| Domain(wide(&words)))
+        registers.first().is_some_and(|first| first & 0xff != 0xff).then(|| Domain(registers))
     };
-    domains.into_iter().map(domain).collect()
+    blocks(dump).into_iter().map(domain).collect()
 }
 
 /// Bits of a register.

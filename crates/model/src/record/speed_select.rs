@@ -185,7 +185,7 @@ pub struct CoreAssociation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PerformanceProfiles {
     /// Revision of the interface.
-    pub revision: u8,
+    pub revision: Known<u8>,
     /// The highest level.
     pub highest: u8,
     /// The levels that there are.

@@ -161,7 +161,7 @@ fn first_round(context: &Context<'_>) -> Vec<MailboxQuestion> {
 fn profiles(word: u32) -> Profiles {
     let [revision, highest, current, _] = word.to_le_bytes();
     Profiles {
-        revision,
+        revision: Ok(revision),
         highest,
         mask: ((1u32 << (u32::from(highest.min(7)) + 1)) - 1) as u8,
         current,

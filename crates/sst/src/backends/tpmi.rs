@@ -169,7 +169,7 @@ impl Asked<'_> {
             return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
         }
         let mut profiles = Profiles {
-            revision: info.feature_rev,
+            revision: Ok(info.feature_rev),
             highest: info.max_level,
             mask: info.level_mask,
             current: info.current_level,

@@ -143,7 +143,10 @@ fn profile_fact(seen: &Seen<'_>, query: &Query, at: At<'_>, shown: &mut Shown) {
     let words = query.command.words;
     let (title, value) = match words.split(' ').next_back().unwrap_or(words) {
         title @ "get-config-levels" => (title, profiles.highest.to_string()),
-        title @ "get-config-version" => (title, profiles.revision.to_string()),
+        title @ "get-config-version" => match &profiles.revision {
+            Ok(revision) => (title, revision.to_string()),
+            Err(_) => return shown.fail("get_tdp_* failed"),
+        },
         title @ "get-config-enabled" => {
             (title, if profiles.dynamic { "enabled" } else { "disabled" }.to_owned())
         }

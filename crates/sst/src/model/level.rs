@@ -11,7 +11,7 @@ pub const BUCKETS: usize = machine::isst::structures::BUCKETS;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profiles {
     /// Revision of the interface.
-    pub revision: u8,
+    pub revision: Reading<u8>,
     /// The highest level.
     pub highest: u8,
     /// Which levels there are, a bit each.

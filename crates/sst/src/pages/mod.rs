@@ -32,12 +32,12 @@ const ROWS: &[Row] = &[
     Row {
         command: "perf-profile get-config-levels",
         title: "the highest performance level",
-        blocks: |told| summary::blocks(told, "highest level", summary::levels),
+        blocks: |told| summary::blocks(told, "highest level", |of| Ok(summary::levels(of))),
     },
     Row {
         command: "perf-profile get-config-version",
         title: "revision of performance levels",
-        blocks: |told| summary::blocks(told, "revision", |of| of.revision.to_string()),
+        blocks: |told| summary::blocks(told, "revision", summary::revision),
     },
     Row {
         command: "perf-profile get-config-enabled",
@@ -45,19 +45,19 @@ const ROWS: &[Row] = &[
         blocks: |told| {
             summary::blocks(told, "while the machine runs", |of| {
                 let word = if of.can_change { "enabled" } else { "disabled" };
-                word.to_owned()
+                Ok(word.to_owned())
             })
         },
     },
     Row {
         command: "perf-profile get-config-current-level",
         title: "the performance level at present",
-        blocks: |told| summary::blocks(told, "level", |of| of.current.to_string()),
+        blocks: |told| summary::blocks(told, "level", |of| Ok(of.current.to_string())),
     },
     Row {
         command: "perf-profile get-lock-status",
         title: "whether the performance level is locked",
-        blocks: |told| summary::blocks(told, "lock", summary::lock),
+        blocks: |told| summary::blocks(told, "lock", |of| Ok(summary::lock(of))),
     },
     Row {
         command: "core-power info",

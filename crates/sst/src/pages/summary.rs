@@ -1,8 +1,8 @@
 //! One value for each power domain.
 
-use model::Known;
 use model::page::{Align, Block, Text, Tone};
 use model::record::PerformanceProfiles;
+use model::{Known, Unavailable};
 
 use super::parts::{Told, cpus, list, name, table};
 
@@ -10,24 +10,36 @@ use super::parts::{Told, cpus, list, name, table};
 pub(super) fn blocks(
     told: &mut Told<'_>,
     header: &str,
-    value: fn(&PerformanceProfiles) -> String,
+    value: fn(&PerformanceProfiles) -> Result<String, &Unavailable>,
 ) -> Vec<Block> {
     let mut rows = Vec::new();
     for domain in &told.run.domains {
         let place = name(told.run, &[domain]);
-        let text = match &domain.profiles {
-            Some(Known::Yes(profiles)) => Text::toned(value(profiles), Tone::Strong),
-            Some(Known::No { unavailable }) => {
+        let value = match &domain.profiles {
+            Some(Known::Yes(profiles)) => value(profiles),
+            Some(Known::No { unavailable }) => Err(unavailable),
+            None => continue,
+        };
+        let text = match value {
+            Ok(value) => Text::toned(value, Tone::Strong),
+            Err(unavailable) => {
                 told.lacking(unavailable, place.clone());
                 Text::toned("not told", Tone::Faint)
             }
-            None => continue,
         };
         let on = if domain.cpus.is_empty() { String::new() } else { cpus(&domain.cpus) };
         rows.push(vec![place.into(), on.into(), text]);
     }
     let columns = [("where", Align::Label), ("CPUs", Align::Left), (header, Align::Left)];
     vec![table("", &columns, rows, Vec::new())]
+}
+
+/// The revision of the interface, where firmware is asked.
+pub(super) fn revision(of: &PerformanceProfiles) -> Result<String, &Unavailable> {
+    match &of.revision {
+        Known::Yes(revision) => Ok(revision.to_string()),
+        Known::No { unavailable } => Err(unavailable),
+    }
 }
 
 /// The highest level, and where there are gaps below it, all of them.

@@ -324,3 +324,35 @@ fn a_package_whose_registers_cannot_be_read_keeps_its_number() {
     assert_eq!((valid(0), valid(1)), (Ok(0), Ok(1)));
     assert!(valid(2).is_err());
 }
+
+/// Devices of two packages, of which the first on the bus is the second.
+struct Swapped;
+
+impl Tree for Swapped {
+    fn read(&self, path: &str) -> Reading<String> {
+        let second = path.contains("00:03.1");
+        let words = match (path.contains("tpmi-id-81"), second) {
+            (true, true) => "00000002 00000000 00018019 8000001c",
+            (true, false) => "00000002 00000000 00000019 8000001c",
+            (false, true) => "00000001 00000000",
+            (false, false) => "000000ff 00000000",
+        };
+        Ok(format!("TPMI Instance:0\n00000000: {words}\n"))
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let names: &[&str] = match path {
+            "/sys/kernel/debug" => &["tpmi-0000:00:03.1", "tpmi-0000:80:03.1"],
+            _ => &["tpmi-id-05", "tpmi-id-81"],
+        };
+        Ok(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+}
+
+#[test]
+fn a_device_says_which_package_is_its_own() {
+    let registers = TpmiRegisters::read(&Swapped).unwrap();
+    let device = registers.open().unwrap();
+    let valid = |package| device.instances(package).map(|it| it.valid);
+    assert_eq!((valid(0), valid(1)), (Ok(0), Ok(1)));
+}
