@@ -102,6 +102,24 @@ fn show_prints_what_turbo_printed() {
 }
 
 #[test]
+fn the_answer_to_each_question_is_a_record_and_show_prints_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let file = file.to_str().unwrap();
+    let questions: [&[&str]; 4] =
+        [&["--why"], &["--sustain", "5s"], &["--neighbours"], &["--trace", "avx256_fma_t"]];
+    for question in questions {
+        for machine in ["sim:laptop", "sim:vm-2c"] {
+            let args = ["turbo", "--machine", machine, "--json", file];
+            let live = finish(cpudyno(&[&args[..], question].concat())).success();
+            checked(&std::fs::read_to_string(file).unwrap());
+            let shown = finish(cpudyno(&["show", file])).success();
+            assert!(live == shown, "{machine} {question:?}: `show` prints something else");
+        }
+    }
+}
+
+#[test]
 fn a_plan_shows_each_type_of_core_by_itself() {
     let hybrid = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/machines/hybrid.capture");
     let args = ["turbo", "--dry-run", "--machine", hybrid, "--test", "scalar_iadd"];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use model::CpuId;
+use model::{CpuId, Obstacle, Unavailable};
 
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
@@ -325,6 +325,7 @@ impl<'a> Sweeper<'a> {
         let is_split = run.readings.is_empty() && !run.parts.is_empty();
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
         let pieces = whole.into_iter().chain(run.parts).map(|(parameters, readings)| {
+            let readings = numbers_only(errand.workload(), readings);
             let reduced = reduce::Reduced { readings, ..reduce::Reduced::default() };
             Piece { order, workload, cpu, parameters, around: run.around, reduced }
         });
@@ -407,6 +408,22 @@ struct Piece {
 
 type Pieces = Vec<Piece>;
 
+/// The readings, each of them in numbers that a record can hold, or absent with that reason.
+fn numbers_only(workload: &str, readings: reduce::Readings) -> reduce::Readings {
+    let checked = |(quantity, samples): (&'static str, Result<Vec<f64>, Unavailable>)| {
+        let samples = samples.and_then(|samples| {
+            if samples.iter().all(|sample| sample.is_finite()) {
+                return Ok(samples);
+            }
+            let why = "a sample of it came out as no finite number: a fault of cpudyno";
+            Err(Unavailable::new(Obstacle::Cpudyno, format!("{quantity} of {workload}"), why)
+                .with_remedy("please report it, with the command that was given"))
+        });
+        (quantity, samples)
+    };
+    readings.into_iter().map(checked).collect()
+}
+
 /// The class of a cell's CPUs, if it was the same before and after.
 fn class_of(
     planned: &Planned,
@@ -421,4 +438,18 @@ fn class_of(
     };
     let (before, after) = (of(before), of(after));
     if before == after { before } else { Some(CHANGED.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_never_becomes_a_sample() {
+        let readings = [("clock", Ok(vec![3.0e9, f64::NAN])), ("rate", Ok(vec![1.0]))];
+        let checked = numbers_only("scalar", readings.into_iter().collect());
+        assert_eq!(checked["rate"], Ok(vec![1.0]));
+        let absent = checked["clock"].as_ref().unwrap_err();
+        assert_eq!(absent.what, "clock of scalar");
+    }
 }

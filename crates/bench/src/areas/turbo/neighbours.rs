@@ -268,7 +268,7 @@ impl Seen {
     }
 
     fn mean(&self, measure: &Measure) -> Option<f64> {
-        let samples = self.0.get(measure.ratio)?;
+        let samples = self.0.get(measure.ratio).filter(|samples| !samples.is_empty())?;
         Some(samples.iter().sum::<f64>() / samples.len() as f64)
     }
 }
