@@ -120,6 +120,12 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("linux-perf"),
     },
     Need {
+        id: "chromium",
+        purpose: "opens pages of tests, without a window",
+        probe: Probe::Runs("chromium --version"),
+        install: Install::Apt("chromium"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),

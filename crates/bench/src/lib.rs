@@ -7,6 +7,7 @@
 
 pub mod ab;
 pub mod areas;
+pub mod compare;
 pub mod original;
 pub mod proof;
 pub mod rig;

@@ -14,11 +14,28 @@ use crate::Error;
 /// The record as JSON that [`model::record::read`] reads back as the same record. Numbers that are
 /// not finite are refused: JSON would turn them into `null`, and nobody could read the record.
 pub fn render(record: &Record) -> Result<String, Error> {
+    written(record, Rows::default())
+}
+
+/// The same record in one line, for those that only programs read.
+pub(crate) fn dense(record: &Record) -> Result<String, Error> {
+    written(record, Dense)
+}
+
+fn written(record: &Record, formatter: impl Formatter) -> Result<String, Error> {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, Rows::default());
-    record.serialize(&mut serializer).map_err(Error::Json)?;
+    let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
+    if let Err(source) = record.serialize(&mut serializer) {
+        return Err(Error::Json { field: last_field(&String::from_utf8_lossy(&bytes)), source });
+    }
     bytes.push(b'\n');
     Ok(String::from_utf8(bytes).expect("BUG: JSON written from strings is not UTF-8"))
+}
+
+/// The last field whose value was begun.
+fn last_field(text: &str) -> String {
+    let key = text.rsplit_once("\":").and_then(|(before, _)| before.rsplit_once('"'));
+    key.map_or_else(String::new, |(_, key)| key.to_owned())
 }
 
 /// A row with this many values ends before the next array within an array.
@@ -29,6 +46,20 @@ struct Open {
     array: bool,
     /// Whether any of its parts began a line.
     lines: bool,
+}
+
+/// A record leaves out what is absent, so a `null` can only be a number that is not finite.
+fn no_number() -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::InvalidData, "a number in it is not finite"))
+}
+
+/// Writes nothing that could be left out.
+struct Dense;
+
+impl Formatter for Dense {
+    fn write_null<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
+        no_number()
+    }
 }
 
 /// Starts a line for every field, every object and every full row.
@@ -71,9 +102,8 @@ fn comma<W: ?Sized + Write>(writer: &mut W, first: bool) -> io::Result<()> {
 }
 
 impl Formatter for Rows {
-    /// A record leaves out what is absent, so a `null` can only be a number that is not finite.
     fn write_null<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::InvalidData, "a number in it is not finite"))
+        no_number()
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {

@@ -10,10 +10,13 @@
 
 #![forbid(unsafe_code)]
 
+mod axis;
 pub mod csv;
+pub mod html;
 pub mod json;
 pub mod markdown;
 mod number;
+mod shades;
 pub mod text;
 mod visible;
 
@@ -21,8 +24,13 @@ mod visible;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// JSON has no way to say it.
-    #[error("cannot write the record as JSON")]
-    Json(#[source] serde_json::Error),
+    #[error("cannot write the record as JSON: {source}, in `{field}`")]
+    Json {
+        /// The field that was being written.
+        field: String,
+        /// What it cannot say.
+        source: serde_json::Error,
+    },
     /// CSV has no way to say it.
     #[error("cannot write the record as CSV")]
     Csv(#[source] ::csv::Error),

@@ -2,6 +2,7 @@
 
 mod sample;
 
+use model::page::{Block, HeatCell, Page};
 use model::record::{Outcome, Samples};
 use views::text::Layout;
 
@@ -54,6 +55,85 @@ fn markdown() {
 }
 
 #[test]
+fn html_of_blocks() {
+    /// Longer ones are plots of many points, which nobody reads.
+    const READABLE: usize = 5000;
+    let mut seen = Vec::new();
+    for block in sample::page().blocks {
+        let html = views::html::render(&Page { blocks: vec![block] }, None).unwrap();
+        let (_, main) = html.split_once("<main>").unwrap();
+        seen.extend((main.len() < READABLE).then(|| main.replace("><", ">\n<")));
+    }
+    assert!(seen.len() > 5);
+    insta::assert_snapshot!(seen.join("\n\n"));
+}
+
+#[test]
+fn html_has_every_number_of_tables_and_maps() {
+    let html = views::html::render(&sample::page(), None).unwrap();
+    let cells = |block: &Block| -> Vec<String> {
+        match block {
+            Block::Table(table) => table.rows.iter().flatten().map(|it| it.text.clone()).collect(),
+            Block::HeatMap(map) => {
+                let cells = map.groups.iter().flatten().flat_map(|row| &row.cells);
+                let values = cells.filter_map(|cell| match cell {
+                    HeatCell::Value { text, .. } => Some(text.clone()),
+                    HeatCell::Absent(_) => None,
+                });
+                values.collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let numbers: Vec<String> = sample::page().blocks.iter().flat_map(cells).collect();
+    let plain = |text: &&String| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let numbers: Vec<&String> = numbers.iter().filter(plain).collect();
+    assert!(numbers.len() > 20, "{numbers:?}");
+    for number in numbers {
+        assert!(html.contains(&format!(">{number}<")), "{number} is not on the page");
+    }
+}
+
+#[test]
+fn html_fetches_and_executes_nothing() {
+    let html = views::html::render(&sample::page(), Some(&sample::record())).unwrap();
+    for word in ["http:", "https:", "<script", "url(", "@import", "src="] {
+        assert!(!html.contains(word), "{word}");
+    }
+    let links = html.split("href=\"").skip(1);
+    assert!(links.map(|link| &link[..1]).all(|first| first == "#" || first == "d"));
+}
+
+#[test]
+fn html_holds_the_record() {
+    let record = sample::record();
+    let html = views::html::render(&sample::page(), Some(&record)).unwrap();
+    let attached = views::html::attached(&html).unwrap();
+    assert_eq!(attached, views::json::render(&record).unwrap());
+    // A long one hangs there compressed, and reads back as the same.
+    let mut long = record;
+    let series = long.series[0].clone();
+    while views::json::render(&long).unwrap().len() <= 2 << 20 {
+        let more = long.series.len().max(1000);
+        long.series.extend(std::iter::repeat_n(series.clone(), more));
+    }
+    let html = views::html::render(&sample::page(), Some(&long)).unwrap();
+    assert!(html.len() < 2_000_000 && html.contains("record.json.bz2"));
+    let attached = views::html::attached(&html).unwrap();
+    assert!(model::record::read(&attached).unwrap() == long);
+    assert_eq!(views::html::attached("<!DOCTYPE html><p>no page of ours"), None);
+}
+
+#[test]
+fn html_takes_no_text_for_markup() {
+    let hostile = "</title><script>alert(1)</script>\u{202e}\x1b[31m";
+    let title = Block::Title { text: hostile.to_owned(), subtitle: hostile.to_owned() };
+    let page = Page { blocks: vec![title, Block::Heading(hostile.to_owned())] };
+    let html = views::html::render(&page, None).unwrap();
+    assert!(!html.contains("<script") && !html.contains('\x1b') && !html.contains('\u{202e}'));
+}
+
+#[test]
 fn csv() {
     insta::assert_snapshot!(views::csv::render(&sample::record()).unwrap());
 }
@@ -76,7 +156,10 @@ fn json_refuses_what_it_cannot_say() {
     let mut record = sample::record();
     record.run.seconds = f64::NAN;
     let error = views::json::render(&record).unwrap_err();
-    assert_eq!(error.to_string(), "cannot write the record as JSON");
+    assert_eq!(
+        error.to_string(),
+        "cannot write the record as JSON: a number in it is not finite, in `seconds`"
+    );
 }
 
 #[test]

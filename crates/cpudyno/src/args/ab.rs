@@ -8,7 +8,7 @@ use model::name::did_you_mean;
 
 use super::common::long_budget;
 use super::settings::{self, LIST, Manner};
-use super::{BadValue, Json, Look};
+use super::{BadValue, Files, Look};
 
 /// Compare two settings, A and B, with a command or a measurement: which one is better, and how sure
 /// is that?
@@ -55,7 +55,7 @@ pub(crate) struct AbArgs {
     pub(crate) manner: Manner,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

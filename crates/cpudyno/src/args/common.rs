@@ -22,6 +22,8 @@ pub(crate) enum Format {
     Csv,
     /// The data sheet for a ticket.
     Markdown,
+    /// The data sheet to be forwarded: one file that holds the record and needs no network.
+    Html,
 }
 
 /// When to use colours.
@@ -55,12 +57,17 @@ pub(crate) struct Look {
     pub(crate) verbose: bool,
 }
 
-/// Where the record goes.
+/// Where the record goes, beside what is printed.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Json {
+pub(crate) struct Files {
     /// Also write the record to this file, as JSON; `-` prints it instead of the page.
-    #[arg(id = "json", long = "json", global = true, value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Also write the page to this file, as HTML that holds the record and needs no network; `-` prints
+    /// it instead of the page.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// A stream that was asked for.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Json, Look};
+use super::{Files, Look};
 
 /// Print what the machine says of itself: CPU, topology, caches, memory, frequencies, idle states.
 ///
@@ -13,7 +13,7 @@ use super::{Json, Look};
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -9,7 +9,7 @@ use model::record::ByteUnit;
 use model::{CpuSet, Pages, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, budget, count, cpu_list};
+use super::common::{Files, Look, budget, count, cpu_list};
 use super::turbo::OrderWord;
 
 /// Measure how much caches and memory move, and how long one access takes.
@@ -88,11 +88,11 @@ pub(crate) struct MemoryArgs {
     pub(crate) list: bool,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, global = true, conflicts_with = "json")]
+    #[arg(long, global = true, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

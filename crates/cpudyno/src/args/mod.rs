@@ -3,6 +3,7 @@
 mod ab;
 mod capture;
 mod common;
+mod compare;
 mod compat;
 mod cores;
 mod doctor;
@@ -23,7 +24,8 @@ mod wake;
 
 pub(crate) use ab::{AbArgs, ArmKind, ArmSetting, Direction};
 pub(crate) use capture::CaptureArgs;
-pub(crate) use common::{Colour, Format, Json, Look, Stream};
+pub(crate) use common::{Colour, Files, Format, Look, Stream};
+pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -114,6 +116,7 @@ pub(crate) enum Command {
     Set(SetArgs),
     Undo(UndoArgs),
     Ab(Box<AbArgs>),
+    Compare(CompareArgs),
     Capture(CaptureArgs),
     Show(ShowArgs),
     Streams(StreamsArgs),
@@ -125,7 +128,14 @@ pub(crate) enum Command {
 impl Command {
     /// Whether somebody reads what it says besides its answer.
     pub(crate) fn is_for_people(&self) -> bool {
-        !matches!(self, Command::Worker | Command::Undo(_) | Command::Show(_) | Command::Streams(_))
+        !matches!(
+            self,
+            Command::Worker
+                | Command::Undo(_)
+                | Command::Show(_)
+                | Command::Compare(_)
+                | Command::Streams(_)
+        )
     }
 }
 

@@ -5,7 +5,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, budget, count, cpu_list, whole};
+use super::common::{Files, Look, budget, count, cpu_list, whole};
 
 /// Measure what parallel regions cost, with each OpenMP runtime and each way of waiting.
 ///
@@ -51,11 +51,11 @@ pub(crate) struct OpenmpArgs {
     pub(crate) budget: Option<Seconds>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -6,7 +6,7 @@ use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, Stream, budget, cpu_list};
+use super::common::{Files, Look, Stream, budget, cpu_list};
 
 /// Measure how long the instructions of spin loops wait, on every CPU.
 ///
@@ -30,11 +30,11 @@ pub(crate) struct PauseArgs {
     pub(crate) budget: Option<Seconds>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

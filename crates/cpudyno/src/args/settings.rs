@@ -7,7 +7,7 @@ use model::Seconds;
 use model::name::did_you_mean;
 
 use super::common::hold;
-use super::{BadValue, Json, Look};
+use super::{BadValue, Files, Look};
 
 /// List what can be set on this machine: what it is, what it takes, who honours it.
 ///
@@ -21,7 +21,7 @@ pub(crate) struct SettingsArgs {
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -59,7 +59,7 @@ pub(crate) struct SetArgs {
     pub(crate) manner: Manner,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -104,7 +104,7 @@ pub(crate) struct UndoArgs {
     pub(crate) keep: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

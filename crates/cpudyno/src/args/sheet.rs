@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Json, Look, Stream, budget, cpu_list, stream};
+use super::common::{Files, Look, Stream, budget, cpu_list, stream};
 
 /// Measure this machine now and print its data sheet.
 ///
@@ -29,11 +29,11 @@ pub(crate) struct SheetArgs {
     pub(crate) streams: Option<Vec<Stream>>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

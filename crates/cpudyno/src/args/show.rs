@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Look;
+use super::{Files, Look};
 
 /// Print a record again, as the live run printed it.
 ///
@@ -12,9 +12,13 @@ use super::Look;
 /// taken from the record unless given here.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The record, as written by `--json FILE`; `-` reads standard input.
+    /// The record, as written by `--json FILE`, or the page that `--html FILE` wrote; `-` reads standard
+    /// input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -9,7 +9,7 @@ use sst::change::{ClassWish, What, Wish};
 use sst::model::Priority;
 
 use super::common::{long_budget, whole};
-use super::{BadValue, Json, Look};
+use super::{BadValue, Files, Look};
 
 /// Intel Speed Select: performance levels, base and turbo frequencies of two kinds of cores, classes.
 ///
@@ -40,7 +40,7 @@ pub(crate) struct SstArgs {
     pub(crate) debug: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -4,7 +4,7 @@ use clap::Args;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, count, cpu_list};
+use super::common::{Files, Look, count, cpu_list};
 
 /// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
 ///
@@ -40,7 +40,7 @@ pub(crate) struct TopArgs {
     pub(crate) show: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -7,7 +7,7 @@ use model::{CpuSet, Seconds};
 
 use super::BadValue;
 use super::common::{
-    Json, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
+    Files, Look, Stream, THREADS_MAX, budget, count, cpu_list, duration, period, stream, sustained,
 };
 
 /// Measure which clock the cores hold under each instruction stream, with one core active and more.
@@ -132,11 +132,11 @@ pub(crate) struct TurboArgs {
     pub(crate) budget: Option<Seconds>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

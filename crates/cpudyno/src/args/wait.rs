@@ -3,7 +3,7 @@
 use clap::Args;
 use model::{CpuSet, Seconds};
 
-use super::common::{Json, Look, budget, cpu_list};
+use super::common::{Files, Look, budget, cpu_list};
 
 /// Spin or sleep? Advice on waiting, from this machine's own numbers.
 ///
@@ -23,11 +23,11 @@ pub(crate) struct WaitArgs {
     pub(crate) budget: Option<Seconds>,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

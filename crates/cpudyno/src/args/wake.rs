@@ -8,7 +8,7 @@ use model::record::Relation;
 use model::{CpuId, CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Json, Look, budget, cpu_list, whole};
+use super::common::{Files, Look, budget, cpu_list, whole};
 
 /// Measure what it costs that one thread wakes another one.
 ///
@@ -53,11 +53,11 @@ pub(crate) struct WakeArgs {
     pub(crate) list: bool,
 
     /// Print what would be measured, what not and why, and measure nothing.
-    #[arg(long, global = true, conflicts_with = "json")]
+    #[arg(long, global = true, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

@@ -16,10 +16,10 @@ use model::stats::paired::Better;
 use regex::Regex;
 
 use super::measure::{Naming, refused_of};
-use super::{command, presentation, render, settings, sink};
+use super::{Sinks, command, presentation, render, settings, sinks};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 use crate::signals::Signals;
 
 /// By settings of an arm.
@@ -31,7 +31,7 @@ fn refused(machine: &Machine, error: bench::run::Error) -> Failure {
 
 pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("a comparison has no table of samples")
             .hint("print it as text, markdown or json: --format json"));
@@ -60,7 +60,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
     }
     let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
-    let told = Told { described, format: look.format, sink };
+    let told = Told { described, format: look.format, sinks };
     compared(machine, &comparing, session, &signals, told)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn run(machine: &Machine, args: &AbArgs) -> Result<ExitCode, Failure>
 pub(super) struct Told {
     pub(super) described: Record,
     pub(super) format: Format,
-    pub(super) sink: Option<Sink>,
+    pub(super) sinks: Sinks,
 }
 
 /// Compares, puts the settings back, and tells what came of it. Signals are heard by everything meanwhile.
@@ -79,7 +79,7 @@ pub(super) fn compared<'m>(
     signals: &Signals,
     told: Told,
 ) -> Result<ExitCode, Failure> {
-    let Told { described, format, sink } = told;
+    let Told { described, format, sinks } = told;
     let presentation = described.run.presentation;
     // Who asks twice does not want his settings lost: everything looks at the first wish.
     let deaf = session.is_some().then(|| signals.ignore());
@@ -100,10 +100,7 @@ pub(super) fn compared<'m>(
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-    let written = match sink {
-        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
-        None => Ok(()),
-    };
+    let written = sinks.write(&record, presentation);
     output::data(&render(&record, format, presentation)?)?;
     written?;
     restored.transpose()?;

@@ -8,14 +8,14 @@ use machine::Machine;
 use model::record::PageKind;
 
 use super::measure::{measure, outline};
-use super::{command, presentation, sink};
+use super::{command, presentation, sinks};
 use crate::args::CoresArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failure> {
-    let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, dry_run, json, mut look } =
+    let CoresArgs { messages, home, cpus, allow_hyperthreads, budget, dry_run, files, mut look } =
         args;
-    let sink = sink(&json, &mut look)?;
+    let sinks = sinks(&files, &mut look)?;
     let options = Options {
         messages: messages.map(|messages| messages.into_iter().map(|word| word.0).collect()),
         home: home.0,
@@ -26,5 +26,5 @@ pub(super) fn run(machine: &Machine, args: CoresArgs) -> Result<ExitCode, Failur
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }

@@ -9,10 +9,10 @@ use machine::Machine;
 use model::page::Block;
 use model::record::OriginalRun;
 
-use super::{render, settings, text};
+use super::{Sinks, render, settings, unrecorded};
 use crate::args::Format;
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 use crate::signals::Signals;
 
 /// Measures, and prints and writes the record.
@@ -20,16 +20,16 @@ pub(super) fn measure(
     machine: &Machine,
     request: &Request,
     format: Format,
-    sink: Option<Sink>,
+    sinks: Sinks,
 ) -> Result<ExitCode, Failure> {
-    measure_after(machine, request, (format, sink), |_, _| Ok(None))
+    measure_after(machine, request, (format, sinks), |_, _| Ok(None))
 }
 
 /// The same after something else, which goes into the record, too.
 pub(super) fn measure_after(
     machine: &Machine,
     request: &Request,
-    (format, sink): (Format, Option<Sink>),
+    (format, sinks): (Format, Sinks),
     before: impl FnOnce(&Stop, &mut dyn FnMut(&str)) -> Result<Option<OriginalRun>, Failure>,
 ) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
@@ -50,10 +50,7 @@ pub(super) fn measure_after(
         *why = format!("stopped by {name}");
     }
 
-    let written = match sink {
-        Some(sink) => sink.write(&render(&record, Format::Json, request.presentation)?),
-        None => Ok(()),
-    };
+    let written = sinks.write(&record, request.presentation);
     // Also when the file could not be written: the time to measure was spent already.
     output::data(&render(&record, format, request.presentation)?)?;
     written?;
@@ -81,15 +78,7 @@ pub(super) fn outline_after(
     // After the title and the run in brief.
     let at = page.blocks.len().min(2);
     page.blocks.splice(at..at, before);
-    let printed = match format {
-        Format::Text => text(&page, request.presentation),
-        Format::Markdown => views::markdown::render(&page),
-        Format::Json | Format::Csv => {
-            return Err(Failure::usage("what --dry-run prints is no record")
-                .hint("print it as text or markdown: --format markdown"));
-        }
-    };
-    output::data(&printed)?;
+    output::data(&unrecorded("what --dry-run prints", &page, format, request.presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,17 +11,17 @@ use machine::Machine;
 use model::record::{ByteCount, PageKind, Presentation};
 
 use super::measure::{measure, measure_after, once_each, outline, outline_after, refused};
-use super::{command, presentation, sink, text};
+use super::{Sinks, command, presentation, sinks, unrecorded};
 use crate::args::{Format, Kernel, Look, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 
 pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failure> {
     if args.list {
         return list(machine, &args.look);
     }
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     let dry_run = args.dry_run;
     let presentation = presentation(&look, PageKind::Memory);
     let (options, original) = options(args);
@@ -30,28 +30,21 @@ pub(super) fn run(machine: &Machine, args: MemoryArgs) -> Result<ExitCode, Failu
         return if dry_run {
             beside.outline(machine, look.format, presentation)
         } else {
-            beside.measure(machine, (look.format, sink), presentation)
+            beside.measure(machine, (look.format, sinks), presentation)
         };
     }
     let request = options.request(command(), presentation);
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }
 
 /// The kernels with their variants.
 fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
     let page = memory::list(machine);
-    let printed = match look.format {
-        Format::Text => text(&page, presentation(look, PageKind::Memory)),
-        Format::Markdown => views::markdown::render(&page),
-        Format::Json | Format::Csv => {
-            return Err(Failure::usage("the list of kernels is no record")
-                .hint("print it as text or markdown: --format markdown"));
-        }
-    };
-    output::data(&printed)?;
+    let presentation = presentation(look, PageKind::Memory);
+    output::data(&unrecorded("the list of kernels", &page, look.format, presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -88,7 +81,7 @@ impl Beside {
     fn measure(
         self,
         machine: &Machine,
-        output: (Format, Option<Sink>),
+        output: (Format, Sinks),
         presentation: Presentation,
     ) -> Result<ExitCode, Failure> {
         let Beside { original, extent, ours } = self;

@@ -3,6 +3,7 @@
 mod ab;
 mod capture;
 mod child;
+mod compare;
 mod compat;
 mod cores;
 mod doctor;
@@ -24,7 +25,7 @@ mod wake;
 mod worker;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use machine::Machine;
@@ -33,7 +34,7 @@ use model::record::{PageKind, Presentation, Record};
 use views::text::Layout;
 
 pub(crate) use self::compat::compat;
-use crate::args::{Cli, Colour, Command, Format, Json, Look};
+use crate::args::{Cli, Colour, Command, Files, Format, Look};
 use crate::failure::{Failure, code};
 use crate::output::Sink;
 
@@ -44,7 +45,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         settings::remind(name);
     }
     match cli.command {
-        Command::Show(_) | Command::Streams(_) if name.is_some() || root.is_some() => {
+        Command::Show(_) | Command::Compare(_) | Command::Streams(_)
+            if name.is_some() || root.is_some() =>
+        {
             Err(Failure::usage("this command reads no machine")
                 .hint("`cpudyno info --machine NAME` does"))
         }
@@ -68,7 +71,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Ab(args) => ab::run(&machine(name, root)?, &args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
-        Command::Show(args) => show::run(&args),
+        Command::Show(args) => show::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Streams(args) => streams::run(&args.look),
     }
 }
@@ -117,8 +121,16 @@ fn machine_hint(error: &machine::Error) -> String {
 }
 
 /// Options that take a path.
-const PATHS: &[&str] =
-    &["--json", "--machine", "--root", "--source", "--compiler", "--event-dir", "--save-budget"];
+const PATHS: &[&str] = &[
+    "--json",
+    "--html",
+    "--machine",
+    "--root",
+    "--source",
+    "--compiler",
+    "--event-dir",
+    "--save-budget",
+];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
 fn command() -> Vec<String> {
@@ -166,15 +178,48 @@ fn colour(look: &Look) -> bool {
     }
 }
 
-/// The file that `--json` names, opened before anything is read; `-` is standard output, in place of
-/// the page.
-fn sink(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
-    let json = json.file.as_deref();
-    if json == Some(Path::new("-")) {
-        look.format = Format::Json;
-        return Ok(None);
+/// The files that a record goes to, opened before anything is read or done.
+#[derive(Default)]
+struct Sinks {
+    json: Option<Sink>,
+    html: Option<Sink>,
+}
+
+impl Sinks {
+    fn is_none(&self) -> bool {
+        self.json.is_none() && self.html.is_none()
     }
-    json.map(Sink::open).transpose()
+
+    fn write(self, record: &Record, presentation: Presentation) -> Result<(), Failure> {
+        self.write_each(|format| render(record, format, presentation))
+    }
+
+    /// Writes what there is in the format of each file.
+    fn write_each(self, told: impl Fn(Format) -> Result<String, Failure>) -> Result<(), Failure> {
+        let write = |(sink, format): (Option<Sink>, Format)| match sink {
+            Some(sink) => sink.write(&told(format)?),
+            None => Ok(()),
+        };
+        // Where one cannot be written, the other one is all the more wanted.
+        let done = [(self.json, Format::Json), (self.html, Format::Html)].map(write);
+        done.into_iter().collect()
+    }
+}
+
+/// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
+fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
+    if files.json.is_some() && files.json == files.html {
+        return Err(Failure::usage("--json and --html name the same file")
+            .hint("name two; the page of --html holds the record, too"));
+    }
+    let mut open = |file: &Option<PathBuf>, format| match file.as_deref() {
+        Some(file) if file == Path::new("-") => {
+            look.format = format;
+            Ok(None)
+        }
+        file => file.map(Sink::open).transpose(),
+    };
+    Ok(Sinks { json: open(&files.json, Format::Json)?, html: open(&files.html, Format::Html)? })
 }
 
 /// A record in the format that was asked for.
@@ -199,16 +244,36 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Info => machine::pages::info(record, presentation.verbosity),
         PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
     };
-    let broken = |error: views::Error| Failure::new(code::BUG, error.to_string());
     match format {
         Format::Text => Ok(text(&page(), presentation)),
         Format::Markdown => Ok(views::markdown::render(&page())),
+        Format::Html => views::html::render(&page(), Some(record)).map_err(broken),
         Format::Json => views::json::render(record).map_err(broken),
         Format::Csv if is_told(presentation.page) => {
             Err(Failure::usage("a record without measurements has no samples for a table")
                 .hint("print it as text, markdown or json: --format json"))
         }
         Format::Csv => views::csv::render(record).map_err(broken),
+    }
+}
+
+fn broken(error: views::Error) -> Failure {
+    Failure::new(code::BUG, error.to_string())
+}
+
+/// A page that no record is behind, in the format that was asked for.
+fn unrecorded(
+    what: &str,
+    page: &Page,
+    format: Format,
+    presentation: Presentation,
+) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(text(page, presentation)),
+        Format::Markdown => Ok(views::markdown::render(page)),
+        Format::Html => views::html::render(page, None).map_err(broken),
+        Format::Json | Format::Csv => Err(Failure::usage(format!("{what} is no record"))
+            .hint("print it as text, markdown or html: --format markdown")),
     }
 }
 

@@ -8,13 +8,13 @@ use machine::Machine;
 use model::record::PageKind;
 
 use super::measure::{measure, outline};
-use super::{command, presentation, sink};
+use super::{command, presentation, sinks};
 use crate::args::{OpenmpArgs, RuntimeName};
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     let names = |names: Vec<RuntimeName>| names.into_iter().map(|it| it.0.to_owned()).collect();
     let options = Options {
         outer: args.outer,
@@ -30,5 +30,5 @@ pub(super) fn run(machine: &Machine, args: OpenmpArgs) -> Result<ExitCode, Failu
     if args.dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }

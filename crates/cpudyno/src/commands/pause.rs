@@ -8,13 +8,13 @@ use machine::Machine;
 use model::record::PageKind;
 
 use super::measure::{measure, once_each, outline};
-use super::{command, presentation, sink};
+use super::{command, presentation, sinks};
 use crate::args::PauseArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failure> {
-    let PauseArgs { instructions, cpus, budget, dry_run, json, mut look } = args;
-    let sink = sink(&json, &mut look)?;
+    let PauseArgs { instructions, cpus, budget, dry_run, files, mut look } = args;
+    let sinks = sinks(&files, &mut look)?;
     let choice = Choice { siblings: true, ..Choice::usual(cpus) };
     let rows =
         instructions.map(|asked| once_each(asked.into_iter().map(|stream| stream.0), |row| row.id));
@@ -23,5 +23,5 @@ pub(super) fn run(machine: &Machine, args: PauseArgs) -> Result<ExitCode, Failur
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }

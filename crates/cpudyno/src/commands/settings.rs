@@ -19,17 +19,17 @@ use model::record::{
 };
 use tempfile::TempDir;
 
-use super::{command, presentation, render, sink};
-use crate::args::{Format, Json, Look, Manner, SetArgs, SettingsArgs, UndoArgs};
+use super::{Sinks, command, presentation, render};
+use crate::args::{Files, Format, Look, Manner, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 use crate::signals::Signals;
 
 /// The variable that names another folder for the journal.
 const STATE: &str = "CPUDYNO_STATE";
 
 pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode, Failure> {
-    let SettingsArgs { names, json, mut look } = args;
+    let SettingsArgs { names, files, mut look } = args;
     let levers = port::of(machine);
     let levers = settings::settings(machine, levers.as_deref());
     let mut listed: Vec<Setting> = levers.into_iter().map(Into::into).collect();
@@ -54,17 +54,17 @@ pub(super) fn settings(machine: &Machine, args: SettingsArgs) -> Result<ExitCode
         listed.retain(|setting| names.iter().any(|name| is_asked(name, setting)));
     }
     let found = Settings { listed, ..Settings::default() };
-    print(machine, told_to(&json, &mut look)?, &look, PageKind::Settings, found)?;
+    print(machine, told_to(&files, &mut look)?, &look, PageKind::Settings, found)?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure> {
-    let SetArgs { settings, hold, dry_run, manner, json, mut look } = args;
+    let SetArgs { settings, hold, dry_run, manner, files, mut look } = args;
     let Manner { no_proof, force } = manner;
     let asked: Vec<Asked> = settings.into_iter().map(|wanted| wanted.0).collect();
     let levers = writer(machine)?;
     // What cannot be told afterwards is not done.
-    let sink = told_to(&json, &mut look)?;
+    let sinks = told_to(&files, &mut look)?;
     let plan = Plan::new(machine, &*levers, &asked, force).map_err(refused)?;
     if let Some(change) = plan.changes.iter().find(|c| c.object.is_held() && hold.is_none()) {
         let why = format!(
@@ -76,7 +76,7 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     if dry_run {
         let found =
             Settings { remarks: plan.remarks.clone(), ..told(&plan, &ChangeOutcome::Planned) };
-        print(machine, sink, &look, PageKind::Changes, found)?;
+        print(machine, sinks, &look, PageKind::Changes, found)?;
         return Ok(ExitCode::SUCCESS);
     }
     for remark in &plan.remarks {
@@ -115,7 +115,7 @@ pub(super) fn set(machine: &Machine, args: SetArgs) -> Result<ExitCode, Failure>
     let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
     let mut found = Settings { proofs, ..told(&plan, &ChangeOutcome::Done) };
     found.remarks.push(how_it_ends(&plan, hold));
-    let printed = print(machine, sink, &look, PageKind::Changes, found);
+    let printed = print(machine, sinks, &look, PageKind::Changes, found);
     match hold {
         // Nobody was told: nothing stays.
         _ if printed.is_err() => restore(session, &signals, answer).and(printed.map(|()| answer)),
@@ -183,9 +183,9 @@ pub(super) fn put_back(undone: &Undone) -> String {
 }
 
 pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failure> {
-    let UndoArgs { force, keep, json, mut look } = args;
+    let UndoArgs { force, keep, files, mut look } = args;
     let levers = writer(machine)?;
-    let sink = told_to(&json, &mut look)?;
+    let sinks = told_to(&files, &mut look)?;
     let shelf = shelf(machine)?;
     let who = format!("cpudyno undo, process {}", std::process::id());
     let others = match (force, keep) {
@@ -219,7 +219,7 @@ pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failur
     };
     let changes = undone_changes(undone);
     let found = Settings { changes, remarks, ..Settings::default() };
-    print(machine, sink, &look, PageKind::Changes, found)?;
+    print(machine, sinks, &look, PageKind::Changes, found)?;
     answer
 }
 
@@ -319,19 +319,19 @@ pub(super) fn told(plan: &Plan, outcome: &ChangeOutcome) -> Settings {
 }
 
 /// Where the record goes; refused before anything is done.
-pub(super) fn told_to(json: &Json, look: &mut Look) -> Result<Option<Sink>, Failure> {
-    let sink = sink(json, look)?;
+pub(super) fn told_to(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
+    let sinks = super::sinks(files, look)?;
     if look.format == Format::Csv {
         return Err(Failure::usage("csv has a line per sample, and nothing was measured")
             .hint("print it as text, markdown or json: --format json"));
     }
-    Ok(sink)
+    Ok(sinks)
 }
 
 /// The record of what was found or done, printed and written.
 fn print(
     machine: &Machine,
-    sink: Option<Sink>,
+    sinks: Sinks,
     look: &Look,
     page: PageKind,
     found: Settings,
@@ -339,9 +339,7 @@ fn print(
     let presentation: Presentation = presentation(look, page);
     let described = machine::describe(machine, command(), presentation);
     let record = Record { settings: Some(found), ..described };
-    if let Some(sink) = sink {
-        sink.write(&render(&record, Format::Json, presentation)?)?;
-    }
+    sinks.write(&record, presentation)?;
     output::data(&render(&record, look.format, presentation)?)
 }
 

@@ -4,17 +4,17 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use model::record::{Presentation, ReadError};
+use model::record::{Presentation, ReadError, Record};
 use sys::errno::words;
 
-use super::{colour, render};
+use super::{colour, render, sinks};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
 use crate::output;
 
-pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let text = text(&args.file)?;
-    let record = model::record::read(&text).map_err(|error| refused(&args.file, &text, &error))?;
+pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
+    let sinks = sinks(&args.files, &mut args.look)?;
+    let record = read(&args.file)?;
     let stored = record.run.presentation;
     let presentation = Presentation {
         width: args.look.width.unwrap_or(stored.width),
@@ -22,21 +22,35 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
         verbosity: stored.verbosity.max(u8::from(args.look.verbose)),
         page: stored.page,
     };
+    let written = sinks.write(&record, presentation);
     output::data(&render(&record, args.look.format, presentation)?)?;
+    written?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The record in a file, or on a page.
+pub(super) fn read(file: &Path) -> Result<Record, Failure> {
+    let text = text(file)?;
+    model::record::read(&text).map_err(|error| refused(file, &text, &error))
 }
 
 fn text(file: &Path) -> Result<String, Failure> {
     let read = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::read_to_string(file)
+        std::fs::read(file)
     };
-    read.map_err(|error| {
-        Failure::new(code::USAGE, format!("cannot read `{}`: {}", file.display(), words(&error)))
-            .hint("`cpudyno sheet --json FILE` writes a record")
-    })
+    let bytes = read.map_err(|error| unread(file, &words(&error)))?;
+    let text =
+        views::html::unpacked(bytes).ok_or_else(|| unread(file, "it is no text in UTF-8"))?;
+    // A page that was forwarded is as good as its record.
+    Ok(views::html::attached(&text).unwrap_or(text))
+}
+
+fn unread(file: &Path, why: &str) -> Failure {
+    Failure::new(code::USAGE, format!("cannot read `{}`: {why}", file.display()))
+        .hint("`cpudyno sheet --json FILE` writes a record")
 }
 
 fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {

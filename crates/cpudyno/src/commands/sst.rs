@@ -16,8 +16,8 @@ use model::{Known, Obstacle, Unavailable};
 use sst::change::{What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
-use super::{command, presentation, render, sink};
-use crate::args::{Format, SstArgs, SstFeature};
+use super::{command, presentation, render, sinks};
+use crate::args::{SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
@@ -28,7 +28,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     if matches!(args.feature, Some(SstFeature::Try(_))) {
         return tried::run(machine, args);
     }
-    let json = sink(&args.json, &mut args.look)?;
+    let sinks = sinks(&args.files, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let presentation = presentation(&args.look, PageKind::Sst);
     let calls = args.debug.then(Calls::default);
@@ -49,9 +49,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     if machine.simulated.is_none() && machine.elsewhere.is_none() {
         record.run.seconds = took.as_secs_f64();
     }
-    if let Some(json) = json {
-        json.write(&render(&record, Format::Json, presentation)?)?;
-    }
+    sinks.write(&record, presentation)?;
     let printed = render(&record, args.look.format, presentation)?;
     match out {
         Some(out) => out.write(&printed)?,

@@ -6,22 +6,15 @@ use kernels::{StreamRow, streams};
 use model::page::{Align, Block, Page, Table, Text};
 use model::record::PageKind;
 
-use super::{presentation, text};
-use crate::args::{Format, Look};
+use super::{presentation, unrecorded};
+use crate::args::Look;
 use crate::failure::Failure;
 use crate::output;
 
 pub(super) fn run(look: &Look) -> Result<ExitCode, Failure> {
     let page = page();
-    let printed = match look.format {
-        Format::Text => text(&page, presentation(look, PageKind::Sheet)),
-        Format::Markdown => views::markdown::render(&page),
-        Format::Json | Format::Csv => {
-            return Err(Failure::usage("the list of streams is no record")
-                .hint("print it as text or markdown: --format markdown"));
-        }
-    };
-    output::data(&printed)?;
+    let presentation = presentation(look, PageKind::Sheet);
+    output::data(&unrecorded("the list of streams", &page, look.format, presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,7 +12,7 @@ use model::Seconds;
 use model::record::PageKind;
 
 use super::measure::{measure, once_each, outline};
-use super::{command, presentation, sink};
+use super::{command, presentation, sinks};
 use crate::args::{Part, Stream, Test, TurboArgs};
 use crate::failure::{Failure, code};
 
@@ -26,13 +26,13 @@ pub(super) fn run(machine: &Machine, args: TurboArgs) -> Result<ExitCode, Failur
         .hint("give the lesser one first: --min-threads 1 --max-threads 4"));
     }
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     let dry_run = args.dry_run;
     let request = options(args)?.request(command(), presentation(&look, PageKind::Turbo));
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }
 
 fn rows(test: Test) -> Vec<&'static StreamRow> {

@@ -8,17 +8,17 @@ use machine::Machine;
 use model::record::PageKind;
 
 use super::measure::{measure, outline};
-use super::{command, presentation, sink};
+use super::{command, presentation, sinks};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: WaitArgs) -> Result<ExitCode, Failure> {
-    let WaitArgs { cpus, budget, dry_run, json, mut look } = args;
-    let sink = sink(&json, &mut look)?;
+    let WaitArgs { cpus, budget, dry_run, files, mut look } = args;
+    let sinks = sinks(&files, &mut look)?;
     let presentation = presentation(&look, PageKind::Wait);
     let request = wait::request(budget, Choice::usual(cpus), command(), presentation);
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }

@@ -7,8 +7,8 @@ use machine::Machine;
 use model::record::PageKind;
 
 use super::measure::{measure, outline};
-use super::{command, presentation, sink, text};
-use crate::args::{Format, Look, WakeArgs, WakeMethod, WakeQuestion};
+use super::{command, presentation, sinks, unrecorded};
+use crate::args::{Look, WakeArgs, WakeMethod, WakeQuestion};
 use crate::failure::Failure;
 use crate::output;
 
@@ -17,28 +17,21 @@ pub(super) fn run(machine: &Machine, args: WakeArgs) -> Result<ExitCode, Failure
         return list(machine, &args.look);
     }
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     let dry_run = args.dry_run;
     let presentation = presentation(&look, PageKind::Wake);
     let request = options(args)?.request(command(), presentation);
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sink)
+    measure(machine, &request, look.format, sinks)
 }
 
 /// The methods.
 fn list(machine: &Machine, look: &Look) -> Result<ExitCode, Failure> {
     let page = wake::list(machine);
-    let printed = match look.format {
-        Format::Text => text(&page, presentation(look, PageKind::Wake)),
-        Format::Markdown => views::markdown::render(&page),
-        Format::Json | Format::Csv => {
-            return Err(Failure::usage("the list of methods is no record")
-                .hint("print it as text or markdown: --format markdown"));
-        }
-    };
-    output::data(&printed)?;
+    let presentation = presentation(look, PageKind::Wake);
+    output::data(&unrecorded("the list of methods", &page, look.format, presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,23 +9,20 @@
 //! numbers are.
 
 use anstyle::{Ansi256Color, Style};
-use model::page::{Align, HeatCell, HeatMap, HeatRow, Tone};
+use model::page::{Align, HeatCell, HeatMap, Tone};
 
 use super::grid::{Column, Grid};
 use super::line::{Line, style};
 use super::wrap::{char_width, longest_word, width, wrap};
 use super::{WIDTHS, toned};
 use crate::number;
+use crate::shades::{Range, rows, value};
 
 /// A cell of the map is several columns of the grid, as its pieces differ in colour.
 const GRID: Grid = Grid { between: "", labels: 1 };
 
 /// Over more parts than these, numbers cannot be compared by eye.
 const PARTS_MAX: usize = 3;
-
-/// A smaller difference between least and greatest, as a share of the values, is noise as often as
-/// not: shades would make a pattern of it.
-const FLAT: f64 = 0.005;
 
 /// Columns beside the number in its cell: a space before it and the glyph behind it.
 const BESIDE: usize = 2;
@@ -91,84 +88,33 @@ impl Level {
     }
 }
 
-/// The least and the greatest value of a map, each with its text.
-struct Scale<'a> {
-    least: (f64, &'a str),
-    greatest: (f64, &'a str),
+/// What the shades mean, or why there are none.
+fn legend(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> {
+    let Some(flat) = range.flat(unit) else { return shades(range, unit, look, limit) };
+    let mark = if look == Look::Numbers { "" } else { &format!("{UNSHADED} ") };
+    toned(&format!("{mark}{flat}"), Tone::Faint, limit)
 }
 
-impl<'a> Scale<'a> {
-    /// None for a map without values.
-    fn of(map: &'a HeatMap) -> Option<Self> {
-        let values = || rows(map).flat_map(|row| &row.cells).filter_map(value);
-        let least = values().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let greatest = values().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Scale { least, greatest })
-    }
-
-    /// How far the two are apart, as a share of the larger.
-    fn spread(&self) -> f64 {
-        let size = self.least.0.abs().max(self.greatest.0.abs());
-        if size == 0.0 { 0.0 } else { self.greatest.0 / size - self.least.0 / size }
-    }
-
-    fn level(&self, value: f64) -> Option<&'static Level> {
-        if self.spread() < FLAT {
-            return None;
-        }
-        // The difference of two halves is always a number.
-        let above_least = |value: f64| value / 2.0 - self.least.0 / 2.0;
-        let share = above_least(value) / above_least(self.greatest.0);
-        LEVELS.get((share * LEVELS.len() as f64) as usize).or(LEVELS.last())
-    }
-
-    /// What the shades mean, or why there are none.
-    fn legend(&self, unit: &str, look: Look, limit: usize) -> Vec<Line> {
-        let (least, greatest) = (self.least.1, self.greatest.1);
-        if self.spread() >= FLAT {
-            return self.shades(unit, look, limit);
-        }
-        let mark = if look == Look::Numbers { "" } else { &format!("{UNSHADED} ") };
-        let text = if least == greatest || self.spread() == 0.0 {
-            format!("{mark}no shades: all are {least} {unit}")
-        } else {
-            // Rounded up, as all are within it; the last bits are no difference.
-            let percent = (self.spread() * 1000.0 - 1e-9).ceil() / 10.0;
-            format!("{mark}no shades: all within {percent:.1} %, {least} to {greatest} {unit}")
+fn shades(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> {
+    let item = |(index, level): (usize, &Level)| {
+        let from = || number::short(range.at(index as f64 / LEVELS.len() as f64));
+        let words = match index {
+            0 => format!(" from {}", range.least.1),
+            _ if index + 1 == LEVELS.len() => format!(" from {} to {}", from(), range.greatest.1),
+            _ => format!(" from {}", from()),
         };
-        toned(&text, Tone::Faint, limit)
-    }
-
-    fn shades(&self, unit: &str, look: Look, limit: usize) -> Vec<Line> {
-        let item = |(index, level): (usize, &Level)| {
-            let share = index as f64 / LEVELS.len() as f64;
-            let from = self.least.0 * (1.0 - share) + self.greatest.0 * share;
-            let range = match index {
-                0 => format!(" from {}", self.least.1),
-                _ if index + 1 == LEVELS.len() => {
-                    format!(" from {} to {}", number::short(from), self.greatest.1)
-                }
-                _ => format!(" from {}", number::short(from)),
-            };
-            let (glyph, words) = level.swatch(look);
-            (glyph, range, words)
-        };
-        let title = if unit.is_empty() { "shades:".to_owned() } else { format!("{unit}:") };
-        let title = (NOTHING, title, style(Tone::Faint));
-        flow(std::iter::once(title).chain(LEVELS.iter().enumerate().map(item)), limit)
-    }
+        let (glyph, style) = level.swatch(look);
+        (glyph, words, style)
+    };
+    let title = if unit.is_empty() { "shades:".to_owned() } else { format!("{unit}:") };
+    let title = (NOTHING, title, style(Tone::Faint));
+    flow(std::iter::once(title).chain(LEVELS.iter().enumerate().map(item)), limit)
 }
 
-fn rows(map: &HeatMap) -> impl Iterator<Item = &HeatRow> {
-    map.groups.iter().flatten()
-}
-
-/// The value of a cell that has one, with its text.
-fn value(cell: &HeatCell) -> Option<(f64, &str)> {
-    match cell {
-        HeatCell::Value { value, text } if value.is_finite() => Some((*value, text)),
-        _ => None,
-    }
+/// The shade of a value, where there are shades.
+fn level(range: &Range<'_>, value: f64) -> Option<&'static Level> {
+    let share = range.share(value)?;
+    LEVELS.get((share * LEVELS.len() as f64) as usize).or(LEVELS.last())
 }
 
 /// What a cell says, number or word.
@@ -192,7 +138,7 @@ enum Look {
 pub(super) fn lines(map: &HeatMap, limit: usize) -> Vec<Line> {
     let mut lines = toned(&map.caption, Tone::Plain, limit);
     let (look, parts) = fit(map, limit);
-    let drawing = Drawing { map, look, scale: Scale::of(map), words: words(map) };
+    let drawing = Drawing { map, look, range: Range::of(map), words: words(map) };
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
             lines.push(Line::default());
@@ -290,7 +236,7 @@ fn letter(place: Option<usize>) -> &'static str {
 struct Drawing<'a> {
     map: &'a HeatMap,
     look: Look,
-    scale: Option<Scale<'a>>,
+    range: Option<Range<'a>>,
     words: Vec<&'a str>,
 }
 
@@ -356,7 +302,7 @@ impl Drawing<'_> {
 
     fn cell<'b>(&self, cell: &'b HeatCell) -> Vec<Piece<'b>> {
         let (text, tone) = text(cell);
-        let level = value(cell).map(|(value, _)| self.scale.as_ref()?.level(value));
+        let level = value(cell).map(|(value, _)| level(self.range.as_ref()?, value));
         match (self.look, level) {
             (Look::Numbers, Some(Some(level))) => {
                 vec![(" ", level.paint()), (text, level.paint()), level.hidden_glyph()]
@@ -376,8 +322,8 @@ impl Drawing<'_> {
     /// What shades and letters mean, and what was left out.
     fn explanations(&self, limit: usize) -> Vec<Line> {
         let mut lines = Vec::new();
-        if let Some(scale) = &self.scale {
-            lines.extend(scale.legend(&self.map.unit, self.look, limit));
+        if let Some(range) = &self.range {
+            lines.extend(legend(range, &self.map.unit, self.look, limit));
         }
         if self.look == Look::Numbers {
             return lines;

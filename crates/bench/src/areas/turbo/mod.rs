@@ -7,7 +7,7 @@ mod neighbours;
 mod neighbours_shown;
 mod page;
 mod promise;
-mod read;
+pub(crate) mod read;
 mod request;
 mod section;
 pub(crate) mod soak;

@@ -62,7 +62,7 @@ pub(super) fn pooled(
 }
 
 /// Classes of placement are never pooled: of several, the one with the most samples is shown.
-fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>> {
+pub(crate) fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>> {
     let count = |class: &Option<String>| -> u64 {
         let of_class = cell.iter().filter(|series| series.placement_class == *class);
         of_class.filter_map(|series| Some(series.summary()?.count)).sum()
@@ -72,7 +72,7 @@ fn shown_class<'a>(cell: &[&'a Series]) -> Option<&'a Option<String>> {
 }
 
 /// CPUs that were measured together are no independent blocks: of each block the median over CPUs.
-fn together(medians: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
+pub(crate) fn together(medians: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
     let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (block, of_cpu) in medians {
         blocks.entry(block).or_default().push(of_cpu);

@@ -9,7 +9,7 @@ use pmu::counting::{BudgetKernel, Spec};
 use pmu::metrics::Metric;
 
 use super::super::BadValue;
-use super::super::common::{Json, Look, whole};
+use super::super::common::{Files, Look, whole};
 
 /// Count a command and all that it starts, from its first instruction on.
 ///
@@ -29,11 +29,11 @@ pub(crate) struct PmuStatArgs {
     pub(crate) budget: SavedBudget,
 
     /// Print which events would be counted, and execute nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -96,11 +96,11 @@ pub(crate) struct PmuKernelArgs {
     pub(crate) budget: SavedBudget,
 
     /// Print the passes and the counters that there are, and count nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub(crate) dry_run: bool,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -127,7 +127,7 @@ pub(crate) struct PmuSelftestArgs {
     pub(crate) pin: Option<CpuId>,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -152,7 +152,7 @@ pub(crate) struct PmuCheckArgs {
     pub(crate) pin: Option<CpuId>,
 
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) files: Files,
 
     #[command(flatten)]
     pub(crate) look: Look,

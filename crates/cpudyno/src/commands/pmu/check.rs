@@ -6,7 +6,7 @@ use machine::Machine;
 use model::record::{BudgetRow, CountsRun};
 use pmu::counting::Budget;
 
-use super::super::{child, sink};
+use super::super::{child, sinks};
 use super::counting::{described, not_csv, print, read_budget};
 use super::{kernel, stat};
 use crate::args::{AskedEvents, PmuCheckArgs, PmuKernel};
@@ -14,8 +14,8 @@ use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Failure> {
-    let PmuCheckArgs { budget: file, event_dir, pin, json, mut look, command } = args;
-    let sink = sink(&json, &mut look)?;
+    let PmuCheckArgs { budget: file, event_dir, pin, files, mut look, command } = args;
+    let sinks = sinks(&files, &mut look)?;
     not_csv(look.format)?;
     let budget = read_budget(&file)?;
     let events = |names: Vec<String>| AskedEvents {
@@ -43,7 +43,7 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
         let counted = kernel::count(machine, which, work, &events(work.events.clone()), at)?;
         let run = compared(&budget, counted.run);
         let answer = verdict(&run.budget);
-        print(record, run, sink, look.format)?;
+        print(record, run, sinks, look.format)?;
         return Ok(answer);
     }
     let names = budget.expected.iter().map(|row| row.event.clone());
@@ -51,7 +51,7 @@ pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Fai
     let (status, counted) = stat::count(machine, &events(asked), &command)?;
     let run = compared(&budget, counted.run);
     let answer = verdict(&run.budget);
-    stat::print(record, run, sink, look.format)?;
+    stat::print(record, run, sinks, look.format)?;
     // What a command that failed has counted is no answer.
     Ok(if status.success() { answer } else { ExitCode::from(child::code(status)) })
 }

@@ -10,7 +10,7 @@ use pmu::counting::{Budget, BudgetKernel, Core, Session, needed, refused, selfte
 use pmu::events::{Encoded, Events, Target};
 use pmu::metrics::Metric;
 
-use super::super::{command, presentation, render};
+use super::super::{Sinks, command, presentation, render};
 use crate::args::{AskedEvents, Format, Look, SavedBudget};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -137,15 +137,12 @@ pub(super) fn described(machine: &Machine, look: &Look) -> Record {
 pub(super) fn print(
     mut record: Record,
     run: CountsRun,
-    sink: Option<Sink>,
+    sinks: Sinks,
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
     let presentation = record.run.presentation;
-    let written = match sink {
-        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
-        None => Ok(()),
-    };
+    let written = sinks.write(&record, presentation);
     output::data(&render(&record, format, presentation)?)?;
     written
 }

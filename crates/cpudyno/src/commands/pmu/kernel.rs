@@ -8,7 +8,7 @@ use model::{CpuId, Unavailable};
 use pmu::counting::demonstrations::{self, Packets};
 use pmu::counting::{self, BudgetKernel, Plan, Session, Sheet, Spec, software};
 
-use super::super::sink;
+use super::super::sinks;
 use super::counting::{
     Asked, Done, GENERIC, budget_file, cannot_count, described, not_csv, print, save, session,
 };
@@ -17,14 +17,14 @@ use crate::failure::Failure;
 
 pub(super) fn run(machine: &Machine, args: &PmuKernelArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     not_csv(look.format)?;
     let work = wanted(args)?;
     let kept = budget_file(&args.budget)?;
     let at = Where { pin: args.pin, neighbour: args.neighbour, dry_run: args.dry_run };
     let done = count(machine, args.kernel, &work, &args.events, at)?;
     let saved = save(kept, &args.budget, &done.run.tables, Some(work));
-    print(described(machine, &look), done.run.clone(), sink, look.format)?;
+    print(described(machine, &look), done.run.clone(), sinks, look.format)?;
     saved.map(|()| done.code())
 }
 

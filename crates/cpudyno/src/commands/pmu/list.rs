@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{refused, target};
 use crate::args::{Format, PmuListArgs};
-use crate::commands::{presentation, text};
+use crate::commands::{presentation, unrecorded};
 use crate::failure::{Failure, code};
 use crate::output;
 
@@ -29,11 +29,6 @@ pub(super) fn run(machine: &Machine, args: &PmuListArgs) -> Result<ExitCode, Fai
         return Err(Failure { hint: remedy, ..failure });
     }
     let printed = match args.look.format {
-        Format::Text => {
-            let page = page(&events, &found, &missing, args);
-            text(&page, presentation(&args.look, PageKind::Info))
-        }
-        Format::Markdown => views::markdown::render(&page(&events, &found, &missing, args)),
         Format::Json => {
             let list = json!({
                 "schema": "cpudyno.events/1",
@@ -47,6 +42,10 @@ pub(super) fn run(machine: &Machine, args: &PmuListArgs) -> Result<ExitCode, Fai
         Format::Csv => {
             return Err(Failure::usage("the list of events is no table of samples")
                 .hint("print it as text, markdown or json: --format json"));
+        }
+        format => {
+            let page = page(&events, &found, &missing, args);
+            unrecorded("the list", &page, format, presentation(&args.look, PageKind::Info))?
         }
     };
     output::data(&printed)?;

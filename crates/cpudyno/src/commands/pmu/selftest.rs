@@ -7,7 +7,7 @@ use model::record::{CountsRun, KnownAnswer};
 use pmu::counting::{refused, selftest, with_unknown};
 use pmu::events::{Encoded, Events, Target};
 
-use super::super::sink;
+use super::super::sinks;
 use super::counting::{described, not_csv, print, session};
 use crate::args::PmuSelftestArgs;
 use crate::failure::{Failure, code};
@@ -15,7 +15,7 @@ use crate::output;
 
 pub(super) fn run(machine: &Machine, args: &PmuSelftestArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look.clone();
-    let sink = sink(&args.json, &mut look)?;
+    let sinks = sinks(&args.files, &mut look)?;
     not_csv(look.format)?;
     let folder = super::lists(args.event_dir.as_deref());
     let events = Events::of(Target::of(machine).with_folder(folder.as_deref()));
@@ -46,7 +46,7 @@ pub(super) fn run(machine: &Machine, args: &PmuSelftestArgs) -> Result<ExitCode,
         None => answers.iter().any(is_decided),
     };
     let run = CountsRun { passes: Vec::new(), answers, ..outline };
-    print(described(machine, &look), run, sink, look.format)?;
+    print(described(machine, &look), run, sinks, look.format)?;
     for (event, reason) in &wrong {
         output::failure(&Failure::new(code::NO, format!("`{event}` is refused: {}", reason.why)));
     }

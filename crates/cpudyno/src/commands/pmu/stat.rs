@@ -9,15 +9,15 @@ use model::{CpuId, Known};
 use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
-use super::super::{child, render, sink};
+use super::super::{Sinks, child, render, sinks};
 use super::counting::{Asked, Done, GENERIC, budget_file, described, not_csv, save, session};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
-use crate::output::{self, Sink};
+use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Failure> {
-    let PmuStatArgs { events, budget, dry_run, json, mut look, command: words } = args;
-    let sink = sink(&json, &mut look)?;
+    let PmuStatArgs { events, budget, dry_run, files, mut look, command: words } = args;
+    let sinks = sinks(&files, &mut look)?;
     not_csv(look.format)?;
     if dry_run {
         let all = all(machine, &events, true)?;
@@ -26,7 +26,7 @@ pub(super) fn run(machine: &Machine, args: PmuStatArgs) -> Result<ExitCode, Fail
     let kept = budget_file(&budget)?;
     let (status, done) = count(machine, &events, &words)?;
     // A table that was counted is not lost with the file of its budget.
-    print(described(machine, &look), done.run.clone(), sink, look.format)?;
+    print(described(machine, &look), done.run.clone(), sinks, look.format)?;
     save(kept, &budget, &done.run.tables, None)?;
     // The command's own code goes first.
     Ok(if status.success() { done.code() } else { ExitCode::from(child::code(status)) })
@@ -97,19 +97,16 @@ fn planned(
 pub(super) fn print(
     mut record: Record,
     run: CountsRun,
-    sink: Option<Sink>,
+    sinks: Sinks,
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
     let presentation = record.run.presentation;
     let text = render(&record, format, presentation)?;
-    if format == Format::Json {
+    if matches!(format, Format::Json | Format::Html) {
         output::data(&text)?;
     } else {
         output::remark(text.trim_end());
     }
-    match sink {
-        Some(sink) => sink.write(&render(&record, Format::Json, presentation)?),
-        None => Ok(()),
-    }
+    sinks.write(&record, presentation)
 }

@@ -7,7 +7,7 @@ use machine::Machine;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
 use sst::change::{Base, NotChanged, Refused, Wish};
 
-use super::super::{command, presentation, render, settings};
+use super::super::{Sinks, command, presentation, render, settings};
 use crate::args::{SstArgs, SstChange};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -20,9 +20,9 @@ pub(super) fn run(
     change: SstChange,
 ) -> Result<ExitCode, Failure> {
     // What cannot be told afterwards is not done.
-    let json = settings::told_to(&args.json, &mut args.look)?;
+    let sinks = settings::told_to(&args.files, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
-    let telling = Telling { machine, args: &args, sinks: [json, out] };
+    let telling = Telling { machine, args: &args, sinks, out };
     let levers = settings::writer(machine)?;
     let plan = sst::change::planned(machine, &*levers, wish, change.force).map_err(not_changed)?;
     if change.dry_run {
@@ -80,7 +80,8 @@ const HOW_IT_ENDS: &str =
 struct Telling<'a> {
     machine: &'a Machine,
     args: &'a SstArgs,
-    sinks: [Option<Sink>; 2],
+    sinks: Sinks,
+    out: Option<Sink>,
 }
 
 impl Telling<'_> {
@@ -90,12 +91,9 @@ impl Telling<'_> {
         let words = super::without_path(command(), self.args.out.as_deref());
         let described = machine::describe(self.machine, words, presentation);
         let record = Record { settings: Some(found), ..described };
-        let [json, out] = self.sinks;
-        if let Some(json) = json {
-            json.write(&render(&record, crate::args::Format::Json, presentation)?)?;
-        }
+        self.sinks.write(&record, presentation)?;
         let printed = render(&record, look.format, presentation)?;
-        match out {
+        match self.out {
             Some(out) => out.write(&printed),
             None => output::data(&printed),
         }

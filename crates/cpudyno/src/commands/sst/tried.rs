@@ -13,7 +13,7 @@ use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
 use super::super::ab::{Told, compared};
-use super::super::{command, presentation, settings, sink};
+use super::super::{command, presentation, settings, sinks};
 use super::change::not_changed;
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
-    let sink = sink(&args.json, &mut args.look)?;
+    let sinks = sinks(&args.files, &mut args.look)?;
     if args.look.format == Format::Csv || args.out.is_some() {
         return Err(Failure::usage("cannot tell a comparison as csv or to the file of -o").hint(
             "print it as text, markdown or json: --format json; --json FILE keeps the record",
@@ -50,7 +50,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
     answered.expected = sst::expected(&expected);
     let described = Record { speed_select: Some(answered), ..described };
-    let told = Told { described, format: args.look.format, sink };
+    let told = Told { described, format: args.look.format, sinks };
     let signals = Signals::listen()?;
     if tried.control {
         comparing.words[1] = vec!["as it is, once more".to_owned()];

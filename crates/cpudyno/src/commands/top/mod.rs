@@ -13,15 +13,15 @@ use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use model::{Seconds, Unavailable};
 
-use super::{child, command, presentation, render, sink, text};
+use super::{Sinks, child, command, presentation, render, sinks, text};
 use crate::args::{Format, TopArgs};
 use crate::failure::{Failure, code};
-use crate::output::{self, Sink};
+use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure> {
-    let TopArgs { cpus, interval, intervals, once, show, json, mut look, command: program } = args;
-    let sink = sink(&json, &mut look)?;
+    let TopArgs { cpus, interval, intervals, once, show, files, mut look, command: program } = args;
+    let sinks = sinks(&files, &mut look)?;
     let presentation = presentation(&look, PageKind::Top);
     let is_place = |name: &String| top::PLACES.contains(&name.as_str());
     let asked = !show.is_empty();
@@ -36,7 +36,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     some_are_there(&watch)?;
     let signals = Signals::listen()?;
     let count = if once { Some(1) } else { intervals };
-    let (format, keeps) = (look.format, sink.is_some() || look.format != Format::Text);
+    let (format, keeps) = (look.format, !sinks.is_none() || look.format != Format::Text);
     let mut ends = ExitCode::SUCCESS;
     if program.is_empty() {
         let live = Live { presentation, signals: &signals, interval, count, keeps };
@@ -53,7 +53,7 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
             output::data(&render(&watch.record(), format, presentation)?)?;
         }
     }
-    written(&watch.record(), format, presentation, sink)?;
+    written(&watch.record(), format, presentation, sinks)?;
     Ok(match signals.came() {
         // Who watches until Ctrl-C ends as was meant.
         Some((_, "SIGINT")) if count.is_none() => ends,
@@ -101,11 +101,9 @@ fn written(
     record: &Record,
     format: Format,
     presentation: Presentation,
-    sink: Option<Sink>,
+    sinks: Sinks,
 ) -> Result<(), Failure> {
-    if let Some(sink) = sink {
-        sink.write(&render(record, Format::Json, presentation)?)?;
-    }
+    sinks.write(record, presentation)?;
     match format {
         Format::Text => Ok(()),
         _ => output::data(&render(record, format, presentation)?),

@@ -1,0 +1,398 @@
+//! Records beside one another: which settings differ, which results differ, and which settings are known
+//! to make such a difference.
+//!
+//! A result's interval comes from the spread between blocks of its own run. What changed between the
+//! runs, such as heat, is in no interval: `cpudyno ab` compares in turns, this compares what is there.
+
+mod causes;
+mod page;
+mod results;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machine::pages::parts::{facts, value_text};
+use model::record::Record;
+use model::stats::paired::{BAND, Better};
+use model::{Known, Unit};
+use serde::Serialize;
+
+pub use self::page::{name, page};
+use self::results::{Found, Measured};
+
+/// What a comparison takes from a record: samples are many, and are not kept.
+#[derive(Debug, Clone)]
+pub struct Digest {
+    /// Where it comes from.
+    pub source: Source,
+    /// What the machine says of itself: id, label, text where it is known.
+    facts: Vec<(String, String, Option<String>)>,
+    results: BTreeMap<What, Found>,
+}
+
+/// Where a record comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Source {
+    /// Its file.
+    pub name: String,
+    /// When the run began.
+    pub started: String,
+    /// The version of cpudyno that wrote it.
+    pub version: String,
+    /// The CPU.
+    pub cpu: String,
+    /// The simulated machine that it tells of: nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
+    /// Why the run ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Which form this is.
+    pub schema: &'static str,
+    /// The records, the one that others are held against first.
+    pub records: Vec<Source>,
+    /// The settings and facts of which at least two records say different things.
+    pub settings: Vec<Setting>,
+    /// Facts that some records know and others do not.
+    pub known_to_some: Vec<String>,
+    /// The results that all records have, the largest certain difference first.
+    pub results: Vec<ResultRow>,
+    /// Results that some records do not have.
+    pub lonely: Vec<Lonely>,
+    /// Which differing settings are known to make a difference that was seen.
+    pub causes: Vec<Cause>,
+}
+
+/// Something that the machines say differently of themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// The fact's id.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// What each record says, as text; `None` where it is not known.
+    pub values: Vec<Option<String>>,
+    /// Whether somebody chose it, other than what a machine is.
+    pub can_be_chosen: bool,
+}
+
+/// A result that all records have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ResultRow {
+    /// What was measured.
+    #[serde(flatten)]
+    pub what: What,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is better, where one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
+    /// Each record's number.
+    pub values: Vec<Value>,
+    /// Each further record beside the first.
+    pub beside: Vec<Beside>,
+}
+
+/// A number with its interval, where there were enough blocks for one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Value {
+    /// The median over blocks, of each block that over CPUs.
+    pub median: f64,
+    /// The 95 % interval of the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+}
+
+/// One number beside that of the first record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Beside {
+    /// This record's number over the first's.
+    pub ratio: f64,
+    /// The least and the greatest ratio of the two intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+/// What a ratio says. As in a comparison by turns, what lies within 1 % is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// All of the interval is on the better side of one.
+    Better,
+    /// All of it is on the worse side of one.
+    Worse,
+    /// All of it is on one side of one, and neither is better.
+    Differs,
+    /// The interval lies within the band.
+    Same,
+    /// None of these, or there is no interval.
+    CannotTell,
+}
+
+/// What was measured: the key by which records are brought together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct What {
+    /// The area.
+    pub area: String,
+    /// The workload.
+    pub workload: String,
+    /// The id of the quantity.
+    pub quantity: String,
+    /// How many CPUs were active.
+    pub active: usize,
+    /// Which CPUs, where a record has several such sets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// What else tells it from others.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// A result that some records do not have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lonely {
+    /// What it is.
+    #[serde(flatten)]
+    pub what: What,
+    /// Whether each record has it.
+    pub has: Vec<bool>,
+    /// Why not, where one of them says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A differing setting that is known to change what an area measures, where that differs, too.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// The setting's label.
+    pub setting: String,
+    /// The area.
+    pub area: String,
+    /// How many results of the area differ.
+    pub results: usize,
+    /// Why it would.
+    pub why: &'static str,
+}
+
+impl Digest {
+    /// What a comparison needs of a record from that file.
+    pub fn of(name: String, record: &Record) -> Digest {
+        let text = |fact: &model::record::Fact| {
+            matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text)
+        };
+        let told = facts(record).filter(|fact| !is_fleeting(&fact.id));
+        let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
+        let version = record.tool.version.clone();
+        let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), Some(version.clone()));
+        let cpu = record.machine.fact("cpu.brand").and_then(text);
+        let source = Source {
+            name,
+            started: record.run.started.to_string(),
+            version,
+            cpu: cpu.unwrap_or_else(|| "unknown CPU".to_owned()),
+            simulated: record.run.simulated.clone(),
+            interrupted: record.run.interrupted.clone(),
+        };
+        Digest { source, facts: told.chain([tool]).collect(), results: results::of(record) }
+    }
+}
+
+/// Facts that differ by themselves between any two moments.
+fn is_fleeting(id: &str) -> bool {
+    matches!(id, "load" | "temperature" | "busy.cpus" | "user") || id.starts_with("disturbance.")
+}
+
+/// Holds records against the first of them.
+pub fn compare(records: &[Digest]) -> Comparison {
+    let (settings, known_to_some) = settings(records);
+    let keys: BTreeSet<&What> = records.iter().flat_map(|of| of.results.keys()).collect();
+    let (mut rows, mut lonely) = (Vec::new(), Vec::new());
+    for what in keys {
+        let found: Vec<Option<&Found>> = records.iter().map(|of| of.results.get(what)).collect();
+        match row(what, &found) {
+            Ok(row) => rows.push(row),
+            Err(why) => {
+                let has = found.iter().map(|found| matches!(found, Some(Found::Is(_)))).collect();
+                lonely.push(Lonely { what: what.clone(), has, why });
+            }
+        }
+    }
+    rows.sort_by(|a: &ResultRow, b| b.size().total_cmp(&a.size()));
+    let causes = causes::of(&settings, &rows);
+    let records = records.iter().map(|record| record.source.clone()).collect();
+    let schema = "cpudyno.comparison/1";
+    Comparison { schema, records, settings, known_to_some, results: rows, lonely, causes }
+}
+
+impl Comparison {
+    /// Whether any result has a verdict.
+    pub fn is_decided(&self) -> bool {
+        let told = |beside: &Beside| beside.verdict != Verdict::CannotTell;
+        self.results.iter().any(|row| row.beside.iter().any(told))
+    }
+
+    /// The results that are worse by more than a share, the worst first.
+    pub fn worse_by(&self, share: f64) -> Vec<&ResultRow> {
+        let mut rows: Vec<(f64, &ResultRow)> =
+            self.results.iter().map(|row| (row.worse_by(), row)).collect();
+        rows.retain(|(by, _)| *by > share);
+        rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+        rows.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+impl ResultRow {
+    /// How far the furthest record is from the first, where that is certain: a log ratio.
+    fn size(&self) -> f64 {
+        self.beside.iter().map(Beside::certain).fold(0.0, f64::max)
+    }
+
+    /// Whether any record differs from the first with certainty.
+    pub fn differs(&self) -> bool {
+        self.size() > 0.0
+    }
+
+    /// By which share the worst record is worse with certainty: 0.05 is 5 %.
+    fn worse_by(&self) -> f64 {
+        let worse = self.beside.iter().filter(|beside| beside.verdict == Verdict::Worse);
+        worse.map(Beside::certain).fold(0.0, f64::max).exp_m1()
+    }
+}
+
+impl Beside {
+    /// The log ratio of the interval's end that is nearest to one, where one is not within it.
+    fn certain(&self) -> f64 {
+        match (self.verdict, self.interval) {
+            (Verdict::Better | Verdict::Worse | Verdict::Differs, Some([low, high])) => {
+                low.ln().abs().min(high.ln().abs())
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// A result of all records, or why there is none where one of them says so.
+fn row(what: &What, found: &[Option<&Found>]) -> Result<ResultRow, Option<String>> {
+    let mut all: Vec<&Measured> = Vec::new();
+    for one in found {
+        match one {
+            Some(Found::Is(result)) => all.push(result),
+            Some(Found::Absent(why)) => return Err(Some(why.clone())),
+            None => return Err(None),
+        }
+    }
+    let first = *all.first().ok_or(None)?;
+    let positive = |result: &&Measured| result.value.median > 0.0 && result.unit == first.unit;
+    if !all.iter().all(positive) {
+        return Err(Some("numbers that are not above zero have no ratio".to_owned()));
+    }
+    let values: Vec<Value> = all.iter().map(|result| result.value).collect();
+    let beside = values[1..].iter().map(|value| beside(values[0], *value, first.better)).collect();
+    Ok(ResultRow { what: what.clone(), unit: first.unit, better: first.better, values, beside })
+}
+
+fn beside(first: Value, other: Value, better: Option<Better>) -> Beside {
+    let interval = first.interval.zip(other.interval).and_then(|(first, other)| {
+        let ends = [other[0] / first[1], other[1] / first[0]];
+        ends.iter().all(|end| end.is_finite() && *end > 0.0).then_some(ends)
+    });
+    let band = BAND.ln_1p();
+    let verdict = match interval.map(|ends| ends.map(f64::ln)) {
+        Some([low, high]) if low >= -band && high <= band => Verdict::Same,
+        Some([low, _]) if low > 0.0 => side(better, Better::More),
+        Some([_, high]) if high < 0.0 => side(better, Better::Less),
+        _ => Verdict::CannotTell,
+    };
+    Beside { ratio: other.median / first.median, interval, verdict }
+}
+
+/// What it is to be on that side, by which is better.
+fn side(better: Option<Better>, is: Better) -> Verdict {
+    match better {
+        None => Verdict::Differs,
+        Some(better) if better == is => Verdict::Better,
+        Some(_) => Verdict::Worse,
+    }
+}
+
+/// What records say differently, and what only some of them know.
+fn settings(records: &[Digest]) -> (Vec<Setting>, Vec<String>) {
+    let mut ids: Vec<(&String, &String)> = Vec::new();
+    for (id, label, _) in records.iter().flat_map(|record| &record.facts) {
+        if !ids.iter().any(|(known, _)| *known == id) {
+            ids.push((id, label));
+        }
+    }
+    let (mut settings, mut known_to_some) = (Vec::new(), Vec::new());
+    for (id, label) in ids {
+        let said = |record: &Digest| {
+            record.facts.iter().find(|(known, ..)| known == id).and_then(|fact| fact.2.clone())
+        };
+        let values: Vec<Option<String>> = records.iter().map(said).collect();
+        let known: BTreeSet<&String> = values.iter().flatten().collect();
+        if known.len() > 1 {
+            let (id, label) = (id.clone(), label.clone());
+            settings.push(Setting { id, label, values, can_be_chosen: false });
+        } else if !known.is_empty() && values.iter().any(Option::is_none) {
+            known_to_some.push(label.clone());
+        }
+    }
+    // Another CPU explains more than any setting, and has limits of its own that nobody chose.
+    let same_cpu = !settings.iter().any(|setting| setting.id == "cpu.brand");
+    for setting in &mut settings {
+        setting.can_be_chosen = causes::can_be_chosen(&setting.id, same_cpu);
+    }
+    settings.sort_by_key(|setting| setting.can_be_chosen != same_cpu);
+    (settings, known_to_some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(median: f64, half: f64) -> Value {
+        Value { median, interval: Some([median - half, median + half]) }
+    }
+
+    fn verdict(first: Value, other: Value, better: Option<Better>) -> Verdict {
+        beside(first, other, better).verdict
+    }
+
+    #[test]
+    fn a_verdict_needs_intervals_apart_or_narrow() {
+        let hundred = value(100.0, 0.2);
+        let (more, less) = (Some(Better::More), Some(Better::Less));
+        assert_eq!(verdict(hundred, value(110.0, 1.0), more), Verdict::Better);
+        assert_eq!(verdict(hundred, value(110.0, 1.0), less), Verdict::Worse);
+        assert_eq!(verdict(hundred, value(110.0, 1.0), None), Verdict::Differs);
+        assert_eq!(verdict(hundred, value(90.0, 1.0), more), Verdict::Worse);
+        assert_eq!(verdict(hundred, value(101.0, 9.0), more), Verdict::CannotTell);
+        let alone = Value { median: 200.0, interval: None };
+        assert_eq!(verdict(hundred, alone, more), Verdict::CannotTell);
+        // Within the band, certain differences are the same, too.
+        assert_eq!(verdict(value(100.0, 0.0), value(100.1, 0.0), more), Verdict::Same);
+    }
+
+    #[test]
+    fn worse_is_what_is_certain_and_alike_in_both_directions() {
+        let share = |first, other, better| {
+            (beside(first, other, better).certain().exp_m1() * 100.0).round()
+        };
+        assert_eq!(
+            share(value(100.0, 0.0), value(50.0, 0.0), Some(Better::More)).to_bits(),
+            100f64.to_bits()
+        );
+        assert_eq!(
+            share(value(50.0, 0.0), value(100.0, 0.0), Some(Better::Less)).to_bits(),
+            100f64.to_bits()
+        );
+        // From 100 down to 94 at the median, and to 99 at the interval's near end: 1 % is certain.
+        let near = Value { median: 94.0, interval: Some([89.0, 99.0]) };
+        assert_eq!(share(value(100.0, 0.0), near, Some(Better::More)).to_bits(), 1f64.to_bits());
+    }
+}

@@ -1,0 +1,232 @@
+//! What a comparison says, as a page.
+
+use model::page::{Align, Block, Page, Table, Text, Tone, si};
+
+use super::{Beside, Comparison, ResultRow, Setting, Source, Verdict, What};
+use crate::areas::AREAS;
+
+/// Differing results that are listed; more are in the record of the comparison.
+const LISTED: usize = 40;
+
+/// Records that have columns; all are in the comparison's JSON.
+const NAMED: usize = 6;
+
+/// The page of a comparison. A verbosity of 1 and more lists every result.
+pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
+    let mut blocks = vec![title(comparison), machines(comparison)];
+    blocks.push(Block::List(sentences(comparison)));
+    blocks.push(Block::Heading("Settings that differ".to_owned()));
+    blocks.extend(settings(comparison));
+    blocks.push(Block::Heading("Results that differ".to_owned()));
+    blocks.push(results(comparison, verbosity));
+    if !comparison.causes.is_empty() {
+        blocks.push(Block::Heading("Likely causes".to_owned()));
+        blocks.push(causes(comparison));
+    }
+    if !comparison.lonely.is_empty() {
+        blocks.push(Block::Heading("Not compared".to_owned()));
+        blocks.push(lonely(comparison, verbosity));
+    }
+    Page { blocks }
+}
+
+/// `A`, `B` ... by which records are named in tables.
+fn letter(place: usize) -> String {
+    let letter = char::from(b'A' + (place % 26) as u8);
+    if place < 26 { letter.to_string() } else { format!("{letter}{}", place / 26) }
+}
+
+fn title(comparison: &Comparison) -> Block {
+    let records = &comparison.records;
+    let simulated = records.iter().filter(|record| record.simulated.is_some()).count();
+    let simulated = match simulated {
+        0 => "",
+        some if some == records.len() => "SIMULATED: ",
+        _ => "partly SIMULATED: ",
+    };
+    let subtitle = "A is what the others are held against; `cpudyno ab` compares settings in turns";
+    let text = format!("{simulated}{} records beside one another", records.len());
+    Block::Title { text, subtitle: subtitle.to_owned() }
+}
+
+fn machines(comparison: &Comparison) -> Block {
+    let line = |(place, of): (usize, &Source)| {
+        let simulated = if of.simulated.is_some() { "SIMULATED, " } else { "" };
+        let stopped = of.interrupted.as_ref().map_or_else(String::new, |why| format!(", {why}"));
+        let text = format!("{}: {simulated}{}, {}{stopped}", of.name, of.cpu, of.started);
+        (letter(place), Text::from(text))
+    };
+    Block::Box(comparison.records.iter().enumerate().map(line).take(NAMED).collect())
+}
+
+/// What came of it, in brief.
+fn sentences(comparison: &Comparison) -> Vec<Text> {
+    let chosen = comparison.settings.iter().filter(|setting| setting.can_be_chosen).count();
+    let others = comparison.settings.len() - chosen;
+    let mut lines = vec![Text::from(format!(
+        "{} and {} differ.",
+        number(chosen, "setting", "settings"),
+        number(others, "fact about the machines", "facts about the machines"),
+    ))];
+    if !comparison.known_to_some.is_empty() {
+        let labels = comparison.known_to_some.join(", ");
+        lines.push(Text::toned(format!("Known to some records only: {labels}."), Tone::Faint));
+    }
+    for place in (1..comparison.records.len()).take(NAMED) {
+        let count = |verdict| {
+            let rows = comparison.results.iter();
+            rows.filter(|row| row.beside[place - 1].verdict == verdict).count()
+        };
+        let words = [
+            (Verdict::Worse, "worse"),
+            (Verdict::Better, "better"),
+            (Verdict::Differs, "different"),
+            (Verdict::Same, "the same within 1 %"),
+            (Verdict::CannotTell, "not decided"),
+        ];
+        let told = words.map(|(verdict, word)| (count(verdict), word));
+        let told = told.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
+        let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
+        let results = number(comparison.results.len(), "result", "results");
+        lines.push(Text::from(format!("{} beside A, {results}: {told}.", letter(place))));
+    }
+    lines
+}
+
+fn number(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+fn columns(first: &[(&str, Align)], comparison: &Comparison, align: Align) -> Vec<(String, Align)> {
+    let first = first.iter().map(|(name, align)| ((*name).to_owned(), *align));
+    first
+        .chain((0..comparison.records.len()).take(NAMED).map(|place| (letter(place), align)))
+        .collect()
+}
+
+fn settings(comparison: &Comparison) -> Option<Block> {
+    if comparison.settings.is_empty() {
+        return Some(Block::Paragraph("none: the machines say the same of themselves".into()));
+    }
+    let row = |setting: &Setting| {
+        let label = Text::toned(
+            setting.label.clone(),
+            if setting.can_be_chosen { Tone::Strong } else { Tone::Plain },
+        );
+        let value = |value: &Option<String>| match value {
+            Some(value) => Text::from(value.as_str()),
+            None => Text::toned("not known", Tone::Faint),
+        };
+        std::iter::once(label).chain(setting.values.iter().take(NAMED).map(value)).collect()
+    };
+    let caption = match comparison.settings.first() {
+        Some(first) if first.can_be_chosen => "what was chosen first",
+        _ => "what the machines are first",
+    };
+    Some(Block::Table(Table {
+        caption: caption.to_owned(),
+        columns: columns(&[("setting", Align::Label)], comparison, Align::Left),
+        rows: comparison.settings.iter().map(row).collect(),
+        notes: Vec::new(),
+    }))
+}
+
+/// What was measured, in words.
+pub fn name(what: &What) -> String {
+    let area = AREAS.iter().find(|area| area.id() == what.area);
+    let quantity = area.and_then(|area| area.quantities().iter().find(|it| it.id == what.quantity));
+    let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
+    let apart = area.and_then(|area| area.apart(&what.parameters)).unwrap_or_else(|| {
+        let pairs = what.parameters.iter().map(|(name, value)| format!("{name} {value}"));
+        pairs.collect::<Vec<_>>().join(", ")
+    });
+    let cpus = what.cpus.as_ref().map(|cpus| format!("CPUs {cpus}"));
+    let words = [Some(what.area.clone()), Some(label.to_owned()), Some(what.workload.clone())];
+    let words = words.into_iter().chain([Some(apart), cpus]).flatten();
+    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn verdict(beside: &Beside) -> Text {
+    match beside.verdict {
+        Verdict::Better => Text::toned("better", Tone::Good),
+        Verdict::Worse => Text::toned("worse", Tone::Warning),
+        Verdict::Differs => Text::from("different"),
+        Verdict::Same => Text::from("same"),
+        Verdict::CannotTell => Text::toned("cannot tell", Tone::Faint),
+    }
+}
+
+fn ratio(beside: &Beside) -> String {
+    match beside.interval {
+        Some([low, high]) => format!("{:.3} ({low:.3} to {high:.3})", beside.ratio),
+        None => format!("{:.3}", beside.ratio),
+    }
+}
+
+fn results(comparison: &Comparison, verbosity: u8) -> Block {
+    let wanted = |row: &&ResultRow| verbosity > 0 || row.differs();
+    let all: Vec<&ResultRow> = comparison.results.iter().filter(wanted).collect();
+    if all.is_empty() {
+        let none = "none with certainty; -v lists every result";
+        return Block::Paragraph(none.into());
+    }
+    let listed = if verbosity > 0 { all.len() } else { all.len().min(LISTED) };
+    let mut heads =
+        columns(&[("result", Align::Label), ("cores", Align::Right)], comparison, Align::Right);
+    for place in (1..comparison.records.len()).take(NAMED - 1) {
+        heads.push((format!("{}/A", letter(place)), Align::Right));
+        heads.push((format!("{} is", letter(place)), Align::Left));
+    }
+    let row = |row: &&ResultRow| {
+        let mut cells = vec![name(&row.what).into(), row.what.active.to_string().into()];
+        cells.extend(
+            row.values.iter().take(NAMED).map(|it| Text::from(si::format(it.median, row.unit))),
+        );
+        for beside in row.beside.iter().take(NAMED - 1) {
+            cells.extend([ratio(beside).into(), verdict(beside)]);
+        }
+        cells
+    };
+    let mut notes = vec![
+        "ratios with the least and the greatest of both intervals, which come from the spread within each \
+         run: what changed between the runs is in none"
+            .to_owned(),
+    ];
+    if listed < all.len() {
+        notes.push(format!("{} more differ: -v lists them", all.len() - listed));
+    }
+    Block::Table(Table {
+        caption: "the largest difference first".to_owned(),
+        columns: heads,
+        rows: all[..listed].iter().map(row).collect(),
+        notes,
+    })
+}
+
+fn causes(comparison: &Comparison) -> Block {
+    let line = |cause: &super::Cause| {
+        let (setting, area, why) = (&cause.setting, &cause.area, cause.why);
+        let results = if cause.results == 1 { "result differs" } else { "results differ" };
+        Text::from(format!("{setting}: {} {results} in {area}, and {why}", cause.results))
+    };
+    Block::List(comparison.causes.iter().map(line).collect())
+}
+
+fn lonely(comparison: &Comparison, verbosity: u8) -> Block {
+    let count = comparison.lonely.len();
+    if verbosity == 0 {
+        let text = format!("{count} results are not in every record: -v lists them");
+        return Block::Paragraph(Text::toned(text, Tone::Faint));
+    }
+    let line = |lonely: &super::Lonely| {
+        let has = lonely.has.iter().enumerate().filter(|(_, has)| **has);
+        let letters: Vec<String> = has.map(|(place, _)| letter(place)).collect();
+        let cores = if lonely.what.active == 1 { "core" } else { "cores" };
+        let (name, active) = (name(&lonely.what), lonely.what.active);
+        let letters = if letters.is_empty() { "none".to_owned() } else { letters.join(", ") };
+        let why = lonely.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        Text::from(format!("{name}, {active} {cores}, in {letters}{why}"))
+    };
+    Block::List(comparison.lonely.iter().map(line).collect())
+}

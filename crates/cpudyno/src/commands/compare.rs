@@ -1,0 +1,60 @@
+//! `cpudyno compare`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bench::compare::{self, Comparison, Digest};
+use model::record::PageKind;
+
+use super::show::read;
+use super::{presentation, sinks, text};
+use crate::args::{CompareArgs, Format};
+use crate::failure::{Failure, code};
+use crate::output;
+
+pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
+    let mut look = args.look;
+    let sinks = sinks(&args.files, &mut look)?;
+    let digest = |file: &PathBuf| Ok(Digest::of(file.display().to_string(), &read(file)?));
+    let records: Vec<Digest> = args.records.iter().map(digest).collect::<Result<_, Failure>>()?;
+    let comparison = compare::compare(&records);
+    let presentation = presentation(&look, PageKind::Sheet);
+    let page = compare::page(&comparison, presentation.verbosity);
+    let told = |format| match format {
+        Format::Text => Ok(text(&page, presentation)),
+        Format::Json => written(&comparison),
+        Format::Markdown => Ok(views::markdown::render(&page)),
+        Format::Html => views::html::render(&page, None).map_err(super::broken),
+        Format::Csv => Err(Failure::usage("a comparison has no samples for a table")
+            .hint("print it as text, markdown, html or json: --format json")),
+    };
+    let written = sinks.write_each(told);
+    output::data(&told(look.format)?)?;
+    written?;
+    args.fail_on.map_or(Ok(ExitCode::SUCCESS), |limit| judged(&comparison, limit))
+}
+
+/// The answer for scripts.
+fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
+    if !comparison.is_decided() {
+        let why = "cannot say what is slower: no result of these records has a verdict";
+        return Err(Failure::new(code::NOT_HERE, why)
+            .hint("measure longer, with what both can measure: `cpudyno sheet --budget 60s`"));
+    }
+    let worse = comparison.worse_by(limit);
+    let Some(worst) = worse.first() else { return Ok(ExitCode::SUCCESS) };
+    let count = if worse.len() == 1 {
+        "1 result is".to_owned()
+    } else {
+        format!("{} results are", worse.len())
+    };
+    // As it was typed: a share of 7 % is none that binary numbers have.
+    let percent = (limit * 1e8).round() / 1e6;
+    let worst = compare::name(&worst.what);
+    Err(Failure::new(code::NO, format!("{count} worse by more than {percent} %, first: {worst}")))
+}
+
+fn written(comparison: &Comparison) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(comparison);
+    Ok(text.map_err(|error| Failure::new(code::BUG, error.to_string()))? + "\n")
+}

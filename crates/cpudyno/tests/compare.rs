@@ -1,0 +1,123 @@
+//! `cpudyno compare`: simulated machines beside one another.
+
+mod common;
+
+use std::path::Path;
+
+use common::{cpudyno, finish};
+use serde_json::Value;
+
+/// A record of that machine's clocks.
+fn measured(machine: &str, folder: &Path, name: &str) -> String {
+    let file = folder.join(name).to_str().unwrap().to_owned();
+    let args = ["turbo", "--machine", machine, "--test", "scalar_iadd", "--num-cpus", "1"];
+    // It may say that settings are still changed.
+    let done = finish(cpudyno(&[&args[..], &["--json", &file]].concat()));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    file
+}
+
+/// The simulated machine, and the same with boost switched off.
+fn with_and_without_boost(folder: &Path) -> [String; 2] {
+    let state = folder.join("state").to_str().unwrap().to_owned();
+    let machine = format!("sim:4c@{state}");
+    let journal = folder.join("journal");
+    let mut set = cpudyno(&["set", "no_turbo=on", "--machine", &machine]);
+    set.env("CPUDYNO_STATE", &journal);
+    let set = finish(set);
+    assert_eq!(set.code, Some(0), "{set:?}");
+    [measured("sim:4c", folder, "on.json"), measured(&machine, folder, "off.json")]
+}
+
+#[test]
+fn one_setting_is_named_first_and_so_is_what_it_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let json = finish(cpudyno(&["compare", &on, &off, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let names = [&found["records"][0]["name"], &found["records"][1]["name"]];
+    assert_eq!(names, [on.as_str(), off.as_str()]);
+    assert_eq!(found["records"][0]["simulated"], "4c");
+    assert_eq!(found["settings"][0]["id"], "cpufreq.boost");
+    assert_eq!(found["settings"][0]["values"], serde_json::json!(["on", "off"]));
+    let worst = &found["results"][0];
+    assert_eq!(
+        (&worst["area"], &worst["beside"][0]["verdict"]),
+        (&"turbo".into(), &"worse".into())
+    );
+    let causes = found["causes"].as_array().unwrap();
+    let boost = causes.iter().find(|cause| cause["setting"] == found["settings"][0]["label"]);
+    assert_eq!(boost.unwrap()["area"], "turbo", "{causes:?}");
+
+    let text = finish(cpudyno(&["compare", &on, &off])).success();
+    let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("no `{word}` in\n{text}"));
+    assert!(place("Settings that differ") < place("Results that differ"));
+    assert!(place("Results that differ") < place("Likely causes"));
+    assert!(text.contains("SIMULATED"), "{text}");
+}
+
+#[test]
+fn a_script_learns_it_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let slower = ["--fail-on", "slower:1%"];
+    let failed = finish(cpudyno(&[&["compare", &on, &off], &slower[..]].concat()));
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("worse by more than 1 %"), "{failed:?}");
+    finish(cpudyno(&[&["compare", &off, &on], &slower[..]].concat())).success();
+    let huge = ["--fail-on", "slower:900%"];
+    finish(cpudyno(&[&["compare", &on, &off], &huge[..]].concat())).success();
+}
+
+#[test]
+fn records_without_results_are_no_green_light() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("info.json").to_str().unwrap().to_owned();
+    finish(cpudyno(&["info", "--machine", "sim:4c", "--json", &file])).success();
+    let compared = finish(cpudyno(&["compare", &file, &file, "--fail-on", "slower:5%"]));
+    assert_eq!(compared.code, Some(3), "{compared:?}");
+    assert!(compared.stderr.contains("no result of these records has a verdict"), "{compared:?}");
+}
+
+#[test]
+fn arrays_within_caches_are_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (long, short) = (file("long.json"), file("short.json"));
+    let args = ["memory", "--machine", "sim:4c", "--kernels", "triad"];
+    finish(cpudyno(&[&args[..], &["--json", &long]].concat())).success();
+    finish(cpudyno(&[&args[..], &["--length", "16KiB", "--json", &short]].concat())).success();
+    let json = finish(cpudyno(&["compare", &long, &short, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let rows = found["results"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["area"] != "memory"), "{rows:?}");
+    assert!(!found["lonely"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_record_beside_itself_differs_in_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = measured("sim:4c", folder.path(), "same.json");
+    let json = finish(cpudyno(&["compare", &file, &file, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(found["settings"], serde_json::json!([]));
+    assert_eq!(found["causes"], serde_json::json!([]));
+    let rows = found["results"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let verdict = &row["beside"][0]["verdict"];
+        assert!(verdict == "same" || verdict == "cannot-tell", "{row}");
+    }
+}
+
+#[test]
+fn a_page_is_as_good_as_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = measured("sim:1c", folder.path(), "r.json");
+    let html = folder.path().join("r.html").to_str().unwrap().to_owned();
+    let shown = finish(cpudyno(&["show", &json, "--html", &html])).success();
+    assert_eq!(finish(cpudyno(&["show", &html])).success(), shown);
+    let both = finish(cpudyno(&["compare", &json, &html, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&both).unwrap();
+    assert_eq!(found["lonely"], serde_json::json!([]));
+}

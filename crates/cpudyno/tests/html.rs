@@ -1,0 +1,147 @@
+//! The data sheet as a page of HTML, in a browser.
+//!
+//! Where Chromium is not installed, the cases are shown as ignored, with the reason;
+//! `CPUDYNO_NEEDS_CHROMIUM=1`, which the project's check sets, makes them fail there.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Output};
+use std::sync::{Arc, Mutex};
+
+use common::{cpudyno, finish, program};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Columns and rows of a desktop and of a phone.
+const SIZES: [(u32, u32); 2] = [(1280, 900), (390, 844)];
+
+const TITLE: &str = "SIMULATED data sheet: machine sim:4c, nothing was measured";
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing = missing();
+    let trial = |name: &str, case: fn() -> Result<(), Failed>| {
+        let name = match &missing {
+            Some(why) => format!("{name}: {why}"),
+            None => name.to_owned(),
+        };
+        Trial::test(name, case).with_ignored_flag(missing.is_some())
+    };
+    let trials = vec![
+        trial("a_browser_shows_the_page_and_fetches_nothing", shows_and_fetches_nothing),
+        trial("the_page_is_drawn_in_every_size", is_drawn_in_every_size),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Why nothing can be shown here.
+fn missing() -> Option<String> {
+    let is_needed = std::env::var_os("CPUDYNO_NEEDS_CHROMIUM").is_some();
+    let answers = program("chromium").arg("--version").output().is_ok();
+    (!is_needed && !answers).then(|| "`chromium` is not installed".to_owned())
+}
+
+/// The page of a short simulated sheet, and its record.
+fn page(folder: &Path) -> (PathBuf, PathBuf) {
+    let (html, json) = (folder.join("sheet.html"), folder.join("sheet.json"));
+    let files = ["--html", html.to_str().unwrap(), "--json", json.to_str().unwrap()];
+    let args = ["sheet", "--machine", "sim:4c", "--budget", "5s"];
+    finish(cpudyno(&[&args[..], &files].concat())).success();
+    (html, json)
+}
+
+fn browse(args: &[&str]) -> Result<Output, Failed> {
+    let home = tempfile::tempdir()?;
+    let mut chromium = program("chromium");
+    chromium.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+    ]);
+    chromium.args(["--no-first-run", "--enable-logging=stderr", "--hide-scrollbars"]);
+    chromium.arg(format!("--user-data-dir={}", home.path().display())).args(args);
+    let done = chromium.output().map_err(|error| format!("`chromium` cannot start: {error}"))?;
+    if done.status.success() {
+        return Ok(done);
+    }
+    Err(format!("`chromium` failed: {}", String::from_utf8_lossy(&done.stderr)).into())
+}
+
+/// What a server is asked for while it answers everything with the page.
+fn serve(html: Vec<u8>) -> std::io::Result<(String, Arc<Mutex<Vec<String>>>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}/", listener.local_addr()?);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A browser may open a connection and never ask.
+            let seen = Arc::clone(&seen);
+            let html = html.clone();
+            std::thread::spawn(move || answer(stream, &html, &seen));
+        }
+    });
+    Ok((address, asked))
+}
+
+fn answer(mut stream: TcpStream, html: &[u8], asked: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut request = [0; 4096];
+    let length = stream.read(&mut request)?;
+    let request = String::from_utf8_lossy(&request[..length]);
+    if let Some(line) = request.lines().next() {
+        asked.lock().unwrap().push(line.to_owned());
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close";
+        write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n", html.len())?;
+        stream.write_all(html)?;
+    }
+    Ok(())
+}
+
+fn shows_and_fetches_nothing() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (html, json) = page(folder.path());
+    let (address, asked) = serve(std::fs::read(&html)?)?;
+    // Whatever is asked for elsewhere comes to the same server.
+    let proxy = format!("--proxy-server={}", address.trim_end_matches('/'));
+    let done = browse(&["--dump-dom", &proxy, "--proxy-bypass-list=<-loopback>", &address])?;
+    let dom = String::from_utf8_lossy(&done.stdout);
+    // What the browser made of it holds what was written, to the last byte.
+    assert!(dom.contains(TITLE), "{}", &dom[..dom.len().min(2000)]);
+    let attached = views::html::attached(&dom).ok_or("the record is not on the page")?;
+    let written = std::fs::read_to_string(json)?;
+    assert!(model::record::read(&attached)? == model::record::read(&written)?);
+    let log = String::from_utf8_lossy(&done.stderr);
+    let said: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(said.is_empty(), "{said:?}");
+    // A browser has questions of its own, to its maker.
+    let own = |line: &&String| ["google", "gvt1.com"].iter().any(|maker| line.contains(maker));
+    let asked = asked.lock().unwrap();
+    let asked: Vec<&String> = asked.iter().filter(|line| !own(line)).collect();
+    assert!(asked.len() == 1 && asked[0].starts_with(&format!("GET {address}")), "{asked:?}");
+    Ok(())
+}
+
+/// A browser draws it on a desktop, on a phone and on paper.
+fn is_drawn_in_every_size() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (html, _) = page(folder.path());
+    for (width, height) in SIZES {
+        let picture = folder.path().join(format!("{width}.png"));
+        let (size, file) = (
+            format!("--window-size={width},{height}"),
+            format!("--screenshot={}", picture.display()),
+        );
+        browse(&[&size, &file, &format!("file://{}", html.display())])?;
+        let bytes = std::fs::read(&picture)?;
+        // A page on which nothing was drawn is a few hundred bytes.
+        assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000, "{width}: {}", bytes.len());
+    }
+    let paper = folder.path().join("sheet.pdf");
+    let file = format!("--print-to-pdf={}", paper.display());
+    browse(&[&file, &format!("file://{}", html.display())])?;
+    assert!(std::fs::read(&paper)?.starts_with(b"%PDF"));
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Heat maps: a table whose cells have the shade of their value.
+
+use maud::{Markup, html};
+use model::page::{HeatCell, HeatMap, HeatRow};
+
+use super::notes;
+use crate::number;
+use crate::shades::{Range, rows, value};
+use crate::visible::text as seen;
+
+/// Shades, as `style.css` names them: `h0` is the least.
+const SHADES: usize = 9;
+
+/// Maps of more columns have cells too small for numbers, which show while the pointer rests on them.
+const NUMBERED_COLUMNS_MAX: usize = 24;
+
+pub(super) fn figure(map: &HeatMap) -> Markup {
+    let range = Range::of(map);
+    let small = map.columns.len() > NUMBERED_COLUMNS_MAX;
+    html! {
+        figure {
+            @if !map.caption.is_empty() { figcaption { (seen(&map.caption)) } }
+            div.scroll {
+                table.heat.small[small] {
+                    thead {
+                        tr {
+                            th.label { (seen(&map.row_title)) }
+                            th.over colspan=(map.columns.len().max(1)) {
+                                (seen(&map.column_title))
+                            }
+                        }
+                        tr {
+                            th.label {}
+                            @for column in &map.columns { th { span { (seen(column)) } } }
+                        }
+                    }
+                    @for group in &map.groups {
+                        tbody { @for row in group { (cells(map, row, range.as_ref(), small)) } }
+                    }
+                }
+            }
+            @if let Some(range) = &range { (legend(range, &map.unit)) }
+            @if small { p.note { "Each value shows while the pointer rests on its cell." } }
+            (absences(map, small))
+            (notes(&map.notes))
+        }
+    }
+}
+
+fn cells(map: &HeatMap, row: &HeatRow, range: Option<&Range<'_>>, small: bool) -> Markup {
+    let hover = |column: &str, text: &str| {
+        let unit = if map.unit.is_empty() { String::new() } else { format!(" {}", map.unit) };
+        seen(&format!("{}, {} {column}: {text}{unit}", row.label, map.column_title))
+    };
+    html! {
+        tr {
+            th.label scope="row" { (seen(&row.label)) }
+            @for (cell, column) in row.cells.iter().zip(&map.columns) {
+                @match cell {
+                    HeatCell::Absent(text) => {
+                        td.absent title=(seen(&text.text)) { @if !small { (seen(&text.text)) } }
+                    }
+                    HeatCell::Value { text, .. } => {
+                        @let shade = value(cell).and_then(|it| range?.share(it.0)).map(shade);
+                        td class=[shade] title=(hover(column, text)) {
+                            @if !small { (seen(text)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shade(share: f64) -> String {
+    format!("h{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
+}
+
+fn legend(range: &Range<'_>, unit: &str) -> Markup {
+    if let Some(flat) = range.flat(unit) {
+        return html! { p.note { (seen(&flat)) } };
+    }
+    html! {
+        p.legend {
+            (seen(range.least.1)) " "
+            @for index in 0..SHADES {
+                @let share = (index as f64 + 0.5) / SHADES as f64;
+                span.swatch.(shade(share)) title=(number::short(range.at(share))) {}
+            }
+            " " (seen(range.greatest.1)) " " (seen(unit))
+        }
+    }
+}
+
+/// The words of cells that have no room for them.
+fn absences(map: &HeatMap, small: bool) -> Markup {
+    let mut words: Vec<&str> = Vec::new();
+    for cell in rows(map).flat_map(|row| &row.cells) {
+        if let HeatCell::Absent(text) = cell
+            && !words.contains(&text.text.as_str())
+        {
+            words.push(&text.text);
+        }
+    }
+    html! {
+        @if small && !words.is_empty() {
+            p.note { "Without a shade: " (seen(&words.join(", "))) "." }
+        }
+    }
+}

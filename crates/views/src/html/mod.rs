@@ -1,0 +1,272 @@
+//! A page as one HTML file, fit to be forwarded: nothing is fetched, nothing is executed.
+//!
+//! There is no script at all: what browsers show while the pointer rests on a value is `<title>`, and
+//! the record hangs on the page as a link that holds it. Colours and shades add nothing that numbers
+//! and words do not say. The styles are in `style.css`.
+
+mod heat;
+mod plot;
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bzip2::Compression;
+use bzip2::read::{BzDecoder, BzEncoder};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use model::page::{Align, Bar, Bars, Block, Page, Remark, Ruled, Text, Tone};
+use model::record::Record;
+
+use crate::visible::text as seen;
+use crate::{Error, json};
+
+/// Nothing from anywhere, and no script even if a machine's name should hold one.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// Records that are longer hang on the page compressed: a file of more than 2 MB is not forwarded. Bzip2
+/// makes records smaller than gzip and xz do.
+const PLAIN_MAX: usize = 1 << 20;
+
+/// The page as a file of HTML that holds the record that it was made from, where there is one.
+pub fn render(page: &Page, record: Option<&Record>) -> Result<String, Error> {
+    let attached = record.map(attachment).transpose()?;
+    let sections = sections(page);
+    let title = page.blocks.iter().find_map(|block| match block {
+        Block::Title { text, .. } => Some(seen(text)),
+        _ => None,
+    });
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                // Browsers ask servers for a picture unless the page has one.
+                link rel="icon" href="data:,";
+                title { (title.as_deref().unwrap_or("cpudyno")) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    @for (place, section) in sections.iter().enumerate() {
+                        section id=(format!("s{place}")) {
+                            @for block in *section { (self::block(block)) }
+                            @if place == 0 { (contents(&sections)) }
+                        }
+                    }
+                    @if let Some(record) = attached { footer { (record) } }
+                }
+            }
+        }
+    };
+    Ok(markup.into_string())
+}
+
+/// The blocks from heading to heading.
+fn sections(page: &Page) -> Vec<&[Block]> {
+    let starts = |block: &Block| matches!(block, Block::Heading(_));
+    let mut rest = page.blocks.as_slice();
+    let mut sections = Vec::new();
+    while !rest.is_empty() {
+        let end = rest.iter().skip(1).position(starts).map_or(rest.len(), |place| place + 1);
+        let (section, after) = rest.split_at(end);
+        sections.push(section);
+        rest = after;
+    }
+    sections
+}
+
+/// Links to the sections, where there are more than fit on a screen.
+fn contents(sections: &[&[Block]]) -> Markup {
+    const FEW: usize = 4;
+    let headings = sections.iter().enumerate().filter_map(|(place, section)| match section {
+        [Block::Heading(text), ..] => Some((place, text)),
+        _ => None,
+    });
+    let headings: Vec<_> = headings.collect();
+    html! {
+        @if headings.len() >= FEW {
+            nav {
+                @for (place, text) in headings { a href=(format!("#s{place}")) { (seen(text)) } }
+            }
+        }
+    }
+}
+
+/// The record that hangs on a page; `None` where the text is no such page.
+pub fn attached(html: &str) -> Option<String> {
+    let (_, link) = html.rsplit_once("href=\"data:application/")?;
+    let (_, bytes) = link.split('"').next()?.split_once(";base64,")?;
+    unpacked(STANDARD.decode(bytes).ok()?)
+}
+
+/// A record as text, whether or not it was compressed as those that hang on pages are.
+pub fn unpacked(bytes: Vec<u8>) -> Option<String> {
+    /// No record is longer: what says otherwise is none.
+    const LONGEST: u64 = 1 << 30;
+    if !bytes.starts_with(b"BZh") {
+        return String::from_utf8(bytes).ok();
+    }
+    let mut text = String::new();
+    BzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The record as a link that needs no server.
+fn attachment(record: &Record) -> Result<Markup, Error> {
+    let dense = json::dense(record)?;
+    let (name, kind, bytes) = if dense.len() <= PLAIN_MAX {
+        ("record.json", "json", json::render(record)?.into_bytes())
+    } else {
+        ("record.json.bz2", "x-bzip2", compressed(&dense))
+    };
+    let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
+    Ok(html! {
+        p {
+            a download=(name) href=(link) { "Download the record" }
+            " (" (name) "): every sample that this page is made from, and how it was measured. "
+            code { "cpudyno show FILE" } " prints it; FILE may be this page, too."
+        }
+    })
+}
+
+fn compressed(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = BzEncoder::new(text.as_bytes(), Compression::best()).read_to_end(&mut bytes);
+    read.expect("BUG: memory refuses to be read");
+    bytes
+}
+
+fn block(block: &Block) -> Markup {
+    match block {
+        Block::Title { text, subtitle } => html! {
+            h1 { (seen(text)) }
+            @if !subtitle.is_empty() { p.subtitle { (seen(subtitle)) } }
+        },
+        Block::Heading(text) => html! { h2 { (seen(text)) } },
+        Block::Box(pairs) => html! { div.box { (pairs_of(pairs)) } },
+        Block::Groups(groups) => html! {
+            div.groups { @for pairs in groups { (pairs_of(pairs)) } }
+        },
+        Block::Paragraph(text) => html! { p class=[class(text.tone)] { (seen(&text.text)) } },
+        Block::List(items) => html! {
+            ul { @for item in items { li class=[class(item.tone)] { (seen(&item.text)) } } }
+        },
+        Block::Remarks(remarks) => html! { ul.remarks { @for one in remarks { (remark(one)) } } },
+        Block::Table(table) => {
+            tables(&table.caption, &table.columns, std::slice::from_ref(&table.rows), &table.notes)
+        }
+        Block::Ruled(ruled) => {
+            let Ruled { caption, columns, parts, notes, .. } = ruled;
+            tables(caption, columns, parts, notes)
+        }
+        Block::HeatMap(map) => heat::figure(map),
+        Block::Bars(bars) => bars_of(bars),
+        Block::Lines(lines) => plot::figure(lines),
+    }
+}
+
+/// The class of a tone; what is plain has none.
+fn class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Faint => Some("faint"),
+        Tone::Good => Some("good"),
+        Tone::Warning => Some("warning"),
+        Tone::Serious => Some("serious"),
+        Tone::Strong => Some("strong"),
+    }
+}
+
+fn toned(text: &Text) -> Markup {
+    html! { span class=[class(text.tone)] { (seen(&text.text)) } }
+}
+
+fn pairs_of(pairs: &[(String, Text)]) -> Markup {
+    html! {
+        dl { @for (label, value) in pairs { dt { (seen(label)) } dd { (toned(value)) } } }
+    }
+}
+
+fn remark(remark: &Remark) -> Markup {
+    html! {
+        li {
+            span.mark.(class(remark.mark.tone).unwrap_or("plain")) { (seen(&remark.mark.text)) }
+            " "
+            @if !remark.about.is_empty() { b { (seen(&remark.about)) ":" } " " }
+            (seen(&remark.text))
+            @if let Some(remedy) = &remark.remedy { p.remedy { (seen(remedy)) } }
+        }
+    }
+}
+
+/// What stands under a table, map or plot.
+fn notes(notes: &[String]) -> Markup {
+    html! { @for note in notes { p.note { (seen(note)) } } }
+}
+
+/// Tables of one form under one caption.
+fn tables(
+    caption: &str,
+    columns: &[(String, Align)],
+    parts: &[Vec<Vec<Text>>],
+    below: &[String],
+) -> Markup {
+    let side = |align: Align| match align {
+        Align::Label => "label",
+        Align::Left => "left",
+        Align::Right => "right",
+    };
+    html! {
+        figure {
+            @if !caption.is_empty() { figcaption { (seen(caption)) } }
+            @for rows in parts {
+                div.scroll {
+                    table {
+                        @if columns.iter().any(|(header, _)| !header.is_empty()) {
+                            thead {
+                                tr {
+                                    @for (header, align) in columns {
+                                        th class=(side(*align)) { (seen(header)) }
+                                    }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for row in rows {
+                                tr {
+                                    @for (cell, (_, align)) in row.iter().zip(columns) {
+                                        td class=(side(*align)) { (toned(cell)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            (notes(below))
+        }
+    }
+}
+
+fn bars_of(bars: &Bars) -> Markup {
+    let finite = bars.bars.iter().map(|bar| bar.value).filter(|value| value.is_finite());
+    let longest = finite.fold(0.0, f64::max);
+    let share = |bar: &Bar| {
+        if bar.value.is_finite() && bar.value > 0.0 { 100.0 * bar.value / longest } else { 0.0 }
+    };
+    html! {
+        figure {
+            @if !bars.caption.is_empty() { figcaption { (seen(&bars.caption)) } }
+            div.bars {
+                @for bar in &bars.bars {
+                    span.name { (seen(&bar.label)) }
+                    span.track { span.bar style=(format!("width:{:.2}%", share(bar))) {} }
+                    span.value { (seen(&bar.text)) }
+                }
+            }
+        }
+    }
+}
