@@ -13,7 +13,7 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
-use super::phases;
+use super::{phases, promise};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
 use crate::rig::neighbour::{Busy, Neighbour};
@@ -23,8 +23,8 @@ use crate::rig::ruler::Rulers;
 use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
 use crate::streams;
 
-/// Blocks of each cell: one more than an interval needs at least leaves out the most disturbed.
-pub(super) const BLOCKS: u64 = 8;
+/// Blocks of each cell: as many as the interval by signed ranks needs.
+pub(super) const BLOCKS: u64 = model::stats::paired::COUNT_MIN as u64;
 
 /// The streams of victims and neighbours.
 pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
@@ -79,6 +79,39 @@ pub(super) const CLASSES: [(&str, Option<&str>); 8] = [
     ("memory", None),
 ];
 
+/// Whether a workload stands for a class of neighbours that cannot be had here.
+pub(super) fn is_class(workload: &str) -> bool {
+    CLASSES.iter().any(|(class, _)| *class == workload)
+}
+
+/// What is put beside what.
+pub(super) struct Matrix {
+    classes: Vec<(&'static str, Option<&'static str>)>,
+    victims: Vec<&'static str>,
+}
+
+impl Matrix {
+    /// Everything.
+    pub(super) fn whole() -> Matrix {
+        Matrix { classes: CLASSES.to_vec(), victims: VICTIMS.to_vec() }
+    }
+
+    /// What a sheet has time for: the heaviest vectors that there are, and memory.
+    pub(super) fn short(plan: &Planning<'_>) -> Matrix {
+        const HEAVY: [&str; 2] = ["heavy 512 bit", "heavy 256 bit"];
+        const MEMORY: &str = "memory";
+        let class = |wanted: &str| CLASSES.into_iter().find(|(class, _)| *class == wanted);
+        let can = |(_, stream): &(&str, Option<&str>)| {
+            let row = stream.and_then(named);
+            row.is_some_and(|row| streams::load(plan.machine, row, DATA).is_ok())
+        };
+        let heavy = HEAVY.into_iter().filter_map(class);
+        let heaviest = heavy.clone().find(can).or(heavy.last());
+        let classes = heaviest.into_iter().chain(class(MEMORY)).collect();
+        Matrix { classes, victims: vec![SCALAR, BANDWIDTH, LATENCY] }
+    }
+}
+
 /// Where neighbours are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -116,12 +149,12 @@ struct Tax {
 }
 
 /// The cells, and what cannot be.
-pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
+pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Unavailable> {
     let tools = streams::tools(plan.machine)?;
-    let Some((&cpu, others)) = plan.placement.cpus.split_first() else {
+    let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
-    let sibling = sibling(plan.topology(), cpu);
+    let (others, sibling) = (promise::others(plan, cpu), sibling(plan.topology(), cpu));
     if others.is_empty() && sibling.is_none() {
         let why = "only one CPU may be used, so that it has none";
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", why)
@@ -130,21 +163,25 @@ pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
     let mut wishes = Wishes::default();
     for place in Place::ALL {
         let cpus = match place {
-            Place::Others => others.to_vec(),
+            Place::Others => others.clone(),
             Place::Sibling => sibling.into_iter().collect(),
         };
         if cpus.is_empty() {
             continue;
         }
-        for (class, stream) in CLASSES {
-            let Ok(neighbours) = neighbours(plan, stream, &cpus) else { continue };
-            for victim in VICTIMS {
+        for &(class, stream) in &matrix.classes {
+            let neighbours = match neighbours(plan, stream, &cpus) {
+                Ok(neighbours) => neighbours,
+                Err(reason) => {
+                    lacks(&mut wishes, class, reason);
+                    continue;
+                }
+            };
+            for &victim in &matrix.victims {
                 let task = match task(plan, victim, cpu) {
                     Ok(task) => task,
                     Err(reason) => {
-                        if !wishes.absent.iter().any(|(id, _)| *id == victim) {
-                            wishes.absent.push((victim, reason));
-                        }
+                        lacks(&mut wishes, victim, reason);
                         continue;
                     }
                 };
@@ -158,6 +195,14 @@ pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
         }
     }
     Ok(wishes)
+}
+
+/// A victim, or a class of neighbours, that cannot be had: each once.
+fn lacks(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
+    if !wishes.absent.iter().any(|(id, _)| *id == workload) {
+        let what = format!("neighbours: {workload}");
+        wishes.absent.push((workload, Unavailable { what, ..reason }));
+    }
 }
 
 /// Another thread of the same core.
@@ -268,7 +313,7 @@ impl Seen {
     }
 
     fn mean(&self, measure: &Measure) -> Option<f64> {
-        let samples = self.0.get(measure.ratio)?;
+        let samples = self.0.get(measure.ratio).filter(|samples| !samples.is_empty())?;
         Some(samples.iter().sum::<f64>() / samples.len() as f64)
     }
 }
@@ -341,6 +386,10 @@ impl Tax {
             return Ok(Err(reason));
         }
         let mut readings = Readings::new();
+        if let (Toil::Stream(..), Some(Err(reason))) = (&self.task, rulers.get(&self.cpu)) {
+            // Ops need no ruler: they have numbers where the clock has none.
+            readings.insert(CLOCK.ratio, Err(reason.clone()));
+        }
         for measure in [CLOCK, RATE, MOVED, WAIT] {
             if let Some((alone, beside)) = alone.mean(&measure).zip(beside.mean(&measure)) {
                 readings.insert(measure.alone, Ok(vec![alone]));
@@ -349,11 +398,6 @@ impl Tax {
             }
         }
         Ok(Ok(Run { around, readings, ..Run::default() }))
-    }
-
-    /// The measures of this victim.
-    fn measures(&self) -> &'static [Measure] {
-        measures(self.victim)
     }
 }
 
@@ -395,12 +439,7 @@ impl Errand for Tax {
         rulers: &Rulers,
         _machine: &Machine,
     ) -> Result<Run, RunError> {
-        Ok(match self.block(executor, rulers)? {
-            Ok(run) => run,
-            Err(reason) => {
-                let ratios = self.measures().iter().map(|it| (it.ratio, Err(reason.clone())));
-                Run { readings: ratios.collect(), ..Run::default() }
-            }
-        })
+        let ratios = measures(self.victim).iter().map(|measure| measure.ratio);
+        Ok(Run::or_reason(self.block(executor, rulers)?, ratios))
     }
 }

@@ -4,6 +4,7 @@
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::Summary;
+use model::stats::paired::Estimate;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
@@ -42,9 +43,20 @@ struct Change {
 }
 
 impl Change {
-    fn of(summary: &Summary) -> Change {
-        let interval = summary.between_blocks;
-        Change { ratio: summary.median, interval }
+    /// The signed-rank estimate over blocks; the median with its interval where there are too few.
+    fn of(samples: &[f64], summary: &Summary) -> Change {
+        /// Two-sided.
+        const LEVEL: f64 = 0.05;
+        let logs: Vec<f64> = samples.iter().map(|ratio| ratio.ln()).collect();
+        let estimate = Estimate::of(&logs, LEVEL);
+        let known = estimate.as_ref().and_then(|it| Some((it.centre, *it.interval.value()?)));
+        match known {
+            Some((centre, interval)) => Change {
+                ratio: centre.exp(),
+                interval: Some([interval.low.exp(), interval.high.exp()]),
+            },
+            None => Change { ratio: summary.median, interval: summary.between_blocks },
+        }
     }
 
     /// Whether the interval leaves out that nothing changed.
@@ -90,12 +102,19 @@ fn series<'a>(
 }
 
 fn change(record: &Record, column: &Column, row: (&str, &str)) -> Option<Change> {
-    series(record, column.victim, column.measure.ratio, row)?.summary().map(Change::of)
+    let series = series(record, column.victim, column.measure.ratio, row)?;
+    Some(Change::of(&series.samples()?.all(), series.summary()?))
+}
+
+/// The ratios of all victims, with numbers or without.
+fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
+    let measures = [&CLOCK, &RATE, &MOVED, &WAIT];
+    measures.into_iter().flat_map(|measure| series_of(record, AREA, measure.ratio))
 }
 
 /// Classes and places that were measured, in order.
 fn rows(record: &Record) -> Vec<(&'static str, &'static str)> {
-    let measured = in_order(series_of(record, AREA, CLOCK.ratio).filter_map(|series| {
+    let measured = in_order(ratios(record).filter_map(|series| {
         Some((series.parameters.get(BESIDE)?.as_str(), series.parameters.get(PLACE)?.as_str()))
     }));
     let of_place = |place: Place| CLASSES.iter().map(move |(class, _)| (*class, place.word()));
@@ -116,7 +135,7 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
         Some(change) => {
             HeatCell::Value { value: (change.ratio - 1.0) * 100.0, text: change.text() }
         }
-        None => HeatCell::Absent(Text::toned("-", Tone::Faint)),
+        None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
     let line = |&(class, place): &(&'static str, &'static str)| HeatRow {
         label: format!("{class}, {place}"),
@@ -124,10 +143,9 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
     };
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
-        caption:
-            "what neighbours change, % of what the victim has alone, with the 95 % interval of the \
-                  median (ns: higher is worse)"
-                .to_owned(),
+        caption: "what neighbours change, % of what the victim has alone, with its 95 % interval \
+                  (ns: higher is worse)"
+            .to_owned(),
         unit: "%".to_owned(),
         row_title: "beside".to_owned(),
         column_title: "victim".to_owned(),
@@ -146,7 +164,7 @@ fn notes(record: &Record) -> Vec<String> {
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
         Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
     };
-    in_order(series_of(record, AREA, CLOCK.ratio).filter_map(of))
+    in_order(ratios(record).filter_map(of))
 }
 
 fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
@@ -300,4 +318,28 @@ pub(super) fn sentence(record: &Record) -> Option<Text> {
         )
         .into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(samples: &[f64]) -> Change {
+        Change::of(samples, &Summary::of(samples, samples).unwrap())
+    }
+
+    /// One disturbed block of eight is no end of the interval.
+    #[test]
+    fn a_disturbed_block_does_not_make_the_interval() {
+        let quiet = [0.900, 0.901, 0.899, 0.902, 0.898, 0.900, 0.901, 0.5];
+        let [low, high] = change(&quiet).interval.unwrap();
+        assert!(low > 0.69 && high < 0.902, "{low} to {high}");
+        assert!((change(&quiet).ratio - 0.9).abs() < 0.002);
+    }
+
+    #[test]
+    fn few_blocks_have_the_interval_of_their_median_or_none() {
+        assert_eq!(change(&[0.9, 0.91, 0.92, 0.93, 0.94]).interval, Some([0.9, 0.94]));
+        assert_eq!(change(&[0.9, 0.91]).interval, None);
+    }
 }
