@@ -51,8 +51,8 @@ impl Trace {
 
     /// The least time from look to look, so that there is room for all: nothing, unless periods are long.
     pub fn pace(&self) -> Seconds {
-        let pace = self.duration() / LOOKS_MAX;
-        if pace > LOOK_USUAL { pace } else { Seconds(0.0) }
+        let all = self.duration() / LOOK_LEAST;
+        if all > LOOKS_MAX { self.duration() / LOOKS_MAX } else { Seconds(0.0) }
     }
 }
 
@@ -63,10 +63,9 @@ pub const PIECE: Seconds = Seconds(0.3e-6);
 
 /// No look is shorter than this.
 const LOOK_LEAST: Seconds = Seconds(0.5e-6);
-/// Looks take about as long, where nobody makes them wait.
-const LOOK_USUAL: Seconds = Seconds(1e-6);
-/// More looks of a CPU than this are not worth their memory (24 bytes each, and 80 when they are numbers).
-const LOOKS_MAX: f64 = 524_288.0;
+/// More looks of a CPU than this are not worth their memory (24 bytes each, and 72 when they are numbers): as many
+/// as the usual periods may have.
+const LOOKS_MAX: f64 = 1_048_576.0;
 
 /// A look: before the adds, between, after the multiplies.
 pub type Look = [u64; 3];

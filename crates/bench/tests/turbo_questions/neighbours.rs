@@ -37,7 +37,7 @@ fn ratio(record: &Record, victim: &str, quantity: &str, beside: &str, place: &st
     });
     let series = found.unwrap_or_else(|| panic!("no {quantity} of {victim} beside {beside}"));
     let summary = series.summary().unwrap_or_else(|| panic!("{:?}", series.outcome));
-    let [low, high] = summary.between_blocks.expect("eight blocks have an interval");
+    let [low, high] = summary.between_blocks.expect("nine blocks have an interval");
     assert!((low..=high).contains(&summary.median));
     summary.median
 }

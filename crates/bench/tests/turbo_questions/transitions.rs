@@ -132,7 +132,8 @@ fn a_period_shorter_than_the_hold_still_finds_the_lower_clock() {
 /// A core that halts at once, with the first op of the payload.
 #[test]
 fn a_halt_at_the_beginning_of_a_burst_is_seen_there() {
-    let record = traced("2s-56c", "avx512_fma_t", |model| {
+    // As long as usual: there is room for the looks of all periods.
+    let record = traced_by(Seconds(5e-3), "2s-56c", "avx512_fma_t", |model| {
         transitions(model);
         model.throttled_seconds = 0.0;
         model.return_halt_seconds = 0.0;
@@ -157,7 +158,7 @@ fn looks_at_long_periods_are_bounded() {
         tools: bench::streams::tools(&Machine::named("sim:2s-56c").unwrap()).unwrap(),
     };
     assert!(job(5e-3).pace().0 < 1e-12, "looks follow each other");
-    assert!(job(0.1).room() <= 1 << 19);
+    assert!(job(0.1).room() <= 1 << 20);
     assert!(job(0.1).pace() * job(0.1).room() as f64 >= job(0.1).duration());
     let record = traced_by(Seconds(0.02), "2s-56c", "avx512_fma_t", transitions);
     assert_near(one(&record, "trace_hold"), 650e-6, 0.03, "hold");

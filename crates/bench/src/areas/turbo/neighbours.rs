@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
@@ -23,8 +24,9 @@ use crate::rig::ruler::Rulers;
 use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
 use crate::streams;
 
-/// Blocks of each cell: as many as the interval by signed ranks needs.
-pub(super) const BLOCKS: u64 = model::stats::paired::COUNT_MIN as u64;
+/// Blocks of each cell: with fewer than nine the interval of a median goes from the smallest to the largest, and
+/// one disturbed block is an end of it.
+pub(super) const BLOCKS: u64 = 9;
 
 /// The streams of victims and neighbours.
 pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
@@ -96,19 +98,11 @@ impl Matrix {
         Matrix { classes: CLASSES.to_vec(), victims: VICTIMS.to_vec() }
     }
 
-    /// What a sheet has time for: the heaviest vectors that there are, and memory.
-    pub(super) fn short(plan: &Planning<'_>) -> Matrix {
-        const HEAVY: [&str; 2] = ["heavy 512 bit", "heavy 256 bit"];
-        const MEMORY: &str = "memory";
-        let class = |wanted: &str| CLASSES.into_iter().find(|(class, _)| *class == wanted);
-        let can = |(_, stream): &(&str, Option<&str>)| {
-            let row = stream.and_then(named);
-            row.is_some_and(|row| streams::load(plan.machine, row, DATA).is_ok())
-        };
-        let heavy = HEAVY.into_iter().filter_map(class);
-        let heaviest = heavy.clone().find(can).or(heavy.last());
-        let classes = heaviest.into_iter().chain(class(MEMORY)).collect();
-        Matrix { classes, victims: vec![SCALAR, BANDWIDTH, LATENCY] }
+    /// What a sheet has time for: others who execute its heaviest stream, or move memory.
+    pub(super) fn short(heaviest: &StreamRow) -> Matrix {
+        let is_heaviest = |stream: &Option<&str>| stream.is_none_or(|id| id == heaviest.id);
+        let classes = CLASSES.into_iter().filter(|(_, stream)| is_heaviest(stream));
+        Matrix { classes: classes.collect(), victims: vec![SCALAR, BANDWIDTH, LATENCY] }
     }
 }
 
@@ -441,5 +435,20 @@ impl Errand for Tax {
     ) -> Result<Run, RunError> {
         let ratios = measures(self.victim).iter().map(|measure| measure.ratio);
         Ok(Run::or_reason(self.block(executor, rulers)?, ratios))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::stats::median_interval;
+
+    use super::BLOCKS;
+
+    #[test]
+    fn one_disturbed_block_is_no_end_of_the_interval() {
+        let mut ratios: Vec<f64> = (0..BLOCKS).map(|block| 0.9 + block as f64 * 1e-3).collect();
+        ratios[3] = 0.5;
+        let [low, high] = median_interval(&ratios).unwrap();
+        assert!(low >= 0.9 && high < 0.908, "{low} to {high}");
     }
 }

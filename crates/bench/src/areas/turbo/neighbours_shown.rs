@@ -4,7 +4,6 @@
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::Summary;
-use model::stats::paired::Estimate;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
@@ -43,20 +42,8 @@ struct Change {
 }
 
 impl Change {
-    /// The signed-rank estimate over blocks; the median with its interval where there are too few.
-    fn of(samples: &[f64], summary: &Summary) -> Change {
-        /// Two-sided.
-        const LEVEL: f64 = 0.05;
-        let logs: Vec<f64> = samples.iter().map(|ratio| ratio.ln()).collect();
-        let estimate = Estimate::of(&logs, LEVEL);
-        let known = estimate.as_ref().and_then(|it| Some((it.centre, *it.interval.value()?)));
-        match known {
-            Some((centre, interval)) => Change {
-                ratio: centre.exp(),
-                interval: Some([interval.low.exp(), interval.high.exp()]),
-            },
-            None => Change { ratio: summary.median, interval: summary.between_blocks },
-        }
+    fn of(summary: &Summary) -> Change {
+        Change { ratio: summary.median, interval: summary.between_blocks }
     }
 
     /// Whether the interval leaves out that nothing changed.
@@ -102,8 +89,7 @@ fn series<'a>(
 }
 
 fn change(record: &Record, column: &Column, row: (&str, &str)) -> Option<Change> {
-    let series = series(record, column.victim, column.measure.ratio, row)?;
-    Some(Change::of(&series.samples()?.all(), series.summary()?))
+    series(record, column.victim, column.measure.ratio, row)?.summary().map(Change::of)
 }
 
 /// The ratios of all victims, with numbers or without.
@@ -130,6 +116,15 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Neighbours".to_owned()), matrix(record, &rows), numbers(record, &rows)]
 }
 
+/// The columns of victims that were measured, or that were to be.
+fn columns(record: &Record) -> Vec<&'static Column> {
+    let is_asked = |column: &&Column| {
+        let mut of = series_of(record, AREA, column.measure.ratio);
+        of.any(|series| series.workload == column.victim && series.parameters.contains_key(BESIDE))
+    };
+    COLUMNS.iter().filter(is_asked).collect()
+}
+
 fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
     let cell = |column: &Column, row: (&str, &str)| match change(record, column, row) {
         Some(change) => {
@@ -137,19 +132,21 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
         }
         None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
+    let columns = columns(record);
     let line = |&(class, place): &(&'static str, &'static str)| HeatRow {
         label: format!("{class}, {place}"),
-        cells: COLUMNS.iter().map(|column| cell(column, (class, place))).collect(),
+        cells: columns.iter().map(|column| cell(column, (class, place))).collect(),
     };
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
-        caption: "what neighbours change, % of what the victim has alone, with its 95 % interval \
-                  (ns: higher is worse)"
-            .to_owned(),
+        caption:
+            "what neighbours change, % of what the victim has alone, with the 95 % interval of the \
+                  median (ns: higher is worse)"
+                .to_owned(),
         unit: "%".to_owned(),
         row_title: "beside".to_owned(),
         column_title: "victim".to_owned(),
-        columns: COLUMNS.iter().map(|column| column.title.to_owned()).collect(),
+        columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups: groups.map(|group| group.iter().map(line).collect()).collect(),
         notes: notes(record),
     })
@@ -180,14 +177,15 @@ fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
             None => absent(series(record, column.victim, column.measure.ratio, row)),
         }
     };
+    let columns = columns(record);
     let line = |&(class, place): &(&'static str, &'static str)| {
-        let cells = COLUMNS.iter().map(|column| cell(column, (class, place)));
+        let cells = columns.iter().map(|column| cell(column, (class, place)));
         std::iter::once(Text::from(format!("{class}, {place}"))).chain(cells).collect()
     };
-    let columns = COLUMNS.iter().map(|column| (column.title.to_owned(), Align::Right));
+    let titles = columns.iter().map(|column| (column.title.to_owned(), Align::Right));
     Block::Table(Table {
         caption: "alone to beside them, medians".to_owned(),
-        columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(columns).collect(),
+        columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(titles).collect(),
         rows: rows.iter().map(line).collect(),
         notes: Vec::new(),
     })
@@ -318,28 +316,4 @@ pub(super) fn sentence(record: &Record) -> Option<Text> {
         )
         .into(),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn change(samples: &[f64]) -> Change {
-        Change::of(samples, &Summary::of(samples, samples).unwrap())
-    }
-
-    /// One disturbed block of eight is no end of the interval.
-    #[test]
-    fn a_disturbed_block_does_not_make_the_interval() {
-        let quiet = [0.900, 0.901, 0.899, 0.902, 0.898, 0.900, 0.901, 0.5];
-        let [low, high] = change(&quiet).interval.unwrap();
-        assert!(low > 0.69 && high < 0.902, "{low} to {high}");
-        assert!((change(&quiet).ratio - 0.9).abs() < 0.002);
-    }
-
-    #[test]
-    fn few_blocks_have_the_interval_of_their_median_or_none() {
-        assert_eq!(change(&[0.9, 0.91, 0.92, 0.93, 0.94]).interval, Some([0.9, 0.94]));
-        assert_eq!(change(&[0.9, 0.91]).interval, None);
-    }
 }

@@ -1,5 +1,6 @@
 //! The area's further questions in short, for the data sheet: transitions, heat, neighbours.
 
+use kernels::StreamRow;
 use model::page::{Block, Text};
 use model::record::{Record, Series};
 use model::{Finding, Seconds, Unavailable};
@@ -19,7 +20,7 @@ impl Area for Questions {
     }
 
     fn weight(&self) -> f64 {
-        3.0
+        4.0
     }
 
     fn quantities(&self) -> &'static [Quantity] {
@@ -51,23 +52,23 @@ impl Area for Questions {
     }
 }
 
-/// What fits into a sheet of that time: the heaviest stream in a duty cycle and for a few seconds on all cores,
-/// and what the heaviest neighbours cost.
+/// What fits into a sheet of that time: the heaviest of its streams in a duty cycle and for some seconds on all
+/// cores, and what the heaviest neighbours cost. Who asks for others alone asks nothing of this.
 pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     /// The share of the sheet's time that is sustained, and its ends.
     const SHARE: f64 = 1.0 / 15.0;
-    const SUSTAINED: [f64; 2] = [1.0, 3.0];
+    const SUSTAINED: [f64; 2] = [0.5, 3.0];
     let mut all = Wishes::default();
-    let heavy = why::streams().into_iter().rev();
-    let heaviest = heavy.into_iter().find(|row| streams::load(plan.machine, row, DATA).is_ok());
-    if let Some(row) = heaviest {
-        add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
-        let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
-        let soak = soak::cell(plan, seconds, &[row]);
-        let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
-        add(&mut all, soak::WORKLOAD, soak);
-    }
-    let matrix = neighbours::Matrix::short(plan);
+    let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
+    let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
+    let heaviest = why::heavy_streams().into_iter().filter(is_asked).find(can);
+    let Some(row) = heaviest else { return all };
+    add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
+    let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
+    let soak = soak::cell(plan, seconds, &[row]);
+    let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
+    add(&mut all, soak::WORKLOAD, soak);
+    let matrix = neighbours::Matrix::short(row);
     add(&mut all, neighbours::SCALAR, neighbours::wishes(plan, &matrix));
     all
 }

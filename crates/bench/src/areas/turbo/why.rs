@@ -35,6 +35,14 @@ pub(super) fn streams() -> Vec<&'static StreamRow> {
 
 const LICENCE: &str = "licence of the instructions";
 
+/// The heaviest streams of this architecture, the heaviest first; the lightest where there are no others.
+pub(super) fn heavy_streams() -> Vec<&'static StreamRow> {
+    let mut all = streams();
+    all.reverse();
+    all.truncate(HEAVY.len().min(all.len().saturating_sub(1)).max(1));
+    all
+}
+
 /// Less of a clock than this is what two looks at it differ by.
 const SAME: f64 = 0.005;
 
