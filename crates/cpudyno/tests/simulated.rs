@@ -47,7 +47,7 @@ fn the_sheet_of_one_core_for_a_ticket() {
 fn the_sheet_asks_the_questions_of_turbo_in_short() {
     let args = ["--budget", "30s"];
     let record = checked(&sheet("sim:laptop", &[&args[..], &["--json", "-"]].concat()));
-    for workload in ["trace", "sustain", "victim scalar", "victim bandwidth", "victim latency"] {
+    for workload in ["trace", "sustain", "victim scalar", "victim bandwidth"] {
         let mut of = record.series.iter().filter(|series| series.workload == workload);
         assert!(of.any(|series| series.summary().is_some()), "{workload} was not measured");
     }

@@ -88,21 +88,36 @@ pub(super) fn is_class(workload: &str) -> bool {
 
 /// What is put beside what.
 pub(super) struct Matrix {
-    classes: Vec<(&'static str, Option<&'static str>)>,
-    victims: Vec<&'static str>,
+    rows: Vec<Beside>,
+}
+
+/// A class of neighbours, where they are, and who suffers from them.
+struct Beside {
+    class: &'static str,
+    stream: Option<&'static str>,
+    places: &'static [Place],
+    victims: &'static [&'static str],
 }
 
 impl Matrix {
     /// Everything.
     pub(super) fn whole() -> Matrix {
-        Matrix { classes: CLASSES.to_vec(), victims: VICTIMS.to_vec() }
+        let row =
+            |(class, stream)| Beside { class, stream, places: &Place::ALL, victims: &VICTIMS };
+        Matrix { rows: CLASSES.into_iter().map(row).collect() }
     }
 
-    /// What a sheet has time for: others who execute its heaviest stream, or move memory.
+    /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
+    /// who does.
     pub(super) fn short(heaviest: &StreamRow) -> Matrix {
-        let is_heaviest = |stream: &Option<&str>| stream.is_none_or(|id| id == heaviest.id);
-        let classes = CLASSES.into_iter().filter(|(_, stream)| is_heaviest(stream));
-        Matrix { classes: classes.collect(), victims: vec![SCALAR, BANDWIDTH, LATENCY] }
+        let row = |(class, stream): (&'static str, Option<&'static str>)| match stream {
+            None => Some(Beside { class, stream, places: &[Place::Others], victims: &[BANDWIDTH] }),
+            Some(id) if id == heaviest.id => {
+                Some(Beside { class, stream, places: &Place::ALL, victims: &[SCALAR] })
+            }
+            Some(_) => None,
+        };
+        Matrix { rows: CLASSES.into_iter().filter_map(row).collect() }
     }
 }
 
@@ -163,15 +178,16 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
         if cpus.is_empty() {
             continue;
         }
-        for &(class, stream) in &matrix.classes {
-            let neighbours = match neighbours(plan, stream, &cpus) {
+        for row in matrix.rows.iter().filter(|row| row.places.contains(&place)) {
+            let class = row.class;
+            let neighbours = match neighbours(plan, row.stream, &cpus) {
                 Ok(neighbours) => neighbours,
                 Err(reason) => {
                     lacks(&mut wishes, class, reason);
                     continue;
                 }
             };
-            for &victim in &matrix.victims {
+            for &victim in row.victims {
                 let task = match task(plan, victim, cpu) {
                     Ok(task) => task,
                     Err(reason) => {

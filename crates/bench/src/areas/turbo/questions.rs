@@ -20,7 +20,7 @@ impl Area for Questions {
     }
 
     fn weight(&self) -> f64 {
-        4.0
+        2.0
     }
 
     fn quantities(&self) -> &'static [Quantity] {
@@ -56,7 +56,7 @@ impl Area for Questions {
 /// cores, and what the heaviest neighbours cost. Who asks for others alone asks nothing of this.
 pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     /// The share of the sheet's time that is sustained, and its ends.
-    const SHARE: f64 = 1.0 / 15.0;
+    const SHARE: f64 = 0.05;
     const SUSTAINED: [f64; 2] = [0.5, 3.0];
     let mut all = Wishes::default();
     let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
