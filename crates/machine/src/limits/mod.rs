@@ -317,12 +317,12 @@ fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet, file: &str) -> Vec<AllowedClock
 fn together(clocks: impl Iterator<Item = (CpuId, f64)>, source: &str) -> Vec<AllowedClock> {
     let mut all: Vec<AllowedClock> = Vec::new();
     for (cpu, hertz) in clocks {
-        match all.iter_mut().find(|known| known.hertz.to_bits() == hertz.to_bits()) {
-            Some(known) => known.cpus = known.cpus.iter().chain([cpu]).collect(),
-            None => {
-                let cpus = CpuSet::from_iter([cpu]);
-                all.push(AllowedClock { cpus, hertz, source: source.to_owned() });
-            }
+        let same = |known: &&mut AllowedClock| known.hertz.to_bits() == hertz.to_bits();
+        if let Some(known) = all.iter_mut().find(same) {
+            known.cpus = known.cpus.iter().chain([cpu]).collect();
+        } else {
+            let (cpus, source) = (CpuSet::from_iter([cpu]), source.to_owned());
+            all.push(AllowedClock { cpus, hertz, source });
         }
     }
     all
