@@ -19,7 +19,7 @@ use bench::run::measure;
 use common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
-use model::record::{InstrumentState, Record, Series};
+use model::record::{ClockAccount, InstrumentState, Record, Series};
 use model::{CpuId, Seconds};
 
 /// A stream of each licence, light and heavy.
@@ -261,6 +261,23 @@ fn types_of_cores_never_share_a_row() {
     assert!(rows.len() >= 2 && rows.keys().all(Option::is_some), "{rows:?}");
     // Four fast cores with a sibling each that is left idle.
     assert!(rows.values().any(|counts| counts.iter().copied().eq(1..=4)), "{rows:?}");
+}
+
+/// The kernel claims a clock for each type of core, in files that anybody may read.
+#[test]
+fn each_type_of_core_has_an_advertised_clock_without_registers() {
+    let capture = with_cpus_of("hybrid.capture");
+    let mut model = Model::named("2s-56c").unwrap();
+    model.faults.push(Fault::NoMsr);
+    let machine = Machine { msr: Machine::from(model).msr, ..capture };
+    let record = measured(&machine, Options { tests: Tests::Why, ..streams(&[]) });
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    for (core_type, hertz) in [("P", 4.5e9), ("E", 3.6e9)] {
+        let mut of = accounts.iter().filter(|it| it.core_type.as_deref() == Some(core_type));
+        assert!(of.clone().count() > 1);
+        let advertised = |it: &ClockAccount| it.advertised.value().map(|it| it.hertz);
+        assert!(of.all(|it| advertised(it) == Some(hertz)), "{core_type}: {accounts:#?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 
 use common::{cpudyno, finish};
-use model::record::Record;
+use model::record::{Outcome, Record};
 use record::checked;
 
 const MACHINES: [&str; 3] = ["sim:1c", "sim:vm-2c", "sim:2s-56c"];
@@ -39,6 +39,33 @@ fn the_sheet_of_a_guest_that_misleads() {
 fn the_sheet_of_one_core_for_a_ticket() {
     let more = ["--budget", "5s", "--format", "markdown", "--verbose"];
     insta::assert_snapshot!("1c-markdown", sheet("sim:1c", &more));
+}
+
+/// Transitions, heat and neighbours are parts of the sheet, measured in short; each without its number has a
+/// reason.
+#[test]
+fn the_sheet_asks_the_questions_of_turbo_in_short() {
+    let args = ["--budget", "30s"];
+    let record = checked(&sheet("sim:laptop", &[&args[..], &["--json", "-"]].concat()));
+    for workload in ["trace", "sustain", "victim scalar", "victim bandwidth"] {
+        let mut of = record.series.iter().filter(|series| series.workload == workload);
+        assert!(of.any(|series| series.summary().is_some()), "{workload} was not measured");
+    }
+    assert!(record.run.seconds < 33.0, "{} s", record.run.seconds);
+    let page = sheet("sim:laptop", &args);
+    for heading in ["Transitions", "Neighbours", "Heat", "Why not faster?"] {
+        assert!(page.lines().any(|line| line.contains(heading)), "no {heading}: {page}");
+    }
+    let alone = checked(&sheet("sim:1c", &["--budget", "2s", "--json", "-"]));
+    let of = |workload: &str| -> Vec<&Outcome> {
+        let of = alone.series.iter().filter(|series| series.workload == workload);
+        of.map(|series| &series.outcome).collect()
+    };
+    for workload in ["trace", "sustain", "victim scalar"] {
+        assert!(!of(workload).is_empty(), "{workload} has neither numbers nor a reason");
+    }
+    let is_absent = |outcome: &&Outcome| matches!(outcome, Outcome::Unavailable { .. });
+    assert!(of("victim scalar").iter().all(is_absent), "one core has no neighbour");
 }
 
 #[test]

@@ -80,6 +80,33 @@ fn nobody_else_works_on_a_simulated_machine() {
     assert_eq!(others(&record), "none");
 }
 
+/// What `turbo` prints of a simulated machine.
+fn page(args: &[&str]) -> String {
+    finish(cpudyno(&[&["turbo", "--width", "100"], args].concat())).success()
+}
+
+#[test]
+fn why_a_laptop_is_not_faster() {
+    insta::assert_snapshot!("why-100", page(&["--why", "--machine", "sim:laptop"]));
+}
+
+#[test]
+fn how_long_the_clock_of_a_laptop_lasts() {
+    insta::assert_snapshot!("sustain-100", page(&["--sustain", "20s", "--machine", "sim:laptop"]));
+}
+
+#[test]
+fn what_neighbours_on_a_server_cost() {
+    let args = ["--neighbours", "--machine", "sim:2s-56c", "--cpus", "0-3"];
+    insta::assert_snapshot!("neighbours-100", page(&args));
+}
+
+#[test]
+fn transitions_of_a_server() {
+    let args = ["--trace", "avx512_fma_t", "--machine", "sim:2s-56c", "--num-cpus", "2"];
+    insta::assert_snapshot!("trace-100", page(&args));
+}
+
 #[test]
 fn show_prints_what_turbo_printed() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ use kernels::{Data, StreamRow};
 use machine::Machine;
 use model::page::{Block, Text};
 use model::record::{Machine as Description, Record, Series, Topology};
+use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Finding, Seconds, Unavailable};
 
 use crate::rig::collect::Quantity;
@@ -134,6 +135,10 @@ pub trait Errand {
     fn is_probed(&self) -> bool {
         true
     }
+    /// Whether it is gone through once, after all sweeps: what goes on over time has no blocks.
+    fn is_once(&self) -> bool {
+        false
+    }
     /// Runs one block of it. What the machine says of itself meanwhile may be read.
     fn run(
         &self,
@@ -152,6 +157,20 @@ pub struct Run {
     pub readings: Readings,
     /// Samples of parts of it, each with what else tells its series apart.
     pub parts: Vec<(BTreeMap<String, String>, Readings)>,
+}
+
+impl Run {
+    /// A run, or the reason why these quantities of it have no numbers.
+    pub(crate) fn or_reason(
+        run: Result<Run, Unavailable>,
+        quantities: impl IntoIterator<Item = &'static str>,
+    ) -> Run {
+        let without = |reason: Unavailable| {
+            let of = quantities.into_iter().map(|quantity| (quantity, Err(reason.clone())));
+            Run { readings: of.collect(), ..Run::default() }
+        };
+        run.unwrap_or_else(without)
+    }
 }
 
 /// Streams on CPUs.
@@ -231,6 +250,11 @@ impl Cell {
         }
     }
 
+    /// Whether it is gone through once.
+    pub fn is_once(&self) -> bool {
+        matches!(&self.work, Work::Errand(errand) if errand.is_once())
+    }
+
     /// What is executed, each workload once.
     pub fn workloads(&self) -> Vec<Workload> {
         let mut workloads: Vec<Workload> = match &self.work {
@@ -254,6 +278,11 @@ impl Cell {
         workloads.sort_by_key(|workload| (workload.order, workload.id));
         workloads.dedup_by_key(|workload| (workload.order, workload.id));
         workloads
+    }
+
+    /// What it takes of the time that five blocks of everything have, for one of them.
+    pub fn cost(&self) -> Seconds {
+        if self.is_once() { self.duration() / BLOCKS_FOR_INTERVAL as f64 } else { self.duration() }
     }
 
     /// How long one block of it takes, as planned.

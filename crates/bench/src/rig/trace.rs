@@ -2,8 +2,8 @@
 //!
 //! A look is a short chain of adds and a short chain of multiplies between three stamps. A lower clock makes both
 //! longer alike. Throttled dispatch, which lets ops begin in one cycle of four, makes the adds four times as long
-//! and the multiplies, of three cycles, a third longer: so the two are told apart. A halt is time that is in none
-//! of them. What the machine loses anyway comes at any time; what the payload causes comes at the same time in
+//! and the multiplies, of three cycles, a third longer: so the two are told apart, and such looks say nothing of
+//! the clock. A halt is time that is in none of them. What the machine loses anyway comes at any time; what the payload causes comes at the same time in
 //! each period, so that only what is there in most periods at one phase is believed.
 
 use std::collections::BTreeSet;
@@ -46,7 +46,13 @@ impl Trace {
 
     /// Looks that one CPU may take: more are not kept.
     pub fn room(&self) -> usize {
-        (self.duration().0 / LOOK_LEAST.0) as usize
+        (self.duration().0 / LOOK_LEAST.0).min(LOOKS_MAX) as usize
+    }
+
+    /// The least time from look to look, so that there is room for all: nothing, unless periods are long.
+    pub fn pace(&self) -> Seconds {
+        let all = self.duration() / LOOK_LEAST;
+        if all > LOOKS_MAX { self.duration() / LOOKS_MAX } else { Seconds(0.0) }
     }
 }
 
@@ -57,6 +63,9 @@ pub const PIECE: Seconds = Seconds(0.3e-6);
 
 /// No look is shorter than this.
 const LOOK_LEAST: Seconds = Seconds(0.5e-6);
+/// More looks of a CPU than this are not worth their memory (24 bytes each, and 72 when they are numbers): as many
+/// as the usual periods may have.
+const LOOKS_MAX: f64 = 1_048_576.0;
 
 /// A look: before the adds, between, after the multiplies.
 pub type Look = [u64; 3];
@@ -105,18 +114,24 @@ pub struct Seen {
     pub phase: f64,
     /// The clock by the multiplies, in hertz.
     pub clock: f64,
-    /// How much longer the adds took than this clock says: 1 is as it should be.
+    /// The clock that the adds would have, in hertz.
+    pub adds: f64,
+    /// How much longer the adds took than the clock by the multiplies says: 1 is as it should be.
     pub stretch: f64,
-    /// Seconds until the next look that are missing.
+    /// Seconds before it that are missing.
     pub lost: f64,
-    /// Where that began, if it ended with the next look: period, and seconds since that began.
-    pub lost_at: (u32, f64),
-    /// Seconds that lie between two looks of its kind usually.
+    /// Where that began, if it ended with this look: seconds since the period began.
+    pub lost_at: f64,
+    /// Seconds that a look of its kind takes usually, with the payload before it.
     pub usual: f64,
 }
 
 /// A look in which adds are stretched by less than this, or by more, is no throttled dispatch.
 const STRETCHED: std::ops::Range<f64> = 1.5..10.0;
+
+/// A look whose two chains are farther apart than this saw no clock: dispatch was throttled in all of it or in
+/// part, or something came between.
+const AGREE: std::ops::Range<f64> = 0.85..1.5;
 
 /// The numbers of one CPU's looks.
 pub fn seen(
@@ -134,38 +149,42 @@ pub fn seen(
         (number as u32, at - number * period)
     };
     let is_loaded = |phase: f64| job.payload.is_some() && raw.cpu == job.cpu && phase < burst;
-    let steps: Vec<(bool, f64)> = raw
-        .looks
-        .windows(2)
-        .map(|pair| (is_loaded(place(pair[0][0]).1), (pair[1][0] - pair[0][0]) as f64 / hertz))
+    // What the first op of the first period costs lies before the first look.
+    let start = [begun; 3];
+    let before = std::iter::once(&start).chain(&raw.looks);
+    let steps: Vec<(bool, f64)> = std::iter::zip(before, &raw.looks)
+        .map(|(before, look)| {
+            let step = look[0].saturating_sub(before[0]);
+            (is_loaded(place(before[0]).1), step as f64 / hertz)
+        })
         .collect();
     let usual = |loaded: bool| {
         let of: Vec<f64> = steps.iter().filter(|it| it.0 == loaded).map(|it| it.1).collect();
         median(&of).unwrap_or(f64::INFINITY)
     };
     let usual = [usual(false), usual(true)];
-    let one = |(pair, (loaded, step)): (&[Look], &(bool, f64))| {
-        let look = pair[0];
+    let long = raw.looks.iter().map(|look| (look[2] - look[0]) as f64 / hertz);
+    let long = median(&long.collect::<Vec<_>>()).unwrap_or(f64::INFINITY);
+    let one = |(look, (loaded, step)): (&Look, &(bool, f64))| {
         let lengths = [look[1] - look[0], look[2] - look[1]].map(|ticks| ticks as f64 / hertz);
         let cycles = |which: usize| {
             chains.cycles[which] * (raw.iterations[which] as f64 + chains.fixed[which])
         };
         let clocks = [0, 1].map(|which| cycles(which) / (lengths[which] - chains.null).max(1e-9));
-        let usual = usual[usize::from(*loaded)];
-        let lost = (step - usual).max(0.0);
-        let (number, phase) = place(look[0]);
-        let (ends_in, ends_at) = place(pair[1][0]);
+        let lost = (step - usual[usize::from(*loaded)]).max(0.0);
+        let (period, phase) = place(look[0]);
         Seen {
-            period: number,
+            period,
             phase,
             clock: clocks[1],
+            adds: clocks[0],
             stretch: clocks[1] / clocks[0],
             lost,
-            lost_at: (ends_in, (ends_at - lost).max(0.0)),
-            usual,
+            lost_at: (phase - lost).max(0.0),
+            usual: long + if *loaded { PIECE.0 } else { 0.0 },
         }
     };
-    let all = std::iter::zip(raw.looks.windows(2), &steps).map(one);
+    let all = std::iter::zip(&raw.looks, &steps).map(one);
     all.filter(|seen| seen.period < job.periods).collect()
 }
 
@@ -173,11 +192,12 @@ pub fn seen(
 /// known less well than they need it. `hertz` is the clock of that time, by longer chains.
 pub fn set_right(seen: &mut [Seen], quiet: &[Seen], hertz: f64) {
     let typical = |of: fn(&Seen) -> f64| median(&quiet.iter().map(of).collect::<Vec<_>>());
-    let (clock, stretch) = (typical(|look| look.clock), typical(|look| look.stretch));
-    let Some((clock, stretch)) = clock.zip(stretch) else { return };
+    let (clock, adds) = (typical(|look| look.clock), typical(|look| look.adds));
+    let Some((clock, adds)) = clock.zip(adds) else { return };
     for look in seen {
         look.clock *= hertz / clock;
-        look.stretch /= stretch;
+        look.adds *= hertz / adds;
+        look.stretch = look.clock / look.adds;
     }
 }
 
@@ -199,7 +219,7 @@ pub struct Throttled {
     pub phase: f64,
     /// How long it lasts.
     pub length: f64,
-    /// How much longer adds take.
+    /// How much longer adds take than without a payload.
     pub ratio: f64,
 }
 
@@ -208,10 +228,19 @@ pub struct Throttled {
 pub struct Folded {
     /// Seconds of a bin.
     pub bin: f64,
-    /// The median clock of each bin; none where no look fell into it.
+    /// The median clock of each bin, of looks that saw one; none where no look fell into it.
     pub clock: Vec<Option<f64>>,
-    /// The median stretch of each bin.
+    /// The median clock by the adds, of all looks.
+    pub adds: Vec<Option<f64>>,
+    /// The median stretch of each bin, of all looks.
     pub stretch: Vec<Option<f64>>,
+}
+
+impl Folded {
+    /// The median clock of all bins.
+    pub fn typical(&self) -> Option<f64> {
+        median(&self.clock.iter().copied().flatten().collect::<Vec<_>>())
+    }
 }
 
 /// How wide a bin of phases is.
@@ -226,20 +255,23 @@ const SHARE: f64 = 0.8;
 /// Folds the looks of all periods over each other.
 pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
     let bins = (job.period.0 / BIN).ceil().max(1.0) as usize;
-    let mut clock: Vec<Vec<f64>> = vec![Vec::new(); bins];
-    let mut stretch = clock.clone();
-    for look in seen {
-        let bin = ((look.phase / BIN) as usize).min(bins - 1);
-        clock[bin].push(look.clock);
-        stretch[bin].push(look.stretch);
-    }
-    let medians = |all: Vec<Vec<f64>>| all.iter().map(|of| median(of)).collect();
-    Folded { bin: BIN, clock: medians(clock), stretch: medians(stretch) }
+    let place = |look: &Seen| ((look.phase / BIN) as usize).min(bins - 1);
+    let medians = |of: fn(&Seen) -> Option<f64>| {
+        let mut all: Vec<Vec<f64>> = vec![Vec::new(); bins];
+        for look in seen {
+            all[place(look)].extend(of(look));
+        }
+        all.iter().map(|of| median(of)).collect()
+    };
+    let clock = |look: &Seen| AGREE.contains(&look.stretch).then_some(look.clock);
+    let (adds, stretch) = (medians(|look| Some(look.adds)), medians(|look| Some(look.stretch)));
+    Folded { bin: BIN, clock: medians(clock), adds, stretch }
 }
 
 /// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
-/// shorter cannot be told from the machine's own gaps, or from the length of a look.
-pub fn visible(quiet: &[Seen], job: &Trace) -> f64 {
+/// shorter cannot be told from the machine's own gaps, or from the length of a look. `quiet` are the looks of
+/// that long without a payload.
+pub fn visible(quiet: &[Seen], duration: Seconds) -> f64 {
     let mut worst: Vec<f64> = Vec::new();
     let mut window = (0, 0);
     for look in quiet {
@@ -252,7 +284,7 @@ pub fn visible(quiet: &[Seen], job: &Trace) -> f64 {
             *last = last.max(look.lost);
         }
     }
-    let step = job.duration().0 / quiet.len().max(1) as f64;
+    let step = duration.0 / quiet.len().max(1) as f64;
     quantile(&worst, 0.9).unwrap_or(f64::INFINITY).max(step)
 }
 
@@ -270,12 +302,11 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
         .map(|index| &seen[index])
         .collect();
     let within = |from: f64| {
-        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.lost_at.1);
+        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.lost_at);
         gaps.iter().filter(inside).copied().collect::<Vec<&Seen>>()
     };
-    let periods = |gaps: &[&Seen]| {
-        gaps.iter().map(|gap| gap.lost_at.0).collect::<BTreeSet<u32>>().len() as f64
-    };
+    let periods =
+        |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>().len() as f64;
     let mut found: Vec<Halt> = Vec::new();
     let mut from = 0.0;
     while from < job.period.0 {
@@ -286,11 +317,11 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
             from += WINDOW / 2.0;
             continue;
         }
-        let phases: Vec<f64> = here.iter().map(|gap| gap.lost_at.1).collect();
+        let phases: Vec<f64> = here.iter().map(|gap| gap.lost_at).collect();
         // Of several gaps of one period the longest is the halt.
-        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.lost_at.0).collect();
+        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.period).collect();
         let longest = |number: u32| {
-            let of = here.iter().filter(|gap| gap.lost_at.0 == number).map(|gap| gap.lost);
+            let of = here.iter().filter(|gap| gap.period == number).map(|gap| gap.lost);
             of.fold(0.0, f64::max)
         };
         found.push(Halt {
@@ -303,24 +334,26 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
     found
 }
 
-/// Stretches of bins in which adds are held up while multiplies hardly are. Throttled looks are so long that some
-/// bins have none: those belong to what is around them.
-pub fn throttled(folded: &Folded) -> Vec<Throttled> {
+/// Stretches of bins in which adds are held up while multiplies hardly are, against the clock without a payload:
+/// until dispatch is free, the clock is the one of before. Throttled looks are so long that some bins have none:
+/// those belong to what is around them.
+pub fn throttled(folded: &Folded, quiet: f64) -> Vec<Throttled> {
     /// Fewer bins are chance.
     const BINS_MIN: usize = 2;
     /// The end of the period ends a stretch, too.
-    const END: Option<f64> = Some(1.0);
+    const END: (Option<f64>, Option<f64>) = (Some(1.0), Some(1.0));
     let mut found = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
     let (mut first, mut last) = (0, 0);
-    for (bin, stretch) in folded.stretch.iter().chain([&END]).enumerate() {
-        let Some(stretch) = stretch else { continue };
-        if STRETCHED.contains(stretch) {
+    let bins = std::iter::zip(folded.stretch.iter().copied(), folded.adds.iter().copied());
+    for (bin, (stretch, adds)) in bins.chain([END]).enumerate() {
+        let Some((stretch, adds)) = stretch.zip(adds) else { continue };
+        if STRETCHED.contains(&stretch) {
             if ratios.is_empty() {
                 first = bin;
             }
             last = bin;
-            ratios.push(*stretch);
+            ratios.push(quiet / adds);
             continue;
         }
         if let Some(ratio) = median(&ratios).filter(|_| ratios.len() >= BINS_MIN) {
@@ -336,23 +369,26 @@ pub fn throttled(folded: &Folded) -> Vec<Throttled> {
 /// How long the clock stays low after the payload, and what can be seen of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hold {
-    /// The clock under the payload and the one that it comes back to, in hertz.
+    /// The clock under the payload, in hertz.
     pub low: f64,
-    /// The same.
+    /// The one that it comes back to: at the end of the period, or without a payload where that is higher.
     pub relaxed: f64,
+    /// Whether it was lower.
+    pub is_lower: bool,
     /// Seconds from the end of the payload until it is back; none: it was never lower, by the least that can be
-    /// seen.
+    /// seen, or it was not back at the end of the period.
     pub length: Option<f64>,
     /// The least difference that can be seen, as a share of the clock.
     pub visible: f64,
 }
 
-/// The clock after the payload.
-pub fn hold(folded: &Folded, job: &Trace) -> Option<Hold> {
+/// The clock after the payload. `quiet` is the one of a while before and of a while after without any: a clock that
+/// does not come back within the period differs from those alone.
+pub fn hold(folded: &Folded, job: &Trace, quiet: [f64; 2]) -> Option<Hold> {
     /// Medians of many looks still differ by as much.
     const LEAST: f64 = 0.004;
-    /// So many bins in a row must be back.
-    const BACK: usize = 5;
+    /// Within a second clocks drift by as much, and a payload costs half of it by its heat.
+    const DRIFT: f64 = 0.01;
     let bin = |seconds: f64| (seconds / folded.bin) as usize;
     let of = |from: f64, to: f64| -> Vec<f64> {
         let to = bin(to).min(folded.clock.len());
@@ -361,19 +397,29 @@ pub fn hold(folded: &Folded, job: &Trace) -> Option<Hold> {
     let (period, burst) = (job.period.0, job.burst.0);
     let low = median(&of(burst / 2.0, burst))?;
     let rest = of(period * 0.75, period);
-    let relaxed = median(&rest)?;
-    let deviations: Vec<f64> = rest.iter().map(|clock| (clock / relaxed - 1.0).abs()).collect();
-    let visible = (median(&deviations)? * 4.0).max(LEAST);
-    let length = (low < relaxed * (1.0 - visible)).then(|| {
-        let middle = f64::midpoint(low, relaxed);
-        let first = bin(burst);
-        let is_back = |at: usize| {
-            let next = folded.clock.get(at..at + BACK).unwrap_or_default();
-            next.len() == BACK && next.iter().flatten().all(|clock| *clock > middle)
-        };
-        let back = (first..folded.clock.len()).find(|at| is_back(*at));
-        back.map(|at| (at - first) as f64 * folded.bin)
-    });
-    // A clock that is not back at the end of the period has no length that could be told.
-    Some(Hold { low, relaxed, length: length.flatten(), visible })
+    let end = median(&rest)?;
+    let deviations: Vec<f64> = rest.iter().map(|clock| (clock / end - 1.0).abs()).collect();
+    let within = (median(&deviations)? * 4.0).max(LEAST);
+    if low < end * (1.0 - within) {
+        let length = back(folded, bin(burst), f64::midpoint(low, end));
+        return Some(Hold { low, relaxed: end, is_lower: true, length, visible: within });
+    }
+    let [before, after] = quiet;
+    let visible = DRIFT.max(2.0 * (before / after - 1.0).abs()).max(within);
+    let least = before.min(after);
+    let is_lower = low < least * (1.0 - visible);
+    let (relaxed, visible) = if is_lower { (least, visible) } else { (end, within) };
+    Some(Hold { low, relaxed, is_lower, length: None, visible })
+}
+
+/// Seconds from that bin on until the clock is above the middle, and stays there; none: it never is.
+fn back(folded: &Folded, first: usize, middle: f64) -> Option<f64> {
+    /// So many bins in a row must be back.
+    const BACK: usize = 5;
+    let is_back = |at: usize| {
+        let next = folded.clock.get(at..at + BACK).unwrap_or_default();
+        next.len() == BACK && next.iter().flatten().all(|clock| *clock > middle)
+    };
+    let back = (first..folded.clock.len()).find(|at| is_back(*at))?;
+    Some((back - first) as f64 * folded.bin)
 }

@@ -1,6 +1,6 @@
 //! From what was measured to the record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
 use machine::conditions;
@@ -8,7 +8,7 @@ use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
-    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, Tool,
+    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, SparedCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
@@ -116,6 +116,29 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record
+}
+
+/// Notes which cells a reason spared: its log was clear after their first block.
+pub(super) fn spare(
+    mut clock: ClockRecord,
+    program: &Program,
+    clear: &BTreeMap<usize, BTreeSet<String>>,
+) -> ClockRecord {
+    for reason in &mut clock.reasons {
+        let spared = clear.iter().filter(|(_, sources)| sources.contains(&reason.source));
+        reason.spared = spared
+            .flat_map(|(cell, _)| {
+                let cell = &program.cells[*cell].cell;
+                let active: CpuSet = cell.cpus().into_iter().collect();
+                let of = move |it: Workload| SparedCell {
+                    workload: it.id.to_owned(),
+                    active: active.clone(),
+                };
+                cell.workloads().into_iter().map(of)
+            })
+            .collect();
+    }
+    clock
 }
 
 /// The way down from advertised clocks, where clocks were measured.
@@ -248,7 +271,8 @@ fn absent_series(
         series_without(program.areas[*area], workload, first, &active, reason)
     });
     let no_time = program.left_out.iter().flat_map(|planned| {
-        let why = format!("five blocks of it did not fit into half of {} s", plan.budget_seconds);
+        let what = if planned.cell.is_once() { "it" } else { "five blocks of it" };
+        let why = format!("{what} did not fit into half of {} s", plan.budget_seconds);
         let remedy = more_time(program, plan.budget_seconds);
         cell_without(program, planned, |what| {
             Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
@@ -289,7 +313,7 @@ pub(super) fn more_time(program: &Program, budget_seconds: f64) -> String {
     /// As long as `--budget` may be.
     const BUDGET_MAX: f64 = 3600.0;
     let all = program.cells.iter().chain(&program.left_out);
-    let block = all.map(|planned| planned.cell.duration().0).sum::<f64>();
+    let block = all.map(|planned| planned.cell.cost().0).sum::<f64>();
     // Five blocks within half of it, and a tenth for probes and calibration.
     let needed = (block * BLOCKS_FOR_INTERVAL as f64 * 2.0 * 1.1).max(budget_seconds).ceil();
     if needed > BUDGET_MAX {

@@ -20,6 +20,7 @@ use machine::Machine;
 use machine::activity::Activity;
 use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
+use machine::limits::Reasons;
 use machine::{conditions, disturbances, facts};
 use model::record::{ByteCount, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
@@ -156,13 +157,17 @@ pub fn measure(
         let own = || self::executor(machine, &stamp_clock, None, stop);
         controllers = Some(found.proven(own, &planning, &program)?);
     }
-    let limits = program.has_clocks().then(|| machine::limits::look(machine, &cpus));
+    let reasons = program.has_clocks().then(|| Reasons::of(machine, &cpus));
+    let before = reasons.as_ref().map(|reasons| reasons.look(machine));
     let watch = Watch::begin(machine);
     let mut activity = program.activity(machine);
     let memory = controllers.as_ref().and_then(Controllers::source);
-    let run = sweep::run(&mut *executor, &planning, &program, request, memory, progress)?;
-    let clock =
-        limits.map(|before| before.and(&machine::limits::look(machine, &cpus), machine, &cpus));
+    let instruments = sweep::Instruments { memory, reasons: reasons.as_ref() };
+    let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
+    let clock = reasons.zip(before).map(|(reasons, before)| {
+        let clock = before.and(&reasons.look(machine), machine, &cpus);
+        assemble::spare(clock, &program, &run.clear)
+    });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
     let seconds = executor.elapsed();
@@ -289,15 +294,20 @@ impl Program {
         /// Calibration, and what jobs take beyond their plan.
         const CALIBRATION: Seconds = Seconds(0.5);
         const OVERHEAD: f64 = 1.2;
-        let sweep = self.sweep_cost();
+        let (sweep, once) = (self.cost_of(false), self.cost_of(true));
         (self.sweeps, self.time) = match span {
             Span::Budget(budget) if self.cells.is_empty() => (0, budget),
-            Span::Budget(budget) => (((budget / sweep) as u64).clamp(1, SWEEPS_MAX), budget),
+            Span::Budget(budget) if sweep.0 <= 0.0 => (1, budget),
+            Span::Budget(budget) => {
+                ((((budget - once) / sweep) as u64).clamp(1, SWEEPS_MAX), budget)
+            }
             Span::All(time) if self.cells.is_empty() => (0, time),
             // What moving data takes is known when it was moved: sweeps end with the time.
             Span::All(time) => (SWEEPS_MAX, time),
             Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
-            Span::Blocks(blocks) => (blocks, CALIBRATION + sweep * (blocks as f64 * OVERHEAD)),
+            Span::Blocks(blocks) => {
+                (blocks, CALIBRATION + (sweep * blocks as f64 + once) * OVERHEAD)
+            }
         };
     }
 
@@ -326,9 +336,11 @@ impl Program {
         Some(activity)
     }
 
-    /// Seconds of one block of every cell, as planned.
-    fn sweep_cost(&self) -> Seconds {
-        self.cells.iter().fold(Seconds(0.0), |sum, planned| sum + planned.cell.duration())
+    /// Seconds of one block of every cell that has several, or of those that are gone through once, as planned.
+    fn cost_of(&self, once: bool) -> Seconds {
+        let cells = self.cells.iter().map(|planned| &planned.cell);
+        let mine = cells.filter(|cell| cell.is_once() == once);
+        mine.fold(Seconds(0.0), |sum, cell| sum + cell.duration())
     }
 
     /// The CPUs that it keeps busy.
@@ -336,10 +348,11 @@ impl Program {
         self.cells.iter().flat_map(|planned| planned.cell.cpus()).collect()
     }
 
-    /// The CPUs that are active together somewhere, where their placement is to be probed.
-    fn together(&self) -> Vec<Vec<CpuId>> {
-        let probed = self.cells.iter().map(|planned| &planned.cell).filter(|c| c.is_probed());
-        let mut together: Vec<Vec<CpuId>> = probed.map(Cell::cpus).collect();
+    /// The CPUs that are active together in some of these cells, where their placement is to be probed.
+    fn together(&self, cells: &[usize]) -> Vec<Vec<CpuId>> {
+        let cells = cells.iter().map(|&cell| &self.cells[cell].cell);
+        let mut together: Vec<Vec<CpuId>> =
+            cells.filter(|cell| cell.is_probed()).map(Cell::cpus).collect();
         together.sort_unstable();
         together.dedup();
         together.retain(|cpus| cpus.len() > 1);
@@ -362,7 +375,7 @@ fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunE
 /// How many cells of each area are measured.
 fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
     let costs =
-        |asked: &Asked| -> Vec<Seconds> { asked.wishes.cells.iter().map(Cell::duration).collect() };
+        |asked: &Asked| -> Vec<Seconds> { asked.wishes.cells.iter().map(Cell::cost).collect() };
     let wish = |asked: &Asked| schedule::Wish { weight: asked.area.weight(), costs: costs(asked) };
     match span {
         Span::Budget(budget) => {

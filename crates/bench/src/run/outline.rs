@@ -68,13 +68,13 @@ fn title(machine: &Machine, page: PageKind) -> Block {
 
 fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String) -> Block {
     let cpus: model::CpuSet = placement.cpus.iter().copied().collect();
-    let sweep = program.sweep_cost();
+    let [sweep, once] = [false, true].map(|once| program.cost_of(once));
     let sweeps = match span {
         // As many as there is time for, and one at least.
         Span::All(time) => ((time / sweep) as u64).max(1).min(program.sweeps),
         Span::Budget(_) | Span::Blocks(_) => program.sweeps,
     };
-    let takes = si::format(sweep.0 * sweeps as f64, Unit::Second);
+    let takes = si::format(sweep.0 * sweeps as f64 + once.0, Unit::Second);
     let total = program.cells.len() + program.left_out.len();
     let (fit, given) = match span {
         Span::Budget(budget) => {
@@ -88,19 +88,24 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
         ("Usable", usable),
         ("Active at once", active(&program.cells)),
         ("Cells", format!("{} of {total}{fit}", program.cells.len())),
-        (
-            "Sweeps",
-            format!(
-                "{sweeps}, each one block of every cell: {}",
-                si::format(sweep.0, Unit::Second)
-            ),
-        ),
+        ("Sweeps", in_order(sweeps, sweep, once)),
         ("Time", format!("about {takes}{given}, calibration and probes not counted")),
     ];
     if program.cells.is_empty() {
         lines.retain(|(label, _)| ["CPUs", "Usable", "Cells"].contains(label));
     }
     Block::Box(lines.into_iter().map(|(label, text)| (label.to_owned(), text.into())).collect())
+}
+
+/// What is gone through again and again, and what once.
+fn in_order(sweeps: u64, sweep: Seconds, once: Seconds) -> String {
+    let time = |seconds: Seconds| si::format(seconds.0, Unit::Second);
+    let each = format!("{sweeps}, each one block of every cell: {}", time(sweep));
+    match (sweep.0 > 0.0, once.0 > 0.0) {
+        (_, false) => each,
+        (true, true) => format!("{each}; then what goes on over time: {}", time(once)),
+        (false, true) => format!("what goes on over time, once: {}", time(once)),
+    }
 }
 
 /// The numbers of active cores, ascending.

@@ -1,10 +1,11 @@
 //! Measuring, sweep by sweep: every sweep measures one block of every cell, in random order, so that
 //! the blocks of a cell are spread over the whole run and drift shows as spread between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
+use machine::limits::Reasons;
 use model::{CpuId, Obstacle, Unavailable};
 
 use super::trials::{self, Trial};
@@ -30,6 +31,8 @@ pub(super) struct Swept {
     pub(super) seed: u64,
     /// What was tried before the first sweep.
     pub(super) trials: Vec<Trial>,
+    /// By cell of streams: which reasons for a lower clock had not come up after its first block.
+    pub(super) clear: BTreeMap<usize, BTreeSet<String>>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
 }
@@ -46,6 +49,7 @@ impl Swept {
             sweeps_done: 0,
             seed,
             trials: Vec::new(),
+            clear: BTreeMap::new(),
             interrupted: false,
             lost: None,
         }
@@ -89,12 +93,21 @@ impl Own {
     }
 }
 
+/// What is read while a run goes on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Instruments<'a> {
+    /// The counters of memory controllers.
+    pub(super) memory: Option<&'a TrafficCounters>,
+    /// The registers of reasons for a lower clock.
+    pub(super) reasons: Option<&'a Reasons>,
+}
+
 pub(super) fn run(
     executor: &mut dyn Executor,
     planning: &Planning<'_>,
     program: &Program,
     request: &Request,
-    memory: Option<&TrafficCounters>,
+    instruments: Instruments<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Swept, RunError> {
     let seed = planning.machine.host.seed();
@@ -104,7 +117,7 @@ pub(super) fn run(
     let mut tell = |told: Progress<'_>| progress(told);
     let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
     let mut sweeper =
-        Sweeper { executor, planning, program, request, memory, progress, random, chosen };
+        Sweeper { executor, planning, program, request, instruments, progress, random, chosen };
     match sweeper.sweeps(&mut swept) {
         Err(RunError::Interrupted) => swept.interrupted = true,
         Err(ref error @ RunError::Pin { cpu, .. }) if !swept.collector.is_empty() => {
@@ -122,8 +135,7 @@ pub(super) struct Sweeper<'a> {
     planning: &'a Planning<'a>,
     program: &'a Program,
     request: &'a Request,
-    /// The counters of memory controllers.
-    memory: Option<&'a TrafficCounters>,
+    instruments: Instruments<'a>,
     progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
     random: Rng,
     /// Of each planned cell, the way in which it moves its data.
@@ -143,8 +155,8 @@ impl<'a> Sweeper<'a> {
         chosen: usize,
     ) -> Sweeper<'a> {
         let random = Rng::with_seed(planning.machine.host.seed());
-        let (memory, progress, chosen) = (None, None, vec![chosen]);
-        Sweeper { executor, planning, program, request, memory, progress, random, chosen }
+        let (instruments, progress, chosen) = (Instruments::default(), None, vec![chosen]);
+        Sweeper { executor, planning, program, request, instruments, progress, random, chosen }
     }
 
     /// The fastest way to move the first cell's data.
@@ -182,10 +194,19 @@ impl<'a> Sweeper<'a> {
         self.tell("choosing variants");
         let (span, chosen) = (self.request.span, &mut self.chosen);
         swept.trials = trials::choose(self.executor, self.program, span, &mut self.random, chosen)?;
+        let of = |once: bool| {
+            let all = 0..self.program.cells.len();
+            all.filter(|&cell| self.program.cells[cell].cell.is_once() == once).collect()
+        };
+        let (mut each, mut once): (Vec<usize>, Vec<usize>) = (of(false), of(true));
+        if each.is_empty() {
+            each = std::mem::take(&mut once);
+        }
+        let kept_back = self.program.cost_of(true) * f64::from(u8::from(!once.is_empty()));
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
-            self.sweep(swept)?;
+            self.sweep(&each, swept)?;
             swept.sweeps_done += 1;
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.
@@ -193,17 +214,20 @@ impl<'a> Sweeper<'a> {
                 Span::Budget(budget) | Span::All(budget) => budget,
                 Span::Blocks(_) => continue,
             };
-            if self.executor.elapsed() + took > budget {
+            if self.executor.elapsed() + took + kept_back > budget {
                 break;
             }
         }
-        Ok(())
+        // What heats the machine for a while comes when all else is measured, in the order of the plan.
+        once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
     }
 
-    fn sweep(&mut self, swept: &mut Swept) -> Result<(), RunError> {
+    /// One block of each of these cells.
+    fn sweep(&mut self, cells: &[usize], swept: &mut Swept) -> Result<(), RunError> {
         let program = self.program;
+        let is_alone = |cell: &usize| program.cells[*cell].cell.cpus().len() == 1;
         let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
-            (0..program.cells.len()).partition(|&cell| program.cells[cell].cell.cpus().len() == 1);
+            cells.iter().copied().partition(is_alone);
         self.random.shuffle(&mut alone);
         self.random.shuffle(&mut together);
         for cell in alone {
@@ -213,13 +237,13 @@ impl<'a> Sweeper<'a> {
         if together.is_empty() {
             return Ok(());
         }
-        let before = self.probes(swept)?;
+        let before = self.probes(cells, swept)?;
         let mut blocks = Vec::new();
         for cell in together {
             blocks.push((cell, self.block(cell, swept)?));
         }
         // Whoever stops the run now keeps what was measured, of CPUs that lay as they did before it.
-        let after = self.probes(swept);
+        let after = self.probes(cells, swept);
         let lay = after.as_ref().unwrap_or(&before);
         let mut changed = false;
         for (cell, pieces) in blocks {
@@ -232,9 +256,13 @@ impl<'a> Sweeper<'a> {
     }
 
     /// Probes the pairs that stand for every number of CPUs that are active together.
-    fn probes(&mut self, swept: &mut Swept) -> Result<Vec<placement::Probe>, RunError> {
+    fn probes(
+        &mut self,
+        cells: &[usize],
+        swept: &mut Swept,
+    ) -> Result<Vec<placement::Probe>, RunError> {
         self.tell("probing the placement");
-        let together = self.program.together();
+        let together = self.program.together(cells);
         let mut pairs: Vec<[CpuId; 2]> =
             together.iter().flat_map(|cpus| placement::pairs(cpus)).collect();
         pairs.sort_unstable();
@@ -251,7 +279,11 @@ impl<'a> Sweeper<'a> {
 
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
         match &self.program.cells[cell].cell.work {
-            Work::Streams(streams) => self.streams(streams, swept),
+            Work::Streams(streams) => {
+                let pieces = self.streams(streams, swept)?;
+                self.note_clear(cell, swept);
+                Ok(pieces)
+            }
             Work::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
             Work::Errand(errand) => self.errand(&**errand, swept),
         }
@@ -290,6 +322,15 @@ impl<'a> Sweeper<'a> {
         Ok(pieces.collect())
     }
 
+    /// Notes which reasons had not come up after the first block of a cell: logs stay set, so that later blocks
+    /// tell no more than whether anything ever held.
+    fn note_clear(&self, cell: usize, swept: &mut Swept) {
+        let Some(reasons) = self.instruments.reasons else { return };
+        let cpus = || self.program.cells[cell].cell.cpus().into_iter().collect();
+        let look = || reasons.look_at(self.planning.machine, &cpus()).clear();
+        swept.clear.entry(cell).or_insert_with(look);
+    }
+
     /// Data moved in one way: one piece for all members.
     fn moved(
         &mut self,
@@ -299,7 +340,7 @@ impl<'a> Sweeper<'a> {
     ) -> Result<Pieces, RunError> {
         self.tell(moved.workload);
         let job = &moved.candidates[candidate].job;
-        let counters = self.memory.filter(|_| moved.counted);
+        let counters = self.instruments.memory.filter(|_| moved.counted);
         let raw = self.executor.traffic(job, &self.program.tools, counters)?;
         let cpu = job.cpus()[0];
         let ruler = swept.rulers.get(&cpu).and_then(|ruler| ruler.as_ref().ok());

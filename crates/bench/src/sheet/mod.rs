@@ -10,7 +10,7 @@ use model::page::{Block, Page, Text};
 use model::record::{Presentation, Record};
 use model::{CpuSet, Seconds};
 
-use crate::areas::{AREAS, Area};
+use crate::areas::{AREAS, Area, turbo};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::run::{Asked, Request, Span};
@@ -27,9 +27,11 @@ pub fn request(
         span: Span::Budget(budget),
         cpus: Choice::usual(cpus),
         streams: streams.unwrap_or_else(|| kernels::streams::SHEET.to_vec()),
-        ask: Box::new(|plan| {
+        ask: Box::new(move |plan| {
             let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
-            Ok(AREAS.iter().map(asked).collect())
+            let questions =
+                Asked { area: &turbo::Questions, wishes: turbo::questions(plan, budget) };
+            Ok(AREAS.iter().map(asked).chain([questions]).collect())
         }),
         manner: Manner::USUAL,
         rate: RateChoice::Best,

@@ -1,18 +1,49 @@
 //! Why the clock is not higher, and how long it lasts, on simulated machines: limits that were put in come out
 //! by name and in megahertz.
 
+use std::sync::Arc;
+
 use super::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
 use machine::Machine;
-use machine::simulated::Model;
+use machine::ports::{Msr, Reading, Tree};
+use machine::simulated::{Fault, Model};
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
-use model::{Known, Seconds};
+use model::{CpuId, Known, Seconds};
 
 fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     let mut model = Model::named(name).unwrap();
     model.noise.drift_amplitude = 0.0;
     change(&mut model);
     Machine::from(model)
+}
+
+/// Registers of a machine, some of which hold something else on all CPUs.
+struct Rewritten(Arc<dyn Msr>, Vec<(u32, u64)>);
+
+impl Msr for Rewritten {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        let other = self.1.iter().find(|(address, _)| *address == register);
+        other.map_or_else(|| self.0.read(cpu, register), |(_, value)| Ok(*value))
+    }
+}
+
+fn rewritten(machine: Machine, registers: &[(u32, u64)]) -> Machine {
+    let msr = Arc::new(Rewritten(machine.msr, registers.to_vec()));
+    Machine { msr, ..machine }
+}
+
+/// Files of a machine, those that end so holding something else.
+struct Overlaid(Box<dyn Tree>, &'static str, String);
+
+impl Tree for Overlaid {
+    fn read(&self, path: &str) -> Reading<String> {
+        if path.ends_with(self.1) { Ok(self.2.clone()) } else { self.0.read(path) }
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.0.list(path)
+    }
 }
 
 fn why(machine: &Machine) -> Record {
@@ -55,6 +86,83 @@ fn bins_and_licences_are_named_with_their_megahertz() {
     assert_near(step(heavy, "active-cores").hertz, 0.8e9, 1e-9, "3.8 to 3.0 GHz");
     assert_near(step(heavy, "licence").hertz, 0.8e9, 0.01, "3.0 to 2.2 GHz");
     explained(heavy);
+}
+
+/// Heavy code is slower, and nobody can be asked why: that much is measured, and its cause is not.
+#[test]
+fn a_lower_clock_alone_is_no_licence() {
+    let record = why(&machine("2s-56c", |model| model.faults.push(Fault::NoMsr)));
+    let heavy = account(&record, "avx512_fma_t", 112);
+    assert!(heavy.steps.iter().all(|step| step.id != "licence"), "{:#?}", heavy.steps);
+    let slower = step(heavy, "heavier");
+    assert_near(slower.hertz, 0.8e9, 0.01, "3.0 to 2.2 GHz");
+    assert!(slower.label.contains("cause not known"), "{slower:?}");
+    assert!(slower.evidence.contains("the driver is not loaded"), "{slower:?}");
+    // What took the clock of all cores from that of one is not known either.
+    assert_near(heavy.unexplained.unwrap(), 0.8e9, 0.01, "3.8 to 3.0 GHz");
+}
+
+/// The log of a power limit that came up with all cores at work says nothing of one core before that.
+#[test]
+fn a_limit_of_one_cell_is_not_pinned_on_others() {
+    // Turbo limits of 4.9 and 4.5 GHz, 200 MHz above what the cores do, and a kernel that allows as much.
+    let machine = rewritten(machine("laptop", |_| {}), &[(0x1ad, 0x2d31)]);
+    let tree = Box::new(Overlaid(machine.tree, "scaling_max_freq", "4900000".to_owned()));
+    let record = why(&Machine { tree, ..machine });
+    let alone = account(&record, "scalar_iadd", 1);
+    assert!(alone.steps.iter().all(|step| !step.id.contains("pl2")), "{:#?}", alone.steps);
+    assert_near(alone.unexplained.unwrap(), 0.2e9, 0.1, "4.9 to 4.7 GHz");
+    let all = account(&record, "scalar_iadd", 4);
+    assert!(all.steps.iter().any(|step| step.id.contains("pl2")), "{:#?}", all.steps);
+}
+
+/// The hardware is asked for 2.5 GHz at most, which the kernel's files do not show.
+#[test]
+fn a_request_to_the_hardware_is_a_step() {
+    let record = why(&rewritten(machine("2s-56c", |_| {}), &[(0x774, 0x1908)]));
+    let account = account(&record, "scalar_iadd", 1);
+    let asked = step(account, "hwp");
+    assert_near(asked.hertz, 1.3e9, 1e-6, "3.8 to 2.5 GHz");
+    assert!(asked.evidence.contains("774h"), "{asked:?}");
+}
+
+/// What the hardware could do is not what the kernel allows.
+#[test]
+fn the_limit_of_the_kernel_stands_beside_what_was_measured() {
+    let machine = machine("2s-56c", |_| {});
+    let tree = Box::new(Overlaid(machine.tree, "scaling_max_freq", "2500000".to_owned()));
+    let record = why(&Machine { tree, ..machine });
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    let tables = page.blocks.iter().filter_map(|block| match block {
+        model::page::Block::Table(table) => Some(table),
+        _ => None,
+    });
+    let promised = tables.into_iter().find(|it| it.caption.starts_with("promised")).unwrap();
+    let column = promised.columns.iter().position(|(name, _)| name == "kernel allows").unwrap();
+    assert_eq!(promised.rows[0][column].text, "2500");
+    assert_near(step(account(&record, "scalar_iadd", 1), "kernel").hertz, 1.3e9, 1e-6, "kernel");
+}
+
+/// Bins of every licence, and those of turbo-freq, stand beside what was measured.
+#[test]
+fn what_each_licence_is_promised_is_shown() {
+    let record = why(&machine("sapphire", |_| {}));
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    let table = page.blocks.into_iter().find_map(|block| match block {
+        model::page::Block::Table(it) if it.caption.starts_with("promised by licence") => Some(it),
+        _ => None,
+    });
+    let table = table.unwrap();
+    let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.starts_with(&["active cores", "sse", "avx2", "avx512"]), "{names:?}");
+    let row = |label: &str| {
+        let found = table.rows.iter().find(|row| row[0].text == label);
+        let found = found.unwrap_or_else(|| panic!("no {label}: {:?}", table.rows));
+        found[1..4].iter().map(|cell| cell.text.parse().unwrap()).collect::<Vec<f64>>()
+    };
+    assert_eq!(row("up to 8"), [3800.0, 3500.0, 3200.0]);
+    assert_eq!(row("turbo-freq, others")[0].to_bits(), 2600f64.to_bits());
+    assert!(table.rows.iter().any(|row| row[0].text.starts_with("turbo-freq, chosen cores")));
 }
 
 #[test]
@@ -115,6 +223,10 @@ fn an_old_log_explains_nothing() {
     assert!(clock.reasons.iter().all(|reason| !reason.held()), "{:#?}", clock.reasons);
     let light = account(&record, "scalar_iadd", 4);
     assert!(light.steps.iter().all(|step| !step.id.starts_with("pl")), "{:#?}", light.steps);
+    // The log is set, so that it cannot deny that power held: that heavy code is slower has no cause.
+    let heavy = account(&record, "avx512_fma_t", 4);
+    assert!(heavy.steps.iter().all(|step| step.id != "licence"), "{:#?}", heavy.steps);
+    assert!(step(heavy, "heavier").evidence.contains("logged before the run"));
 }
 
 #[test]
@@ -195,6 +307,44 @@ fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
     let finding = record.findings.iter().find(|it| it.id == "turbo.clock-drops").unwrap();
     assert!(finding.text.contains("PL2 to PL1 (52 to 28 W)"), "{}", finding.text);
     assert!(!record.findings.iter().any(|it| it.id == "run.few-blocks"));
+}
+
+/// PL2 lasts for less than a window.
+#[test]
+fn an_early_drop_is_no_normal_state() {
+    let tests = Tests::Sustain(Seconds(30.0));
+    let machine = machine("laptop", |m| m.power.as_mut().unwrap().long_term_seconds = 1.3);
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let finding = record.findings.iter().find(|it| it.id == "turbo.clock-drops").unwrap();
+    assert_eq!(finding.about, "scalar_iadd on all cores");
+    assert!(finding.text.contains("to PL1"), "{}", finding.text);
+    let rows =
+        bench::areas::turbo::page(&record, 0, 200).blocks.into_iter().find_map(|it| match it {
+            model::page::Block::Table(it) if it.caption.contains("first window") => Some(it.rows),
+            _ => None,
+        });
+    let kept = &rows.unwrap()[0][3].text;
+    assert_near(kept.trim_end_matches(" %").parse().unwrap(), 50.0, 0.01, "4.0 to 2.0 GHz");
+}
+
+/// What lowers the clock during the run is named where it was seen, and not where nobody could look.
+#[test]
+fn the_cause_of_a_drop_is_the_one_that_was_seen() {
+    let drop = |change: fn(&mut Model)| {
+        let tests = Tests::Sustain(Seconds(10.0));
+        let machine = machine("2s-56c", |model| {
+            model.prochot_hz = Some(1.5e9);
+            model.prochot_from_seconds = 5.0;
+            change(model);
+        });
+        let record = measured(&machine, Options { tests, ..streams(&[]) });
+        record.findings.into_iter().find(|it| it.id == "turbo.clock-drops").unwrap().text
+    };
+    let seen = drop(|_| {});
+    assert!(seen.contains(" to 1500 MHz"), "{seen}");
+    assert!(seen.ends_with("PROCHOT (external, or hot) held during the run"), "{seen}");
+    let unseen = drop(|model| model.faults.push(Fault::NoMsr));
+    assert!(unseen.ends_with("stayed there: cause not known"), "{unseen}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
 
-use super::common::{assert_near, measured, of, streams};
+use super::common::{assert_near, measured, of, streams, why};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::{Model, Tax};
-use model::record::Record;
+use model::record::{Outcome, Record};
 
 fn tax(by: &str, sibling: bool) -> Tax {
     Tax { by: by.to_owned(), sibling, clock: 1.0, ops: 1.0, bandwidth: 1.0, latency: 1.0 }
@@ -37,7 +37,7 @@ fn ratio(record: &Record, victim: &str, quantity: &str, beside: &str, place: &st
     });
     let series = found.unwrap_or_else(|| panic!("no {quantity} of {victim} beside {beside}"));
     let summary = series.summary().unwrap_or_else(|| panic!("{:?}", series.outcome));
-    let [low, high] = summary.between_blocks.expect("eight blocks have an interval");
+    let [low, high] = summary.between_blocks.expect("nine blocks have an interval");
     assert!((low..=high).contains(&summary.median));
     summary.median
 }
@@ -90,4 +90,47 @@ fn no_advice_without_cost() {
     for id in ["turbo.wide-neighbours", "turbo.busy-sibling", "turbo.memory-neighbours"] {
         assert!(!record.findings.iter().any(|it| it.id == id), "{id}");
     }
+}
+
+/// Both threads of two cores may be used: the victim's sibling is none of the other cores.
+#[test]
+fn the_sibling_is_no_other_core() {
+    let cpus = Choice::usual(Some("0-1,112-113".parse().unwrap()));
+    let machine = Machine::named("sim:2s-56c").unwrap();
+    let record = measured(&machine, Options { tests: Tests::Neighbours, cpus, ..streams(&[]) });
+    let active = |place: &str| {
+        let mut all = of(&record, "tax_rate_ratio");
+        let found = all.find(|it| it.parameters.get("place").is_some_and(|it| it == place));
+        found.unwrap().active.to_string()
+    };
+    assert_eq!(active("other cores"), "0-1,113");
+    assert_eq!(active("SMT sibling"), "0,112");
+}
+
+/// Without a ruler there is no clock, and ops, bytes and nanoseconds stand.
+#[test]
+fn what_needs_no_ruler_is_shown_without_one() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.costs.get_mut("ruler").unwrap().cycles = 3.4;
+    let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    let heading = model::page::Block::Heading("Neighbours".to_owned());
+    assert!(page.blocks.contains(&heading));
+    ratio(&record, "victim scalar", "tax_rate_ratio", "scalar", "other cores");
+    for series in of(&record, "tax_clock_ratio") {
+        assert!(!why(series).is_empty());
+    }
+    assert!(of(&record, "tax_clock_ratio").count() > 0);
+}
+
+#[test]
+fn classes_that_are_missing_have_a_reason() {
+    let record = taxed();
+    let tiles = record.series.iter().find(|it| it.workload == "tiles").unwrap();
+    let Outcome::Unavailable { unavailable } = &tiles.outcome else { panic!("{tiles:?}") };
+    assert_eq!(unavailable.what, "neighbours: tiles");
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    assert!(format!("{page:?}").contains("neighbours: tiles"), "{page:?}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::record::FactValue;
-use model::{CpuId, Obstacle, Unavailable, Unit};
+use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
 use super::platform::{hidden_from_guest, is_guest, not_offered};
@@ -29,14 +29,14 @@ const PLAUSIBLE_HERTZ: std::ops::RangeInclusive<f64> = 10e6..=20e9;
 /// CPUs whose frequency the kernel sets together, and the folder that says how.
 pub(crate) struct Policy {
     folder: String,
-    /// How many CPUs they are that are online.
-    cpus: usize,
+    /// Those of them that are online.
+    pub(crate) cpus: CpuSet,
 }
 
 /// The policies of the online CPUs, by number.
 #[derive(Default)]
 pub(crate) struct Policies {
-    all: Vec<Policy>,
+    pub(crate) all: Vec<Policy>,
     /// How many online CPUs have none.
     without: usize,
 }
@@ -62,17 +62,18 @@ pub(crate) fn policies(machine: &Machine) -> Policies {
             |list| list.split_whitespace().filter_map(|w| w.parse().ok().map(CpuId)).collect(),
         );
         let new = members.into_iter().filter(|&cpu| online.contains(cpu) && seen.insert(cpu));
-        let cpus = new.count();
-        if cpus > 0 {
+        let cpus: CpuSet = new.collect();
+        if !cpus.is_empty() {
             policies.push(Policy { folder, cpus });
         }
     }
     if policies.is_empty() {
-        let folders = online.iter().map(|cpu| format!("{CPU}/cpu{cpu}/cpufreq"));
-        let there = folders.filter(|folder| machine.tree.list(folder).is_ok());
-        policies.extend(there.map(|folder| Policy { folder, cpus: 1 }));
+        let folders = online.iter().map(|cpu| (cpu, format!("{CPU}/cpu{cpu}/cpufreq")));
+        let there = folders.filter(|(_, folder)| machine.tree.list(folder).is_ok());
+        let policy = |(cpu, folder)| Policy { folder, cpus: CpuSet::from_iter([cpu]) };
+        policies.extend(there.map(policy));
     }
-    let covered = policies.iter().map(|policy| policy.cpus).sum();
+    let covered = policies.iter().map(|policy| policy.cpus.len()).sum();
     Policies { all: policies, without: online.len().saturating_sub(covered) }
 }
 
@@ -114,7 +115,7 @@ fn over_policies<T>(
 ) -> Reading<Vec<(Reading<T>, usize)>> {
     let policies = survey.policies();
     let mut answers: Vec<(Reading<T>, usize)> =
-        policies.all.iter().map(|policy| (read(policy), policy.cpus)).collect();
+        policies.all.iter().map(|policy| (read(policy), policy.cpus.len())).collect();
     if !answers.iter().any(|(answer, _)| answer.is_ok()) {
         let reason = answers.into_iter().find_map(|(answer, _)| answer.err());
         return Err(reason.unwrap_or_else(|| no_cpufreq(survey)));

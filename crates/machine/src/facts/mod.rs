@@ -24,7 +24,7 @@ use model::record::Topology;
 pub(crate) use self::cppc::highest_levels;
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
-pub(crate) use self::frequency::{Policies, policies};
+pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;

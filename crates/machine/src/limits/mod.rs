@@ -1,36 +1,46 @@
 //! What limits the clock, as registers and the kernel say it: power, temperature, current, PROCHOT.
 //!
-//! [`Looked`] is one look, [`Looked::and`] makes what two of them say together. The tables of bits are in
-//! `reasons.rs`, the limits of power in `power.rs`. Nothing is written: logs that were set before stay set,
-//! and are no evidence of what happened in between.
+//! [`Reasons`] knows where to look, [`Looked`] is one look, [`Looked::and`] makes what two of them say
+//! together. The tables of bits are in `reasons.rs`, the limits of power in `power.rs`, what is asked of the
+//! hardware in `request.rs`. Nothing is written: logs that were set before stay set, and are no evidence of
+//! what happened in between. What could not be read in both looks says nothing.
 
 mod power;
 mod reasons;
+mod request;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{
     AllowedClock, ClockRecord, CoreLevel, LimitReason, LimitState, LimitSwitch, PowerLimit,
 };
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use crate::facts::{Maker, hidden_from_guest, identity, is_guest};
+use crate::facts::{Maker, Policy, hidden_from_guest, identity, is_guest};
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
-use crate::text::first_number;
 use reasons::{Bit, Register, Switch, Whose};
 
 /// A register of a CPU, or of the package that it is the first of.
 type Place = (u32, CpuId);
 
+/// Where a machine has its registers of reasons: found once, so that a look between two jobs is short.
+#[derive(Default, Clone)]
+pub struct Reasons {
+    registers: Vec<&'static Register>,
+    switches: &'static [Switch],
+    cpus: CpuSet,
+    /// The first of these CPUs in the package of each.
+    first: BTreeMap<CpuId, CpuId>,
+    /// Why there are no such registers at all.
+    absent: Option<Unavailable>,
+}
+
 /// What the registers of reasons hold at one moment.
 #[derive(Default)]
 pub struct Looked {
-    registers: Vec<&'static Register>,
-    switches: &'static [Switch],
+    of: Reasons,
     values: BTreeMap<Place, Reading<u64>>,
-    /// Why there are no such registers at all.
-    absent: Option<Unavailable>,
 }
 
 /// The first of these CPUs in each package, with its number.
@@ -42,35 +52,60 @@ fn firsts(survey: &Survey<'_>, cpus: &CpuSet) -> BTreeMap<u32, CpuId> {
     firsts
 }
 
-/// Looks at the reasons on these CPUs and their packages.
-pub fn look(machine: &Machine, cpus: &CpuSet) -> Looked {
-    let survey = Survey::new(machine);
-    let (registers, switches) = match identity(&survey) {
-        Ok((Maker::Intel, signature)) if signature.family == 6 => {
-            (reasons::of_intel(signature.model), reasons::SWITCHES_OF_INTEL)
+impl Reasons {
+    /// Those of these CPUs and of their packages.
+    pub fn of(machine: &Machine, cpus: &CpuSet) -> Reasons {
+        if is_guest(machine) {
+            return Reasons::default();
         }
-        Ok((Maker::Amd, signature)) if signature.family >= 0x17 => {
-            (reasons::of_amd(), reasons::SWITCHES_OF_AMD)
-        }
-        Ok((_, signature)) => {
-            let why =
-                format!("this version knows no such registers of family {}", signature.family);
-            let absent = Unavailable::new(Obstacle::Cpudyno, WHAT, why);
-            return Looked { absent: Some(absent), ..Looked::default() };
-        }
-        Err(absent) => return Looked { absent: Some(absent), ..Looked::default() },
-    };
-    let mut values = BTreeMap::new();
-    let firsts = firsts(&survey, cpus);
-    for cpu in cpus.iter() {
-        let is_first = firsts.values().any(|first| *first == cpu);
-        let wanted = registers.iter().filter(|it| it.whose == Whose::Core || is_first);
-        let mut addresses: Vec<u32> = wanted.map(|register| register.address).collect();
-        addresses.extend(switches.iter().filter(|_| is_first).map(|switch| switch.address));
-        let read = machine.msr.read_many(cpu, &addresses);
-        values.extend(addresses.iter().map(|address| (*address, cpu)).zip(read));
+        let survey = Survey::new(machine);
+        let (registers, switches) = match identity(&survey) {
+            Ok((Maker::Intel, signature)) if signature.family == 6 => {
+                (reasons::of_intel(signature.model), reasons::SWITCHES_OF_INTEL)
+            }
+            Ok((Maker::Amd, signature)) if signature.family >= 0x17 => {
+                (reasons::of_amd(), reasons::SWITCHES_OF_AMD)
+            }
+            Ok((_, signature)) => {
+                let why =
+                    format!("this version knows no such registers of family {}", signature.family);
+                let absent = Unavailable::new(Obstacle::Cpudyno, WHAT, why);
+                return Reasons { absent: Some(absent), ..Reasons::default() };
+            }
+            Err(absent) => return Reasons { absent: Some(absent), ..Reasons::default() },
+        };
+        let firsts = firsts(&survey, cpus);
+        let first = |cpu| {
+            let package = survey.topology().place(cpu)?.package;
+            Some((cpu, *firsts.get(&package)?))
+        };
+        let first = cpus.iter().filter_map(first).collect();
+        Reasons { registers, switches, cpus: cpus.clone(), first, absent: None }
     }
-    Looked { registers, switches, values, absent: None }
+
+    /// Looks at all of them.
+    pub fn look(&self, machine: &Machine) -> Looked {
+        self.look_at(machine, &self.cpus)
+    }
+
+    /// Looks at those of some of the CPUs, and of their packages.
+    pub fn look_at(&self, machine: &Machine, cpus: &CpuSet) -> Looked {
+        let firsts: CpuSet = cpus.iter().filter_map(|cpu| self.first.get(&cpu).copied()).collect();
+        let mut values = BTreeMap::new();
+        for cpu in cpus.iter().chain(firsts.difference(cpus).iter()) {
+            let wanted = |register: &&&Register| match register.whose {
+                Whose::Core => cpus.contains(cpu),
+                Whose::Package => firsts.contains(cpu),
+            };
+            let wanted = self.registers.iter().filter(wanted);
+            let mut addresses: Vec<u32> = wanted.map(|register| register.address).collect();
+            let switches = self.switches.iter().filter(|_| firsts.contains(cpu));
+            addresses.extend(switches.map(|switch| switch.address));
+            let read = machine.msr.read_many(cpu, &addresses);
+            values.extend(addresses.iter().map(|address| (*address, cpu)).zip(read));
+        }
+        Looked { of: self.clone(), values }
+    }
 }
 
 const WHAT: &str = "reasons for a lower clock";
@@ -79,14 +114,17 @@ impl Looked {
     /// What two looks say, one before a run and one right after it, beside the limits that stand.
     pub fn and(&self, after: &Looked, machine: &Machine, cpus: &CpuSet) -> ClockRecord {
         let survey = Survey::new(machine);
-        let (allowed, levels) = (allowed(machine, cpus), levels(&survey, cpus));
+        let levels = levels(&survey, cpus);
+        let [mut allowed, highest] =
+            ["scaling_max_freq", "cpuinfo_max_freq"].map(|file| by_kernel(&survey, cpus, file));
         if is_guest(machine) {
             // A guest that may read such registers reads what its hypervisor makes up.
             let unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
-            return ClockRecord { allowed, levels, unread, ..ClockRecord::default() };
+            return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
-        let mut unread: Vec<Unavailable> = after.absent.iter().cloned().collect();
-        unread.extend(after.refused());
+        allowed.extend(request::allowed(&survey, cpus));
+        let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
+        unread.extend(self.refused(after));
         let power = match power_limits(&survey, cpus) {
             Ok(power) => power,
             Err(reason) => {
@@ -96,31 +134,36 @@ impl Looked {
         };
         ClockRecord {
             allowed,
+            highest,
             power,
             reasons: self.reasons(after),
             switches: after.switch_positions(),
             levels,
-            asked: after.asked(),
+            asked: self.asked(after),
             unread,
             accounts: Vec::new(),
         }
     }
 
-    /// The registers that answered, each once.
-    fn asked(&self) -> Vec<String> {
+    /// The registers that answered everywhere in both looks, each once.
+    fn asked(&self, after: &Looked) -> Vec<String> {
         let answered = |register: &&&'static Register| {
-            let mut values = self.values.iter();
-            values.any(|((address, _), value)| *address == register.address && value.is_ok())
+            let of = |looked: &Looked| -> Vec<bool> {
+                let mine = looked.values.iter().filter(|(place, _)| place.0 == register.address);
+                mine.map(|(_, value)| value.is_ok()).collect()
+            };
+            let all = [of(self), of(after)].concat();
+            !all.is_empty() && all.into_iter().all(|is_ok| is_ok)
         };
-        let answered = self.registers.iter().filter(answered);
+        let answered = after.of.registers.iter().filter(answered);
         answered.map(|register| format!("MSR {:X}h", register.address)).collect()
     }
 
-    /// Why registers did not answer, each reason once.
-    fn refused(&self) -> Vec<Unavailable> {
+    /// Why registers did not answer in one of the looks, each reason once.
+    fn refused(&self, after: &Looked) -> Vec<Unavailable> {
         let mut refused: Vec<Unavailable> = Vec::new();
-        let errors =
-            self.values.iter().filter_map(|(place, value)| Some((place, value.as_ref().err()?)));
+        let both = self.values.iter().chain(&after.values);
+        let errors = both.filter_map(|(place, value)| Some((place, value.as_ref().err()?)));
         for ((address, _), reason) in errors {
             let what = format!("{WHAT} (MSR {address:X}h)");
             if !refused.iter().any(|known| known.what == what || known.why == reason.why) {
@@ -130,19 +173,32 @@ impl Looked {
         refused
     }
 
-    fn state(&self, register: u32, bit: &Bit, cpu: CpuId) -> LimitState {
-        let value = match self.values.get(&(register, cpu)) {
-            Some(Ok(value)) => *value,
-            _ => 0,
+    /// Where reasons are neither in force nor logged, on none of the CPUs that were looked at: nothing held
+    /// there since the logs were cleared last. The words are those of [`LimitReason::source`].
+    pub fn clear(&self) -> BTreeSet<String> {
+        let bits = self.of.registers.iter().flat_map(|register| {
+            register.bits.iter().filter(|bit| bit.log.is_some()).map(move |bit| (*register, bit))
+        });
+        let is_clear = |(register, bit): &(&Register, &Bit)| {
+            let mut mine =
+                self.values.keys().filter(|place| place.0 == register.address).peekable();
+            let none = Some(LimitState::default());
+            mine.peek().is_some() && mine.all(|&(at, cpu)| self.state(at, bit, cpu) == none)
         };
+        bits.filter(is_clear).map(|(register, bit)| source(register, bit)).collect()
+    }
+
+    /// None: it could not be read.
+    fn state(&self, register: u32, bit: &Bit, cpu: CpuId) -> Option<LimitState> {
+        let value = *self.values.get(&(register, cpu))?.as_ref().ok()?;
         let is_set = |bit: u32| value >> bit & 1 == 1;
-        LimitState { active: is_set(bit.active), logged: bit.log.is_some_and(is_set) }
+        Some(LimitState { active: is_set(bit.active), logged: bit.log.is_some_and(is_set) })
     }
 
     /// Reasons that any CPU has set in any of the two looks.
     fn reasons(&self, after: &Looked) -> Vec<LimitReason> {
         let mut found = Vec::new();
-        for register in &after.registers {
+        for register in &after.of.registers {
             for bit in register.bits {
                 found.extend(self.reason(after, register, bit));
             }
@@ -154,7 +210,8 @@ impl Looked {
         let none = LimitState::default();
         let cpus = after.values.keys().filter(|(address, _)| *address == register.address);
         let said = cpus.filter_map(|&(address, cpu)| {
-            let states = [self.state(address, bit, cpu), after.state(address, bit, cpu)];
+            // A log of which nobody knows whether it was set before tells nothing of the run.
+            let states = [self.state(address, bit, cpu)?, after.state(address, bit, cpu)?];
             (states != [none, none]).then_some((cpu, states))
         });
         let said: Vec<(CpuId, [LimitState; 2])> = said.collect();
@@ -165,22 +222,20 @@ impl Looked {
         // Where the log of one CPU was set before and that of another came up, both are told.
         let fresh = said.iter().any(|(_, [before, after])| after.logged && !before.logged);
         let before = LimitState { logged: any(0).logged && !fresh, ..any(0) };
-        let bits = bit
-            .log
-            .map_or(format!("bit {}", bit.active), |log| format!("bits {}, {log}", bit.active));
         (!said.is_empty()).then(|| LimitReason {
             id: bit.id.to_owned(),
             label: bit.label.to_owned(),
             cpus: said.iter().map(|(cpu, _)| *cpu).collect(),
-            source: format!("MSR {:X}h {bits}", register.address),
+            source: source(register, bit),
             before,
             after: any(1),
+            spared: Vec::new(),
         })
     }
 
     fn switch_positions(&self) -> Vec<LimitSwitch> {
         let mut positions: Vec<LimitSwitch> = Vec::new();
-        for switch in self.switches {
+        for switch in self.of.switches {
             for (&(address, cpu), value) in &self.values {
                 let Ok(value) = value else { continue };
                 if address != switch.address {
@@ -200,6 +255,13 @@ impl Looked {
         }
         positions
     }
+}
+
+/// `MSR 64Fh bits 10, 26`.
+fn source(register: &Register, bit: &Bit) -> String {
+    let bits =
+        bit.log.map_or(format!("bit {}", bit.active), |log| format!("bits {}, {log}", bit.active));
+    format!("MSR {:X}h {bits}", register.address)
 }
 
 /// By registers, else by the kernel; the reason of the first package where neither answers.
@@ -239,23 +301,67 @@ fn levels(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<CoreLevel> {
     levels.into_iter().rev().map(level).collect()
 }
 
-/// What the kernel allows each of these CPUs, equal ones together; nothing where it has no say.
-fn allowed(machine: &Machine, cpus: &CpuSet) -> Vec<AllowedClock> {
-    const FILE: &str = "scaling_max_freq";
-    let mut allowed: Vec<AllowedClock> = Vec::new();
-    for cpu in cpus.iter() {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{FILE}");
-        let read = machine.tree.read(&path).and_then(|text| first_number(&path, &text));
-        let Ok(kilohertz) = read else { continue };
-        let hertz = kilohertz * 1e3;
-        match allowed.iter_mut().find(|known| known.hertz.to_bits() == hertz.to_bits()) {
-            Some(known) => known.cpus = known.cpus.iter().chain([cpu]).collect(),
-            None => allowed.push(AllowedClock {
-                cpus: CpuSet::from_iter([cpu]),
-                hertz,
-                source: FILE.to_owned(),
-            }),
+/// A clock that the kernel states for each of these CPUs, equal ones together; nothing where it states none.
+fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet, file: &str) -> Vec<AllowedClock> {
+    let of_policy = |policy: &Policy| {
+        let hertz = policy.hertz(survey, file).ok()?;
+        Some((policy.cpus.intersection(cpus), hertz))
+    };
+    let known = survey.policies().all.iter().filter_map(of_policy);
+    let each =
+        known.flat_map(|(cpus, hertz)| cpus.iter().map(|cpu| (cpu, hertz)).collect::<Vec<_>>());
+    together(each, file)
+}
+
+/// Equal clocks are one.
+fn together(clocks: impl Iterator<Item = (CpuId, f64)>, source: &str) -> Vec<AllowedClock> {
+    let mut all: Vec<AllowedClock> = Vec::new();
+    for (cpu, hertz) in clocks {
+        let same = |known: &&mut AllowedClock| known.hertz.to_bits() == hertz.to_bits();
+        if let Some(known) = all.iter_mut().find(same) {
+            known.cpus = known.cpus.iter().chain([cpu]).collect();
+        } else {
+            let (cpus, source) = (CpuSet::from_iter([cpu]), source.to_owned());
+            all.push(AllowedClock { cpus, hertz, source });
         }
     }
-    allowed
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look at MSR 19Ch of these CPUs.
+    fn looked(values: [Reading<u64>; 2]) -> Looked {
+        let of = Reasons { registers: reasons::of_intel(0x8f), ..Reasons::default() };
+        let places = (0..).map(|cpu| (0x19c, CpuId(cpu)));
+        Looked { of, values: places.zip(values).collect() }
+    }
+
+    fn refused() -> Reading<u64> {
+        Err(Unavailable::new(Obstacle::Permission, "register 0x19c", "no"))
+    }
+
+    /// Whether the log of a power limit (bit 11) was set before is unknown where nothing was read.
+    #[test]
+    fn what_was_not_read_before_is_no_evidence() {
+        let (before, after) = (looked([refused(), Ok(0)]), looked([Ok(1 << 11), Ok(0)]));
+        assert_eq!(before.reasons(&after), []);
+        assert_eq!(before.asked(&after), [""; 0], "it did not answer everywhere");
+        assert_eq!(before.refused(&after).len(), 1);
+        assert_eq!(looked([Ok(0), Ok(0)]).refused(&looked([Ok(0), refused()])).len(), 1);
+        let came = looked([Ok(0), Ok(0)]).reasons(&looked([Ok(1 << 11), Ok(0)]));
+        assert!(came.len() == 1 && came[0].held(), "{came:?}");
+    }
+
+    #[test]
+    fn a_log_is_clear_where_it_was_read() {
+        let power = "MSR 19Ch bits 10, 11";
+        assert!(looked([Ok(0), Ok(0)]).clear().contains(power));
+        for other in [Ok(1 << 11), refused()] {
+            assert!(!looked([Ok(0), other]).clear().contains(power));
+        }
+        assert_eq!(Looked::default().clear(), BTreeSet::new());
+    }
 }

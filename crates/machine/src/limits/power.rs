@@ -16,6 +16,11 @@ pub(super) const PKG_POWER_LIMIT: u32 = 0x610;
 /// writes it.
 const WATTS_MAX: f64 = 4095.0;
 
+/// A limit of nothing limits nothing either: no package could run with it.
+fn stated(watts: f64) -> Option<f64> {
+    (watts > 0.0 && watts < WATTS_MAX).then_some(watts)
+}
+
 /// Silvermont and Airmont, whose units are others.
 ///
 /// # Source
@@ -40,7 +45,7 @@ pub(super) fn decode(package: u32, units: u64, limits: u64) -> [PowerLimit; 2] {
         PowerLimit {
             package,
             term,
-            watts: (watts < WATTS_MAX).then_some(watts),
+            watts: stated(watts),
             seconds: Some(seconds),
             enabled: bits(limits, low + 15, 1) == 1,
             locked: Some(locked),
@@ -101,7 +106,7 @@ pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLim
         limits.push(PowerLimit {
             package,
             term,
-            watts: (watts > 0.0 && watts < WATTS_MAX).then_some(watts),
+            watts: stated(watts),
             seconds: number("time_window_us").ok().filter(|seconds| *seconds > 0.0),
             enabled,
             locked: None,
@@ -141,6 +146,12 @@ mod tests {
         assert_eq!(decode(0, UNITS, 0x8003_87b0_0014_8668)[0].locked, Some(true));
         let goldmont = said(0x330a_0e08, 0x0007_a500_005b_9f00);
         assert_eq!(goldmont, [(w(31.0), 10.0, true), (w(37.0), 0.0078, true)]);
+    }
+
+    /// A register that nobody has written.
+    #[test]
+    fn no_watts_are_no_limit() {
+        assert_eq!(said(0xa_0e03, 0).map(|(watts, ..)| watts), [None, None]);
     }
 
     #[test]

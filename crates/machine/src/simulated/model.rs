@@ -100,6 +100,9 @@ pub struct Model {
     /// The clock above which something outside of its packages lets no core run, by PROCHOT, in hertz;
     /// absent: nothing does.
     pub prochot_hz: Option<f64>,
+    /// When it begins to do so, in seconds after the start.
+    #[serde(default)]
+    pub prochot_from_seconds: f64,
     /// What work costs others, where it does.
     #[serde(default)]
     pub tax: Vec<Tax>,
@@ -587,6 +590,11 @@ impl Model {
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
             ("prochot_hz", "must be positive", self.prochot_hz.is_none_or(positive)),
+            (
+                "prochot_from_seconds",
+                "must not be negative",
+                not_negative(self.prochot_from_seconds),
+            ),
             (
                 "tax",
                 "must leave shares, and make nothing shorter",

@@ -112,7 +112,12 @@ impl Model {
 
     /// The clock that settings and PROCHOT allow a CPU, in Hertz.
     pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
-        self.set_ceiling_hz(cpu).min(self.prochot_hz.unwrap_or(f64::INFINITY))
+        self.set_ceiling_hz(cpu).min(self.prochot_now().unwrap_or(f64::INFINITY))
+    }
+
+    /// The clock that PROCHOT leaves at this moment, in hertz; none: it is not asserted.
+    pub(super) fn prochot_now(&self) -> Option<f64> {
+        self.prochot_hz.filter(|_| self.elapsed.seconds().0 >= self.prochot_from_seconds)
     }
 
     /// The clock that Speed Select leaves a CPU under a licence, in hertz.

@@ -75,7 +75,7 @@ fn limiting(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
     model.registers?;
     let [long, short] = model.met_limits(model.package_of(cpu));
     let bit = |is_set: bool, bit: u32| u64::from(is_set) << bit;
-    let hot = model.prochot_hz.is_some();
+    let hot = model.prochot_now().is_some();
     let reasons = bit(hot, 2) | bit(hot, 3) | bit(long || short, 11);
     match register {
         0x19c | 0x1b1 => Some(reasons),

@@ -9,9 +9,13 @@ use crate::unavailable::{Known, Unavailable};
 /// What limits the clock of the CPUs that were measured, and what became of that clock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClockRecord {
-    /// The highest clock that the kernel lets each CPU have.
+    /// The highest clock that the kernel lets each CPU have, and the highest that is asked of hardware that
+    /// chooses the clock itself, where that is less than it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<AllowedClock>,
+    /// The highest clock that the kernel says each CPU could have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub highest: Vec<AllowedClock>,
     /// Limits of power, package by package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power: Vec<PowerLimit>,
@@ -35,7 +39,7 @@ pub struct ClockRecord {
     pub accounts: Vec<ClockAccount>,
 }
 
-/// The highest clock that the kernel lets CPUs have.
+/// A highest clock of CPUs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AllowedClock {
     /// The CPUs.
@@ -84,7 +88,7 @@ pub struct PowerLimit {
     pub package: u32,
     /// Which limit.
     pub term: PowerTerm,
-    /// The limit, in watts; none: the field holds as much as fits, which limits nothing.
+    /// The limit, in watts; none: the field holds nothing, or as much as fits, which limits nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
     /// The time that power is averaged over, in seconds, where that is stated.
@@ -115,6 +119,18 @@ pub struct LimitReason {
     pub before: LimitState,
     /// What it said right after it.
     pub after: LimitState,
+    /// Cells after whose first block it had not come up: what their clocks lost, they lost to something else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spared: Vec<SparedCell>,
+}
+
+/// A stream on some cores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SparedCell {
+    /// The stream.
+    pub workload: String,
+    /// The cores that executed it.
+    pub active: CpuSet,
 }
 
 impl LimitReason {
@@ -122,6 +138,21 @@ impl LimitReason {
     /// came up meanwhile.
     pub fn held(&self) -> bool {
         self.before.active || self.after.active || (self.after.logged && !self.before.logged)
+    }
+
+    /// Whether it held while these cores executed a stream, as far as is known.
+    pub fn held_in(&self, workload: &str, active: &CpuSet) -> bool {
+        let here = |cell: &SparedCell| cell.workload == workload && cell.active == *active;
+        self.held() && !self.spared.iter().any(here)
+    }
+
+    /// Whether it says what lowers the clock. Others say that something does, or that a limit which stands
+    /// anyway was reached.
+    pub fn is_cause(&self) -> bool {
+        /// The turbo limit of the active cores states a clock, and attenuation belongs to it; the others are what
+        /// came of limits.
+        const STATES: [&str; 4] = ["turbo-limit", "attenuation", "below-request", "p1"];
+        !STATES.contains(&self.id.as_str())
     }
 }
 

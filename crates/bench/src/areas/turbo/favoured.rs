@@ -81,10 +81,7 @@ impl Errand for Alone {
         let raw = executor.repeat(&job)?;
         let ruler = match rulers.get(&self.cpu) {
             Some(Ok(ruler)) => ruler,
-            Some(Err(reason)) => {
-                let readings = Readings::from([(CLOCK, Err(reason.clone()))]);
-                return Ok(Run { readings, ..Run::default() });
-            }
+            Some(Err(reason)) => return Ok(Run::or_reason(Err(reason.clone()), [CLOCK])),
             None => return Ok(Run::default()),
         };
         let member = &raw.members[0];

@@ -3,21 +3,26 @@
 
 mod favoured;
 pub mod known;
+mod licence;
 mod neighbours;
 mod neighbours_shown;
 mod page;
 mod promise;
+mod promise_shown;
+mod questions;
 pub(crate) mod read;
 mod request;
 mod section;
 pub(crate) mod soak;
 mod soak_shown;
+mod time_lost;
 mod trace;
 mod trace_shown;
 mod why;
 mod why_shown;
 
 pub use page::{WIDE, page};
+pub use questions::{Questions, questions};
 pub use request::{Options, Tests};
 pub(crate) use why::accounts;
 
@@ -48,6 +53,11 @@ const QUESTIONS: [&str; 7] = [
     neighbours::BANDWIDTH,
     neighbours::LATENCY,
 ];
+
+/// Whether a workload is no stream.
+fn is_question(workload: &str) -> bool {
+    QUESTIONS.contains(&workload) || neighbours::is_class(workload)
+}
 
 /// They come after all streams.
 const ORDER_OF_QUESTIONS: usize = 1000;
@@ -231,7 +241,7 @@ static QUANTITIES: &[Quantity] = &[
         "how much longer adds take meanwhile",
         Unit::One,
         "lower is better",
-        "Against the clock by the multiplies.",
+        "Against the clock without a payload: dispatch is throttled before the clock changes.",
     ),
     Quantity::named(
         trace::HOLD,
@@ -259,7 +269,7 @@ static QUANTITIES: &[Quantity] = &[
         "clock at the end of the period",
         Unit::Hertz,
         "higher is better",
-        "Median of the bins of the last quarter of the period.",
+        "Median of the bins of the last quarter of the period; without a payload where that is higher.",
     ),
     Quantity {
         packing: 0.0,
@@ -440,6 +450,7 @@ impl Area for Turbo {
             favoured::WORKLOAD => quantity.id == favoured::CLOCK,
             soak::WORKLOAD => quantity.id.starts_with("soak_"),
             trace::WORKLOAD => quantity.id == trace::VISIBLE,
+            class if neighbours::is_class(class) => quantity.id == neighbours::RATE.ratio,
             victim if neighbours::VICTIMS.contains(&victim) => {
                 neighbours::measures(victim).iter().any(|measure| measure.has(quantity.id))
             }

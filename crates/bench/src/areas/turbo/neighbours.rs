@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
@@ -13,7 +14,7 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
-use super::phases;
+use super::{phases, promise};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
 use crate::rig::neighbour::{Busy, Neighbour};
@@ -23,8 +24,9 @@ use crate::rig::ruler::Rulers;
 use crate::rig::traffic::{self, Begin, Party, Store, Task, Traffic, Transfer};
 use crate::streams;
 
-/// Blocks of each cell: one more than an interval needs at least leaves out the most disturbed.
-pub(super) const BLOCKS: u64 = 8;
+/// Blocks of each cell: with fewer than nine the interval of a median goes from the smallest to the largest, and
+/// one disturbed block is an end of it.
+pub(super) const BLOCKS: u64 = 9;
 
 /// The streams of victims and neighbours.
 pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
@@ -79,6 +81,46 @@ pub(super) const CLASSES: [(&str, Option<&str>); 8] = [
     ("memory", None),
 ];
 
+/// Whether a workload stands for a class of neighbours that cannot be had here.
+pub(super) fn is_class(workload: &str) -> bool {
+    CLASSES.iter().any(|(class, _)| *class == workload)
+}
+
+/// What is put beside what.
+pub(super) struct Matrix {
+    rows: Vec<Beside>,
+}
+
+/// A class of neighbours, where they are, and who suffers from them.
+struct Beside {
+    class: &'static str,
+    stream: Option<&'static str>,
+    places: &'static [Place],
+    victims: &'static [&'static str],
+}
+
+impl Matrix {
+    /// Everything.
+    pub(super) fn whole() -> Matrix {
+        let row =
+            |(class, stream)| Beside { class, stream, places: &Place::ALL, victims: &VICTIMS };
+        Matrix { rows: CLASSES.into_iter().map(row).collect() }
+    }
+
+    /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
+    /// who does.
+    pub(super) fn short(heaviest: &StreamRow) -> Matrix {
+        let row = |(class, stream): (&'static str, Option<&'static str>)| match stream {
+            None => Some(Beside { class, stream, places: &[Place::Others], victims: &[BANDWIDTH] }),
+            Some(id) if id == heaviest.id => {
+                Some(Beside { class, stream, places: &Place::ALL, victims: &[SCALAR] })
+            }
+            Some(_) => None,
+        };
+        Matrix { rows: CLASSES.into_iter().filter_map(row).collect() }
+    }
+}
+
 /// Where neighbours are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -116,12 +158,12 @@ struct Tax {
 }
 
 /// The cells, and what cannot be.
-pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
+pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Unavailable> {
     let tools = streams::tools(plan.machine)?;
-    let Some((&cpu, others)) = plan.placement.cpus.split_first() else {
+    let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
-    let sibling = sibling(plan.topology(), cpu);
+    let (others, sibling) = (promise::others(plan, cpu), sibling(plan.topology(), cpu));
     if others.is_empty() && sibling.is_none() {
         let why = "only one CPU may be used, so that it has none";
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", why)
@@ -130,21 +172,26 @@ pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
     let mut wishes = Wishes::default();
     for place in Place::ALL {
         let cpus = match place {
-            Place::Others => others.to_vec(),
+            Place::Others => others.clone(),
             Place::Sibling => sibling.into_iter().collect(),
         };
         if cpus.is_empty() {
             continue;
         }
-        for (class, stream) in CLASSES {
-            let Ok(neighbours) = neighbours(plan, stream, &cpus) else { continue };
-            for victim in VICTIMS {
+        for row in matrix.rows.iter().filter(|row| row.places.contains(&place)) {
+            let class = row.class;
+            let neighbours = match neighbours(plan, row.stream, &cpus) {
+                Ok(neighbours) => neighbours,
+                Err(reason) => {
+                    lacks(&mut wishes, class, reason);
+                    continue;
+                }
+            };
+            for &victim in row.victims {
                 let task = match task(plan, victim, cpu) {
                     Ok(task) => task,
                     Err(reason) => {
-                        if !wishes.absent.iter().any(|(id, _)| *id == victim) {
-                            wishes.absent.push((victim, reason));
-                        }
+                        lacks(&mut wishes, victim, reason);
                         continue;
                     }
                 };
@@ -158,6 +205,14 @@ pub(super) fn wishes(plan: &Planning<'_>) -> Result<Wishes, Unavailable> {
         }
     }
     Ok(wishes)
+}
+
+/// A victim, or a class of neighbours, that cannot be had: each once.
+fn lacks(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
+    if !wishes.absent.iter().any(|(id, _)| *id == workload) {
+        let what = format!("neighbours: {workload}");
+        wishes.absent.push((workload, Unavailable { what, ..reason }));
+    }
 }
 
 /// Another thread of the same core.
@@ -341,6 +396,10 @@ impl Tax {
             return Ok(Err(reason));
         }
         let mut readings = Readings::new();
+        if let (Toil::Stream(..), Some(Err(reason))) = (&self.task, rulers.get(&self.cpu)) {
+            // Ops need no ruler: they have numbers where the clock has none.
+            readings.insert(CLOCK.ratio, Err(reason.clone()));
+        }
         for measure in [CLOCK, RATE, MOVED, WAIT] {
             if let Some((alone, beside)) = alone.mean(&measure).zip(beside.mean(&measure)) {
                 readings.insert(measure.alone, Ok(vec![alone]));
@@ -349,11 +408,6 @@ impl Tax {
             }
         }
         Ok(Ok(Run { around, readings, ..Run::default() }))
-    }
-
-    /// The measures of this victim.
-    fn measures(&self) -> &'static [Measure] {
-        measures(self.victim)
     }
 }
 
@@ -395,12 +449,22 @@ impl Errand for Tax {
         rulers: &Rulers,
         _machine: &Machine,
     ) -> Result<Run, RunError> {
-        Ok(match self.block(executor, rulers)? {
-            Ok(run) => run,
-            Err(reason) => {
-                let ratios = self.measures().iter().map(|it| (it.ratio, Err(reason.clone())));
-                Run { readings: ratios.collect(), ..Run::default() }
-            }
-        })
+        let ratios = measures(self.victim).iter().map(|measure| measure.ratio);
+        Ok(Run::or_reason(self.block(executor, rulers)?, ratios))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::stats::median_interval;
+
+    use super::BLOCKS;
+
+    #[test]
+    fn one_disturbed_block_is_no_end_of_the_interval() {
+        let mut ratios: Vec<f64> = (0..BLOCKS).map(|block| 0.9 + block as f64 * 1e-3).collect();
+        ratios[3] = 0.5;
+        let [low, high] = median_interval(&ratios).unwrap();
+        assert!(low >= 0.9 && high < 0.908, "{low} to {high}");
     }
 }

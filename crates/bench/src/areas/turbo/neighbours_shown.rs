@@ -43,8 +43,7 @@ struct Change {
 
 impl Change {
     fn of(summary: &Summary) -> Change {
-        let interval = summary.between_blocks;
-        Change { ratio: summary.median, interval }
+        Change { ratio: summary.median, interval: summary.between_blocks }
     }
 
     /// Whether the interval leaves out that nothing changed.
@@ -93,9 +92,15 @@ fn change(record: &Record, column: &Column, row: (&str, &str)) -> Option<Change>
     series(record, column.victim, column.measure.ratio, row)?.summary().map(Change::of)
 }
 
+/// The ratios of all victims, with numbers or without.
+fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
+    let measures = [&CLOCK, &RATE, &MOVED, &WAIT];
+    measures.into_iter().flat_map(|measure| series_of(record, AREA, measure.ratio))
+}
+
 /// Classes and places that were measured, in order.
 fn rows(record: &Record) -> Vec<(&'static str, &'static str)> {
-    let measured = in_order(series_of(record, AREA, CLOCK.ratio).filter_map(|series| {
+    let measured = in_order(ratios(record).filter_map(|series| {
         Some((series.parameters.get(BESIDE)?.as_str(), series.parameters.get(PLACE)?.as_str()))
     }));
     let of_place = |place: Place| CLASSES.iter().map(move |(class, _)| (*class, place.word()));
@@ -111,16 +116,26 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Neighbours".to_owned()), matrix(record, &rows), numbers(record, &rows)]
 }
 
+/// The columns of victims that were measured, or that were to be.
+fn columns(record: &Record) -> Vec<&'static Column> {
+    let is_asked = |column: &&Column| {
+        let mut of = series_of(record, AREA, column.measure.ratio);
+        of.any(|series| series.workload == column.victim && series.parameters.contains_key(BESIDE))
+    };
+    COLUMNS.iter().filter(is_asked).collect()
+}
+
 fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
     let cell = |column: &Column, row: (&str, &str)| match change(record, column, row) {
         Some(change) => {
             HeatCell::Value { value: (change.ratio - 1.0) * 100.0, text: change.text() }
         }
-        None => HeatCell::Absent(Text::toned("-", Tone::Faint)),
+        None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
+    let columns = columns(record);
     let line = |&(class, place): &(&'static str, &'static str)| HeatRow {
         label: format!("{class}, {place}"),
-        cells: COLUMNS.iter().map(|column| cell(column, (class, place))).collect(),
+        cells: columns.iter().map(|column| cell(column, (class, place))).collect(),
     };
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
@@ -131,7 +146,7 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
         unit: "%".to_owned(),
         row_title: "beside".to_owned(),
         column_title: "victim".to_owned(),
-        columns: COLUMNS.iter().map(|column| column.title.to_owned()).collect(),
+        columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups: groups.map(|group| group.iter().map(line).collect()).collect(),
         notes: notes(record),
     })
@@ -146,7 +161,7 @@ fn notes(record: &Record) -> Vec<String> {
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
         Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
     };
-    in_order(series_of(record, AREA, CLOCK.ratio).filter_map(of))
+    in_order(ratios(record).filter_map(of))
 }
 
 fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
@@ -162,14 +177,15 @@ fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
             None => absent(series(record, column.victim, column.measure.ratio, row)),
         }
     };
+    let columns = columns(record);
     let line = |&(class, place): &(&'static str, &'static str)| {
-        let cells = COLUMNS.iter().map(|column| cell(column, (class, place)));
+        let cells = columns.iter().map(|column| cell(column, (class, place)));
         std::iter::once(Text::from(format!("{class}, {place}"))).chain(cells).collect()
     };
-    let columns = COLUMNS.iter().map(|column| (column.title.to_owned(), Align::Right));
+    let titles = columns.iter().map(|column| (column.title.to_owned(), Align::Right));
     Block::Table(Table {
         caption: "alone to beside them, medians".to_owned(),
-        columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(columns).collect(),
+        columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(titles).collect(),
         rows: rows.iter().map(line).collect(),
         notes: Vec::new(),
     })

@@ -9,7 +9,7 @@ use model::record::{Record, Series};
 use super::super::known::{Comparison, Verdict, citations};
 use super::promise;
 use super::read::{Row, rows};
-use super::{favoured, known, neighbours_shown, soak_shown, trace_shown, why_shown};
+use super::{favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why_shown};
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
 
@@ -27,6 +27,7 @@ pub fn page(record: &Record, verbosity: u8, width: u16) -> Page {
     blocks.extend(notes(record));
     blocks.extend(map(record));
     blocks.extend(promised(record));
+    blocks.extend(promise_shown::licences(record));
     blocks.extend(favoured::blocks(record));
     blocks.extend(trace_shown::blocks(record));
     blocks.extend(neighbours_shown::blocks(record));
@@ -359,12 +360,13 @@ fn promised(record: &Record) -> Option<Block> {
         Some(hertz) => Text::from(format!("{:.0}", hertz / 1e6)),
         None => Text::toned("-", Tone::Faint),
     };
-    let allowed = promise::allowed_hertz(record);
+    let allowed = |row: &Row<'_>| promise::allowed_hertz(record, row.active);
     let line = |part: &[Row<'_>]| {
         let first = part.first()?;
         let best = part.iter().filter_map(|row| Some((row.median("clock")?, row.workload)));
         let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
         let turbo = promise::turbo_hertz(record, first.active);
+        let allowed = allowed(first);
         let least = turbo.into_iter().chain(allowed).reduce(f64::min);
         let share = best.zip(least).map(|((hertz, _), promised)| hertz / promised);
         Some(vec![
@@ -379,7 +381,7 @@ fn promised(record: &Record) -> Option<Block> {
     let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
     let lines: Vec<Vec<Text>> = chunks.filter_map(line).collect();
     let limits = &record.machine.turbo_limits;
-    if lines.is_empty() || (limits.is_empty() && allowed.is_none()) {
+    if lines.is_empty() || (limits.is_empty() && rows.iter().all(|row| allowed(row).is_none())) {
         return None;
     }
     let mut notes: Vec<String> =

@@ -1,8 +1,8 @@
 //! What the machine promises: which clock with how many active cores, and where that changes.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use model::record::{Fact, FactValue, Record};
+use model::record::{AllowedClock, Record, Relation, Topology};
 use model::{CpuId, CpuSet};
 
 use super::super::Planning;
@@ -31,28 +31,72 @@ pub(super) fn counts(plan: &Planning<'_>, kind: Option<&str>, cpus: &[CpuId]) ->
     counts
 }
 
+/// The chosen CPUs that are in other cores than this one.
+pub(super) fn others(plan: &Planning<'_>, cpu: CpuId) -> Vec<CpuId> {
+    let topology = plan.topology();
+    let is_own =
+        |other: CpuId| other == cpu || topology.relation(cpu, other) == Some(Relation::Sibling);
+    plan.placement.cpus.iter().copied().filter(|other| !is_own(*other)).collect()
+}
+
+/// How many cores these CPUs are: threads of one core are one.
+pub(super) fn cores(topology: &Topology, cpus: &CpuSet) -> usize {
+    let place = |cpu| topology.place(cpu).map(|place| (place.package, place.core));
+    cpus.iter().filter_map(place).collect::<BTreeSet<(u32, u32)>>().len()
+}
+
+/// How many cores are active in the package that has most of them.
+pub(super) fn busiest(topology: &Topology, active: &CpuSet) -> usize {
+    let package = |cpu: &CpuId| topology.place(*cpu).map(|place| place.package);
+    let packages: BTreeSet<Option<u32>> = active.iter().map(|cpu| package(&cpu)).collect();
+    let of = |wanted| active.iter().filter(|cpu| package(cpu) == wanted).collect();
+    packages.into_iter().map(|wanted| cores(topology, &of(wanted))).max().unwrap_or(0)
+}
+
 /// The highest clock that the registers promise to these CPUs, in hertz, by the package that has most
-/// of them.
+/// active cores.
 pub(super) fn turbo_hertz(record: &Record, active: &CpuSet) -> Option<f64> {
-    let mut by_package: BTreeMap<u32, usize> = BTreeMap::new();
-    for cpu in active.iter() {
-        *by_package.entry(record.machine.topology.place(cpu)?.package).or_default() += 1;
-    }
-    let busiest = by_package.values().copied().max()?;
+    let busiest = busiest(&record.machine.topology, active);
     let first = active.iter().next()?;
     let limit = record.machine.turbo_limits.iter().find(|limit| limit.cpus.contains(first))?;
     let step = limit.steps.iter().find(|step| step.active_cores as usize >= busiest);
     step.or(limit.steps.last()).map(|step| step.hertz)
 }
 
-/// The highest clock that the kernel allows, in hertz.
-pub(super) fn allowed_hertz(record: &Record) -> Option<f64> {
-    number(record.machine.facts.iter(), "cpu.max_frequency")
+/// Where the limit of the kernel is read.
+pub(super) const BY_KERNEL: &str = "scaling_max_freq";
+
+/// The clocks that kernel and requests allow some of these CPUs.
+pub(super) fn allowed<'a>(
+    record: &'a Record,
+    active: &'a CpuSet,
+) -> impl Iterator<Item = &'a AllowedClock> + Clone {
+    let all = record.clock.iter().flat_map(|clock| &clock.allowed);
+    all.filter(|allowed| !allowed.cpus.intersection(active).is_empty())
 }
 
-fn number<'a>(mut facts: impl Iterator<Item = &'a Fact>, id: &str) -> Option<f64> {
-    match facts.find(|fact| fact.id == id)?.value.value()? {
-        FactValue::Number { value, .. } => Some(*value),
-        FactValue::Text(_) => None,
+/// The highest clock that the kernel allows all of these CPUs, in hertz.
+pub(super) fn allowed_hertz(record: &Record, active: &CpuSet) -> Option<f64> {
+    let of_kernel = allowed(record, active).filter(|it| it.source == BY_KERNEL);
+    of_kernel.map(|allowed| allowed.hertz).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+
+    use super::*;
+
+    #[test]
+    fn threads_of_a_core_are_one_core_and_bins_are_a_packages() {
+        let machine = Machine::named("sim:2s-56c").unwrap();
+        let topology = machine::facts::machine(&machine).topology;
+        // CPUs 112 and 113 are the siblings of 0 and 1, package 1 begins with CPU 56.
+        for (cpus, all, in_package) in
+            [("0-3", 4, 4), ("0-1,112-113", 2, 2), ("0-1,56-58,168", 5, 3), ("0-111", 112, 56)]
+        {
+            let cpus = cpus.parse().unwrap();
+            assert_eq!((cores(&topology, &cpus), busiest(&topology, &cpus)), (all, in_package));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::record::{Outcome, Record, Series};
+use model::record::{Fact, FactValue, Outcome, Record, Series};
 use model::stats::{Summary, median};
 use model::{CpuSet, Obstacle, Unavailable};
 
@@ -20,6 +20,24 @@ pub(super) enum Pooled {
     },
     /// None, for this reason.
     Absent(Unavailable),
+}
+
+/// A clock in MHz, the unit that people compare.
+pub(super) fn mhz(hertz: f64) -> String {
+    format!("{:.0}", hertz / 1e6)
+}
+
+/// How much a counter of the kernel grew during the run.
+pub(super) fn grown(record: &Record, id: &str) -> Option<f64> {
+    number(record.conditions.after.iter().find(|fact| fact.id == id)?)
+}
+
+/// The number that a fact is, where it is one.
+pub(super) fn number(fact: &Fact) -> Option<f64> {
+    match fact.value.value()? {
+        FactValue::Number { value, .. } => Some(*value),
+        FactValue::Text(_) => None,
+    }
 }
 
 /// The workloads of the area, in order.
@@ -150,9 +168,7 @@ impl<'a> Row<'a> {
 /// All rows that this machine can execute, by number of active cores.
 pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    let is_stream = |series: &&Series| {
-        series.area == AREA && !super::QUESTIONS.contains(&series.workload.as_str())
-    };
+    let is_stream = |series: &&Series| series.area == AREA && !super::is_question(&series.workload);
     for series in record.series.iter().filter(is_stream) {
         let same = |row: &&mut Row<'_>| {
             row.workload == series.workload

@@ -100,10 +100,16 @@ impl Options {
                 wishes.cells.extend(favoured::cells(plan));
                 Ok(wishes)
             }
-            Tests::Trace(rows, period) => Ok(trace::wishes(plan, rows, *period).map_err(cannot)?),
-            Tests::Neighbours => Ok(neighbours::wishes(plan).map_err(cannot)?),
+            Tests::Trace(rows, period) => {
+                let extent = trace::Extent::whole(*period);
+                Ok(trace::wishes(plan, rows, extent).map_err(cannot)?)
+            }
+            Tests::Neighbours => {
+                let matrix = neighbours::Matrix::whole();
+                Ok(neighbours::wishes(plan, &matrix).map_err(cannot)?)
+            }
             Tests::Sustain(duration) => {
-                let cell = soak::cell(plan, *duration).map_err(cannot)?;
+                let cell = soak::cell(plan, *duration, &why::streams()).map_err(cannot)?;
                 Ok(Wishes { cells: vec![cell], absent: Vec::new() })
             }
         }

@@ -3,13 +3,8 @@
 use model::page::{Align, Bar, Bars, Block, Lines, Scale, Table, Text, Tone};
 use model::record::Record;
 
-use super::read::{Pooled, active_counts, pooled, summary, workloads};
+use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
 use super::{neighbours_shown, soak_shown, trace_shown, why_shown};
-
-/// Clock in MHz: the unit that people compare.
-fn mhz(hertz: f64) -> String {
-    format!("{:.0}", hertz / 1e6)
-}
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));

@@ -40,7 +40,7 @@ const WINDOWS_MAX: f64 = 600.0;
 const WINDOW: Seconds = Seconds(1.0);
 const WINDOWS_MIN: f64 = 10.0;
 
-/// A light stream and then a heavy one on all of these CPUs.
+/// One stream after the other on all of these CPUs.
 struct Soak {
     cpus: Vec<CpuId>,
     loads: Vec<(&'static str, Load)>,
@@ -49,17 +49,16 @@ struct Soak {
     tools: Tools,
 }
 
-/// The streams: the first of each list that this machine can run.
-pub(super) fn streams() -> Vec<&'static StreamRow> {
-    super::why::streams()
-}
-
-/// The cell; or why it cannot be.
-pub(super) fn cell(plan: &Planning<'_>, duration: Seconds) -> Result<Cell, Unavailable> {
+/// The first and the last of these streams that can be run, each for so long; or why there is none.
+pub(super) fn cell(
+    plan: &Planning<'_>,
+    duration: Seconds,
+    rows: &[&'static StreamRow],
+) -> Result<Cell, Unavailable> {
     let tools = streams::tools(plan.machine)?;
     let load =
         |row: &&'static StreamRow| Some((row.id, streams::load(plan.machine, row, DATA).ok()?));
-    let known: Vec<(&'static str, Load)> = streams().iter().filter_map(load).collect();
+    let known: Vec<(&'static str, Load)> = rows.iter().filter_map(load).collect();
     let (Some(light), Some(heavy)) = (known.first(), known.last()) else {
         return Err(Unavailable::new(Obstacle::Hardware, "sustain", "no stream can be run here"));
     };
@@ -210,6 +209,10 @@ impl Errand for Soak {
 
     fn is_probed(&self) -> bool {
         false
+    }
+
+    fn is_once(&self) -> bool {
+        true
     }
 
     fn run(

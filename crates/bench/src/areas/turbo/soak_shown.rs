@@ -1,13 +1,15 @@
-//! Heat as people read it: retention, the first drop, and the lines of clock, power and temperature.
+//! Heat as people read it: retention, the first drop with what is known of its cause, and the lines of clock,
+//! power and temperature.
 
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
-use model::record::{PowerTerm, Record, Series};
+use model::record::{LimitReason, PowerTerm, Record, Series};
 use model::stats::median;
 use model::{Finding, Severity};
 
-use super::super::series_of;
-use super::AREA;
+use super::super::{in_order, series_of};
+use super::read::grown;
 use super::soak::{CLOCK, POWER, STREAM, TEMPERATURE, TIME};
+use super::{AREA, why};
 
 /// A clock that falls by more than this, and stays there, has dropped.
 const DROP: f64 = 0.02;
@@ -16,8 +18,8 @@ const DROP: f64 = 0.02;
 const AT_LIMIT: f64 = 0.05;
 
 /// The windows under one stream.
-struct Soaked<'a> {
-    stream: &'a str,
+struct Soaked {
+    stream: &'static str,
     time: Vec<f64>,
     clock: Vec<f64>,
     power: Option<Vec<f64>>,
@@ -31,13 +33,13 @@ struct Drop {
     /// Medians of the clock before and after, in hertz.
     from: f64,
     to: f64,
-    /// What it is, where power says so.
-    named: Option<String>,
+    /// What was seen to hold, or that nothing was.
+    cause: String,
 }
 
-fn soaked(record: &Record) -> Vec<Soaked<'_>> {
-    // In the order of the plan: the light stream ran first.
-    let streams = record.run.plan.workloads.iter().map(|planned| planned.id.as_str());
+fn soaked(record: &Record) -> Vec<Soaked> {
+    // The light stream ran first.
+    let streams = why::streams().into_iter().map(|row| row.id);
     let of = |id: &str, quantity: &'static str| -> Option<Vec<f64>> {
         let mut series = series_of(record, AREA, quantity);
         let mine = |it: &&Series| it.parameters.get(STREAM).is_some_and(|it| it == id);
@@ -57,29 +59,54 @@ fn soaked(record: &Record) -> Vec<Soaked<'_>> {
     streams.filter_map(one).collect()
 }
 
-/// The first and the last tenth of the windows, one at least.
+/// The first and the last window.
 fn ends(values: &[f64]) -> Option<[f64; 2]> {
-    let count = (values.len() / 10).max(1);
-    Some([median(values.get(..count)?)?, median(values.get(values.len() - count..)?)?])
+    Some([*values.first()?, *values.last()?])
 }
 
-impl Soaked<'_> {
-    /// The first window from which on the clock stays below what it had begun with. Two windows in a row are
-    /// needed: one may have been disturbed.
+impl Soaked {
+    /// The first window from which on the clock stays below what it had before, which may be one window alone.
+    /// Two low windows in a row are needed, since one may have been disturbed, and a low median of all that
+    /// follow.
     fn drop(&self, record: &Record) -> Option<Drop> {
-        let first = ends(&self.clock)?[0];
-        let is_low = |index: &usize| self.clock[*index] < first * (1.0 - DROP);
-        let last = self.clock.len() - 1;
-        let at = (1..last).find(|index| is_low(index) && is_low(&(index + 1)))?;
-        let from = median(&self.clock[..at])?;
-        let to = median(&self.clock[at..])?;
+        let at = self.falls()?;
+        let (from, to) = (median(&self.clock[..at])?, median(&self.clock[at..])?);
         // Between the last window with the old clock and the first with the new one.
         let time = f64::midpoint(self.time[at - 1], self.time[at]);
-        Some(Drop { at: time, from, to, named: self.named(record, at) })
+        Some(Drop { at: time, from, to, cause: self.cause(record, at) })
+    }
+
+    fn falls(&self) -> Option<usize> {
+        let last = self.clock.len() - 1;
+        let mut before: f64 = 0.0;
+        (1..last).find(|&index| {
+            let (held, rest) = self.clock.split_at(index);
+            before = before.max(median(held).unwrap_or_default());
+            let is_low = |hertz: f64| hertz < before * (1.0 - DROP);
+            is_low(rest[0]) && is_low(rest[1]) && median(rest).is_some_and(is_low)
+        })
+    }
+
+    /// What held: a limit of power where watts say so, and every other reason that registers or the kernel saw
+    /// during the run.
+    fn cause(&self, record: &Record, at: usize) -> String {
+        let power = self.power_limit(record, at);
+        let is_power = |reason: &LimitReason| reason.id == "power" || reason.id.starts_with("pl");
+        let reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
+        let held = reasons.filter(|reason| reason.held() && reason.is_cause());
+        let new = held.filter(|reason| power.is_none() || !is_power(reason));
+        let named = in_order(new.map(|reason| format!("{} held during the run", reason.label)));
+        let mut parts: Vec<String> = power.iter().cloned().chain(named).collect();
+        let heat = ["disturbance.thermal_core", "disturbance.thermal_package"];
+        let throttles: f64 = heat.iter().filter_map(|id| grown(record, id)).sum();
+        if throttles > 0.0 {
+            parts.push(format!("throttled by heat {throttles:.0} times during the run"));
+        }
+        if parts.is_empty() { "cause not known".to_owned() } else { parts.join("; ") }
     }
 
     /// A drop from one limit of power to the other, where power was at both.
-    fn named(&self, record: &Record, at: usize) -> Option<String> {
+    fn power_limit(&self, record: &Record, at: usize) -> Option<String> {
         let power = self.power.as_ref()?;
         let limit = |term| {
             let limits = record.clock.iter().flat_map(|clock| &clock.power);
@@ -105,7 +132,7 @@ impl Soaked<'_> {
 }
 
 /// One of the lines over time, where it is known.
-type Of = fn(&Soaked<'_>) -> Option<Vec<f64>>;
+type Of = fn(&Soaked) -> Option<Vec<f64>>;
 
 /// Table and lines; nothing where nothing was sustained.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -127,8 +154,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     blocks
 }
 
-fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
-    let row = |it: &Soaked<'_>| -> Vec<Text> {
+fn table(record: &Record, soaked: &[Soaked]) -> Block {
+    let row = |it: &Soaked| -> Vec<Text> {
         let clock = ends(&it.clock);
         let mhz =
             |index: usize| clock.map_or("-".to_owned(), |ends| format!("{:.0}", ends[index] / 1e6));
@@ -142,9 +169,8 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
         let kept =
             clock.map_or("-".to_owned(), |[first, last]| format!("{:.1} %", last / first * 100.0));
         let drop = it.drop(record).map_or("none seen".to_owned(), |drop| {
-            let named = drop.named.map_or(String::new(), |it| format!(", {it}"));
             let (from, to) = (drop.from / 1e6, drop.to / 1e6);
-            format!("after {:.1} s: {from:.0} to {to:.0} MHz{named}", drop.at)
+            format!("after {:.1} s: {from:.0} to {to:.0} MHz, {}", drop.at, drop.cause)
         });
         vec![
             it.stream.into(),
@@ -168,21 +194,20 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     let seconds = soaked[0].time.last().copied().unwrap_or(0.0);
     Block::Table(Table {
         caption: format!(
-            "all cores under a light and then a heavy stream, {seconds:.0} s each: the first tenth of \
-             the windows and the last one"
+            "all cores under one stream after the other, {seconds:.0} s each: the first window and the last one"
         ),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows: soaked.iter().map(row).collect(),
         notes: vec![
-            "a drop is a clock that stays 2 % below the first windows; the heavy stream begins with the \
-             heat of the light one"
+            "a drop is a clock that stays 2 % below what it was before; each stream begins with the heat of the \
+             one before it"
                 .to_owned(),
         ],
     })
 }
 
-fn lines(soaked: &[Soaked<'_>], caption: &str, unit: &str, of: Of) -> Option<Block> {
-    let line = |it: &Soaked<'_>| {
+fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> {
+    let line = |it: &Soaked| {
         let values = of(it)?;
         Some((it.stream.to_owned(), std::iter::zip(it.time.clone(), values).collect()))
     };
@@ -201,19 +226,19 @@ fn lines(soaked: &[Soaked<'_>], caption: &str, unit: &str, of: Of) -> Option<Blo
 
 /// A clock that fell under a stream.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    let of = |it: &Soaked<'_>| {
+    let of = |it: &Soaked| {
         let drop = it.drop(record)?;
-        let named = drop.named.map_or(String::new(), |it| format!(": {it}"));
         Some(Finding {
             id: "turbo.clock-drops".to_owned(),
             severity: Severity::Note,
             about: format!("{} on all cores", it.stream),
             text: format!(
                 "{:.1} s after its beginning the clock fell from {:.0} to {:.0} MHz and stayed \
-                 there{named}",
+                 there: {}",
                 drop.at,
                 drop.from / 1e6,
-                drop.to / 1e6
+                drop.to / 1e6,
+                drop.cause
             ),
             remedy: None,
         })

@@ -7,6 +7,7 @@ use machine::Machine;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use super::promise;
 use super::soak::{STREAM, TIMELINE};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Tools};
@@ -57,13 +58,29 @@ pub(super) const GAP_RATE: &str = "trace_gap_rate";
 /// for the licence to be given back (650 us on Skylake).
 const DUTY: f64 = 0.1;
 
-/// Periods with the payload: halts are believed in 80 % of 50 and more.
-const PERIODS: u32 = 100;
-/// Periods without it.
-const QUIET_PERIODS: u32 = 50;
+/// How much is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// How long a period is.
+    pub(super) period: Seconds,
+    /// Periods with the payload: halts are believed in 80 % of 50 and more.
+    pub(super) periods: u32,
+    /// Periods without it, before and again after.
+    pub(super) quiet: u32,
+    /// Periods whose looks are kept one by one.
+    pub(super) kept: u32,
+}
 
-/// Periods whose looks are kept one by one.
-const KEPT: u32 = 3;
+impl Extent {
+    /// All of it, with such periods.
+    pub(super) fn whole(period: Seconds) -> Extent {
+        Extent { period, periods: 100, quiet: 25, kept: 3 }
+    }
+
+    /// What a sheet has time for.
+    pub(super) const SHORT: Extent =
+        Extent { period: Seconds(2e-3), periods: 60, quiet: 15, kept: 0 };
+}
 
 /// A stream in a duty cycle.
 struct Followed {
@@ -71,9 +88,7 @@ struct Followed {
     load: Load,
     cpu: CpuId,
     beside: Option<CpuId>,
-    period: Seconds,
-    /// Periods whose looks are kept.
-    kept: u32,
+    extent: Extent,
     tools: Tools,
 }
 
@@ -81,14 +96,16 @@ struct Followed {
 pub(super) fn wishes(
     plan: &Planning<'_>,
     rows: &[&'static StreamRow],
-    period: Seconds,
+    extent: Extent,
 ) -> Result<Wishes, Unavailable> {
     let tools = streams::tools(plan.machine)?;
     let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "trace", "there is no CPU"));
     };
-    let beside = plan.placement.cpus.get(1).copied();
-    let kept = if rows.len() == 1 { KEPT } else { 1 };
+    let beside = promise::others(plan, cpu).first().copied();
+    let kept = if rows.len() == 1 { extent.kept } else { extent.kept.min(1) };
+    let extent = Extent { kept, ..extent };
+    let period = extent.period;
     let mut wishes = Wishes::default();
     let mut refused = None;
     for (order, row) in rows.iter().enumerate() {
@@ -99,7 +116,7 @@ pub(super) fn wishes(
                 continue;
             }
         };
-        let followed = Followed { order, load, cpu, beside, period, kept, tools };
+        let followed = Followed { order, load, cpu, beside, extent, tools };
         let word = |seconds: f64| format!("{:.0}", seconds * 1e6);
         let parameters = BTreeMap::from([
             (STREAM.to_owned(), row.id.to_owned()),
@@ -124,8 +141,8 @@ impl Followed {
             cpu: self.cpu,
             beside: self.beside,
             payload,
-            period: self.period,
-            burst: self.period * DUTY,
+            period: self.extent.period,
+            burst: self.extent.period * DUTY,
             periods,
             tools: self.tools,
         }
@@ -174,10 +191,9 @@ impl Followed {
             Ok(known) => known,
             Err(reason) => return Ok(Err(reason)),
         };
-        let quiet = self.job(None, QUIET_PERIODS);
-        let loaded = self.job(Some(self.load), PERIODS);
-        let before = executor.trace(&quiet)?;
-        let during = executor.trace(&loaded)?;
+        let quiet = self.job(None, self.extent.quiet);
+        let loaded = self.job(Some(self.load), self.extent.periods);
+        let raw = [executor.trace(&quiet)?, executor.trace(&loaded)?, executor.trace(&quiet)?];
         let rate = executor.rate();
         let seen = |raw: &RawTrace, job: &Trace| -> Seens {
             let of = |(index, cpu): (usize, &RawTraced)| {
@@ -186,26 +202,32 @@ impl Followed {
             };
             raw.cpus.iter().enumerate().filter_map(of).collect()
         };
-        let (mut without, mut with) = (seen(&before, &quiet), seen(&during, &loaded));
-        set_right(&known, &before, &mut without, &mut with);
-        let around = during.cpus.iter().map(|cpu| cpu.around).reduce(Around::and);
+        let mut all = [seen(&raw[0], &quiet), seen(&raw[1], &loaded), seen(&raw[2], &quiet)];
+        set_right(&known, &raw[0], &mut all);
+        let [before, with, after] = all;
+        let around = raw[1].cpus.iter().map(|cpu| cpu.around).reduce(Around::and);
         let around = around.unwrap_or_default();
         let mut run = Run { around, ..Run::default() };
-        let Some((_, own_quiet)) = without.first() else { return Ok(Ok(run)) };
-        let visible = trace::visible(own_quiet, &quiet);
+        let typical = |seens: &Seens| trace::fold(&seens.first()?.1, &quiet).typical();
+        let Some(clocks) = typical(&before).zip(typical(&after)) else { return Ok(Ok(run)) };
+        let without = together(before, after);
+        let of_quiet = quiet.duration() * 2.0;
+        let visible = trace::visible(&without[0].1, of_quiet);
         run.readings.insert(VISIBLE, Ok(vec![visible]));
-        for (pass, job, all) in [(QUIET, &quiet, &without), (LOADED, &loaded, &with)] {
+        for (pass, duration, all) in
+            [(QUIET, of_quiet, &without), (LOADED, loaded.duration(), &with)]
+        {
             for (index, seen) in all {
-                run.parts.push(gaps(pass, core(*index), seen, job, visible));
+                run.parts.push(gaps(pass, core(*index), seen, duration, visible));
             }
         }
         for (index, seen) in &with {
             let folded = trace::fold(seen, &loaded);
             if *index == 0 {
-                own(&mut run, seen, &folded, &loaded, visible);
+                own(&mut run, seen, &folded, &loaded, visible, clocks.into());
             }
             run.parts.push(timeline(core(*index), &folded));
-            run.parts.extend((0..self.kept).map(|period| looks(core(*index), period, seen)));
+            run.parts.extend((0..self.extent.kept).map(|period| looks(core(*index), period, seen)));
         }
         Ok(Ok(run))
     }
@@ -214,17 +236,23 @@ impl Followed {
 /// The looks of each CPU, by its place in the job.
 type Seens = Vec<(usize, Vec<Seen>)>;
 
-/// Sets the looks of both passes right by those without a payload.
-fn set_right(known: &Known, before: &RawTrace, without: &mut Seens, with: &mut Seens) {
-    for (index, raw) in before.cpus.iter().enumerate() {
+/// Sets the looks of all passes right by those of the first, without a payload.
+fn set_right(known: &Known, first: &RawTrace, all: &mut [Seens; 3]) {
+    for (index, raw) in first.cpus.iter().enumerate() {
         let Some(hertz) = known.get(&raw.cpu).and_then(|chains| chains.hertz) else { continue };
-        let quiet = without.get(index).map(|(_, seen)| seen.clone()).unwrap_or_default();
-        for all in [&mut *without, &mut *with] {
-            if let Some((_, seen)) = all.get_mut(index) {
+        let quiet = all[0].get(index).map(|(_, seen)| seen.clone()).unwrap_or_default();
+        for seens in &mut *all {
+            if let Some((_, seen)) = seens.get_mut(index) {
                 trace::set_right(seen, &quiet, hertz);
             }
         }
     }
+}
+
+/// The looks of two passes, one after the other.
+fn together(first: Seens, second: Seens) -> Seens {
+    let both = std::iter::zip(first, second);
+    both.map(|((index, first), (_, second))| (index, [first, second].concat())).collect()
 }
 
 fn core(index: usize) -> &'static str {
@@ -238,7 +266,7 @@ fn part<const N: usize>(parameters: [(&str, String); N], readings: Readings) -> 
 }
 
 /// What the payload does to its own core.
-fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64) {
+fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64, quiet: [f64; 2]) {
     let microseconds = |seconds: f64| format!("{:.0}", seconds * 1e6);
     for halt in trace::halts(seen, job, visible) {
         let readings =
@@ -246,7 +274,7 @@ fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64)
         let at = microseconds(halt.phase);
         run.parts.push(part([(EVENT, "halt".to_owned()), (AT, at)], readings));
     }
-    for throttled in trace::throttled(folded) {
+    for throttled in trace::throttled(folded, quiet[0]) {
         let readings = Readings::from([
             (THROTTLED, Ok(vec![throttled.length])),
             (THROTTLED_RATIO, Ok(vec![throttled.ratio])),
@@ -254,20 +282,36 @@ fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64)
         let at = microseconds(throttled.phase);
         run.parts.push(part([(EVENT, "throttled".to_owned()), (AT, at)], readings));
     }
-    if let Some(hold) = trace::hold(folded, job) {
+    if let Some(hold) = trace::hold(folded, job, quiet) {
         run.readings.insert(LOW, Ok(vec![hold.low]));
         run.readings.insert(RELAXED, Ok(vec![hold.relaxed]));
         run.readings.insert(HOLD_VISIBLE, Ok(vec![hold.visible]));
-        if let Some(length) = hold.length {
-            run.readings.insert(HOLD, Ok(vec![length]));
+        match hold.length {
+            Some(length) => drop(run.readings.insert(HOLD, Ok(vec![length]))),
+            None if hold.is_lower => drop(run.readings.insert(HOLD, Err(not_back(job)))),
+            None => {}
         }
     }
 }
 
+/// The clock was low until the period ended.
+fn not_back(job: &Trace) -> Unavailable {
+    /// As `--period` allows.
+    const PERIOD_MAX: f64 = 0.1;
+    let milliseconds = job.period.0 * 1e3;
+    let why = format!("the clock was not back at the end of a period of {milliseconds:.1} ms");
+    let reason = Unavailable::new(Obstacle::Measurement, HOLD, why);
+    let longer = (job.period.0 * 4.0).min(PERIOD_MAX);
+    if longer <= job.period.0 {
+        return reason;
+    }
+    reason.with_remedy(format!("give it a longer one: --period {:.0}ms", longer * 1e3))
+}
+
 /// Time that is missing at once, whenever that is.
-fn gaps(pass: &str, core: &str, seen: &[Seen], job: &Trace, visible: f64) -> Part {
+fn gaps(pass: &str, core: &str, seen: &[Seen], duration: Seconds, visible: f64) -> Part {
     let lost: Vec<f64> = seen.iter().map(|look| look.lost).filter(|lost| *lost > visible).collect();
-    let rate = lost.len() as f64 / job.duration().0;
+    let rate = lost.len() as f64 / duration.0;
     let mut readings = Readings::from([(GAP_RATE, Ok(vec![rate]))]);
     if !lost.is_empty() {
         readings.insert(GAP, Ok(lost));
@@ -311,7 +355,11 @@ impl Errand for Followed {
     }
 
     fn duration(&self) -> Seconds {
-        self.period * f64::from(PERIODS + QUIET_PERIODS)
+        self.extent.period * f64::from(self.extent.periods + 2 * self.extent.quiet)
+    }
+
+    fn is_once(&self) -> bool {
+        true
     }
 
     fn run(
@@ -320,12 +368,6 @@ impl Errand for Followed {
         rulers: &Rulers,
         _machine: &Machine,
     ) -> Result<Run, RunError> {
-        Ok(match self.measure(executor, rulers)? {
-            Ok(run) => run,
-            Err(reason) => {
-                let readings = Readings::from([(VISIBLE, Err(reason))]);
-                Run { readings, ..Run::default() }
-            }
-        })
+        Ok(Run::or_reason(self.measure(executor, rulers)?, [VISIBLE]))
     }
 }

@@ -92,7 +92,7 @@ fn hold(record: &Record, stream: &str) -> String {
             let (low, relaxed) = (low / 1e6, relaxed / 1e6);
             format!("{} after it, at {low:.0} of {relaxed:.0} MHz", time(length))
         }
-        (None, Some(low), Some(relaxed), Some(visible)) if low < relaxed * (1.0 - visible) => {
+        (None, Some(low), Some(relaxed), _) if !self::of(record, stream, HOLD).is_empty() => {
             let (low, relaxed) = (low / 1e6, relaxed / 1e6);
             format!("not back within the period: {low:.0} of {relaxed:.0} MHz")
         }
@@ -226,6 +226,7 @@ fn timeline(record: &Record, stream: &str) -> Option<Block> {
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
     let seen = |stream: &&str| {
         let is_there = |quantity| !of(record, stream, quantity).is_empty();
+        // A clock that was not back within the period has a reason instead of a length.
         let any = is_there(HALT) || is_there(THROTTLED) || is_there(HOLD);
         any.then(|| Finding {
             id: "turbo.transition".to_owned(),

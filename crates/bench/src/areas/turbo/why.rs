@@ -2,19 +2,23 @@
 //!
 //! Limits that state a clock (the kernel's, that of the active cores, that of Speed Select, that of a licence)
 //! apply one after the other, each taking what is left above it. Limits that state none (power, temperature,
-//! current, PROCHOT) explain what is left below them, together, where the hardware says that they held. What
-//! is lost beside the clock (halts, the hypervisor, a quota) comes last. The rest is unexplained, and says so.
+//! current, PROCHOT) explain what is left below them, together, where the hardware says that they held. Where
+//! none of them is seen, and heavy instructions are slower than light ones on the same cores, that much is
+//! measured; it is called a licence only where every other reason was asked for and denied. Time that is
+//! lost beside the clock comes last. The rest is unexplained, and says so.
 
 use kernels::StreamRow;
 use machine::pages::parts::fact;
 use model::record::{
-    AccountStep, AdvertisedClock, ClockAccount, FactValue, FeatureState, LicenceFrequency,
-    LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
+    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, FactValue, FeatureState,
+    LicenceFrequency, LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
-use super::promise;
-use super::read::{Row, rows};
+use super::licence::Weight;
+use super::read::{Row, grown, number, rows};
+use super::time_lost::{Counted, Lost};
+use super::{promise, read};
 use crate::run::findings::lost_share;
 
 /// The lightest stream: what a licence costs is told against it.
@@ -27,6 +31,16 @@ const HEAVY: [&str; 3] = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
 pub(super) fn streams() -> Vec<&'static StreamRow> {
     let ids = std::iter::once(LIGHT).chain(HEAVY.into_iter().rev());
     ids.filter_map(|id| kernels::streams::TABLE.iter().find(|row| row.id == id)).copied().collect()
+}
+
+const LICENCE: &str = "licence of the instructions";
+
+/// The heaviest streams of this architecture, the heaviest first; the lightest where there are no others.
+pub(super) fn heavy_streams() -> Vec<&'static StreamRow> {
+    let mut all = streams();
+    all.reverse();
+    all.truncate(HEAVY.len().min(all.len().saturating_sub(1)).max(1));
+    all
 }
 
 /// Less of a clock than this is what two looks at it differ by.
@@ -126,14 +140,14 @@ impl<'a> Descent<'a> {
     /// Limits that state a clock.
     fn stated(&mut self) {
         let record = self.record;
-        let base = number(record, "cpu.base_frequency");
+        let base = fact(record, "cpu.base_frequency").and_then(number);
         let boost = condition(record, "cpufreq.boost");
         if let (Some("off"), Some(base)) = (boost.as_deref(), base) {
             self.cap("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
         }
-        let allowed = record.clock.iter().flat_map(|clock| &clock.allowed);
-        let ours = allowed.filter(|allowed| !allowed.cpus.intersection(self.row.active).is_empty());
-        if let Some(least) = ours.min_by(|a, b| a.hertz.total_cmp(&b.hertz)) {
+        let allowed = promise::allowed(record, self.row.active);
+        let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
+        if let Some(least) = least(allowed.clone().filter(of_kernel)) {
             let governor = condition(record, "cpufreq.governor");
             let governor = governor.map_or(String::new(), |it| format!(", governor {it}"));
             let preference = condition(record, "cpufreq.epp");
@@ -141,10 +155,14 @@ impl<'a> Descent<'a> {
             let evidence = format!("{} {}{governor}{preference}", least.source, mhz(least.hertz));
             self.cap("kernel", "limit of the kernel", least.hertz, evidence);
         }
+        if let Some(least) = least(allowed.filter(|it| !of_kernel(it))) {
+            let evidence = format!("{} {}", least.source, mhz(least.hertz));
+            self.cap("hwp", "request to the hardware", least.hertz, evidence);
+        }
         if let Some(bin) = promise::turbo_hertz(record, self.row.active) {
-            let count = self.row.active.len();
+            let count = promise::busiest(&record.machine.topology, self.row.active);
             let source = limit_source(record, self.cpu);
-            let evidence = format!("{} with {count} active ({source})", mhz(bin));
+            let evidence = format!("{} with {count} active in a package ({source})", mhz(bin));
             self.cap("active-cores", "limit of the active cores", bin, evidence);
         }
         if let Some((clip, evidence)) = self.clip() {
@@ -171,9 +189,8 @@ impl<'a> Descent<'a> {
         let is_split = level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
         let others = level.turbo_freq.as_ref().and_then(Known::value).map(|it| &it.others[..]);
         let clip = others.filter(|_| is_split && class >= LOW).and_then(|others| {
-            let licence = licence_index(self.row.workload);
             let of = |it: &LicenceFrequency| (it.hertz.0, it.licence.clone());
-            others.get(licence).or(others.last()).map(of)
+            Weight::of(self.row.workload).row(others).map(of)
         });
         let by_turbo = clip.map(|(hertz, licence)| {
             (hertz, format!("turbo-freq clips class {class} to {} ({licence})", mhz(hertz)))
@@ -181,58 +198,90 @@ impl<'a> Descent<'a> {
         by_class.into_iter().chain(by_turbo).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// What heavy instructions cost: by the table of their licence, else against the lightest stream, which
-    /// tells licence from power only where no limit of power held.
+    /// What heavy instructions cost: by the table of their licence, else as measured against the lightest
+    /// stream, where no other limit is seen. That it is a licence then follows only where none can be hidden.
     fn licence(&mut self) {
-        const LABEL: &str = "licence of the instructions";
         if let Some((hertz, licence)) = self.licence_bin() {
             let evidence = format!("{} by the table of licence {licence}", mhz(hertz));
-            self.cap("licence", LABEL, hertz, evidence);
+            self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
-        let Some(light) = self.light.filter(|light| light.workload != self.row.workload) else {
+        let Some((light, hertz)) = self.slower().filter(|_| self.held().next().is_none()) else {
             return;
         };
-        let Some(hertz) = light.median("clock").filter(|it| *it > self.clock * (1.0 + SAME)) else {
-            return;
-        };
-        if self.held().next().is_none() {
-            let evidence =
-                format!("measured: {} runs at {} on the same cores", light.workload, mhz(hertz));
-            let lost = (hertz - self.clock).min(self.left - self.clock).max(0.0);
-            self.step("licence", LABEL, lost, evidence);
+        let lost = (hertz - self.clock).min(self.left - self.clock).max(0.0);
+        let measured = format!("measured: {light} runs at {} on the same cores", mhz(hertz));
+        match self.hidden() {
+            None => {
+                let evidence = format!("{measured}; no other reason came up");
+                self.step("licence", LICENCE, lost, evidence);
+            }
+            Some(why) => {
+                let label = format!("slower than {light}, cause not known");
+                let evidence = format!("{measured}; licence, power or current: {why}");
+                self.step("heavier", &label, lost, evidence);
+            }
         }
     }
 
+    /// The lightest stream and its clock on the same cores, where that is higher.
+    fn slower(&self) -> Option<(&'a str, f64)> {
+        let light = self.light.filter(|light| light.workload != self.row.workload)?;
+        let hertz = light.median("clock").filter(|it| *it > self.clock * (1.0 + SAME))?;
+        Some((light.workload, hertz))
+    }
+
+    /// Why a limit that states no clock may have held without being seen; none: it could not.
+    fn hidden(&self) -> Option<String> {
+        /// Where Intel's CPUs say it, each core and each package.
+        const ALL: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
+        let Some(clock) = &self.record.clock else { return Some("nothing was asked".to_owned()) };
+        if let Some(silent) = ALL.iter().find(|it| !clock.asked.iter().any(|asked| asked == *it)) {
+            let unread = clock.unread.iter().find(|it| it.what.contains("reasons"));
+            let why = unread.map_or("this CPU has no such register", |it| it.why.as_str());
+            return Some(format!("{silent} does not tell, {why}"));
+        }
+        let old = |reason: &&LimitReason| reason.before.logged && reason.is_cause();
+        let ours = |reason: &&LimitReason| self.concerns(reason);
+        let old = clock.reasons.iter().filter(ours).find(old)?;
+        let (label, source) = (&old.label, &old.source);
+        Some(format!("{label} was logged before the run, so that its log tells nothing ({source})"))
+    }
+
     fn licence_bin(&self) -> Option<(f64, String)> {
-        let (_, level) = level_of(self.record, self.cpu)?;
+        let (domain, level) = level_of(self.record, self.cpu)?;
         let tables = level.properties.as_ref()?.turbo.value()?;
-        let table = tables.get(licence_index(self.row.workload))?;
-        let active = self.row.active.len();
+        let table = Weight::of(self.row.workload).row(tables)?;
+        let here = self.row.active.intersection(&domain.cpus);
+        let active = promise::cores(&self.record.machine.topology, &here);
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
         let step = table.steps.iter().find(|step| covers(step.cores)).or(table.steps.last())?;
         Some((step.hertz?.0, table.licence.clone()))
     }
 
-    /// The reasons that held on these CPUs, or in their packages.
-    fn held(&self) -> impl Iterator<Item = &'a LimitReason> + use<'a> {
-        /// The turbo limit of the active cores is a step of its own, and attenuation belongs to it.
-        const TOLD: [&str; 2] = ["turbo-limit", "attenuation"];
-        let topology = &self.record.machine.topology;
-        let package = |cpu| topology.place(cpu).map(|place| place.package);
-        let packages: Vec<Option<u32>> = self.row.active.iter().map(package).collect();
+    /// The reasons that held on these CPUs, or in their packages, while they executed this stream, as far as
+    /// is known.
+    fn held(&self) -> impl Iterator<Item = &'a LimitReason> {
         let reasons = self.record.clock.iter().flat_map(|clock| &clock.reasons);
         reasons.filter(move |reason| {
-            let ours = reason.cpus.iter().any(|cpu| packages.contains(&package(cpu)));
-            ours && reason.held() && !TOLD.contains(&reason.id.as_str())
+            let here = reason.held_in(self.row.workload, self.row.active);
+            here && reason.is_cause() && self.concerns(reason)
         })
+    }
+
+    /// Whether a reason is one of these CPUs, or of their packages.
+    fn concerns(&self, reason: &LimitReason) -> bool {
+        let topology = &self.record.machine.topology;
+        let package = |cpu| topology.place(cpu).map(|place| place.package);
+        let mut packages = self.row.active.iter().map(package);
+        packages.any(|ours| reason.cpus.iter().any(|cpu| package(cpu) == ours))
     }
 
     /// Limits that state no clock explain what is left, together.
     fn reasons(&mut self) {
+        let held: Vec<&LimitReason> = self.held().collect();
         let (mut ids, mut labels): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
         let mut evidence: Vec<String> = Vec::new();
-        let held: Vec<&LimitReason> = self.held().collect();
         // A register that says `power` is no news beside one that says which limit.
         let is_precise = held.iter().any(|reason| reason.id.starts_with("pl"));
         for reason in held.iter().filter(|reason| !(is_precise && reason.id == "power")) {
@@ -246,13 +295,11 @@ impl<'a> Descent<'a> {
         if ids.is_empty() || rest <= SAME * self.clock {
             return;
         }
-        let is_light = self.light.is_none_or(|light| light.workload == self.row.workload);
-        if !is_light && self.licence_bin().is_none() {
-            ids.push("licence");
-            labels.push("licence of the instructions".to_owned());
-            evidence.push("no table tells the licence's clock from these limits'".to_owned());
-        }
         evidence.dedup();
+        if let Some((light, hertz)) = self.slower().filter(|_| self.licence_bin().is_none()) {
+            let of = format!("{light} runs at {}", mhz(hertz));
+            evidence.push(format!("a licence may be part of it, no table states its clock: {of}"));
+        }
         let together = if ids.len() > 1 { ", together" } else { "" };
         let label = format!("{}{together}", labels.join(" and "));
         self.step(&ids.join("+"), &label, rest, evidence.join("; "));
@@ -279,43 +326,72 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// What is lost beside the clock; what is left then.
+    /// The time that is lost beside the clock; what is left then.
     fn lost(&mut self) -> f64 {
-        let mut delivered = self.clock;
-        let mut lose =
-            |steps: &mut Vec<AccountStep>, id: &str, label: &str, share: f64, evidence| {
-                let hertz = delivered * share;
+        /// Less than this is what timers take.
+        const LEAST: f64 = 1e-4;
+        let (record, clock) = (self.record, self.clock);
+        let run = &record.run;
+        let counted = self.counted();
+        let Lost { quota, halted, taken } = counted.lost();
+        let percent = |share: f64| format!("{:.2} %", share * 100.0);
+        let of_quota = grown(record, THROTTLED).map_or(String::new(), |seconds| {
+            let (cpus, of) = (run.plan.cpus.len(), run.seconds);
+            format!("{seconds:.2} s on {cpus} CPUs in {of:.1} s of the run")
+        });
+        let of_mperf = percent(counted.halted.unwrap_or(0.0));
+        let of_gaps = percent(counted.gaps.unwrap_or(0.0));
+        let steal = grown(record, "disturbance.steal");
+        let steal =
+            steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
+        let steps = [
+            ("quota", "quota of the control group", quota, of_quota),
+            ("halted", "halted", halted, format!("MPERF counted {of_mperf} less than time")),
+            (
+                "taken",
+                "taken away (interrupts, hypervisor)",
+                taken,
+                format!("gaps in polling over the whole run, {of_gaps}{steal}"),
+            ),
+        ];
+        let mut delivered = clock;
+        for (id, label, share, evidence) in steps {
+            if share >= LEAST {
+                let hertz = clock * share;
                 delivered -= hertz;
                 let (id, label) = (id.to_owned(), label.to_owned());
-                steps.push(AccountStep { id, label, hertz, evidence });
-            };
-        if let Some((share, evidence)) = halted(self.record, self.row) {
-            lose(&mut self.steps, "halted", "halted", share, evidence);
-        }
-        if let Some(share) = lost_share(self.record).filter(|share| *share >= 1e-4) {
-            let steal = disturbance(self.record, "disturbance.steal");
-            let steal =
-                steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
-            let evidence = format!("gaps in polling the clock, {:.2} %{steal}", share * 100.0);
-            let label = "taken away (interrupts, hypervisor)";
-            lose(&mut self.steps, "taken", label, share, evidence);
-        }
-        let throttled =
-            disturbance(self.record, "disturbance.cgroup_throttled").filter(|it| *it > 0.0);
-        if let Some(seconds) = throttled {
-            let share = (seconds / self.record.run.seconds.max(f64::MIN_POSITIVE)).min(1.0);
-            let evidence = format!("{seconds:.2} s of {:.1} s", self.record.run.seconds);
-            lose(&mut self.steps, "quota", "quota of the control group", share, evidence);
+                self.steps.push(AccountStep { id, label, hertz, evidence });
+            }
         }
         delivered
     }
+
+    /// What is known of lost time: MPERF of this stream on these cores, all else of the whole run.
+    fn counted(&self) -> Counted {
+        /// Clocks by the chain and by counters differ by as much anyway.
+        const NOISE: f64 = 0.01;
+        let record = self.record;
+        let rate = super::page::mperf_hertz(record);
+        let halted = rate.zip(self.row.median("mperf_rate")).map(|(rate, of)| 1.0 - of / rate);
+        let unhalted = rate.zip(self.row.median("aperf_per_mperf")).map(|(rate, of)| rate * of);
+        let in_clock = unhalted.map(|hertz| 1.0 - self.clock / hertz);
+        let time = record.run.seconds * record.run.plan.cpus.len() as f64;
+        let throttled = grown(record, THROTTLED).filter(|it| *it > 0.0 && time > 0.0);
+        Counted {
+            gaps: lost_share(record),
+            halted: halted.filter(|share| *share >= 1e-3),
+            quota: throttled.map(|seconds| seconds / time),
+            in_clock: in_clock.filter(|share| *share >= NOISE),
+        }
+    }
 }
 
-/// The share of time that the core was halted while it had work, by MPERF.
-fn halted(record: &Record, row: &Row<'_>) -> Option<(f64, String)> {
-    let rate = super::page::mperf_hertz(record)?;
-    let share = 1.0 - row.median("mperf_rate")? / rate;
-    (share >= 1e-3).then(|| (share, format!("MPERF counted {:.2} % less than time", share * 100.0)))
+/// The kernel's books of the quota: seconds, summed over CPUs.
+const THROTTLED: &str = "disturbance.cgroup_throttled";
+
+/// The lowest of some clocks.
+fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a AllowedClock> {
+    clocks.min_by(|a, b| a.hertz.total_cmp(&b.hertz))
 }
 
 fn told(reason: &LimitReason) -> String {
@@ -348,12 +424,21 @@ pub(super) fn advertised(
         Some(Known::No { unavailable }) => {
             Err(Unavailable { what: "advertised clock".to_owned(), ..unavailable.clone() })
         }
-        _ => {
+        // Types of cores have clocks of their own, which the fact has in one text.
+        _ => of_cpu(record, cpu).ok_or_else(|| {
             let kind = core_type.unwrap_or("this");
             let why = format!("the machine claims no clock of {kind} cores alone");
-            Err(Unavailable::new(Obstacle::Cpudyno, "advertised clock", why))
-        }
+            Unavailable::new(Obstacle::Cpudyno, "advertised clock", why)
+        }),
     }
+}
+
+/// What the kernel claims for a CPU.
+fn of_cpu(record: &Record, cpu: CpuId) -> Option<AdvertisedClock> {
+    let claims = record.clock.iter().flat_map(|clock| &clock.highest);
+    let claim = claims.into_iter().find(|claim| claim.cpus.contains(cpu))?;
+    let source = format!("highest frequency that the kernel claims ({})", claim.source);
+    Some(AdvertisedClock { hertz: claim.hertz, source })
 }
 
 fn limit_source(record: &Record, cpu: CpuId) -> &str {
@@ -371,24 +456,6 @@ pub(super) fn level_of(record: &Record, cpu: CpuId) -> Option<(&PowerDomain, &Pe
     Some((domain, level))
 }
 
-/// Which of the licences a stream needs at most, lightest first: Intel's servers have one for plain code, one
-/// for heavy 256-bit and light 512-bit code, one for heavy 512-bit code.
-pub(super) fn licence_index(workload: &str) -> usize {
-    let is_heavy = ["fma", "imul", "vlzcnt"].iter().any(|word| workload.contains(word));
-    match workload {
-        it if it.starts_with("avx512") => 1 + usize::from(is_heavy && !it.contains("sparse")),
-        it if it.starts_with("avx256") => usize::from(is_heavy && !it.contains("sparse")),
-        _ => 0,
-    }
-}
-
-fn number(record: &Record, id: &str) -> Option<f64> {
-    match fact(record, id)?.value.value()? {
-        FactValue::Number { value, .. } => Some(*value),
-        FactValue::Text(_) => None,
-    }
-}
-
 fn condition(record: &Record, id: &str) -> Option<String> {
     let condition = record.conditions.before.iter().find(|condition| condition.id == id)?;
     match condition.value.value()? {
@@ -397,14 +464,6 @@ fn condition(record: &Record, id: &str) -> Option<String> {
     }
 }
 
-fn disturbance(record: &Record, id: &str) -> Option<f64> {
-    let fact = record.conditions.after.iter().find(|fact| fact.id == id)?;
-    match fact.value.value()? {
-        FactValue::Number { value, .. } => Some(*value),
-        FactValue::Text(_) => None,
-    }
-}
-
 fn mhz(hertz: f64) -> String {
-    format!("{:.0} MHz", hertz / 1e6)
+    format!("{} MHz", read::mhz(hertz))
 }

@@ -7,6 +7,7 @@ use model::record::{AccountStep, ClockAccount, ClockRecord, LimitReason, PowerLi
 use model::Known;
 
 use super::super::in_order;
+use super::read::mhz;
 
 /// The table of all accounts, with the way down of the last one as bars; nothing where no clock was measured.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -17,10 +18,6 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(clock.accounts.last().and_then(bars));
     blocks.extend(evidence(clock));
     blocks
-}
-
-fn mhz(hertz: f64) -> String {
-    format!("{:.0}", hertz / 1e6)
 }
 
 /// A loss with its sign; what was gained has the other one.
@@ -38,7 +35,8 @@ fn cell_name(account: &ClockAccount) -> String {
 
 /// The steps of all accounts before the clock or after it, each label once, in the order in which limits apply.
 fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
-    const ORDER: [&str; 5] = ["boost", "kernel", "active-cores", "sst", "licence"];
+    const ORDER: [&str; 7] =
+        ["boost", "kernel", "hwp", "active-cores", "sst", "licence", "heavier"];
     let steps = accounts.iter().flat_map(|account| &account.steps);
     let mut steps: Vec<&AccountStep> = steps.filter(|step| is_after(&step.id) == after).collect();
     let rank = |id: &str| ORDER.iter().position(|known| *known == id).unwrap_or(ORDER.len());
@@ -153,7 +151,8 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
     lines.extend(idle_reasons(clock));
     let held =
         |label: &str| clock.reasons.iter().any(|reason| reason.label == label && reason.held());
-    let old = clock.reasons.iter().filter(|reason| !held(&reason.label));
+    let causes_of = |reason: &&LimitReason| reason.is_cause() && !held(&reason.label);
+    let old = clock.reasons.iter().filter(causes_of);
     let old = in_order(old.map(|reason| format!("{} ({})", reason.label, reason.source)));
     if !old.is_empty() {
         let text = format!(
@@ -162,7 +161,8 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
         );
         lines.push(Text::toned(text, Tone::Faint));
     }
-    if !clock.asked.is_empty() && !clock.reasons.iter().any(LimitReason::held) {
+    let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
+    if !clock.asked.is_empty() && !causes().any(LimitReason::held) {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));
     }
@@ -187,7 +187,7 @@ fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
         let is_told = |id: &str| reason.id == "power" && id.starts_with("pl");
         steps.any(|step| step.evidence.contains(&reason.source) || step.id.split('+').any(is_told))
     };
-    let idle = clock.reasons.iter().filter(|it| it.held() && !explains(it));
+    let idle = clock.reasons.iter().filter(|it| it.held() && it.is_cause() && !explains(it));
     let idle = in_order(idle.map(|it| format!("{} ({})", it.label, it.source)));
     let line = || format!("held, though no cell above lost a clock to it: {}", idle.join(", "));
     (!idle.is_empty()).then(|| Text::from(line()))

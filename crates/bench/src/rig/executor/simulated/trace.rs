@@ -62,13 +62,22 @@ impl Core<'_> {
         let iterations = [sized(witness, CHAIN), sized(ruler, CHAIN)];
         let piece = payload.map(|load| (load, sized(load, PIECE)));
         let begun = self.line.now;
-        let mut looks: Vec<Look> = Vec::new();
+        let (mut looks, mut next): (Vec<Look>, Seconds) = (Vec::new(), begun);
         while self.line.now.0 < begun.0 + job.duration().0 && looks.len() < job.room() {
-            let phase = (self.line.now - begun).0 % job.period.0;
-            if let Some((load, iterations)) = piece.filter(|_| phase < job.burst.0) {
-                self.ask();
-                let cycles = self.cycles(load, iterations);
-                self.execute(cycles, self.stretch(4.0));
+            let due = Seconds(next.0.max(self.line.now.0));
+            next = due + job.pace();
+            loop {
+                let phase = (self.line.now - begun).0 % job.period.0;
+                if let Some((load, iterations)) = piece.filter(|_| phase < job.burst.0) {
+                    self.ask();
+                    let cycles = self.cycles(load, iterations);
+                    self.execute(cycles, self.stretch(4.0));
+                } else {
+                    self.line.now = Seconds(self.line.now.0.max(due.0));
+                }
+                if self.line.now.0 >= due.0 {
+                    break;
+                }
             }
             let first = self.line.stamp();
             let adds = self.cycles(witness, iterations[0]);

@@ -31,6 +31,22 @@ impl Street {
     }
 }
 
+/// A neighbour that leaves before it is told to, by an error or by a panic, must leave nobody waiting for it.
+struct Stay<'a>(&'a Street);
+
+impl Stay<'_> {
+    /// It was told to.
+    fn over(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        self.0.failed.store(true, Ordering::Release);
+    }
+}
+
 /// Neighbours stop when this goes, also by a panic.
 struct Quiet<'a>(&'a Street);
 
@@ -54,13 +70,15 @@ impl<P: Probe> Threads<P> {
             for neighbour in neighbours {
                 let cpu = neighbour.cpu;
                 let thread = std::thread::Builder::new().name(format!("beside {cpu}"));
-                let begun = thread.stack_size(STACK_BYTES).spawn_scoped(scope, move || {
-                    let result = live(neighbour, street);
-                    if result.is_err() {
-                        street.failed.store(true, Ordering::Release);
-                    }
-                    result
-                });
+                let begun = thread.stack_size(STACK_BYTES).spawn_scoped(
+                    scope,
+                    move || -> Result<(), RunError> {
+                        let stay = Stay(street);
+                        live(neighbour, street)?;
+                        stay.over();
+                        Ok(())
+                    },
+                );
                 threads.push(begun.map_err(|source| RunError::Spawn { cpu, source })?);
             }
             let all = neighbours.len() as u64;
@@ -110,5 +128,43 @@ fn execute_until(call: Call, street: &Street) {
     street.move_in();
     while !street.is_over() {
         call.kernel.run(iterations, call.operands);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use model::ticks::Stamp;
+    use model::{Hertz, Rate};
+
+    use super::super::super::super::job::{Body, Load};
+    use super::super::super::Stop;
+    use super::*;
+
+    /// Threads cannot run what is simulated, and say so by a panic.
+    #[test]
+    fn a_neighbour_that_panics_leaves_nobody_waiting() {
+        let (sender, ended) = channel();
+        std::thread::spawn(move || {
+            let load = Load {
+                id: "simulated",
+                ops_per_iteration: 1,
+                saturates: false,
+                in_loop_ops: None,
+                body: Body::Simulated,
+            };
+            let cpu = sys::affinity::current().unwrap().iter().next().unwrap();
+            let neighbour = Neighbour { cpu, work: Busy::Stream(load) };
+            let rate: Rate<Stamp> = Rate::new(Hertz(1e9));
+            let clock = sys::clock::MonotonicRaw::new().unwrap();
+            let mut threads = Threads::new(clock, rate, None, Stop::default());
+            let run = std::panic::AssertUnwindSafe(|| {
+                threads.with_neighbours(&[neighbour], &mut |_| Ok(()))
+            });
+            sender.send(std::panic::catch_unwind(run).is_err()).unwrap();
+        });
+        let panicked = ended.recv_timeout(Duration::from_secs(30));
+        assert_eq!(panicked, Ok(true), "its panic goes on, and nobody waits");
     }
 }

@@ -69,21 +69,28 @@ impl<P: Probe> Threads<P> {
         meeting: &Meeting<'_>,
     ) -> Result<usize, RunError> {
         let (period, burst) = (self.ticks_in(job.period).max(1), self.ticks_in(job.burst));
-        let end = begun + period * u64::from(job.periods);
+        let (end, pace) = (begun + period * u64::from(job.periods), self.ticks_in(job.pace()));
         while self.probe.stamp() < begun {
             std::hint::spin_loop();
         }
-        let mut taken = 0;
+        let (mut taken, mut next) = (0, begun);
         for look in looks {
-            let now = self.probe.stamp();
+            // The payload runs on until the look is due.
+            let now = loop {
+                let now = self.probe.stamp();
+                if let Some((payload, iterations)) = &plan.payload
+                    && now.saturating_sub(begun) % period < burst
+                {
+                    payload.kernel.run(*iterations, payload.operands);
+                }
+                if now >= next {
+                    break now;
+                }
+            };
             if now >= end {
                 break;
             }
-            if let Some((payload, iterations)) = &plan.payload
-                && now.saturating_sub(begun) % period < burst
-            {
-                payload.kernel.run(*iterations, payload.operands);
-            }
+            next = now + pace;
             let first = self.probe.stamp();
             plan.adds.0.kernel.run(plan.adds.1, plan.adds.0.operands);
             let second = self.probe.stamp();

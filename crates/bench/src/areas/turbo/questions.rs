@@ -1,0 +1,85 @@
+//! The area's further questions in short, for the data sheet: transitions, heat, neighbours.
+
+use kernels::StreamRow;
+use model::page::{Block, Text};
+use model::record::{Record, Series};
+use model::{Finding, Seconds, Unavailable};
+
+use super::super::{Area, DATA, Planning, Wishes};
+use super::{QUANTITIES, Turbo, neighbours, soak, trace, why};
+use crate::rig::collect::Quantity;
+use crate::streams;
+
+/// The same area with a share of the sheet's time of its own, so that streams and questions do not crowd each
+/// other out. What its numbers say is told by [`Turbo`].
+pub struct Questions;
+
+impl Area for Questions {
+    fn id(&self) -> &'static str {
+        Turbo.id()
+    }
+
+    fn weight(&self) -> f64 {
+        2.0
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
+    }
+
+    fn offers(&self, workload: &str, quantity: &Quantity) -> bool {
+        Turbo.offers(workload, quantity)
+    }
+
+    fn name_of(&self, series: &Series) -> Option<String> {
+        Turbo.name_of(series)
+    }
+
+    fn wishes(&self, _plan: &Planning<'_>) -> Wishes {
+        Wishes::default()
+    }
+
+    fn findings(&self, _record: &Record) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn sentences(&self, _record: &Record) -> Vec<Text> {
+        Vec::new()
+    }
+
+    fn section(&self, _record: &Record) -> Vec<Block> {
+        Vec::new()
+    }
+}
+
+/// What fits into a sheet of that time: the heaviest of its streams in a duty cycle and for some seconds on all
+/// cores, and what the heaviest neighbours cost. Who asks for others alone asks nothing of this.
+pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
+    /// The share of the sheet's time that is sustained, and its ends.
+    const SHARE: f64 = 0.05;
+    const SUSTAINED: [f64; 2] = [0.5, 3.0];
+    let mut all = Wishes::default();
+    let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
+    let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
+    let heaviest = why::heavy_streams().into_iter().filter(is_asked).find(can);
+    let Some(row) = heaviest else { return all };
+    add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
+    let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
+    let soak = soak::cell(plan, seconds, &[row]);
+    let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
+    add(&mut all, soak::WORKLOAD, soak);
+    let matrix = neighbours::Matrix::short(row);
+    add(&mut all, neighbours::SCALAR, neighbours::wishes(plan, &matrix));
+    all
+}
+
+/// Takes wishes to the others, or the reason why there are none.
+fn add(all: &mut Wishes, workload: &'static str, wishes: Result<Wishes, Unavailable>) {
+    match wishes {
+        Ok(wishes) => {
+            all.cells.extend(wishes.cells);
+            all.absent.extend(wishes.absent);
+        }
+        Err(reason) => all.absent.push((workload, reason)),
+    }
+}

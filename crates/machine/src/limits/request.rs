@@ -1,0 +1,90 @@
+//! What software asks of the hardware where that chooses the clock itself (HWP).
+
+use model::CpuSet;
+use model::record::AllowedClock;
+
+use super::together;
+use crate::facts::{Maker, bits, identity};
+use crate::survey::Survey;
+
+const PM_ENABLE: u32 = 0x770;
+const HWP_CAPABILITIES: u32 = 0x771;
+const HWP_REQUEST_PKG: u32 = 0x772;
+const HWP_REQUEST: u32 = 0x774;
+
+/// The clock of the highest level that is asked for, where levels can be told in clocks: where the highest
+/// one is the ratio of the turbo limit of one core. On hybrids they are no ratios.
+pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+    if !matches!(identity(survey), Ok((Maker::Intel, signature)) if signature.family == 6) {
+        return Vec::new();
+    }
+    let Ok(limits) = survey.turbo_limits() else { return Vec::new() };
+    let clock = |cpu| {
+        let limit = limits.iter().find(|limit| limit.cpus.contains(cpu))?;
+        let addresses = [PM_ENABLE, HWP_CAPABILITIES, HWP_REQUEST, HWP_REQUEST_PKG];
+        let mut read = survey.msr.read_many(cpu, &addresses).into_iter();
+        let mut next = || read.next()?.ok();
+        let (enabled, capabilities, request) = (next()?, next()?, next()?);
+        let asked = decode(enabled, capabilities, request, next())?;
+        let alone = limit.steps.first()?.hertz;
+        let level = alone / f64::from(asked.highest);
+        let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
+        (is_ratio && asked.most < asked.highest).then(|| (cpu, level * f64::from(asked.most)))
+    };
+    together(cpus.iter().filter_map(clock), &format!("HWP request (MSR {HWP_REQUEST:X}h)"))
+}
+
+/// What a ratio is multiplied with.
+const RATIO_HERTZ: f64 = 100e6;
+
+/// Levels of performance.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    /// The highest one that there is.
+    highest: u8,
+    /// The highest one that the hardware may choose.
+    most: u8,
+}
+
+/// None: HWP is off, or the registers hold no levels.
+///
+/// # Source
+/// Intel SDM volume 3B, "Hardware-controlled performance states": `IA32_PM_ENABLE` bit 0;
+/// `IA32_HWP_CAPABILITIES` highest in bits 7:0; `IA32_HWP_REQUEST` maximum in bits 15:8, desired in 23:16 (0:
+/// the hardware chooses), package control in 42, maximum valid in 60; `IA32_HWP_REQUEST_PKG` alike.
+fn decode(enabled: u64, capabilities: u64, request: u64, package: Option<u64>) -> Option<Asked> {
+    if bits(enabled, 0, 1) == 0 {
+        return None;
+    }
+    let by_package = bits(request, 42, 1) == 1 && bits(request, 60, 1) == 0;
+    let most_of = |register: u64| bits(register, 8, 8) as u8;
+    let most = if by_package { most_of(package?) } else { most_of(request) };
+    let desired = bits(request, 16, 8) as u8;
+    let most = if desired > 0 { most.min(desired) } else { most };
+    let highest = bits(capabilities, 0, 8) as u8;
+    (highest > 0 && most > 0).then_some(Asked { highest, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_level_that_is_asked_for() {
+        let asked = |most| Some(Asked { highest: 38, most });
+        // Minimum 8 and maximum 38; then maximum 20; then desired 15; then by the package.
+        assert_eq!(decode(1, 0x80b_1426, 0x8000_2608, None), asked(38));
+        assert_eq!(decode(1, 0x80b_1426, 0x8000_1408, None), asked(20));
+        assert_eq!(decode(1, 0x80b_1426, 0x800f_2608, None), asked(15));
+        assert_eq!(decode(1, 0x80b_1426, 1 << 42 | 0x2608, Some(0x1e08)), asked(30));
+        assert_eq!(decode(1, 0x80b_1426, 1 << 42 | 0x2608, None), None, "nobody knows");
+        assert_eq!(decode(1, 0x80b_1426, 1 << 60 | 1 << 42 | 0x2608, None), asked(38));
+    }
+
+    #[test]
+    fn registers_without_levels_ask_for_nothing() {
+        assert_eq!(decode(0, 0x80b_1426, 0x1408, None), None, "HWP is off");
+        assert_eq!(decode(1, 0, 0x1408, None), None);
+        assert_eq!(decode(1, 0x80b_1426, 0, None), None);
+    }
+}
