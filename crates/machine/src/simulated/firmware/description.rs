@@ -30,6 +30,9 @@ pub struct SpeedSelect {
     /// Whether cores can have priorities.
     #[serde(default)]
     pub core_power: bool,
+    /// Whether base and turbo frequencies of two kinds of cores exclude each other.
+    #[serde(default)]
+    pub exclusive_features: bool,
     /// How many modules each power domain of a package has; one domain in interface 1.
     pub modules: Vec<u32>,
     /// How many cores share a module.
