@@ -134,7 +134,7 @@ pub(crate) struct TryArgs {
     #[arg(long, value_parser = long_budget, default_value = "60s", value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Change nothing: compare the machine with itself, to see its noise.
+    /// Leave it off in both arms: compare the machine with itself, to see its noise.
     #[arg(long)]
     pub(crate) control: bool,
 

@@ -624,7 +624,7 @@ mod tests {
     /// It is the same value while CPUs come and go, and needs one that is there.
     #[test]
     fn it_is_asked_through_any_cpu_that_is_online() {
-        let (machine, mut writer) = machine("guide");
+        let (machine, writer) = machine("guide");
         let at = Address::Registers(Die { package: 1, die: Some(0) });
         let level = Settable { at, what: What::Level };
         let online = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");

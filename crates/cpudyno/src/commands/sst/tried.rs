@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
 use levers::Session;
+use levers::plan::Plan;
 use machine::{Machine, Reading};
 use model::record::{PageKind, Record};
 use model::{CpuSet, Hertz};
@@ -39,7 +40,8 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
         let what = What::Level { level, with_cpus: false };
         let first = Wish { what, cpus: tried.cpus(named.as_ref()), lenient: false };
         let levers = settings::writer(machine)?;
-        sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?;
+        let plan = sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?;
+        remark(&plan);
         let mut opened =
             Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?;
         sst::change::apply(machine, &mut opened, &first, false).map_err(not_changed)?;
@@ -58,22 +60,25 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
         comparing.words[1] = vec!["as it is, once more".to_owned()];
         return compared(machine, &comparing, session, &signals, told);
     }
-    let session = match session {
-        Some(session) => session,
-        None => {
-            let levers = settings::writer(machine)?;
-            // What is refused needs no lock; and nobody else changes what is planned under it.
-            sst::change::planned(machine, &*levers, &wish, false).map_err(not_changed)?;
-            Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?
-        }
+    let session = if let Some(session) = session {
+        session
+    } else {
+        let levers = settings::writer(machine)?;
+        // What is refused needs no lock; and nobody else changes what is planned under it.
+        sst::change::planned(machine, &*levers, &wish, false).map_err(not_changed)?;
+        Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?
     };
     let plan =
         sst::change::planned(machine, session.levers(), &wish, false).map_err(not_changed)?;
+    remark(&plan);
+    comparing.changes = plan.as_arms();
+    compared(machine, &comparing, Some(session), &signals, told)
+}
+
+fn remark(plan: &Plan) {
     for remark in &plan.remarks {
         output::remark(&format!("note: {remark}"));
     }
-    comparing.changes = plan.as_arms();
-    compared(machine, &comparing, Some(session), &signals, told)
 }
 
 fn who() -> String {

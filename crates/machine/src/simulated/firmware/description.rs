@@ -12,6 +12,7 @@ use crate::isst::structures::{BUCKETS, LICENCES};
 /// Its firmware and the driver in front of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the description")]
 pub struct SpeedSelect {
     /// Version of the driver's interface: 1 has a mailbox and registers in memory, 2 and 3 have power
     /// domains, 0 has found no hardware.
