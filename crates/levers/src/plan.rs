@@ -488,6 +488,7 @@ fn change(
         levers.permits(&object).is_ok().then_some((object, text))
     };
     let followers = target.followers.into_iter().filter_map(held).collect();
+    let was_open = open::is_open(machine, &target.object, &former);
     Ok(Change {
         setting: asked.name.clone(),
         lever: asked.lever,
@@ -497,7 +498,7 @@ fn change(
         wanted,
         followers,
         is_effective: false,
-        was_open: false,
+        was_open,
     })
 }
 
