@@ -64,7 +64,8 @@ const OTHERS: &[&str] = &[
     "epb=15",
     "no_turbo=on",
     "min_freq=1.2GHz",
-    "max_freq=2.4GHz",
+    // Below the base frequency: without turbo there is nothing above it.
+    "max_freq=1.8GHz",
     "uncore_min=1200MHz",
     "uncore_max=1.6GHz",
     "resume_latency=10",

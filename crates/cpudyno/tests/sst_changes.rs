@@ -350,11 +350,31 @@ fn turbo_frequencies_give_what_the_description_puts_in() {
     // A round trip takes as much less, but for the exit from idle states.
     let record = guide.tried("turbo-freq --on 12,13");
     is_shorter(&record, 3.1 / 3.2);
+    // Two clocks, and the base frequency of every CPU whenever an arm was set.
     let proofs = &record.settings.as_ref().unwrap().proofs;
-    assert_eq!(proofs.len(), 2);
+    let ids: Vec<&str> = proofs.iter().map(|proof| proof.id.as_str()).collect();
+    let base = ["base_frequency as A", "base_frequency as B"];
+    assert_eq!(ids, ["clock of CPU 12", "clock of CPU 13", base[0], base[1]]);
     assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
     let expected = record.speed_select.unwrap().expected;
     assert!(expected.iter().any(|it| it.cpus.to_string() == "12-13,40-41"), "{expected:?}");
+}
+
+/// The workload moves to the CPUs that the feature is good for; and a feature is tried at another level, at
+/// which both arms are.
+#[test]
+fn arms_may_run_elsewhere_and_at_another_level() {
+    let path = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    let guide = Guide::with(&format!(r#"{{"files": {{"{path}": "1"}}}}"#));
+    let record = guide.tried("base-freq --on-a 3,4 --on 5,6 --workload clock");
+    is_gain(&record, 3.0 / 2.6);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    let seen = |id: &str| &proofs.iter().find(|proof| proof.id == id).unwrap().seen;
+    assert!(seen("clock of CPU 3").ends_with("as A, promised 2600 MHz"), "{proofs:?}");
+    assert!(seen("clock of CPU 5").ends_with("as B, promised 3000 MHz"), "{proofs:?}");
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    let guide = Guide::with("{}");
+    is_gain(&guide.tried("turbo-freq -l 4 --on 0,1 --workload clock"), 3.3 / 3.2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Asked where a value was not kept or is not obeyed, so that the answer names the layer with its
 //! evidence. What leaves no trace on the machine is not guessed at.
 
-use machine::isst::settable::{Address, Settable, What};
+use machine::isst::settable::{Address, Settable, What, features_text};
 use machine::{Machine, latency_limit};
 use model::CpuId;
 
@@ -169,6 +169,13 @@ fn uncore_range(case: &Case<'_>) -> Option<String> {
 /// The driver of the newer generation has one answer for whatever is refused.
 fn speed_select(case: &Case<'_>) -> Option<String> {
     let Object::SpeedSelect(Settable { at, what }) = case.object else { return None };
+    if *what == What::Features && case.wanted == features_text(true, true) {
+        return Some(
+            "processors need not have base-freq and turbo-freq at once: first switch the one off that \
+             is on, `cpudyno sst base-freq disable` or `cpudyno sst turbo-freq disable`"
+                .to_owned(),
+        );
+    }
     let Address::Domain(at) = at else {
         return (*what == What::Features).then(|| {
             "firmware decides which features a level has, and which it has together".to_owned()

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::object::Object;
+use crate::open::{self, OPEN_KHZ};
 use crate::rows;
 use crate::session::{Changed, differing};
 
@@ -48,6 +49,8 @@ pub struct Kept {
     pub ours: Vec<String>,
     /// The objects whose writes change this one, too.
     pub follows: Vec<Object>,
+    /// Whether it was a limit that was open: the former value is what that came to.
+    pub was_open: bool,
     /// Whether a write of ours was begun, and nobody noted what came of it: the process was killed in
     /// between, and the kernel may have made anything of it.
     pub unsettled: bool,
@@ -63,6 +66,8 @@ pub(crate) enum Line {
         former: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<Object>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        was_open: bool,
     },
     /// This will be written.
     Writes { object: Object, text: String },
@@ -72,6 +77,24 @@ pub(crate) enum Line {
     Again { settings: BTreeSet<String> },
     /// What became of all writes until here is noted.
     Settled,
+}
+
+impl Kept {
+    /// Whether this is what was there before, or what an open limit that nobody touched comes to by now.
+    pub(crate) fn is_as_before(&self, machine: &Machine, now: &str) -> bool {
+        let is_ours = || self.ours.iter().any(|ours| ours == now);
+        now == self.former || self.is_back(machine, now) && !is_ours()
+    }
+
+    /// Whether this shows that the former value was put back.
+    pub(crate) fn is_back(&self, machine: &Machine, now: &str) -> bool {
+        now == self.former || self.was_open && open::is_open(machine, &self.object, now)
+    }
+
+    /// The text that brings it back.
+    pub(crate) fn back(&self) -> &str {
+        if self.was_open { OPEN_KHZ } else { &self.former }
+    }
 }
 
 impl Line {
@@ -370,6 +393,7 @@ impl Ledger {
                 former: new.former.clone(),
                 ours: Vec::new(),
                 follows: Vec::new(),
+                was_open: new.was_open,
                 unsettled: false,
             });
         }
@@ -379,8 +403,8 @@ impl Ledger {
 
     fn note(&mut self, line: Line) {
         match line {
-            Line::Keeps { object, setting, former, follows } => {
-                self.keep(&New { object, setting, former, follows, writes: None });
+            Line::Keeps { object, setting, former, follows, was_open } => {
+                self.keep(&New { object, setting, former, follows, writes: None, was_open });
             }
             Line::Writes { object, text } => self.add(&object, text, true),
             Line::Found { object, text } => self.add(&object, text, false),
@@ -457,6 +481,8 @@ pub(crate) struct New {
     pub(crate) follows: Option<Object>,
     /// What will be written to it; none: it follows.
     pub(crate) writes: Option<String>,
+    /// Whether it is a limit that is open.
+    pub(crate) was_open: bool,
 }
 
 impl Journal {
@@ -479,6 +505,7 @@ impl Journal {
                     setting: new.setting.clone(),
                     former: new.former.clone(),
                     follows: leader.cloned(),
+                    was_open: new.was_open,
                 });
             }
             let is_known = |text: &String| known.is_some_and(|known| known.ours.contains(text));

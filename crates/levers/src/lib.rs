@@ -14,6 +14,7 @@ pub mod deciders;
 mod error;
 pub mod journal;
 pub mod object;
+pub mod open;
 pub mod pages;
 pub mod plan;
 pub mod port;

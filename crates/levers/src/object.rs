@@ -51,7 +51,7 @@ impl Object {
                 let value = machine.msr.read(*cpu, *register)?;
                 Ok((value >> bit & 1).to_string())
             }
-            Object::SpeedSelect(settable) => settable.read(&*machine.isst),
+            Object::SpeedSelect(settable) => settable.read(&*machine.isst, &*machine.tree),
             // There is no other such device.
             Object::Request(_) => latency_limit::effective(machine).map(|limit| limit.to_string()),
         }

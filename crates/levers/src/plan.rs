@@ -7,12 +7,14 @@ pub(crate) mod wanted;
 use std::collections::HashSet;
 
 use machine::Machine;
-use machine::isst::settable::{Settable, What};
+use machine::isst::DomainAddress;
+use machine::isst::settable::{Address, Die, Settable, What};
 use model::{CpuSet, Unavailable};
 
 use crate::ask::Asked;
 use crate::error::Error;
 use crate::object::Object;
+use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
 use crate::rows::{Lever, Loss};
 use crate::targets::{self, Drivers, Of, Target};
@@ -34,6 +36,22 @@ pub struct Change {
     pub wanted: String,
     /// What a write changes, too, and what is there; absent ones are left out.
     pub followers: Vec<(Object, String)>,
+    /// Whether what the kernel makes of it is taken, where that is on the way there.
+    pub is_effective: bool,
+    /// Whether it is a limit that was open: then it is put back so, and not at what it came to.
+    pub was_open: bool,
+}
+
+impl Change {
+    /// Whether there is nothing to do.
+    fn is_so(&self) -> bool {
+        self.former == self.wanted || self.was_open && self.wanted == OPEN_KHZ
+    }
+
+    /// The text that brings back what was there.
+    fn back(&self) -> String {
+        if self.was_open { OPEN_KHZ.to_owned() } else { self.former.clone() }
+    }
 }
 
 /// What a command with a name of its own is about to write.
@@ -47,6 +65,9 @@ pub struct Step {
     pub object: Object,
     /// What is to be there.
     pub wanted: String,
+    /// Whether it is a limit of the clock, of which the kernel may leave less, and which is put back
+    /// open where it was open.
+    pub is_effective: bool,
 }
 
 /// When it is written: CPUs come before what belongs to them, and go after it.
@@ -127,8 +148,7 @@ impl Plan {
         let mut plan = Plan::default();
         for step in steps {
             let change = change_of(machine, levers, step)?;
-            let list =
-                if change.former == change.wanted { &mut plan.already } else { &mut plan.changes };
+            let list = if change.is_so() { &mut plan.already } else { &mut plan.changes };
             list.push(change);
         }
         let leaving = plan.leaving(machine);
@@ -143,7 +163,7 @@ impl Plan {
     /// What this plan changes, as it is and as it would be: each in the order in which it can be written
     /// when the other one is there.
     pub fn as_arms(&self) -> [Vec<Change>; 2] {
-        let back = |change: &Change| Change { wanted: change.former.clone(), ..change.clone() };
+        let back = |change: &Change| Change { wanted: change.back(), ..change.clone() };
         let led = |change: &Change| -> Vec<Change> {
             let of = |(object, former): &(Object, String)| follower(change, object, former);
             change.followers.iter().map(of).collect()
@@ -157,6 +177,8 @@ impl Plan {
                 }
             }
         }
+        // Several may lead the same: the last of them would undo what was put back between them.
+        leaders_first(&mut as_it_is);
         [as_it_is, self.changes.clone()]
     }
 
@@ -402,6 +424,8 @@ fn follower(leader: &Change, object: &Object, former: &str) -> Change {
         former: former.to_owned(),
         wanted: former.to_owned(),
         followers: Vec::new(),
+        is_effective: false,
+        was_open: false,
     }
 }
 
@@ -466,6 +490,7 @@ fn change(
         levers.permits(&object).is_ok().then_some((object, text))
     };
     let followers = target.followers.into_iter().filter_map(held).collect();
+    let was_open = open::is_open(machine, &target.object, &former);
     Ok(Change {
         setting: asked.name.clone(),
         lever: asked.lever,
@@ -474,36 +499,42 @@ fn change(
         former,
         wanted,
         followers,
+        is_effective: false,
+        was_open,
     })
 }
 
 /// The change of a step, with what is there.
 fn change_of(machine: &Machine, levers: &dyn Levers, step: Step) -> Result<Change, Error> {
-    let Step { setting, of, object, wanted } = step;
+    let Step { setting, of, object, wanted, is_effective } = step;
     let lever = Lever::of(&object).ok_or_else(|| Error::Malformed {
         text: setting.clone(),
         why: format!("{object} is no setting"),
     })?;
     let name = || lever.id.to_owned();
     let former = object.read(machine).map_err(|reason| Error::unread(name(), reason))?;
+    let was_open = is_effective && open::is_open(machine, &object, &former);
     if former != wanted {
         levers.permits(&object).map_err(|error| not_permitted(&setting, &object, &error))?;
     }
-    let followers = firmware_follows(&object)
-        .and_then(|follower| Some((follower.read(machine).ok()?, follower)))
-        .map(|(text, follower)| (follower, text));
-    let followers = followers.into_iter().collect();
-    Ok(Change { setting, lever, of, object, former, wanted, followers })
+    let held = |follower: Object| Some((follower.clone(), follower.read(machine).ok()?));
+    let followers = firmware_follows(&object).into_iter().filter_map(held).collect();
+    Ok(Change { setting, lever, of, object, former, wanted, followers, is_effective, was_open })
 }
 
-/// A new level switches its features off.
-fn firmware_follows(object: &Object) -> Option<Object> {
-    match object {
-        Object::SpeedSelect(Settable { at, what: What::Level }) => {
-            Some(Object::SpeedSelect(Settable { at: *at, what: What::Features }))
+/// A new level switches its features off, and may set the turbo limits that hold at most.
+fn firmware_follows(object: &Object) -> Vec<Object> {
+    let Object::SpeedSelect(Settable { at, what: What::Level }) = object else {
+        return Vec::new();
+    };
+    let registers = match *at {
+        Address::Registers(die) | Address::Mailbox(die) => die,
+        Address::Domain(DomainAddress { package, .. }) => {
+            Die { package: package.into(), die: None }
         }
-        _ => None,
-    }
+    };
+    let of = |at: Address, what: What| Object::SpeedSelect(Settable { at, what });
+    vec![of(*at, What::Features), of(Address::Registers(registers), What::TurboLimits)]
 }
 
 fn unreadable(asked: &Asked, reason: Unavailable) -> Error {

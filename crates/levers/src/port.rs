@@ -38,7 +38,7 @@ pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
         (Some(_), _) => None,
         (None, Some(model)) => Some(Box::new(Writer::new(model))),
         (None, None) => {
-            let isst = Some(Setter::new(&machine.isst));
+            let isst = Some(Setter::real(&machine.isst));
             Some(Box::new(Kernel { isst, ..Kernel::below("/", "/dev/cpu") }))
         }
     }

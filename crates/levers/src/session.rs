@@ -10,8 +10,10 @@ use crate::deciders;
 use crate::error::Error;
 use crate::journal::{Journal, Kept, Ledger, Lock, New, Shelf};
 use crate::object::Object;
+use crate::open;
 use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
+use crate::rows::speed_select;
 
 /// A change that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +98,8 @@ pub struct Session<'a> {
     mine: Ledger,
     /// What it wrote last, or found to be as it should, and has read back.
     held: HashMap<Object, String>,
+    /// What the kernel made of limits that were wanted.
+    came_to: HashMap<(Object, String), String>,
     /// Where the next look at what it holds begins.
     next: usize,
     _lock: Lock,
@@ -118,6 +122,7 @@ impl<'a> Session<'a> {
             journal,
             mine: Ledger::default(),
             held: HashMap::new(),
+            came_to: HashMap::new(),
             next: 0,
             _lock: lock,
         })
@@ -148,7 +153,7 @@ impl<'a> Session<'a> {
         });
         match made {
             Ok(done) => {
-                self.remember(&changes);
+                self.remember(&changes, &done);
                 Ok(done)
             }
             Err(cause) => {
@@ -166,13 +171,19 @@ impl<'a> Session<'a> {
     }
 
     /// What was just written and read back; what follows it is not known any more.
-    fn remember(&mut self, changes: &[&Change]) {
+    fn remember(&mut self, changes: &[&Change], done: &[Changed]) {
         for (follower, _) in changes.iter().flat_map(|change| &change.followers) {
             self.held.remove(follower);
         }
-        for change in changes {
-            self.held.insert(change.object.clone(), change.wanted.clone());
+        for Changed { object, now, .. } in done {
+            self.held.insert(object.clone(), now.clone());
         }
+    }
+
+    /// Whether this is what was wanted, or what the kernel made of it.
+    fn is_so(&self, change: &Change, now: &str) -> bool {
+        let came_to = || self.came_to.get(&(change.object.clone(), change.wanted.clone()));
+        now == change.wanted || change.is_effective && came_to().is_some_and(|it| it == now)
     }
 
     /// Makes those of these changes that are not so already, whatever was made before.
@@ -188,7 +199,7 @@ impl<'a> Session<'a> {
         let mut led: HashSet<&Object> = HashSet::new();
         for change in to {
             let now = self.now(change)?;
-            if now != change.wanted || led.contains(&change.object) {
+            if !self.is_so(change, &now) || led.contains(&change.object) {
                 led.extend(change.followers.iter().map(|(object, _)| object));
                 changes.push(Change { former: now, ..change.clone() });
             }
@@ -274,7 +285,7 @@ impl<'a> Session<'a> {
         let early = made.iter().rposition(is_other).map_or(0, |place| place + 1);
         for change in &made[..early] {
             match change.object.read(self.machine) {
-                Ok(now) if now != change.wanted => {
+                Ok(now) if !self.is_so(change, &now) => {
                     self.journal.hear(&change.object, now.clone());
                     return Err(not_kept(self.machine, &change.object, &change.wanted, now));
                 }
@@ -287,7 +298,12 @@ impl<'a> Session<'a> {
 
     fn make(&mut self, change: &Change) -> Result<Changed, Error> {
         let Change { setting, object, former, wanted, .. } = change;
-        let made = put(self.machine, &mut *self.levers, &mut self.journal, object, wanted);
+        let is_kept = |now: &str| {
+            now == wanted
+                || change.is_effective && open::is_taken(self.machine, former, now, wanted)
+        };
+        let made =
+            put(self.machine, &mut *self.levers, &mut self.journal, (object, wanted), &is_kept);
         let now = match made {
             // What it follows may have brought it there: some files refuse even the value that they hold.
             Err(Error::Refused { .. }) if object.read(self.machine).as_ref() == Ok(wanted) => {
@@ -295,6 +311,9 @@ impl<'a> Session<'a> {
             }
             made => made?,
         };
+        if change.is_effective {
+            self.came_to.insert((object.clone(), wanted.clone()), now.clone());
+        }
         let (setting, former) = (setting.clone(), former.clone());
         Ok(Changed { setting, object: object.clone(), former, now })
     }
@@ -327,8 +346,13 @@ impl<'a> Session<'a> {
         let mine = std::mem::take(&mut self.mine).to_vec();
         let undone = self.put_back(&mine);
         let pending = self.journal.pending();
-        let is_former =
-            |kept: &Kept| kept.object.read(self.machine).is_ok_and(|now| now == kept.former);
+        let is_restored =
+            |object: &Object| undone.restored.iter().any(|changed| changed.object == *object);
+        let is_former = |kept: &Kept| match kept.object.read(self.machine) {
+            Ok(now) if is_restored(&kept.object) => kept.is_back(self.machine, &now),
+            Ok(now) => kept.is_as_before(self.machine, &now),
+            Err(_) => false,
+        };
         // If it stays, undo finds what it says in its place.
         drop(if pending.broken.is_empty() && pending.kept.iter().all(is_former) {
             self.shelf.forget()
@@ -353,6 +377,7 @@ fn news_of(change: &Change) -> Vec<New> {
         former: change.former.clone(),
         follows: None,
         writes: Some(change.wanted.clone()),
+        was_open: change.was_open,
     };
     let follower = |(object, former): &(Object, String)| New {
         object: object.clone(),
@@ -360,6 +385,7 @@ fn news_of(change: &Change) -> Vec<New> {
         former: former.clone(),
         follows: Some(change.object.clone()),
         writes: None,
+        was_open: false,
     };
     // Leaders are put back before their followers: the list is walked from its end.
     change.followers.iter().rev().map(follower).chain([leader]).collect()
@@ -406,7 +432,7 @@ pub(crate) fn differing(machine: &Machine, kept: &[Kept]) -> Vec<Changed> {
             former: kept.former.clone(),
             now,
         };
-        (changed.now != changed.former).then_some(changed)
+        (!kept.is_as_before(machine, &changed.now)).then_some(changed)
     };
     kept.iter().filter_map(differs).collect()
 }
@@ -434,7 +460,8 @@ fn while_any_succeeds<T, E>(
     }
 }
 
-/// Last changed first, but CPUs come before what belongs to them, and go after it.
+/// Last changed first, but CPUs come before what belongs to them, and go after it; and what firmware holds
+/// comes in its order, whichever of several commands changed it first.
 fn put_back(
     machine: &Machine,
     levers: &mut dyn Levers,
@@ -445,7 +472,9 @@ fn put_back(
     let mut undone = Undone::default();
     journal.begin(owned(machine, &journal.pending().kept, kept, others));
     let mut all: Vec<&Kept> = kept.iter().rev().collect();
-    all.sort_by_key(|kept| Turn::of(&kept.object, &kept.former));
+    all.sort_by_key(|kept| {
+        (Turn::of(&kept.object, &kept.former), speed_select::turn(&kept.object, &kept.former))
+    });
     let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
     let failed = while_any_succeeds(all, |kept| {
         match put_back_one(machine, levers, journal, kept) {
@@ -527,14 +556,18 @@ fn put_back_one(
         let left = kept.object.read(machine).unwrap_or_else(|_| kept.former.clone());
         return One::Restored(Changed { former: now, now: left, ..changed("") });
     }
-    if now == kept.former {
+    // A session knows what was there before it, and the journal what is ours.
+    let ours = journal.pending().kept.of(&kept.object).map(|known| known.ours.clone());
+    let known = Kept { ours: ours.unwrap_or_default(), ..kept.clone() };
+    if known.is_as_before(machine, &now) {
         return One::AsBefore;
     }
     if !journal.pending().kept.of(&kept.object).is_some_and(|known| known.unsettled) {
         return One::Foreign(changed(&now));
     }
-    match put(machine, levers, journal, &kept.object, &kept.former) {
-        Ok(_) => One::Restored(Changed { former: now, now: kept.former.clone(), ..changed("") }),
+    let is_back = |now: &str| kept.is_back(machine, now);
+    match put(machine, levers, journal, (&kept.object, kept.back()), &is_back) {
+        Ok(found) => One::Restored(Changed { former: now, now: found, ..changed("") }),
         Err(error) => One::Failed(changed(&now), error),
     }
 }
@@ -544,15 +577,16 @@ fn put(
     machine: &Machine,
     levers: &mut dyn Levers,
     journal: &mut Journal,
-    object: &Object,
-    text: &str,
+    (object, text): (&Object, &str),
+    is_kept: &dyn Fn(&str) -> bool,
 ) -> Result<String, Error> {
     write(machine, levers, object, text)?;
-    settled(machine, object, text).inspect_err(|_| {
-        if let Ok(found) = object.read(machine) {
-            journal.hear(object, found);
-        }
-    })
+    let settled = settled(machine, object, text, is_kept);
+    let found = settled.as_ref().ok().cloned().or_else(|| object.read(machine).ok());
+    if let Some(found) = found.filter(|found| found != text) {
+        journal.hear(object, found);
+    }
+    settled
 }
 
 fn write(
@@ -575,22 +609,40 @@ fn write(
     })
 }
 
-/// What an object holds after a write. Some drivers take a moment.
-fn settled(machine: &Machine, object: &Object, wanted: &str) -> Result<String, Error> {
-    const LOOKS: usize = 5;
-    const PAUSE: Duration = Duration::from_millis(2);
-    let mut found = String::new();
-    for look in 0..LOOKS {
-        if look > 0 {
-            std::thread::sleep(PAUSE);
-        }
-        match object.read(machine) {
-            Ok(now) if now == wanted => return Ok(now),
-            Ok(now) => found = now,
-            Err(reason) => found = reason.why,
+/// How long it is waited for what was written, look after look: drivers of files take a moment.
+const MOMENTS: &[Duration] = &[Duration::from_millis(2); 4];
+
+/// The same of firmware. Its driver waits some 20 ms for a new level and does not wait for features, and the
+/// reference tool waits ever longer with each version.
+const MOMENTS_OF_FIRMWARE: &[Duration] = &[
+    Duration::from_millis(2),
+    Duration::from_millis(4),
+    Duration::from_millis(8),
+    Duration::from_millis(16),
+    Duration::from_millis(32),
+    Duration::from_millis(64),
+];
+
+/// What an object holds after a write.
+fn settled(
+    machine: &Machine,
+    object: &Object,
+    wanted: &str,
+    is_kept: &dyn Fn(&str) -> bool,
+) -> Result<String, Error> {
+    let is_firmware = matches!(object, Object::SpeedSelect(_));
+    let mut moments = if is_firmware { MOMENTS_OF_FIRMWARE } else { MOMENTS }.iter();
+    loop {
+        let found = match object.read(machine) {
+            Ok(now) if is_kept(&now) => return Ok(now),
+            Ok(now) => now,
+            Err(reason) => reason.why,
+        };
+        match moments.next() {
+            Some(moment) => std::thread::sleep(*moment),
+            None => return Err(not_kept(machine, object, wanted, found)),
         }
     }
-    Err(not_kept(machine, object, wanted, found))
 }
 
 fn not_kept(machine: &Machine, object: &Object, wanted: &str, found: String) -> Error {

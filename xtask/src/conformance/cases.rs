@@ -281,14 +281,6 @@ const STATES: &[State] = &[
     },
 ];
 
-impl State {
-    /// Whether its calls change something.
-    pub(super) fn is_of_changes(&self) -> bool {
-        let all = [CHANGING, OF_GUIDE, WHILE_ON];
-        self.words.iter().any(|words| all.contains(words))
-    }
-}
-
 impl Case {
     /// The arguments, as both are called with.
     pub(super) fn arguments(&self) -> Vec<String> {

@@ -172,8 +172,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "broken-json",
         is_general: false,
-        there: "some messages break their line within a string of JSON, and some objects have commas or \
-                braces too many",
+        there: "some messages break their line within a string of JSON, some objects have commas or braces \
+                too many, and turbo-mode set-trl without limits leaves its object open",
         here: "JSON is valid",
         expects: |case, run| {
             let edits = [
@@ -185,7 +185,11 @@ pub(super) const TABLE: &[Difference] = &[
                 ("  }\n}\n\n}\n", "  }\n\n}\n"),
             ];
             let edit = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
-            let stderr = edits.iter().fold(run.stderr.clone(), edit);
+            let mut stderr = edits.iter().fold(run.stderr.clone(), edit);
+            // It ends within its object.
+            if case.words.ends_with("turbo-mode set-trl") && !stderr.ends_with("\n}\n") {
+                stderr.push_str("\n}\n");
+            }
             (case.json && stderr != run.stderr).then(|| Edited(Run { stderr, ..run.clone() }))
         },
     },
@@ -252,8 +256,8 @@ pub(super) const TABLE: &[Difference] = &[
     Difference {
         id: "stays-on",
         is_general: false,
-        there: "to switch one feature off with -a takes core-power from the other one, or is an error, by \
-                generation",
+        there: "to switch one feature off with -a takes core-power from the other one as far as firmware \
+                lets it, or is an error, by generation",
         here: "core-power stays on in that package",
         expects: |case, run| {
             let pairs = [
@@ -305,7 +309,8 @@ pub(super) const TABLE: &[Difference] = &[
         expects: |case, run| {
             let auto = case.words.contains("turbo-freq enable -a");
             let older = case.tool.newest_interface == 1;
-            if case.json && older && (auto || case.words.contains("assoc -c")) && run.code == 0 {
+            let is_done = case.words.starts_with("-c ") && case.words.contains("assoc -c");
+            if case.json && older && (auto || is_done) && run.code == 0 {
                 return Some(Done);
             }
             let stderr = run.stderr.replace("cpu--1\"", "cpu-None\"");
@@ -358,6 +363,9 @@ const NOTES: &[&str] = &[
     "Option is set to online/offline",
     "online cpu ",
     "offline cpu ",
+    "This system is not configured for CPU 0 online/offline",
+    "Will use cgroup v2",
+    "Ignoring online request for CPU 0",
 ];
 
 fn lines_of<'a>(lines: impl Iterator<Item = &'a str>) -> String {
@@ -371,14 +379,15 @@ fn refused(case: &Case) -> Option<i32> {
     let has = |part: &str| words.contains(part);
     let on = ["base-freq on", "turbo-freq on"].contains(&case.state.name);
     let of_level = has("set-config-level -l");
+    let is_present = has("-l 0");
+    if of_level && !is_present && ["sapphire-locked", "sierra"].contains(&case.machine) {
+        return Some(4);
+    }
     if of_level && has("-l 9") {
         return Some(3);
     }
     if has("-n 3000 -m 2000") {
         return Some(2);
-    }
-    if of_level && has("-l 1") && ["sapphire-locked", "sierra"].contains(&case.machine) {
-        return Some(3);
     }
     // There is neither core-power nor what stands on it.
     let features =
@@ -443,13 +452,17 @@ fn still_on(case: &Case, run: &Run) -> Run {
         .cloned()
         .collect();
     state.sort();
-    let is_error = |line: &&str| line.starts_with("Error: Ignoring request");
+    let is_error = |line: &&str| {
+        let said = ["Error: Ignoring request", "Information: WRITE_PM_CONFIG command failed"];
+        said.iter().any(|text| line.starts_with(text))
+    };
     let mut stderr = lines_of(run.stderr.lines().filter(|line| !is_error(line)));
     // The same in JSON: an object before that of the first power domain.
-    if let (Some(from), Some(to)) = (stderr.find("  \"Error0\""), stderr.find("  \"package-0"))
-        && from < to
-    {
-        stderr.replace_range(from..to, "");
+    let said = ["  \"Error0\"", "  \"Information:0\""];
+    for from in said.iter().filter_map(|text| stderr.find(text)).collect::<Vec<_>>() {
+        if let Some(to) = stderr.find("  \"package-0").filter(|to| from < *to) {
+            stderr.replace_range(from..to, "");
+        }
     }
     Run { state, stderr, code: 0, ..run.clone() }
 }

@@ -16,7 +16,7 @@ mod surroundings;
 
 pub use command::Metric;
 pub use page::page;
-pub use promised::Promise;
+pub use promised::{Look, Promise};
 pub use subjects::{SUBJECTS, Subject, find};
 
 use std::time::Instant;
@@ -57,6 +57,8 @@ pub struct Comparing {
     pub busy: CpuSet,
     /// The clocks that CPUs are promised by each arm: they are looked at before anything is compared.
     pub promises: Vec<Promise>,
+    /// What is looked at whenever settings of an arm were made; none: nothing.
+    pub look: Option<Look>,
 }
 
 /// What is measured.
@@ -81,6 +83,7 @@ impl Comparing {
             prove: true,
             busy: CpuSet::default(),
             promises: Vec::new(),
+            look: None,
         }
     }
 
@@ -108,6 +111,7 @@ pub fn run<'m>(
     proofs.extend(bench.keep_promises(machine, &comparing.promises, stop)?);
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
+    let looked = bench.looked();
     let mut record = described;
     let around = surroundings.end(machine, bench.elapsed(), &run.ran);
     withhold(&mut run.comparison, around.rivals);
@@ -125,6 +129,7 @@ pub fn run<'m>(
     } else if proofs.is_empty() {
         record.findings.extend(heat(machine, &changes));
     }
+    proofs.extend(looked);
     if !proofs.is_empty() {
         record.settings = Some(Settings { proofs, ..Settings::default() });
     }

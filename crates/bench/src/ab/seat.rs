@@ -50,6 +50,9 @@ pub(super) struct Bench<'m, 's, 'c> {
     pub(super) beside: Option<Beside>,
     /// What the kernel says of a command's runs.
     ran: [Ran; 2],
+    /// Who is looked at when settings were made, and what was seen of each arm, each answer once.
+    machine: &'m Machine,
+    looked: Vec<(Side, Proof)>,
     stop: Stop,
 }
 
@@ -112,6 +115,8 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             cpus,
             beside,
             ran,
+            machine,
+            looked: Vec::new(),
             stop,
         })
     }
@@ -154,9 +159,32 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         let set = session.switch(&self.comparing.changes[index(side)]);
         if !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty() {
             self.settled = None;
+            self.look(side);
             self.setting = self.setting + (self.elapsed() - began);
         }
         Ok(())
+    }
+
+    /// What is to be seen now that an arm was set.
+    fn look(&mut self, side: Side) {
+        let proofs = self.comparing.look.map_or_else(Vec::new, |look| look(self.machine));
+        for proof in proofs {
+            let is_known = |(arm, known): &(Side, Proof)| *arm == side && *known == proof;
+            if !self.looked.iter().any(is_known) {
+                self.looked.push((side, proof));
+            }
+        }
+    }
+
+    /// What was seen whenever settings were made, that of A first.
+    pub(super) fn looked(&mut self) -> Vec<Proof> {
+        let looked = std::mem::take(&mut self.looked);
+        let (a, b): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(side, _)| *side == Side::A);
+        let named = |(side, proof): (Side, Proof)| {
+            let arm = if side == Side::A { "A" } else { "B" };
+            Proof { id: format!("{} as {arm}", proof.id), ..proof }
+        };
+        a.into_iter().chain(b).map(named).collect()
     }
 
     /// Leaves an arm under its own load until its heat is its own, too. What disturbs that costs nothing.

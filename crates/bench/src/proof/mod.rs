@@ -664,6 +664,8 @@ mod tests {
             former: String::new(),
             wanted: wanted.to_owned(),
             followers: Vec::new(),
+            is_effective: false,
+            was_open: false,
         };
         // What is asked, the share of plain memory, the share of what asks for them.
         for (wanted, plain, asked, answer) in [

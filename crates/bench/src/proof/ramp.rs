@@ -153,6 +153,8 @@ mod tests {
             former: former.to_owned(),
             wanted: wanted.to_owned(),
             followers: Vec::new(),
+            is_effective: false,
+            was_open: false,
         }
     }
 

@@ -155,7 +155,9 @@ pub fn seen(
     let steps: Vec<(bool, f64)> = std::iter::zip(before, &raw.looks)
         .map(|(before, look)| {
             let step = look[0].saturating_sub(before[0]);
-            (is_loaded(place(before[0]).1), step as f64 / hertz)
+            // The payload is in the step that ends in the burst, too.
+            let loaded = [before, look].iter().any(|it| is_loaded(place(it[0]).1));
+            (loaded, step as f64 / hertz)
         })
         .collect();
     let usual = |loaded: bool| {

@@ -110,13 +110,17 @@ pub(crate) struct TryArgs {
     #[arg(value_enum, value_name = "FEATURE")]
     pub(crate) feature: Tried,
 
-    /// The performance level, for perf-profile.
+    /// The performance level that perf-profile tries; of other features the one at which they are tried.
     #[arg(short, long, value_parser = level, value_name = "N")]
     pub(crate) level: Option<u8>,
 
     /// Where the workload runs: CPUs such as 12,13; usually two that the feature is good for.
     #[arg(long, value_parser = on, value_name = "LIST|high-priority")]
     pub(crate) on: Option<Chosen>,
+
+    /// Where it runs without the feature, as A, unless that is where it runs with it.
+    #[arg(long, value_parser = cpus, value_name = "LIST")]
+    pub(crate) on_a: Option<CpuSet>,
 
     /// Which CPUs are kept busy: a list, none, or the rest, one of each other core of the power domain.
     #[arg(long, value_parser = busy, default_value = "rest", value_name = "LIST|rest|none")]
@@ -130,7 +134,7 @@ pub(crate) struct TryArgs {
     #[arg(long, value_parser = long_budget, default_value = "60s", value_name = "TIME")]
     pub(crate) budget: Seconds,
 
-    /// Change nothing: compare the machine with itself, to see its noise.
+    /// Leave it off in both arms: compare the machine with itself, to see its noise.
     #[arg(long)]
     pub(crate) control: bool,
 
@@ -143,7 +147,9 @@ const TRY: &str = "\
 Examples:
   sudo cpudyno sst try base-freq                            two cores of the higher base frequency
   sudo cpudyno sst try turbo-freq --on 12,13                these two go first, all others are busy
+  sudo cpudyno sst try base-freq --on-a 3,4 --on 5,6        moved to cores of the higher base frequency
   sudo cpudyno sst try perf-profile -l 4 --workload clock   another level
+  sudo cpudyno sst try turbo-freq -l 4 --on 0,1             at another level
   sudo cpudyno sst try turbo-freq --on 12,13 -- ./job       by the time of a command
   cpudyno --machine sim:guide sst try turbo-freq --on 12,13   on a simulated machine, without root";
 

@@ -5,7 +5,7 @@ mod frequency;
 mod idle;
 mod kernel;
 mod prefetchers;
-mod speed_select;
+pub(crate) mod speed_select;
 mod uncore;
 
 use machine::isst::settable::What;
@@ -294,7 +294,7 @@ fn fits(form: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use machine::isst::settable::{Address, Settable};
+    use machine::isst::settable::{Address, Die, Settable};
     use model::CpuId;
 
     use super::*;
@@ -320,7 +320,7 @@ mod tests {
         let bit = |register, bit| Object::Bit { cpu: CpuId(3), register, bit };
         assert!(knows(&bit(0x1a4, 3)) && knows(&bit(0xc000_0108, 5)));
         assert!(!knows(&bit(0x1a4, 5)) && !knows(&bit(0x1a0, 0)));
-        let at = Address::Registers(CpuId(0));
+        let at = Address::Registers(Die { package: 0, die: None });
         let firmware = |what| Object::SpeedSelect(Settable { at, what });
         assert!(knows(&firmware(What::Level)) && knows(&firmware(What::Core(63))));
         assert!(!knows(&firmware(What::Class(4))) && !knows(&firmware(What::Core(64))));
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn each_value_of_firmware_has_one_row() {
-        let at = Address::Registers(CpuId(0));
+        let at = Address::Registers(Die { package: 0, die: None });
         for what in [
             What::Level,
             What::Features,

@@ -3,9 +3,10 @@
 //! # Source
 //! Linux, Documentation/admin-guide/pm/intel-speed-select.rst.
 
-use machine::isst::settable::What;
+use machine::isst::settable::{Settable, What};
 
 use super::{Lever, Place, Proof, Scope, Values, honoured};
+use crate::object::Object;
 
 const BASE: Proof = Proof::Unobservable("base frequencies, as the kernel tells them");
 const POWER: Proof = Proof::Unobservable("who is throttled first, when power runs short");
@@ -76,3 +77,31 @@ pub(super) static LEVERS: &[Lever] = &[
         true,
     ),
 ];
+
+/// When a value is put back: features of levels stand on priorities, a new level switches them off, and
+/// limits of clocks, as all that is no firmware's, may depend on any of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Turn {
+    Level,
+    FeaturesOff,
+    PrioritiesOff,
+    Classes,
+    PrioritiesOn,
+    FeaturesOn,
+    TurboLimits,
+    Others,
+}
+
+/// The turn of an object that is to hold this.
+pub(crate) fn turn(object: &Object, text: &str) -> Turn {
+    let Object::SpeedSelect(Settable { what, .. }) = object else { return Turn::Others };
+    match what {
+        What::Level => Turn::Level,
+        What::Features if text == "none" => Turn::FeaturesOff,
+        What::Features => Turn::FeaturesOn,
+        What::CorePower | What::Priorities if text.starts_with("off") => Turn::PrioritiesOff,
+        What::CorePower | What::Priorities => Turn::PrioritiesOn,
+        What::Class(_) | What::Core(_) => Turn::Classes,
+        What::TurboLimits => Turn::TurboLimits,
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EINVAL, EPERM};
 
@@ -15,9 +15,10 @@ use super::structures::{
     PerfSetFeature, PerfSetLevel,
 };
 use super::{AboutLevel, DomainAddress, MailboxQuestion, Message, Refusal};
-use crate::ports::{Isst, IsstDevice, Reading};
+use crate::folder::Folder;
+use crate::ports::{Isst, IsstDevice, Reading, Tree};
 
-/// One value, and where it is asked for.
+/// One value, and where it is. Whichever CPUs come and go, it is the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Settable {
     /// The power domain.
@@ -26,16 +27,57 @@ pub struct Settable {
     pub what: What,
 }
 
-/// How a power domain is reached.
+/// Where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// Interface 1, through this CPU; classes are registers in memory.
-    Registers(CpuId),
-    /// Interface 1, through this CPU; classes are behind the mailbox.
-    Mailbox(CpuId),
+    /// Interface 1, and registers of the processor in all; classes are registers in memory.
+    Registers(Die),
+    /// Interface 1; classes are behind the mailbox.
+    Mailbox(Die),
     /// Interfaces 2 and 3.
     Domain(DomainAddress),
+}
+
+/// What is asked through one of its CPUs, any that is online.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Die {
+    /// The package.
+    pub package: u32,
+    /// The die, as the kernel numbers it, 0 where it does not; none: the whole package.
+    pub die: Option<u32>,
+}
+
+impl Die {
+    /// The first of its CPUs that is online.
+    fn cpu(self, tree: &dyn Tree) -> Reading<CpuId> {
+        const CPU: &str = "/sys/devices/system/cpu";
+        let list = tree.read(&format!("{CPU}/online"))?;
+        let online: CpuSet = list.trim().parse().unwrap_or_default();
+        let number = |cpu: CpuId, file: &str| -> Option<u32> {
+            tree.read(&format!("{CPU}/cpu{cpu}/topology/{file}")).ok()?.trim().parse().ok()
+        };
+        let is_here = |cpu: &CpuId| {
+            number(*cpu, "physical_package_id") == Some(self.package)
+                && self.die.is_none_or(|die| number(*cpu, "die_id").unwrap_or(0) == die)
+        };
+        online.iter().find(is_here).ok_or_else(|| {
+            let why = format!("no CPU of {self} is online, and it is asked through one");
+            Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(
+                "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back",
+            )
+        })
+    }
+}
+
+impl fmt::Display for Die {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "package {}", self.package)?;
+        match self.die {
+            Some(die) if die > 0 => write!(f, ", die {die}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What can be set.
@@ -194,7 +236,8 @@ fn switch_of(text: &str) -> Option<bool> {
     }
 }
 
-fn limits_of(text: &str) -> Option<u64> {
+/// The turbo limits that such a text says.
+pub fn limits_of(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
@@ -216,9 +259,9 @@ impl Settable {
     }
 
     /// What it holds.
-    pub fn read(&self, isst: &dyn Isst) -> Reading<String> {
+    pub fn read(&self, isst: &dyn Isst, tree: &dyn Tree) -> Reading<String> {
         let device = isst.open()?;
-        self.ask(&*device).map_err(|refusal| match refusal {
+        self.ask(&*device, tree).map_err(|refusal| match refusal {
             Refusal::Unavailable(reason) => reason,
             Refusal::Errno(code) => {
                 let why = format!("reading {self}: {}", words(code));
@@ -229,10 +272,10 @@ impl Settable {
         })
     }
 
-    fn ask(&self, device: &dyn IsstDevice) -> Result<String, Refusal> {
+    fn ask(&self, device: &dyn IsstDevice, tree: &dyn Tree) -> Result<String, Refusal> {
         match self.at {
-            Address::Registers(cpu) => self.ask_older(device, cpu, false),
-            Address::Mailbox(cpu) => self.ask_older(device, cpu, true),
+            Address::Registers(die) => self.ask_older(device, through(die, tree)?, false),
+            Address::Mailbox(die) => self.ask_older(device, through(die, tree)?, true),
             Address::Domain(at) => self.ask_newer(device, at),
         }
     }
@@ -310,10 +353,10 @@ impl Settable {
     }
 
     /// Writes it: a text as it was read, or made by the functions here.
-    fn set(&self, device: &dyn IsstDevice, text: &str) -> Result<(), Refusal> {
+    fn set(&self, device: &dyn IsstDevice, tree: &dyn Tree, text: &str) -> Result<(), Refusal> {
         match self.at {
-            Address::Registers(cpu) => self.set_older(device, cpu, false, text),
-            Address::Mailbox(cpu) => self.set_older(device, cpu, true, text),
+            Address::Registers(die) => self.set_older(device, through(die, tree)?, false, text),
+            Address::Mailbox(die) => self.set_older(device, through(die, tree)?, true, text),
             Address::Domain(at) => self.set_newer(device, at, text),
         }
     }
@@ -435,6 +478,10 @@ impl Settable {
 
 const INVALID: Refusal = Refusal::Errno(EINVAL);
 
+fn through(die: Die, tree: &dyn Tree) -> Result<CpuId, Refusal> {
+    die.cpu(tree).map_err(Refusal::Unavailable)
+}
+
 fn class_number(text: &str) -> Result<u8, Refusal> {
     text.parse().ok().filter(|class| *class <= CLASS_MAX).ok_or(INVALID)
 }
@@ -469,9 +516,7 @@ impl fmt::Display for Settable {
             What::TurboLimits => write!(f, "turbo limits (MSR 0x1ad)")?,
         }
         match self.at {
-            Address::Registers(cpu) | Address::Mailbox(cpu) => {
-                write!(f, " of the power domain of CPU {cpu}")
-            }
+            Address::Registers(die) | Address::Mailbox(die) => write!(f, " of {die}"),
             Address::Domain(DomainAddress { package, domain }) => {
                 write!(f, " of package {package}, power domain {domain}")
             }
@@ -480,17 +525,26 @@ impl fmt::Display for Settable {
 }
 
 /// What writes them. Only the crate `levers` makes one (invariant I6).
-pub struct Setter(Arc<dyn Isst>);
+pub struct Setter {
+    isst: Arc<dyn Isst>,
+    /// Where CPUs are.
+    tree: Box<dyn Tree + Send>,
+}
 
 impl Setter {
-    /// Through this device.
-    pub fn new(isst: &Arc<dyn Isst>) -> Setter {
-        Setter(Arc::clone(isst))
+    /// Through this device of the machine that this process runs on.
+    pub fn real(isst: &Arc<dyn Isst>) -> Setter {
+        Setter::new(isst, Box::new(Folder::real()))
+    }
+
+    /// Through this device of the machine with these files.
+    pub(crate) fn new(isst: &Arc<dyn Isst>, tree: Box<dyn Tree + Send>) -> Setter {
+        Setter { isst: Arc::clone(isst), tree }
     }
 
     /// Whether the device can be opened; what else a change takes, only a change tells.
     pub fn permits(&self) -> io::Result<()> {
-        self.0.open().map(drop).map_err(|reason| {
+        self.isst.open().map(drop).map_err(|reason| {
             let kind = match reason.obstacle {
                 Obstacle::Permission => io::ErrorKind::PermissionDenied,
                 _ => io::ErrorKind::NotFound,
@@ -501,8 +555,8 @@ impl Setter {
 
     /// Writes a text as it was read.
     pub fn write(&self, settable: &Settable, text: &str) -> io::Result<()> {
-        let device = self.0.open().map_err(|reason| io::Error::other(reason.why))?;
-        settable.set(&*device, text).map_err(|refusal| match refusal {
+        let device = self.isst.open().map_err(|reason| io::Error::other(reason.why))?;
+        settable.set(&*device, &*self.tree, text).map_err(|refusal| match refusal {
             Refusal::Errno(code) => io::Error::from_raw_os_error(code),
             Refusal::Unavailable(reason) => io::Error::other(reason.why),
         })
@@ -513,17 +567,28 @@ impl Setter {
 mod tests {
     use super::*;
     use crate::simulated::Model;
-    use crate::simulated::firmware::SimulatedIsst;
 
-    fn isst(name: &str) -> Arc<dyn Isst> {
-        Arc::new(SimulatedIsst::new(&Model::named(name).unwrap()))
+    use crate::ports::Machine;
+    use crate::simulated::Writer;
+
+    const PACKAGE: Address = Address::Registers(Die { package: 0, die: Some(0) });
+
+    /// A machine, and what writes to its firmware.
+    fn machine(name: &str) -> (Machine, Writer) {
+        let model = Model::named(name).unwrap();
+        let writer = Writer::new(&model);
+        (Machine::from(model), writer)
+    }
+
+    fn held(machine: &Machine, settable: Settable) -> Reading<String> {
+        settable.read(&*machine.isst, &*machine.tree)
     }
 
     #[test]
     fn what_is_written_is_read_and_can_be_written_back() {
-        let older = Address::Registers(CpuId(0));
+        let older = PACKAGE;
         let newer = Address::Domain(DomainAddress { package: 1, domain: 2 });
-        for (machine, at, what, text) in [
+        for (name, at, what, text) in [
             ("guide", older, What::Level, "4"),
             ("guide", older, What::Features, "base-freq turbo-freq"),
             ("guide", older, What::Features, "turbo-freq"),
@@ -543,22 +608,42 @@ mod tests {
             ("granite", newer, What::Class(0), "min=2000MHz max=none weight=15"),
             ("granite", newer, What::Core(9), "3"),
         ] {
-            let (isst, settable) = (isst(machine), Settable { at, what });
-            let before = settable.read(&*isst).unwrap();
+            let ((machine, writer), settable) = (machine(name), Settable { at, what });
+            let before = held(&machine, settable).unwrap();
             assert_ne!(before, text, "{settable}");
-            let setter = Setter::new(&isst);
+            let setter = writer.speed_select();
             setter.permits().unwrap();
             setter.write(&settable, text).unwrap();
-            assert_eq!(settable.read(&*isst).unwrap(), text, "{settable}");
+            assert_eq!(held(&machine, settable).unwrap(), text, "{settable}");
             setter.write(&settable, &before).unwrap();
-            assert_eq!(settable.read(&*isst).unwrap(), before, "{settable}");
+            assert_eq!(held(&machine, settable).unwrap(), before, "{settable}");
             assert!(settable.is_sound());
         }
     }
 
+    /// It is the same value while CPUs come and go, and needs one that is there.
+    #[test]
+    fn it_is_asked_through_any_cpu_that_is_online() {
+        let (machine, writer) = machine("guide");
+        let at = Address::Registers(Die { package: 1, die: Some(0) });
+        let level = Settable { at, what: What::Level };
+        let online = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
+        writer.write(&online(14), "0").unwrap();
+        writer.speed_select().write(&level, "1").unwrap();
+        assert_eq!(held(&machine, level).unwrap(), "1");
+        assert_eq!(held(&machine, Settable { at: PACKAGE, ..level }).unwrap(), "0");
+        for cpu in (15..28).chain(42..56) {
+            writer.write(&online(cpu), "0").unwrap();
+        }
+        let reason = held(&machine, level).unwrap_err();
+        assert!(reason.why.contains("no CPU of package 1 is online"), "{reason:?}");
+        let none = Settable { at: Address::Registers(Die { package: 2, die: None }), ..level };
+        assert!(held(&machine, none).is_err());
+    }
+
     #[test]
     fn what_is_no_value_is_not_written() {
-        let (isst, at) = (isst("guide"), Address::Registers(CpuId(0)));
+        let ((machine, writer), at) = (machine("guide"), PACKAGE);
         for (what, text) in [
             (What::Level, "high"),
             (What::Features, "all"),
@@ -569,10 +654,10 @@ mod tests {
             (What::TurboLimits, "31"),
         ] {
             let settable = Settable { at, what };
-            let before = settable.read(&*isst).unwrap();
-            let error = Setter::new(&isst).write(&settable, text).unwrap_err();
+            let before = held(&machine, settable).unwrap();
+            let error = writer.speed_select().write(&settable, text).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(EINVAL), "{settable}");
-            assert_eq!(settable.read(&*isst).unwrap(), before);
+            assert_eq!(held(&machine, settable).unwrap(), before);
         }
         let domain = Address::Domain(DomainAddress { package: 0, domain: 0 });
         assert!(!Settable { at, what: What::Class(4) }.is_sound());

@@ -51,15 +51,19 @@ struct Asked {
 /// # Source
 /// Intel SDM volume 3B, "Hardware-controlled performance states": `IA32_PM_ENABLE` bit 0;
 /// `IA32_HWP_CAPABILITIES` highest in bits 7:0; `IA32_HWP_REQUEST` maximum in bits 15:8, desired in 23:16 (0:
-/// the hardware chooses), package control in 42, maximum valid in 60; `IA32_HWP_REQUEST_PKG` alike.
+/// the hardware chooses), package control in 42, desired valid in 61, maximum valid in 62;
+/// `IA32_HWP_REQUEST_PKG` alike.
 fn decode(enabled: u64, capabilities: u64, request: u64, package: Option<u64>) -> Option<Asked> {
     if bits(enabled, 0, 1) == 0 {
         return None;
     }
-    let by_package = bits(request, 42, 1) == 1 && bits(request, 60, 1) == 0;
-    let most_of = |register: u64| bits(register, 8, 8) as u8;
-    let most = if by_package { most_of(package?) } else { most_of(request) };
-    let desired = bits(request, 16, 8) as u8;
+    let by_package = bits(request, 42, 1) == 1;
+    // What is not valid in the thread's own register is asked for by the package's.
+    let asked = |valid: u32, start: u32| {
+        let own = !by_package || bits(request, valid, 1) == 1;
+        Some(bits(if own { request } else { package? }, start, 8) as u8)
+    };
+    let (most, desired) = (asked(62, 8)?, asked(61, 16)?);
     let most = if desired > 0 { most.min(desired) } else { most };
     let highest = bits(capabilities, 0, 8) as u8;
     (highest > 0 && most > 0).then_some(Asked { highest, most })
@@ -78,7 +82,11 @@ mod tests {
         assert_eq!(decode(1, 0x80b_1426, 0x800f_2608, None), asked(15));
         assert_eq!(decode(1, 0x80b_1426, 1 << 42 | 0x2608, Some(0x1e08)), asked(30));
         assert_eq!(decode(1, 0x80b_1426, 1 << 42 | 0x2608, None), None, "nobody knows");
-        assert_eq!(decode(1, 0x80b_1426, 1 << 60 | 1 << 42 | 0x2608, None), asked(38));
+        let own = 1 << 62 | 1 << 61 | 1 << 42 | 0x2608;
+        assert_eq!(decode(1, 0x80b_1426, own, None), asked(38));
+        assert_eq!(decode(1, 0x80b_1426, own & !(1 << 61), Some(0x0f_2608)), asked(15));
+        // Only its preference is valid.
+        assert_eq!(decode(1, 0x80b_1426, 1 << 60 | 1 << 42 | 0x2608, Some(0x1e08)), asked(30));
     }
 
     #[test]

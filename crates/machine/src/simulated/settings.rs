@@ -148,7 +148,8 @@ impl Writer {
     /// That of a machine.
     pub fn new(model: &Model) -> Writer {
         let isst: Arc<dyn Isst> = Arc::new(SimulatedIsst::new(model));
-        let (tree, isst) = (SimulatedTree::new(model), Setter::new(&isst));
+        let tree = || SimulatedTree::new(model);
+        let (isst, tree) = (Setter::new(&isst, Box::new(tree())), tree());
         Writer { model: model.clone(), tree, request: None, isst }
     }
 
@@ -310,9 +311,11 @@ impl Writer {
         let least = read("cpuinfo_min_freq").unwrap_or(0);
         let most = read("cpuinfo_max_freq").unwrap_or(u64::MAX);
         let khz = khz.clamp(least, most);
+        let left = path.strip_suffix(file).and_then(|folder| self.tree.highest_khz(folder));
+        let shown = khz.min(left.unwrap_or(khz));
         let fits = match file {
-            "scaling_min_freq" => read("scaling_max_freq").is_none_or(|max| khz <= max),
-            _ => read("scaling_min_freq").is_none_or(|min| khz >= min),
+            "scaling_min_freq" => read("scaling_max_freq").is_none_or(|max| shown <= max),
+            _ => read("scaling_min_freq").is_none_or(|min| shown >= min),
         };
         if fits { Ok(khz.to_string()) } else { Err(code(EINVAL)) }
     }

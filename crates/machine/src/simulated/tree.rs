@@ -85,7 +85,33 @@ impl SimulatedTree {
         {
             return Ok("performance".to_owned());
         }
-        Ok(self.model.settings.text(path).unwrap_or(came))
+        let set = self.model.settings.text(path).unwrap_or(came);
+        Ok(self.in_force(path, &set).unwrap_or(set))
+    }
+
+    /// What a limit of the clock comes to: the kernel keeps what was asked for, and shows what is left.
+    ///
+    /// # Source
+    /// Linux, drivers/cpufreq/intel_pstate.c: `intel_pstate_verify_cpu_policy`.
+    fn in_force(&self, path: &str, set: &str) -> Option<String> {
+        let folder = path.strip_suffix("scaling_max_freq");
+        let is_max = folder.is_some();
+        let folder = folder.or_else(|| path.strip_suffix("scaling_min_freq"))?;
+        let khz: u64 = set.parse().ok()?;
+        let most: u64 = if is_max {
+            self.highest_khz(folder)?
+        } else {
+            self.setting(&format!("{folder}scaling_max_freq")).ok()?.parse().ok()?
+        };
+        Some(khz.min(most).to_string())
+    }
+
+    /// The highest clock that the driver gives the CPU of a folder `cpufreq`: without turbo its base.
+    pub(super) fn highest_khz(&self, folder: &str) -> Option<u64> {
+        let no_turbo = self.setting(&format!("{CPU}/intel_pstate/no_turbo"));
+        let is_base = no_turbo.as_deref() == Ok("1");
+        let file = if is_base { "base_frequency" } else { "cpuinfo_max_freq" };
+        self.setting(&format!("{folder}{file}")).ok()?.parse().ok()
     }
 }
 

@@ -60,7 +60,9 @@ pub fn apply(
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
         let ground = Ground::of(machine, wish, &sleepers)?;
-        let (Steps { firmware, limits, .. }, strangers) = (steps(&ground)?, ground.strangers());
+        let (Steps { firmware, mut limits, .. }, strangers) = (steps(&ground)?, ground.strangers());
+        // The kernel may have made less of a limit, and would again.
+        limits.retain(|step| !done.iter().any(|change: &Changed| change.object == step.object));
         let mut plan = Plan::of_steps(machine, session.levers(), firmware, force)?;
         if plan.changes.is_empty() {
             plan = Plan::of_steps(machine, session.levers(), limits, force)?;

@@ -3,7 +3,7 @@
 use levers::plan::Step;
 use levers::{Object, Of};
 use machine::isst::DomainAddress;
-use machine::isst::settable::{self, Address, Settable};
+use machine::isst::settable::{self, Address, Die, Settable};
 use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Unavailable};
 
@@ -115,13 +115,12 @@ impl<'a> Ground<'a> {
                 return Ok(Address::Domain(DomainAddress { package, domain }));
             }
         }
-        match domain.first() {
-            Some(cpu) if self.is_skylake() => Ok(Address::Mailbox(cpu)),
-            Some(cpu) => Ok(Address::Registers(cpu)),
-            None => {
-                Err(self.wish.not_here(format!("no CPU of {} is online", place(domain)), BRING))
-            }
+        if domain.cpus.is_empty() {
+            let why = format!("no CPU of {} is online", place(domain));
+            return Err(self.wish.not_here(why, BRING));
         }
+        let die = Die { package: domain.package, die: Some(domain.die.unwrap_or(0)) };
+        Ok(if self.is_skylake() { Address::Mailbox(die) } else { Address::Registers(die) })
     }
 
     /// A value of a power domain, as it is to be.
@@ -131,14 +130,14 @@ impl<'a> Ground<'a> {
         what: settable::What,
         wanted: impl Into<String>,
     ) -> Result<Step, Refused> {
-        let mut at = self.address(domain)?;
-        // Registers of the processor belong to CPUs in all generations.
-        if let (settable::What::TurboLimits, Some(cpu)) = (what, domain.first()) {
-            at = Address::Registers(cpu);
-        }
+        let at = match what {
+            settable::What::TurboLimits => registers(&self.snapshot, domain),
+            _ => self.address(domain)?,
+        };
         let object = Object::SpeedSelect(Settable { at, what });
         let setting = levers::Lever::of(&object).map_or("sst", |lever| lever.id).to_owned();
-        Ok(Step { setting, of: Of::Part(place(domain)), object, wanted: wanted.into() })
+        let (of, wanted) = (Of::Part(place(domain)), wanted.into());
+        Ok(Step { setting, of, object, wanted, is_effective: false })
     }
 
     /// The performance levels of a power domain.
@@ -186,6 +185,16 @@ impl<'a> Ground<'a> {
         Ok(domains)
     }
 
+    /// Those of them that have the feature at their level, one at least: of others it is off.
+    pub(super) fn able(&self, feature: fn(&Features) -> Feature) -> Result<Vec<&Domain>, Refused> {
+        let is_able = |domain: &&Domain| {
+            let level = self.current(domain).ok().and_then(|level| level.features.as_ref().ok());
+            level.is_none_or(|features| feature(features) != Feature::Unsupported)
+        };
+        let able: Vec<&Domain> = self.compute()?.into_iter().filter(is_able).collect();
+        if able.is_empty() { self.having(feature) } else { Ok(able) }
+    }
+
     /// What was asked for and answered.
     pub(super) fn known<'r, T>(
         &self,
@@ -226,6 +235,14 @@ impl<'a> Ground<'a> {
     pub(super) fn khz(&self, cpu: CpuId, file: &str) -> Option<u64> {
         self.machine.tree.read(&cpufreq(cpu, file)).ok()?.trim().parse().ok()
     }
+}
+
+/// Where the registers of the processor are that hold for the cores of a power domain: of one with a
+/// mailbox of its own they are its own, of others the package's.
+pub(crate) fn registers(snapshot: &Snapshot, domain: &Domain) -> Address {
+    let is_own = snapshot.platform.api_version == 1;
+    let die = is_own.then_some(domain.die.unwrap_or(0));
+    Address::Registers(Die { package: domain.package, die })
 }
 
 const BRING: &str = "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back";

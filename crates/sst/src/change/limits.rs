@@ -1,11 +1,12 @@
 //! Limits of clocks, in the kernel's files.
 
+use levers::open::{OPEN_KHZ, allows_turbo, is_open};
 use levers::plan::Step;
 use levers::{Object, Of};
 use model::CpuId;
 
 use super::Refused;
-use super::ground::{Ground, cpufreq};
+use super::ground::{Ground, cpufreq, place};
 use crate::model::{Domain, Level, Megahertz, Modules};
 
 pub(super) const MAX: &str = "scaling_max_freq";
@@ -17,7 +18,12 @@ pub(super) const LEAST: &str = "cpuinfo_min_freq";
 pub(super) fn limit(cpu: CpuId, file: &str, khz: u64) -> Step {
     let object = Object::File(cpufreq(cpu, file));
     let setting = levers::Lever::of(&object).map_or("limit", |lever| lever.id).to_owned();
-    Step { setting, of: Of::Cpu(cpu), object, wanted: khz.to_string() }
+    Step { setting, of: Of::Cpu(cpu), object, wanted: khz.to_string(), is_effective: true }
+}
+
+/// The highest clock of a CPU, open.
+fn open(cpu: CpuId) -> Step {
+    Step { wanted: OPEN_KHZ.to_owned(), ..limit(cpu, MAX, 0) }
 }
 
 /// The base frequency of each CPU of a power domain at a level, in kHz, as firmware gives it.
@@ -42,25 +48,18 @@ pub(super) fn plain(level: &Level) -> Option<Megahertz> {
 }
 
 impl Ground<'_> {
-    /// Whether clocks above the base frequency are allowed; a driver that says nothing of it does not
-    /// forbid them.
+    /// Whether clocks above the base frequency are allowed.
     pub(super) fn allows_turbo(&self) -> bool {
-        let says = |path: &str, text: &str| {
-            self.machine.tree.read(path).is_ok_and(|found| found.trim() == text)
-        };
-        !says("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")
-            && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
+        allows_turbo(self.machine)
     }
 
-    /// A highest clock below a base frequency is opened: the kernel takes it for the user's wish, and keeps
-    /// clocks below what firmware would give.
-    pub(super) fn opened(&self, cpu: CpuId, base: u64) -> Option<u64> {
-        let max = self.khz(cpu, MAX)?;
-        if max >= base {
-            return None;
-        }
-        let most = if self.allows_turbo() { self.khz(cpu, MOST).unwrap_or(base) } else { base };
-        Some(most.max(base))
+    /// Whether the highest clock of a CPU is below a base frequency because somebody wished so: then it is
+    /// opened, or it would keep clocks below what firmware gives. What is as high as the kernel lets it go
+    /// follows by itself.
+    fn is_below(&self, cpu: CpuId, base: u64) -> bool {
+        let limits =
+            |max: u64| max < base && !is_open(self.machine, &open(cpu).object, &max.to_string());
+        self.khz(cpu, MAX).is_some_and(limits)
     }
 
     /// The highest clocks of the CPUs of a level that must be opened.
@@ -78,21 +77,30 @@ impl Ground<'_> {
         bases(domain, level, base_freq)
             .into_iter()
             .filter(|(cpu, _)| is_in(*cpu))
-            .filter_map(|(cpu, base)| Some(limit(cpu, MAX, self.opened(cpu, base?)?)))
+            .filter(|(cpu, base)| base.is_some_and(|base| self.is_below(*cpu, base)))
+            .map(|(cpu, _)| open(cpu))
             .collect()
     }
 
     /// The lowest clock of each CPU of a power domain as high as it goes, so that firmware gives what it
-    /// can.
+    /// can. Without turbo the kernel makes its base frequency of that.
     pub(super) fn raised(&self, domain: &Domain, level: &Level) -> Vec<Step> {
         let mut steps = self.opened_at(domain, level, true, None);
         for (cpu, base) in bases(domain, level, true) {
-            let (Some(most), Some(max)) = (self.khz(cpu, MOST), self.khz(cpu, MAX)) else {
+            let (Some(most), Some(max), Some(min)) =
+                (self.khz(cpu, MOST), self.khz(cpu, MAX), self.khz(cpu, MIN))
+            else {
                 continue;
             };
             let base = base.unwrap_or(most);
-            let max = self.opened(cpu, base).unwrap_or(max);
-            steps.push(limit(cpu, MIN, most.max(base).min(max)));
+            let most = most.max(base);
+            let is_free = self.is_below(cpu, base)
+                || is_open(self.machine, &open(cpu).object, &max.to_string());
+            let highest = if is_free { most } else { max };
+            let left = if self.allows_turbo() { highest } else { highest.min(base) };
+            if min < left {
+                steps.push(limit(cpu, MIN, highest));
+            }
         }
         steps
     }
@@ -103,8 +111,18 @@ impl Ground<'_> {
         domain.cpus.iter().filter_map(|member| least(member.cpu)).collect()
     }
 
-    /// Limits of the clock that let CPUs go above their base frequency, or not.
+    /// Limits of the clock that let CPUs go above their base frequency, or not. Where cores have classes,
+    /// limits stay as they are.
     pub(super) fn turbo_mode(&self, on: bool) -> Result<Vec<Step>, Refused> {
+        let targets = self.targets();
+        let mut heeded = targets.iter().filter(|domain| Ground::heeds_priorities(domain));
+        if let Some(domain) = heeded.next().filter(|_| !self.wish.lenient) {
+            let why = format!(
+                "cores of {} have classes (core-power is on), which limit the clock as well",
+                place(domain)
+            );
+            return Err(self.wish.order(why, "first `cpudyno sst core-power disable`"));
+        }
         let online = self
             .snapshot
             .domains
@@ -128,7 +146,7 @@ impl Ground<'_> {
                     "lower it first: `cpudyno sst base-freq disable -a`, or `cpudyno undo`",
                 ));
             }
-            steps.push(limit(cpu, MAX, khz));
+            steps.push(if on { open(cpu) } else { limit(cpu, MAX, khz) });
         }
         Ok(steps)
     }

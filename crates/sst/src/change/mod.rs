@@ -18,6 +18,7 @@ use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, make, planned};
 pub use self::clocks::{Clocks, Expected, expected, gainers, others};
+pub(crate) use self::ground::registers;
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;
 use crate::model::Priority;

@@ -171,8 +171,7 @@ impl Row {
     pub(super) fn told(&self, seen: &Seen<'_>, wish: &Wish) -> Shown {
         let mut shown = Shown::default();
         let success = || vec![Node::leaf(self.title, &"success")];
-        let of_cores =
-            !matches!(wish.what, What::Level { .. } | What::CorePower(_) | What::Class(_));
+        let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower(_));
         for at in super::shown::places(seen.snapshot, wish.cpus.as_ref()) {
             if of_cores && at.domain.kind() != Kind::Compute {
                 continue;

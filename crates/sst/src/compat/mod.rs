@@ -21,13 +21,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use machine::Machine;
-use machine::isst::settable::{self, Address, Settable};
+use machine::isst::settable::{self, Settable};
 use model::{CpuSet, Obstacle, Unavailable};
 
 use self::shown::Seen;
 use self::tree::{Node, Shown};
 use self::words::{Asked, Query, Refused};
-use crate::change::{NotChanged, Refused as Rejected, Wish};
+use crate::change::{NotChanged, Refused as Rejected, Wish, registers};
 use crate::error::Error;
 use crate::model::{Licence, NAMED, Snapshot};
 use crate::processor::Processor;
@@ -207,9 +207,12 @@ fn turbo_limits(
     let seen = Seen { tool, snapshot: &snapshot, words: mask_words(machine, &snapshot) };
     let mut shown = Shown::default();
     for at in shown::places(&snapshot, wanted.cpus.as_ref()) {
-        let Some(cpu) = at.cpu else { continue };
-        let settable = Settable { at: Address::Registers(cpu), what: settable::What::TurboLimits };
-        match settable.read(&*machine.isst) {
+        if at.cpu.is_none() {
+            continue;
+        }
+        let registers = registers(&snapshot, at.domain);
+        let settable = Settable { at: registers, what: settable::What::TurboLimits };
+        match settable.read(&*machine.isst, &*machine.tree) {
             Ok(text) => {
                 let limits = text.trim_start_matches("0x").trim_start_matches('0');
                 let leaf = Node::leaf("trl", &format_args!("0x{limits:0>1}"));

@@ -63,7 +63,8 @@ impl Shown {
                     for (place, depth) in places.iter().zip(1..) {
                         let _ = writeln!(text, "{}{place}", indent(depth));
                     }
-                    text_of(parts, places.len() + 1, &mut text);
+                    let depth = if places.is_empty() { NOWHERE } else { places.len() + 1 };
+                    text_of(parts, depth, &mut text);
                     Ok(())
                 }
                 Entry::Error(message) => writeln!(text, "Error: {message}"),
@@ -97,6 +98,9 @@ impl Shown {
         json.text
     }
 }
+
+/// How deep the older version writes what is of no place.
+const NOWHERE: usize = 4;
 
 /// The first level begins with one blank, the second with two, the third with four.
 fn indent(depth: usize) -> String {

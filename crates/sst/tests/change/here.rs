@@ -2,12 +2,14 @@
 
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::{Levers, Others, Session, Undone, port, undo};
+use levers::{Levers, Object, Others, Session, Undone, port, undo};
 use machine::Machine;
 use model::CpuSet;
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, apply, planned};
 use sst::model::Priority;
 use tempfile::TempDir;
+
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 
 /// A simulated machine whose state is a file, and whose journal lies beside it.
 pub(crate) struct Here {
@@ -92,9 +94,23 @@ impl Here {
         }
     }
 
+    /// What somebody else does to a file meanwhile.
+    pub(crate) fn set(&self, path: &str, text: &str) {
+        let mut levers = port::of(&self.machine()).unwrap();
+        levers.write(&Object::File(format!("{CPU}/{path}")), text).unwrap();
+    }
+
     pub(crate) fn undo(&self) -> Undone {
+        self.undo_through(|levers| levers)
+    }
+
+    /// The same, with something between the engine and the machine.
+    pub(crate) fn undo_through(
+        &self,
+        through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+    ) -> Undone {
         let machine = self.machine();
-        let levers = port::of(&machine).unwrap();
+        let levers = through(port::of(&machine).unwrap());
         undo(&machine, levers, &self.shelf(), Others::Spare, "test").unwrap()
     }
 
@@ -116,6 +132,7 @@ pub(crate) const BF_ON: What = What::BaseFreq { on: true, auto: true };
 pub(crate) const BF_OFF: What = What::BaseFreq { on: false, auto: true };
 pub(crate) const TF_ON: What = What::TurboFreq { on: true, auto: true, limits: None };
 pub(crate) const TF_OFF: What = What::TurboFreq { on: false, auto: true, limits: None };
+pub(crate) const CP_OFF: What = What::CorePower(None);
 pub(crate) const CP_ON: What = What::CorePower(Some(Priority::Ordered));
 
 pub(crate) const fn level(level: u8, with_cpus: bool) -> What {

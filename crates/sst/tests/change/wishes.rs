@@ -1,13 +1,15 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
-use crate::here::{BF_OFF, BF_ON, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
-use sst::change::{ClassWish, Refused, What, Wish, base_frequencies};
+use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
+use levers::{Error, port};
+use machine::{Machine, Reading, Tree};
+use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
 
 #[test]
 fn base_frequencies_come_in_the_order_that_firmware_needs() {
     let here = Here::new("guide");
     let lines = here.lines(&on("0", BF_ON));
-    let of = "of the power domain of CPU 0";
+    let of = "of package 0";
     let expected = [
         format!(
             "class 0 {of}: min=0MHz max=none weight=0 epp=0 -> min=3000MHz max=none weight=0 epp=0"
@@ -101,12 +103,16 @@ fn what_must_come_first_is_said_and_nothing_is_half_done() {
     order(&guide(), &wish(turbo), "turbo-freq stands on it", "turbo-freq enable -a");
     let here = guide();
     here.done(&on("12,13", TF_ON)).unwrap();
-    let off = What::CorePower(None);
-    order(&here, &wish(off.clone()), "turbo-freq is on in package 0", "turbo-freq disable");
+    order(&here, &wish(CP_OFF), "turbo-freq is on in package 0", "turbo-freq disable");
     here.done(&wish(BF_ON)).unwrap();
     here.done(&on("0", TF_OFF)).unwrap();
-    order(&here, &wish(off), "base-freq is on in package 0", "base-freq disable");
-    order(&here, &wish(What::TurboMode(false)), "above its base frequency", "base-freq disable -a");
+    order(&here, &wish(CP_OFF), "base-freq is on in package 0", "base-freq disable");
+    let why = "cores of package 0 have classes (core-power is on)";
+    order(&here, &wish(What::TurboMode(false)), why, "core-power disable");
+    let min = r#"{"files": {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq": "3200000"}}"#;
+    let raised = Here::with("guide", min);
+    let turbo_mode = wish(What::TurboMode(false));
+    order(&raised, &turbo_mode, "above its base frequency", "base-freq disable -a");
     let no_turbo = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#;
     let here = Here::with("guide", no_turbo);
     order(&here, &on("12", TF_ON), "turbo is switched off", "no_turbo=off");
@@ -133,7 +139,7 @@ fn what_is_not_there_is_refused_for_all() {
         ),
         (wish(What::Association(3)), "no CPUs were named"),
         (on("3", What::Association(4)), "there is no class 4"),
-        (wish(What::TurboLimits(0)), "limits of 0"),
+        (wish(What::TurboLimits(0)), "a limit of 0"),
     ] {
         let refused = here.refused(&wish).to_string();
         assert!(refused.contains(text), "{refused}");
@@ -148,12 +154,11 @@ fn what_is_not_there_is_refused_for_all() {
 #[test]
 fn locked_levels_stay() {
     let here = Here::new("sapphire-locked");
-    // Whatever level is named, the reason is the one that holds.
-    let refused = here.refused(&wish(level(1, false)));
-    assert!(matches!(
-        refused,
-        Refused::Unread(_) | Refused::NotHere { .. } | Refused::Order { .. }
-    ));
+    let Refused::Order { why, hint, .. } = here.refused(&wish(level(1, false))) else {
+        panic!("it is locked");
+    };
+    assert_eq!(why, "register 64Bh has locked the level of package 0 until the next reset");
+    assert!(hint.contains("get-lock-status"), "{hint}");
     assert_eq!(here.done(&wish(level(0, false))).unwrap(), 0);
 }
 
@@ -224,4 +229,204 @@ fn a_new_level_says_what_it_switches_off_and_undo_brings_it_back() {
     assert!(guide.state().contains(r#""0.0/level":4"#) && !guide.state().contains("features"));
     guide.undone();
     assert_eq!(guide.state(), before);
+}
+
+/// A power domain is the same one whichever of its CPUs are online.
+#[test]
+fn what_two_commands_changed_through_different_cpus_is_undone() {
+    let here = Here::new("guide");
+    here.done(&on("14", CP_ON)).unwrap();
+    here.set("cpu14/online", "0");
+    here.done(&on("15", CP_OFF)).unwrap();
+    here.undone();
+    here.set("cpu14/online", "1");
+    assert_eq!(here.state(), "{} {}");
+}
+
+#[test]
+fn threads_that_are_off_by_smt_stay_off() {
+    for (machine, wish, off) in [
+        ("guide", on("0", level(4, true)), "4,6,12-13,28-55"),
+        ("granite", on("0", level(1, true)), ""),
+    ] {
+        let here = Here::new(machine);
+        here.set("smt/control", "off");
+        let before = here.state();
+        let plan = here.plan(&wish).unwrap();
+        let said = "threads of a core but the first are off";
+        assert!(plan.remarks.iter().any(|it| it.contains(said)), "{machine}: {:?}", plan.remarks);
+        here.done(&wish).unwrap();
+        let list = |file: &str| here.machine().tree.read(&format!("{CPU}/{file}")).unwrap();
+        if !off.is_empty() {
+            let online: model::CpuSet = list("online").parse().unwrap();
+            let all: model::CpuSet = list("present").parse().unwrap();
+            assert_eq!(all.difference(&online).to_string(), off);
+        }
+        here.undone();
+        assert_eq!(here.state(), before, "{machine}");
+    }
+}
+
+/// Without turbo the kernel shows, and allows, the base frequency at most.
+#[test]
+fn limits_that_the_kernel_cuts_are_taken() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let before = here.state();
+    here.done(&on("0", BF_ON)).unwrap();
+    let khz = |cpu: u32, file: &str| {
+        here.machine().tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/{file}")).unwrap()
+    };
+    assert_eq!([khz(5, "scaling_min_freq"), khz(3, "scaling_min_freq")], ["3000000", "2400000"]);
+    // Done twice, there is nothing left to do.
+    assert_eq!(here.lines(&on("0", BF_ON)), [] as [&str; 0]);
+    here.undone();
+    assert_eq!(here.state(), before);
+}
+
+#[test]
+fn a_highest_clock_is_opened_and_not_pinned() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let khz = |cpu: u32| {
+        here.machine().tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq")).unwrap()
+    };
+    assert_eq!(khz(0), "2600000");
+    here.set("cpu1/cpufreq/scaling_max_freq", "2000000");
+    let before = here.state();
+    here.done(&on("0", level(4, false))).unwrap();
+    assert_eq!([khz(0), khz(1)], ["2800000", "2800000"]);
+    // Neither has a limit that would hold with turbo.
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!([khz(0), khz(1)], ["3200000", "3200000"]);
+    here.set("intel_pstate/no_turbo", "1");
+    here.undone();
+    assert_eq!(here.state(), before);
+    assert_eq!([khz(0), khz(1)], ["2600000", "2000000"]);
+}
+
+/// What a limit came to when it was changed is not what somebody had chosen.
+#[test]
+fn an_open_limit_is_put_back_open() {
+    let here = Here::new("guide");
+    here.done(&on("0-3", What::TurboMode(false))).unwrap();
+    // Meanwhile turbo is switched off: the limit reads as before, and was never a wish.
+    here.set("intel_pstate/no_turbo", "1");
+    here.undone();
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+}
+
+#[test]
+fn no_core_is_left_without_a_turbo_limit() {
+    let guide = Here::new("guide");
+    let turbo = |on, limits| What::TurboFreq { on, auto: true, limits };
+    for what in
+        [turbo(true, Some(0)), turbo(true, Some(0x1f1f_1f00_1f1f_1f1f)), What::TurboLimits(0x1f1f)]
+    {
+        let refused = guide.refused(&on("12", what)).to_string();
+        assert!(refused.contains("a limit of 0 lets no core of group "), "{refused}");
+    }
+    guide.done(&on("12", TF_ON)).unwrap();
+    let refused = guide.refused(&on("12", turbo(false, Some(0)))).to_string();
+    assert!(refused.contains("a limit of 0"), "{refused}");
+}
+
+#[test]
+fn packages_are_switched_off_each_by_itself() {
+    let here = Here::new("guide");
+    here.done(&wish(BF_ON)).unwrap();
+    here.done(&on("0", TF_ON)).unwrap();
+    let plan = here.plan(&wish(BF_OFF)).unwrap();
+    let said = "core-power stays on: turbo-freq of package 0 stands on it";
+    assert!(plan.remarks.iter().any(|it| it == said), "{:?}", plan.remarks);
+    here.done(&wish(BF_OFF)).unwrap();
+    let state = here.state();
+    assert!(state.contains(r#""0.0/core-power":1"#), "{state}");
+    assert!(!state.contains(r#""1.0/core-power""#), "{state}");
+    // What is left is named, not what is switched off.
+    here.done(&on("0", BF_ON)).unwrap();
+    let plan = here.plan(&on("0", TF_OFF)).unwrap();
+    let said = "core-power stays on: base-freq of package 0 stands on it";
+    assert!(plan.remarks.iter().any(|it| it == said), "{:?}", plan.remarks);
+    here.undone();
+    // A package whose level is without the feature is none of its business.
+    here.done(&on("0", level(4, false))).unwrap();
+    here.done(&on("14", BF_ON)).unwrap();
+    here.done(&wish(BF_OFF)).unwrap();
+    assert!(!here.state().contains("features"), "{}", here.state());
+}
+
+/// The register is one for all power domains of a package.
+#[test]
+fn turbo_limits_are_those_of_a_package() {
+    let granite = Here::new("granite");
+    let all = on("0,11,22", TF_ON);
+    let limits = |lines: Vec<String>| lines.into_iter().filter(|it| it.contains("0x1ad")).count();
+    assert_eq!(limits(granite.lines(&all)), 1);
+    granite.done(&all).unwrap();
+    // While the others need them open, they stay open.
+    let plan = granite.plan(&on("0", TF_OFF)).unwrap();
+    let said = "turbo limits of package 0 stay as they are: turbo-freq of package 0, ";
+    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
+    granite.done(&on("0", TF_OFF)).unwrap();
+    assert!(granite.state().contains("msr/1ad"));
+    assert_eq!(limits(granite.lines(&on("11,22", TF_OFF))), 1);
+    granite.done(&on("11,22", TF_OFF)).unwrap();
+    assert!(!granite.state().contains("msr/1ad"));
+    granite.undone();
+    assert_eq!(granite.state(), "{} {}");
+}
+
+#[test]
+fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
+    let here = Here::new("sapphire");
+    here.done(&on("0", BF_ON)).unwrap();
+    let before = here.state();
+    let error = here.done(&on("0", TF_ON)).unwrap_err().to_string();
+    assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
+    assert!(error.contains("`cpudyno sst base-freq disable`"), "{error}");
+    assert_eq!(here.state(), before);
+}
+
+/// A machine on which a thread and an interrupt are bound to CPU 4.
+struct Bound(Box<dyn Tree>);
+
+impl Tree for Bound {
+    fn read(&self, path: &str) -> Reading<String> {
+        let text = match path {
+            "/proc/77/cmdline" => "feed",
+            "/proc/77/task/78/status" => "Name:\tfeed\nCpus_allowed_list:\t4\n",
+            "/proc/irq/9/smp_affinity_list" => "4",
+            path => return self.0.read(path),
+        };
+        Ok(text.to_owned())
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let name = match path {
+            "/proc" => "77",
+            "/proc/77/task" => "78",
+            "/proc/irq" => "9",
+            path => return self.0.list(path),
+        };
+        Ok(vec![name.to_owned()])
+    }
+}
+
+#[test]
+fn what_loses_its_cpu_for_good_is_said_before() {
+    let here = Here::new("guide");
+    let machine = here.machine();
+    let levers = port::of(&machine).unwrap();
+    let machine = Machine { tree: Box::new(Bound(here.machine().tree)), ..machine };
+    let plan = |force| planned(&machine, &*levers, &on("0", level(4, true)), force);
+    let NotChanged::Unplanned(Error::Irreversible { why, .. }) = plan(false).unwrap_err() else {
+        panic!("it cannot be undone");
+    };
+    assert!(why.contains("feed (78, CPUs 4)") && why.contains("1 interrupt is bound"), "{why}");
+    let forced = plan(true).unwrap();
+    assert!(forced.remarks.contains(&why), "{:?}", forced.remarks);
+    // What takes nobody's CPU needs no force.
+    assert!(planned(&machine, &*levers, &on("0", level(4, false)), false).is_ok());
 }

@@ -69,9 +69,12 @@ pub(super) const MOVED: Measure =
 pub(super) const WAIT: Measure =
     Measure { alone: "tax_latency_alone", beside: "tax_latency", ratio: "tax_latency_ratio" };
 
+/// The class that costs a core nothing but that others are active.
+pub(super) const SCALAR_CLASS: &str = "scalar";
+
 /// What neighbours do: the word for it, and the stream; none: they move memory.
 pub(super) const CLASSES: [(&str, Option<&str>); 8] = [
-    ("scalar", Some("scalar_iadd")),
+    (SCALAR_CLASS, Some("scalar_iadd")),
     ("pause", Some("pause_only")),
     ("light 256 bit", Some("avx256_iadd_t")),
     ("heavy 256 bit", Some("avx256_fma_t")),
@@ -114,6 +117,10 @@ impl Matrix {
             None => Some(Beside { class, stream, places: &[Place::Others], victims: &[BANDWIDTH] }),
             Some(id) if id == heaviest.id => {
                 Some(Beside { class, stream, places: &Place::ALL, victims: &[SCALAR] })
+            }
+            // What being active costs is none of the heaviest one's doing.
+            Some(_) if class == SCALAR_CLASS => {
+                Some(Beside { class, stream, places: &[Place::Others], victims: &[SCALAR] })
             }
             Some(_) => None,
         };

@@ -1,15 +1,17 @@
 //! The neighbour tax as people read it: a matrix of changes with their intervals, the numbers behind it, and
 //! the advice that they carry.
 
+use std::collections::BTreeSet;
+
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::Summary;
-use model::{Finding, Severity, Unit};
+use model::{CpuSet, Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
 use super::neighbours::{
-    BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR, VECTOR,
-    WAIT,
+    BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
+    SCALAR_CLASS, VECTOR, WAIT,
 };
 use super::{AREA, why};
 
@@ -254,8 +256,8 @@ fn wide(record: &Record) -> Option<Finding> {
     let (column, row, change) = worst(record, &clocks, heavy.into_iter())?;
     let narrow = self::change(record, column, ("heavy 256 bit", place));
     // The clock that the other cores merely being active costs is none of the vectors' doing.
-    let scalar = self::change(record, column, ("scalar", place));
-    let own = change.ratio / scalar.map_or(1.0, |scalar| scalar.ratio);
+    let scalar = self::change(record, column, (SCALAR_CLASS, place))?;
+    let own = change.ratio / scalar.ratio;
     if own > 1.0 - WORTH {
         return None;
     }
@@ -269,12 +271,26 @@ fn wide(record: &Record) -> Option<Finding> {
     if level.is_some_and(|level| level.turbo_freq.is_some()) {
         advice.push("Speed Select can give this core a clock of its own: `cpudyno sst`".to_owned());
     }
-    advice.push("keep such code on cores of another package".to_owned());
+    if is_within_one_of_several_packages(record) {
+        advice.push("keep such code on cores of another package".to_owned());
+    }
+    if advice.is_empty() {
+        advice.push("keep such code away while this core's clock counts".to_owned());
+    }
     Some(finding(
         "turbo.wide-neighbours",
         format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
         advice.join("; "),
     ))
+}
+
+/// Whether there is a package that none of the measured cores is in.
+fn is_within_one_of_several_packages(record: &Record) -> bool {
+    let topology = &record.machine.topology;
+    let packages = |cpus: &CpuSet| -> BTreeSet<Option<u32>> {
+        cpus.iter().map(|cpu| topology.place(cpu).map(|place| place.package)).collect()
+    };
+    packages(&record.run.plan.cpus).len() == 1 && packages(&topology.usable).len() > 1
 }
 
 /// A busy sibling takes from its core.

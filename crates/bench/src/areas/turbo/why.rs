@@ -241,6 +241,9 @@ impl<'a> Descent<'a> {
             let why = unread.map_or("this CPU has no such register", |it| it.why.as_str());
             return Some(format!("{silent} does not tell, {why}"));
         }
+        if let Some(unread) = clock.unread.iter().find(|it| it.what.contains("reasons")) {
+            return Some(unread.why.clone());
+        }
         let old = |reason: &&LimitReason| reason.before.logged && reason.is_cause();
         let ours = |reason: &&LimitReason| self.concerns(reason);
         let old = clock.reasons.iter().filter(ours).find(old)?;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use levers::{Changed, Session};
 use machine::Machine;
+use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
 use sst::change::{Base, NotChanged, Refused, Wish};
 
@@ -135,6 +136,11 @@ fn proofs(machine: &Machine, wish: &Wish) -> Vec<Proof> {
     if !matches!(wish.what, What::Level { .. } | What::BaseFreq { .. }) {
         return Vec::new();
     }
+    base_frequencies(machine, wish.cpus.as_ref())
+}
+
+/// The same of these CPUs, or of all.
+pub(super) fn base_frequencies(machine: &Machine, cpus: Option<&CpuSet>) -> Vec<Proof> {
     let proof = |answer, seen: String| Proof {
         id: "base_frequency".to_owned(),
         load: "none".to_owned(),
@@ -142,7 +148,7 @@ fn proofs(machine: &Machine, wish: &Wish) -> Vec<Proof> {
         seen,
         caveat: None,
     };
-    match sst::change::base_frequencies(machine, wish.cpus.as_ref()) {
+    match sst::change::base_frequencies(machine, cpus) {
         Ok(bases) => bases.iter().map(|base| proof(answer(base), seen(base))).collect(),
         Err(error) => vec![proof(ProofAnswer::NotObservable, error.to_string())],
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
 use levers::Session;
+use levers::plan::Plan;
 use machine::{Machine, Reading};
 use model::record::{PageKind, Record};
 use model::{CpuSet, Hertz};
@@ -14,7 +15,7 @@ use sst::{Levels, Wanted};
 
 use super::super::ab::{Told, compared};
 use super::super::{command, presentation, settings, sinks};
-use super::change::not_changed;
+use super::change::{base_frequencies, not_changed};
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -28,47 +29,93 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
         ));
     }
     let question = args.question();
+    let named = args.cpus.clone();
     let Some(SstFeature::Try(tried)) = args.feature else { return Ok(ExitCode::SUCCESS) };
-    let on = on(machine, &tried, args.cpus.as_ref())?;
-    let wish = Wish { what: what(&tried)?, cpus: Some(on.clone()), lenient: false };
-    let busy = match &tried.busy {
-        Chosen::Cpus(cpus) => cpus.clone(),
-        Chosen::None => CpuSet::default(),
-        Chosen::Usual => refusing(sst::change::others(machine, &wish, &on))?,
-    };
-    let expected = refusing(sst::change::expected(machine, &wish))?;
-    let mut comparing = comparing(&tried, &on)?;
-    if !busy.is_empty() && !tried.control {
-        comparing.promises = promises(machine, &expected, &on);
+    let look = args.look;
+    let signals = Signals::listen()?;
+    let shelf = settings::shelf(machine)?;
+    // What is set before both arms is put back after them, whatever comes in between.
+    let mut session = None;
+    if let Some(level) = tried.level.filter(|_| tried.feature != Tried::PerfProfile) {
+        let what = What::Level { level, with_cpus: false };
+        let first = Wish { what, cpus: tried.cpus(named.as_ref()), lenient: false };
+        let levers = settings::writer(machine)?;
+        let plan = sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?;
+        remark(&plan);
+        let mut opened =
+            Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?;
+        sst::change::apply(machine, &mut opened, &first, false).map_err(not_changed)?;
+        session = Some(opened);
     }
-    comparing.words[1] = vec![wish.words()];
-    comparing.busy = busy;
-    let presentation = presentation(&args.look, PageKind::Ab);
+    let Trial { mut comparing, wish, expected } = trial(machine, &tried, named.as_ref())?;
+    let presentation = presentation(&look, PageKind::Ab);
     let described = machine::describe(machine, command(), presentation);
-    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: Some(on) };
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: wish.cpus.clone() };
     let snapshot = sst::read(machine, &wanted).map_err(super::refused)?;
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
     answered.expected = sst::expected(&expected);
     let described = Record { speed_select: Some(answered), ..described };
-    let told = Told { described, format: args.look.format, sinks };
-    let signals = Signals::listen()?;
+    let told = Told { described, format: look.format, sinks };
     if tried.control {
         comparing.words[1] = vec!["as it is, once more".to_owned()];
-        return compared(machine, &comparing, None, &signals, told);
+        return compared(machine, &comparing, session, &signals, told);
     }
-    let levers = settings::writer(machine)?;
-    // What is refused needs no lock; and nobody else changes what is planned under it.
-    sst::change::planned(machine, &*levers, &wish, false).map_err(not_changed)?;
-    let shelf = settings::shelf(machine)?;
-    let who = format!("cpudyno sst try, process {}", std::process::id());
-    let session = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
+    let session = if let Some(session) = session {
+        session
+    } else {
+        let levers = settings::writer(machine)?;
+        // What is refused needs no lock; and nobody else changes what is planned under it.
+        sst::change::planned(machine, &*levers, &wish, false).map_err(not_changed)?;
+        Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?
+    };
     let plan =
         sst::change::planned(machine, session.levers(), &wish, false).map_err(not_changed)?;
+    remark(&plan);
+    comparing.changes = plan.as_arms();
+    compared(machine, &comparing, Some(session), &signals, told)
+}
+
+fn remark(plan: &Plan) {
     for remark in &plan.remarks {
         output::remark(&format!("note: {remark}"));
     }
-    comparing.changes = plan.as_arms();
-    compared(machine, &comparing, Some(session), &signals, told)
+}
+
+fn who() -> String {
+    format!("cpudyno sst try, process {}", std::process::id())
+}
+
+/// What is compared, what B is, and what firmware says of it.
+struct Trial {
+    comparing: Comparing,
+    wish: Wish,
+    expected: Vec<Expected>,
+}
+
+fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<Trial, Failure> {
+    let on = on(machine, tried, named)?;
+    let on_a = tried.on_a.clone().unwrap_or_else(|| on.clone());
+    let all: CpuSet = on.iter().chain(on_a.iter()).collect();
+    let wish = Wish { what: what(tried)?, cpus: Some(on.clone()), lenient: false };
+    let busy = match &tried.busy {
+        Chosen::Cpus(cpus) => cpus.clone(),
+        Chosen::None => CpuSet::default(),
+        Chosen::Usual => refusing(sst::change::others(machine, &wish, &all))?,
+    };
+    let expected = refusing(sst::change::expected(machine, &wish))?;
+    let mut comparing = comparing(tried, [&on_a, &on])?;
+    if !busy.is_empty() && !tried.control {
+        comparing.promises = promises(machine, &expected, [&on_a, &on]);
+        comparing.look = Some(|machine| base_frequencies(machine, None));
+    }
+    comparing.words[1] = vec![wish.words()];
+    if tried.on_a.is_some() {
+        for (words, cpus) in comparing.words.iter_mut().zip([&on_a, &on]) {
+            words.push(format!("cpus={cpus}"));
+        }
+    }
+    comparing.busy = busy;
+    Ok(Trial { comparing, wish, expected })
 }
 
 fn refusing<T>(answer: Result<T, sst::change::Refused>) -> Result<T, Failure> {
@@ -82,14 +129,8 @@ fn what(tried: &TryArgs) -> Result<What, Failure> {
             return Err(Failure::usage("cannot try a performance level: nobody said which")
                 .hint("cpudyno sst try perf-profile -l 4"));
         }
-        (_, Some(_)) => {
-            return Err(Failure::usage(
-                "cannot try a feature at another level than the one at present",
-            )
-            .hint("first the level: `cpudyno sst perf-profile set-config-level`"));
-        }
-        (Tried::BaseFreq, None) => What::BaseFreq { on: true, auto: true },
-        (Tried::TurboFreq, None) => What::TurboFreq { on: true, auto: true, limits: None },
+        (Tried::BaseFreq, _) => What::BaseFreq { on: true, auto: true },
+        (Tried::TurboFreq, _) => What::TurboFreq { on: true, auto: true, limits: None },
     })
 }
 
@@ -111,7 +152,7 @@ fn on(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<CpuS
     }
 }
 
-fn comparing(tried: &TryArgs, on: &CpuSet) -> Result<Comparing, Failure> {
+fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
     let measured = if tried.command.is_empty() {
         let subject = match tried.workload {
             TriedWorkload::Pipe => "wake",
@@ -123,12 +164,12 @@ fn comparing(tried: &TryArgs, on: &CpuSet) -> Result<Comparing, Failure> {
         Measured::Command(tried.command.clone(), Metric::Wall)
     };
     let pipe = tried.command.is_empty() && tried.workload == TriedWorkload::Pipe;
-    if pipe && on.len() != 2 {
-        let text = format!("cannot measure a pipe on CPUs {on}: it has two ends");
+    if let Some(cpus) = on.iter().find(|cpus| pipe && cpus.len() != 2) {
+        let text = format!("cannot measure a pipe on CPUs {cpus}: it has two ends");
         return Err(Failure::usage(text).hint("name two: --on 12,13; or measure --workload clock"));
     }
-    let own = || {
-        let mut own = Own { cpus: Some(on.clone()), ..Own::default() };
+    let own = |cpus: &CpuSet| {
+        let mut own = Own { cpus: Some(cpus.clone()), ..Own::default() };
         match pipe.then(|| own.take("wake", "pipe")).flatten() {
             Some(Err(why)) => Err(Failure::usage(why)),
             _ => Ok(own),
@@ -136,11 +177,11 @@ fn comparing(tried: &TryArgs, on: &CpuSet) -> Result<Comparing, Failure> {
     };
     let usual = Comparing::usual(measured);
     // The levers of Speed Select are proved by clocks, below.
-    Ok(Comparing { own: [own()?, own()?], budget: tried.budget, prove: false, ..usual })
+    Ok(Comparing { own: [own(on[0])?, own(on[1])?], budget: tried.budget, prove: false, ..usual })
 }
 
-/// The clocks that firmware promises the measured CPUs while all cores are at work.
-fn promises(machine: &Machine, expected: &[Expected], on: &CpuSet) -> Vec<Promise> {
+/// The clocks that firmware promises the measured CPUs of each arm while all cores are at work.
+fn promises(machine: &Machine, expected: &[Expected], on: [&CpuSet; 2]) -> Vec<Promise> {
     let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
     let is_off = machine.tree.read(no_turbo).is_ok_and(|text| text.trim() == "1");
     let hertz = |reading: &Reading<Megahertz>| {
@@ -150,7 +191,19 @@ fn promises(machine: &Machine, expected: &[Expected], on: &CpuSet) -> Vec<Promis
     let promise = |cpu| {
         let it = expected.iter().find(|it| it.cpus.contains(cpu))?;
         let then = it.then.as_ref().and_then(clock);
-        Some(Promise { cpu, clocks: [clock(&it.now), then] })
+        let is_used = on.map(|cpus| cpus.contains(cpu));
+        Some(Promise { cpu, clocks: [clock(&it.now), then], is_used })
     };
-    on.iter().filter_map(promise).collect()
+    let all: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
+    all.iter().filter_map(promise).collect()
+}
+
+impl TryArgs {
+    /// The CPUs whose power domains are meant, as far as they are named.
+    fn cpus(&self, named: Option<&CpuSet>) -> Option<CpuSet> {
+        match &self.on {
+            Some(Chosen::Cpus(cpus)) => Some(cpus.clone()),
+            _ => named.cloned(),
+        }
+    }
 }

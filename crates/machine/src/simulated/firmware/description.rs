@@ -12,6 +12,7 @@ use crate::isst::structures::{BUCKETS, LICENCES};
 /// Its firmware and the driver in front of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the description")]
 pub struct SpeedSelect {
     /// Version of the driver's interface: 1 has a mailbox and registers in memory, 2 and 3 have power
     /// domains, 0 has found no hardware.
@@ -30,6 +31,9 @@ pub struct SpeedSelect {
     /// Whether cores can have priorities.
     #[serde(default)]
     pub core_power: bool,
+    /// Whether base and turbo frequencies of two kinds of cores exclude each other.
+    #[serde(default)]
+    pub exclusive_features: bool,
     /// How many modules each power domain of a package has; one domain in interface 1.
     pub modules: Vec<u32>,
     /// How many cores share a module.

@@ -29,6 +29,8 @@ pub(super) fn passes(command: u16, sub: u16) -> bool {
 const PARAMETER_BITS: u32 = 0x3fff;
 /// A class or a core is written.
 const SET: u32 = 0x100;
+/// Cores have priorities.
+const PRIORITIES_ON: u32 = 1 << 1;
 
 /// The response, or an error number.
 type Response = Result<u32, i32>;
@@ -59,12 +61,19 @@ impl Firmware<'_> {
             // The status, which nobody writes.
             (0xd0, 0x03) => Ok(self.priorities(at) as u32),
             (0xd0, _) => {
+                let is_off = parameter & SET != 0 && request & PRIORITIES_ON == 0;
+                if is_off && !self.may_forget_priorities(at) {
+                    return Err(ENXIO);
+                }
                 self.word(at, "priorities", parameter, request, sticks)?;
                 Ok(self.priorities(at) as u32)
             }
             (0x95, _) if !self.is.core_power => Err(ENXIO),
             (0x95, _) => {
                 let on = u64::from(request >> 16 & 1);
+                if on == 0 && !self.may_forget_priorities(at) {
+                    return Err(ENXIO);
+                }
                 if sticks {
                     self.hold(at, "core-power", on).map_err(|_| EIO)?;
                 }
@@ -111,7 +120,11 @@ impl Firmware<'_> {
     fn set_control(&self, at: At, request: u32, sticks: bool) -> Response {
         let level = self.current_level(at).ok_or(ENXIO)?;
         let (turbo, base) = (request >> 16 & 1 == 1, request >> 17 & 1 == 1);
-        if turbo && level.turbo_freq.is_none() || base && level.base_freq.is_none() {
+        let is_one_too_many = turbo && base && self.is.exclusive_features;
+        if is_one_too_many
+            || turbo && level.turbo_freq.is_none()
+            || base && level.base_freq.is_none()
+        {
             return Err(ENXIO);
         }
         let features = u64::from(base) * BASE_FREQ + u64::from(turbo) * TURBO_FREQ;

@@ -113,7 +113,7 @@ impl<'a> Firmware<'a> {
     pub(super) fn hold(&self, at: At, what: &str, value: u64) -> std::io::Result<()> {
         let (package, domain) = at;
         let came = match what {
-            "msr/1ad" => self.turbo_limits_at_start(),
+            "msr/1ad" => self.turbo_limits_of_level(package),
             what if what.starts_with("class/") => OPEN_CLASS,
             _ => 0,
         };
@@ -134,10 +134,21 @@ impl<'a> Firmware<'a> {
         self.held(at, "features").unwrap_or(0)
     }
 
-    /// Switches to a level, which switches the features of levels off.
+    /// Switches to a level, which switches the features of levels off; of one with cores, the turbo limits
+    /// of the package are those of the level again.
     pub(super) fn switch(&self, at: At, level: u8) -> std::io::Result<()> {
         self.hold(at, "level", level.into())?;
-        self.hold(at, "features", 0)
+        self.hold(at, "features", 0)?;
+        if (at.1 as usize) < self.is.modules.len() {
+            let limits = self.turbo_limits_of_level(at.0);
+            self.hold((at.0, 0), "msr/1ad", limits)?;
+        }
+        Ok(())
+    }
+
+    /// Whether priorities can be switched off: nothing stands on them.
+    pub(super) fn may_forget_priorities(&self, at: At) -> bool {
+        self.features(at) == 0
     }
 
     /// Whether the firmware heeds priorities.
@@ -175,13 +186,16 @@ impl<'a> Firmware<'a> {
         clip.map_or(highest, |mhz| highest.min(f64::from(*mhz) * 1e6))
     }
 
-    /// Register 1ADh, as set or as the level at start says.
+    /// Register 1ADh, as set or as the level says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
-        self.held((package, 0), "msr/1ad").unwrap_or_else(|| self.turbo_limits_at_start())
+        let held = self.held((package, 0), "msr/1ad");
+        held.unwrap_or_else(|| self.turbo_limits_of_level(package))
     }
 
-    fn turbo_limits_at_start(&self) -> u64 {
-        let first = self.is.level.first().and_then(|level| level.turbo_mhz.first());
+    /// Those of the first power domain, which stand for the package.
+    fn turbo_limits_of_level(&self, package: u32) -> u64 {
+        let level = self.current_level((package, 0));
+        let first = level.and_then(|level| level.turbo_mhz.first());
         first.map_or(0, |limits| bytes(limits.iter().map(|mhz| mhz / 100)))
     }
 

@@ -55,7 +55,9 @@ impl Tpmi for Firmware<'_> {
         let Some((at, sticks)) = self.kept_at(6, of.socket, of.domain) else { return false };
         if of.set == 1 {
             let fits = self.is.core_power && of.enable <= 1 && of.priority_type <= 1;
+            let may_be = of.enable == 1 || self.may_forget_priorities(at);
             return fits
+                && may_be
                 && (!sticks
                     || self.hold(at, "core-power", of.enable.into()).is_ok()
                         && self.hold(at, "priorities", u64::from(of.priority_type) << 2).is_ok());
@@ -129,7 +131,8 @@ impl Tpmi for Firmware<'_> {
         let has = level.map_or(0, |level| {
             u8::from(level.base_freq.is_some()) | u8::from(level.turbo_freq.is_some()) << 1
         });
-        !sticks || self.hold(at, "features", (to.feature & has).into()).is_ok()
+        let is_one_too_many = to.feature == 3 && self.is.exclusive_features;
+        is_one_too_many || !sticks || self.hold(at, "features", (to.feature & has).into()).is_ok()
     }
 
     fn level(&self, of: &mut PerfLevelInfo) -> bool {

@@ -88,7 +88,8 @@ pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
 
 pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    for domain in ground.having(|features| features.base_freq)? {
+    let able = ground.able(|features| features.base_freq)?;
+    for &domain in &able {
         let turbo = ground.on(domain)?.turbo_freq;
         steps.firmware.push(ground.step(domain, What::Features, features_text(false, turbo))?);
         if auto {
@@ -96,29 +97,38 @@ pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused>
         }
     }
     if auto {
-        without_priorities(ground, &mut steps, true, |on| on.turbo_freq)?;
+        let others = |on: On| On { base_freq: false, ..on };
+        without_priorities(ground, &able, &mut steps, true, others)?;
     }
     Ok(steps)
 }
 
-/// Core-power off in each package, unless something else stands on it there.
+/// Core-power off in each package that has the feature, unless something else stands on it there: what is left on in the power
+/// domains that are meant, and whatever is on in others.
 pub(super) fn without_priorities(
     ground: &Ground<'_>,
+    able: &[&Domain],
     steps: &mut Steps,
     ordered: bool,
-    stays: fn(On) -> bool,
+    left: fn(On) -> On,
 ) -> Result<(), Refused> {
     let all = ground.packages();
     for package in all.chunk_by(|a, b| a.package == b.package) {
+        // Where the feature cannot be, core-power is there for somebody else.
+        if !able.iter().any(|domain| domain.package == package[0].package) {
+            continue;
+        }
         let mut reason = None;
         for domain in package.iter().filter(|domain| !domain.cpus.is_empty()) {
             let on = ground.on(domain)?;
-            let any = on.base_freq || on.turbo_freq;
-            if if ground.is_target(domain) { stays(on) } else { any } {
-                let other = if on.turbo_freq { "turbo-freq" } else { "base-freq" };
-                reason =
-                    Some(format!("core-power stays on: {other} of {} stands on it", place(domain)));
-            }
+            let on = if ground.is_target(domain) { left(on) } else { on };
+            let other = match (on.turbo_freq, on.base_freq) {
+                (true, _) => "turbo-freq",
+                (_, true) => "base-freq",
+                _ => continue,
+            };
+            reason =
+                Some(format!("core-power stays on: {other} of {} stands on it", place(domain)));
         }
         if let Some(reason) = reason {
             steps.remarks.push(reason);

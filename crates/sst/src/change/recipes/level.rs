@@ -7,7 +7,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::ground::{Ground, place};
 use super::super::{Refused, Steps};
-use crate::model::{Domain, Kind, Level, Modules};
+use crate::model::{Domain, Kind, Level, Modules, Profiles};
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// The family whose uncore has other limits than levels say.
@@ -30,7 +30,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
     }
     if with_cpus {
         steps.firmware.extend(cpus(ground, level)?);
-        steps.remarks.extend(sleeping(ground));
+        steps.remarks.extend(sleeping(ground, level));
     }
     Ok(steps)
 }
@@ -47,6 +47,10 @@ fn checked<'d>(
         profiles => profiles?,
     };
     let found = profiles.level(level).filter(|_| profiles.numbers().any(|number| number == level));
+    let is_new = profiles.current != level;
+    if is_new && (found.is_some() || !is_io) {
+        unlocked(ground, domain, profiles)?;
+    }
     let Some(found) = found else {
         if is_io {
             return Ok(None);
@@ -58,7 +62,7 @@ fn checked<'d>(
         };
         return Err(ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels"));
     };
-    if profiles.current == level {
+    if !is_new {
         return Ok(Some(found));
     }
     if !profiles.dynamic {
@@ -69,15 +73,20 @@ fn checked<'d>(
         let hint = "the setup of the firmware may choose one";
         return Err(ground.wish.not_here(why, hint));
     }
-    let by_register = matches!(profiles.locked_by_register, Some(Ok(true)));
-    if profiles.locked || by_register {
-        let who = if by_register { "register 64Bh" } else { "firmware" };
-        let why = format!("{who} has locked the level of {} until the next reset", place(domain));
-        let hint =
-            "the setup of the firmware may unlock it; `cpudyno sst perf-profile get-lock-status`";
-        return Err(ground.wish.order(why, hint));
-    }
     Ok(Some(found))
+}
+
+/// Whether the level may be another one at all.
+fn unlocked(ground: &Ground<'_>, domain: &Domain, profiles: &Profiles) -> Result<(), Refused> {
+    let by_register = matches!(profiles.locked_by_register, Some(Ok(true)));
+    if !profiles.locked && !by_register {
+        return Ok(());
+    }
+    let who = if by_register { "register 64Bh" } else { "firmware" };
+    let why = format!("{who} has locked the level of {} until the next reset", place(domain));
+    let hint =
+        "the setup of the firmware may unlock it; `cpudyno sst perf-profile get-lock-status`";
+    Err(ground.wish.order(why, hint))
 }
 
 /// What a new level switches off.
@@ -103,8 +112,8 @@ fn modules(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Result<Module
 /// A CPU, switched on or off.
 fn switch(cpu: CpuId, on: bool) -> Step {
     let object = Object::File(format!("{CPU}/cpu{cpu}/online"));
-    let wanted = if on { "1" } else { "0" };
-    Step { setting: "online".to_owned(), of: Of::Cpu(cpu), object, wanted: wanted.to_owned() }
+    let (setting, wanted) = ("online".to_owned(), if on { "1" } else { "0" }.to_owned());
+    Step { setting, of: Of::Cpu(cpu), object, wanted, is_effective: false }
 }
 
 /// The CPUs of the level on, all others of its power domain off. Of CPUs that are off nobody knows where
@@ -146,13 +155,14 @@ fn has_switch(ground: &Ground<'_>, cpu: CpuId) -> bool {
     ground.machine.tree.read(&format!("{CPU}/cpu{cpu}/online")).is_ok()
 }
 
+/// Whether the kernel keeps all threads of a core but the first one off.
+fn forbids_siblings(ground: &Ground<'_>) -> bool {
+    let control = ground.machine.tree.read(&format!("{CPU}/smt/control"));
+    control.is_ok_and(|text| matches!(text.trim(), "off" | "forceoff"))
+}
+
 /// The CPUs that are off and may be in a power domain that is meant, as far as the driver remembers them.
 fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
-    let forbids_siblings = ground
-        .machine
-        .tree
-        .read(&format!("{CPU}/smt/control"))
-        .is_ok_and(|text| matches!(text.trim(), "off" | "forceoff"));
     let may_be_allowed = |module: u32, number: Option<u32>| {
         ground.targets().into_iter().any(|domain| {
             let is_here = number.is_none_or(|number| number == domain.number);
@@ -161,16 +171,21 @@ fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
             is_here && modules.is_none_or(|modules| modules.contains(module))
         })
     };
+    let is_first_only = forbids_siblings(ground);
     let device = ground.machine.isst.open().ok();
     let is_wanted = |cpu: &CpuId| {
         let known = device.as_ref().and_then(|device| device.physical(&[*cpu]).ok());
         let number = known.and_then(|numbers| numbers.first().copied());
-        // Zero stands for a CPU that the driver has never seen, too.
+        // Zero stands for a CPU that the driver has never seen, too: where siblings are forbidden, most
+        // likely one of those, which the kernel would refuse.
         let Some(number) = number.filter(|number| *number != u32::MAX && *number != 0) else {
-            return true;
+            return !is_first_only;
         };
+        if is_first_only && number & 1 == 1 {
+            return false;
+        }
         if ground.is_older() {
-            !(forbids_siblings && number & 1 == 1) && may_be_allowed(number >> 1 & 0xff, None)
+            may_be_allowed(number >> 1 & 0xff, None)
         } else {
             may_be_allowed(number >> 3 & 0xff, Some(crate::backends::domain_number(number)))
         }
@@ -185,14 +200,22 @@ fn modules_or_none(level: &Level) -> Option<Modules> {
 }
 
 /// What is said of CPUs that are off.
-fn sleeping(ground: &Ground<'_>) -> Option<String> {
+fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     let off: CpuSet = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter()).collect();
-    (!off.is_empty()).then(|| {
+    let asked = unplaced(ground, level);
+    let left = off.difference(&asked);
+    let asked = (!asked.is_empty()).then(|| {
         format!(
-            "the kernel does not say where CPUs {off} are while they are off: those that may be in the \
+            "the kernel does not say where CPUs {asked} are while they are off: those that may be in the \
              level are switched on, and off again if they are not"
         )
-    })
+    });
+    let left = (!left.is_empty() && forbids_siblings(ground)).then(|| {
+        format!(
+            "CPUs {left} stay off: threads of a core but the first are off (`cpudyno set smt=on`)"
+        )
+    });
+    asked.into_iter().chain(left).collect()
 }
 
 /// The limits of the uncore that a level has.
@@ -212,7 +235,8 @@ fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Vec<Step> {
         let object = Object::File(path);
         let setting = levers::Lever::of(&object)?.id.to_owned();
         let wanted = (u64::from(mhz?.0) * 1000).to_string();
-        Some(Step { setting, of: Of::Part(place(domain)), object, wanted })
+        let of = Of::Part(place(domain));
+        Some(Step { setting, of, object, wanted, is_effective: false })
     };
     files.into_iter().filter_map(step).collect()
 }

@@ -1,14 +1,14 @@
 //! Turbo frequencies of two kinds of cores, and the turbo limits that hold at most.
 
 use levers::plan::Step;
-use machine::isst::settable::{ClassText, What, features_text, limits_text};
+use machine::isst::settable::{ClassText, What, features_text, limits_of, limits_text};
 use model::CpuSet;
 
-use super::super::ground::{Ground, LOOK, modules_of, place};
+use super::super::ground::{Ground, LOOK, modules_of, place, registers};
 use super::super::{Refused, Steps};
 use super::base_freq::{needs_priorities, overwritten, without_priorities};
 use super::core_power::{all_switches, classes, cores};
-use crate::model::{Domain, Level, Modules};
+use crate::model::{Domain, Level, Megahertz, Modules, On};
 
 /// No limit by software.
 const OPEN: u64 = u64::MAX;
@@ -39,13 +39,50 @@ pub(super) fn enable(
     if auto {
         steps.remarks.extend(overwritten(&domains));
     }
-    for domain in domains {
+    for domain in &domains {
         let base = ground.on(domain)?.base_freq;
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, true))?);
-        let text = limits_text(limits.unwrap_or(OPEN));
-        steps.firmware.push(ground.step(domain, What::TurboLimits, text)?);
+    }
+    for sharing in sharing(ground, &domains) {
+        steps.firmware.push(held_at_most(ground, sharing[0], limits.unwrap_or(OPEN))?);
     }
     Ok(steps)
+}
+
+/// Power domains that share the register of the turbo limits that hold at most.
+fn sharing<'s, 'd>(
+    ground: &Ground<'_>,
+    domains: &'s [&'d Domain],
+) -> impl Iterator<Item = &'s [&'d Domain]> {
+    let of = |domain: &Domain| registers(&ground.snapshot, domain);
+    domains.chunk_by(move |a, b| of(a) == of(b))
+}
+
+/// The turbo limits that hold at most, as they were named.
+fn held_at_most(ground: &Ground<'_>, domain: &Domain, limits: u64) -> Result<Step, Refused> {
+    let step = ground.step(domain, What::TurboLimits, limits_text(limits))?;
+    let now = held(ground, &step, domain)?;
+    let byte = |word: u64, place: usize| word.to_le_bytes()[place];
+    if let Some(group) =
+        (0..8).find(|&at| byte(limits, at) == 0 && (limits == 0 || byte(now, at) > 0))
+    {
+        let why =
+            format!("a limit of 0 lets no core of group {group} run, and {limits:#x} has one");
+        let hint = "a byte is a ratio of 100 MHz, that of the fewest active cores lowest: \
+                    `cpudyno sst --compat turbo-mode get-trl` shows those at present";
+        return Err(ground.wish.usage(why, hint));
+    }
+    Ok(step)
+}
+
+/// What the register of a step holds.
+fn held(ground: &Ground<'_>, step: &Step, domain: &Domain) -> Result<u64, Refused> {
+    let text = step.object.read(ground.machine);
+    let text = ground.read(&text, domain)?;
+    limits_of(text).ok_or_else(|| {
+        let why = format!("{} holds `{text}`, which are no limits", step.object);
+        ground.wish.not_here(why, LOOK)
+    })
 }
 
 fn chosen<'g>(ground: &'g Ground<'_>) -> Result<&'g CpuSet, Refused> {
@@ -90,42 +127,89 @@ pub(super) fn disable(
     limits: Option<u64>,
 ) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    for domain in ground.having(|features| features.turbo_freq)? {
+    let domains = ground.able(|features| features.turbo_freq)?;
+    for domain in &domains {
         let base = ground.on(domain)?.base_freq;
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, false))?);
-        let level = ground.current(domain)?;
-        let limits = match limits {
-            Some(limits) => limits,
-            None => of_level(level).ok_or_else(|| {
-                let why =
-                    format!("level {} of {} tells no turbo limits", level.number, place(domain));
-                ground.wish.not_here(why, "say which are to hold: -t 0x...")
-            })?,
-        };
-        steps.firmware.push(ground.step(domain, What::TurboLimits, limits_text(limits))?);
+    }
+    for sharing in sharing(ground, &domains) {
+        match limits {
+            Some(limits) => steps.firmware.push(held_at_most(ground, sharing[0], limits)?),
+            None => usual(ground, sharing[0], &mut steps)?,
+        }
     }
     if auto {
-        without_priorities(ground, &mut steps, false, |on| on.base_freq)?;
+        let others = |on: On| On { turbo_freq: false, ..on };
+        without_priorities(ground, &domains, &mut steps, false, others)?;
     }
     Ok(steps)
 }
 
-/// The turbo limits of a level for the weakest instructions, a ratio in each byte.
-fn of_level(level: &Level) -> Option<u64> {
-    let turbo = level.properties.as_ref()?.turbo.first()?;
-    let limits = turbo.limits.as_ref().ok()?;
-    let ratios = limits.iter().map(|limit| u64::from(limit.map_or(0, |mhz| mhz.0 / 100)));
-    Some(ratios.enumerate().fold(0, |word, (place, ratio)| word | (ratio & 0xff) << (8 * place)))
+/// The turbo limits of the levels again, unless turbo-freq of another power domain needs more.
+fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), Refused> {
+    let register = registers(&ground.snapshot, domain);
+    let all = ground.snapshot.domains.iter().filter(|it| !it.cpus.is_empty());
+    let all = all.filter(|it| registers(&ground.snapshot, it) == register);
+    let mut most: [Option<u8>; 8] = [None; 8];
+    for it in all {
+        if !ground.is_target(it) && ground.on(it)?.turbo_freq {
+            let why = format!(
+                "turbo limits of package {} stay as they are: turbo-freq of {} stands on them",
+                it.package,
+                place(it)
+            );
+            steps.remarks.push(why);
+            return Ok(());
+        }
+        for (most, limit) in most.iter_mut().zip(of_level(ground.current(it)?)) {
+            *most = limit.max(*most);
+        }
+    }
+    if most.iter().all(Option::is_none) {
+        let why = format!("the level of {} tells no turbo limits", place(domain));
+        return Err(ground.wish.not_here(why, "say which are to hold: -t 0x..."));
+    }
+    let step = ground.step(domain, What::TurboLimits, limits_text(OPEN))?;
+    let limits = with(held(ground, &step, domain)?, most);
+    steps.firmware.push(Step { wanted: limits_text(limits), ..step });
+    Ok(())
+}
+
+/// Turbo limits with those that are told; the others stay as they are.
+fn with(limits: u64, told: [Option<u8>; 8]) -> u64 {
+    let mut bytes = limits.to_le_bytes();
+    for (byte, limit) in bytes.iter_mut().zip(told) {
+        *byte = limit.unwrap_or(*byte);
+    }
+    u64::from_le_bytes(bytes)
+}
+
+/// The turbo limits of a level for the weakest instructions, ratios of 100 MHz, as far as it tells them.
+fn of_level(level: &Level) -> [Option<u8>; 8] {
+    let turbo = level.properties.as_ref().and_then(|properties| properties.turbo.first());
+    let limits = turbo.and_then(|turbo| turbo.limits.as_ref().ok());
+    let ratio = |mhz: Option<Megahertz>| {
+        mhz.and_then(|mhz| u8::try_from(mhz.0 / 100).ok()).filter(|ratio| *ratio > 0)
+    };
+    limits.map_or([None; 8], |limits| limits.map(ratio))
 }
 
 /// The turbo limits that hold at most.
 pub(super) fn limits(ground: &Ground<'_>, limits: u64) -> Result<Steps, Refused> {
-    if limits == 0 {
-        return Err(ground.wish.usage("limits of 0 let no core run", LOOK));
+    let domains = ground.compute()?;
+    let each = sharing(ground, &domains);
+    let firmware = each.map(|sharing| held_at_most(ground, sharing[0], limits));
+    Ok(Steps { firmware: firmware.collect::<Result<_, _>>()?, ..Steps::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_nobody_tells_stay() {
+        let told = [Some(0x20), None, Some(0x1f), None, None, None, None, None];
+        assert_eq!(with(0xffff_ffff_ffff_ffff, told), 0xffff_ffff_ff1f_ff20);
+        assert_eq!(with(0x1d1d, [None; 8]), 0x1d1d);
     }
-    let mut firmware = Vec::new();
-    for domain in ground.compute()? {
-        firmware.push(ground.step(domain, What::TurboLimits, limits_text(limits))?);
-    }
-    Ok(Steps { firmware, ..Steps::default() })
 }
