@@ -1,10 +1,10 @@
 //! Heat as people read it: retention, the first drop with what is known of its cause, and the lines of clock,
 //! power and temperature.
 
-use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
+use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{LimitReason, PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity};
+use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
 use super::read::grown;
@@ -191,18 +191,22 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
         ("temperature", Align::Right),
         ("first drop", Align::Left),
     ];
-    let seconds = soaked[0].time.last().copied().unwrap_or(0.0);
+    // Times are the middles of windows of equal length.
+    let windows = soaked[0].time.len() as f64;
+    let last = soaked[0].time.last().copied().unwrap_or(0.0);
+    let long = si::format(last * windows / (windows - 0.5), Unit::Second);
+    let (others, heat) = if soaked.len() > 1 {
+        (" after the other", "; each stream begins with the heat of the one before it")
+    } else {
+        ("", "")
+    };
     Block::Table(Table {
         caption: format!(
-            "all cores under one stream after the other, {seconds:.0} s each: the first window and the last one"
+            "all cores under one stream{others}, {long}: the first window and the last one"
         ),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows: soaked.iter().map(row).collect(),
-        notes: vec![
-            "a drop is a clock that stays 2 % below what it was before; each stream begins with the heat of the \
-             one before it"
-                .to_owned(),
-        ],
+        notes: vec![format!("a drop is a clock that stays 2 % below what it was before{heat}")],
     })
 }
 

@@ -54,6 +54,9 @@ pub(super) const FOLDED_CLOCK: &str = "trace_folded_clock";
 pub(super) const GAP: &str = "trace_gap";
 pub(super) const GAP_RATE: &str = "trace_gap_rate";
 
+/// No multiple of the kernel's tick: one that came at the same phase of every period would be a halt.
+const UNEVEN: f64 = 1.0037;
+
 /// Which share of a period the payload runs: long enough for every transition that is known, with the rest left
 /// for the licence to be given back (650 us on Skylake).
 const DUTY: f64 = 0.1;
@@ -74,12 +77,12 @@ pub(super) struct Extent {
 impl Extent {
     /// All of it, with such periods.
     pub(super) fn whole(period: Seconds) -> Extent {
-        Extent { period, periods: 100, quiet: 25, kept: 3 }
+        Extent { period: period * UNEVEN, periods: 100, quiet: 25, kept: 3 }
     }
 
     /// What a sheet has time for.
     pub(super) const SHORT: Extent =
-        Extent { period: Seconds(2e-3), periods: 60, quiet: 15, kept: 0 };
+        Extent { period: Seconds(2e-3 * UNEVEN), periods: 60, quiet: 15, kept: 0 };
 }
 
 /// A stream in a duty cycle.
