@@ -192,7 +192,7 @@ impl Digest {
         let cpu = record.machine.fact("cpu.brand").and_then(text);
         let source = Source {
             name,
-            started: record.run.started.to_string(),
+            started: record.run.started.clone(),
             version,
             cpu: cpu.unwrap_or_else(|| "unknown CPU".to_owned()),
             simulated: record.run.simulated.clone(),

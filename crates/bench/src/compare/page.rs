@@ -16,7 +16,7 @@ pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
     let mut blocks = vec![title(comparison), machines(comparison)];
     blocks.push(Block::List(sentences(comparison)));
     blocks.push(Block::Heading("Settings that differ".to_owned()));
-    blocks.extend(settings(comparison));
+    blocks.push(settings(comparison));
     blocks.push(Block::Heading("Results that differ".to_owned()));
     blocks.push(results(comparison, verbosity));
     if !comparison.causes.is_empty() {
@@ -105,9 +105,9 @@ fn columns(first: &[(&str, Align)], comparison: &Comparison, align: Align) -> Ve
         .collect()
 }
 
-fn settings(comparison: &Comparison) -> Option<Block> {
+fn settings(comparison: &Comparison) -> Block {
     if comparison.settings.is_empty() {
-        return Some(Block::Paragraph("none: the machines say the same of themselves".into()));
+        return Block::Paragraph("none: the machines say the same of themselves".into());
     }
     let row = |setting: &Setting| {
         let label = Text::toned(
@@ -124,12 +124,12 @@ fn settings(comparison: &Comparison) -> Option<Block> {
         Some(first) if first.can_be_chosen => "what was chosen first",
         _ => "what the machines are first",
     };
-    Some(Block::Table(Table {
+    Block::Table(Table {
         caption: caption.to_owned(),
         columns: columns(&[("setting", Align::Label)], comparison, Align::Left),
         rows: comparison.settings.iter().map(row).collect(),
         notes: Vec::new(),
-    }))
+    })
 }
 
 /// What was measured, in words.

@@ -110,9 +110,10 @@ fn what(record: &Record, series: &Series) -> What {
     let is_memory = given("question") != Some("sweep")
         && bytes.zip(caches).is_some_and(|(bytes, caches)| bytes > caches.bytes);
     let tells = |name: &str| {
-        !DERIVED.contains(&name)
-            && (asked || !CHOSEN.contains(&name))
-            && !(is_memory && SIZES.contains(&name))
+        let follows = DERIVED.contains(&name)
+            || !asked && CHOSEN.contains(&name)
+            || is_memory && SIZES.contains(&name);
+        !follows
     };
     let parameters = series.parameters.iter().filter(|(name, _)| tells(name));
     What {
@@ -137,7 +138,7 @@ fn found(cell: &[&Series]) -> Found {
         let class = shown_class(cell)?;
         let measured = cell.iter().filter(|series| series.placement_class == *class);
         let samples = measured.filter_map(|series| series.samples());
-        let blocks = together(samples.flat_map(|samples| samples.numbered_medians()));
+        let blocks = together(samples.flat_map(model::record::Samples::numbered_medians));
         let area = AREAS.iter().find(|area| area.id() == first.area)?;
         let quantity = area.quantities().iter().find(|it| it.id == first.quantity)?;
         // Samples are kept in bins of that width.

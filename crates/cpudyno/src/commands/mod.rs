@@ -247,17 +247,17 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
     match format {
         Format::Text => Ok(text(&page(), presentation)),
         Format::Markdown => Ok(views::markdown::render(&page())),
-        Format::Html => views::html::render(&page(), Some(record)).map_err(broken),
-        Format::Json => views::json::render(record).map_err(broken),
+        Format::Html => views::html::render(&page(), Some(record)).map_err(|error| broken(&error)),
+        Format::Json => views::json::render(record).map_err(|error| broken(&error)),
         Format::Csv if is_told(presentation.page) => {
             Err(Failure::usage("a record without measurements has no samples for a table")
                 .hint("print it as text, markdown or json: --format json"))
         }
-        Format::Csv => views::csv::render(record).map_err(broken),
+        Format::Csv => views::csv::render(record).map_err(|error| broken(&error)),
     }
 }
 
-fn broken(error: views::Error) -> Failure {
+fn broken(error: &views::Error) -> Failure {
     Failure::new(code::BUG, error.to_string())
 }
 
@@ -271,7 +271,7 @@ fn unrecorded(
     match format {
         Format::Text => Ok(text(page, presentation)),
         Format::Markdown => Ok(views::markdown::render(page)),
-        Format::Html => views::html::render(page, None).map_err(broken),
+        Format::Html => views::html::render(page, None).map_err(|error| broken(&error)),
         Format::Json | Format::Csv => Err(Failure::usage(format!("{what} is no record"))
             .hint("print it as text, markdown or html: --format markdown")),
     }

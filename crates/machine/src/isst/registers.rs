@@ -109,7 +109,7 @@ fn blocks(dump: &str) -> Vec<Vec<u64>> {
 fn domains(dump: &str) -> Vec<Option<Domain>> {
     let domain = |registers: Vec<u64>| {
         // An interface of version FFh is none.
-        registers.first().is_some_and(|first| first & 0xff != 0xff).then(|| Domain(registers))
+        registers.first().is_some_and(|first| first & 0xff != 0xff).then_some(Domain(registers))
     };
     blocks(dump).into_iter().map(domain).collect()
 }
