@@ -74,6 +74,16 @@ pub static AREAS: &[&dyn Area] = &[
     &top::Top,
 ];
 
+/// The area of that id.
+pub(crate) fn area(id: &str) -> Option<&'static dyn Area> {
+    AREAS.iter().copied().find(|area| area.id() == id)
+}
+
+/// What an area means by a quantity's id.
+pub(crate) fn quantity(area: &dyn Area, id: &str) -> Option<&'static Quantity> {
+    area.quantities().iter().find(|quantity| quantity.id == id)
+}
+
 /// What areas plan with.
 pub struct Planning<'a> {
     /// The machine.

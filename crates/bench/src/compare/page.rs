@@ -3,7 +3,7 @@
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
 
 use super::{Beside, Comparison, ResultRow, Setting, Source, Verdict, What};
-use crate::areas::AREAS;
+use crate::areas;
 
 /// Differing results that are listed; more are in the record of the comparison.
 const LISTED: usize = 40;
@@ -134,8 +134,8 @@ fn settings(comparison: &Comparison) -> Block {
 
 /// What was measured, in words.
 pub fn name(what: &What) -> String {
-    let area = AREAS.iter().find(|area| area.id() == what.area);
-    let quantity = area.and_then(|area| area.quantities().iter().find(|it| it.id == what.quantity));
+    let area = areas::area(&what.area);
+    let quantity = area.and_then(|area| areas::quantity(area, &what.quantity));
     let label = quantity.map_or(what.quantity.as_str(), |quantity| quantity.label);
     let apart = area.and_then(|area| area.apart(&what.parameters)).unwrap_or_else(|| {
         let pairs = what.parameters.iter().map(|(name, value)| format!("{name} {value}"));

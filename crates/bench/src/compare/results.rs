@@ -8,7 +8,7 @@ use model::stats::paired::Better;
 use model::stats::{median, median_interval};
 
 use super::{Value, What};
-use crate::areas::AREAS;
+use crate::areas;
 use crate::areas::turbo::read::{shown_class, together};
 
 /// What a record knows of a result.
@@ -139,8 +139,7 @@ fn found(cell: &[&Series]) -> Found {
         let measured = cell.iter().filter(|series| series.placement_class == *class);
         let samples = measured.filter_map(|series| series.samples());
         let blocks = together(samples.flat_map(model::record::Samples::numbered_medians));
-        let area = AREAS.iter().find(|area| area.id() == first.area)?;
-        let quantity = area.quantities().iter().find(|it| it.id == first.quantity)?;
+        let quantity = areas::quantity(areas::area(&first.area)?, &first.quantity)?;
         // Samples are kept in bins of that width.
         let bin = quantity.packing;
         let widened = |[low, high]: [f64; 2]| [low * (1.0 - bin), high * (1.0 + bin)];

@@ -3,8 +3,9 @@
 //! A look is a short chain of adds and a short chain of multiplies between three stamps. A lower clock makes both
 //! longer alike. Throttled dispatch, which lets ops begin in one cycle of four, makes the adds four times as long
 //! and the multiplies, of three cycles, a third longer: so the two are told apart, and such looks say nothing of
-//! the clock. A halt is time that is in none of them. What the machine loses anyway comes at any time; what the payload causes comes at the same time in
-//! each period, so that only what is there in most periods at one phase is believed.
+//! the clock. A halt is time that is in none of them. What the machine loses anyway comes at any time; what the
+//! payload causes comes at the same time in each period, so that only what is there in most periods at one phase
+//! is believed.
 
 use std::collections::BTreeSet;
 

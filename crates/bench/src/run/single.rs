@@ -9,7 +9,7 @@ use super::sweep::{Sweeper, Swept};
 use super::{Error, Program, Request, executor};
 use crate::ab::Subject;
 use crate::ab::own::Own;
-use crate::areas::{Candidate, Planning, Work};
+use crate::areas::{self, Candidate, Planning, Work};
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError, Stop};
 use crate::rig::placement::Placement;
@@ -77,7 +77,7 @@ impl<'m> Single<'m> {
         program.cells = vec![program.cells.swap_remove(cell)];
         let area = program.areas[program.cells[0].area];
         let known = || area.quantities().iter().map(|quantity| quantity.id);
-        let found = area.quantities().iter().find(|known| known.id == quantity);
+        let found = areas::quantity(area, quantity);
         let quantity = found.ok_or_else(|| {
             let list = known().collect::<Vec<_>>().join(", ");
             asked(format!("there is no quantity `{quantity}`, but {list}"))

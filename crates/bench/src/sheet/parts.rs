@@ -6,7 +6,7 @@ use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Recor
 use model::{Known, Severity, Unavailable, Unit};
 
 use super::IN_BRIEF;
-use crate::areas::AREAS;
+use crate::areas;
 use crate::run::findings::lost_share;
 
 /// By which version, when, how long and how much of what was planned.
@@ -188,7 +188,7 @@ fn name(series: &Series, reason: &Unavailable) -> String {
     if series.parameters.is_empty() && !reason.what.is_empty() {
         return reason.what.clone();
     }
-    let area = AREAS.iter().find(|area| area.id() == series.area);
+    let area = areas::area(&series.area);
     if let Some(name) = area.and_then(|area| area.name_of(series)) {
         return name;
     }

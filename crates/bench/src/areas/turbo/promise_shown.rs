@@ -5,7 +5,7 @@ use model::record::{FeatureState, LicenceFrequency, LicenceSteps, Record};
 use model::{Hertz, Known};
 
 use super::super::in_order;
-use super::why;
+use super::{read, why};
 
 /// The present level's turbo frequencies by licence, with those of turbo-freq; nothing where firmware states
 /// none.
@@ -61,5 +61,5 @@ fn others(clips: &[LicenceFrequency], licences: &[&str]) -> Vec<Text> {
 }
 
 fn mhz(hertz: Option<Hertz>) -> Text {
-    hertz.map_or(Text::toned("-", Tone::Faint), |hertz| format!("{:.0}", hertz.0 / 1e6).into())
+    hertz.map_or(Text::toned("-", Tone::Faint), |hertz| read::mhz(hertz.0).into())
 }

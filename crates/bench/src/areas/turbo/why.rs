@@ -316,11 +316,10 @@ impl<'a> Descent<'a> {
             _ => None,
         };
         let limits = self.record.clock.iter().flat_map(|clock| &clock.power);
-        let said: Vec<String> = limits
+        let mut said: Vec<String> = limits
             .filter(|limit| term.map_or(reason.id == "power", |term| limit.term == term))
             .filter_map(|limit| Some(format!("{} {:.0} W", limit.term.word(), limit.watts?)))
             .collect();
-        let mut said = said;
         said.dedup();
         match (term, said.as_slice()) {
             (_, []) => reason.label.clone(),
