@@ -138,7 +138,7 @@ struct Differs {
 
 fn check(example: &Example<'_>, folder: &Path) -> Result<(), Differs> {
     let Example { command, output, .. } = example;
-    // Records and captures are those that simulated machines have made above it.
+    // Records and captures are those that simulated machines have made before.
     let named = command.split_once("--machine ").and_then(|(_, rest)| rest.split(' ').next());
     let simulated = match named {
         Some(machine) => machine.starts_with("sim:") || folder.join(machine).exists(),
