@@ -102,6 +102,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         clock: parts.clock,
         original: None,
         settings: None,
+        reference: None,
         comparison: None,
         counts: None,
         speed_select: sst::told(machine, areas),
