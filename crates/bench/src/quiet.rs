@@ -32,6 +32,9 @@ const CLOCK_MOVED: f64 = 0.02;
 /// Others that used more of the CPUs than this were in the way: what a desktop and its services use is less.
 const OTHERS_MAX: f64 = 0.05;
 
+/// So many CPUs have to be taken away from its threads before their rate says something.
+const SWITCHES_MIN: u64 = 10;
+
 /// What is watched while a command runs.
 pub struct Watched<'m> {
     machine: &'m Machine,
@@ -142,7 +145,11 @@ impl<'m> Watched<'m> {
             cpu_seconds: ended.cpu_seconds.0,
             involuntary_switches: ended.involuntary_switches,
         };
-        let around = self.surroundings.end(machine, ended.seconds, &[ran]);
+        // A simulated machine has no part in what this one does to the command; and of a handful, what
+        // happened at its start is most.
+        let counts = machine.simulated.is_none() && ended.involuntary_switches >= SWITCHES_MIN;
+        let ran: &[Ran] = if counts { &[ran] } else { &[] };
+        let around = self.surroundings.end(machine, ended.seconds, ran);
         // The machine is another one while something is computed on it: this comes last.
         let after = clock(&mut observer, &cpus).unwrap_or_else(|error| {
             Err(Unavailable::new(Obstacle::Measurement, CLOCK, error.to_string()))

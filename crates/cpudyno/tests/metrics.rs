@@ -10,8 +10,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use common::{cpudyno, finish, program};
+use common::{Finished, cpudyno, finish, program};
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// That of Debian, whose packages others have not.
+const PYTHON: &str = "/usr/bin/python3";
 
 /// Reads metrics as OpenMetrics, and prints the name, type, unit and number of samples of each.
 const PARSER: &str = "\
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
             if ignored { format!("{name}: `{}` fails", probe[0]) } else { name.to_owned() };
         Trial::test(name, case).with_ignored_flag(ignored)
     };
-    let python = ["python3", "-c", "import prometheus_client.openmetrics.parser"];
+    let python = [PYTHON, "-c", "import prometheus_client.openmetrics.parser"];
     let trials = vec![
         trial("promtool_finds_nothing_wrong", &["promtool", "--version"], by_promtool),
         trial("an_openmetrics_parser_reads_them", &python, by_parser),
@@ -42,16 +45,17 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn written(folder: &Path, more: &[&str]) -> PathBuf {
+fn written(folder: &Path, more: &[&str]) -> (PathBuf, Finished) {
     let file = folder.join("cpudyno.prom");
     let args = ["gate", "--machine", "sim:4c", "--budget", "5s", "--metrics", file.to_str().unwrap()];
-    finish(cpudyno(&[&args[..], more].concat()));
-    file
+    let done = finish(cpudyno(&[&args[..], more].concat()));
+    (file, done)
 }
 
 fn by_promtool() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let file = written(folder.path(), &["--min", "memory.triad=1GB/s"]);
+    let (file, done) = written(folder.path(), &["--min", "memory.triad=1GB/s"]);
+    done.success();
     let mut promtool = program("promtool");
     promtool.args(["check", "metrics"]).stdin(File::open(&file)?);
     let done = promtool.output()?;
@@ -62,8 +66,9 @@ fn by_promtool() -> Result<(), Failed> {
 
 fn by_parser() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let file = written(folder.path(), &["--min", "memory.triad=1GB/s"]);
-    let mut python = program("python3");
+    let (file, done) = written(folder.path(), &["--min", "memory.triad=1GB/s"]);
+    done.success();
+    let mut python = program(PYTHON);
     let done = python.args(["-c", PARSER]).arg(&file).output()?;
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}\n{}", fs::read_to_string(&file)?);
@@ -85,7 +90,7 @@ fn by_parser() -> Result<(), Failed> {
 fn nothing_for_nothing() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     // It cannot be judged: neither passed nor failed.
-    let file = written(folder.path(), &["--min", "turbo.clock@99=1GHz"]);
+    let (file, _) = written(folder.path(), &["--min", "turbo.clock@99=1GHz"]);
     let text = fs::read_to_string(file)?;
     assert!(!text.contains("cpudyno_gate_pass") && !text.contains("_bound_holds"), "{text}");
     assert!(text.contains("SIMULATED") && text.ends_with("# EOF\n"), "{text}");
@@ -99,7 +104,8 @@ fn nothing_for_nothing() -> Result<(), Failed> {
 
 fn whole_or_not() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
-    let file = written(folder.path(), &[]);
+    let (file, done) = written(folder.path(), &[]);
+    done.success();
     let names: Vec<_> = fs::read_dir(folder.path())?.map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, [file.file_name().unwrap()], "nothing is left beside it");
     let nowhere = folder.path().join("none/cpudyno.prom");

@@ -84,7 +84,14 @@ fn what_was_asked_for_holds_while_it_runs_and_is_put_back() {
     assert_eq!(record["settings"]["changes"][0]["id"], "no_turbo");
     assert_eq!(record["settings"]["proofs"][0]["answer"], "obeyed", "{record}");
     // Arguments may name people: they are in no record.
-    assert!(!record["run"]["command"].to_string().contains("state"), "{record}");
+    let command = record["run"]["command"].as_array().unwrap();
+    assert_eq!(command.last().unwrap(), "cpudyno", "{command:?}");
+    // Conditions are those that the command ran under.
+    let boost = |when: &str| {
+        let facts = record["conditions"][when].as_array().unwrap();
+        facts.iter().find(|fact| fact["id"] == "cpufreq.boost").unwrap()["value"].clone()
+    };
+    assert_eq!([boost("before"), boost("after")], ["off", "off"]);
     let shown = finish(cpudyno(&["show", &json])).success();
     assert!(shown.contains("SIMULATED surroundings"), "{shown}");
 }

@@ -85,8 +85,6 @@ pub struct Slope {
     pub ratios: Vec<f64>,
     /// The numbers, with units.
     pub numbers: Vec<String>,
-    /// Whether it became better or worse.
-    pub tone: Tone,
 }
 
 /// A piece of text with its tone.

@@ -184,7 +184,12 @@ fn watched(
             }
         }
     }
+    if session.is_some() {
+        told.record.conditions.before = machine::conditions::read(machine);
+    }
     let ran = execute(machine, words, observer, lost, signals);
+    // As it was for the command, not as it will be.
+    let after = machine::conditions::read(machine);
     // Whatever came of it: first the settings are put back.
     let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
     drop(place);
@@ -200,7 +205,7 @@ fn watched(
     let changes = !found.changes.is_empty() || !found.proofs.is_empty();
     told.record.settings = changes.then_some(found);
     told.record.findings = seen.findings;
-    told.record.conditions.after = machine::conditions::read(machine);
+    told.record.conditions.after = after;
     told.record.conditions.after.extend(seen.conditions);
     told.record.clock = Some(seen.clock);
     told.record.run.seconds = seen.run.seconds.0;
