@@ -36,6 +36,8 @@ use crate::sheet::normal::Band;
 pub trait Area: Sync {
     /// Its name: folder, record id and command are this word.
     fn id(&self) -> &'static str;
+    /// What people call it, as a heading.
+    fn title(&self) -> &'static str;
     /// Its share of the time that is left after the minima of all areas.
     fn weight(&self) -> f64;
     /// What its numbers mean.

@@ -22,6 +22,7 @@ use crate::areas::{Area, Workload, sst, turbo};
 use crate::rig::collect::rounded;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
+use crate::sheet::normal;
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -111,16 +112,18 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         findings,
     };
     account_for_clocks(&mut record);
-    let more = findings::of_record(&record);
-    record.findings.extend(more);
-    let more = neighbours::findings(&record);
-    record.findings.extend(more);
-    let more: Vec<_> = areas.iter().flat_map(|area| area.findings(&record)).collect();
-    record.findings.extend(more);
-    let more = crate::sheet::normal::findings(&record, areas);
+    judge(&mut record, areas);
+    record
+}
+
+/// What is to be said of a whole record, the most serious first.
+fn judge(record: &mut Record, areas: &[&dyn Area]) {
+    let mut more = findings::of_record(record);
+    more.extend(neighbours::findings(record));
+    more.extend(areas.iter().flat_map(|area| area.findings(record)));
+    more.extend(normal::findings(record, areas));
     record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    record
 }
 
 /// Notes which cells a reason spared: its log was clear after their first block.

@@ -60,6 +60,9 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(normal::section(record, verbosity));
     for area in AREAS {
         let mut section = area.section(record);
+        if section.is_empty() {
+            section = parts::in_its_place(record, *area);
+        }
         let rest = told.rest_of(area.id());
         if let ([Block::Heading(_), ..], false) = (section.as_slice(), rest.is_empty()) {
             section.insert(1, Block::List(rest));

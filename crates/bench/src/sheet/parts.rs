@@ -6,7 +6,7 @@ use model::record::{Fact, FactValue, Instrument, InstrumentState, Outcome, Recor
 use model::{Known, Severity, Unavailable, Unit};
 
 use super::IN_BRIEF;
-use crate::areas;
+use crate::areas::{self, Area};
 use crate::run::findings::lost_share;
 
 /// By which version, when, how long and how much of what was planned.
@@ -92,6 +92,22 @@ pub(crate) fn missing(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     vec![Block::Heading("Not measured".to_owned()), Block::Remarks(missing)]
+}
+
+/// Of an area without numbers, the reasons for that, where its numbers would stand; nothing where nobody
+/// asked for any.
+pub(crate) fn in_its_place(record: &Record, area: &dyn Area) -> Vec<Block> {
+    let mut absences = Absences::default();
+    for series in record.series.iter().filter(|series| series.area == area.id()) {
+        if let Outcome::Unavailable { unavailable } = &series.outcome {
+            absences.note(unavailable, name(series, unavailable));
+        }
+    }
+    let remarks = absences.remarks();
+    if remarks.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Heading(area.title().to_owned()), Block::Remarks(remarks)]
 }
 
 /// The instruments and what their rates rest on.

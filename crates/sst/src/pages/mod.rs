@@ -5,6 +5,7 @@ mod features;
 mod info;
 mod levels;
 mod parts;
+mod picture;
 mod plan;
 mod summary;
 
@@ -136,6 +137,7 @@ pub fn section(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Speed Select".to_owned())];
     if !run.domains.is_empty() {
         blocks.extend(info::blocks(&mut told));
+        blocks.extend(picture::block(run));
     }
     let mut remarks = told.absences.remarks();
     remarks.extend(lost(run));

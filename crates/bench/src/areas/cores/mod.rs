@@ -63,6 +63,10 @@ impl Area for Cores {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Core to core"
+    }
+
     fn weight(&self) -> f64 {
         1.0
     }

@@ -181,6 +181,10 @@ impl Area for Memory {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Memory"
+    }
+
     fn weight(&self) -> f64 {
         3.0
     }

@@ -104,6 +104,10 @@ impl Area for Openmp {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "OpenMP regions"
+    }
+
     fn weight(&self) -> f64 {
         // A child takes a fifth of a second, where others have cells of milliseconds.
         2.0

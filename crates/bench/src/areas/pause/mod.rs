@@ -89,6 +89,10 @@ impl Area for Pause {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Pause"
+    }
+
     fn weight(&self) -> f64 {
         1.0
     }

@@ -140,6 +140,10 @@ impl Area for Pmu {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Counters"
+    }
+
     fn weight(&self) -> f64 {
         0.2
     }

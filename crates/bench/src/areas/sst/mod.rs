@@ -22,6 +22,10 @@ impl Area for Sst {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Speed Select"
+    }
+
     fn weight(&self) -> f64 {
         0.0
     }

@@ -112,6 +112,10 @@ impl Area for Top {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "What the CPUs did meanwhile"
+    }
+
     fn weight(&self) -> f64 {
         0.0
     }

@@ -439,6 +439,10 @@ impl Area for Turbo {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Clock"
+    }
+
     fn weight(&self) -> f64 {
         4.0
     }

@@ -19,6 +19,10 @@ impl Area for Questions {
         Turbo.id()
     }
 
+    fn title(&self) -> &'static str {
+        "Questions"
+    }
+
     fn weight(&self) -> f64 {
         2.0
     }

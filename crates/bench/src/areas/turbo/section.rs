@@ -143,19 +143,18 @@ fn clocks(record: &Record, fewest: usize, most: usize) -> Option<Text> {
     let light = workloads(record).into_iter().find(|id| clock(id, fewest).is_some())?;
     let alone = clock(light, fewest)?;
     let code = if light == "scalar_iadd" { "scalar code" } else { light };
-    let mut text = format!(
-        "One core alone runs {code} at {} MHz (p5 - p95: {} - {})",
+    let together = clock(light, most).filter(|_| most > fewest).map_or(String::new(), |together| {
+        let change = percent(together.median / alone.median);
+        format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median))
+    });
+    let heavy = heaviest(record, light, most).unwrap_or_default();
+    let text = format!(
+        "One core alone runs {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}.",
         mhz(alone.median),
         mhz(alone.p5),
         mhz(alone.p95)
     );
-    if let Some(together) = clock(light, most).filter(|_| most > fewest) {
-        let change = percent(together.median / alone.median);
-        text +=
-            &format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median));
-    }
-    text += &heaviest(record, light, most).unwrap_or_default();
-    Some(format!("{text}.").into())
+    Some(text.into())
 }
 
 /// What one op costs when each waits for the one before it, at every width that was measured.

@@ -67,6 +67,10 @@ impl Area for Wait {
         "wait"
     }
 
+    fn title(&self) -> &'static str {
+        "Spin or sleep"
+    }
+
     fn weight(&self) -> f64 {
         0.0
     }

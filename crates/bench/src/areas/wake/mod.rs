@@ -134,6 +134,10 @@ impl Area for Wake {
         AREA
     }
 
+    fn title(&self) -> &'static str {
+        "Wake-ups"
+    }
+
     fn weight(&self) -> f64 {
         1.0
     }
