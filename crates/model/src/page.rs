@@ -334,7 +334,9 @@ pub mod si {
         let (scale, name) = STEPS.into_iter().find(|s| value >= s.0).unwrap_or((1.0, "B"));
         let scaled = value / scale;
         let whole = (scaled - scaled.round()).abs() < 0.05;
-        if whole { format!("{scaled:.0} {name}") } else { format!("{scaled:.1} {name}") }
+        // Halves go up, as people round: 1.25 is 1.3.
+        let tenths = (scaled * 10.0).round() / 10.0;
+        if whole { format!("{scaled:.0} {name}") } else { format!("{tenths:.1} {name}") }
     }
 
     #[cfg(test)]

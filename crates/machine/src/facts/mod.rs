@@ -32,7 +32,7 @@ pub(crate) use self::kernel::concerns_performance;
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
 pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
 pub(crate) use self::topology::{first_cpu, online};
-pub(crate) use self::turbo_ratio::turbo_limits;
+pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};

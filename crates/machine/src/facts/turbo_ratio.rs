@@ -75,6 +75,11 @@ fn layout(model: u32) -> Option<Layout> {
     })
 }
 
+/// Whether 1ADh states a ratio for each number of cores.
+pub(crate) fn is_per_core(model: u32) -> bool {
+    matches!(layout(model), Some(Layout::PerCore(_)))
+}
+
 /// What ratios are multiplied with.
 ///
 /// # Unit

@@ -110,8 +110,8 @@ impl Model {
         let now = self.elapsed.seconds();
         let (joules, average, [long, short]) = budget.until(now);
         self.worked.note(package, |drawn| {
-            let idle = drawn.since.map_or(0.0, |since| (budget.begun - since).0.max(0.0));
-            drawn.package_joules += joules + idle * budget.idle;
+            let idle = self.power.map_or(0.0, |power| drawn.idled(power, budget.begun));
+            drawn.package_joules += joules + idle;
             drawn.average = average;
             drawn.watts = average;
             drawn.since = Some(now);

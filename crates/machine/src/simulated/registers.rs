@@ -5,6 +5,7 @@ use model::{CpuId, Obstacle, Unavailable};
 use super::firmware::Firmware;
 use super::model::{Fault, Model, Registers};
 use super::work::Power;
+use crate::facts::is_per_core;
 use crate::ports::{Msr, Reading};
 
 /// Registers as Skylake servers and their successors lay them out; frequencies are multiples of
@@ -116,6 +117,12 @@ fn of_intel(model: &Model, registers: Registers, register: u32) -> Option<u64> {
     let bins = || model.licence.iter().take(1).flat_map(|licence| licence.bins.iter().take(8));
     Some(match register {
         0xce => base << 8 | lowest << 40,
+        0x1ad if is_per_core(model.identity.model) => bytes((1..=8).map(|cores| {
+            let of = model.licence.first();
+            let bin = of.and_then(|it| it.bins.iter().find(|(most, _)| *most >= cores));
+            let bin = bin.or(of.and_then(|it| it.bins.last()));
+            bin.map_or(0, |&(_, hertz)| ratio(hertz))
+        })),
         0x1ad => bytes(bins().map(|&(_, hertz)| ratio(hertz))),
         0x1ae => bytes(bins().map(|&(cores, _)| u64::from(cores))),
         // All prefetchers are on.

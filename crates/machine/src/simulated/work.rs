@@ -87,6 +87,13 @@ pub(super) struct Drawn {
     pub(super) met_short: bool,
 }
 
+impl Drawn {
+    /// Joules of idling since it was worked on last.
+    pub(super) fn idled(&self, power: Power, now: Seconds) -> f64 {
+        (now - self.since.unwrap_or(Seconds(0.0))).0.max(0.0) * power.idle_watts
+    }
+}
+
 impl Worked {
     fn log(&self) -> MutexGuard<'_, Log> {
         // Sums are whole at any time.
@@ -115,7 +122,10 @@ impl Model {
             for package in 0..self.topology.packages {
                 let watts = self.watts(power, package);
                 let drawn = log.packages.entry(package).or_default();
-                drawn.package_joules += watts * duration.0;
+                let now = self.elapsed.seconds();
+                drawn.package_joules += drawn.idled(power, now) + watts * duration.0;
+                drawn.since = Some(now + duration);
+                drawn.average = watts;
                 drawn.dram_joules += power.dram_watts * duration.0;
                 drawn.watts = watts;
             }
@@ -211,7 +221,8 @@ pub(super) fn drawn(model: &Model, path: &str) -> Option<Reading<String>> {
         let (zone, _) = rest.split_once('/')?;
         let (package, dram) = zone.split_once(':').map_or((zone, false), |(p, _)| (p, true));
         let drawn = model.drawn(package.parse().ok()?);
-        let joules = if dram { drawn.dram_joules } else { drawn.package_joules };
+        let package = drawn.package_joules + drawn.idled(power, model.elapsed.seconds());
+        let joules = if dram { drawn.dram_joules } else { package };
         return Some(Ok(((joules * 1e6) as u64 % ENERGY_RANGE).to_string()));
     }
     let (chip, file) = path.strip_prefix(HWMON)?.split_once('/')?;

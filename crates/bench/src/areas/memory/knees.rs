@@ -121,9 +121,11 @@ pub(super) fn levels(points: &[Point], claims: &[Claim], claimed_caches: u64) ->
 /// only adds to it: so a point is no higher than any after it.
 fn quiet(points: &[Point]) -> Vec<f64> {
     let raw: Vec<f64> = points.iter().map(|point| point.seconds).collect();
-    let around = |at: usize| {
-        let first = at.saturating_sub(1).min(raw.len().saturating_sub(3));
-        median(&raw[first..raw.len().min(first + 3)]).unwrap_or(raw[at])
+    // The ends have no neighbours on both sides, and are taken as they are: a median over what lies on one
+    // side would make two heights one.
+    let around = |at: usize| match (at.checked_sub(1), raw.get(at + 1)) {
+        (Some(before), Some(after)) => median(&[raw[before], raw[at], *after]).unwrap_or(raw[at]),
+        _ => raw[at],
     };
     let mut quiet: Vec<f64> = (0..raw.len()).map(around).collect();
     for at in (1..quiet.len()).rev() {

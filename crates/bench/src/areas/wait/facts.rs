@@ -17,8 +17,8 @@ pub(super) fn line(record: &Record) -> Option<f64> {
     middle(of.filter_map(median))
 }
 
-/// Seconds from a futex signal until the other core's thread goes on: median and 99th percentile, half
-/// of a round trip.
+/// Seconds from a futex signal until the other core's thread goes on: the median time per signal, as the
+/// area tells it, and half of the 99th percentile of round trips.
 pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
     let elsewhere = |series: &&Series| {
         series.workload == "futex"
@@ -26,8 +26,9 @@ pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
             && series.active.len() == 2
     };
     let series = largest(series_of(record, "wake", "round_trip").filter(elsewhere))?;
+    let per_signal = largest(series_of(record, "wake", "time_per_signal").filter(elsewhere))?;
     let samples = series.samples()?.all();
-    Some((stats::median(&samples)? / 2.0, stats::quantile(&samples, 0.99)? / 2.0))
+    Some((median(per_signal)?, stats::quantile(&samples, 0.99)? / 2.0))
 }
 
 /// A wake-up after a rest.

@@ -68,11 +68,12 @@ impl Mix<'_> {
         self.points.last().copied()
     }
 
-    /// What others move where latency has grown by half, between the points around it.
+    /// What others move where latency has grown by half, between the points around it. Where the first
+    /// point is beyond it, it lies anywhere below that, and is none.
     pub(in super::super) fn knee(&self, idle: f64) -> Option<f64> {
         let limit = KNEE * idle;
-        let start = Point { moved: 0.0, latency: idle };
-        let pairs = std::iter::once(&start).chain(&self.points).zip(&self.points);
+        let pairs = self.points.iter().zip(self.points.iter().skip(1));
+        self.points.first().filter(|first| first.latency < limit)?;
         let (before, after) = pairs.into_iter().find(|(_, after)| after.latency >= limit)?;
         let rise = after.latency - before.latency;
         let share = if rise > 0.0 { (limit - before.latency) / rise } else { 1.0 };
@@ -122,11 +123,16 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
     let row = |mix: &Mix<'_>| {
         let most = mix.most();
         let knee = loaded.idle.and_then(|idle| mix.knee(idle));
+        let first = mix.points.first().zip(loaded.idle);
+        let below = match first.filter(|(first, idle)| first.latency >= KNEE * idle) {
+            Some((first, _)) => format!("below {}", counting.text(first.moved)),
+            None => "not reached".to_owned(),
+        };
         let growth = loaded.idle.zip(most).map(|(idle, most)| most.latency / idle);
         vec![
             Text::from(mix.name),
             loaded.idle.map_or_else(dash, |idle| nanoseconds(idle).into()),
-            knee.map_or_else(|| "not reached".into(), |knee| counting.text(knee).into()),
+            knee.map_or_else(|| below.into(), |knee| counting.text(knee).into()),
             most.map_or_else(dash, |most| counting.text(most.moved).into()),
             most.map_or_else(dash, |most| nanoseconds(most.latency).into()),
             growth.map_or_else(dash, |growth| format!("{growth:.2}").into()),

@@ -340,7 +340,11 @@ pub(in super::super) fn not_seen(sweep: &Sweep<'_>) -> Vec<Claim> {
         // A few points of a sweep that was cut short tell of no cache.
         let sizes = sweep.of(CHASE).filter(|cell| cell.median("latency").is_some());
         let sizes = sizes.filter_map(|cell| cell.number("footprint"));
-        let near = sizes.filter(|size| (claim.bytes / 8..=claim.bytes).contains(size)).count();
+        // What a smaller cache holds says nothing of this one.
+        let smaller = sweep.claims.iter().filter(|other| other.level < claim.level);
+        let held = smaller.map(|other| other.bytes).max().unwrap_or(0);
+        let own = (claim.bytes / 8).max(held + 1)..=claim.bytes;
+        let near = sizes.filter(|size| own.contains(size)).count();
         sweep.largest > claim.bytes && near >= 2 && !gaps().any(within)
     };
     sweep.claims.iter().copied().filter(|claim| !seen(claim) && looked_at(claim)).collect()
