@@ -76,7 +76,10 @@ fn cells(
                     }
                     HeatCell::Value { text, .. } => {
                         @let shade = value(cell).and_then(|it| range?.share(it.0)).map(shade);
-                        td class=[shade] .outlined[outlined] title=(hover(column, text)) {
+                        @let mark = outlined.then(|| "outlined".to_owned());
+                        @let class: Vec<String> = shade.into_iter().chain(mark).collect();
+                        td class=[(!class.is_empty()).then(|| class.join(" "))]
+                            title=(hover(column, text)) {
                             @if !small { (seen(text)) }
                         }
                     }
@@ -120,5 +123,34 @@ fn absences(map: &HeatMap, small: bool) -> Markup {
         @if small && !words.is_empty() {
             p.note { "Without a shade: " (seen(&words.join(", "))) "." }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::page::Outline;
+
+    use super::*;
+
+    #[test]
+    fn an_outlined_cell_keeps_its_shade() {
+        let cell = |value: f64| HeatCell::Value { value, text: value.to_string() };
+        let map = HeatMap {
+            caption: String::new(),
+            unit: "MHz".to_owned(),
+            row_title: String::new(),
+            column_title: String::new(),
+            columns: vec!["1".to_owned(), "2".to_owned()],
+            groups: vec![vec![HeatRow {
+                label: "a".to_owned(),
+                cells: vec![cell(1.0), cell(2.0)],
+            }]],
+            notes: Vec::new(),
+            outline: Some(Outline { meaning: "as promised".to_owned(), cells: [(0, 1)].into() }),
+        };
+        let page = figure(&map).into_string();
+        assert!(page.contains("<td class=\"h0\""), "{page}");
+        assert!(page.contains("<td class=\"h8 outlined\""), "{page}");
+        assert!(page.contains("as promised"), "{page}");
     }
 }
