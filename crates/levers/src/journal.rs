@@ -80,15 +80,27 @@ pub(crate) enum Line {
 }
 
 impl Kept {
-    /// Whether this is what was there before, or what an open limit that nobody touched comes to by now.
+    /// Whether a value of ours shows as this: a limit of the clock moves with what the CPU does at present.
+    pub(crate) fn is_ours(&self, machine: &Machine, now: &str) -> bool {
+        self.ours.iter().any(|ours| open::is_wished(machine, &self.object, ours, now))
+    }
+
+    /// Whether this is what was there before, or what that comes to by now, where nothing of ours comes to the
+    /// same.
     pub(crate) fn is_as_before(&self, machine: &Machine, now: &str) -> bool {
-        let is_ours = || self.ours.iter().any(|ours| ours == now);
+        let is_other = |ours: &&String| **ours != self.former && **ours != self.back();
+        let is_ours = || {
+            let mut others = self.ours.iter().filter(is_other);
+            others.any(|ours| open::is_wished(machine, &self.object, ours, now))
+        };
         now == self.former || self.is_back(machine, now) && !is_ours()
     }
 
     /// Whether this shows that the former value was put back.
     pub(crate) fn is_back(&self, machine: &Machine, now: &str) -> bool {
-        now == self.former || self.was_open && open::is_open(machine, &self.object, now)
+        open::is_wished(machine, &self.object, self.back(), now)
+            || now == self.former
+            || self.was_open && open::is_open(machine, &self.object, now)
     }
 
     /// The text that brings it back.

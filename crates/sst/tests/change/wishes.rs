@@ -1,7 +1,11 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Mutex;
+
 use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
-use levers::{Error, port};
+use levers::{Error, Object, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
 
@@ -429,4 +433,123 @@ fn what_loses_its_cpu_for_good_is_said_before() {
     assert!(forced.remarks.contains(&why), "{:?}", forced.remarks);
     // What takes nobody's CPU needs no force.
     assert!(planned(&machine, &*levers, &on("0", level(4, false)), false).is_ok());
+}
+
+/// Limits show what is left of them: who moves that does not change them.
+#[test]
+fn limits_are_ours_whatever_they_come_to() {
+    let here = Here::new("guide");
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "2400000");
+    here.undone();
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "800000");
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+    // Another number is somebody else's.
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    here.set("cpu3/cpufreq/scaling_min_freq", "2000000");
+    let undone = here.undo();
+    assert_eq!(undone.foreign.len(), 1, "{undone:?}");
+    assert_eq!(undone.foreign[0].now, "2000000");
+}
+
+/// A kernel that takes limits and shows other ones.
+struct Elsewhere(Box<dyn levers::Levers>, &'static str);
+
+impl levers::Levers for Elsewhere {
+    fn permits(&self, object: &Object) -> std::io::Result<()> {
+        self.0.permits(object)
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> std::io::Result<()> {
+        let is_limit = object.to_string().ends_with("_freq");
+        self.0.write(object, if is_limit { self.1 } else { text })
+    }
+}
+
+/// Part of the way is not there: of a highest clock only what was wanted is, of a lowest one as much as the
+/// highest leaves.
+#[test]
+fn a_limit_that_moves_and_does_not_arrive_is_not_kept() {
+    for (wish, near) in [(on("0", What::TurboMode(false)), "2900000"), (on("0", BF_ON), "1500000")] {
+        let here = Here::new("guide");
+        let error = here.done_through(&wish, |levers| Box::new(Elsewhere(levers, near)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("it was written, and reads `{near}`")), "{error}");
+    }
+}
+
+/// A kernel that looks at the base frequency again only when a limit, or turbo, is set to something else.
+struct Stale<'a> {
+    here: &'a Here,
+    tree: Box<dyn Tree>,
+    shown: Mutex<HashMap<String, (String, String)>>,
+}
+
+impl Tree for Stale<'_> {
+    fn read(&self, path: &str) -> Reading<String> {
+        let fresh = self.tree.read(path)?;
+        if !path.ends_with("scaling_max_freq") {
+            return Ok(fresh);
+        }
+        let text = fs::read_to_string(self.here.folder.path().join("state")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+        let set = [path, no_turbo].map(|path| state["files"][path].to_string()).concat();
+        let mut shown = self.shown.lock().unwrap();
+        let known = shown.entry(path.to_owned()).or_insert_with(|| (set.clone(), fresh.clone()));
+        if known.0 != set {
+            *known = (set, fresh);
+        }
+        Ok(known.1.clone())
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.tree.list(path)
+    }
+}
+
+/// What an open limit showed before firmware moved is not what somebody had chosen.
+#[test]
+fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let before = here.state();
+    let machine = here.machine();
+    let tree = machine.tree;
+    // It is leaked: machines own their trees.
+    let here: &'static Here = Box::leak(Box::new(here));
+    let stale = Stale { here, tree, shown: Mutex::default() };
+    let machine = Machine { tree: Box::new(stale), ..machine };
+    let max = |machine: &Machine| {
+        machine.tree.read(&format!("{CPU}/cpu0/cpufreq/scaling_max_freq")).unwrap()
+    };
+    for cpu in 0..56 {
+        machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq")).unwrap();
+    }
+    let open = || {
+        levers::Session::open(&machine, port::of(&machine).unwrap(), &here.shelf(), "test").unwrap()
+    };
+    let mut session = open();
+    let done = sst::change::apply(&machine, &mut session, &on("0", level(4, false)), false).unwrap();
+    assert_eq!(done.len(), 1 + 28, "{done:?}");
+    // It was moved, so that the kernel looked again, and is open.
+    assert_eq!(max(&machine), "2800000");
+    session.leave();
+    let undone = levers::undo(
+        &machine,
+        port::of(&machine).unwrap(),
+        &here.shelf(),
+        levers::Others::Spare,
+        "test",
+    );
+    assert!(undone.unwrap().is_complete());
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
+    here.set("intel_pstate/no_turbo", "1");
+    // A wish for as much as there is, or none, is the same.
+    assert_eq!(here.state().replace("\"2147483647\"", "\"3200000\""), before);
+    fs::remove_dir_all(here.folder.path()).unwrap();
 }
