@@ -338,10 +338,24 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
                 pending.broken.push(format!("line {}: {object} is no setting", index + 1));
             }
             Ok(line) => pending.kept.note(line),
+            Err(_) if is_by_cpu(line) => pending.broken.push(format!(
+                "line {}: a former version wrote it, which named power domains by a CPU; that one undoes it",
+                index + 1
+            )),
             Err(error) => pending.broken.push(format!("line {}: {error}", index + 1)),
         }
     }
     Ok(Some(pending))
+}
+
+/// Whether a line has a value of firmware as it was named once: by a CPU through which it is reached.
+fn is_by_cpu(line: &[u8]) -> bool {
+    let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else { return false };
+    let of = |kind: &str| {
+        let at = &line[kind]["object"]["speed-select"]["at"];
+        ["registers", "mailbox"].iter().any(|way| at[way].is_number())
+    };
+    ["keeps", "writes", "found"].into_iter().any(of)
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

@@ -544,8 +544,7 @@ fn owned(
     let kept: Vec<&Kept> = kept.iter().filter(|kept| !kept.object.is_held()).collect();
     let is_ours = |kept: &&Kept| {
         let journaled = known.of(&kept.object).unwrap_or(kept);
-        let moved =
-            |now: String| now != kept.former && journaled.is_ours(machine, &now);
+        let moved = |now: String| now != kept.former && journaled.is_ours(machine, &now);
         journaled.unsettled
             || others == Others::Overwrite
             || kept.object.read(machine).map_or(true, moved)
@@ -619,12 +618,14 @@ fn put_back_one(
     let mut put_back = put(machine, levers, journal, (object, back), &is_back);
     if let (Err(Error::Refused { .. }), Object::SpeedSelect(it)) = (&put_back, object) {
         let features = Object::SpeedSelect(Settable { at: it.at, what: What::Features });
-        let stands = || features.read(machine).ok().filter(|text| text != features_text(false, false));
+        let stands =
+            || features.read(machine).ok().filter(|text| text != features_text(false, false));
         let is_switch = speed_select::turn(object, back) == speed_select::Turn::PrioritiesOff;
         if let Some(on) = is_switch.then(stands).flatten() {
-            put_back = without(machine, levers, journal, (&features, &on), &mut |levers, journal| {
-                put(machine, levers, journal, (object, back), &is_back)
-            });
+            put_back =
+                without(machine, levers, journal, (&features, &on), &mut |levers, journal| {
+                    put(machine, levers, journal, (object, back), &is_back)
+                });
         }
     }
     match put_back {
@@ -705,7 +706,10 @@ fn write(
     text: &str,
 ) -> Result<(), Error> {
     levers.write(object, text).map_err(|error| {
-        let deciders = deciders::of(machine, object, text);
+        // That a device is busy or gone, or that rights are missing, nobody decides.
+        let decides = !matches!(object, Object::SpeedSelect(_))
+            || matches!(error.raw_os_error(), Some(sys::errno::ENXIO | sys::errno::ENOTTY));
+        let deciders = if decides { deciders::of(machine, object, text) } else { Vec::new() };
         let is_overruled = error.raw_os_error() == Some(sys::errno::EPERM) && !deciders.is_empty();
         Error::Refused {
             object: object.to_string(),

@@ -41,12 +41,19 @@ pub fn planned(
     wish: &Wish,
     force: bool,
 ) -> Result<Plan, NotChanged> {
+    let wish = forced(wish, force);
     let Steps { mut firmware, limits, remarks } =
-        steps(&Ground::of(machine, wish, &sleepers(machine))?)?;
+        steps(&Ground::of(machine, &wish, &sleepers(machine))?)?;
     firmware.extend(limits);
     let mut plan = Plan::of_steps(machine, levers, firmware, force)?;
     plan.remarks.splice(0..0, remarks);
     Ok(plan)
+}
+
+/// Limits of the clock are nobody's loss: who insists has them beside classes.
+fn forced(wish: &Wish, force: bool) -> Wish {
+    let is_lenient = force && matches!(wish.what, What::TurboMode(_));
+    Wish { lenient: wish.lenient || is_lenient, ..wish.clone() }
 }
 
 /// Makes it so. Limits of clocks come after what firmware holds, and CPUs that come online may bring more to
@@ -62,7 +69,7 @@ pub fn apply(
     const ROUNDS: usize = 5;
     let mut sleepers = sleepers(machine);
     let before = Limits::of(machine);
-    let mut wish = wish.clone();
+    let mut wish = forced(wish, force);
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
         let ground = Ground::of(machine, &wish, &sleepers)?;

@@ -82,7 +82,10 @@ impl<'a> Ground<'a> {
             let of = |step: &&Step| matches!(step.of, Of::Cpu(of) if of == cpu);
             steps.iter().find(of).is_some_and(|step| step.wanted == "0")
         };
-        let all = self.targets().into_iter().flat_map(|domain| domain.online().iter().collect::<Vec<_>>());
+        let all = self
+            .targets()
+            .into_iter()
+            .flat_map(|domain| domain.online().iter().collect::<Vec<_>>());
         all.filter(|cpu| !goes(*cpu)).collect()
     }
 

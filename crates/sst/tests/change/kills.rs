@@ -189,13 +189,23 @@ fn before(machine: &str, what: &What) -> &'static str {
 /// Every wish on every kind of interface.
 fn commands() -> Vec<(&'static str, &'static str, Wish)> {
     let mut found = Vec::new();
-    for (machine, number, few) in [("guide", 4, "12,13"), ("skylake", 4, "1,2"), ("granite", 1, "1,2")]
+    for (machine, number, few) in
+        [("guide", 4, "12,13"), ("skylake", 4, "1,2"), ("granite", 1, "1,2")]
     {
         let mut each = Some(level(number, false));
         while let Some(what) = each {
             each = next(&what);
-            // Classes of that processor have an order alone.
-            if machine == "skylake" && what == What::CorePower(Some(Priority::Proportional)) {
+            // Its classes alone are elsewhere, and have an order alone.
+            let has_classes = matches!(
+                what,
+                What::CorePower(Some(Priority::Ordered))
+                    | What::CorePower(None)
+                    | What::Class(_)
+                    | What::Association(_)
+                    | What::BaseFreq { auto: true, .. }
+                    | What::TurboFreq { auto: true, limits: None, .. }
+            );
+            if machine == "skylake" && !has_classes {
                 continue;
             }
             found.push((machine, before(machine, &what), on(few, what)));

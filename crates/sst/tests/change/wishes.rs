@@ -271,6 +271,30 @@ fn threads_that_are_off_by_smt_stay_off() {
     }
 }
 
+/// The driver's number of core 0 is that of a CPU that it has never seen.
+#[test]
+fn core_0_of_another_package_comes_back_without_its_siblings() {
+    let here = Here::new("guide");
+    here.set("smt/control", "off");
+    // Cores 0 and 4 of the second package: the level has the first of them.
+    here.set("cpu14/online", "0");
+    here.set("cpu18/online", "0");
+    let before = here.state();
+    let wish = on("15", level(4, true));
+    let plan = here.plan(&wish).unwrap();
+    let online = |plan: &levers::plan::Plan| -> Vec<String> {
+        let on = plan.changes.iter().filter(|it| it.wanted == "1");
+        on.map(|it| it.object.to_string()).collect()
+    };
+    assert_eq!(online(&plan), [format!("{CPU}/cpu14/online")]);
+    let said = "CPUs 28-55 stay off: threads of a core but the first are off";
+    assert!(plan.remarks.iter().any(|it| it.contains(said)), "{:?}", plan.remarks);
+    here.done(&wish).unwrap();
+    assert_eq!(here.text("cpu14/online"), "1");
+    here.undone();
+    assert_eq!(here.state(), before);
+}
+
 /// Without turbo the kernel shows, and allows, the base frequency at most.
 #[test]
 fn limits_that_the_kernel_cuts_are_taken() {
@@ -334,6 +358,10 @@ fn no_core_is_left_without_a_turbo_limit() {
     guide.done(&on("12", TF_ON)).unwrap();
     let refused = guide.refused(&on("12", turbo(false, Some(0)))).to_string();
     assert!(refused.contains("a limit of 0"), "{refused}");
+    // The level says which groups there are, whatever the register holds just now.
+    let odd = Here::with("guide", r#"{"firmware": {"0.0/msr/1ad": 31}}"#);
+    let refused = odd.refused(&on("12", What::TurboLimits(0x1f))).to_string();
+    assert!(refused.contains("lets no core of group 1 run"), "{refused}");
 }
 
 #[test]
@@ -356,9 +384,12 @@ fn packages_are_switched_off_each_by_itself() {
     here.undone();
     // A package whose level is without the feature is none of its business.
     here.done(&on("0", level(4, false))).unwrap();
+    here.done(&on("0", CP_ON)).unwrap();
     here.done(&on("14", BF_ON)).unwrap();
     here.done(&wish(BF_OFF)).unwrap();
-    assert!(!here.state().contains("features"), "{}", here.state());
+    let state = here.state();
+    assert!(!state.contains("features") && !state.contains(r#""1.0/core-power""#), "{state}");
+    assert!(state.contains(r#""0.0/core-power":1"#), "{state}");
 }
 
 /// The register is one for all power domains of a package.
@@ -387,10 +418,77 @@ fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
     let here = Here::new("sapphire");
     here.done(&on("0", BF_ON)).unwrap();
     let before = here.state();
+    let plan = here.plan(&on("0", TF_ON)).unwrap();
+    let said = "base-freq of package 0 is on, and processors need not have both at once";
+    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
     let error = here.done(&on("0", TF_ON)).unwrap_err().to_string();
     assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
     assert!(error.contains("`cpudyno sst base-freq disable`"), "{error}");
     assert_eq!(here.state(), before);
+}
+
+/// That firmware is busy is no reason that has to do with features.
+#[test]
+fn who_fails_for_another_reason_is_told_that_one() {
+    let state = r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 1},
+        "firmware_faults": [{"on": "7f/02", "does": "io-error"}]}"#;
+    let here = Here::with("guide", state);
+    let error = here.done(&on("12,13", TF_ON)).unwrap_err().to_string();
+    assert!(error.contains("features of the level") && !error.contains("at once"), "{error}");
+}
+
+/// Who insists has limits beside classes.
+#[test]
+fn limits_beside_classes_are_forced() {
+    let here = Here::new("guide");
+    here.done(&wish(CP_ON)).unwrap();
+    let machine = here.machine();
+    let levers = port::of(&machine).unwrap();
+    let wish = on("0", What::TurboMode(false));
+    let NotChanged::Refused(Refused::Order { hint, .. }) =
+        planned(&machine, &*levers, &wish, false).unwrap_err()
+    else {
+        panic!("classes come first");
+    };
+    assert!(hint.contains("--force"), "{hint}");
+    let plan = planned(&machine, &*levers, &wish, true).unwrap();
+    assert_eq!((plan.changes.len(), plan.remarks.len()), (1, 1), "{:?}", plan.remarks);
+}
+
+/// What is tried is switched on and off again and again.
+#[test]
+fn arms_follow_each_other_and_firmware_refuses_nothing() {
+    for (machine, state, wish) in [
+        ("guide", "{}", on("0", BF_ON)),
+        ("guide", "{}", on("12,13", TF_ON)),
+        (
+            "guide",
+            r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 3,
+                "0.0/msr/1ad": 18446744073709551615}}"#,
+            on("0", level(4, false)),
+        ),
+        ("granite", "{}", on("0", BF_ON)),
+        ("granite", "{}", on("1,2", TF_ON)),
+        (
+            "granite",
+            r#"{"firmware": {"0.0/features": 3, "0.0/msr/1ad": 2097865012304223517}}"#,
+            on("0", level(1, false)),
+        ),
+    ] {
+        let here = Here::with(machine, state);
+        let (before, what) = (here.state(), format!("{machine}: {}", wish.words()));
+        let machine = here.machine();
+        let levers = port::of(&machine).unwrap();
+        let mut session = levers::Session::open(&machine, levers, &here.shelf(), "test").unwrap();
+        let arms = planned(&machine, session.levers(), &wish, false).unwrap().as_arms();
+        for _ in 0..3 {
+            session.switch(&arms[1]).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_ne!(here.state(), before, "{what}");
+            session.switch(&arms[0]).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(here.state(), before, "{what}");
+        }
+        assert!(session.restore().is_complete());
+    }
 }
 
 /// A machine on which a thread and an interrupt are bound to CPU 4.
@@ -473,7 +571,8 @@ impl levers::Levers for Elsewhere {
 /// highest leaves.
 #[test]
 fn a_limit_that_moves_and_does_not_arrive_is_not_kept() {
-    for (wish, near) in [(on("0", What::TurboMode(false)), "2900000"), (on("0", BF_ON), "1500000")] {
+    for (wish, near) in [(on("0", What::TurboMode(false)), "2900000"), (on("0", BF_ON), "1500000")]
+    {
         let here = Here::new("guide");
         let error = here.done_through(&wish, |levers| Box::new(Elsewhere(levers, near)));
         let error = error.unwrap_err().to_string();
@@ -533,7 +632,8 @@ fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
         levers::Session::open(&machine, port::of(&machine).unwrap(), &here.shelf(), "test").unwrap()
     };
     let mut session = open();
-    let done = sst::change::apply(&machine, &mut session, &on("0", level(4, false)), false).unwrap();
+    let done =
+        sst::change::apply(&machine, &mut session, &on("0", level(4, false)), false).unwrap();
     assert_eq!(done.len(), 1 + 28, "{done:?}");
     // It was moved, so that the kernel looked again, and is open.
     assert_eq!(max(&machine), "2800000");
