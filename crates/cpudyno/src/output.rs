@@ -18,6 +18,14 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
     data_while_read(text).map(drop)
 }
 
+/// Writes data to where it was asked for, or prints it.
+pub(crate) fn deliver(out: Option<Sink>, text: &str) -> Result<(), Failure> {
+    match out {
+        Some(out) => out.write(text),
+        None => data(text),
+    }
+}
+
 /// Prints data, and says whether there is still a reader.
 pub(crate) fn data_while_read(text: &str) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();

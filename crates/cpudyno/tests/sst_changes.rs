@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use common::{Finished, cpudyno, finish};
 use machine::Machine;
-use model::Known;
-use model::record::{ProofAnswer, Record};
+use model::record::{Proof, ProofAnswer, Record};
 use model::stats::paired::{Comparison, Verdict};
+use model::{CpuId, Known};
 use tempfile::TempDir;
 
 /// The guide's system, whose state lasts from process to process.
@@ -403,4 +403,45 @@ fn with_itself_a_machine_shows_no_difference() {
         let [low, high] = interval(found);
         assert!(low <= 0.0 && high >= 0.0, "{line}: {found:?}");
     }
+}
+
+/// What is asked for wrongly is said before a level is set; what fails later puts the level back, and says so.
+#[test]
+fn what_cannot_be_tried_leaves_nothing_set() {
+    let guide = Guide::new();
+    for (line, why) in [
+        ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
+        ("try turbo-freq -l 4 --on 12", "it has two ends"),
+        ("try base-freq -l 1 --on-a 3", "it has two ends"),
+    ] {
+        let finished = guide.run(&format!("sst {line}"));
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (Some(2), ""),
+            "{line}: {finished:?}"
+        );
+        assert!(finished.stderr.contains(why), "{line}: {finished:?}");
+        assert!(!finished.stderr.contains("put back"), "{line}: {finished:?}");
+    }
+    let finished = guide.run("sst try base-freq -l 4");
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stderr.contains("2 former values put back"), "{finished:?}");
+    assert_eq!(guide.state(), "null {}");
+}
+
+/// What the kernel says of base frequencies is told in every comparison, also where nobody is busy.
+#[test]
+fn base_frequencies_are_always_looked_at() {
+    let guide = Guide::with("{}");
+    for line in ["base-freq --busy none --budget 20s", "base-freq --control --budget 20s"] {
+        let record = guide.tried(line);
+        let proofs = record.settings.unwrap().proofs;
+        let is_base = |proof: &Proof| proof.id.starts_with("base_frequency as A");
+        assert!(proofs.iter().any(is_base), "{line}: {proofs:?}");
+    }
+    // A runs in another package, where nothing changes.
+    let record = guide.tried("base-freq --on-a 15,16 --on 5,6 --budget 20s");
+    let expected = record.speed_select.unwrap().expected;
+    let there = expected.iter().find(|it| it.cpus.contains(CpuId(15))).unwrap();
+    assert_eq!(Some(&there.now), there.then.as_ref());
 }

@@ -95,6 +95,18 @@ pub enum Error {
         /// Who else decides about it, in words with evidence.
         deciders: Vec<String>,
     },
+    /// Firmware took a write and has not done it, and may do so later.
+    #[error(
+        "{object} was set to `{wanted}` and still reads `{found}`: firmware may get there later"
+    )]
+    Late {
+        /// What was written to.
+        object: String,
+        /// What was written.
+        wanted: String,
+        /// What is there.
+        found: String,
+    },
     /// Somebody else changed what was set.
     #[error("`{setting}` was set to `{held}`, and somebody else has made {object} `{found}` since")]
     Foreign {

@@ -80,15 +80,27 @@ pub(crate) enum Line {
 }
 
 impl Kept {
-    /// Whether this is what was there before, or what an open limit that nobody touched comes to by now.
+    /// Whether a value of ours shows as this: a limit of the clock moves with what the CPU does at present.
+    pub(crate) fn is_ours(&self, machine: &Machine, now: &str) -> bool {
+        self.ours.iter().any(|ours| open::is_wished(machine, &self.object, ours, now))
+    }
+
+    /// Whether this is what was there before, or what that comes to by now, where nothing of ours comes to the
+    /// same.
     pub(crate) fn is_as_before(&self, machine: &Machine, now: &str) -> bool {
-        let is_ours = || self.ours.iter().any(|ours| ours == now);
+        let is_other = |ours: &&String| **ours != self.former && **ours != self.back();
+        let is_ours = || {
+            let mut others = self.ours.iter().filter(is_other);
+            others.any(|ours| open::is_wished(machine, &self.object, ours, now))
+        };
         now == self.former || self.is_back(machine, now) && !is_ours()
     }
 
     /// Whether this shows that the former value was put back.
     pub(crate) fn is_back(&self, machine: &Machine, now: &str) -> bool {
-        now == self.former || self.was_open && open::is_open(machine, &self.object, now)
+        open::is_wished(machine, &self.object, self.back(), now)
+            || now == self.former
+            || self.was_open && open::is_open(machine, &self.object, now)
     }
 
     /// The text that brings it back.
@@ -326,10 +338,24 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
                 pending.broken.push(format!("line {}: {object} is no setting", index + 1));
             }
             Ok(line) => pending.kept.note(line),
+            Err(_) if is_by_cpu(line) => pending.broken.push(format!(
+                "line {}: a former version wrote it, which named power domains by a CPU; that one undoes it",
+                index + 1
+            )),
             Err(error) => pending.broken.push(format!("line {}: {error}", index + 1)),
         }
     }
     Ok(Some(pending))
+}
+
+/// Whether a line has a value of firmware as it was named once: by a CPU through which it is reached.
+fn is_by_cpu(line: &[u8]) -> bool {
+    let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else { return false };
+    let of = |kind: &str| {
+        let at = &line[kind]["object"]["speed-select"]["at"];
+        ["registers", "mailbox"].iter().any(|way| at[way].is_number())
+    };
+    ["keeps", "writes", "found"].into_iter().any(of)
 }
 
 fn failed(path: &Path, error: &io::Error) -> Error {

@@ -23,25 +23,51 @@ pub fn allows_turbo(machine: &Machine) -> bool {
         && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
 }
 
+const MAX: &str = "scaling_max_freq";
+const MIN: &str = "scaling_min_freq";
+
+/// A number in kHz of a file beside the limits of a CPU.
+fn beside(machine: &Machine, folder: &str, file: &str) -> Option<u64> {
+    machine.tree.read(&format!("{folder}{file}")).ok()?.trim().parse().ok()
+}
+
+/// As high as the clock of a CPU goes at present, in kHz: without turbo its base frequency.
+fn highest(machine: &Machine, folder: &str) -> Option<u64> {
+    let base = || beside(machine, folder, "base_frequency").filter(|_| !allows_turbo(machine));
+    base().or_else(|| beside(machine, folder, "cpuinfo_max_freq"))
+}
+
 /// Whether this, in kHz, is as high as the clock of that CPU goes at present: nobody limits it, as far
 /// as can be seen.
 pub fn is_open(machine: &Machine, object: &Object, text: &str) -> bool {
     let Object::File(path) = object else { return false };
-    let Some(folder) = path.strip_suffix("scaling_max_freq") else { return false };
-    let beside = |file: &str| -> Option<u64> {
-        machine.tree.read(&format!("{folder}{file}")).ok()?.trim().parse().ok()
+    let Some(folder) = path.strip_suffix(MAX) else { return false };
+    let (Some(most), Ok(khz)) = (highest(machine, folder), text.parse::<u64>()) else {
+        return false;
     };
-    let most = beside("cpuinfo_max_freq");
-    let base = beside("base_frequency").filter(|_| !allows_turbo(machine));
-    let (Some(most), Ok(khz)) = (base.or(most), text.parse::<u64>()) else { return false };
     khz >= most
 }
 
-/// Whether a limit that was to go from one value to another one, in kHz, went part of the way. Without
-/// turbo an open one shows the base frequency, and some kernels only once another limit moves.
-pub(crate) fn is_taken(machine: &Machine, former: &str, found: &str, wanted: &str) -> bool {
-    let khz = |text: &str| text.parse::<u64>();
-    let (Ok(from), Ok(now), Ok(to)) = (khz(former), khz(found), khz(wanted)) else { return false };
-    let is_nearer = from < now && now <= to || to <= now && now < from;
-    is_nearer || wanted == OPEN_KHZ && now == from && !allows_turbo(machine)
+/// What a limit that is asked for comes to at present, as it is read: within what the clock of that CPU
+/// does, and the lowest one not above the highest one. None: it is no limit, or the kernel does not tell.
+///
+/// # Source
+/// Linux, drivers/cpufreq/intel_pstate.c: `intel_pstate_verify_cpu_policy`.
+pub fn comes_to(machine: &Machine, object: &Object, text: &str) -> Option<String> {
+    let Object::File(path) = object else { return None };
+    let (folder, most) = match path.strip_suffix(MAX) {
+        Some(folder) => (folder, highest(machine, folder)?),
+        None => {
+            let folder = path.strip_suffix(MIN)?;
+            (folder, beside(machine, folder, MAX)?)
+        }
+    };
+    let least = beside(machine, folder, "cpuinfo_min_freq").unwrap_or(0);
+    let khz: u64 = text.parse().ok()?;
+    Some(khz.max(least).min(most).to_string())
+}
+
+/// Whether a file that holds this was asked for that, in these or in other words.
+pub(crate) fn is_wished(machine: &Machine, object: &Object, wish: &str, found: &str) -> bool {
+    wish == found || comes_to(machine, object, wish).is_some_and(|text| text == found)
 }

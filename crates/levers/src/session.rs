@@ -5,12 +5,13 @@ use std::io;
 use std::time::Duration;
 
 use machine::Machine;
+use machine::isst::settable::{Settable, What, features_text};
 
 use crate::deciders;
 use crate::error::Error;
 use crate::journal::{Journal, Kept, Ledger, Lock, New, Shelf};
 use crate::object::Object;
-use crate::open;
+use crate::open::{self, OPEN_KHZ};
 use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
 use crate::rows::speed_select;
@@ -87,6 +88,9 @@ pub enum Others {
     Accept,
 }
 
+/// A value of firmware, and what was written to it.
+type Late = Option<(Object, String)>;
+
 /// The right to change settings of a machine, held by one process at a time. When it is dropped, the
 /// settings are put back as it found them; [`restore`](Session::restore) tells what came of that.
 pub struct Session<'a> {
@@ -100,6 +104,8 @@ pub struct Session<'a> {
     held: HashMap<Object, String>,
     /// What the kernel made of limits that were wanted.
     came_to: HashMap<(Object, String), String>,
+    /// What firmware was told last and had not done when nobody waited any longer: it may still do it.
+    late: Late,
     /// Where the next look at what it holds begins.
     next: usize,
     _lock: Lock,
@@ -123,6 +129,7 @@ impl<'a> Session<'a> {
             mine: Ledger::default(),
             held: HashMap::new(),
             came_to: HashMap::new(),
+            late: None,
             next: 0,
             _lock: lock,
         })
@@ -238,6 +245,13 @@ impl<'a> Session<'a> {
             let Change { setting, object, .. } = &to[from.wrapping_add(look) % to.len()];
             match (self.held.get(object), object.read(self.machine)) {
                 (Some(held), Ok(now)) if *held != now => {
+                    // A limit moves with what the CPU does at present.
+                    let pending = self.journal.pending();
+                    let kept = pending.kept.of(object);
+                    let is_limit = open::comes_to(self.machine, object, &now).is_some();
+                    if is_limit && kept.is_some_and(|kept| kept.is_ours(self.machine, &now)) {
+                        return Ok(false);
+                    }
                     return Err(Error::Foreign {
                         setting: setting.clone(),
                         object: object.to_string(),
@@ -298,16 +312,24 @@ impl<'a> Session<'a> {
 
     fn make(&mut self, change: &Change) -> Result<Changed, Error> {
         let Change { setting, object, former, wanted, .. } = change;
+        let machine = self.machine;
         let is_kept = |now: &str| {
-            now == wanted
-                || change.is_effective && open::is_taken(self.machine, former, now, wanted)
+            now == wanted || change.is_effective && open::is_wished(machine, object, wanted, now)
         };
         let made =
             put(self.machine, &mut *self.levers, &mut self.journal, (object, wanted), &is_kept);
         let now = match made {
             // What it follows may have brought it there: some files refuse even the value that they hold.
-            Err(Error::Refused { .. }) if object.read(self.machine).as_ref() == Ok(wanted) => {
+            Err(Error::Refused { .. }) if object.read(machine).as_ref() == Ok(wanted) => {
                 wanted.clone()
+            }
+            // The driver gives up waiting for a new level sooner than firmware is there.
+            Err(error @ Error::Refused { is_right: false, .. }) if is_level(object) => {
+                settled(machine, object, wanted, &is_kept).map_err(|_| error)?
+            }
+            Err(error @ Error::NotKept { .. }) if matches!(object, Object::SpeedSelect(_)) => {
+                self.late = Some((object.clone(), wanted.clone()));
+                return Err(error);
             }
             made => made?,
         };
@@ -339,7 +361,8 @@ impl<'a> Session<'a> {
     }
 
     fn put_back(&mut self, kept: &[Kept]) -> Undone {
-        put_back(self.machine, &mut *self.levers, &mut self.journal, kept, Others::Spare)
+        let Session { machine, levers, journal, late, .. } = self;
+        put_back(machine, &mut **levers, journal, (kept, late), Others::Spare)
     }
 
     fn end(&mut self) -> Undone {
@@ -354,7 +377,8 @@ impl<'a> Session<'a> {
             Err(_) => false,
         };
         // If it stays, undo finds what it says in its place.
-        drop(if pending.broken.is_empty() && pending.kept.iter().all(is_former) {
+        let is_over = pending.broken.is_empty() && self.late.is_none();
+        drop(if is_over && pending.kept.iter().all(is_former) {
             self.shelf.forget()
         } else {
             self.journal.settle()
@@ -410,9 +434,10 @@ pub fn undo(
         }
         Err(error) => return Err(error),
     }
+    wait_for_firmware(shelf)?;
     let mut journal = shelf.open()?;
     let kept = journal.pending().kept.to_vec();
-    let mut undone = put_back(machine, &mut *levers, &mut journal, &kept, others);
+    let mut undone = put_back(machine, &mut *levers, &mut journal, (&kept, &mut None), others);
     undone.unread.clone_from(&journal.pending().broken);
     if undone.is_complete() || others == Others::Accept {
         shelf.forget()?;
@@ -420,6 +445,19 @@ pub fn undo(
         journal.settle()?;
     }
     Ok(undone)
+}
+
+/// Firmware may still be at what a process told it that was killed just now.
+fn wait_for_firmware(shelf: &Shelf) -> Result<(), Error> {
+    let is_begun = |kept: &Kept| kept.unsettled && matches!(kept.object, Object::SpeedSelect(_));
+    if !shelf.pending()?.is_some_and(|pending| pending.kept.iter().any(is_begun)) {
+        return Ok(());
+    }
+    let last = std::fs::metadata(shelf.path()).and_then(|known| known.modified());
+    let age = last.ok().and_then(|last| last.elapsed().ok());
+    let most: Duration = MOMENTS_OF_FIRMWARE.iter().sum();
+    std::thread::sleep(age.map_or(Duration::ZERO, |age| most.saturating_sub(age)));
+    Ok(())
 }
 
 /// What differs from its former value, of what a journal holds.
@@ -466,7 +504,7 @@ fn put_back(
     machine: &Machine,
     levers: &mut dyn Levers,
     journal: &mut Journal,
-    kept: &[Kept],
+    (kept, late): (&[Kept], &mut Late),
     others: Others,
 ) -> Undone {
     let mut undone = Undone::default();
@@ -477,7 +515,7 @@ fn put_back(
     });
     let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
     let failed = while_any_succeeds(all, |kept| {
-        match put_back_one(machine, levers, journal, kept) {
+        match put_back_one(machine, levers, journal, (kept, late)) {
             // What it follows may still change it.
             One::AsBefore if kept.follows.iter().any(|leader| open.contains(leader)) => {
                 return Err(None);
@@ -506,7 +544,7 @@ fn owned(
     let kept: Vec<&Kept> = kept.iter().filter(|kept| !kept.object.is_held()).collect();
     let is_ours = |kept: &&Kept| {
         let journaled = known.of(&kept.object).unwrap_or(kept);
-        let moved = |now: String| now != kept.former && journaled.ours.contains(&now);
+        let moved = |now: String| now != kept.former && journaled.is_ours(machine, &now);
         journaled.unsettled
             || others == Others::Overwrite
             || kept.object.read(machine).map_or(true, moved)
@@ -516,7 +554,7 @@ fn owned(
     let follows = |kept: &Kept| kept.follows.iter().any(|leader| leaders.contains(leader));
     kept.iter()
         .filter(|kept| leaders.contains(&kept.object) || follows(kept))
-        .map(|kept| (kept.object.clone(), kept.former.clone()))
+        .map(|kept| (kept.object.clone(), kept.back().to_owned()))
         .collect()
 }
 
@@ -531,7 +569,7 @@ fn put_back_one(
     machine: &Machine,
     levers: &mut dyn Levers,
     journal: &mut Journal,
-    kept: &Kept,
+    (kept, late): (&Kept, &mut Late),
 ) -> One {
     let changed = |now: &str| Changed {
         setting: kept.setting.clone(),
@@ -559,17 +597,65 @@ fn put_back_one(
     // A session knows what was there before it, and the journal what is ours.
     let ours = journal.pending().kept.of(&kept.object).map(|known| known.ours.clone());
     let known = Kept { ours: ours.unwrap_or_default(), ..kept.clone() };
+    let is_back = |now: &str| kept.is_back(machine, now);
+    let (object, back) = (&kept.object, kept.back());
     if known.is_as_before(machine, &now) {
+        let Some((_, wanted)) = late.as_ref().filter(|(it, _)| it == object) else {
+            return One::AsBefore;
+        };
+        // Firmware does what it was told last, whenever it does.
+        if put(machine, levers, journal, (object, back), &is_back).is_err() {
+            let (object, wanted) = (object.to_string(), wanted.clone());
+            let error = Error::Late { object, wanted, found: now.clone() };
+            return One::Failed(changed(&now), error);
+        }
+        *late = None;
         return One::AsBefore;
     }
     if !journal.pending().kept.of(&kept.object).is_some_and(|known| known.unsettled) {
         return One::Foreign(changed(&now));
     }
-    let is_back = |now: &str| kept.is_back(machine, now);
-    match put(machine, levers, journal, (&kept.object, kept.back()), &is_back) {
+    let mut put_back = put(machine, levers, journal, (object, back), &is_back);
+    if let (Err(Error::Refused { .. }), Object::SpeedSelect(it)) = (&put_back, object) {
+        let features = Object::SpeedSelect(Settable { at: it.at, what: What::Features });
+        let stands =
+            || features.read(machine).ok().filter(|text| text != features_text(false, false));
+        let is_switch = speed_select::turn(object, back) == speed_select::Turn::PrioritiesOff;
+        if let Some(on) = is_switch.then(stands).flatten() {
+            put_back =
+                without(machine, levers, journal, (&features, &on), &mut |levers, journal| {
+                    put(machine, levers, journal, (object, back), &is_back)
+                });
+        }
+    }
+    match put_back {
         Ok(found) => One::Restored(Changed { former: now, now: found, ..changed("") }),
         Err(error) => One::Failed(changed(&now), error),
     }
+}
+
+/// Does something while the features of a level are off that were on before, with priorities off: whoever made
+/// it so did it in an order of his own.
+fn without<T>(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    journal: &mut Journal,
+    (features, on): (&Object, &str),
+    act: &mut dyn FnMut(&mut dyn Levers, &mut Journal) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let off = features_text(false, false);
+    journal.keep(&[New {
+        object: features.clone(),
+        setting: "sst.features".to_owned(),
+        former: on.to_owned(),
+        follows: None,
+        writes: Some(off.to_owned()),
+        was_open: false,
+    }])?;
+    put(machine, levers, journal, (features, off), &|now| now == off)?;
+    let done = act(levers, journal);
+    put(machine, levers, journal, (features, on), &|now| now == on)?;
+    done
 }
 
 /// Writes, reads back, and remembers what the kernel made of it.
@@ -581,12 +667,36 @@ fn put(
     is_kept: &dyn Fn(&str) -> bool,
 ) -> Result<String, Error> {
     write(machine, levers, object, text)?;
-    let settled = settled(machine, object, text, is_kept);
+    let mut settled = settled(machine, object, text, is_kept);
+    if let (Err(Error::NotKept { .. }), OPEN_KHZ) = (&settled, text) {
+        settled = moved(machine, levers, journal, object, is_kept);
+    }
     let found = settled.as_ref().ok().cloned().or_else(|| object.read(machine).ok());
     if let Some(found) = found.filter(|found| found != text) {
         journal.hear(object, found);
     }
     settled
+}
+
+/// Opens a limit that is open, and shows what it came to under another base frequency: kernels look at it anew
+/// only when a limit moves.
+///
+/// # Source
+/// Linux, kernel/power/qos.c: `freq_qos_update_request`.
+fn moved(
+    machine: &Machine,
+    levers: &mut dyn Levers,
+    journal: &mut Journal,
+    object: &Object,
+    is_kept: &dyn Fn(&str) -> bool,
+) -> Result<String, Error> {
+    if let Some(near) = open::comes_to(machine, object, OPEN_KHZ) {
+        journal.begin(vec![(object.clone(), near.clone())]);
+        write(machine, levers, object, &near)?;
+        settled(machine, object, &near, is_kept)?;
+        write(machine, levers, object, OPEN_KHZ)?;
+    }
+    settled(machine, object, OPEN_KHZ, is_kept)
 }
 
 fn write(
@@ -596,7 +706,10 @@ fn write(
     text: &str,
 ) -> Result<(), Error> {
     levers.write(object, text).map_err(|error| {
-        let deciders = deciders::of(machine, object, text);
+        // That a device is busy or gone, or that rights are missing, nobody decides.
+        let decides = !matches!(object, Object::SpeedSelect(_))
+            || matches!(error.raw_os_error(), Some(sys::errno::ENXIO | sys::errno::ENOTTY));
+        let deciders = if decides { deciders::of(machine, object, text) } else { Vec::new() };
         let is_overruled = error.raw_os_error() == Some(sys::errno::EPERM) && !deciders.is_empty();
         Error::Refused {
             object: object.to_string(),
@@ -612,8 +725,12 @@ fn write(
 /// How long it is waited for what was written, look after look: drivers of files take a moment.
 const MOMENTS: &[Duration] = &[Duration::from_millis(2); 4];
 
+fn is_level(object: &Object) -> bool {
+    matches!(object, Object::SpeedSelect(Settable { what: What::Level, .. }))
+}
+
 /// The same of firmware. Its driver waits some 20 ms for a new level and does not wait for features, and the
-/// reference tool waits ever longer with each version.
+/// reference tool waits ever longer with each version: a second in all.
 const MOMENTS_OF_FIRMWARE: &[Duration] = &[
     Duration::from_millis(2),
     Duration::from_millis(4),
@@ -621,6 +738,9 @@ const MOMENTS_OF_FIRMWARE: &[Duration] = &[
     Duration::from_millis(16),
     Duration::from_millis(32),
     Duration::from_millis(64),
+    Duration::from_millis(128),
+    Duration::from_millis(256),
+    Duration::from_millis(512),
 ];
 
 /// What an object holds after a write.

@@ -159,8 +159,8 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         let set = session.switch(&self.comparing.changes[index(side)]);
         if !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty() {
             self.settled = None;
-            self.look(side);
             self.setting = self.setting + (self.elapsed() - began);
+            self.look(side);
         }
         Ok(())
     }
@@ -178,6 +178,10 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
 
     /// What was seen whenever settings were made, that of A first.
     pub(super) fn looked(&mut self) -> Vec<Proof> {
+        if self.looked.is_empty() {
+            // Nothing was set: it is as it was found.
+            self.look(Side::A);
+        }
         let looked = std::mem::take(&mut self.looked);
         let (a, b): (Vec<_>, Vec<_>) = looked.into_iter().partition(|(side, _)| *side == Side::A);
         let named = |(side, proof): (Side, Proof)| {
@@ -244,7 +248,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         value
     }
 
-    fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+    pub(super) fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
         let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
         let (own, budget) = (&self.comparing.own[index(side)], self.comparing.budget);
         match &mut self.measurer {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ::sst::change::{NotChanged, Refused, Wish};
+use ::sst::change::{NotChanged, Refused, What, Wish};
 
 use crate::args::CompatArgs;
 use crate::failure::Failure;
@@ -20,6 +20,11 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
         let levers = super::settings::writer(&machine).map_err(nowhere)?;
         let shelf = super::settings::shelf(&machine).map_err(nowhere)?;
         let who = format!("cpudyno sst --compat, process {}", std::process::id());
+        if matches!(wish.what, What::Level { with_cpus: true, .. }) {
+            let plan = ::sst::change::planned(&machine, &*levers, wish, false)?;
+            let remarks = plan.remarks.iter().map(|remark| format!("note: {remark}"));
+            remarks.for_each(|remark| output::remark(&remark));
+        }
         let signals = Signals::listen().map_err(nowhere)?;
         let _deaf = signals.ignore();
         ::sst::change::make(&machine, levers, &shelf, &who, wish)

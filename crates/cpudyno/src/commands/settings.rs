@@ -437,6 +437,8 @@ pub(super) fn refused(error: Error) -> Failure {
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
         Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),
+        Error::Late { .. } => Failure::new(code::NOT_HERE, text)
+            .hint("`cpudyno undo` looks again, and puts back what came of it"),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)
             .hint("nothing was left changed; firmware, hypervisor or driver decide about it"),
         Error::Locked { .. } => Failure::new(code::REFUSED, text)

@@ -51,10 +51,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     }
     sinks.write(&record, presentation)?;
     let printed = render(&record, args.look.format, presentation)?;
-    match out {
-        Some(out) => out.write(&printed)?,
-        None => output::data(&printed)?,
-    }
+    output::deliver(out, &printed)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -340,3 +340,20 @@ fn what_is_set_already_is_looked_at_here_and_there() {
     let left: Vec<usize> = (4..CPUS).filter(|&cpu| fake.read(&bias(cpu)) != "6").collect();
     assert_eq!(left, [777]);
 }
+
+/// Journals of a version that was never released name power domains otherwise.
+#[test]
+fn what_a_former_version_wrote_is_refused_with_an_explanation() {
+    let fake = Fake::new();
+    set(&fake, &["thp=always"]);
+    let path = fake.shelf().path();
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str(
+        r#"{"keeps":{"object":{"speed-select":{"at":{"registers":0},"what":"level"}},"setting":"sst.level","former":"0"}}"#,
+    );
+    text.push('\n');
+    fs::write(&path, text).unwrap();
+    let undone = fake.undo();
+    assert_eq!((undone.restored.len(), undone.unread.len()), (1, 1), "{undone:?}");
+    assert!(undone.unread[0].contains("a former version wrote it"), "{undone:?}");
+}

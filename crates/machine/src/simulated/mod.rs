@@ -66,12 +66,18 @@ impl Model {
     /// The simulated machine of that name (without `sim:`). After an `@` comes the file that keeps what
     /// is set on it between processes, and may put in faults.
     pub fn named(name: &str) -> Result<Model, Error> {
-        let Some((name, file)) = name.split_once('@') else { return Model::fresh(name) };
+        match name.split_once('@') {
+            None => Model::fresh(name),
+            Some((name, file)) => Model::fresh(name)?.kept_in(file),
+        }
+    }
+
+    /// The same machine, with a file that keeps what is set on it, and may put in faults.
+    pub fn kept_in(self, file: &str) -> Result<Model, Error> {
         let settings = Settings::open(file.into())?;
-        let fresh = Model::fresh(name)?;
-        let faults = [fresh.faults.clone(), settings.faults()].concat();
+        let faults = [self.faults.clone(), settings.faults()].concat();
         let of_firmware = settings.firmware_faults();
-        let mut model = Model { faults, settings, ..fresh };
+        let mut model = Model { faults, settings, ..self };
         match &mut model.speed_select {
             Some(speed_select) => speed_select.fault.extend(of_firmware),
             None if of_firmware.is_empty() => {}

@@ -148,8 +148,8 @@ impl Writer {
     /// That of a machine.
     pub fn new(model: &Model) -> Writer {
         let isst: Arc<dyn Isst> = Arc::new(SimulatedIsst::new(model));
-        let tree = || SimulatedTree::new(model);
-        let (isst, tree) = (Setter::new(&isst, Box::new(tree())), tree());
+        let tree = SimulatedTree::new(model);
+        let isst = Setter::new(&isst, Box::new(tree.clone()));
         Writer { model: model.clone(), tree, request: None, isst }
     }
 

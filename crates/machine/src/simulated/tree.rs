@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use model::{CpuId, CpuSet};
 
@@ -18,8 +19,9 @@ pub(super) const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a simulated machine: most never change, counters grow with the time that passes.
+#[derive(Clone)]
 pub(super) struct SimulatedTree {
-    files: Files,
+    files: Arc<Files>,
     model: Model,
     /// The path of the list of CPUs that are switched on.
     online: String,
@@ -55,7 +57,7 @@ impl SimulatedTree {
             }
         }
         let online = format!("{CPU}/online");
-        SimulatedTree { files, model: this.clone(), online }
+        SimulatedTree { files: Arc::new(files), model: this.clone(), online }
     }
 }
 

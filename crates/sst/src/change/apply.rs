@@ -1,14 +1,18 @@
 //! From a wish to what is written, and that until nothing is left.
 
+use std::collections::HashMap;
+
 use levers::journal::Shelf;
+use levers::open::is_open;
 use levers::plan::Plan;
-use levers::{Changed, Levers, NotMade, Session};
+use levers::{Changed, Levers, NotMade, Object, Session};
 use machine::Machine;
 use model::CpuSet;
 
-use super::ground::{Ground, Sleepers};
+use super::ground::{Ground, Sleepers, cpufreq};
+use super::limits::{MAX, MIN};
 use super::recipes::steps;
-use super::{Refused, Steps, Wish};
+use super::{Refused, Steps, What, Wish};
 
 /// Why a wish was not fulfilled.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +41,19 @@ pub fn planned(
     wish: &Wish,
     force: bool,
 ) -> Result<Plan, NotChanged> {
+    let wish = forced(wish, force);
     let Steps { mut firmware, limits, remarks } =
-        steps(&Ground::of(machine, wish, &sleepers(machine))?)?;
+        steps(&Ground::of(machine, &wish, &sleepers(machine))?)?;
     firmware.extend(limits);
     let mut plan = Plan::of_steps(machine, levers, firmware, force)?;
     plan.remarks.splice(0..0, remarks);
     Ok(plan)
+}
+
+/// Limits of the clock are nobody's loss: who insists has them beside classes.
+fn forced(wish: &Wish, force: bool) -> Wish {
+    let is_lenient = force && matches!(wish.what, What::TurboMode(_));
+    Wish { lenient: wish.lenient || is_lenient, ..wish.clone() }
 }
 
 /// Makes it so. Limits of clocks come after what firmware holds, and CPUs that come online may bring more to
@@ -57,24 +68,58 @@ pub fn apply(
     /// Levels, CPUs that come, CPUs that go again, limits; once more to see that all is done.
     const ROUNDS: usize = 5;
     let mut sleepers = sleepers(machine);
+    let before = Limits::of(machine);
+    let mut wish = forced(wish, force);
     let mut done = Vec::new();
     for _ in 0..ROUNDS {
-        let ground = Ground::of(machine, wish, &sleepers)?;
+        let ground = Ground::of(machine, &wish, &sleepers)?;
         let (Steps { firmware, mut limits, .. }, strangers) = (steps(&ground)?, ground.strangers());
+        let stays = ground.stays(&firmware);
         // The kernel may have made less of a limit, and would again.
         limits.retain(|step| !done.iter().any(|change: &Changed| change.object == step.object));
         let mut plan = Plan::of_steps(machine, session.levers(), firmware, force)?;
         if plan.changes.is_empty() {
             plan = Plan::of_steps(machine, session.levers(), limits, force)?;
+            before.recall(&mut plan);
         }
         if plan.changes.is_empty() {
             return Ok(done);
         }
         done.extend(session.apply(&plan)?);
         sleepers.foreign = sleepers.foreign.iter().chain(strangers.iter()).collect();
+        // The power domains are those of the CPUs that were named, which may be gone.
+        if matches!(wish.what, What::Level { with_cpus: true, .. }) && wish.cpus.is_some() {
+            wish.cpus = Some(stays);
+        }
     }
     let last = done.last().map_or_else(String::new, |change: &Changed| change.object.to_string());
     Err(NotChanged::Restless(last))
+}
+
+/// What limits of clocks were before firmware moved: they show what is left of a wish, and that is another
+/// number afterwards.
+struct Limits(HashMap<Object, (String, bool)>);
+
+impl Limits {
+    fn of(machine: &Machine) -> Limits {
+        let online = cpus(machine, "online");
+        let files = online.iter().flat_map(|cpu| [MAX, MIN].map(|it| cpufreq(cpu, it)));
+        let known = |path: String| {
+            let object = Object::File(path);
+            let text = object.read(machine).ok()?;
+            let is_open = is_open(machine, &object, &text);
+            Some((object, (text, is_open)))
+        };
+        Limits(files.filter_map(known).collect())
+    }
+
+    fn recall(&self, plan: &mut Plan) {
+        for change in plan.changes.iter_mut().filter(|change| change.is_effective) {
+            if let Some((former, was_open)) = self.0.get(&change.object) {
+                (change.former, change.was_open) = (former.clone(), *was_open);
+            }
+        }
+    }
 }
 
 /// Makes it so with a session of its own, and leaves it so; where something fails, everything is put back.
@@ -103,10 +148,12 @@ pub fn make(
 
 /// The CPUs that are there and switched off.
 fn sleepers(machine: &Machine) -> Sleepers {
-    let list = |file: &str| -> CpuSet {
-        let text = machine.tree.read(&format!("/sys/devices/system/cpu/{file}"));
-        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
-    };
-    let all = list("present").difference(&list("online"));
+    let all = cpus(machine, "present").difference(&cpus(machine, "online"));
     Sleepers { all, ..Sleepers::default() }
+}
+
+/// CPUs by a list of the kernel.
+fn cpus(machine: &Machine, list: &str) -> CpuSet {
+    let text = machine.tree.read(&format!("/sys/devices/system/cpu/{list}"));
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }

@@ -76,6 +76,19 @@ impl<'a> Ground<'a> {
         online.filter(|cpu| self.sleepers.all.contains(*cpu)).collect()
     }
 
+    /// The CPUs of the power domains that are meant which are online after these steps.
+    pub(super) fn stays(&self, steps: &[Step]) -> CpuSet {
+        let goes = |cpu: CpuId| {
+            let of = |step: &&Step| matches!(step.of, Of::Cpu(of) if of == cpu);
+            steps.iter().find(of).is_some_and(|step| step.wanted == "0")
+        };
+        let all = self
+            .targets()
+            .into_iter()
+            .flat_map(|domain| domain.online().iter().collect::<Vec<_>>());
+        all.filter(|cpu| !goes(*cpu)).collect()
+    }
+
     /// Those with cores: one there is at least.
     pub(super) fn compute(&self) -> Result<Vec<&Domain>, Refused> {
         let compute: Vec<&Domain> =

@@ -5,8 +5,8 @@ use levers::plan::Step;
 use levers::{Object, Of};
 use model::CpuId;
 
-use super::Refused;
 use super::ground::{Ground, cpufreq, place};
+use super::{Refused, Steps};
 use crate::model::{Domain, Level, Megahertz, Modules};
 
 pub(super) const MAX: &str = "scaling_max_freq";
@@ -113,15 +113,18 @@ impl Ground<'_> {
 
     /// Limits of the clock that let CPUs go above their base frequency, or not. Where cores have classes,
     /// limits stay as they are.
-    pub(super) fn turbo_mode(&self, on: bool) -> Result<Vec<Step>, Refused> {
+    pub(super) fn turbo_mode(&self, on: bool) -> Result<Steps, Refused> {
         let targets = self.targets();
         let mut heeded = targets.iter().filter(|domain| Ground::heeds_priorities(domain));
-        if let Some(domain) = heeded.next().filter(|_| !self.wish.lenient) {
-            let why = format!(
+        let why = heeded.next().map(|domain| {
+            format!(
                 "cores of {} have classes (core-power is on), which limit the clock as well",
                 place(domain)
-            );
-            return Err(self.wish.order(why, "first `cpudyno sst core-power disable`"));
+            )
+        });
+        if let Some(why) = why.clone().filter(|_| !self.wish.lenient) {
+            let first = "first `cpudyno sst core-power disable`; --force sets it all the same";
+            return Err(self.wish.order(why, first));
         }
         let online = self
             .snapshot
@@ -148,6 +151,6 @@ impl Ground<'_> {
             }
             steps.push(if on { open(cpu) } else { limit(cpu, MAX, khz) });
         }
-        Ok(steps)
+        Ok(Steps { limits: steps, remarks: why.into_iter().collect(), ..Steps::default() })
     }
 }

@@ -1,9 +1,12 @@
 //! Simulated machines whose state is a file, and wishes.
 
+use std::sync::OnceLock;
+
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Levers, Object, Others, Session, Undone, port, undo};
 use machine::Machine;
+use machine::simulated::Model;
 use model::CpuSet;
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, apply, planned};
 use sst::model::Priority;
@@ -15,13 +18,14 @@ pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 pub(crate) struct Here {
     pub(crate) folder: TempDir,
     pub(crate) name: &'static str,
+    shelf: OnceLock<Shelf>,
 }
 
 impl Here {
     pub(crate) fn new(name: &'static str) -> Here {
         // In memory, where there is such a place: journals are forced to disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        Here { folder, name }
+        Here { folder, name, shelf: OnceLock::new() }
     }
 
     pub(crate) fn with(name: &'static str, state: &str) -> Here {
@@ -33,11 +37,16 @@ impl Here {
     /// As another process finds it.
     pub(crate) fn machine(&self) -> Machine {
         let file = self.folder.path().join("state");
-        Machine::named(&format!("sim:{}@{}", self.name, file.display())).unwrap()
+        let model = match self.name {
+            "skylake" => Model::parse("skylake.toml", &skylake()),
+            name => Model::named(name),
+        };
+        Machine::from(model.unwrap().kept_in(file.to_str().unwrap()).unwrap())
     }
 
     pub(crate) fn shelf(&self) -> Shelf {
-        Shelf::new(self.folder.path().join("journal"), &self.machine())
+        let new = || Shelf::new(self.folder.path().join("journal"), &self.machine());
+        self.shelf.get_or_init(new).clone()
     }
 
     /// What differs from the machine as it came: firmware and files.
@@ -94,6 +103,27 @@ impl Here {
         }
     }
 
+    /// `cpudyno set`, and left so.
+    pub(crate) fn set_through(
+        &self,
+        setting: &str,
+        through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+    ) -> Result<usize, NotChanged> {
+        let machine = self.machine();
+        let levers = through(port::of(&machine).unwrap());
+        let asked = [setting.parse().unwrap()];
+        let mut session = Session::open(&machine, levers, &self.shelf(), "test").unwrap();
+        let plan = Plan::new(&machine, session.levers(), &asked, false)?;
+        let done = session.apply(&plan)?;
+        session.leave();
+        Ok(done.len())
+    }
+
+    /// What a file holds.
+    pub(crate) fn text(&self, path: &str) -> String {
+        self.machine().tree.read(&format!("{CPU}/{path}")).unwrap()
+    }
+
     /// What somebody else does to a file meanwhile.
     pub(crate) fn set(&self, path: &str, text: &str) {
         let mut levers = port::of(&self.machine()).unwrap();
@@ -118,6 +148,12 @@ impl Here {
         let undone = self.undo();
         assert!(undone.is_complete(), "{undone:?}");
     }
+}
+
+/// The guide's machine with a processor whose classes are behind the mailbox.
+fn skylake() -> String {
+    const GUIDE: &str = include_str!("../../../machine/src/simulated/machines/guide.toml");
+    GUIDE.replace("model = 106", "model = 85")
 }
 
 pub(crate) fn wish(what: What) -> Wish {

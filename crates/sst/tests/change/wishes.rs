@@ -1,7 +1,11 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Mutex;
+
 use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
-use levers::{Error, port};
+use levers::{Error, Object, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
 
@@ -267,6 +271,30 @@ fn threads_that_are_off_by_smt_stay_off() {
     }
 }
 
+/// The driver's number of core 0 is that of a CPU that it has never seen.
+#[test]
+fn core_0_of_another_package_comes_back_without_its_siblings() {
+    let here = Here::new("guide");
+    here.set("smt/control", "off");
+    // Cores 0 and 4 of the second package: the level has the first of them.
+    here.set("cpu14/online", "0");
+    here.set("cpu18/online", "0");
+    let before = here.state();
+    let wish = on("15", level(4, true));
+    let plan = here.plan(&wish).unwrap();
+    let online = |plan: &levers::plan::Plan| -> Vec<String> {
+        let on = plan.changes.iter().filter(|it| it.wanted == "1");
+        on.map(|it| it.object.to_string()).collect()
+    };
+    assert_eq!(online(&plan), [format!("{CPU}/cpu14/online")]);
+    let said = "CPUs 28-55 stay off: threads of a core but the first are off";
+    assert!(plan.remarks.iter().any(|it| it.contains(said)), "{:?}", plan.remarks);
+    here.done(&wish).unwrap();
+    assert_eq!(here.text("cpu14/online"), "1");
+    here.undone();
+    assert_eq!(here.state(), before);
+}
+
 /// Without turbo the kernel shows, and allows, the base frequency at most.
 #[test]
 fn limits_that_the_kernel_cuts_are_taken() {
@@ -330,6 +358,10 @@ fn no_core_is_left_without_a_turbo_limit() {
     guide.done(&on("12", TF_ON)).unwrap();
     let refused = guide.refused(&on("12", turbo(false, Some(0)))).to_string();
     assert!(refused.contains("a limit of 0"), "{refused}");
+    // The level says which groups there are, whatever the register holds just now.
+    let odd = Here::with("guide", r#"{"firmware": {"0.0/msr/1ad": 31}}"#);
+    let refused = odd.refused(&on("12", What::TurboLimits(0x1f))).to_string();
+    assert!(refused.contains("lets no core of group 1 run"), "{refused}");
 }
 
 #[test]
@@ -352,9 +384,12 @@ fn packages_are_switched_off_each_by_itself() {
     here.undone();
     // A package whose level is without the feature is none of its business.
     here.done(&on("0", level(4, false))).unwrap();
+    here.done(&on("0", CP_ON)).unwrap();
     here.done(&on("14", BF_ON)).unwrap();
     here.done(&wish(BF_OFF)).unwrap();
-    assert!(!here.state().contains("features"), "{}", here.state());
+    let state = here.state();
+    assert!(!state.contains("features") && !state.contains(r#""1.0/core-power""#), "{state}");
+    assert!(state.contains(r#""0.0/core-power":1"#), "{state}");
 }
 
 /// The register is one for all power domains of a package.
@@ -383,10 +418,77 @@ fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
     let here = Here::new("sapphire");
     here.done(&on("0", BF_ON)).unwrap();
     let before = here.state();
+    let plan = here.plan(&on("0", TF_ON)).unwrap();
+    let said = "base-freq of package 0 is on, and processors need not have both at once";
+    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
     let error = here.done(&on("0", TF_ON)).unwrap_err().to_string();
     assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
     assert!(error.contains("`cpudyno sst base-freq disable`"), "{error}");
     assert_eq!(here.state(), before);
+}
+
+/// That firmware is busy is no reason that has to do with features.
+#[test]
+fn who_fails_for_another_reason_is_told_that_one() {
+    let state = r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 1},
+        "firmware_faults": [{"on": "7f/02", "does": "io-error"}]}"#;
+    let here = Here::with("guide", state);
+    let error = here.done(&on("12,13", TF_ON)).unwrap_err().to_string();
+    assert!(error.contains("features of the level") && !error.contains("at once"), "{error}");
+}
+
+/// Who insists has limits beside classes.
+#[test]
+fn limits_beside_classes_are_forced() {
+    let here = Here::new("guide");
+    here.done(&wish(CP_ON)).unwrap();
+    let machine = here.machine();
+    let levers = port::of(&machine).unwrap();
+    let wish = on("0", What::TurboMode(false));
+    let NotChanged::Refused(Refused::Order { hint, .. }) =
+        planned(&machine, &*levers, &wish, false).unwrap_err()
+    else {
+        panic!("classes come first");
+    };
+    assert!(hint.contains("--force"), "{hint}");
+    let plan = planned(&machine, &*levers, &wish, true).unwrap();
+    assert_eq!((plan.changes.len(), plan.remarks.len()), (1, 1), "{:?}", plan.remarks);
+}
+
+/// What is tried is switched on and off again and again.
+#[test]
+fn arms_follow_each_other_and_firmware_refuses_nothing() {
+    for (machine, state, wish) in [
+        ("guide", "{}", on("0", BF_ON)),
+        ("guide", "{}", on("12,13", TF_ON)),
+        (
+            "guide",
+            r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 3,
+                "0.0/msr/1ad": 18446744073709551615}}"#,
+            on("0", level(4, false)),
+        ),
+        ("granite", "{}", on("0", BF_ON)),
+        ("granite", "{}", on("1,2", TF_ON)),
+        (
+            "granite",
+            r#"{"firmware": {"0.0/features": 3, "0.0/msr/1ad": 2097865012304223517}}"#,
+            on("0", level(1, false)),
+        ),
+    ] {
+        let here = Here::with(machine, state);
+        let (before, what) = (here.state(), format!("{machine}: {}", wish.words()));
+        let machine = here.machine();
+        let levers = port::of(&machine).unwrap();
+        let mut session = levers::Session::open(&machine, levers, &here.shelf(), "test").unwrap();
+        let arms = planned(&machine, session.levers(), &wish, false).unwrap().as_arms();
+        for _ in 0..3 {
+            session.switch(&arms[1]).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_ne!(here.state(), before, "{what}");
+            session.switch(&arms[0]).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(here.state(), before, "{what}");
+        }
+        assert!(session.restore().is_complete());
+    }
 }
 
 /// A machine on which a thread and an interrupt are bound to CPU 4.
@@ -429,4 +531,125 @@ fn what_loses_its_cpu_for_good_is_said_before() {
     assert!(forced.remarks.contains(&why), "{:?}", forced.remarks);
     // What takes nobody's CPU needs no force.
     assert!(planned(&machine, &*levers, &on("0", level(4, false)), false).is_ok());
+}
+
+/// Limits show what is left of them: who moves that does not change them.
+#[test]
+fn limits_are_ours_whatever_they_come_to() {
+    let here = Here::new("guide");
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "2400000");
+    here.undone();
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "800000");
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+    // Another number is somebody else's.
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    here.set("cpu3/cpufreq/scaling_min_freq", "2000000");
+    let undone = here.undo();
+    assert_eq!(undone.foreign.len(), 1, "{undone:?}");
+    assert_eq!(undone.foreign[0].now, "2000000");
+}
+
+/// A kernel that takes limits and shows other ones.
+struct Elsewhere(Box<dyn levers::Levers>, &'static str);
+
+impl levers::Levers for Elsewhere {
+    fn permits(&self, object: &Object) -> std::io::Result<()> {
+        self.0.permits(object)
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> std::io::Result<()> {
+        let is_limit = object.to_string().ends_with("_freq");
+        self.0.write(object, if is_limit { self.1 } else { text })
+    }
+}
+
+/// Part of the way is not there: of a highest clock only what was wanted is, of a lowest one as much as the
+/// highest leaves.
+#[test]
+fn a_limit_that_moves_and_does_not_arrive_is_not_kept() {
+    for (wish, near) in [(on("0", What::TurboMode(false)), "2900000"), (on("0", BF_ON), "1500000")]
+    {
+        let here = Here::new("guide");
+        let error = here.done_through(&wish, |levers| Box::new(Elsewhere(levers, near)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("it was written, and reads `{near}`")), "{error}");
+    }
+}
+
+/// A kernel that looks at the base frequency again only when a limit, or turbo, is set to something else.
+struct Stale<'a> {
+    here: &'a Here,
+    tree: Box<dyn Tree>,
+    shown: Mutex<HashMap<String, (String, String)>>,
+}
+
+impl Tree for Stale<'_> {
+    fn read(&self, path: &str) -> Reading<String> {
+        let fresh = self.tree.read(path)?;
+        if !path.ends_with("scaling_max_freq") {
+            return Ok(fresh);
+        }
+        let text = fs::read_to_string(self.here.folder.path().join("state")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+        let set = [path, no_turbo].map(|path| state["files"][path].to_string()).concat();
+        let mut shown = self.shown.lock().unwrap();
+        let known = shown.entry(path.to_owned()).or_insert_with(|| (set.clone(), fresh.clone()));
+        if known.0 != set {
+            *known = (set, fresh);
+        }
+        Ok(known.1.clone())
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.tree.list(path)
+    }
+}
+
+/// What an open limit showed before firmware moved is not what somebody had chosen.
+#[test]
+fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let before = here.state();
+    let machine = here.machine();
+    let tree = machine.tree;
+    // It is leaked: machines own their trees.
+    let here: &'static Here = Box::leak(Box::new(here));
+    let stale = Stale { here, tree, shown: Mutex::default() };
+    let machine = Machine { tree: Box::new(stale), ..machine };
+    let max = |machine: &Machine| {
+        machine.tree.read(&format!("{CPU}/cpu0/cpufreq/scaling_max_freq")).unwrap()
+    };
+    for cpu in 0..56 {
+        machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq")).unwrap();
+    }
+    let open = || {
+        levers::Session::open(&machine, port::of(&machine).unwrap(), &here.shelf(), "test").unwrap()
+    };
+    let mut session = open();
+    let done =
+        sst::change::apply(&machine, &mut session, &on("0", level(4, false)), false).unwrap();
+    assert_eq!(done.len(), 1 + 28, "{done:?}");
+    // It was moved, so that the kernel looked again, and is open.
+    assert_eq!(max(&machine), "2800000");
+    session.leave();
+    let undone = levers::undo(
+        &machine,
+        port::of(&machine).unwrap(),
+        &here.shelf(),
+        levers::Others::Spare,
+        "test",
+    );
+    assert!(undone.unwrap().is_complete());
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
+    here.set("intel_pstate/no_turbo", "1");
+    // A wish for as much as there is, or none, is the same.
+    assert_eq!(here.state().replace("\"2147483647\"", "\"3200000\""), before);
+    fs::remove_dir_all(here.folder.path()).unwrap();
 }

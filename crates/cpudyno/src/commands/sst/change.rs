@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use levers::plan::Plan;
 use levers::{Changed, Session};
 use machine::Machine;
 use model::CpuSet;
@@ -31,9 +32,7 @@ pub(super) fn run(
         telling.tell(Settings { remarks: plan.remarks, ..planned })?;
         return Ok(ExitCode::SUCCESS);
     }
-    for remark in &plan.remarks {
-        output::remark(&format!("note: {remark}"));
-    }
+    remark(&plan);
     let signals = Signals::listen()?;
     let shelf = settings::shelf(machine)?;
     let who = format!("cpudyno sst, process {}", std::process::id());
@@ -42,16 +41,7 @@ pub(super) fn run(
     let _deaf = signals.ignore();
     let done = match sst::change::apply(machine, &mut session, wish, change.force) {
         Ok(done) => done,
-        Err(error) => {
-            let undone = session.restore();
-            let failure = not_changed(error);
-            if undone.is_complete() {
-                return Err(failure);
-            }
-            let message = format!("{}; {}", failure.message, settings::put_back(&undone));
-            return Err(Failure { message, ..failure }
-                .hint("`cpudyno undo` says what is still changed, and tries again"));
-        }
+        Err(error) => return Err(undone(session, not_changed(error))),
     };
     if let Some((_, name)) = signals.came() {
         output::remark(&format!("stopped by {name}"));
@@ -74,6 +64,28 @@ pub(super) fn run(
     }
 }
 
+/// What to know before it is done.
+pub(super) fn remark(plan: &Plan) {
+    for remark in &plan.remarks {
+        output::remark(&format!("note: {remark}"));
+    }
+}
+
+/// A failure after which everything is put back, and what came of that.
+pub(super) fn undone(session: Session<'_>, failure: Failure) -> Failure {
+    let undone = session.restore();
+    let told = settings::put_back(&undone);
+    if undone.is_complete() {
+        if !undone.restored.is_empty() {
+            output::remark(&told);
+        }
+        return failure;
+    }
+    let message = format!("{}; {told}", failure.message);
+    Failure { message, ..failure }
+        .hint("`cpudyno undo` says what is still changed, and tries again")
+}
+
 const HOW_IT_ENDS: &str =
     "`cpudyno undo` puts everything back; so does the next start of the machine";
 
@@ -94,15 +106,12 @@ impl Telling<'_> {
         let record = Record { settings: Some(found), ..described };
         self.sinks.write(&record, presentation)?;
         let printed = render(&record, look.format, presentation)?;
-        match self.out {
-            Some(out) => out.write(&printed),
-            None => output::data(&printed),
-        }
+        output::deliver(self.out, &printed)
     }
 }
 
 /// What was changed, each once: what was there first, and what is there last.
-fn changes(done: Vec<Changed>, plan: &levers::plan::Plan) -> Vec<SettingChange> {
+fn changes(done: Vec<Changed>, plan: &Plan) -> Vec<SettingChange> {
     let mut once: Vec<Changed> = Vec::new();
     for change in done {
         match once.iter_mut().find(|known| known.object == change.object) {

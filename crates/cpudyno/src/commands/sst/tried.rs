@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
-use levers::Session;
-use levers::plan::Plan;
+use levers::journal::Shelf;
+use levers::{Levers, Session};
 use machine::{Machine, Reading};
-use model::record::{PageKind, Record};
+use model::record::{PageKind, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
 use sst::change::{Clocks, Expected, What, Wish};
 use sst::model::Megahertz;
@@ -15,10 +15,9 @@ use sst::{Levels, Wanted};
 
 use super::super::ab::{Told, compared};
 use super::super::{command, presentation, settings, sinks};
-use super::change::{base_frequencies, not_changed};
+use super::change::{base_frequencies, not_changed, remark, undone};
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
 use crate::failure::Failure;
-use crate::output;
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
@@ -32,53 +31,102 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     let named = args.cpus.clone();
     let Some(SstFeature::Try(tried)) = args.feature else { return Ok(ExitCode::SUCCESS) };
     let look = args.look;
+    // What is asked for wrongly is said before anything is set.
+    is_sensible(&tried, named.as_ref())?;
     let signals = Signals::listen()?;
     let shelf = settings::shelf(machine)?;
+    // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
+    let _deaf = signals.ignore();
     // What is set before both arms is put back after them, whatever comes in between.
     let mut session = None;
     if let Some(level) = tried.level.filter(|_| tried.feature != Tried::PerfProfile) {
         let what = What::Level { level, with_cpus: false };
         let first = Wish { what, cpus: tried.cpus(named.as_ref()), lenient: false };
         let levers = settings::writer(machine)?;
-        let plan = sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?;
-        remark(&plan);
+        remark(&sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?);
         let mut opened =
             Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?;
-        sst::change::apply(machine, &mut opened, &first, false).map_err(not_changed)?;
+        if let Err(error) = sst::change::apply(machine, &mut opened, &first, false) {
+            return Err(undone(opened, not_changed(error)));
+        }
         session = Some(opened);
     }
-    let Trial { mut comparing, wish, expected } = trial(machine, &tried, named.as_ref())?;
-    let presentation = presentation(&look, PageKind::Ab);
-    let described = machine::describe(machine, command(), presentation);
+    let prepared = prepared(machine, &tried, (named.as_ref(), question), &shelf, &mut session);
+    let (comparing, answered) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            return Err(match session {
+                Some(session) => undone(session, failure),
+                None => failure,
+            });
+        }
+    };
+    let described = machine::describe(machine, command(), presentation(&look, PageKind::Ab));
+    let described = Record { speed_select: Some(answered), ..described };
+    let told = Told { described, format: look.format, sinks };
+    compared(machine, &comparing, session, &signals, told)
+}
+
+/// What is compared, with a session that holds what is set for it.
+fn prepared<'m>(
+    machine: &'m Machine,
+    tried: &TryArgs,
+    (named, question): (Option<&CpuSet>, SpeedSelectQuestion),
+    shelf: &Shelf,
+    session: &mut Option<Session<'m>>,
+) -> Result<(Comparing, SpeedSelect), Failure> {
+    let Trial { mut comparing, wish, expected } = trial(machine, tried, named)?;
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: wish.cpus.clone() };
     let snapshot = sst::read(machine, &wanted).map_err(super::refused)?;
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
     answered.expected = sst::expected(&expected);
-    let described = Record { speed_select: Some(answered), ..described };
-    let told = Told { described, format: look.format, sinks };
     if tried.control {
         comparing.words[1] = vec!["as it is, once more".to_owned()];
-        return compared(machine, &comparing, session, &signals, told);
+        return Ok((comparing, answered));
     }
-    let session = if let Some(session) = session {
-        session
-    } else {
+    let planned = |levers: &dyn Levers| {
+        sst::change::planned(machine, levers, &wish, false).map_err(not_changed)
+    };
+    if session.is_none() {
         let levers = settings::writer(machine)?;
         // What is refused needs no lock; and nobody else changes what is planned under it.
-        sst::change::planned(machine, &*levers, &wish, false).map_err(not_changed)?;
-        Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?
-    };
-    let plan =
-        sst::change::planned(machine, session.levers(), &wish, false).map_err(not_changed)?;
-    remark(&plan);
-    comparing.changes = plan.as_arms();
-    compared(machine, &comparing, Some(session), &signals, told)
+        planned(&*levers)?;
+        *session = Some(Session::open(machine, levers, shelf, &who()).map_err(settings::refused)?);
+    }
+    if let Some(session) = session {
+        let plan = planned(session.levers())?;
+        remark(&plan);
+        comparing.changes = plan.as_arms();
+    }
+    Ok((comparing, answered))
 }
 
-fn remark(plan: &Plan) {
-    for remark in &plan.remarks {
-        output::remark(&format!("note: {remark}"));
+/// Whether it can be measured at all, as far as the words tell.
+fn is_sensible(tried: &TryArgs, named: Option<&CpuSet>) -> Result<(), Failure> {
+    what(tried)?;
+    let on = match (&tried.on, tried.feature) {
+        (Some(Chosen::Cpus(cpus)), _) => Some(cpus),
+        (_, Tried::TurboFreq) => Some(named.ok_or_else(nobody)?),
+        _ => None,
+    };
+    on.into_iter().chain(&tried.on_a).try_for_each(|cpus| has_ends(tried, cpus))
+}
+
+fn nobody() -> Failure {
+    Failure::usage("cannot try turbo-freq: nobody said which CPUs are to go first")
+        .hint("name them: cpudyno sst try turbo-freq --on 12,13")
+}
+
+fn is_pipe(tried: &TryArgs) -> bool {
+    tried.command.is_empty() && tried.workload == TriedWorkload::Pipe
+}
+
+fn has_ends(tried: &TryArgs, cpus: &CpuSet) -> Result<(), Failure> {
+    if !is_pipe(tried) || cpus.len() == 2 {
+        return Ok(());
     }
+    let text = format!("cannot measure a pipe on CPUs {cpus}: it has two ends");
+    Err(Failure::usage(text).hint("name two: --on 12,13; or measure --workload clock"))
 }
 
 fn who() -> String {
@@ -102,11 +150,22 @@ fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<T
         Chosen::None => CpuSet::default(),
         Chosen::Usual => refusing(sst::change::others(machine, &wish, &all))?,
     };
-    let expected = refusing(sst::change::expected(machine, &wish))?;
+    let mut expected = refusing(sst::change::expected(machine, &wish))?;
+    // Where only A runs, nothing changes.
+    let is_told = |it: &Expected| !it.cpus.intersection(&all).is_empty();
+    let is_known = |cpu| expected.iter().any(|it: &Expected| it.cpus.contains(cpu));
+    let beyond: CpuSet = on_a.iter().filter(|cpu| !is_known(*cpu)).collect();
+    if !beyond.is_empty() {
+        let there = Wish { cpus: Some(beyond), ..wish.clone() };
+        let there = refusing(sst::change::expected(machine, &there))?;
+        let as_it_is = |it: Expected| Expected { then: Some(it.now.clone()), ..it };
+        expected.extend(there.into_iter().filter(is_told).map(as_it_is));
+    }
     let mut comparing = comparing(tried, [&on_a, &on])?;
+    comparing.look = Some(|machine| base_frequencies(machine, None));
+    // What is promised holds while all cores are at work.
     if !busy.is_empty() && !tried.control {
-        comparing.promises = promises(machine, &expected, [&on_a, &on]);
-        comparing.look = Some(|machine| base_frequencies(machine, None));
+        comparing.promises = promises(machine, &expected, [&on_a, &on], &busy);
     }
     comparing.words[1] = vec![wish.words()];
     if tried.on_a.is_some() {
@@ -138,13 +197,7 @@ fn what(tried: &TryArgs) -> Result<What, Failure> {
 fn on(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<CpuSet, Failure> {
     match (&tried.on, tried.feature) {
         (Some(Chosen::Cpus(cpus)), _) => Ok(cpus.clone()),
-        (_, Tried::TurboFreq) => match named {
-            Some(cpus) => Ok(cpus.clone()),
-            None => {
-                Err(Failure::usage("cannot try turbo-freq: nobody said which CPUs are to go first")
-                    .hint("name them: cpudyno sst try turbo-freq --on 12,13"))
-            }
-        },
+        (_, Tried::TurboFreq) => named.cloned().ok_or_else(nobody),
         _ => {
             let wish = Wish { what: what(tried)?, cpus: named.cloned(), lenient: false };
             refusing(sst::change::gainers(machine, &wish))
@@ -163,11 +216,8 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
     } else {
         Measured::Command(tried.command.clone(), Metric::Wall)
     };
-    let pipe = tried.command.is_empty() && tried.workload == TriedWorkload::Pipe;
-    if let Some(cpus) = on.iter().find(|cpus| pipe && cpus.len() != 2) {
-        let text = format!("cannot measure a pipe on CPUs {cpus}: it has two ends");
-        return Err(Failure::usage(text).hint("name two: --on 12,13; or measure --workload clock"));
-    }
+    on.into_iter().try_for_each(|cpus| has_ends(tried, cpus))?;
+    let pipe = is_pipe(tried);
     let own = |cpus: &CpuSet| {
         let mut own = Own { cpus: Some(cpus.clone()), ..Own::default() };
         match pipe.then(|| own.take("wake", "pipe")).flatten() {
@@ -180,10 +230,15 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
     Ok(Comparing { own: [own(on[0])?, own(on[1])?], budget: tried.budget, prove: false, ..usual })
 }
 
-/// The clocks that firmware promises the measured CPUs of each arm while all cores are at work.
-fn promises(machine: &Machine, expected: &[Expected], on: [&CpuSet; 2]) -> Vec<Promise> {
-    let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-    let is_off = machine.tree.read(no_turbo).is_ok_and(|text| text.trim() == "1");
+/// The clocks that firmware promises the CPUs that are measured, and those that are busy, in each arm while all cores
+/// are at work.
+fn promises(
+    machine: &Machine,
+    expected: &[Expected],
+    on: [&CpuSet; 2],
+    busy: &CpuSet,
+) -> Vec<Promise> {
+    let is_off = !levers::open::allows_turbo(machine);
     let hertz = |reading: &Reading<Megahertz>| {
         reading.as_ref().ok().map(|mhz| Hertz(f64::from(mhz.0) * 1e6))
     };
@@ -194,16 +249,18 @@ fn promises(machine: &Machine, expected: &[Expected], on: [&CpuSet; 2]) -> Vec<P
         let is_used = on.map(|cpus| cpus.contains(cpu));
         Some(Promise { cpu, clocks: [clock(&it.now), then], is_used })
     };
-    let all: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
-    all.iter().filter_map(promise).collect()
+    let measured: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
+    let beside = busy.difference(&measured);
+    measured.iter().chain(beside.iter()).filter_map(promise).collect()
 }
 
 impl TryArgs {
     /// The CPUs whose power domains are meant, as far as they are named.
     fn cpus(&self, named: Option<&CpuSet>) -> Option<CpuSet> {
-        match &self.on {
-            Some(Chosen::Cpus(cpus)) => Some(cpus.clone()),
-            _ => named.cloned(),
-        }
+        let on = match &self.on {
+            Some(Chosen::Cpus(cpus)) => Some(cpus),
+            _ => named,
+        };
+        on.map(|on| on.iter().chain(self.on_a.iter().flat_map(CpuSet::iter)).collect())
     }
 }

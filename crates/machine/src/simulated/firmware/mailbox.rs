@@ -62,7 +62,8 @@ impl Firmware<'_> {
             (0xd0, 0x03) => Ok(self.priorities(at) as u32),
             (0xd0, _) => {
                 let is_off = parameter & SET != 0 && request & PRIORITIES_ON == 0;
-                if is_off && !self.may_forget_priorities(at) {
+                let was_on = self.priorities(at) & u64::from(PRIORITIES_ON) != 0;
+                if was_on && is_off && !self.may_forget_priorities(at) {
                     return Err(ENXIO);
                 }
                 self.word(at, "priorities", parameter, request, sticks)?;
@@ -71,7 +72,7 @@ impl Firmware<'_> {
             (0x95, _) if !self.is.core_power => Err(ENXIO),
             (0x95, _) => {
                 let on = u64::from(request >> 16 & 1);
-                if on == 0 && !self.may_forget_priorities(at) {
+                if on == 0 && self.core_power(at) && !self.may_forget_priorities(at) {
                     return Err(ENXIO);
                 }
                 if sticks {

@@ -55,7 +55,8 @@ impl Tpmi for Firmware<'_> {
         let Some((at, sticks)) = self.kept_at(6, of.socket, of.domain) else { return false };
         if of.set == 1 {
             let fits = self.is.core_power && of.enable <= 1 && of.priority_type <= 1;
-            let may_be = of.enable == 1 || self.may_forget_priorities(at);
+            let is_on = self.core_power(at);
+            let may_be = of.enable == 1 || !is_on || self.may_forget_priorities(at);
             return fits
                 && may_be
                 && (!sticks

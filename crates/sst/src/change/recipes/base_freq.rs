@@ -27,6 +27,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
     }
     for domain in domains {
         let turbo = ground.on(domain)?.turbo_freq;
+        steps.remarks.extend(turbo.then(|| both("turbo-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(true, turbo))?);
     }
     if ground.allows_turbo() {
@@ -37,6 +38,15 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         );
     }
     Ok(steps)
+}
+
+/// No processor says beforehand whether it has both.
+pub(super) fn both(other: &str, domain: &Domain) -> String {
+    format!(
+        "{other} of {} is on, and processors need not have both at once: where firmware refuses, everything \
+         is put back, and `cpudyno sst {other} disable` comes first",
+        place(domain)
+    )
 }
 
 /// Core-power comes first, where nobody asked to have it done.

@@ -24,7 +24,7 @@ pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
             let (most, least) = (ground.khz(cpu, MOST)?, ground.khz(cpu, LEAST)?);
             Some([limit(cpu, MAX, most), limit(cpu, MIN, least)])
         }),
-        What::TurboMode(on) => ground.turbo_mode(on)?,
+        What::TurboMode(on) => return ground.turbo_mode(on),
         _ => {
             let why = "this processor has no interface of Speed Select: the setup of its firmware decides";
             return Err(ground

@@ -161,8 +161,19 @@ fn forbids_siblings(ground: &Ground<'_>) -> bool {
     control.is_ok_and(|text| matches!(text.trim(), "off" | "forceoff"))
 }
 
-/// The CPUs that are off and may be in a power domain that is meant, as far as the driver remembers them.
-fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
+/// What is known of a CPU that is off, as far as the driver remembers it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sleeper {
+    /// It may be in a power domain that is meant, and in the level.
+    Wanted,
+    /// It may not be switched on: a thread of a core, and not its first.
+    Sibling,
+    /// It is elsewhere, or not in the level.
+    Other,
+}
+
+/// The CPUs that are off, and what is known of them.
+fn off(ground: &Ground<'_>, level: u8) -> Vec<(CpuId, Sleeper)> {
     let may_be_allowed = |module: u32, number: Option<u32>| {
         ground.targets().into_iter().any(|domain| {
             let is_here = number.is_none_or(|number| number == domain.number);
@@ -173,26 +184,52 @@ fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
     };
     let is_first_only = forbids_siblings(ground);
     let device = ground.machine.isst.open().ok();
-    let is_wanted = |cpu: &CpuId| {
-        let known = device.as_ref().and_then(|device| device.physical(&[*cpu]).ok());
-        let number = known.and_then(|numbers| numbers.first().copied());
-        // Zero stands for a CPU that the driver has never seen, too: where siblings are forbidden, most
-        // likely one of those, which the kernel would refuse.
-        let Some(number) = number.filter(|number| *number != u32::MAX && *number != 0) else {
-            return !is_first_only;
-        };
-        if is_first_only && number & 1 == 1 {
-            return false;
+    let number = |cpu: CpuId| -> Option<u32> {
+        let known = device.as_ref()?.physical(&[cpu]).ok()?;
+        known.first().copied().filter(|number| *number != u32::MAX)
+    };
+    let all = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter());
+    let all = all.filter(|cpu| !ground.sleepers.foreign.contains(*cpu));
+    let all: Vec<(CpuId, Option<u32>)> =
+        all.filter(|cpu| has_switch(ground, *cpu)).map(|cpu| (cpu, number(cpu))).collect();
+    // Zero stands for the first thread of core 0, and for a CPU that the driver has never seen.
+    let zeros: Vec<CpuId> =
+        all.iter().filter(|(_, number)| *number == Some(0)).map(|(cpu, _)| *cpu).collect();
+    let of = |cpu: CpuId, number: Option<u32>| match number {
+        None | Some(0) if !is_first_only => Sleeper::Wanted,
+        Some(0) if is_first_core(ground, &zeros, cpu) && may_be_allowed(0, Some(0)) => {
+            Sleeper::Wanted
         }
-        if ground.is_older() {
-            may_be_allowed(number >> 1 & 0xff, None)
-        } else {
-            may_be_allowed(number >> 3 & 0xff, Some(crate::backends::domain_number(number)))
+        None | Some(0) => Sleeper::Sibling,
+        Some(number) if is_first_only && number & 1 == 1 => Sleeper::Sibling,
+        Some(number) => {
+            let is_wanted = if ground.is_older() {
+                may_be_allowed(number >> 1 & 0xff, None)
+            } else {
+                may_be_allowed(number >> 3 & 0xff, Some(crate::backends::domain_number(number)))
+            };
+            if is_wanted { Sleeper::Wanted } else { Sleeper::Other }
         }
     };
-    let off = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter());
-    let off = off.filter(|cpu| !ground.sleepers.foreign.contains(*cpu));
-    off.filter(|cpu| has_switch(ground, *cpu)).filter(is_wanted).collect()
+    all.into_iter().map(|(cpu, number)| (cpu, of(cpu, number))).collect()
+}
+
+/// Whether this is core 0 of a power domain that is meant and lacks it: the nearest one before its CPUs.
+fn is_first_core(ground: &Ground<'_>, zeros: &[CpuId], cpu: CpuId) -> bool {
+    let lacks = |domain: &&Domain| !domain.modules().contains(0);
+    ground.targets().into_iter().filter(lacks).any(|domain| {
+        let before = zeros.iter().filter(|zero| domain.first().is_some_and(|first| **zero < first));
+        before.max() == Some(&cpu)
+    })
+}
+
+/// The CPUs that are off and may be in a power domain that is meant.
+fn unplaced(ground: &Ground<'_>, level: u8) -> CpuSet {
+    of_kind(ground, level, Sleeper::Wanted)
+}
+
+fn of_kind(ground: &Ground<'_>, level: u8, kind: Sleeper) -> CpuSet {
+    off(ground, level).into_iter().filter(|(_, it)| *it == kind).map(|(cpu, _)| cpu).collect()
 }
 
 fn modules_or_none(level: &Level) -> Option<Modules> {
@@ -201,16 +238,15 @@ fn modules_or_none(level: &Level) -> Option<Modules> {
 
 /// What is said of CPUs that are off.
 fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
-    let off: CpuSet = ground.snapshot.unplaced.iter().flat_map(|it| it.cpus.iter()).collect();
     let asked = unplaced(ground, level);
-    let left = off.difference(&asked);
+    let left = of_kind(ground, level, Sleeper::Sibling);
     let asked = (!asked.is_empty()).then(|| {
         format!(
             "the kernel does not say where CPUs {asked} are while they are off: those that may be in the \
              level are switched on, and off again if they are not"
         )
     });
-    let left = (!left.is_empty() && forbids_siblings(ground)).then(|| {
+    let left = (!left.is_empty()).then(|| {
         format!(
             "CPUs {left} stay off: threads of a core but the first are off (`cpudyno set smt=on`)"
         )

@@ -24,7 +24,7 @@ pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
         What::BaseFreq { on: false, auto } => base_freq::disable(ground, *auto),
         What::TurboFreq { on: true, auto, limits } => turbo_freq::enable(ground, *auto, *limits),
         What::TurboFreq { on: false, auto, limits } => turbo_freq::disable(ground, *auto, *limits),
-        What::TurboMode(on) => Ok(Steps { limits: ground.turbo_mode(*on)?, ..Steps::default() }),
+        What::TurboMode(on) => ground.turbo_mode(*on),
         What::TurboLimits(limits) => turbo_freq::limits(ground, *limits),
     }
 }

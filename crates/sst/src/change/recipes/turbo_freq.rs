@@ -6,7 +6,7 @@ use model::CpuSet;
 
 use super::super::ground::{Ground, LOOK, modules_of, place, registers};
 use super::super::{Refused, Steps};
-use super::base_freq::{needs_priorities, overwritten, without_priorities};
+use super::base_freq::{both, needs_priorities, overwritten, without_priorities};
 use super::core_power::{all_switches, classes, cores};
 use crate::model::{Domain, Level, Megahertz, Modules, On};
 
@@ -41,6 +41,7 @@ pub(super) fn enable(
     }
     for domain in &domains {
         let base = ground.on(domain)?.base_freq;
+        steps.remarks.extend(base.then(|| both("base-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, true))?);
     }
     for sharing in sharing(ground, &domains) {
@@ -61,11 +62,15 @@ fn sharing<'s, 'd>(
 /// The turbo limits that hold at most, as they were named.
 fn held_at_most(ground: &Ground<'_>, domain: &Domain, limits: u64) -> Result<Step, Refused> {
     let step = ground.step(domain, What::TurboLimits, limits_text(limits))?;
-    let now = held(ground, &step, domain)?;
     let byte = |word: u64, place: usize| word.to_le_bytes()[place];
-    if let Some(group) =
-        (0..8).find(|&at| byte(limits, at) == 0 && (limits == 0 || byte(now, at) > 0))
-    {
+    // The level says which groups there are; where it does not, the register does.
+    let told = of_level(ground.current(domain)?);
+    let has = |at: usize, now: u64| {
+        let is_told = told.iter().any(Option::is_some);
+        if is_told { told[at].is_some() } else { byte(now, at) > 0 }
+    };
+    let now = held(ground, &step, domain)?;
+    if let Some(group) = (0..8).find(|&at| byte(limits, at) == 0 && (limits == 0 || has(at, now))) {
         let why =
             format!("a limit of 0 lets no core of group {group} run, and {limits:#x} has one");
         let hint = "a byte is a ratio of 100 MHz, that of the fewest active cores lowest: \
