@@ -134,7 +134,9 @@ pub(crate) const NEEDS: &[Need] = &[
     Need {
         id: "prometheus-client",
         purpose: "reads metrics as OpenMetrics",
-        probe: Probe::Runs("/usr/bin/python3 -c __import__('prometheus_client.openmetrics.parser')"),
+        probe: Probe::Runs(
+            "/usr/bin/python3 -c __import__('prometheus_client.openmetrics.parser')",
+        ),
         install: Install::Apt("python3-prometheus-client"),
     },
     Need {

@@ -125,7 +125,8 @@ pub fn names() -> Vec<String> {
 }
 
 /// What a bound looks like.
-const FORM: &str = "a bound is AREA.RESULT=VALUE, such as memory.triad=80GB/s or turbo.clock@2=2.4GHz";
+const FORM: &str =
+    "a bound is AREA.RESULT=VALUE, such as memory.triad=80GB/s or turbo.clock@2=2.4GHz";
 
 impl Bound {
     /// Reads `memory.triad=80GB/s`, `turbo.avx512_fma.clock@28=2.1GHz`.
@@ -169,8 +170,8 @@ impl Bound {
         let quantity = quantity.unwrap_or_else(|| named.usual(workload.as_deref()));
         let known = areas::area(named.area).and_then(|area| areas::quantity(area, quantity));
         let unit = known.map(|quantity| quantity.unit).ok_or_else(|| unknown(path))?;
-        let limit = in_base_units(value, unit)
-            .map_err(|why| NoBound { why, hint: such_as(path, unit) })?;
+        let limit =
+            in_base_units(value, unit).map_err(|why| NoBound { why, hint: such_as(path, unit) })?;
         let (name, area) = (name.to_owned(), named.area);
         Ok(Bound { name, kind, limit, unit, area, quantity, workload, cores })
     }
@@ -283,11 +284,17 @@ pub fn request(
     let Some(bounds) = bounds else { return whole };
     // Streams that only a bound names are no part of the sheet.
     let named = |row: &&&'static kernels::StreamRow| {
-        bounds.iter().any(|bound| bound.area == "turbo" && bound.workload.as_deref() == Some(row.id))
+        bounds
+            .iter()
+            .any(|bound| bound.area == "turbo" && bound.workload.as_deref() == Some(row.id))
     };
     let mut streams = whole.streams;
     let extra: Vec<_> = kernels::streams::TABLE.iter().filter(named).copied().collect();
-    streams.extend(extra.into_iter().filter(|row| !kernels::streams::SHEET.iter().any(|known| known.id == row.id)));
+    streams.extend(
+        extra
+            .into_iter()
+            .filter(|row| !kernels::streams::SHEET.iter().any(|known| known.id == row.id)),
+    );
     Request {
         streams,
         ask: Box::new(move |plan| {

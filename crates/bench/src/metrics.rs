@@ -147,12 +147,19 @@ fn gate(record: &Record) -> Vec<Family> {
         Some((labels, f64::from(u8::from(holds))))
     });
     let mut families = vec![
-        plain("cpudyno_gate_pass", "Whether the machine passes: 1, or 0; none: cannot judge.", verdict),
+        plain(
+            "cpudyno_gate_pass",
+            "Whether the machine passes: 1, or 0; none: cannot judge.",
+            verdict,
+        ),
         plain("cpudyno_gate_bound_holds", "Whether a bound holds: 1, or 0.", bounds.collect()),
     ];
     if let Some(reference) = &record.reference {
-        let placed: Vec<_> =
-            reference.positions.iter().filter(|position| position.place.value().is_some()).collect();
+        let placed: Vec<_> = reference
+            .positions
+            .iter()
+            .filter(|position| position.place.value().is_some())
+            .collect();
         let worse = placed.iter().filter(|position| position.is_worse()).count();
         let one = |value: usize| vec![(Vec::new(), value as f64)];
         families.push(plain(
@@ -172,8 +179,7 @@ fn gate(record: &Record) -> Vec<Family> {
 fn run(record: &Record) -> Vec<Family> {
     let version = vec![("version".to_owned(), record.tool.version.clone())];
     let severe = |severity| record.findings.iter().filter(|f| f.severity == severity).count();
-    let severities =
-        [model::Severity::Note, model::Severity::Warning, model::Severity::Serious];
+    let severities = [model::Severity::Note, model::Severity::Warning, model::Severity::Serious];
     let findings = severities.map(|severity| {
         let labels = vec![("severity".to_owned(), severity.word().to_owned())];
         (labels, severe(severity) as f64)
@@ -207,7 +213,10 @@ fn write_family(text: &mut String, family: &Family, simulated: Option<&str>) {
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line).expect("BUG: a string refuses to be written to");
     };
-    put(format_args!("# HELP {name} {said}{}\n", help.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "'")));
+    put(format_args!(
+        "# HELP {name} {said}{}\n",
+        help.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "'")
+    ));
     put(format_args!("# TYPE {name} gauge\n"));
     if !unit.is_empty() {
         put(format_args!("# UNIT {name} {unit}\n"));

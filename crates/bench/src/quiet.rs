@@ -12,13 +12,9 @@ use machine::activity::Activity;
 use machine::busy::BusySnapshot;
 use machine::limits::{Looked, Reasons};
 use model::page::{Block, Page, Text, Tone, si};
-use model::record::{
-    ClockRecord, CommandEnd, Fact, QuietRun, Ran, Record, Trust,
-};
+use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Ran, Record, Trust};
 use model::stats::paired::Arm;
-use model::{
-    CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit,
-};
+use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
 use crate::ab::surroundings::Surroundings;
 use crate::proof::Observer;
@@ -134,7 +130,8 @@ impl<'m> Watched<'m> {
 
     /// Until now; `refused` are settings that were asked for and not made.
     pub fn end(self, ended: Ended, refused: Vec<Unavailable>) -> Seen {
-        let Watched { machine, mut observer, cpus, clock: before, busy, reasons, looked, .. } = self;
+        let Watched { machine, mut observer, cpus, clock: before, busy, reasons, looked, .. } =
+            self;
         let clock_meanwhile = self.activity.and_then(|activity| busy_clock(activity, machine));
         let others = busy.and_then(|then| Ok(BusySnapshot::read(machine)?.since(&then)));
         let after_look = reasons.look(machine);
@@ -259,7 +256,10 @@ fn others_finding(share: f64) -> Finding {
 }
 
 /// The clock at the end is not that of the beginning.
-fn moved(before: &Result<Hertz, Unavailable>, after: &Result<Hertz, Unavailable>) -> Option<Finding> {
+fn moved(
+    before: &Result<Hertz, Unavailable>,
+    after: &Result<Hertz, Unavailable>,
+) -> Option<Finding> {
     let (Ok(Hertz(before)), Ok(Hertz(after))) = (before, after) else { return None };
     let share = after / before - 1.0;
     (share.abs() > CLOCK_MOVED).then(|| Finding {
@@ -292,7 +292,9 @@ fn limited(clock: &ClockRecord) -> Vec<Finding> {
                 "it was limited meanwhile: {} (CPUs {}, {})",
                 reason.label, reason.cpus, reason.source
             ),
-            remedy: Some("`cpudyno turbo --why` says which limit it is, and by how much".to_owned()),
+            remedy: Some(
+                "`cpudyno turbo --why` says which limit it is, and by how much".to_owned(),
+            ),
         })
         .collect()
 }
@@ -350,13 +352,17 @@ fn lines(record: &Record, run: &QuietRun) -> Vec<(String, Text)> {
     let rows = [
         ("Command", Some(run.program.clone())),
         ("Ended", ended),
-        ("Took", is_run.then(|| {
-            format!("{}, {} of CPUs", time(run.seconds), time(run.cpu_seconds))
-        })),
+        (
+            "Took",
+            is_run.then(|| format!("{}, {} of CPUs", time(run.seconds), time(run.cpu_seconds))),
+        ),
         ("CPUs", Some(run.cpus.to_string())),
-        ("Clock", around
-            .map(|(before, after)| format!("{before} before, {after} after, under load"))
-            .or(unknown)),
+        (
+            "Clock",
+            around
+                .map(|(before, after)| format!("{before} before, {after} after, under load"))
+                .or(unknown),
+        ),
         ("Meanwhile", clock(&run.clock_meanwhile).map(|hertz| format!("{hertz}, busy CPUs"))),
         ("Others", is_run.then(|| format!("{:.1} % of these CPUs", run.others * 100.0))),
         ("CPU", parts::known(record, "cpu.brand")),

@@ -68,7 +68,8 @@ fn a_machine_is_held_against_earlier_records_of_its_kind() {
 
     fs::copy(earlier.join("0.json"), earlier.join("8.json")).unwrap();
     // What is none is no trouble, and is counted.
-    fs::write(earlier.join("cut.json"), &fs::read(earlier.join("0.json")).unwrap()[..5000]).unwrap();
+    fs::write(earlier.join("cut.json"), &fs::read(earlier.join("0.json")).unwrap()[..5000])
+        .unwrap();
     fs::write(earlier.join("other.json"), "{}").unwrap();
     let usual = gate("sim:4c", &reference);
     assert_eq!(usual.code, Some(PASS), "{usual:?}");

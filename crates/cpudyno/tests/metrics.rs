@@ -31,8 +31,7 @@ fn main() -> ExitCode {
         let done = program(probe[0]).args(&probe[1..]).output();
         let answers = done.is_ok_and(|done| done.status.success());
         let ignored = !answers && !is_needed;
-        let name =
-            if ignored { format!("{name}: `{}` fails", probe[0]) } else { name.to_owned() };
+        let name = if ignored { format!("{name}: `{}` fails", probe[0]) } else { name.to_owned() };
         Trial::test(name, case).with_ignored_flag(ignored)
     };
     let python = [PYTHON, "-c", "import prometheus_client.openmetrics.parser"];
@@ -47,7 +46,8 @@ fn main() -> ExitCode {
 
 fn written(folder: &Path, more: &[&str]) -> (PathBuf, Finished) {
     let file = folder.join("cpudyno.prom");
-    let args = ["gate", "--machine", "sim:4c", "--budget", "5s", "--metrics", file.to_str().unwrap()];
+    let args =
+        ["gate", "--machine", "sim:4c", "--budget", "5s", "--metrics", file.to_str().unwrap()];
     let done = finish(cpudyno(&[&args[..], more].concat()));
     (file, done)
 }

@@ -71,7 +71,8 @@ fn what_was_asked_for_holds_while_it_runs_and_is_put_back() {
     let json = folder.path().join("r.json").to_str().unwrap().to_owned();
     let machine = format!("sim:4c@{}", folder.path().join("state").to_str().unwrap());
     let inner = [env!("CARGO_BIN_EXE_cpudyno"), "settings", "no_turbo", "--machine", &machine];
-    let args = [&["no_turbo=on", "--json", &json, "--"][..], &inner, &["--format", "json"]].concat();
+    let args =
+        [&["no_turbo=on", "--json", &json, "--"][..], &inner, &["--format", "json"]].concat();
     let done = finish(quiet(folder.path(), &args));
     assert_eq!(done.code, Some(0), "{done:?}");
     let seen: Value = serde_json::from_str(&done.stdout).unwrap();

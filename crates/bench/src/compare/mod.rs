@@ -11,8 +11,8 @@ pub(crate) mod results;
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::pages::parts::value_text;
-use model::record::{Brief, Fact, FactValue, FeatureState};
 pub use model::record::ResultKey as What;
+use model::record::{Brief, Fact, FactValue, FeatureState};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
 use model::{Known, Unit};
@@ -171,9 +171,8 @@ pub struct Cause {
 impl Digest {
     /// What a comparison needs of a record from that file.
     pub fn of(name: String, record: &Brief) -> Digest {
-        let text = |fact: &Fact| {
-            matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text)
-        };
+        let text =
+            |fact: &Fact| matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text);
         let told = record.facts().filter(|fact| !is_fleeting(&fact.id));
         let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
         let version = record.tool.version.clone();
@@ -188,7 +187,11 @@ impl Digest {
             simulated: record.run.simulated.clone(),
             interrupted: record.run.interrupted.clone(),
         };
-        Digest { source, facts: told.into_iter().chain([tool]).collect(), results: results::of(record) }
+        Digest {
+            source,
+            facts: told.into_iter().chain([tool]).collect(),
+            results: results::of(record),
+        }
     }
 }
 
@@ -201,11 +204,8 @@ const AFTER: &str = "after.";
 /// Conditions as they were after the run, and what came up during it.
 fn later(record: &Brief, text: impl Fn(&Fact) -> Option<String>) -> Vec<Told> {
     /// Any of it is a lot: how much is chance.
-    const COUNTED: [&str; 3] = [
-        "disturbance.thermal_core",
-        "disturbance.thermal_package",
-        "disturbance.cgroup_throttles",
-    ];
+    const COUNTED: [&str; 3] =
+        ["disturbance.thermal_core", "disturbance.thermal_package", "disturbance.cgroup_throttles"];
     let told = |fact: &Fact| match &fact.value {
         Known::Yes(FactValue::Number { value, .. }) if COUNTED.contains(&&*fact.id) => {
             let some = if *value > 0.0 { "some" } else { "none" };
@@ -435,9 +435,10 @@ fn settings(records: &[Digest]) -> (Vec<Setting>, Vec<String>) {
         };
         // What stayed as it was is told once.
         let stayed = |earlier: &str| {
-            records.iter().zip(&values).all(|(record, now)| {
-                now.is_none() || before(record, earlier) == *now
-            })
+            records
+                .iter()
+                .zip(&values)
+                .all(|(record, now)| now.is_none() || before(record, earlier) == *now)
         };
         if later.is_some_and(stayed) {
             continue;

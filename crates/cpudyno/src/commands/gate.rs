@@ -15,7 +15,8 @@ use crate::output::{self, Sink};
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure> {
-    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, files, mut look } = args;
+    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, files, mut look } =
+        args;
     let sinks = sinks(&files, &mut look)?;
     let bounds: Vec<Bound> = min.into_iter().chain(max).map(|Bounded(bound)| bound).collect();
     if bounds.is_empty() && folder.is_none() && file.is_none() {

@@ -116,9 +116,7 @@ fn possible(
     for one in asked {
         match Plan::new(machine, &*levers, std::slice::from_ref(&one), force) {
             Ok(_) => can.push(one),
-            Err(
-                error @ (Error::Absent { .. } | Error::Rights { .. } | Error::Refused { .. }),
-            ) => {
+            Err(error @ (Error::Absent { .. } | Error::Rights { .. } | Error::Refused { .. })) => {
                 let what = format!("{}={}", one.name, one.value);
                 cannot.push(reason(what, settings::refused(error)));
             }
@@ -138,7 +136,8 @@ fn reason(what: String, failure: Failure) -> Unavailable {
 }
 
 fn of_failure(asked: &[Asked], failure: Failure) -> Unavailable {
-    let words: Vec<String> = asked.iter().map(|one| format!("{}={}", one.name, one.value)).collect();
+    let words: Vec<String> =
+        asked.iter().map(|one| format!("{}={}", one.name, one.value)).collect();
     reason(words.join(" "), failure)
 }
 
@@ -228,9 +227,8 @@ fn execute(
     lost: Vec<Unavailable>,
     signals: &Signals,
 ) -> Result<Ran, Failure> {
-    let stopped = |error: bench::rig::executor::RunError| {
-        signals.of(measure::refused(machine, error.into()))
-    };
+    let stopped =
+        |error: bench::rig::executor::RunError| signals.of(measure::refused(machine, error.into()));
     let mut watched = Watched::begin(machine, observer, signals.stop()).map_err(stopped)?;
     let begun = Instant::now();
     let shown = words[0].to_string_lossy().into_owned();
@@ -258,7 +256,10 @@ fn execute(
     Ok((status, watched.end(ended, lost)))
 }
 
-fn look(observer: &mut Result<Observer<'_>, Unavailable>, plan: &Plan) -> Option<Result<Look, String>> {
+fn look(
+    observer: &mut Result<Observer<'_>, Unavailable>,
+    plan: &Plan,
+) -> Option<Result<Look, String>> {
     match observer {
         Ok(observer) if !plan.changes.is_empty() => {
             Some(observer.look(&plan.changes).map_err(|error| error.to_string()))
@@ -278,9 +279,7 @@ fn proofs(
         (Some(Ok(before)), Some(Ok(after))) => {
             proof::judge(machine, &plan.changes, &before, &after)
         }
-        (Some(Err(why)), _) | (_, Some(Err(why))) => {
-            proof::unseen_of(machine, &plan.changes, &why)
-        }
+        (Some(Err(why)), _) | (_, Some(Err(why))) => proof::unseen_of(machine, &plan.changes, &why),
         _ => Vec::new(),
     }
 }

@@ -77,8 +77,7 @@ fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path) -> T + Sync) -> Ve
 
 /// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
 pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
-    const HINT: &str =
-        "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
+    const HINT: &str = "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
     let shown = folder.display();
     let fail = |error: &std::io::Error| {
         let why = sys::errno::words(error);

@@ -90,7 +90,8 @@ fn ln_gamma(x: f64) -> f64 {
         x += 1.0;
     }
     let square = x * x;
-    let series = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / 1680.0 / square) / square) / square) / x;
+    let series =
+        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / 1680.0 / square) / square) / square) / x;
     (x - 0.5) * x.ln() - x + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - less
 }
 
@@ -149,9 +150,8 @@ mod tests {
                 let one = |random: &mut fastrand::Rng| (0..12).map(|_| random.f64()).sum::<f64>();
                 (0..8).map(|_| 100.0 + one(random)).collect()
             };
-            let chances: Vec<f64> = (0..60)
-                .map(|_| welch(&group(&mut random), &group(&mut random)).unwrap())
-                .collect();
+            let chances: Vec<f64> =
+                (0..60).map(|_| welch(&group(&mut random), &group(&mut random)).unwrap()).collect();
             families += u32::from(false_shares(&chances).iter().any(|share| *share <= 0.05));
         }
         // Where nothing differs, any is false: 5 % of 400, and chance.
