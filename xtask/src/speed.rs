@@ -48,6 +48,12 @@ const CLAIMS: &[Claim] = &[
         limit: 100.0,
         measure: speed_select_ms,
     },
+    Claim {
+        what: "`cpudyno compare` of 1,000 records of 1.3 MB",
+        unit: "s",
+        limit: 2.0,
+        measure: compare_s,
+    },
     Claim { what: "size of the release binary", unit: "MB", limit: 12.0, measure: size_mb },
     Claim {
         what: "`cpudyno turbo --max-threads 1`, 49 streams, median of 5 runs",
@@ -149,6 +155,27 @@ fn sheet_s(binary: &Path) -> anyhow::Result<f64> {
     let took = begun.elapsed();
     if record.run.plan.blocks_done == 0 {
         bail!("the run completed no block");
+    }
+    Ok(took.as_secs_f64())
+}
+
+/// Names of one record: what is read and compared is as much as of a thousand.
+fn compare_s(binary: &Path) -> anyhow::Result<f64> {
+    const RECORDS: usize = 1000;
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let first = folder.path().join("0.json");
+    agree::measure(binary, &["sheet", "--machine", "sim:4c", "--budget", "5s"], &first)?;
+    let mut files = vec![first.clone()];
+    for number in 1..RECORDS {
+        let file = folder.path().join(format!("{number}.json"));
+        std::fs::hard_link(&first, &file).context("cannot link a record")?;
+        files.push(file);
+    }
+    let begun = Instant::now();
+    let done = Command::new(binary).arg("compare").args(&files).stdout(Stdio::null()).status()?;
+    let took = begun.elapsed();
+    if !done.success() {
+        bail!("`cpudyno compare` ended with {done}");
     }
     Ok(took.as_secs_f64())
 }

@@ -8,7 +8,7 @@ mod causes;
 mod page;
 pub(crate) mod results;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use machine::pages::parts::value_text;
 pub use model::record::ResultKey as What;
@@ -192,6 +192,14 @@ impl Digest {
             facts: told.into_iter().chain([tool]).collect(),
             results: results::of(record),
         }
+    }
+}
+
+impl Digest {
+    /// What is known, by the ids of facts; of two of one id the first.
+    fn said(&self) -> HashMap<&str, &str> {
+        let known = self.facts.iter().rev();
+        known.filter_map(|(id, _, text)| Some((&**id, text.as_deref()?))).collect()
     }
 }
 
@@ -416,38 +424,30 @@ fn side(better: Option<Better>, is: Better) -> Verdict {
 
 /// What records say differently, and what only some of them know.
 fn settings(records: &[Digest]) -> (Vec<Setting>, Vec<String>) {
-    let mut ids: Vec<(&String, &String)> = Vec::new();
-    for (id, label, _) in records.iter().flat_map(|record| &record.facts) {
-        if !ids.iter().any(|(known, _)| *known == id) {
-            ids.push((id, label));
-        }
-    }
+    let mut ids: Vec<(&str, &str)> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let all = records.iter().flat_map(|record| &record.facts);
+    ids.extend(all.map(|(id, label, _)| (&**id, &**label)).filter(|(id, _)| seen.insert(id)));
+    let said: Vec<HashMap<&str, &str>> = records.iter().map(Digest::said).collect();
     let (mut settings, mut known_to_some) = (Vec::new(), Vec::new());
     for (id, label) in ids {
-        let said = |record: &Digest| {
-            record.facts.iter().find(|(known, ..)| known == id).and_then(|fact| fact.2.clone())
-        };
-        let values: Vec<Option<String>> = records.iter().map(said).collect();
-        let known: BTreeSet<&String> = values.iter().flatten().collect();
+        let values: Vec<Option<&str>> = said.iter().map(|said| said.get(id).copied()).collect();
+        let known: BTreeSet<&str> = values.iter().flatten().copied().collect();
         let later = id.strip_prefix(AFTER);
-        let before = |record: &Digest, id: &str| {
-            record.facts.iter().find(|(known, ..)| known == id).and_then(|fact| fact.2.clone())
-        };
         // What stayed as it was is told once.
         let stayed = |earlier: &str| {
-            records
-                .iter()
-                .zip(&values)
-                .all(|(record, now)| now.is_none() || before(record, earlier) == *now)
+            let mut both = said.iter().zip(&values);
+            both.all(|(said, now)| now.is_none() || said.get(earlier).copied() == *now)
         };
         if later.is_some_and(stayed) {
             continue;
         }
         if known.len() > 1 {
-            let (id, label) = (id.clone(), label.clone());
+            let (id, label) = (id.to_owned(), label.to_owned());
+            let values = values.iter().map(|value| value.map(str::to_owned)).collect();
             settings.push(Setting { id, label, values, can_be_chosen: false });
         } else if later.is_none() && !known.is_empty() && values.iter().any(Option::is_none) {
-            known_to_some.push(label.clone());
+            known_to_some.push(label.to_owned());
         }
     }
     // Another CPU explains more than any setting, and has limits of its own that nobody chose.

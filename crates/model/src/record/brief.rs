@@ -387,3 +387,71 @@ impl<'de> Visitor<'de> for Medians {
         medians.ok_or_else(|| A::Error::missing_field("block_medians"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#"{"schema": "cpudyno.record/1",
+        "tool": {"name": "cpudyno", "version": "0", "target": "x"},
+        "run": {"started": "2026-01-01T00:00:00Z", "later": [1, 2]},
+        "machine": {"facts": [], "topology": {"cpus": [], "caches": [], "nodes": [], "online": "",
+            "present": "", "usable": "", "isolated": ""}},
+        "conditions": {"before": [], "after": []},
+        "unknown": {"of": "a later version"}"#;
+
+    fn read(series: &str) -> Result<Brief, ReadError> {
+        let text = format!("{HEAD}, \"series\": [{series}]}}");
+        Brief::read(&text, &|area, quantity| area == "turbo" && quantity == "clock")
+    }
+
+    fn series(quantity: &str, samples: &str) -> String {
+        format!(
+            "{{\"area\": \"turbo\", \"workload\": \"it\", \"quantity\": \"{quantity}\", \"unit\": \"Hz\", \
+             \"cpu\": 0, \"active\": \"0\", {samples}}}"
+        )
+    }
+
+    #[test]
+    fn blocks_are_kept_and_samples_are_not() {
+        let summary = r#""summary": {"count": 3, "what else": 1}"#;
+        let plain = format!(r#""samples": [[1.0, 2.0, 9.0], [], [4.0]], {summary}"#);
+        let packed = format!(
+            r#""samples": {{"step": 1.0, "packed": [[1, 3]], "block_medians": [[0, 1.5]]}}, {summary}"#
+        );
+        let found = read(
+            &[
+                series("clock", &plain),
+                series("clock", &packed),
+                series("other", r#""samples": "whatever it is""#),
+            ]
+            .join(","),
+        )
+        .unwrap();
+        let blocks: Vec<&Blocks> =
+            found.series.iter().map(|series| series.outcome.as_ref().unwrap()).collect();
+        assert_eq!(blocks[0].medians, [(0, 2.0), (2, 4.0)]);
+        assert_eq!(blocks[1].medians, [(0, 1.5)]);
+        assert_eq!((blocks.len(), blocks[0].count), (2, 3));
+    }
+
+    #[test]
+    fn reasons_are_kept_too() {
+        let why = r#""unavailable": {"what": "it", "why": "no time", "obstacle": "measurement"}"#;
+        let found = read(&series("clock", why)).unwrap();
+        assert_eq!(found.series[0].outcome.as_ref().unwrap_err().why, "no time");
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused_as_by_who_reads_all() {
+        assert!(matches!(read("{"), Err(ReadError::Json(_))));
+        assert!(matches!(read(&series("clock", "\"cut\": 1")), Err(ReadError::Broken(_))));
+        let brief = |text: &str| Brief::read(text, &|_, _| true).err().unwrap();
+        assert!(matches!(brief("{}"), ReadError::NoSchema));
+        assert!(matches!(brief("[1]"), ReadError::NoSchema | ReadError::Broken(_)));
+        assert!(matches!(brief(r#"{"schema": "else/1"}"#), ReadError::Foreign(_)));
+        assert!(matches!(brief(r#"{"schema": "cpudyno.record/9"}"#), ReadError::OtherMajor(_)));
+        assert!(matches!(brief(r#"{"schema": "cpudyno.record/1"}"#), ReadError::Broken(_)));
+        assert!(matches!(brief(""), ReadError::Json(_)));
+    }
+}

@@ -54,9 +54,13 @@ fn picture(slopes: &Slopes) -> Markup {
             let words = format!("{}: {number}, {ratio:.3} of the first", line.name);
             mark(&mut drawn, index, *point, &words);
         }
+        let last = points.last().copied().unwrap_or((WIDTH - RIGHT, ends[index]));
+        grid(&mut drawn, last, (WIDTH - RIGHT + 18.0, ends[index]));
         let name: String = line.name.chars().take(NAME_MAX).collect();
         let cut = if name.len() < line.name.len() { "\u{2026}" } else { "" };
-        label_at(&mut drawn, (WIDTH - RIGHT + 12.0, ends[index] + 4.0), "start", &(name + cut));
+        let ratio = line.ratios.last().copied().unwrap_or(1.0);
+        let label = format!("{ratio:.3}  {name}{cut}");
+        label_at(&mut drawn, (WIDTH - RIGHT + 22.0, ends[index] + 4.0), "start", &label);
     }
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(seen(&slopes.caption)) {
