@@ -1,6 +1,6 @@
 //! Holds a page against rules: what has a number must have a rule, and stand as the rule calculates it.
 
-use super::page::{Page, Part, Table, What, has_digit, matches};
+use super::page::{HEADING, Page, Part, Table, What, has_digit, matches};
 use super::record::Record;
 use super::stats::{greatest, least, short, short_bytes};
 
@@ -114,7 +114,9 @@ pub(crate) fn page(page: &Page, record: &Record, rules: &[&Rule]) -> Vec<Failure
                     (!matches!(rule, Rule::Lines { .. })).then_some(&table.caption)
                 }
             };
-            part.section == section && words.is_some_and(|words| matches(template, words))
+            let of_kind = |words: &String| words.starts_with(HEADING) == template.starts_with(HEADING);
+            matches(section, &part.section)
+                && words.is_some_and(|words| of_kind(words) && matches(template, words))
         };
         let mut mine = Vec::new();
         for (part, ruled) in page.parts.iter().zip(&mut ruled) {

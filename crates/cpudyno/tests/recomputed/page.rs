@@ -12,6 +12,9 @@ pub(crate) struct Part {
     pub(crate) what: What,
 }
 
+/// What headings begin with.
+pub(crate) const HEADING: &str = "### ";
+
 pub(crate) enum What {
     Line(String),
     Table(Table),
@@ -30,8 +33,11 @@ pub(crate) fn parse(markdown: &str) -> Page {
     let (mut section, mut caption) = (String::new(), String::new());
     let mut lines = markdown.lines().peekable();
     while let Some(line) = lines.next() {
-        if let Some(heading) = line.strip_prefix("### ") {
+        if let Some(heading) = line.strip_prefix(HEADING) {
             section = plain(heading);
+            // A line that keeps its mark: only rules for headings have it.
+            let what = What::Line(format!("{HEADING}{section}"));
+            parts.push(Part { section: section.clone(), what });
         } else if line.starts_with('|') {
             let columns = cells(line);
             lines.next().expect("a rule under the header of a table");
