@@ -25,7 +25,12 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines { area: TOP, section: "", template: "Trust: {}", want: trust },
     Rule::Lines { area: FINDINGS, section: "Findings", template: "→ {}", want: remedies },
     Rule::Lines { area: FINDINGS, section: "Findings", template: "{}", want: findings },
-    Rule::Lines { area: MISSING, section: "Not measured", template: "→ {}", want: missing_remedies },
+    Rule::Lines {
+        area: MISSING,
+        section: "Not measured",
+        template: "→ {}",
+        want: missing_remedies,
+    },
     Rule::Lines { area: MISSING, section: "Not measured", template: "{}", want: missing },
     Rule::Tables {
         area: PMU,
@@ -141,7 +146,8 @@ pub(crate) fn facts_again(record: &Record) -> Vec<Failure> {
         let Some(size) = cache["bytes"].as_f64() else { continue };
         let d = if cache["kind"] == "data" { "d" } else { "" };
         // Five quarters of a MiB are rounded up here, and to the even digit elsewhere.
-        let wanted = [size, size * (1.0 + 1e-9)].map(|it| format!("L{}{d} {}", cache["level"], bytes(it)));
+        let wanted =
+            [size, size * (1.0 + 1e-9)].map(|it| format!("L{}{d} {}", cache["level"], bytes(it)));
         // Types of cores have caches of their own.
         let first = &record.value["machine"]["topology"]["cpus"][0]["cpu"];
         let first = first.as_u64().unwrap_or(0);
@@ -231,7 +237,10 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             }
         };
         if !wanted.iter().any(|wanted| wanted == said) {
-            failures.push(Failure::new(area, format!("finding {id} says {said:?}, the series {wanted:?}")));
+            failures.push(Failure::new(
+                area,
+                format!("finding {id} says {said:?}, the series {wanted:?}"),
+            ));
         }
     }
     failures
@@ -405,7 +414,8 @@ fn missing(record: &Record) -> Vec<String> {
 }
 
 fn missing_remedies(record: &Record) -> Vec<String> {
-    let remedy = |(reason, _): (&Value, Vec<String>)| Some(format!("→ {}", reason["remedy"].as_str()?));
+    let remedy =
+        |(reason, _): (&Value, Vec<String>)| Some(format!("→ {}", reason["remedy"].as_str()?));
     absences(record).into_iter().filter_map(remedy).collect()
 }
 
@@ -432,8 +442,13 @@ fn counters(record: &Record) -> Vec<Table> {
     };
     let all = record.of_quantity("pmu", "counted_cycles_per_op");
     let rows: Vec<Vec<String>> = all.filter_map(row).collect();
-    let columns =
-        ["stream", "instructions per op", "cycles per op", "by the ruler", "instructions per cycle"];
+    let columns = [
+        "stream",
+        "instructions per op",
+        "cycles per op",
+        "by the ruler",
+        "instructions per cycle",
+    ];
     let caption = "what the counters of the core say, in user mode";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }

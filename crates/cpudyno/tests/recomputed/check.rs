@@ -12,14 +12,11 @@ pub(crate) enum Rule {
     Tables { area: &'static str, section: &'static str, template: &'static str, want: Tables },
     /// Plots, which are tables in Markdown.
     Plots { area: &'static str, section: &'static str, template: &'static str, want: Plots },
-    /// Tables whose cells cannot all be foretold; says what is wrong with one.
-    Judged { area: &'static str, section: &'static str, template: &'static str, judge: Judge },
 }
 
 pub(crate) type Lines = fn(&Record) -> Vec<String>;
 pub(crate) type Tables = fn(&Record) -> Vec<Table>;
 pub(crate) type Plots = fn(&Record) -> Vec<Plot>;
-pub(crate) type Judge = fn(&Record, &Table) -> Vec<String>;
 
 /// Something on the page that is not what the record gives.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +111,8 @@ pub(crate) fn page(page: &Page, record: &Record, rules: &[&Rule]) -> Vec<Failure
                     (!matches!(rule, Rule::Lines { .. })).then_some(&table.caption)
                 }
             };
-            let of_kind = |words: &String| words.starts_with(HEADING) == template.starts_with(HEADING);
+            let of_kind =
+                |words: &String| words.starts_with(HEADING) == template.starts_with(HEADING);
             matches(section, &part.section)
                 && words.is_some_and(|words| of_kind(words) && matches(template, words))
         };
@@ -131,7 +129,9 @@ pub(crate) fn page(page: &Page, record: &Record, rules: &[&Rule]) -> Vec<Failure
     for (part, _) in page.parts.iter().zip(ruled).filter(|(_, ruled)| !ruled) {
         let (words, has_number) = match &part.what {
             What::Line(text) => (text, has_digit(text)),
-            What::Table(table) => (&table.caption, table.rows.iter().flatten().any(|c| has_digit(c))),
+            What::Table(table) => {
+                (&table.caption, table.rows.iter().flatten().any(|c| has_digit(c)))
+            }
         };
         if has_number {
             let text = format!("{} has numbers without a rule: {words:?}", part.section);
@@ -146,22 +146,23 @@ impl Rule {
         match self {
             Rule::Lines { section, template, .. }
             | Rule::Tables { section, template, .. }
-            | Rule::Plots { section, template, .. }
-            | Rule::Judged { section, template, .. } => (section, template),
+            | Rule::Plots { section, template, .. } => (section, template),
         }
     }
 
     fn check(&self, record: &Record, mine: &[&What], failures: &mut Vec<Failure>) {
-        let tables = || mine.iter().filter_map(|what| if let What::Table(it) = what { Some(it) } else { None });
+        let tables = || {
+            mine.iter().filter_map(|what| if let What::Table(it) = what { Some(it) } else { None })
+        };
         let mut hold = |area, section, template, wanted: &[Table]| {
             let found = tables().count();
             if wanted.len() != found {
-                let text =
-                    format!("{found} on the page, the record gives {}", wanted.len());
+                let text = format!("{found} on the page, the record gives {}", wanted.len());
                 failures.push(Failure::new(area, format!("{section}, {template:?}: {text}")));
             }
             for (said, wanted) in tables().zip(wanted) {
-                let of = |text| Failure::new(area, format!("{section}, {:?}: {text}", said.caption));
+                let of =
+                    |text| Failure::new(area, format!("{section}, {:?}: {text}", said.caption));
                 failures.extend(differences(said, wanted).into_iter().map(of));
             }
         };
@@ -188,14 +189,6 @@ impl Rule {
             Rule::Plots { area, section, template, want } => {
                 let tables: Vec<Table> = want(record).iter().map(Plot::listed).collect();
                 hold(area, section, template, &tables);
-            }
-            Rule::Judged { area, section, judge, .. } => {
-                for said in tables() {
-                    for text in judge(record, said) {
-                        let text = format!("{section}, {:?}: {text}", said.caption);
-                        failures.push(Failure::new(area, text));
-                    }
-                }
             }
         }
     }

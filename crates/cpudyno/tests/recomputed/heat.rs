@@ -11,8 +11,18 @@ const AREA: &str = "turbo: heat";
 const SECTION: &str = "Heat";
 
 pub(crate) static RULES: &[Rule] = &[
-    Rule::Tables { area: AREA, section: SECTION, template: "all cores under one stream{}", want: ends },
-    Rule::Lines { area: AREA, section: SECTION, template: "a drop is a clock that stays {}", want: drops },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "all cores under one stream{}",
+        want: ends,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "a drop is a clock that stays {}",
+        want: drops,
+    },
     Rule::Plots {
         area: AREA,
         section: SECTION,
@@ -79,8 +89,7 @@ fn ends(record: &Record) -> Vec<Table> {
     let long = time(whole);
     let caption =
         format!("all cores under one stream{others}, {long}: the first window and the last one");
-    let columns =
-        ["stream", "first MHz", "last MHz", "kept", "power", "temperature", "first drop"];
+    let columns = ["stream", "first MHz", "last MHz", "kept", "power", "temperature", "first drop"];
     vec![table(caption, &columns, streams.iter().map(row).collect())]
 }
 
@@ -118,9 +127,8 @@ fn cause(record: &Record, stream: &str, place: usize) -> String {
     let near = |watts: f64, limit: Option<f64>| {
         limit.is_some_and(|limit| (watts / limit - 1.0).abs() <= 0.05)
     };
-    let ends = of(record, stream, "soak_power").and_then(|power| {
-        Some((median(power.get(..place)?)?, median(power.get(place + 1..)?)?))
-    });
+    let ends = of(record, stream, "soak_power")
+        .and_then(|power| Some((median(power.get(..place)?)?, median(power.get(place + 1..)?)?)));
     let of_power = ends.filter(|(_, after)| near(*after, limit("long"))).map(|(before, after)| {
         let from = if near(before, limit("short")) { "PL2" } else { "more" };
         format!("{from} to PL1 ({before:.0} to {after:.0} W)")
@@ -132,9 +140,8 @@ fn cause(record: &Record, stream: &str, place: usize) -> String {
     let held = items(&record.clock()["reasons"]).iter();
     let held = held.filter(|it| super::why::is_held_cause(it));
     let new = held.filter(|it| of_power.is_none() || !is_power(it));
-    let named = once(new.map(|it| {
-        format!("{} held during the run", super::record::text(&it["label"]))
-    }));
+    let named =
+        once(new.map(|it| format!("{} held during the run", super::record::text(&it["label"]))));
     let mut parts: Vec<String> = of_power.iter().cloned().chain(named).collect();
     let heat = ["disturbance.thermal_core", "disturbance.thermal_package"];
     let throttles: f64 = heat.iter().filter_map(|id| record.grown(id)).sum();

@@ -97,13 +97,17 @@ pub(crate) fn check(html: &str, page: &Page, record: &Record, rules: &[&Rule]) -
         let Rule::Plots { want, area, .. } = rule else { continue };
         for plot in want(record) {
             drawn += 1;
-            let mine = figures.iter().find(|it| it.caption == plot.caption && !it.points.is_empty());
+            let mine =
+                figures.iter().find(|it| it.caption == plot.caption && !it.points.is_empty());
             let Some(mine) = mine else {
                 failures.push(Failure::new(area, format!("HTML has no plot {:?}", plot.caption)));
                 continue;
             };
             for (said, wanted) in differences(&mine.points, &points(&plot)) {
-                let text = format!("HTML, {:?}: a point says {said:?}, the record gives {wanted:?}", plot.caption);
+                let text = format!(
+                    "HTML, {:?}: a point says {said:?}, the record gives {wanted:?}",
+                    plot.caption
+                );
                 failures.push(Failure::new(area, text));
             }
         }
@@ -127,7 +131,8 @@ pub(crate) fn check(html: &str, page: &Page, record: &Record, rules: &[&Rule]) -
             Some(place) => {
                 let figure = left.remove(place);
                 for (said, wanted) in differences(&figure.rows, &table.rows) {
-                    let text = format!("{:?}: HTML has {said:?}, Markdown {wanted:?}", table.caption);
+                    let text =
+                        format!("{:?}: HTML has {said:?}, Markdown {wanted:?}", table.caption);
                     failures.push(Failure::new(HTML, text));
                 }
             }
@@ -153,7 +158,10 @@ fn points(plot: &Plot) -> Vec<String> {
     words
 }
 
-fn differences<'a, T: PartialEq>(said: &'a [T], wanted: &'a [T]) -> Vec<(Option<&'a T>, Option<&'a T>)> {
+fn differences<'a, T: PartialEq>(
+    said: &'a [T],
+    wanted: &'a [T],
+) -> Vec<(Option<&'a T>, Option<&'a T>)> {
     let count = said.len().max(wanted.len());
     let pairs = (0..count).map(|place| (said.get(place), wanted.get(place)));
     pairs.filter(|(said, wanted)| said != wanted).collect()

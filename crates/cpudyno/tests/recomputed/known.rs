@@ -35,7 +35,8 @@ fn sets(record: &Record) -> Vec<Set> {
             _ => "a database",
         };
         let more = ["cpu", "remark"].into_iter().filter_map(quoted);
-        let more: String = more.map(|it| format!(", {it}")).collect();
+        let more: Vec<String> = more.map(|it| format!(", {it}")).collect();
+        let more = more.concat();
         let [source, version, place] = ["source", "version", "place"].map(quoted);
         let citation = format!("{} {}, {}: {how}{more}", source?, version?, place?);
         Some(Set { pause: cycles[..end].parse().ok()?, citation })
@@ -50,7 +51,7 @@ pub(crate) fn pause(record: &Record) -> String {
 }
 
 fn citations(record: &Record) -> Vec<String> {
-    let is_there = record.of_quantity("pause", "time_per_op").any(|it| it.has());
+    let is_there = record.of_quantity("pause", "time_per_op").any(super::record::Series::has);
     let lines = once(sets(record).into_iter().map(|set| format!("known: {}", set.citation)));
     if is_there { lines } else { Vec::new() }
 }

@@ -63,6 +63,12 @@ impl Knee {
 }
 
 impl Level {
+    /// Whether a size lies on it.
+    pub(crate) fn holds(&self, size: Option<u64>) -> bool {
+        let [least, greatest] = self.sizes;
+        size.is_some_and(|size| least <= size && size <= greatest)
+    }
+
     pub(crate) fn ends(&self) -> Ends {
         let (Whose::Cache(_, claimed), Some(knee)) = (self.whose, &self.knee) else {
             return Ends::Unknown;
@@ -83,10 +89,7 @@ impl<'a> Sweep<'a> {
 
     /// The median over the sizes of a level of their medians.
     pub(crate) fn over(&self, level: &Level, workload: &str, quantity: &str) -> Option<f64> {
-        let [least, greatest] = level.sizes;
-        let on_it = |it: &&Cell<'_>| {
-            it.whole("footprint").is_some_and(|size| least <= size && size <= greatest)
-        };
+        let on_it = |it: &&Cell<'_>| level.holds(it.whole("footprint"));
         let of = self.of(workload).filter(on_it).filter_map(|it| it.median(quantity));
         median(&of.collect::<Vec<_>>())
     }
@@ -120,7 +123,8 @@ pub(crate) fn sweep(record: &Record) -> Option<Sweep<'_>> {
         let (bytes, blocks) = (it.whole("footprint")?, series.blocks.clone());
         Some(Point { bytes, seconds: quantile(&series.samples, 0.25)?, blocks })
     };
-    let points: Vec<Point> = cells.iter().filter(|it| it.workload == "chase").filter_map(point).collect();
+    let points: Vec<Point> =
+        cells.iter().filter(|it| it.workload == "chase").filter_map(point).collect();
     let largest = points.last()?.bytes;
     let levels = levels(&points, &claims, caches_in_use(record, &[cpu])?);
     Some(Sweep { cells, levels, claims, largest })
@@ -159,9 +163,12 @@ fn levels(points: &[Point], claims: &[(u64, u64)], claimed: u64) -> Vec<Level> {
         let joined = Step::of(&curve, steps[at].from, steps[at + 1].to);
         steps.splice(at..at + 2, [joined]);
     }
-    let knees: Vec<Knee> = steps.windows(2).map(|pair| knee(points, &curve, &pair[0], &pair[1])).collect();
+    let knees: Vec<Knee> =
+        steps.windows(2).map(|pair| knee(points, &curve, &pair[0], &pair[1])).collect();
     let mut whose = named(&knees, claims);
-    whose.extend(points.last().map(|it| last(it.bytes, &knees, claims, claimed, whose.last().copied())));
+    whose.extend(
+        points.last().map(|it| last(it.bytes, &knees, claims, claimed, whose.last().copied())),
+    );
     let level = |(at, step): (usize, &Step)| {
         let flat = step.flat(&curve);
         let size = |at: Option<&usize>| at.map_or(0, |at| points[*at].bytes);
@@ -206,12 +213,12 @@ fn staircase(curve: &[f64], most: usize) -> Vec<Step> {
     let mut found: Option<(f64, Vec<usize>)> = None;
     for _ in 0..most {
         let mut next: Vec<Option<(f64, Vec<usize>)>> = vec![None; count + 1];
-        for to in 1..=count {
-            for from in 0..to {
-                let Some((before, begins)) = &best[from] else { continue };
+        for (to, way) in next.iter_mut().enumerate().skip(1) {
+            for (from, before) in best.iter().enumerate().take(to) {
+                let Some((before, begins)) = before else { continue };
                 let all = before + cost(from, to);
-                if next[to].as_ref().is_none_or(|known| all < known.0) {
-                    next[to] = Some((all, [begins.as_slice(), &[from]].concat()));
+                if way.as_ref().is_none_or(|known| all < known.0) {
+                    *way = Some((all, [begins.as_slice(), &[from]].concat()));
                 }
             }
         }

@@ -18,7 +18,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "GB/s as the program asks for them, {}",
         want: bandwidths,
     },
-    Rule::Lines { area: AREA, section: "Bandwidth: {}", template: "### Bandwidth: {}", want: bandwidth_heading },
+    Rule::Lines {
+        area: AREA,
+        section: "Bandwidth: {}",
+        template: "### Bandwidth: {}",
+        want: bandwidth_heading,
+    },
     Rule::Lines {
         area: AREA,
         section: "Latency while others move data{}",
@@ -43,7 +48,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "L{} shows no plateau of its own",
         want: not_seen,
     },
-    Rule::Lines { area: AREA, section: SIZES, template: "nothing was measured between {}", want: gaps },
+    Rule::Lines {
+        area: AREA,
+        section: SIZES,
+        template: "nothing was measured between {}",
+        want: gaps,
+    },
     Rule::Tables {
         area: AREA,
         section: "Latency while others move data{}",
@@ -292,7 +302,8 @@ fn sentence(record: &Record) -> Vec<String> {
     let mut copies: Vec<(usize, String)> =
         copies.filter_map(|it| Some((it.cpus.len(), it.giga("bandwidth", 1.0)?))).collect();
     copies.sort_by_key(|it| std::cmp::Reverse(it.0));
-    let said = |(count, moved): &(usize, String)| format!("{moved} GB/s with {}", plural(*count, "core"));
+    let said =
+        |(count, moved): &(usize, String)| format!("{moved} GB/s with {}", plural(*count, "core"));
     let copies: Vec<String> = copies.iter().map(said).collect();
     let mut parts = Vec::new();
     if !copies.is_empty() {
@@ -388,11 +399,15 @@ fn levels_table(record: &Record) -> Vec<Table> {
     };
     let moved = format!("{} GB/s as asked", kernel.unwrap_or("bandwidth"));
     let columns = ["level", "ns", "cycles", &moved, "ends at (interval)", "claimed", "verdict"];
-    vec![table("levels, as the latencies show them", &columns, sweep.levels.iter().map(row).collect())]
+    vec![table(
+        "levels, as the latencies show them",
+        &columns,
+        sweep.levels.iter().map(row).collect(),
+    )]
 }
 
 /// Claimed caches around whose size there was something to see, and nothing was seen.
-fn unseen<'a>(sweep: &'a Sweep<'_>) -> impl Iterator<Item = (u64, u64)> + 'a {
+pub(crate) fn unseen<'a>(sweep: &'a Sweep<'_>) -> impl Iterator<Item = (u64, u64)> + 'a {
     let sizes = sweep.of("chase").filter(|it| it.median("latency").is_some());
     let sizes: Vec<u64> = sizes.filter_map(|it| it.whole("footprint")).collect();
     sweep.claims.iter().copied().filter(move |&(level, claimed)| {
@@ -425,8 +440,17 @@ fn gaps(record: &Record) -> Vec<String> {
     if said.is_empty() { Vec::new() } else { vec![line()] }
 }
 
+/// Latency without others, and the points of each mix of them.
+pub(crate) fn loaded_points(record: &Record) -> (Option<f64>, Vec<Mix>) {
+    let cells = cells(record, "loaded");
+    let idle = cells.iter().find(|it| it.text("mix").is_none());
+    (idle.and_then(|it| it.median("latency")), loaded(record))
+}
+
 /// What a mix of others moves, and the latency beside it, ascending.
-fn loaded(record: &Record) -> Vec<(String, Vec<(f64, f64)>)> {
+pub(crate) type Mix = (String, Vec<(f64, f64)>);
+
+fn loaded(record: &Record) -> Vec<Mix> {
     let cells = cells(record, "loaded");
     let mixes = once(cells.iter().filter_map(|it| it.text("mix")));
     let of = |mix: &str| {
@@ -444,8 +468,7 @@ fn loaded(record: &Record) -> Vec<(String, Vec<(f64, f64)>)> {
 }
 
 fn loaded_table(record: &Record) -> Vec<Table> {
-    let cells = cells(record, "loaded");
-    let idle = cells.iter().find(|it| it.text("mix").is_none()).and_then(|it| it.median("latency"));
+    let (idle, mixes) = loaded_points(record);
     let dash = || "-".to_owned();
     let giga = |it: f64| format!("{:.2}", it / 1e9);
     let row = |(mix, points): &(String, Vec<(f64, f64)>)| {
@@ -467,7 +490,7 @@ fn loaded_table(record: &Record) -> Vec<Table> {
             idle.zip(most).map_or_else(dash, |(idle, most)| format!("{:.2}", most.1 / idle)),
         ]
     };
-    let rows: Vec<Vec<String>> = loaded(record).iter().map(row).collect();
+    let rows: Vec<Vec<String>> = mixes.iter().map(row).collect();
     let columns = ["mix", "idle ns", "knee", "maximum", "ns there", "of idle"];
     let caption = "latency in ns by what others move in GB/s";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
@@ -487,13 +510,17 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     for level in &sweep.levels {
         let (Whose::Cache(_, claimed), Some(knee)) = (level.whose, &level.knee) else { continue };
         let [at, low, high] = [knee.at, knee.interval[0], knee.interval[1]].map(bytes);
-        let text = format!("it claims {} and behaves like {at} ({low} to {high})", size(claimed as f64));
+        let text =
+            format!("it claims {} and behaves like {at} ({low} to {high})", size(claimed as f64));
         let shared = "it is shared with others, in a guest also with its neighbours, and moves with what they do";
         said.push(format!("{text}: {shared}"));
         said.push(text);
     }
     said.extend(unseen(&sweep).map(|(_, claimed)| {
-        format!("it claims {} and shows no plateau of its own in the latencies", size(claimed as f64))
+        format!(
+            "it claims {} and shows no plateau of its own in the latencies",
+            size(claimed as f64)
+        )
     }));
     said
 }

@@ -15,7 +15,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "Beside others who move memory a core still gets {}.",
         want: sentence,
     },
-    Rule::Tables { area: AREA, section: SECTION, template: "what neighbours change, {}", want: changes },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "what neighbours change, {}",
+        want: changes,
+    },
     Rule::Tables {
         area: AREA,
         section: SECTION,
@@ -50,7 +55,8 @@ const CLASSES: [&str; 8] = [
 
 /// All ratios, with numbers or without, in the order of the record, measure by measure.
 fn ratios(record: &Record) -> Vec<&Series> {
-    let measures = ["tax_clock_ratio", "tax_rate_ratio", "tax_bandwidth_ratio", "tax_latency_ratio"];
+    let measures =
+        ["tax_clock_ratio", "tax_rate_ratio", "tax_bandwidth_ratio", "tax_latency_ratio"];
     let all = measures.into_iter().flat_map(|it| record.of_quantity("turbo", it));
     all.filter(|it| it.parameter("place").is_some()).collect()
 }
@@ -74,7 +80,9 @@ fn place_rank(series: &Series) -> bool {
 fn columns(record: &Record) -> Vec<&'static Column> {
     let is_asked = |it: &&Column| {
         let ratio = format!("{}_ratio", it.2);
-        record.of_quantity("turbo", &ratio).any(|of| of.workload == it.1 && of.parameter("beside").is_some())
+        record
+            .of_quantity("turbo", &ratio)
+            .any(|of| of.workload == it.1 && of.parameter("beside").is_some())
     };
     COLUMNS.iter().filter(is_asked).collect()
 }
@@ -101,7 +109,11 @@ fn absent(series: Option<&Series>) -> String {
     if is_told { "unavailable" } else { "-" }.to_owned()
 }
 
-fn matrix(record: &Record, caption: &str, cell: &dyn Fn(&Column, (&str, &str)) -> String) -> Vec<Table> {
+fn matrix(
+    record: &Record,
+    caption: &str,
+    cell: &dyn Fn(&Column, (&str, &str)) -> String,
+) -> Vec<Table> {
     let (rows, columns) = (rows(record), columns(record));
     if rows.is_empty() {
         return Vec::new();
@@ -110,7 +122,8 @@ fn matrix(record: &Record, caption: &str, cell: &dyn Fn(&Column, (&str, &str)) -
         let cells = columns.iter().map(|column| cell(column, *row));
         std::iter::once(format!("{}, {}", row.0, row.1)).chain(cells).collect()
     };
-    let titles: Vec<&str> = std::iter::once("beside").chain(columns.iter().map(|it| it.0)).collect();
+    let titles: Vec<&str> =
+        std::iter::once("beside").chain(columns.iter().map(|it| it.0)).collect();
     vec![table(caption, &titles, rows.iter().map(line).collect())]
 }
 
@@ -149,8 +162,7 @@ fn places(record: &Record) -> Vec<String> {
 /// `-46.8 % (-46.9 % to -46.7 %)`.
 pub(crate) fn words(series: &Series) -> Option<String> {
     let between = series.interval().map(|ends| ends.map(change));
-    let between =
-        between.map_or(String::new(), |[low, high]| format!(" ({low} % to {high} %)"));
+    let between = between.map_or(String::new(), |[low, high]| format!(" ({low} % to {high} %)"));
     Some(format!("{} %{between}", change(series.median()?)))
 }
 

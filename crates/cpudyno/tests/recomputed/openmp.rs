@@ -11,8 +11,18 @@ const SECTION: &str = "OpenMP regions";
 pub(crate) static RULES: &[Rule] = &[
     Rule::Lines { area: AREA, section: "", template: "A small OpenMP loop on {}.", want: sentence },
     Rule::Tables { area: AREA, section: SECTION, template: "OpenMP loop with {}", want: loops },
-    Rule::Tables { area: AREA, section: SECTION, template: "us per region of the loop, {}", want: regions },
-    Rule::Tables { area: AREA, section: SECTION, template: "cores kept busy by {} right after it {}", want: after },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "us per region of the loop, {}",
+        want: regions,
+    },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "cores kept busy by {} right after it {}",
+        want: after,
+    },
     Rule::Tables {
         area: AREA,
         section: SECTION,
@@ -77,9 +87,11 @@ fn digits(value: f64) -> String {
 }
 
 fn sentence(record: &Record) -> Vec<String> {
-    let libraries = once(widest(record).into_iter().filter_map(|it| {
-        Some((it.workload.clone(), it.parameter("library")?.to_owned()))
-    }));
+    let libraries = once(
+        widest(record)
+            .into_iter()
+            .filter_map(|it| Some((it.workload.clone(), it.parameter("library")?.to_owned()))),
+    );
     let of = |(runtime, library): &(String, String)| {
         let widest = widest(record);
         let mine: Vec<&&Series> = widest
@@ -142,7 +154,13 @@ fn loops(record: &Record) -> Vec<Table> {
 }
 
 /// Bars of a quantity, where there are several and one of them is more than nothing.
-fn bars(record: &Record, caption: String, quantity: &str, scale: f64, text: fn(f64) -> String) -> Vec<Table> {
+fn bars(
+    record: &Record,
+    caption: String,
+    quantity: &str,
+    scale: f64,
+    text: fn(f64) -> String,
+) -> Vec<Table> {
     let of = |it: &&Series| {
         let label = match setting(it) {
             "-" => it.workload.clone(),
@@ -184,9 +202,8 @@ fn what_is_busy(record: &Record) -> Vec<String> {
 
 /// The least value of a setting whose regions take no more than a tenth longer than with the best one.
 pub(crate) fn least(record: &Record, runtimes: &[&str], prefix: &str) -> Option<[String; 2]> {
-    let is = |it: &&Series| {
-        runtimes.contains(&it.workload.as_str()) && setting(it).starts_with(prefix)
-    };
+    let is =
+        |it: &&Series| runtimes.contains(&it.workload.as_str()) && setting(it).starts_with(prefix);
     let all: Vec<&Series> = record.of_quantity("openmp", "loop_time").filter(is).collect();
     let most = all.iter().map(|it| it.cpus.len()).max()?;
     let widest = all.into_iter().filter(|it| it.cpus.len() == most && it.has());
@@ -210,9 +227,8 @@ pub(crate) fn least(record: &Record, runtimes: &[&str], prefix: &str) -> Option<
         format!(", {ratio:.1} times as long with {}", setting(slowest.0))
     };
     let busy = find(record, chosen.0, "rest_busy").first().and_then(|it| it.median());
-    let busy = busy.map_or(String::new(), |it| {
-        format!(", and {it:.2} cores stay busy in the 20 ms after it")
-    });
+    let busy = busy
+        .map_or(String::new(), |it| format!(", and {it:.2} cores stay busy in the 20 ms after it"));
     let because = format!("a region takes {}{against}{busy}", time(chosen.1));
     Some([setting(chosen.0).to_owned(), because])
 }
@@ -248,7 +264,9 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
                 a.cpus.len()
             ));
             let begin = "programs that set nothing have";
-            said.push(format!("{begin} {slow} for each region of the loop, where {fast} could be had"));
+            said.push(format!(
+                "{begin} {slow} for each region of the loop, where {fast} could be had"
+            ));
         }
     }
     said

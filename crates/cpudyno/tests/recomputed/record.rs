@@ -54,10 +54,6 @@ pub(crate) fn items(value: &Value) -> &[Value] {
 }
 
 impl Record {
-    pub(crate) fn parse(json: &str) -> Record {
-        Record::of(serde_json::from_str(json).expect("a record is JSON"))
-    }
-
     pub(crate) fn of(value: Value) -> Record {
         let series = items(&value["series"]).iter().map(Series::of).collect();
         Record { value, series }

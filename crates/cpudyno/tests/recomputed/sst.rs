@@ -40,8 +40,10 @@ fn in_brief(record: &Record) -> Vec<Table> {
     let driver = &told["driver"];
     if driver.is_object() {
         let ways = [("mailbox", "mailbox"), ("mmio", "registers in memory")];
-        let ways: Vec<&str> = ways.iter().filter(|it| driver[it.0] == true).map(|it| it.1).collect();
-        let by = if ways.is_empty() { "power domains (TPMI)".to_owned() } else { ways.join(" and ") };
+        let ways: Vec<&str> =
+            ways.iter().filter(|it| driver[it.0] == true).map(|it| it.1).collect();
+        let by =
+            if ways.is_empty() { "power domains (TPMI)".to_owned() } else { ways.join(" and ") };
         let (interface, version) = (&driver["interface"], &driver["version"]);
         line("Driver", format!("interface {interface}, version {version}, by {by}"));
     } else {
@@ -115,7 +117,8 @@ fn place(record: &Record, alike: &[&Value]) -> String {
     } else if packages.values().all(|it| *it == first) {
         format!("{}, {}", word("package", &numbers), word(part, &first))
     } else {
-        let one = |(package, of): (&u64, &Vec<u64>)| format!("package {package}, {}", word(part, of));
+        let one =
+            |(package, of): (&u64, &Vec<u64>)| format!("package {package}, {}", word(part, of));
         packages.iter().map(one).collect::<Vec<_>>().join("; ")
     };
     match text(&alike[0]["kind"]) {

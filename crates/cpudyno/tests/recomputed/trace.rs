@@ -57,7 +57,8 @@ fn there<'a>(all: Vec<&'a Series>, at: &Series) -> Option<&'a Series> {
 fn halts(record: &Record, stream: &str) -> String {
     let one = |halt: &&Series| {
         let share = there(of(record, stream, "trace_halt_share"), halt).and_then(Series::median);
-        let share = share.map_or(String::new(), |it| format!(", in {:.0} % of periods", it * 100.0));
+        let share =
+            share.map_or(String::new(), |it| format!(", in {:.0} % of periods", it * 100.0));
         let at = halt.parameter("at_us")?;
         Some(format!("{} at {at} us{share}", time(halt.median()?)))
     };
@@ -87,9 +88,8 @@ fn low(record: &Record, stream: &str) -> String {
     match (number("trace_hold"), clocks) {
         (Some(length), Some(clocks)) => format!("{} after it, at {clocks}", time(length)),
         (None, Some(clocks)) if is_there => format!("not back within the period: {clocks}"),
-        _ => number("trace_hold_visible").map_or("-".to_owned(), |it| {
-            format!("no lower clock seen above {:.1} %", it * 100.0)
-        }),
+        _ => number("trace_hold_visible")
+            .map_or("-".to_owned(), |it| format!("no lower clock seen above {:.1} %", it * 100.0)),
     }
 }
 
@@ -165,17 +165,16 @@ fn timelines(record: &Record) -> Vec<Plot> {
             let (at, clock) = (samples("trace_folded_time")?, samples("trace_folded_clock")?);
             let size = at.len().div_ceil(250).max(1);
             let bins = at.chunks(size).zip(clock.chunks(size));
-            let point = |(at, clock): (&[f64], &[f64])| {
-                Some((median(at)? * 1e6, median(clock)? / 1e6))
-            };
+            let point =
+                |(at, clock): (&[f64], &[f64])| Some((median(at)? * 1e6, median(clock)? / 1e6));
             let points: Vec<(f64, f64)> = bins.filter_map(point).collect();
             let name = if core == "own" { stream } else { "other core" };
             (!points.is_empty()).then(|| (name.to_owned(), points))
         };
         let lines: Vec<_> = ["own", "other"].into_iter().filter_map(line).collect();
-        let caption = format!("clock by the time since {stream} began, all periods over each other");
+        let caption =
+            format!("clock by the time since {stream} began, all periods over each other");
         (!lines.is_empty()).then(|| Plot::new(caption, ["us", "MHz"], lines))
     };
     streams(record).iter().filter_map(plot).collect()
 }
-

@@ -21,7 +21,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "{} cores together run it at {}.",
         want: together,
     },
-    Rule::Lines { area: CLOCK, section: "", template: "Under {}-bit multiply-adds {}.", want: heaviest },
+    Rule::Lines {
+        area: CLOCK,
+        section: "",
+        template: "Under {}-bit multiply-adds {}.",
+        want: heaviest,
+    },
     Rule::Lines {
         area: CYCLES,
         section: "",
@@ -29,6 +34,12 @@ pub(crate) static RULES: &[Rule] = &[
         want: serial,
     },
     Rule::Tables { area: CLOCK, section: "Clock", template: "clock in MHz, {}", want: clocks },
+    Rule::Lines {
+        area: CLOCK,
+        section: "Clock",
+        template: "placement of several active cores, as probed: {}",
+        want: placements,
+    },
     Rule::Plots {
         area: CLOCK,
         section: "Clock",
@@ -67,7 +78,12 @@ pub(crate) fn cell<'a>(
 
 /// All CPUs of a cell together, of the class of placement with most samples. CPUs of one block are no
 /// independent blocks: each block has the median over its CPUs.
-pub(crate) fn pooled(record: &Record, quantity: &str, workload: &str, active: usize) -> Option<Pool> {
+pub(crate) fn pooled(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: usize,
+) -> Option<Pool> {
     let cell = cell(record, quantity, workload, active);
     let class = class_with_most(&cell)?;
     let of_class: Vec<&&Series> = cell.iter().filter(|it| it.class == *class).collect();
@@ -85,7 +101,12 @@ pub(crate) fn pooled(record: &Record, quantity: &str, workload: &str, active: us
 }
 
 /// Its median.
-pub(crate) fn middle(record: &Record, quantity: &str, workload: &str, active: usize) -> Option<f64> {
+pub(crate) fn middle(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: usize,
+) -> Option<f64> {
     median(&pooled(record, quantity, workload, active)?.samples).filter(|it| *it > 0.0)
 }
 
@@ -96,9 +117,8 @@ fn workloads(record: &Record) -> Vec<&str> {
 pub(crate) fn counts(record: &Record) -> Vec<usize> {
     let planned = super::record::items(&record.plan()["active_cores"]).iter();
     let planned = planned.filter_map(|it| Some(it.as_u64()? as usize));
-    let is_there = |count: &usize| {
-        record.of_quantity("turbo", "clock").any(|it| it.cpus.len() == *count)
-    };
+    let is_there =
+        |count: &usize| record.of_quantity("turbo", "clock").any(|it| it.cpus.len() == *count);
     planned.filter(is_there).collect()
 }
 
@@ -148,7 +168,8 @@ fn heaviest(record: &Record) -> Vec<String> {
         let widest = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
         let heavy = widest.into_iter().find(|id| clock(id).is_some())?;
         let (hertz, width) = (clock(heavy)?, record.planned(heavy)["width_bits"].as_u64()?);
-        let hold = if most == 1 { "one core holds".to_owned() } else { format!("{most} cores hold") };
+        let hold =
+            if most == 1 { "one core holds".to_owned() } else { format!("{most} cores hold") };
         let per_cycle = middle(record, "cycles_per_op", heavy, most)
             .map(|cycles| format!("; each core finishes {:.2} of them a cycle", 1.0 / cycles));
         Some(format!(
@@ -200,10 +221,21 @@ fn clocks(record: &Record) -> Vec<Table> {
     vec![table(caption, &header(&["stream"], &names), rows)]
 }
 
+/// Which placements the table shows.
+fn placements(record: &Record) -> Vec<String> {
+    let counts = counts(record);
+    let all = workloads(record).into_iter().flat_map(|id| counts.iter().map(move |it| (id, *it)));
+    let classes = once(all.filter_map(|(id, count)| pooled(record, "clock", id, count)?.class));
+    let begin = "placement of several active cores, as probed";
+    let line = || format!("{begin}: {} (classes are never pooled)", classes.join(", "));
+    if classes.is_empty() { Vec::new() } else { vec![line()] }
+}
+
 fn by_cores(record: &Record) -> Vec<Plot> {
     let counts = counts(record);
     let line = |id: &str| {
-        let point = |count: &usize| Some((*count as f64, middle(record, "clock", id, *count)? / 1e6));
+        let point =
+            |count: &usize| Some((*count as f64, middle(record, "clock", id, *count)? / 1e6));
         let points: Vec<(f64, f64)> = counts.iter().filter_map(point).collect();
         (points.len() >= 3).then(|| (id.to_owned(), points))
     };
@@ -259,8 +291,7 @@ fn cycles(record: &Record) -> Vec<Table> {
         let cells = counts.iter().map(|count| cell(workload, *count));
         [(*workload).to_owned(), kind].into_iter().chain(cells).collect()
     };
-    let caption =
-        "core cycles per op, median ± its 95 % interval between blocks (lower is better)";
+    let caption = "core cycles per op, median ± its 95 % interval between blocks (lower is better)";
     let names: Vec<String> = counts.iter().map(|count| plural(*count, "core")).collect();
     let rows = workloads(record).iter().map(row).collect();
     vec![table(caption, &header(&["stream", "kind"], &names), rows)]

@@ -73,7 +73,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "from the signal until a cache line answers, us, {}",
         want: rests_table,
     },
-    Rule::Lines { area: WAIT, section: "", template: "Spin before sleeping: {}.", want: wait_sentence },
+    Rule::Lines {
+        area: WAIT,
+        section: "",
+        template: "Spin before sleeping: {}.",
+        want: wait_sentence,
+    },
     Rule::Tables {
         area: WAIT,
         section: "Spin or sleep",
@@ -103,7 +108,8 @@ fn kinds(record: &Record) -> Vec<Kind<'_>> {
     for pair in pairs(record) {
         let between = pair.parameter("between").unwrap_or("unknown");
         let (message, class) = (pair.workload.as_str(), pair.class.as_deref());
-        let is = |it: &&mut Kind<'_>| (it.message, it.between, it.class) == (message, between, class);
+        let is =
+            |it: &&mut Kind<'_>| (it.message, it.between, it.class) == (message, between, class);
         match kinds.iter_mut().find(is) {
             Some(kind) => kind.pairs.push(pair),
             None => kinds.push(Kind { message, between, class, pairs: vec![pair] }),
@@ -133,7 +139,8 @@ fn nano(seconds: f64) -> String {
 
 fn kinds_table(record: &Record) -> Vec<Table> {
     let row = |kind: &Kind<'_>| {
-        let [p5, middle, p95] = [0.05, 0.5, 0.95].map(|q| kind.over(q).map_or("-".to_owned(), nano));
+        let [p5, middle, p95] =
+            [0.05, 0.5, 0.95].map(|q| kind.over(q).map_or("-".to_owned(), nano));
         let pair = |it: &Series| format!("{}-{}", it.cpus[0], it.cpus[1]);
         let extreme = |greatest| {
             let it = kind.extreme(greatest).expect("a kind has pairs");
@@ -170,11 +177,11 @@ fn map(record: &Record) -> Vec<Table> {
         let middle = with_most(of).and_then(Series::median);
         middle.map_or("-".to_owned(), |it| format!("{:.0}", it * 1e9))
     };
-    let row = |a: &u64| {
-        std::iter::once(a.to_string()).chain(cpus.iter().map(|b| cell(*a, *b))).collect()
-    };
+    let row =
+        |a: &u64| std::iter::once(a.to_string()).chain(cpus.iter().map(|b| cell(*a, *b))).collect();
     let names: Vec<String> = cpus.iter().map(u64::to_string).collect();
-    let columns: Vec<&str> = std::iter::once("CPU").chain(names.iter().map(String::as_str)).collect();
+    let columns: Vec<&str> =
+        std::iter::once("CPU").chain(names.iter().map(String::as_str)).collect();
     let caption = "cas: latency of each pair, ns (lower is better) (columns: CPU)";
     vec![table(caption, &columns, cpus.iter().map(row).collect())]
 }
@@ -189,7 +196,8 @@ fn lines_sentence(record: &Record) -> Vec<String> {
         let class = class.map_or(String::new(), |class| format!(", placed {class}"));
         Some(format!("{} ({between}{class})", time(most.over(0.5)?)))
     };
-    let said: Vec<String> = once(kinds.iter().map(|it| it.between)).into_iter().filter_map(of).collect();
+    let said: Vec<String> =
+        once(kinds.iter().map(|it| it.between)).into_iter().filter_map(of).collect();
     let line = || format!("A contended cache line goes from core to core in {}.", said.join(", "));
     if said.is_empty() { Vec::new() } else { vec![line()] }
 }
@@ -337,15 +345,15 @@ fn distribution(record: &Record) -> Vec<Plot> {
     }
     let line = |it: &&&Series| {
         let trips = &same(record, it, "round_trip")?.samples;
-        let step = |seconds: &f64| (seconds.log10() * 12.0).floor();
-        let steps: Vec<f64> = trips.iter().filter(|it| **it > 0.0).map(step).collect();
-        let (first, last) = (least(&steps)?, greatest(&steps)?);
+        let step = |seconds: &f64| (seconds.log10() * 12.0).floor() as i32;
+        let steps: Vec<i32> = trips.iter().filter(|it| **it > 0.0).map(step).collect();
+        let (first, last) = (*steps.iter().min()?, *steps.iter().max()?);
         let point = |step: i32| {
-            let step = f64::from(step);
             let count = steps.iter().filter(|it| **it == step).count();
-            (10f64.powf((step + 0.5) / 12.0) * 1e6, count as f64 / steps.len() as f64 * 100.0)
+            let middle = 10f64.powf((f64::from(step) + 0.5) / 12.0) * 1e6;
+            (middle, count as f64 / steps.len() as f64 * 100.0)
         };
-        let points = (first as i32 - 1..=last as i32 + 1).map(point).collect();
+        let points = (first - 1..=last + 1).map(point).collect();
         Some((it.workload.clone(), points))
     };
     let lines: Vec<_> = shown.iter().filter_map(line).collect();
@@ -383,7 +391,8 @@ fn rests(record: &Record) -> Vec<Rest<'_>> {
             && it.parameter("limit_us").is_none()
     };
     let of = |it: &&'_ Series| it.parameter("rest_us").and_then(|us| us.parse().ok());
-    let mut keys = once(all.filter(mine).filter_map(|it| Some((of(&it)?, &it.active, &it.workload))));
+    let mut keys =
+        once(all.filter(mine).filter_map(|it| Some((of(&it)?, &it.active, &it.workload))));
     keys.sort_by_key(|it| it.0);
     let rest = |(us, active, workload): &(u64, &String, &String)| {
         let us_text = us.to_string();
@@ -394,10 +403,10 @@ fn rests(record: &Record) -> Vec<Rest<'_>> {
                     && it.parameter("state").is_some() == with_state
             })
         };
-        let number = |quantity| with_most(of_rest.clone()(quantity, false)).and_then(Series::median);
-        let state = |it: &Series| {
-            Some(format!("{} {:.2}", it.parameter("state_name")?, it.median()?))
-        };
+        let number =
+            |quantity| with_most(of_rest.clone()(quantity, false)).and_then(Series::median);
+        let state =
+            |it: &Series| Some(format!("{} {:.2}", it.parameter("state_name")?, it.median()?));
         Some(Rest {
             us: *us,
             trips: with_most(of_rest.clone()("round_trip", false))?,
@@ -425,7 +434,8 @@ fn rests_table(record: &Record) -> Vec<Table> {
     let percent = |it: Option<f64>| it.map_or("-".to_owned(), |it| format!("{:.0} %", it * 100.0));
     let counted = rests.iter().any(|it| !it.left.is_empty());
     let row = |it: &Rest<'_>| {
-        let numbers = [0.0, 0.5, 0.99, 0.999, 1.0].map(|q| it.trips.q(q).map(micro).unwrap_or_default());
+        let numbers =
+            [0.0, 0.5, 0.99, 0.999, 1.0].map(|q| it.trips.q(q).map(micro).unwrap_or_default());
         let mut row: Vec<String> = std::iter::once(rest_words(it.us)).chain(numbers).collect();
         row.push(percent(it.slept));
         if counted {
@@ -452,7 +462,8 @@ fn lightest<'a, 'b>(rests: &'b [Rest<'a>]) -> Option<&'b Rest<'a>> {
 fn cliff(record: &Record) -> Vec<String> {
     let rests = rests(record);
     let of = |(light, last): (&Rest<'_>, &Rest<'_>)| {
-        let said = |it: &Rest<'_>| [0.5, 0.99].map(|q| it.trips.q(q).map(micro).unwrap_or_default());
+        let said =
+            |it: &Rest<'_>| [0.5, 0.99].map(|q| it.trips.q(q).map(micro).unwrap_or_default());
         let ([long, long_99], [short, short_99]) = (said(last), said(light));
         format!(
             "After a rest of {} a wake-up takes {long} us (p99 {long_99}), after {} it takes {short} \
@@ -476,7 +487,9 @@ pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
         let samples: Vec<f64> = of_state.flat_map(|it| it.samples.clone()).collect();
         let middle = median(&samples)?;
         let (takes, more) = (micro(middle), micro(middle - light));
-        Some(format!("a wake-up from {name} takes {takes} us, {more} us more than from the lightest sleep"))
+        Some(format!(
+            "a wake-up from {name} takes {takes} us, {more} us more than from the lightest sleep"
+        ))
     };
     names.iter().filter_map(said).collect()
 }
@@ -536,7 +549,8 @@ fn sleep(record: &Record) -> Option<[String; 2]> {
 }
 
 fn wait_sentence(record: &Record) -> Vec<String> {
-    let line = |[value, because]: [String; 2]| format!("Spin before sleeping: {value} ({because}).");
+    let line =
+        |[value, because]: [String; 2]| format!("Spin before sleeping: {value} ({because}).");
     spin(record).map(line).into_iter().collect()
 }
 

@@ -12,7 +12,12 @@ const WHY: &str = "turbo: why not faster";
 const SECTION: &str = "Why not faster?";
 
 pub(crate) static RULES: &[Rule] = &[
-    Rule::Lines { area: WHY, section: "", template: "From the advertised {} gets: {}.", want: sentence },
+    Rule::Lines {
+        area: WHY,
+        section: "",
+        template: "From the advertised {} gets: {}.",
+        want: sentence,
+    },
     Rule::Tables {
         area: WHY,
         section: SECTION,
@@ -21,7 +26,12 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines { area: WHY, section: SECTION, template: "advertised: {}", want: advertised },
     Rule::Lines { area: WHY, section: SECTION, template: "power limits: {}", want: power },
-    Rule::Tables { area: WHY, section: SECTION, template: "what is left after each step, {}", want: bars },
+    Rule::Tables {
+        area: WHY,
+        section: SECTION,
+        template: "what is left after each step, {}",
+        want: bars,
+    },
     // Asked before evidence, which may begin with anything.
     Rule::Lines {
         area: WHY,
@@ -124,7 +134,8 @@ fn accounts(record: &Record) -> Vec<Table> {
     rows.extend(steps(true).into_iter().map(step));
     rows.push(line("delivered", &|it| Some(mhz(number(&it["delivered"])))));
     let names: Vec<String> = accounts.iter().map(name).collect();
-    let columns: Vec<&str> = std::iter::once("MHz").chain(names.iter().map(String::as_str)).collect();
+    let columns: Vec<&str> =
+        std::iter::once("MHz").chain(names.iter().map(String::as_str)).collect();
     vec![table("from the advertised clock to the delivered one, MHz", &columns, rows)]
 }
 
@@ -177,7 +188,9 @@ fn bars(record: &Record) -> Vec<Table> {
 
 fn held(reason: &Value) -> bool {
     let is = |when: &str, what: &str| reason[when][what] == true;
-    is("before", "active") || is("after", "active") || (is("after", "logged") && !is("before", "logged"))
+    is("before", "active")
+        || is("after", "active")
+        || (is("after", "logged") && !is("before", "logged"))
 }
 
 fn is_cause(reason: &Value) -> bool {
@@ -241,7 +254,8 @@ fn without(record: &Record) -> Vec<String> {
 /// What says so, each once; then switches, and limits that were reached before.
 fn evidence(record: &Record) -> Vec<String> {
     let steps = all(record).iter().flat_map(|it| items(&it["steps"]));
-    let mut lines = once(steps.map(|it| format!("{}: {}", text(&it["label"]), text(&it["evidence"]))));
+    let mut lines =
+        once(steps.map(|it| format!("{}: {}", text(&it["label"]), text(&it["evidence"]))));
     if lines.is_empty() && all(record).is_empty() {
         return Vec::new();
     }
@@ -285,13 +299,15 @@ pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
         let name = name(account);
         let mut hold = |what: &str, said: f64, wanted: Option<f64>| {
             // Hertz of whole numbers, added in another order.
-            if wanted.is_none_or(|wanted| !((said - wanted).abs() <= 1.0)) {
-                let text = format!("{name}: {what} {said} in the account, the series give {wanted:?}");
+            if wanted.is_none_or(|wanted| (said - wanted).abs() > 1.0 || said.is_nan()) {
+                let text =
+                    format!("{name}: {what} {said} in the account, the series give {wanted:?}");
                 failures.push(Failure::new(WHY, text));
             }
         };
         let steps = items(&account["steps"]);
-        let of = |quantity, workload| over_threads(record, quantity, workload, text(&account["active"]));
+        let of =
+            |quantity, workload| over_threads(record, quantity, workload, text(&account["active"]));
         let workload = text(&account["workload"]);
         let clock = of("clock", workload);
         hold("clock", number(&account["clock"]), clock);
@@ -363,29 +379,32 @@ fn step_again(
             let count = busiest(record, account);
             Some((left? - bin, format!("{} MHz with {count} active in a package", mhz(bin))))
         }
-        "licence" => match licence(record, account) {
-            Some((hertz, name)) => {
-                Some((left? - hertz, format!("{} MHz by the table of licence {name}", mhz(hertz))))
-            }
-            None => {
+        "licence" => {
+            let Some((hertz, name)) = licence(record, account) else {
                 let lost = (light? - clock).min(left? - clock).max(0.0);
-                let said = format!("measured: scalar_iadd runs at {} MHz on the same cores", mhz(light?));
-                Some((lost, said))
-            }
-        },
+                let light = mhz(light?);
+                let said = format!("measured: scalar_iadd runs at {light} MHz on the same cores");
+                return Some((lost, said));
+            };
+            Some((left? - hertz, format!("{} MHz by the table of licence {name}", mhz(hertz))))
+        }
         "heavier" => {
             let lost = (light? - clock).min(left? - clock).max(0.0);
             Some((lost, format!("measured: scalar_iadd runs at {} MHz", mhz(light?))))
         }
         // Limits that state no clock take all that is left.
-        id if id.split('+').all(|id| id.starts_with("pl") || ["power", "thermal", "prochot"].contains(&id)) => {
+        id if id
+            .split('+')
+            .all(|id| id.starts_with("pl") || ["power", "thermal", "prochot"].contains(&id)) =>
+        {
             Some((left? - clock, String::new()))
         }
         "taken" => {
             // Where nothing else was counted; a quota and halts have no rule yet.
             let share = lost_share(record)?;
             let steal = record.grown("disturbance.steal");
-            let steal = steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
+            let steal =
+                steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
             let percent = share * 100.0;
             let said = format!("gaps in polling over the whole run, {percent:.2} %{steal}");
             Some((clock * share, said))
@@ -412,7 +431,8 @@ fn licence(record: &Record, account: &Value) -> Option<(f64, String)> {
     let table = tables.get(row).or(tables.last())?;
     let here = numbers(text(&domain["cpus"]));
     let active = numbers(text(&account["active"]));
-    let cores = once(active.iter().filter(|it| here.contains(it)).filter_map(|it| record.place(*it)));
+    let cores =
+        once(active.iter().filter(|it| here.contains(it)).filter_map(|it| record.place(*it)));
     let steps = items(&table["steps"]);
     let covers = |it: &&Value| it["cores"].as_u64().is_none_or(|of| of as usize >= cores.len());
     let step = steps.iter().find(covers).or(steps.last())?;
