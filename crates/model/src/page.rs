@@ -4,6 +4,8 @@
 //! or HTML. Numbers are already rounded and carry their prefix here, so that every view prints the
 //! same ones.
 
+use std::collections::BTreeSet;
+
 /// A whole page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
@@ -154,8 +156,26 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Rows in groups, with a gap between groups.
     pub groups: Vec<Vec<HeatRow>>,
+    /// Cells that stand out, and why.
+    pub outline: Option<Outline>,
     /// Remarks under the map.
     pub notes: Vec<String>,
+}
+
+/// Cells of a heat map that have something in common beside their values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// What they have in common.
+    pub meaning: String,
+    /// The cells, by row (over all groups) and column.
+    pub cells: BTreeSet<(usize, usize)>,
+}
+
+impl HeatMap {
+    /// Whether the cell of that row (over all groups) and column stands out.
+    pub fn is_outlined(&self, row: usize, column: usize) -> bool {
+        self.outline.as_ref().is_some_and(|outline| outline.cells.contains(&(row, column)))
+    }
 }
 
 /// A row of a heat map. It has as many cells as there are columns.
@@ -216,6 +236,17 @@ pub struct Lines {
     pub y_scale: Scale,
     /// The lines: name and points.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
+    /// Places on the horizontal axis that have a name.
+    pub marks: Vec<Mark>,
+}
+
+/// A place on the horizontal axis of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Where, in the unit of the axis.
+    pub at: f64,
+    /// What is there, with its number and unit where they matter.
+    pub text: String,
 }
 
 /// How an axis is divided.

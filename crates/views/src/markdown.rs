@@ -83,14 +83,22 @@ fn heat_table(map: &HeatMap) -> String {
     let headers = headers.iter().map(|header| (header.clone(), Align::Right));
     let columns: Vec<_> =
         std::iter::once((map.row_title.clone(), Align::Left)).chain(headers).collect();
-    let row = |row: &HeatRow| {
-        let cells = if listed { row.cells.iter().map(heat_cell).collect() } else { extremes(row) };
+    let row = |(place, row): (usize, &HeatRow)| {
+        let cell = |(column, cell): (usize, &HeatCell)| {
+            let text = heat_cell(cell);
+            if map.is_outlined(place, column) { Text { tone: Tone::Strong, ..text } } else { text }
+        };
+        let cells = row.cells.iter().enumerate().map(cell);
+        let cells = if listed { cells.collect() } else { extremes(row) };
         std::iter::once(row.label.as_str().into()).chain(cells).collect()
     };
-    let rows: Vec<Vec<Text>> = map.groups.iter().flatten().map(row).collect();
+    let rows: Vec<Vec<Text>> = map.groups.iter().flatten().enumerate().map(row).collect();
+    let outline = map.outline.iter().filter(|outline| listed && !outline.cells.is_empty());
+    let outline = outline.map(|outline| format!("bold: {}", outline.meaning));
+    let below: Vec<String> = outline.chain(map.notes.iter().cloned()).collect();
     let over = if listed { "columns" } else { "least and greatest of the columns" };
     let caption = format!("{} ({over}: {})", map.caption, map.column_title);
-    pipes(&caption, &columns, &rows) + &notes(&map.notes)
+    pipes(&caption, &columns, &rows) + &notes(&below)
 }
 
 fn heat_cell(cell: &HeatCell) -> Text {
@@ -125,7 +133,10 @@ fn line_table(plot: &Lines) -> String {
     let mut places: Vec<f64> = points.map(|point| point.0).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    if places.len() <= LISTED_PLACES_MAX { listed(plot, &places) } else { summed_up(plot) }
+    let table =
+        if places.len() <= LISTED_PLACES_MAX { listed(plot, &places) } else { summed_up(plot) };
+    let marks: Vec<String> = plot.marks.iter().map(|mark| mark.text.clone()).collect();
+    table + &notes(&if marks.is_empty() { marks } else { vec![marks.join("; ")] })
 }
 
 fn listed(plot: &Lines, places: &[f64]) -> String {
@@ -245,6 +256,7 @@ mod tests {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines: vec![("square".into(), points)],
+            marks: Vec::new(),
         };
         let text = line_table(&plot);
         assert!(text.ends_with("| square | 13 | 0 | 144 | 0 | 144 |\n"), "{text}");

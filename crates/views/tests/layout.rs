@@ -52,7 +52,15 @@ fn lines() -> impl Strategy<Value = Lines> {
     let line = (words(), vec((number(), number()), 0..20));
     let scale = || prop_oneof![Just(Scale::Linear), Just(Scale::Logarithmic), Just(Scale::Bytes)];
     (words(), words(), words(), scale(), scale(), vec(line, 0..5)).prop_map(
-        |(caption, x, y, x_scale, y_scale, lines)| Lines { caption, x, y, x_scale, y_scale, lines },
+        |(caption, x, y, x_scale, y_scale, lines)| Lines {
+            caption,
+            x,
+            y,
+            x_scale,
+            y_scale,
+            lines,
+            marks: Vec::new(),
+        },
     )
 }
 
@@ -100,7 +108,7 @@ fn heat_map() -> impl Strategy<Value = HeatMap> {
     });
     let words = (words(), "[a-z]{0,3}", words(), words(), vec(words(), 0..2));
     (words, map).prop_map(|((caption, unit, row_title, column_title, notes), (columns, groups))| {
-        HeatMap { caption, unit, row_title, column_title, columns, groups, notes }
+        HeatMap { caption, unit, row_title, column_title, columns, groups, notes, outline: None }
     })
 }
 
@@ -153,6 +161,7 @@ fn row_of(values: &[f64]) -> HeatMap {
             cells: values.iter().enumerate().map(cell).collect(),
         }]],
         notes: vec![],
+        outline: None,
     }
 }
 

@@ -219,6 +219,7 @@ fn quads(run: &AbRun) -> Option<Block> {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
+            marks: Vec::new(),
         })
     })
 }

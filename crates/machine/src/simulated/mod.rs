@@ -45,6 +45,8 @@ const MACHINES: &[(&str, &str)] = &[
     ("1c", include_str!("machines/1c.toml")),
     ("4c", include_str!("machines/4c.toml")),
     ("laptop", include_str!("machines/laptop.toml")),
+    ("container", include_str!("machines/container.toml")),
+    ("2s-28c", include_str!("machines/2s-28c.toml")),
     ("2s-56c", include_str!("machines/2s-56c.toml")),
     ("guide", include_str!("machines/guide.toml")),
     ("icelake", include_str!("machines/icelake.toml")),

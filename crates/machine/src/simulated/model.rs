@@ -519,6 +519,8 @@ pub enum Fault {
     PlainUser,
     /// The files of the kernel are mounted read-only, as in containers.
     ReadOnlyFiles,
+    /// This process runs in a container of Docker.
+    Container,
     /// What is set is taken, and changes nothing.
     SettingsDoNotStick,
     /// The driver takes `boost`, keeps it, and heeds it not.

@@ -441,6 +441,9 @@ fn put_platform(files: &mut Files, model: &Model) {
     let kibibytes = model.caches.memory_bytes / 1024;
     let lines = ["MemTotal", "MemFree", "MemAvailable"].map(|key| format!("{key}: {kibibytes} kB"));
     files.put("/proc/meminfo", &lines.join("\n"));
+    if model.has(Fault::Container) {
+        files.put("/.dockerenv", "");
+    }
     files.put("/proc/loadavg", "0.00 0.00 0.00 1/100 1");
     files.put("/proc/self/cgroup", "0::/");
     files.put("/sys/fs/cgroup/cpu.max", "max 100000");

@@ -34,20 +34,33 @@ pub(super) fn figure(map: &HeatMap) -> Markup {
                             @for column in &map.columns { th { span { (seen(column)) } } }
                         }
                     }
+                    @let mut places = 0..;
                     @for group in &map.groups {
-                        tbody { @for row in group { (cells(map, row, range.as_ref(), small)) } }
+                        tbody {
+                            @for (row, place) in group.iter().zip(&mut places) {
+                                (cells(map, (place, row), range.as_ref(), small))
+                            }
+                        }
                     }
                 }
             }
             @if let Some(range) = &range { (legend(range, &map.unit)) }
             @if small { p.note { "Each value shows while the pointer rests on its cell." } }
+            @if let Some(outline) = &map.outline {
+                p.note { span.outlined.swatch {} " " (seen(&outline.meaning)) }
+            }
             (absences(map, small))
             (notes(&map.notes))
         }
     }
 }
 
-fn cells(map: &HeatMap, row: &HeatRow, range: Option<&Range<'_>>, small: bool) -> Markup {
+fn cells(
+    map: &HeatMap,
+    (place, row): (usize, &HeatRow),
+    range: Option<&Range<'_>>,
+    small: bool,
+) -> Markup {
     let hover = |column: &str, text: &str| {
         let unit = if map.unit.is_empty() { String::new() } else { format!(" {}", map.unit) };
         seen(&format!("{}, {} {column}: {text}{unit}", row.label, map.column_title))
@@ -55,14 +68,15 @@ fn cells(map: &HeatMap, row: &HeatRow, range: Option<&Range<'_>>, small: bool) -
     html! {
         tr {
             th.label scope="row" { (seen(&row.label)) }
-            @for (cell, column) in row.cells.iter().zip(&map.columns) {
+            @for (index, (cell, column)) in row.cells.iter().zip(&map.columns).enumerate() {
+                @let outlined = map.is_outlined(place, index);
                 @match cell {
                     HeatCell::Absent(text) => {
                         td.absent title=(seen(&text.text)) { @if !small { (seen(&text.text)) } }
                     }
                     HeatCell::Value { text, .. } => {
                         @let shade = value(cell).and_then(|it| range?.share(it.0)).map(shade);
-                        td class=[shade] title=(hover(column, text)) {
+                        td class=[shade] .outlined[outlined] title=(hover(column, text)) {
                             @if !small { (seen(text)) }
                         }
                     }

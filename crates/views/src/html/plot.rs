@@ -28,6 +28,9 @@ const STYLES: usize = 8;
 /// Lines beyond the colours are thicker: `w1`, `w2`.
 const WEIGHTS: usize = 3;
 
+/// Rows of names of places.
+const MARK_ROWS: usize = 3;
+
 /// Points of a line that show their value while the pointer rests on them: each costs some bytes.
 const MARKS_MAX: usize = 120;
 
@@ -92,6 +95,13 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
         grid(&mut drawn, (across, TOP), (across, HEIGHT - BOTTOM));
         label_at(&mut drawn, (across, HEIGHT - BOTTOM + 18.0), "middle", &label);
     }
+    let marks = plot.marks.iter().filter_map(|it| Some((place(it.at, plot.x_scale)?, &it.text)));
+    let marks = marks.filter(|(at, _)| (x.low..=x.high).contains(at));
+    for (index, (at, text)) in marks.enumerate() {
+        // Names of neighbours stand below one another.
+        let row = (index % MARK_ROWS) as f64;
+        named(&mut drawn, across(at), TOP + 10.0 + 13.0 * row, text);
+    }
     for (index, line) in lines.iter().enumerate() {
         let place = |point: &Point| (across(point.at.0), down(point.at.1));
         path(&mut drawn, index, line.points.iter().map(place));
@@ -141,6 +151,18 @@ fn grid(drawn: &mut String, from: (f64, f64), to: (f64, f64)) {
             from.0, from.1, to.0, to.1
         ),
     );
+}
+
+/// An upright line with its name, on the side that has room.
+fn named(drawn: &mut String, across: f64, down: f64, text: &str) {
+    let bottom = HEIGHT - BOTTOM;
+    put(
+        drawn,
+        format_args!("<path class=\"named\" d=\"M{across:.1},{TOP:.1}L{across:.1},{bottom:.1}\"/>"),
+    );
+    let is_left = across < WIDTH * 0.6;
+    let (at, anchor) = if is_left { (across + 4.0, "start") } else { (across - 4.0, "end") };
+    label_at(drawn, (at, down), anchor, text);
 }
 
 fn label_at(drawn: &mut String, (x, y): (f64, f64), anchor: &str, label: &str) {

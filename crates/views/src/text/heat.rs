@@ -56,6 +56,9 @@ const WHITE: u8 = 231;
 /// Any value of a map without shades, where there are no numbers either.
 const UNSHADED: &str = "=";
 
+/// Stands before numbers of cells that are outlined.
+const OUTLINED: &str = "=";
+
 /// Words that have no room in a cell are named by these; those beyond the last share it.
 const LETTERS: [&str; 27] = [
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s",
@@ -250,14 +253,18 @@ impl Drawing<'_> {
         });
         lines.extend(GRID.row(&pieces, header));
         lines.push(GRID.rule(&pieces));
+        let mut number = 0..;
         for (place, group) in self.map.groups.iter().filter(|group| !group.is_empty()).enumerate() {
             if place > 0 {
                 lines.push(Line::default());
             }
-            lines.extend(group.iter().flat_map(|row| {
+            lines.extend(group.iter().zip(&mut number).flat_map(|(row, number)| {
                 let cells = columns.iter().flat_map(|column| match column.index.checked_sub(1) {
                     None => vec![(row.label.as_str(), Style::new()), NOTHING],
-                    Some(index) => row.cells.get(index).map_or(vec![], |cell| self.cell(cell)),
+                    Some(index) => {
+                        let mark = self.map.is_outlined(number, index);
+                        row.cells.get(index).map_or(vec![], |cell| self.cell(cell, mark))
+                    }
                 });
                 GRID.row(&pieces, cells)
             }));
@@ -300,14 +307,15 @@ impl Drawing<'_> {
         }
     }
 
-    fn cell<'b>(&self, cell: &'b HeatCell) -> Vec<Piece<'b>> {
+    fn cell<'b>(&self, cell: &'b HeatCell, is_outlined: bool) -> Vec<Piece<'b>> {
+        let before = if is_outlined { OUTLINED } else { " " };
         let (text, tone) = text(cell);
         let level = value(cell).map(|(value, _)| level(self.range.as_ref()?, value));
         match (self.look, level) {
             (Look::Numbers, Some(Some(level))) => {
-                vec![(" ", level.paint()), (text, level.paint()), level.hidden_glyph()]
+                vec![(before, level.paint()), (text, level.paint()), level.hidden_glyph()]
             }
-            (Look::Numbers, _) => vec![NOTHING, (text, style(tone)), NOTHING],
+            (Look::Numbers, _) => vec![(before, style(tone)), (text, style(tone)), NOTHING],
             (Look::Glyphs { count, .. }, Some(Some(level))) => vec![level.lone_glyph(); count],
             (Look::Glyphs { count, .. }, Some(None)) => vec![(UNSHADED, Style::new()); count],
             (Look::Glyphs { count, .. }, None) => {
@@ -326,6 +334,9 @@ impl Drawing<'_> {
             lines.extend(legend(range, &self.map.unit, self.look, limit));
         }
         if self.look == Look::Numbers {
+            let outline = self.map.outline.iter().filter(|outline| !outline.cells.is_empty());
+            let meaning = outline.map(|outline| format!("{OUTLINED} {}", outline.meaning));
+            lines.extend(meaning.flat_map(|text| toned(&text, Tone::Faint, limit)));
             return lines;
         }
         let words = self.words.iter().enumerate().map(|(place, word)| {

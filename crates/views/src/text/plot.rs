@@ -38,6 +38,9 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Red,
 ];
 
+/// A place on the horizontal axis that has a name.
+const MARK: &str = "┊";
+
 type Points = Vec<(f64, f64)>;
 
 /// The plot with its caption and the name of the vertical axis above, the rest below.
@@ -51,8 +54,14 @@ pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
         return lines;
     }
     lines.extend(toned(&plot.y, Tone::Faint, limit));
-    lines.extend(draw(&data, (plot.x_scale, plot.y_scale), limit));
+    let marks = plot.marks.iter().filter_map(|mark| place(mark.at, plot.x_scale));
+    let marks: Vec<f64> = marks.collect();
+    lines.extend(draw(&data, (plot.x_scale, plot.y_scale), &marks, limit));
     lines.extend(toned_right(&plot.x, limit));
+    if !plot.marks.is_empty() {
+        let texts: Vec<&str> = plot.marks.iter().map(|mark| mark.text.as_str()).collect();
+        lines.extend(toned(&format!("{MARK} {}", texts.join("; ")), Tone::Faint, limit));
+    }
     if data.len() > 1 {
         for (index, (name, _)) in plot.lines.iter().enumerate() {
             let rows = wrap_after(&format!("  {}  ", letter(index)), name, limit).into_iter();
@@ -79,7 +88,7 @@ fn line_style(index: usize) -> Style {
     COLOURS[index % COLOURS.len()].on_default()
 }
 
-fn draw(data: &[Points], (x, y): (Scale, Scale), limit: usize) -> Vec<Line> {
+fn draw(data: &[Points], (x, y): (Scale, Scale), marks: &[f64], limit: usize) -> Vec<Line> {
     let points = || data.iter().flatten();
     let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
     let y = Axis::over(points().map(|point| point.1), Y_LABELS, y).rounded();
@@ -99,6 +108,7 @@ fn draw(data: &[Points], (x, y): (Scale, Scale), limit: usize) -> Vec<Line> {
     let x_axis = ChartAxis::default().bounds([x.low, x.high]).labels(["", ""]);
     let y_axis = ChartAxis::default().bounds([y.low, y.high]).labels(y_labels);
     Chart::new(sets).x_axis(x_axis).y_axis(y_axis).legend_position(None).render(area, &mut buffer);
+    draw_marks(&mut buffer, x, left, marks);
     label_x(&mut buffer, x, left);
     if data.len() > 1 {
         for (index, points) in data.iter().enumerate() {
@@ -123,6 +133,20 @@ fn cell(limit: usize, left: usize, (x, y): (f64, f64)) -> (u16, u16) {
     let column = left + dot(x, 2 * (limit - left)) / 2;
     let row = dot(1.0 - y, 4 * usize::from(HEIGHT - 2)) / 4;
     (column as u16, row as u16)
+}
+
+/// Upright lines at these places, behind the data.
+fn draw_marks(buffer: &mut Buffer, axis: Axis, left: usize, marks: &[f64]) {
+    let right = usize::from(buffer.area.width);
+    for at in marks.iter().filter(|at| (axis.low..=axis.high).contains(*at)) {
+        let column = left + (axis.share(*at) * (right - 1 - left) as f64).round() as usize;
+        for row in 0..HEIGHT - 2 {
+            let cell = &mut buffer[(column as u16, row)];
+            if cell.symbol().trim_matches([' ', '⠀']).is_empty() {
+                cell.set_symbol(MARK);
+            }
+        }
+    }
 }
 
 /// Puts labels and their ticks where their values are, as far as they have room.

@@ -1,8 +1,8 @@
 //! A page with every block, and a record with every form of samples.
 
 use model::page::{
-    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Page, Remark, Ruled, Scale, Table,
-    Text, Tone,
+    Align, Bar, Bars, Block, HeatCell, HeatMap, HeatRow, Lines, Mark, Outline, Page, Remark, Ruled,
+    Scale, Table, Text, Tone,
 };
 use model::record::{
     CalibratedRate, Conditions, CpuPlace, Disturbance, Fact, FactValue, Instrument,
@@ -213,6 +213,10 @@ fn clock_map() -> HeatMap {
             vec![row("avx512_vnni", 3300.0, 25.0), row("avx512_fma_dense", 3200.0, 40.0)],
         ],
         notes: vec!["contended: a sibling ran something else in every block".into()],
+        outline: Some(Outline {
+            meaning: "as promised within 1 %".into(),
+            cells: [(0, 0), (2, 1)].into(),
+        }),
     }
 }
 
@@ -248,6 +252,7 @@ fn core_map() -> HeatMap {
         columns: (0..130).map(|cpu| cpu.to_string()).collect(),
         groups: vec![(0..3).map(row).collect()],
         notes: vec![],
+        outline: None,
     }
 }
 
@@ -281,6 +286,7 @@ fn few_lines() -> Lines {
             line("avx256_fma", [3.498, 3.45, 3.2, 3.102]),
             line("avx512_fma", [3.301, 3.2, 3.0, 2.893]),
         ],
+        marks: vec![Mark { at: 8.0, text: "half of the cores: 8".into() }],
     }
 }
 
@@ -294,6 +300,7 @@ fn long_line() -> Lines {
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
         lines: vec![("chase".into(), points.collect())],
+        marks: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which pairs of CPUs are measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use model::CpuId;
@@ -38,6 +38,32 @@ pub(super) fn pairs(
         }
     }
     chosen
+}
+
+/// So many of these CPUs, in their order: neighbours of each last-level cache, from as many of those as
+/// there can be, spread evenly.
+pub(super) fn spread(topology: &Topology, cpus: &[CpuId], count: usize) -> Vec<CpuId> {
+    /// Fewer of one cache have no neighbours to compare.
+    const EACH_MIN: usize = 2;
+    if cpus.len() <= count {
+        return cpus.to_vec();
+    }
+    let cache = |cpu: CpuId| {
+        topology.place(cpu).map(|place| (place.package, place.last_level_cache.iter().next()))
+    };
+    let mut caches: BTreeMap<_, Vec<CpuId>> = BTreeMap::new();
+    for &cpu in cpus {
+        caches.entry(cache(cpu)).or_default().push(cpu);
+    }
+    let groups: Vec<Vec<CpuId>> = caches.into_values().collect();
+    let wanted = groups.len().min(count / EACH_MIN).max(1);
+    let evenly = |of: usize, wanted: usize| (0..wanted).map(move |place| place * of / wanted);
+    let chosen = evenly(groups.len(), wanted).map(|place| &groups[place]);
+    let each = count / wanted;
+    let members = chosen
+        .flat_map(|group| evenly(group.len(), each.min(group.len())).map(|place| group[place]));
+    let members: BTreeSet<CpuId> = members.collect();
+    cpus.iter().copied().filter(|cpu| members.contains(cpu)).collect()
 }
 
 /// The first pair of each way in which two CPUs lie to each other, of each pair of types.
@@ -78,6 +104,18 @@ mod tests {
 
     fn cpus(count: u32) -> Vec<CpuId> {
         (0..count).map(CpuId).collect()
+    }
+
+    #[test]
+    fn a_few_of_many_lie_in_every_package_and_have_neighbours() {
+        let (topology, all) = (topology(576), cpus(576));
+        let few = spread(&topology, &all, 8);
+        assert_eq!(few.len(), 8);
+        let relations: BTreeSet<_> =
+            pairs(&topology, &few, 100, 1).iter().map(|&[a, b]| topology.relation(a, b)).collect();
+        assert_eq!(relations.len(), 3, "same cache, other cache, other package: {few:?}");
+        assert_eq!(spread(&topology, &all[..5], 8), all[..5]);
+        assert_eq!(spread(&Topology::default(), &all, 8).len(), 8);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use model::{CpuId, Obstacle, Seconds, Unavailable};
 use super::super::{Cell, Planning, Wishes, Work};
 use super::Cores;
 use super::messages::{MESSAGES, Message};
-use super::pairs::pairs;
+use super::pairs::{pairs, spread};
 use super::tell::{LINES, Tell};
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
@@ -152,13 +152,14 @@ fn cells(
     Wishes { cells, absent: Vec::new() }
 }
 
-/// What the data sheet asks: every pair of few CPUs, one of each kind of pair of many and some others.
+/// What the data sheet asks: every pair of a few CPUs, which lie as far apart as they can.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
-    const PAIRS_MAX: usize = 16;
+    const CPUS_MAX: usize = 8;
     let cpus = &plan.placement.cpus;
     if let [alone] = cpus.as_slice() {
         return self::alone(*alone);
     }
-    let chosen = pairs(plan.topology(), cpus, PAIRS_MAX, plan.machine.host.seed());
+    let few = spread(plan.topology(), cpus, CPUS_MAX);
+    let chosen = pairs(plan.topology(), &few, usize::MAX, plan.machine.host.seed());
     cells(plan, &[&MESSAGES[0]], &chosen, Home::First)
 }

@@ -37,6 +37,9 @@ const AREA: &str = "memory";
 /// The workload that follows pointers; all others are kernels.
 pub(super) const CHASE: &str = "chase";
 
+/// The kernel that the sheet measures on ever more cores.
+pub(super) const ALONE: &str = "copy";
+
 /// The kernels of STREAM, in its order.
 pub fn classic() -> Vec<&'static MemoryKernel> {
     ["copy", "scale", "add", "triad"].into_iter().filter_map(find).collect()

@@ -8,8 +8,10 @@ use super::extent::Extent;
 use super::knees::{Level, Whose};
 use super::read::{Cell, cells, in_order};
 use super::shown::bandwidth::medians;
-use super::shown::sweep::{Sweep, Verdict, gaps, latency_plot, level_table, name, sweep, verdict};
-use super::shown::{loaded, nanoseconds, plural, size};
+use super::shown::sweep::{
+    Sweep, Verdict, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
+};
+use super::shown::{loaded, nanoseconds, plural, scaling, size};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let counting = Counting::of(record);
@@ -18,16 +20,19 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     if let Some(heading) = bandwidth_heading(record, &bandwidths) {
         blocks.push(Block::Heading(heading));
         blocks.push(bandwidth_table(counting, &bandwidths));
+        blocks.extend(scaling::in_brief(counting, &bandwidths));
     }
     if let Some(sweep) = sweep(record) {
-        blocks.push(Block::Heading("Latency by size".to_owned()));
+        blocks.push(Block::Heading("Latency and bandwidth by size".to_owned()));
         blocks.extend(latency_plot(&sweep));
+        blocks.extend(bandwidth_plot(counting, &sweep));
         blocks.extend(level_table(counting, &sweep));
         blocks.extend(gaps(&sweep));
     }
     if let Some(loaded) = loaded::loaded(record) {
         blocks.push(Block::Heading(loaded::heading(counting, &loaded)));
         blocks.push(loaded::table(counting, &loaded));
+        blocks.extend(loaded::plot(counting, &loaded));
     }
     blocks
 }
@@ -50,6 +55,10 @@ fn bandwidth_heading(record: &Record, cells: &[Cell<'_>]) -> Option<String> {
 fn bandwidth_table(counting: Counting<'_>, cells: &[Cell<'_>]) -> Block {
     let mut counts = in_order(cells.iter().map(|cell| cell.active.len()));
     counts.sort_unstable();
+    // Of numbers of cores between the ends only one kernel is measured: a line shows them.
+    let kernels = in_order(cells.iter().map(|cell| cell.workload)).len();
+    let of_count = |count| cells.iter().filter(|cell| cell.active.len() == count).count();
+    counts.retain(|count| of_count(*count) > 1 || kernels == 1);
     let of = |kernel: &str, count: usize| {
         cells.iter().find(|cell| cell.workload == kernel && cell.active.len() == count)
     };

@@ -151,6 +151,7 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups: groups.map(|group| group.iter().map(line).collect()).collect(),
         notes: notes(record),
+        outline: None,
     })
 }
 

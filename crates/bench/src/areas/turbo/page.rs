@@ -1,17 +1,26 @@
 //! What `cpudyno turbo` prints: the table of avx-turbo with more columns, the map of clocks, what was
 //! promised, and what stands in the way.
 
+use std::collections::BTreeSet;
+
 use machine::pages::parts::{fact, value_text};
 use model::Known;
-use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Page, Ruled, Table, Text, Tone};
+use model::page::{
+    Align, Block, HeatCell, HeatMap, HeatRow, Outline, Page, Ruled, Table, Text, Tone,
+};
 use model::record::{Record, Series};
 
 use super::super::known::{Comparison, Verdict, citations};
 use super::promise;
 use super::read::{Row, rows};
-use super::{favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why_shown};
+use super::{
+    favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
+};
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
+
+/// A clock is as promised up to this share: turbo limits are multiples of 100 MHz, and clocks jitter.
+const AS_PROMISED: f64 = 0.01;
 
 /// Columns of text that hold lists of eight threads.
 pub const WIDE: u16 = 200;
@@ -307,8 +316,8 @@ fn disagreement(from: &Shown<'_>, row: &Row<'_>) -> Text {
     off().map_or_else(|| absence(row, "clock"), |off| format!("{off:+.2} %").into())
 }
 
-/// Streams by numbers of active cores, in MHz.
-fn map(record: &Record) -> Option<Block> {
+/// Streams by numbers of active cores, in MHz; what is as fast as promised is outlined.
+pub(super) fn map(record: &Record) -> Option<Block> {
     let rows = rows(record);
     let mut columns: Vec<(Option<&str>, usize)> =
         rows.iter().map(|row| (row.core_type(), row.active.len())).collect();
@@ -338,6 +347,23 @@ fn map(record: &Record) -> Option<Block> {
         Some(kind) => format!("{n} {kind}"),
         None => n.to_string(),
     };
+    let as_promised = |workload: &str, column: &(Option<&str>, usize)| {
+        let mut of_workload = rows.iter().filter(|row| row.workload == workload);
+        let row = of_workload.find(|row| (row.core_type(), row.active.len()) == *column)?;
+        let (clock, promised) = (row.median("clock")?, why::promised(record, row)?);
+        Some((clock / promised - 1.0).abs() <= AS_PROMISED)
+    };
+    let outlined =
+        (0..workloads.len()).flat_map(|line| (0..columns.len()).map(move |at| (line, at)));
+    let judged = |&(line, at): &(usize, usize)| as_promised(workloads[line], &columns[at]);
+    let of_all = outlined.clone().filter(|it| judged(it).is_some()).count();
+    let cells: BTreeSet<(usize, usize)> = outlined.filter(|it| judged(it) == Some(true)).collect();
+    let meaning = format!(
+        "within {:.0} % of what firmware promises this stream with so many active cores: {} of {of_all} \
+         whose promise is known",
+        AS_PROMISED * 100.0,
+        cells.len()
+    );
     let line = |workload: &&str| HeatRow {
         label: (*workload).to_owned(),
         cells: columns.iter().map(|column| cell(workload, column)).collect(),
@@ -350,6 +376,7 @@ fn map(record: &Record) -> Option<Block> {
         columns: columns.iter().map(label).collect(),
         groups: vec![workloads.iter().map(line).collect()],
         notes: Vec::new(),
+        outline: (of_all > 0).then_some(Outline { meaning, cells }),
     }))
 }
 

@@ -1,10 +1,10 @@
 //! The area's part of the sheet.
 
-use model::page::{Align, Bar, Bars, Block, Lines, Scale, Table, Text, Tone};
+use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
 use model::record::Record;
 
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
-use super::{neighbours_shown, soak_shown, trace_shown, why_shown};
+use super::{neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -13,7 +13,8 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     }
     let mut blocks =
         vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
-    blocks.extend(clock_plot(record, &workloads, &counts));
+    blocks.extend(page::map(record).or_else(|| clock_bars(record, &workloads, &counts)));
+    blocks.extend(promise_shown::licences(record));
     blocks.extend(why_shown::blocks(record));
     blocks.extend(trace_shown::blocks(record));
     blocks.extend(neighbours_shown::blocks(record));
@@ -73,41 +74,16 @@ fn clock_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {
     })
 }
 
-/// Over active cores where there are several numbers of them, else one bar per stream; nothing where no
-/// clock is known.
-fn clock_plot(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<Block> {
-    /// The lightest and the heaviest stream of each width say what licences cost.
-    const SHOWN: [&str; 3] = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
-    /// Fewer points are no line.
-    const POINTS_MIN: usize = 3;
-    let median = |workload: &str, count| Some(summary(record, "clock", workload, count)?.median);
-    if counts.len() < POINTS_MIN {
-        let bar = |workload: &&str| {
-            let value = median(workload, counts[0])? / 1e6;
-            Some(Bar { label: (*workload).to_owned(), value, text: format!("{value:.0} MHz") })
-        };
-        let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
-        let caption = "median clock with one core active, MHz (higher is better)".to_owned();
-        return (!bars.is_empty()).then_some(Block::Bars(Bars { caption, bars }));
-    }
-    let line = |workload: &&str| {
-        let points: Vec<(f64, f64)> = counts
-            .iter()
-            .filter_map(|&count| Some((count as f64, median(workload, count)? / 1e6)))
-            .collect();
-        (points.len() >= POINTS_MIN).then(|| ((*workload).to_owned(), points))
+/// One bar per stream, for one number of cores; nothing where no clock is known.
+fn clock_bars(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<Block> {
+    let count = *counts.first()?;
+    let bar = |workload: &&str| {
+        let value = summary(record, "clock", workload, count)?.median / 1e6;
+        Some(Bar { label: (*workload).to_owned(), value, text: format!("{value:.0} MHz") })
     };
-    let lines: Vec<_> = workloads.iter().filter(|w| SHOWN.contains(w)).filter_map(line).collect();
-    (!lines.is_empty()).then(|| {
-        Block::Lines(Lines {
-            caption: "median clock by active cores (higher is better)".to_owned(),
-            x: "active cores".to_owned(),
-            y: "MHz".to_owned(),
-            x_scale: Scale::Linear,
-            y_scale: Scale::Linear,
-            lines,
-        })
-    })
+    let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
+    let caption = "median clock with one core active, MHz (higher is better)".to_owned();
+    (!bars.is_empty()).then_some(Block::Bars(Bars { caption, bars }))
 }
 
 fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block {

@@ -224,6 +224,7 @@ fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> 
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
+            marks: Vec::new(),
         })
     })
 }

@@ -218,6 +218,7 @@ fn timeline(record: &Record, stream: &str) -> Option<Block> {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
+            marks: Vec::new(),
         })
     })
 }

@@ -80,6 +80,17 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
     HEAVY.iter().find_map(named).or(cell.last()).copied()
 }
 
+/// The clock that firmware promises a stream on these cores: by its licence where a table states that, by the
+/// number of active cores where it needs none.
+pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
+    let by_licence = Descent::of(record, row, None).licence_bin().map(|(hertz, _)| hertz);
+    let by_count = promise::turbo_hertz(record, row.active);
+    match Weight::of(row.workload) {
+        Weight::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
+        _ => by_licence,
+    }
+}
+
 /// An account in the making.
 struct Descent<'a> {
     record: &'a Record,

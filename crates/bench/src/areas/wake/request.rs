@@ -327,8 +327,8 @@ fn without_states(plan: &Planning<'_>) -> Option<(&'static str, Unavailable)> {
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
     const BETWEEN: [&str; 4] = ["futex", "pipe", "condvar", "spin-pause"];
     const ALONE: [&str; 1] = ["futex"];
-    /// Light sleep, and a rest in which every CPU sleeps as deeply as it can.
-    const RESTS: [Seconds; 2] = [Seconds(10e-6), Seconds(1e-3)];
+    /// Light sleep, deeper sleep, and a rest in which every CPU sleeps as deeply as it can.
+    const RESTS: [Seconds; 3] = [Seconds(10e-6), Seconds(100e-6), Seconds(1e-3)];
     let mut wishes = Wishes::default();
     let cpus = &plan.placement.cpus;
     let two = pairs::nearest_two(plan.topology(), cpus);

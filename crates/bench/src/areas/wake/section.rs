@@ -5,7 +5,7 @@ use model::record::{Record, Relation};
 
 use super::findings::cliff;
 use super::read::Cell;
-use super::shown::idle::{staircases, table};
+use super::shown::idle::{distributions, staircases, table};
 use super::shown::microseconds;
 use super::shown::signals::{measured, plot};
 
@@ -51,6 +51,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     ];
     blocks.extend(plot(&apart));
     blocks.extend(staircases(record).iter().map(table));
+    blocks.extend(distributions(record));
     blocks
 }
 

@@ -1,8 +1,12 @@
 //! How much kernels move: on one CPU and on all, on ever more, and over arrays of several lengths.
 
+use std::collections::BTreeSet;
+
+use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Seconds};
 
 use super::super::super::Wishes;
+use super::super::ALONE;
 use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{Scope, Thinning, limit, part_of, some_cells};
@@ -17,14 +21,30 @@ impl Scope<'_> {
             Some(name) => vec![Which::Named(name.clone())],
             None => vec![Which::Any, Which::Ordinary],
         };
-        self.of_counts(&self.counts(), &choices)
+        self.of_counts(&self.kernels(), &self.counts(), &choices)
     }
 
-    /// For the sheet: the best on all cores, then on one.
+    /// For the sheet: the best on all cores, then on one; and one kernel on numbers of cores between.
     pub(super) fn bandwidth_in_brief(&self) -> Result<Wishes, Error> {
         let mut counts = self.counts();
         counts.reverse();
-        self.of_counts(&counts, &[Which::Widest])
+        let mut wishes = self.of_counts(&self.kernels(), &counts, &[Which::Widest])?;
+        let between: Vec<usize> = self.between();
+        if let Some(kernel) = find(ALONE).filter(|_| !between.is_empty()) {
+            wishes.cells.extend(self.of_counts(&[kernel], &between, &[Which::Widest])?.cells);
+        }
+        Ok(wishes)
+    }
+
+    /// Powers of two, and each whole package, between one CPU and all.
+    fn between(&self) -> Vec<usize> {
+        let (all, topology) = (self.cpus(), self.plan.topology());
+        let package = |cpu: &CpuId| topology.place(*cpu).map(|place| place.package);
+        let ends = (1..all.len()).filter(|&at| package(&all[at - 1]) != package(&all[at]));
+        let doubled = std::iter::successors(Some(2), |count| Some(count * 2));
+        let doubled = doubled.take_while(|count| *count < all.len());
+        let counts: BTreeSet<usize> = doubled.chain(ends).filter(|count| *count > 1).collect();
+        counts.into_iter().collect()
     }
 
     /// One thread and all, or as many as asked for.
@@ -37,10 +57,14 @@ impl Scope<'_> {
         }
     }
 
-    fn of_counts(&self, counts: &[usize], choices: &[Which]) -> Result<Wishes, Error> {
-        let kernels = self.kernels();
+    fn of_counts(
+        &self,
+        kernels: &[&'static MemoryKernel],
+        counts: &[usize],
+        choices: &[Which],
+    ) -> Result<Wishes, Error> {
         let groups: Vec<&[CpuId]> = counts.iter().map(|&count| &self.cpus()[..count]).collect();
-        let (arrays, fit) = self.fitted(&kernels, &groups)?;
+        let (arrays, fit) = self.fitted(kernels, &groups)?;
         let mut wishes = Wishes::default();
         for cpus in groups {
             let elements = self.each(cpus, fit.share);

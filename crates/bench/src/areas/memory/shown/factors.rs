@@ -65,6 +65,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines: vec![("maximum".to_owned(), points)],
+            marks: Vec::new(),
         }));
     } else if points.len() >= POINTS_MIN {
         let text = format!(

@@ -189,6 +189,7 @@ fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
                 "in flight".to_owned(),
                 steps.iter().map(|step| (step.0 as f64, in_flight(*step))).collect(),
             )],
+            marks: Vec::new(),
         }));
     }
     if verbosity > 0 {

@@ -1,6 +1,6 @@
 //! What one access costs while others move data.
 
-use model::page::{Align, Block, Lines, Scale, Table, Text};
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
 use model::record::Record;
 
 use super::super::counting::Counting;
@@ -153,7 +153,7 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
     })
 }
 
-fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
+pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
     let idle = loaded.idle.map(|latency| Point { moved: 0.0, latency });
     let line = |mix: &Mix<'_>| {
         let points: Vec<(f64, f64)> = idle
@@ -162,6 +162,11 @@ fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
             .map(|point| (counting.in_unit(point.moved), point.latency * 1e9))
             .collect();
         (points.len() >= POINTS_MIN).then(|| (mix.name.to_owned(), points))
+    };
+    let mark = |mix: &Mix<'_>| {
+        let knee = mix.knee(loaded.idle?)?;
+        let text = format!("knee of {}: {} {}", mix.name, counting.text(knee), counting.unit());
+        Some(Mark { at: counting.in_unit(knee), text })
     };
     let lines: Vec<_> = loaded.mixes.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
@@ -172,6 +177,7 @@ fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Option<Block> {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
+            marks: loaded.mixes.iter().filter_map(mark).collect(),
         })
     })
 }

@@ -1,9 +1,10 @@
 //! How bandwidth grows with the number of threads.
 
-use model::page::{Align, Block, Lines, Scale, Table, Text};
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
 use model::record::Record;
 
-use super::super::counting::Counting;
+use super::super::ALONE;
+use super::super::counting::{AS_ASKED, Counting};
 use super::super::read::{Cell, cells, in_order};
 use super::factors::most;
 use super::{columns, modes, note, placement, plural, through};
@@ -75,6 +76,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
+            marks: Vec::new(),
         }));
     }
     blocks.extend(counting.left_out(&cells, "bandwidth").map(note));
@@ -113,6 +115,43 @@ fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
         rows: grown.points.iter().map(row).collect(),
         notes: Vec::new(),
     })
+}
+
+/// For the sheet: what one kernel moves on ever more cores, and where more of them add nothing.
+pub(in super::super) fn in_brief(counting: Counting<'_>, cells: &[Cell<'_>]) -> Option<Block> {
+    const POINTS_MIN: usize = 3;
+    let kernel = ALONE;
+    let mut points: Vec<(usize, f64)> = cells
+        .iter()
+        .filter(|cell| cell.workload == kernel)
+        .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
+        .collect();
+    points.sort_unstable_by_key(|point| point.0);
+    if points.len() < POINTS_MIN {
+        return None;
+    }
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let enough = points.iter().find(|point| point.1 >= SATURATED * most);
+    let mark = enough.map(|(threads, asked)| Mark {
+        at: *threads as f64,
+        text: format!(
+            "{:.0} % of the most with {}: {} {}",
+            SATURATED * 100.0,
+            plural(*threads, "core"),
+            counting.text(*asked),
+            counting.unit()
+        ),
+    });
+    let line = points.iter().map(|(threads, asked)| (*threads as f64, counting.in_unit(*asked)));
+    Some(Block::Lines(Lines {
+        caption: format!("{kernel} by number of cores, {AS_ASKED} (higher is better)"),
+        x: "cores".to_owned(),
+        y: counting.unit().to_owned(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        lines: vec![(kernel.to_owned(), line.collect())],
+        marks: mark.into_iter().collect(),
+    }))
 }
 
 /// The fewest threads that have nearly all that any number of them has.

@@ -1,6 +1,6 @@
 //! Latency and bandwidth by the size of what is used, and where caches end.
 
-use model::page::{Align, Block, Lines, Scale, Table, Text, Tone};
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone};
 use model::record::Record;
 use model::stats::{median, quantile};
 use model::{CpuId, CpuSet};
@@ -197,6 +197,18 @@ fn how(sweep: &Sweep<'_>) -> Option<Block> {
     Some(note(format!("one pointer for each line, in random order, in {asked}{limited}")))
 }
 
+/// Where levels end, as the latencies show it.
+fn ends(sweep: &Sweep<'_>) -> Vec<Mark> {
+    let mark = |level: &Level| {
+        let bytes = level.knee?.bytes;
+        Some(Mark {
+            at: bytes,
+            text: format!("{} to {}", name(level.whose), size_text(bytes as u64)),
+        })
+    };
+    sweep.levels.iter().filter_map(mark).collect()
+}
+
 /// Latency by size.
 pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
     let points: Vec<(f64, f64)> = sweep
@@ -211,11 +223,12 @@ pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
             x_scale: Scale::Bytes,
             y_scale: Scale::Logarithmic,
             lines: vec![("latency".to_owned(), points)],
+            marks: ends(sweep),
         })
     })
 }
 
-fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
+pub(in super::super) fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let line = |kernel: &str| {
         let points: Vec<(f64, f64)> = sweep
             .of(kernel)
@@ -237,6 +250,7 @@ fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
             x_scale: Scale::Bytes,
             y_scale: Scale::Logarithmic,
             lines,
+            marks: ends(sweep),
         })
     })
 }

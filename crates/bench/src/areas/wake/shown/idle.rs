@@ -6,7 +6,7 @@ use model::{CpuId, CpuSet};
 
 use super::super::read::{Cell, Spread, cells, in_order};
 use super::super::{IDLE, LIMIT, REST, STATE};
-use super::{columns, dash, microseconds, percent};
+use super::{columns, dash, distribution, microseconds, percent};
 
 /// The rests of one method, pair and limit.
 pub(in super::super) struct Staircase<'a> {
@@ -255,6 +255,31 @@ fn state_table(stairs: &Staircase<'_>) -> Option<Block> {
     })
 }
 
+/// How long wake-ups took, by the idle state that they ended; by length of rest where nobody counts states.
+pub(in super::super) fn distributions(record: &Record) -> Option<Block> {
+    let all = cells(record, IDLE);
+    let as_usual = || all.iter().filter(|cell| cell.text(LIMIT).is_none());
+    let pooled = |of: &dyn Fn(&Cell<'_>) -> bool| -> Vec<f64> {
+        as_usual().filter(|cell| of(cell)).flat_map(|cell| cell.samples("round_trip")).collect()
+    };
+    let names = in_order(as_usual().filter_map(|cell| cell.text("state_name")));
+    let of_state = |name: &str| {
+        pooled(&|cell| cell.text("state_name") == Some(name) && cell.text(STATE).is_some())
+    };
+    let states = names.into_iter().map(|name| (name.to_owned(), of_state(name)));
+    let states: Vec<(String, Vec<f64>)> = states.filter(|it| !it.1.is_empty()).collect();
+    if !states.is_empty() {
+        return distribution("wake-ups by the idle state that they ended", "us", &states);
+    }
+    let mut rests = in_order(as_usual().filter_map(|cell| cell.number(REST)));
+    rests.sort_unstable();
+    let of_rest = |rest| pooled(&|cell| cell.number(REST) == Some(rest));
+    let rests =
+        rests.into_iter().map(|rest| (format!("after {}", rest_words(rest)), of_rest(rest)));
+    let rests: Vec<(String, Vec<f64>)> = rests.filter(|it| !it.1.is_empty()).collect();
+    distribution("wake-ups by how long the sleeper rested", "us", &rests)
+}
+
 /// Median and p99 by length of rest.
 fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
     /// No rest has no place on a logarithmic axis: it stands one decade before the next one.
@@ -277,6 +302,7 @@ fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,
             lines,
+            marks: Vec::new(),
         })
     })
 }

@@ -38,7 +38,8 @@ fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> 
 }
 
 /// How samples are distributed, as a line for each name: the share of them in each of equal steps of
-/// the logarithm.
+/// the logarithm. Rare ones matter, so that shares stand on a logarithmic axis, too: a step without any
+/// stands at half a sample.
 fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Option<Block> {
     /// Steps in a decade: as fine as a terminal's columns.
     const STEPS: f64 = 12.0;
@@ -49,7 +50,7 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
         let (&first, &last) = (bins.first()?, bins.last()?);
         let share = |step: i64| {
             let count = bins.partition_point(|b| *b <= step) - bins.partition_point(|b| *b < step);
-            count as f64 / bins.len() as f64 * 100.0
+            (count as f64).max(0.5) / bins.len() as f64 * 100.0
         };
         let middle = |step: i64| 10f64.powf((step as f64 + 0.5) / STEPS) * 1e6;
         let points = (first - 1..=last + 1).map(|step| (middle(step), share(step)));
@@ -60,10 +61,11 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
         Block::Lines(Lines {
             caption: caption.to_owned(),
             x: x.to_owned(),
-            y: "per cent".to_owned(),
+            y: "per cent (steps without any stand at half a sample)".to_owned(),
             x_scale: Scale::Logarithmic,
-            y_scale: Scale::Linear,
+            y_scale: Scale::Logarithmic,
             lines,
+            marks: Vec::new(),
         })
     })
 }
