@@ -1,17 +1,17 @@
 //! Bandwidth, latency by size, latency beside others.
 
-use super::check::{Plot, Rule, table};
+use super::check::{ANYWHERE, Plot, Rule, marks, table};
 use super::levels::{Ends, Level, Sweep, Whose, sweep};
 use super::page::Table;
 use super::record::{Record, Series, items, text};
 use super::stats::{bytes, groups, median, numbers, once, plural, three};
 
 const AREA: &str = "memory";
-const SIZES: &str = "Latency by size";
+const SIZES: &str = "Latency{}by size";
 
 pub(crate) static RULES: &[Rule] = &[
-    Rule::Lines { area: AREA, section: "", template: "Memory: {}.", want: sentence },
-    Rule::Lines { area: AREA, section: "", template: "Caches: {}.", want: caches_sentence },
+    Rule::Lines { area: AREA, section: ANYWHERE, template: "Memory: {}.", want: sentence },
+    Rule::Lines { area: AREA, section: ANYWHERE, template: "Caches: {}.", want: caches_sentence },
     Rule::Tables {
         area: AREA,
         section: "Bandwidth: {}",
@@ -32,6 +32,36 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Plots {
         area: AREA,
+        section: "Bandwidth: {}",
+        template: "copy by number of cores, as asked (higher is better) ({})",
+        want: by_cores,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: "Bandwidth: {}",
+        template: "95 % of the most with {}",
+        want: |record| marks(by_cores(record)),
+    },
+    Rule::Plots {
+        area: AREA,
+        section: SIZES,
+        template: "bandwidth of {} by size, as asked (higher is better) ({})",
+        want: bandwidth_plot,
+    },
+    Rule::Plots {
+        area: AREA,
+        section: "Latency while others move data{}",
+        template: "latency by what others move (lower is better) ({})",
+        want: loaded_plot,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: "Latency while others move data{}",
+        template: "knee of {}",
+        want: |record| marks(loaded_plot(record)),
+    },
+    Rule::Plots {
+        area: AREA,
         section: SIZES,
         template: "latency of a random access by size (lower is better) ({})",
         want: latency_plot,
@@ -47,6 +77,15 @@ pub(crate) static RULES: &[Rule] = &[
         section: SIZES,
         template: "L{} shows no plateau of its own",
         want: not_seen,
+    },
+    // Below both plots.
+    Rule::Lines {
+        area: AREA,
+        section: SIZES,
+        template: "{} to {}iB",
+        want: |record| {
+            marks([latency_plot(record), bandwidth_plot(record)].into_iter().flatten().collect())
+        },
     },
     Rule::Lines {
         area: AREA,
@@ -242,6 +281,10 @@ fn bandwidths(record: &Record) -> Vec<Table> {
     let cells = in_brief(record);
     let mut counts = once(cells.iter().map(|it| it.cpus.len()));
     counts.sort_unstable();
+    // Of numbers between the ends only one kernel is measured: a plot has them.
+    let kernels = once(cells.iter().map(|it| it.workload));
+    let of = |count: usize| cells.iter().filter(|it| it.cpus.len() == count).count();
+    counts.retain(|count| of(*count) > 1 || kernels.len() == 1);
     let find = |kernel: &str, count: usize| {
         cells.iter().find(|it| it.workload == kernel && it.cpus.len() == count)
     };
@@ -260,7 +303,6 @@ fn bandwidths(record: &Record) -> Vec<Table> {
         row.push(word("variant").unwrap_or("-").to_owned());
         row
     };
-    let kernels = once(cells.iter().map(|it| it.workload));
     let rows: Vec<Vec<String>> = kernels.iter().map(row).collect();
     let names: Vec<String> = counts.iter().map(|count| plural(*count, "core")).collect();
     let mut columns = vec!["kernel", "formula"];
@@ -304,7 +346,16 @@ fn sentence(record: &Record) -> Vec<String> {
     copies.sort_by_key(|it| std::cmp::Reverse(it.0));
     let said =
         |(count, moved): &(usize, String)| format!("{moved} GB/s with {}", plural(*count, "core"));
-    let copies: Vec<String> = copies.iter().map(said).collect();
+    // With those between, or the ends alone.
+    let all: Vec<String> = copies.iter().map(said).collect();
+    let mut ends = all.clone();
+    if ends.len() > 2 {
+        ends.drain(1..ends.len() - 1);
+    }
+    once([all, ends]).into_iter().filter_map(|copies| memory_words(record, &copies)).collect()
+}
+
+fn memory_words(record: &Record, copies: &[String]) -> Option<String> {
     let mut parts = Vec::new();
     if !copies.is_empty() {
         parts.push(format!("{} (copy, as asked)", copies.join(", ")));
@@ -314,7 +365,7 @@ fn sentence(record: &Record) -> Vec<String> {
     {
         parts.push(format!("one access takes {} ns", nano(sweep.seconds(last))));
     }
-    if parts.is_empty() { Vec::new() } else { vec![format!("Memory: {}.", parts.join("; "))] }
+    (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")))
 }
 
 fn name(whose: Whose) -> String {
@@ -354,7 +405,83 @@ fn latency_plot(record: &Record) -> Vec<Plot> {
     }
     let caption = "latency of a random access by size (lower is better)";
     let lines = vec![("latency".to_owned(), points)];
-    vec![Plot { bytes: true, ..Plot::new(caption, ["bytes gone over", "ns"], lines) }]
+    let marks = ends_of(&sweep);
+    vec![Plot { bytes: true, marks, ..Plot::new(caption, ["bytes gone over", "ns"], lines) }]
+}
+
+/// Where levels end.
+fn ends_of(sweep: &Sweep<'_>) -> Vec<String> {
+    let of = |it: &Level| Some(format!("{} to {}", name(it.whose), size(it.knee.as_ref()?.at)));
+    sweep.levels.iter().filter_map(of).collect()
+}
+
+fn bandwidth_plot(record: &Record) -> Vec<Plot> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let kernels = once(sweep.cells.iter().map(|it| it.workload).filter(|it| *it != "chase"));
+    let line = |kernel: &&str| {
+        let point =
+            |it: &Cell<'_>| Some((it.whole("footprint")? as f64, it.median("bandwidth")? / 1e9));
+        let points: Vec<(f64, f64)> = sweep.of(kernel).filter_map(point).collect();
+        (points.len() >= 3).then(|| ((*kernel).to_owned(), points))
+    };
+    let lines: Vec<_> = kernels.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let caption =
+        format!("bandwidth of {} by size, as asked (higher is better)", kernels.join(", "));
+    let marks = ends_of(&sweep);
+    vec![Plot { bytes: true, marks, ..Plot::new(caption, ["bytes gone over", "GB/s"], lines) }]
+}
+
+/// What copies move on ever more cores, and the fewest that have nearly the most.
+fn by_cores(record: &Record) -> Vec<Plot> {
+    let cells = in_brief(record);
+    let copies = cells.iter().filter(|it| it.workload == "copy");
+    let of = |it: &Cell<'_>| Some((it.cpus.len(), it.median("bandwidth")? / 1e9));
+    let mut points: Vec<(usize, f64)> = copies.filter_map(of).collect();
+    points.sort_by_key(|it| it.0);
+    if points.len() < 3 {
+        return Vec::new();
+    }
+    let most = points.iter().map(|it| it.1).fold(0.0, f64::max);
+    let enough = points.iter().find(|it| it.1 >= 0.95 * most).expect("one of them is the most");
+    let mark = format!("95 % of the most with {}: {:.2} GB/s", plural(enough.0, "core"), enough.1);
+    let points = points.iter().map(|it| (it.0 as f64, it.1)).collect();
+    let caption = "copy by number of cores, as asked (higher is better)";
+    let lines = vec![("copy".to_owned(), points)];
+    vec![Plot { marks: vec![mark], ..Plot::new(caption, ["cores", "GB/s"], lines) }]
+}
+
+/// Latency from an idle machine on, by what others move.
+fn loaded_plot(record: &Record) -> Vec<Plot> {
+    let (idle, mixes) = loaded_points(record);
+    let line = |(mix, points): &Mix| {
+        let begin = idle.map(|idle| (0.0, idle));
+        let all = begin.iter().chain(points).map(|it| (it.0 / 1e9, it.1 * 1e9));
+        let points: Vec<(f64, f64)> = all.collect();
+        (points.len() >= 3).then(|| (mix.clone(), points))
+    };
+    let lines: Vec<_> = mixes.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let mark = |(mix, points): &Mix| {
+        Some(format!("knee of {mix}: {:.2} GB/s", knee(idle?, points)? / 1e9))
+    };
+    let marks = mixes.iter().filter_map(mark).collect();
+    let words = ["GB/s with write-allocate", "ns"];
+    vec![Plot { marks, ..Plot::new("latency by what others move (lower is better)", words, lines) }]
+}
+
+/// What others move where latency has grown by half, on straight lines between points.
+fn knee(idle: f64, points: &[(f64, f64)]) -> Option<f64> {
+    let limit = 1.5 * idle;
+    let at = points.iter().position(|it| it.1 >= limit)?;
+    let before = at.checked_sub(1).map_or((0.0, idle), |before| points[before]);
+    let rise = points[at].1 - before.1;
+    let share = if rise > 0.0 { ((limit - before.1) / rise).clamp(0.0, 1.0) } else { 1.0 };
+    Some(before.0 + (points[at].0 - before.0) * share)
 }
 
 fn kernel<'a>(sweep: &'a Sweep<'_>) -> Option<&'a str> {
@@ -472,14 +599,7 @@ fn loaded_table(record: &Record) -> Vec<Table> {
     let dash = || "-".to_owned();
     let giga = |it: f64| format!("{:.2}", it / 1e9);
     let row = |(mix, points): &(String, Vec<(f64, f64)>)| {
-        let knee = idle.and_then(|idle| {
-            let limit = 1.5 * idle;
-            let at = points.iter().position(|it| it.1 >= limit)?;
-            let before = at.checked_sub(1).map_or((0.0, idle), |before| points[before]);
-            let rise = points[at].1 - before.1;
-            let share = if rise > 0.0 { ((limit - before.1) / rise).clamp(0.0, 1.0) } else { 1.0 };
-            Some(before.0 + (points[at].0 - before.0) * share)
-        });
+        let knee = idle.and_then(|idle| knee(idle, points));
         let most = points.last();
         vec![
             mix.clone(),

@@ -1,6 +1,6 @@
 //! What others take from a core.
 
-use super::check::{Rule, table};
+use super::check::{ANYWHERE, Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, with_most};
 use super::stats::{change, list, once, si};
@@ -11,7 +11,7 @@ const SECTION: &str = "Neighbours";
 pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
-        section: "",
+        section: ANYWHERE,
         template: "Beside others who move memory a core still gets {}.",
         want: sentence,
     },

@@ -1,6 +1,6 @@
 //! OpenMP regions.
 
-use super::check::{Rule, table};
+use super::check::{ANYWHERE, Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, with_most};
 use super::stats::{greatest, least as minimum, once, plural, time};
@@ -9,7 +9,12 @@ const AREA: &str = "openmp";
 const SECTION: &str = "OpenMP regions";
 
 pub(crate) static RULES: &[Rule] = &[
-    Rule::Lines { area: AREA, section: "", template: "A small OpenMP loop on {}.", want: sentence },
+    Rule::Lines {
+        area: AREA,
+        section: ANYWHERE,
+        template: "A small OpenMP loop on {}.",
+        want: sentence,
+    },
     Rule::Tables { area: AREA, section: SECTION, template: "OpenMP loop with {}", want: loops },
     Rule::Tables {
         area: AREA,

@@ -152,6 +152,11 @@ pub(crate) fn change(ratio: f64) -> String {
     format!("{:+.1}", (ratio - 1.0) * 100.0)
 }
 
+/// The same, where nothing is not less than nothing.
+pub(crate) fn change_or_none(ratio: f64) -> String {
+    change(ratio).replace("-0.0", "+0.0")
+}
+
 /// A number of a plot: four significant digits, no zeros behind the point.
 pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {

@@ -1,9 +1,11 @@
 //! Clock, cycles per op, and what is said of them on top.
 
-use super::check::{Plot, Rule, table};
+use super::check::{ANYWHERE, Rule, table};
 use super::page::Table;
-use super::record::{Pool, Record, Series, class_with_most, text, uncertainty};
-use super::stats::{change, interval, median, mhz, once, plural, quantile};
+use serde_json::Value;
+
+use super::record::{Pool, Record, Series, class_with_most, items, text, uncertainty};
+use super::stats::{change, change_or_none, interval, median, mhz, once, plural, quantile};
 
 const CLOCK: &str = "turbo: clock";
 const CYCLES: &str = "turbo: cycles per op";
@@ -11,25 +13,25 @@ const CYCLES: &str = "turbo: cycles per op";
 pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: CLOCK,
-        section: "",
-        template: "One core alone runs scalar code at {}.",
+        section: ANYWHERE,
+        template: "One core alone runs {} at {}.",
         want: alone,
     },
     Rule::Lines {
         area: CLOCK,
-        section: "",
+        section: ANYWHERE,
         template: "{} cores together run it at {}.",
         want: together,
     },
     Rule::Lines {
         area: CLOCK,
-        section: "",
+        section: ANYWHERE,
         template: "Under {}-bit multiply-adds {}.",
         want: heaviest,
     },
     Rule::Lines {
         area: CYCLES,
-        section: "",
+        section: ANYWHERE,
         template: "One after the other, integer adds take {}.",
         want: serial,
     },
@@ -40,11 +42,24 @@ pub(crate) static RULES: &[Rule] = &[
         template: "placement of several active cores, as probed: {}",
         want: placements,
     },
-    Rule::Plots {
+    Rule::Tables {
         area: CLOCK,
         section: "Clock",
-        template: "median clock by active cores (higher is better) ({})",
-        want: by_cores,
+        template: "median clock by the chain, MHz (higher is better) ({})",
+        want: map,
+    },
+    Rule::Lines { area: CLOCK, section: "Clock", template: "bold: within {}", want: as_promised },
+    Rule::Tables {
+        area: CLOCK,
+        section: "Clock",
+        template: "promised by licence and active cores, MHz",
+        want: promised,
+    },
+    Rule::Lines {
+        area: CLOCK,
+        section: "Clock",
+        template: "firmware, level {}",
+        want: promised_by,
     },
     Rule::Tables {
         area: CLOCK,
@@ -115,7 +130,7 @@ fn workloads(record: &Record) -> Vec<&str> {
 }
 
 pub(crate) fn counts(record: &Record) -> Vec<usize> {
-    let planned = super::record::items(&record.plan()["active_cores"]).iter();
+    let planned = items(&record.plan()["active_cores"]).iter();
     let planned = planned.filter_map(|it| Some(it.as_u64()? as usize));
     let is_there =
         |count: &usize| record.of_quantity("turbo", "clock").any(|it| it.cpus.len() == *count);
@@ -143,12 +158,38 @@ fn range(record: &Record, workload: &str, count: usize) -> Option<[f64; 3]> {
     Some([quantile(&all, 0.05)?, median(&all)?, quantile(&all, 0.95)?])
 }
 
+/// One core, all of them, and the widest multiply-adds, in one sentence; of the lightest stream with a clock.
+fn in_one(record: &Record) -> Option<String> {
+    let (few, most) = ends(record)?;
+    let clock = |id: &str, count| middle(record, "clock", id, count);
+    let light = workloads(record).into_iter().find(|id| clock(id, few).is_some())?;
+    let code = if light == "scalar_iadd" { "scalar code" } else { light };
+    let [p5, one, p95] = range(record, light, few)?;
+    let [low, middle_one, high] = [p5, one, p95].map(mhz);
+    let mut said =
+        vec![format!("One core alone runs {code} at {middle_one} MHz (p5 - p95: {low} - {high})")];
+    let all = clock(light, most);
+    if let Some(all) = all.filter(|_| most > few) {
+        let change = change_or_none(all / one);
+        said.push(format!(", {most} cores together at {} MHz ({change} %)", mhz(all)));
+    }
+    let widest = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
+    if let Some((heavy, hertz)) = widest.into_iter().find_map(|id| Some((id, clock(id, most)?))) {
+        let width = record.planned(heavy)["width_bits"].as_u64()?;
+        said.push(format!("; under {width}-bit multiply-adds at {} MHz", mhz(hertz)));
+        said.extend(all.map(|all| format!(" ({} % against that)", change_or_none(hertz / all))));
+        let cycles = middle(record, "cycles_per_op", heavy, most);
+        said.extend(cycles.map(|it| format!(", {:.2} of them a cycle", 1.0 / it)));
+    }
+    Some(format!("{}.", said.concat()))
+}
+
 fn alone(record: &Record) -> Vec<String> {
     let of = |(few, _)| {
         let [p5, middle, p95] = range(record, "scalar_iadd", few)?.map(mhz);
         Some(format!("One core alone runs scalar code at {middle} MHz (p5 - p95: {p5} - {p95})."))
     };
-    ends(record).and_then(of).into_iter().collect()
+    ends(record).and_then(of).into_iter().chain(in_one(record)).collect()
 }
 
 fn together(record: &Record) -> Vec<String> {
@@ -231,21 +272,104 @@ fn placements(record: &Record) -> Vec<String> {
     if classes.is_empty() { Vec::new() } else { vec![line()] }
 }
 
-fn by_cores(record: &Record) -> Vec<Plot> {
-    let counts = counts(record);
-    let line = |id: &str| {
-        let point =
-            |count: &usize| Some((*count as f64, middle(record, "clock", id, *count)? / 1e6));
-        let points: Vec<(f64, f64)> = counts.iter().filter_map(point).collect();
-        (points.len() >= 3).then(|| (id.to_owned(), points))
+/// Streams that have rows, and numbers of active cores, where there are several of both.
+fn mapped(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
+    let is_stream = |it: &&Series| it.parameter("data").is_some();
+    let rows: Vec<&Series> = record.of_quantity("turbo", "clock").filter(is_stream).collect();
+    let streams = once(rows.iter().map(|it| it.workload.as_str()));
+    let mut counts = once(rows.iter().map(|it| it.cpus.len()));
+    counts.sort_unstable();
+    (streams.len() > 1 && counts.len() > 1).then_some((streams, counts))
+}
+
+/// The median over CPUs of their medians; the word for a guard's reason where there is none.
+fn over_cpus(record: &Record, stream: &str, count: usize) -> Result<f64, String> {
+    let cell = cell(record, "clock", stream, count);
+    let class = class_with_most(&cell);
+    let of_class = cell.iter().filter(|it| Some(&it.class) == class);
+    let medians: Vec<f64> = of_class.clone().filter_map(|it| it.median()).collect();
+    median(&medians).ok_or_else(|| {
+        let mut reasons = of_class.filter_map(|it| it.unavailable.as_ref());
+        let why = reasons.next().map_or("", |it| text(&it["why"]));
+        let words = ["contended", "sibling busy", "throttled"];
+        words.into_iter().find(|word| why.starts_with(word)).unwrap_or("-").to_owned()
+    })
+}
+
+fn map(record: &Record) -> Vec<Table> {
+    let Some((streams, counts)) = mapped(record) else { return Vec::new() };
+    let row = |stream: &&str| {
+        let cell = |count: &usize| over_cpus(record, stream, *count).map_or_else(|word| word, mhz);
+        std::iter::once((*stream).to_owned()).chain(counts.iter().map(cell)).collect()
     };
-    let shown = ["scalar_iadd", "avx256_fma_t", "avx512_fma_t"];
-    let lines: Vec<_> = shown.into_iter().filter_map(line).collect();
-    if counts.len() < 3 || lines.is_empty() {
+    let names: Vec<String> = counts.iter().map(usize::to_string).collect();
+    let caption = "median clock by the chain, MHz (higher is better) (columns: active cores)";
+    vec![table(caption, &header(&["stream"], &names), streams.iter().map(row).collect())]
+}
+
+/// How many cells are within 1 % of what firmware promises them.
+fn as_promised(record: &Record) -> Vec<String> {
+    let Some((streams, counts)) = mapped(record) else { return Vec::new() };
+    let (mut of, mut near) = (0, 0);
+    for (stream, count) in streams.iter().flat_map(|it| counts.iter().map(move |count| (it, count)))
+    {
+        let active = cell(record, "clock", stream, *count).first().map(|it| it.active.clone());
+        let Some(active) = active else { continue };
+        let Ok(clock) = over_cpus(record, stream, *count) else { continue };
+        let Some(promised) = super::why::promised_to(record, stream, &active) else { continue };
+        of += 1;
+        near += usize::from((clock / promised - 1.0).abs() <= 0.01);
+    }
+    let line = format!(
+        "bold: within 1 % of what firmware promises this stream with so many active cores: {near} of {of} \
+         whose promise is known"
+    );
+    if near > 0 { vec![line] } else { Vec::new() }
+}
+
+/// The firmware's table of the present level.
+fn promised(record: &Record) -> Vec<Table> {
+    let Some((_, level)) = super::why::level(record) else { return Vec::new() };
+    let tables = items(&level["properties"]["turbo"]);
+    let names = once(tables.iter().map(|it| text(&it["licence"])));
+    if names.is_empty() {
         return Vec::new();
     }
-    let caption = "median clock by active cores (higher is better)";
-    vec![Plot::new(caption, ["active cores", "MHz"], lines)]
+    let cell = |hertz: Option<f64>| hertz.map_or("-".to_owned(), mhz);
+    let steps = |tables: &[Value], of: &str| {
+        let counts =
+            once(tables.iter().flat_map(|it| items(&it["steps"])).map(|it| it["cores"].as_u64()));
+        let row = |count: &Option<u64>| {
+            let label = count.map_or("any".to_owned(), |count| format!("up to {count}"));
+            let of_licence = |name: &&str| {
+                let table = tables.iter().find(|it| it["licence"] == **name)?;
+                let mut steps = items(&table["steps"]).iter();
+                steps.find(|it| it["cores"].as_u64() == *count)?["hertz"].as_f64()
+            };
+            let cells = names.iter().map(|name| cell(of_licence(name)));
+            std::iter::once(format!("{of}{label}")).chain(cells).collect::<Vec<_>>()
+        };
+        counts.iter().map(row).collect::<Vec<_>>()
+    };
+    let mut rows = steps(tables, "");
+    let two_kinds = &level["turbo_freq"];
+    if two_kinds["chosen"].is_array() {
+        rows.extend(steps(items(&two_kinds["chosen"]), "turbo-freq, chosen cores: "));
+        let clip = |name: &&str| {
+            let mut all = items(&two_kinds["others"]).iter();
+            cell(all.find(|it| it["licence"] == **name).and_then(|it| it["hertz"].as_f64()))
+        };
+        let label = "turbo-freq, others".to_owned();
+        rows.push(std::iter::once(label).chain(names.iter().map(clip)).collect());
+    }
+    let columns: Vec<&str> = std::iter::once("active cores").chain(names.iter().copied()).collect();
+    vec![table("promised by licence and active cores, MHz", &columns, rows)]
+}
+
+fn promised_by(record: &Record) -> Vec<String> {
+    let Some((domain, level)) = super::why::level(record) else { return Vec::new() };
+    let line = || format!("firmware, level {} of CPUs {}", level["number"], text(&domain["cpus"]));
+    if promised(record).is_empty() { Vec::new() } else { vec![line()] }
 }
 
 fn bars(record: &Record) -> Vec<Table> {
@@ -254,7 +378,8 @@ fn bars(record: &Record) -> Vec<Table> {
         let clock = middle(record, "clock", workload, counts[0])?;
         Some(vec![(*workload).to_owned(), format!("{} MHz", mhz(clock))])
     };
-    if counts.is_empty() || counts.len() >= 3 {
+    // Where there is no map.
+    if counts.is_empty() || mapped(record).is_some() {
         return Vec::new();
     }
     let rows: Vec<Vec<String>> = workloads(record).iter().filter_map(bar).collect();

@@ -1,6 +1,6 @@
 //! Core to core, pauses, wake-ups, OpenMP regions, and the advice that rests on them.
 
-use super::check::{Plot, Rule, table};
+use super::check::{ANYWHERE, Plot, Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, with_most};
 use super::stats::{greatest, least, median, micro, once, plural, quantile, si, time};
@@ -13,7 +13,7 @@ const WAIT: &str = "wait";
 pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: CORES,
-        section: "",
+        section: ANYWHERE,
         template: "A contended cache line goes from core to core in {}.",
         want: lines_sentence,
     },
@@ -29,7 +29,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "cas: latency of each pair, ns (lower is better) ({})",
         want: map,
     },
-    Rule::Lines { area: PAUSE, section: "", template: "One pause takes {}.", want: pause_sentence },
+    Rule::Lines {
+        area: PAUSE,
+        section: ANYWHERE,
+        template: "One pause takes {}.",
+        want: pause_sentence,
+    },
     Rule::Tables {
         area: PAUSE,
         section: "Pause",
@@ -50,11 +55,11 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines {
         area: WAKE,
-        section: "",
+        section: ANYWHERE,
         template: "Waking a thread on another core takes {}.",
         want: wake_sentence,
     },
-    Rule::Lines { area: WAKE, section: "", template: "After a rest of {}.", want: cliff },
+    Rule::Lines { area: WAKE, section: ANYWHERE, template: "After a rest of {}.", want: cliff },
     Rule::Tables {
         area: WAKE,
         section: "Wake-ups",
@@ -67,6 +72,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "round trips by how long they took ({})",
         want: distribution,
     },
+    Rule::Plots {
+        area: WAKE,
+        section: "Wake-ups",
+        template: "wake-ups by {} ({})",
+        want: by_state,
+    },
     Rule::Tables {
         area: WAKE,
         section: "Wake-ups",
@@ -75,7 +86,7 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines {
         area: WAIT,
-        section: "",
+        section: ANYWHERE,
         template: "Spin before sleeping: {}.",
         want: wait_sentence,
     },
@@ -334,7 +345,26 @@ fn apart(record: &Record) -> Vec<&Series> {
     signalled(record).into_iter().filter(|it| it.parameter("pair") != Some("same-cpu")).collect()
 }
 
-/// The share of round trips in each twelfth of a decade, with an empty step at both ends.
+/// The share of samples in each twelfth of a decade, with a step without any at both ends; such stand at half a
+/// sample.
+fn shares(caption: &str, of: Vec<(String, Vec<f64>)>) -> Vec<Plot> {
+    let line = |(name, trips): (String, Vec<f64>)| {
+        let step = |seconds: &f64| (seconds.log10() * 12.0).floor() as i32;
+        let steps: Vec<i32> = trips.iter().filter(|it| **it > 0.0).map(step).collect();
+        let (first, last) = (*steps.iter().min()?, *steps.iter().max()?);
+        let point = |step: i32| {
+            let count = steps.iter().filter(|it| **it == step).count();
+            let middle = 10f64.powf((f64::from(step) + 0.5) / 12.0) * 1e6;
+            (middle, (count as f64).max(0.5) / steps.len() as f64 * 100.0)
+        };
+        Some((name, (first - 1..=last + 1).map(point).collect()))
+    };
+    let lines: Vec<_> = of.into_iter().filter_map(line).collect();
+    let y = "per cent (steps without any stand at half a sample)";
+    if lines.is_empty() { Vec::new() } else { vec![Plot::new(caption, ["us", y], lines)] }
+}
+
+/// Of the methods that differ most.
 fn distribution(record: &Record) -> Vec<Plot> {
     let apart = apart(record);
     let differ = ["futex", "pipe", "spin-futex", "spin"];
@@ -343,22 +373,34 @@ fn distribution(record: &Record) -> Vec<Plot> {
     if shown.is_empty() {
         shown = apart.iter().take(4).collect();
     }
-    let line = |it: &&&Series| {
-        let trips = &same(record, it, "round_trip")?.samples;
-        let step = |seconds: &f64| (seconds.log10() * 12.0).floor() as i32;
-        let steps: Vec<i32> = trips.iter().filter(|it| **it > 0.0).map(step).collect();
-        let (first, last) = (*steps.iter().min()?, *steps.iter().max()?);
-        let point = |step: i32| {
-            let count = steps.iter().filter(|it| **it == step).count();
-            let middle = 10f64.powf((f64::from(step) + 0.5) / 12.0) * 1e6;
-            (middle, count as f64 / steps.len() as f64 * 100.0)
-        };
-        let points = (first - 1..=last + 1).map(point).collect();
-        Some((it.workload.clone(), points))
+    let of = |it: &&&Series| {
+        Some((it.workload.clone(), same(record, it, "round_trip")?.samples.clone()))
     };
-    let lines: Vec<_> = shown.iter().filter_map(line).collect();
-    let plot = || Plot::new("round trips by how long they took", ["us", "per cent"], lines.clone());
-    if lines.is_empty() { Vec::new() } else { vec![plot()] }
+    shares("round trips by how long they took", shown.iter().filter_map(of).collect())
+}
+
+/// By the idle state that wake-ups ended; by the length of rest where nobody counts states.
+fn by_state(record: &Record) -> Vec<Plot> {
+    let all = record.of_quantity("wake", "round_trip").filter(|it| it.has());
+    let mine = |it: &&Series| {
+        it.parameter("question") == Some("idle") && it.parameter("limit_us").is_none()
+    };
+    let all: Vec<&Series> = all.filter(mine).collect();
+    let pooled = |key: &str, value: &str| {
+        let of = all.iter().filter(|it| it.parameter(key) == Some(value));
+        of.flat_map(|it| it.samples.clone()).collect::<Vec<f64>>()
+    };
+    let names = once(all.iter().filter_map(|it| it.parameter("state_name")));
+    if !names.is_empty() {
+        let of = names.iter().map(|name| ((*name).to_owned(), pooled("state_name", name)));
+        return shares("wake-ups by the idle state that they ended", of.collect());
+    }
+    let mut rests = once(all.iter().filter_map(|it| it.parameter("rest_us")?.parse::<u64>().ok()));
+    rests.sort_unstable();
+    let of = rests
+        .iter()
+        .map(|us| (format!("after {}", rest_words(*us)), pooled("rest_us", &us.to_string())));
+    shares("wake-ups by how long the sleeper rested", of.collect())
 }
 
 fn wake_sentence(record: &Record) -> Vec<String> {

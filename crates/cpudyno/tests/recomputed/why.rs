@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::check::{Failure, Rule, table};
+use super::check::{ANYWHERE, Failure, Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, class_with_most, items, number, text};
 use super::stats::{median, mhz, numbers, once, plural, time};
@@ -14,7 +14,7 @@ const SECTION: &str = "Why not faster?";
 pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: WHY,
-        section: "",
+        section: ANYWHERE,
         template: "From the advertised {} gets: {}.",
         want: sentence,
     },
@@ -344,20 +344,36 @@ pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
 
 /// The clock that is promised to one core, or to the active ones of the busiest package.
 fn promised(record: &Record, account: &Value, alone: bool) -> Option<f64> {
-    let cpu = account["cpu"].as_u64()?;
+    let cpus = numbers(text(&account["active"]));
+    let limit = by_count(record, if alone { &cpus[..1] } else { &cpus });
+    limit.or_else(|| record.fact("cpu.max_frequency")?["value"]["value"].as_f64())
+}
+
+/// The same by registers alone.
+fn by_count(record: &Record, cpus: &[u64]) -> Option<f64> {
+    let first = cpus.first()?;
     let mut limits = items(&record.value["machine"]["turbo_limits"]).iter();
-    let Some(limit) = limits.find(|it| numbers(text(&it["cpus"])).contains(&cpu)) else {
-        return record.fact("cpu.max_frequency")?["value"]["value"].as_f64();
-    };
-    let active = if alone { 1 } else { busiest(record, account) as u64 };
+    let limit = limits.find(|it| numbers(text(&it["cpus"])).contains(first))?;
+    let active = busiest(record, cpus) as u64;
     let steps = items(&limit["steps"]);
     let step = steps.iter().find(|it| it["active_cores"].as_u64() >= Some(active));
     step.or(steps.last())?["hertz"].as_f64()
 }
 
+/// What firmware promises a stream on these CPUs: light ones by the lower of both tables, heavy ones by the one of
+/// their licence alone.
+pub(crate) fn promised_to(record: &Record, stream: &str, active: &str) -> Option<f64> {
+    let cpus = numbers(active);
+    let of_licence = licence(record, stream, &cpus).map(|it| it.0);
+    if row(stream, 4) > 0 {
+        return of_licence;
+    }
+    let both: Vec<f64> = by_count(record, &cpus).into_iter().chain(of_licence).collect();
+    super::stats::least(&both)
+}
+
 /// Active cores of the package that has most of them.
-fn busiest(record: &Record, account: &Value) -> usize {
-    let cpus = numbers(text(&account["active"]));
+fn busiest(record: &Record, cpus: &[u64]) -> usize {
     let places = once(cpus.iter().filter_map(|cpu| record.place(*cpu)));
     let of = |package| places.iter().filter(|place| place.0 == package).count();
     places.iter().map(|place| of(place.0)).max().unwrap_or(0)
@@ -376,11 +392,13 @@ fn step_again(
     match text(&step["id"]) {
         "active-cores" => {
             let bin = promised(record, account, false)?;
-            let count = busiest(record, account);
+            let count = busiest(record, &numbers(text(&account["active"])));
             Some((left? - bin, format!("{} MHz with {count} active in a package", mhz(bin))))
         }
         "licence" => {
-            let Some((hertz, name)) = licence(record, account) else {
+            let Some((hertz, name)) =
+                licence(record, text(&account["workload"]), &numbers(text(&account["active"])))
+            else {
                 let lost = (light? - clock).min(left? - clock).max(0.0);
                 let light = mhz(light?);
                 let said = format!("measured: scalar_iadd runs at {light} MHz on the same cores");
@@ -413,24 +431,40 @@ fn step_again(
     }
 }
 
-/// The clock of the row that the firmware's table has for these instructions, and its name.
-fn licence(record: &Record, account: &Value) -> Option<(f64, String)> {
-    let cpu = account["cpu"].as_u64()?;
+/// The present level of the domain of a CPU.
+fn level_of(record: &Record, cpu: u64) -> Option<(&Value, &Value)> {
     let mut domains = items(&record.value["speed_select"]["domains"]).iter();
     let domain = domains.find(|it| numbers(text(&it["cpus"])).contains(&cpu))?;
     let profiles = &domain["profiles"];
     let level = items(&profiles["levels"]).iter().find(|it| it["number"] == profiles["current"])?;
+    Some((domain, level))
+}
+
+/// That of the first CPU that is measured.
+pub(crate) fn level(record: &Record) -> Option<(&Value, &Value)> {
+    level_of(record, *numbers(text(&record.plan()["cpus"])).first()?)
+}
+
+/// The row of a firmware's table that states a stream's clock. Light 512-bit code shares a licence with heavy
+/// 256-bit code, unless the table has five rows and more.
+fn row(stream: &str, rows: usize) -> usize {
+    let more = usize::from(rows >= 5);
+    let is_heavy = ["fma", "imul", "vlzcnt"].iter().any(|word| stream.contains(word));
+    match (stream.split_once('_').map_or("", |it| it.0), is_heavy && !stream.contains("sparse")) {
+        ("amx", _) => 3 + more,
+        ("avx512", true) => 2 + more,
+        ("avx512", false) => 1 + more,
+        ("avx256", true) => 1,
+        _ => 0,
+    }
+}
+
+/// The clock of that row, and its name.
+fn licence(record: &Record, stream: &str, active: &[u64]) -> Option<(f64, String)> {
+    let (domain, level) = level_of(record, *active.first()?)?;
     let tables = items(&level["properties"]["turbo"]);
-    let heavy512 = if tables.len() >= 5 { 3 } else { 2 };
-    let row = match text(&account["workload"]) {
-        "scalar_iadd" => 0,
-        "avx256_fma_t" => 1,
-        "avx512_fma_t" => heavy512,
-        _ => return None,
-    };
-    let table = tables.get(row).or(tables.last())?;
+    let table = tables.get(row(stream, tables.len())).or(tables.last())?;
     let here = numbers(text(&domain["cpus"]));
-    let active = numbers(text(&account["active"]));
     let cores =
         once(active.iter().filter(|it| here.contains(it)).filter_map(|it| record.place(*it)));
     let steps = items(&table["steps"]);
