@@ -10,6 +10,7 @@ pub mod areas;
 pub mod compare;
 pub mod original;
 pub mod proof;
+pub mod reference;
 pub mod rig;
 pub mod run;
 pub mod sheet;

@@ -43,6 +43,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         clock: None,
         original: None,
         settings: None,
+        reference: None,
         comparison: None,
         counts: None,
         speed_select: None,

@@ -71,6 +71,7 @@ pub fn record(
         clock: None,
         original: None,
         settings: None,
+        reference: None,
         comparison: None,
         counts: None,
         speed_select: Some(answered),

@@ -154,6 +154,17 @@ impl Figures {
         Figures(sets(core).flat_map(known).collect())
     }
 
+    /// The least of them: all units at work.
+    pub fn least(&self) -> Option<f64> {
+        self.0.iter().map(|(cycles, _)| *cycles).reduce(f64::min)
+    }
+
+    /// The one nearest to what was measured.
+    pub fn nearest(&self, measured: f64) -> Option<f64> {
+        let off = |known: f64| (measured / known - 1.0).abs();
+        self.0.iter().map(|(cycles, _)| *cycles).min_by(|a, b| off(*a).total_cmp(&off(*b)))
+    }
+
     /// Each once, in core cycles per op; a dash where there are none.
     pub fn words(&self) -> String {
         distinct(self.0.iter().map(|(cycles, _)| cycles.to_string()), " / ")

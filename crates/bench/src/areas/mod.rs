@@ -29,6 +29,8 @@ use crate::rig::protocol;
 use crate::rig::reduce::Readings;
 use crate::rig::ruler::Rulers;
 use crate::rig::traffic::Traffic;
+use crate::sheet::claims::Claim;
+use crate::sheet::normal::Band;
 
 /// A family of workloads.
 pub trait Area: Sync {
@@ -56,6 +58,14 @@ pub trait Area: Sync {
     fn findings(&self, record: &Record) -> Vec<Finding>;
     /// Its answer in plain sentences.
     fn sentences(&self, record: &Record) -> Vec<Text>;
+    /// What the machine claims of what it measures, and what became of that.
+    fn claims(&self, _record: &Record) -> Vec<Claim> {
+        Vec::new()
+    }
+    /// Its numbers beside what theory allows and others found.
+    fn bands(&self, _record: &Record) -> Vec<Band> {
+        Vec::new()
+    }
     /// Its part of the sheet.
     fn section(&self, record: &Record) -> Vec<Block>;
 }

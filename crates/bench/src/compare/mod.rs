@@ -6,17 +6,19 @@
 
 mod causes;
 mod page;
-mod results;
+pub(crate) mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use machine::pages::parts::{facts, value_text};
-use model::record::Record;
+use machine::pages::parts::value_text;
+use model::record::Brief;
+pub use model::record::ResultKey as What;
 use model::stats::paired::{BAND, Better};
 use model::{Known, Unit};
 use serde::Serialize;
 
 pub use self::page::{name, page};
+pub use self::results::is_judged;
 use self::results::{Found, Measured};
 
 /// What a comparison takes from a record: samples are many, and are not kept.
@@ -135,24 +137,6 @@ pub enum Verdict {
     CannotTell,
 }
 
-/// What was measured: the key by which records are brought together.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct What {
-    /// The area.
-    pub area: String,
-    /// The workload.
-    pub workload: String,
-    /// The id of the quantity.
-    pub quantity: String,
-    /// How many CPUs were active.
-    pub active: usize,
-    /// Which CPUs, where a record has several such sets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<String>,
-    /// What else tells it from others.
-    pub parameters: BTreeMap<String, String>,
-}
-
 /// A result that some records do not have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lonely {
@@ -181,15 +165,15 @@ pub struct Cause {
 
 impl Digest {
     /// What a comparison needs of a record from that file.
-    pub fn of(name: String, record: &Record) -> Digest {
+    pub fn of(name: String, record: &Brief) -> Digest {
         let text = |fact: &model::record::Fact| {
             matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text)
         };
-        let told = facts(record).filter(|fact| !is_fleeting(&fact.id));
+        let told = record.facts().filter(|fact| !is_fleeting(&fact.id));
         let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
         let version = record.tool.version.clone();
         let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), Some(version.clone()));
-        let cpu = record.machine.fact("cpu.brand").and_then(text);
+        let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
         let source = Source {
             name,
             started: record.run.started.clone(),

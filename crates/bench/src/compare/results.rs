@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use model::Unit;
-use model::record::{Outcome, Record, Series};
+use model::record::{Brief, BriefSeries};
 use model::stats::paired::Better;
 use model::stats::{median, median_interval};
 
 use super::{Value, What};
 use crate::areas;
-use crate::areas::turbo::read::{shown_class, together};
+use crate::areas::turbo::read::together;
 
 /// What a record knows of a result.
 #[derive(Debug, Clone)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Is(Measured),
     /// It was to be measured, and was not.
     Absent(String),
@@ -21,10 +21,10 @@ pub(super) enum Found {
 
 /// A result.
 #[derive(Debug, Clone)]
-pub(super) struct Measured {
-    pub(super) unit: Unit,
-    pub(super) better: Option<Better>,
-    pub(super) value: Value,
+pub(crate) struct Measured {
+    pub(crate) unit: Unit,
+    pub(crate) better: Option<Better>,
+    pub(crate) value: Value,
 }
 
 /// A quantity that machines are judged by.
@@ -77,10 +77,16 @@ const CHOSEN: &[&str] = &["variant", "stores"];
 /// The size of the data.
 const SIZES: &[&str] = &["elements", "footprint"];
 
+/// Whether machines are judged by that quantity of that area.
+pub fn is_judged(area: &str, quantity: &str) -> bool {
+    judged(area, quantity).is_some()
+}
+
 /// The results of a record by what they are.
-pub(super) fn of(record: &Record) -> BTreeMap<What, Found> {
-    let mut cells: BTreeMap<(What, String), Vec<&Series>> = BTreeMap::new();
-    for series in record.series.iter().filter(|series| judged(series).is_some()) {
+pub(crate) fn of(record: &Brief) -> BTreeMap<What, Found> {
+    let mut cells: BTreeMap<(What, String), Vec<&BriefSeries>> = BTreeMap::new();
+    let wanted = |series: &&BriefSeries| is_judged(&series.area, &series.quantity);
+    for series in record.series.iter().filter(wanted) {
         let key = (what(record, series), series.active.to_string());
         cells.entry(key).or_default().push(series);
     }
@@ -89,7 +95,7 @@ pub(super) fn of(record: &Record) -> BTreeMap<What, Found> {
     for (what, _) in cells.keys() {
         *sets.entry(what.clone()).or_default() += 1;
     }
-    let named = |((what, active), series): ((What, String), Vec<&Series>)| {
+    let named = |((what, active), series): ((What, String), Vec<&BriefSeries>)| {
         let several = sets.get(&what).is_some_and(|count| *count > 1);
         let cpus = several.then_some(active);
         (What { cpus, ..what }, found(&series))
@@ -97,11 +103,11 @@ pub(super) fn of(record: &Record) -> BTreeMap<What, Found> {
     cells.into_iter().map(named).collect()
 }
 
-fn judged(series: &Series) -> Option<&'static Judged> {
-    JUDGED.iter().find(|row| row.area == series.area && row.quantity == series.quantity)
+fn judged(area: &str, quantity: &str) -> Option<&'static Judged> {
+    JUDGED.iter().find(|row| row.area == area && row.quantity == quantity)
 }
 
-fn what(record: &Record, series: &Series) -> What {
+fn what(record: &Brief, series: &BriefSeries) -> What {
     let given = |name: &str| series.parameters.get(name).map(String::as_str);
     let asked = given("choice") == Some("as asked for");
     // Beyond the caches it is memory, however long; what a sweep is about is the length.
@@ -126,26 +132,34 @@ fn what(record: &Record, series: &Series) -> What {
     }
 }
 
-/// What all CPUs of a cell say together.
-fn found(cell: &[&Series]) -> Found {
-    let absent = |series: &&Series| match &series.outcome {
-        Outcome::Unavailable { unavailable } => Some(unavailable.why.clone()),
-        Outcome::Measured { .. } => None,
+/// Classes of placement are never pooled: of several, the one with the most samples counts.
+fn class<'a>(cell: &[&'a BriefSeries]) -> Option<&'a Option<String>> {
+    let count = |class: &Option<String>| -> u64 {
+        let of_class = cell.iter().filter(|series| series.placement_class == *class);
+        of_class.filter_map(|series| Some(series.outcome.as_ref().ok()?.count)).sum()
     };
+    let most = cell.iter().max_by_key(|series| count(&series.placement_class))?;
+    Some(&most.placement_class)
+}
+
+/// What all CPUs of a cell say together.
+fn found(cell: &[&BriefSeries]) -> Found {
+    let absent = |series: &&BriefSeries| Some(series.outcome.as_ref().err()?.why.clone());
     let why = || cell.iter().find_map(absent).unwrap_or_else(|| "it has no samples".to_owned());
     let result = || {
         let first = cell.first()?;
-        let class = shown_class(cell)?;
+        let class = class(cell)?;
         let measured = cell.iter().filter(|series| series.placement_class == *class);
-        let samples = measured.filter_map(|series| series.samples());
-        let blocks = together(samples.flat_map(model::record::Samples::numbered_medians));
+        let medians = measured.filter_map(|series| Some(&series.outcome.as_ref().ok()?.medians));
+        let blocks = together(medians.flatten().copied());
         let quantity = areas::quantity(areas::area(&first.area)?, &first.quantity)?;
         // Samples are kept in bins of that width.
         let bin = quantity.packing;
         let widened = |[low, high]: [f64; 2]| [low * (1.0 - bin), high * (1.0 + bin)];
         let interval = median_interval(&blocks).map(widened);
         let value = Value { median: median(&blocks)?, interval };
-        Some(Measured { unit: first.unit, better: judged(first)?.better, value })
+        let better = judged(&first.area, &first.quantity)?.better;
+        Some(Measured { unit: first.unit, better, value })
     };
     result().map_or_else(|| Found::Absent(why()), Found::Is)
 }

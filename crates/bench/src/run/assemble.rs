@@ -102,6 +102,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         clock: parts.clock,
         original: None,
         settings: None,
+        reference: None,
         comparison: None,
         counts: None,
         speed_select: sst::told(machine, areas),
@@ -113,6 +114,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     let more = neighbours::findings(&record);
     record.findings.extend(more);
     let more: Vec<_> = areas.iter().flat_map(|area| area.findings(&record)).collect();
+    record.findings.extend(more);
+    let more = crate::sheet::normal::findings(&record, areas);
     record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     record

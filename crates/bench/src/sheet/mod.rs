@@ -1,7 +1,11 @@
 //! The data sheet: all areas in one run, and the page that shows them, a pure function of the record
 //! (invariant I2).
 
+pub mod claims;
+pub mod normal;
 pub(crate) mod parts;
+
+use std::collections::VecDeque;
 
 use kernels::StreamRow;
 use machine::instruments::clock::RateChoice;
@@ -45,13 +49,23 @@ pub fn request(
 /// The data sheet. A verbosity of 1 and more adds every fact, condition and instrument.
 pub fn page(record: &Record, verbosity: u8) -> Page {
     let mut blocks = vec![title(record), top_box(record), Block::Paragraph(parts::trust(record))];
-    let sentences: Vec<Text> = AREAS.iter().flat_map(|area| area.sentences(record)).collect();
+    let mut told = Told::of(record);
+    let sentences = told.take(SENTENCES);
     if !sentences.is_empty() {
         blocks.push(Block::List(sentences));
     }
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
-    blocks.extend(AREAS.iter().flat_map(|area| area.section(record)));
+    blocks.extend(claims::section(record));
+    blocks.extend(normal::section(record));
+    for area in AREAS {
+        let mut section = area.section(record);
+        let rest = told.rest_of(area.id());
+        if let ([Block::Heading(_), ..], false) = (section.as_slice(), rest.is_empty()) {
+            section.insert(1, Block::List(rest));
+        }
+        blocks.extend(section);
+    }
     blocks.extend(parts::missing(record));
     blocks.extend(parts::how(record));
     if verbosity > 0 {
@@ -59,6 +73,42 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     }
     blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Page { blocks }
+}
+
+/// Sentences at the top of the sheet.
+const SENTENCES: usize = 5;
+
+/// Who speaks there first; the others when these have no more to say.
+const SPEAKERS: [&str; 5] = ["turbo", "memory", "cores", "wake", "wait"];
+
+/// What areas have to say: what matters most comes to the top of the sheet, the rest stands where it
+/// belongs.
+struct Told(Vec<(&'static str, VecDeque<Text>)>);
+
+impl Told {
+    fn of(record: &Record) -> Told {
+        let mut told: Vec<_> =
+            AREAS.iter().map(|area| (area.id(), area.sentences(record).into())).collect();
+        let rank = |id: &str| SPEAKERS.iter().position(|speaker| *speaker == id);
+        told.sort_by_key(|(id, _)| rank(id).unwrap_or(SPEAKERS.len()));
+        Told(told)
+    }
+
+    /// One of each, and again, until there are so many.
+    fn take(&mut self, count: usize) -> Vec<Text> {
+        let mut taken = Vec::new();
+        while taken.len() < count && self.0.iter().any(|(_, sentences)| !sentences.is_empty()) {
+            let round = self.0.iter_mut().filter_map(|(_, sentences)| sentences.pop_front());
+            taken.extend(round.take(count - taken.len()));
+        }
+        taken
+    }
+
+    /// What is left of that area.
+    fn rest_of(&mut self, id: &str) -> Vec<Text> {
+        let found = self.0.iter_mut().find(|(area, _)| *area == id);
+        found.map_or_else(Vec::new, |(_, sentences)| std::mem::take(sentences).into())
+    }
 }
 
 fn title(record: &Record) -> Block {

@@ -1,12 +1,12 @@
 //! `cpudyno compare`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use bench::compare::{self, Comparison, Digest};
-use model::record::PageKind;
+use model::record::{Brief, PageKind};
 
-use super::show::read;
+use super::records::each;
 use super::{presentation, sinks, text};
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, code};
@@ -15,8 +15,8 @@ use crate::output;
 pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let mut look = args.look;
     let sinks = sinks(&args.files, &mut look)?;
-    let digest = |file: &PathBuf| Ok(Digest::of(file.display().to_string(), &read(file)?));
-    let records: Vec<Digest> = args.records.iter().map(digest).collect::<Result<_, Failure>>()?;
+    let digest = |file: &Path, brief: &Brief| Digest::of(file.display().to_string(), brief);
+    let records: Vec<Digest> = each(&args.records, digest).into_iter().collect::<Result<_, _>>()?;
     let comparison = compare::compare(&records);
     let presentation = presentation(&look, PageKind::Sheet);
     let page = compare::page(&comparison, presentation.verbosity);

@@ -13,6 +13,7 @@ mod memory;
 mod openmp;
 mod pause;
 mod pmu;
+mod records;
 mod settings;
 mod sheet;
 mod show;

@@ -34,7 +34,8 @@ pub(super) fn read(file: &Path) -> Result<Record, Failure> {
     model::record::read(&text).map_err(|error| refused(file, &text, &error))
 }
 
-fn text(file: &Path) -> Result<String, Failure> {
+/// What is in a file, or on a page.
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
     let read = if file == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
@@ -53,7 +54,8 @@ fn unread(file: &Path, why: &str) -> Failure {
         .hint("`cpudyno sheet --json FILE` writes a record")
 }
 
-fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
+/// A file that is no record.
+pub(super) fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
     let hint = match error {
         _ if text.starts_with("cpudyno-capture") => {
             "the file of a capture is a machine: `cpudyno info --machine FILE`"

@@ -77,6 +77,11 @@ const TABLE: &[Row] = &[
     (HYGON, 0x18, 0x00..=0x0f, ANY, "Dhyana"),
 ];
 
+/// Every name that there is.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.4)
+}
+
 /// The name of a microarchitecture, where this version has one.
 pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     let fits = |(of, family, models, steppings, _): &&Row| {

@@ -39,6 +39,11 @@ use crate::rows::{self, Row};
 use crate::survey::Survey;
 use crate::text::folded;
 
+/// The name of every microarchitecture that this version knows.
+pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
+    microarchitecture::names()
+}
+
 /// In reading order.
 pub(crate) const TABLES: &[&[Row]] = &[
     cpu::ROWS,

@@ -4,17 +4,20 @@
 //! SI base units with one `schema` string, additive within a major version: readers of the same major
 //! keep what they do not know out of the way, and refuse another major.
 
+mod brief;
 mod clock;
 mod comparison;
 mod counts;
 mod original;
 mod power;
 mod read;
+mod reference;
 mod samples;
 mod settings;
 mod speed_select;
 mod topology;
 
+pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
     LimitState, LimitSwitch, PowerLimit, PowerTerm, SparedCell,
@@ -27,6 +30,9 @@ pub use counts::{
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
 pub use read::{ReadError, read};
+pub use reference::{
+    LeftOutRecords, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide, ResultKey,
+};
 pub use samples::Samples;
 pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
 pub use speed_select::{
@@ -87,6 +93,9 @@ pub struct Record {
     /// Intel Speed Select, where it was asked or is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_select: Option<SpeedSelect>,
+    /// The results among those of earlier records, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }

@@ -35,17 +35,22 @@ pub fn read(text: &str) -> Result<Record, ReadError> {
     }
     let value: serde_json::Value = serde_json::from_str(text).map_err(ReadError::Json)?;
     let head = Head::deserialize(&value).map_err(|_| ReadError::NoSchema)?;
-    let schema = head.schema.ok_or(ReadError::NoSchema)?;
-    let major = |schema: &str| schema.split('.').take(2).collect::<Vec<_>>().join(".");
-    match schema.strip_prefix("cpudyno.record/") {
-        None => return Err(ReadError::Foreign(schema)),
-        // `cpudyno.record/1.3` would be a later minor of ours.
-        Some(_) if major(&schema) != SCHEMA => return Err(ReadError::OtherMajor(schema)),
-        Some(_) => {}
-    }
+    judged(head.schema)?;
     let record: Record = serde_json::from_value(value).map_err(ReadError::Broken)?;
     record.series.iter().try_for_each(check)?;
     Ok(record)
+}
+
+/// Whether this version reads that schema.
+pub(super) fn judged(schema: Option<String>) -> Result<(), ReadError> {
+    let schema = schema.ok_or(ReadError::NoSchema)?;
+    let major = |schema: &str| schema.split('.').take(2).collect::<Vec<_>>().join(".");
+    match schema.strip_prefix("cpudyno.record/") {
+        None => Err(ReadError::Foreign(schema)),
+        // `cpudyno.record/1.3` would be a later minor of ours.
+        Some(_) if major(&schema) != SCHEMA => Err(ReadError::OtherMajor(schema)),
+        Some(_) => Ok(()),
+    }
 }
 
 /// What views rely on: packed samples are as many as the summary says, and not more than memory holds.

@@ -357,6 +357,7 @@ pub(crate) fn record() -> Record {
         clock: None,
         original: None,
         settings: None,
+        reference: None,
         comparison: None,
         counts: None,
         speed_select: None,

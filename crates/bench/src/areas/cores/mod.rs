@@ -22,6 +22,7 @@ use model::{CpuId, Finding, Unavailable, Unit};
 use super::{Area, Planning, Wishes};
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::executor::{Executor, RunError};
+use crate::sheet::claims::Claim;
 use tell::Tell;
 
 /// The area.
@@ -80,6 +81,10 @@ impl Area for Cores {
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
         show::sentences(record)
+    }
+
+    fn claims(&self, record: &Record) -> Vec<Claim> {
+        show::claims(record)
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

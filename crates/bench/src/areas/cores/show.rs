@@ -7,6 +7,7 @@ use model::{CpuId, Finding, Severity, Unit, stats};
 
 use super::super::series_of;
 use super::{AREA, LATENCY, MESSAGES};
+use crate::sheet::claims::{Claim, Verdict};
 
 /// What one pair took, in one placement.
 pub(super) struct Told<'a> {
@@ -210,11 +211,48 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     vec![format!("A contended cache line goes from core to core in {text}.").into()]
 }
 
+/// Slices of one cache differ by less.
+const RATIO_MAX: f64 = 1.6;
+
+/// Fewer pairs tell of no difference between them.
+const PAIRS_MIN: usize = 3;
+
+/// That cores of one cache, of two and of two packages are as near as that: pairs of each are alike.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    let told = told(record);
+    let mut claims = Vec::new();
+    for relation in [Relation::SameCache, Relation::OtherCache, Relation::OtherPackage] {
+        let of =
+            told.iter().filter(|it| it.message == MESSAGES[0].id && it.relation == relation.word());
+        let mut medians: Vec<f64> = of.map(|it| it.summary.median).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        let [least, .., greatest] = medians.as_slice() else { continue };
+        if medians.len() < PAIRS_MIN {
+            continue;
+        }
+        let verdict = if *greatest <= least * RATIO_MAX {
+            Verdict::AsClaimed
+        } else {
+            Verdict::Differs("not all alike: the map shows who is near whom".to_owned())
+        };
+        let claimed = match relation {
+            Relation::SameCache => "share a last-level cache",
+            Relation::OtherCache => "share a package, and no cache",
+            _ => "lie in two packages",
+        };
+        claims.push(Claim {
+            what: format!("{} pairs of cores", medians.len()),
+            claimed: claimed.to_owned(),
+            by: "kernel".to_owned(),
+            measured: format!("{} to {} ns", nanoseconds(*least), nanoseconds(*greatest)),
+            verdict,
+        });
+    }
+    claims
+}
+
 /// Pairs that the kernel takes for alike, and that are not.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    /// Slices of one cache differ by less.
-    const RATIO_MAX: f64 = 1.6;
-    const PAIRS_MIN: usize = 3;
     let told = told(record);
     let uneven = |kind: &Kind<'_>| {
         let (least, greatest) = (kind.extreme(false)?, kind.extreme(true)?);

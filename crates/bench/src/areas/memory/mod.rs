@@ -2,6 +2,7 @@
 
 mod beside;
 mod cells;
+mod claims;
 mod counting;
 mod extent;
 mod findings;
@@ -28,6 +29,8 @@ use model::{Finding, Unit};
 
 use super::{Area, Planning, Wishes};
 use crate::rig::collect::{Guard, Quantity, Take};
+use crate::sheet::claims::Claim;
+use crate::sheet::normal::Band;
 
 /// The area.
 pub struct Memory;
@@ -200,6 +203,14 @@ impl Area for Memory {
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
         section::sentences(record)
+    }
+
+    fn claims(&self, record: &Record) -> Vec<Claim> {
+        claims::claims(record)
+    }
+
+    fn bands(&self, record: &Record) -> Vec<Band> {
+        claims::bands(record)
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

@@ -219,13 +219,23 @@ impl Options {
     }
 }
 
-/// What the data sheet asks: the four kernels, latencies by size, and a little of loaded latency.
+/// Of more nodes the sheet follows no pointers from each to each.
+const NODES_MAX: usize = 4;
+
+/// What the data sheet asks: the four kernels, latencies by size, a little of loaded latency, and latency
+/// from node to node.
 pub(super) fn in_brief(plan: &Planning<'_>) -> Wishes {
-    const QUESTIONS: [Question; 3] = [Question::Bandwidth, Question::Sweep, Question::Loaded];
+    const QUESTIONS: [Question; 4] =
+        [Question::Bandwidth, Question::Sweep, Question::Loaded, Question::Numa];
     let mut wishes = Wishes::default();
     let mut latencies = Vec::new();
-    for question in QUESTIONS {
-        let (options, pages) = (Options::about(question), usual_pages(plan));
+    let nodes = plan.topology().usable_nodes().count();
+    let is_asked = |it: &Question| *it != Question::Numa || (2..=NODES_MAX).contains(&nodes);
+    for question in QUESTIONS.into_iter().filter(is_asked) {
+        // From node to node the sheet follows pointers, and moves no data.
+        let kernels = (question == Question::Numa).then(Vec::new);
+        let options = Options { kernels, ..Options::about(question) };
+        let pages = usual_pages(plan);
         let part = 1.0 / QUESTIONS.len() as f64;
         let scope = Scope { plan, pages, options: &options, part };
         let data = crate::streams::moves_data(plan.machine).map_err(Error::from);

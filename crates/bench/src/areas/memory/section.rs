@@ -11,7 +11,7 @@ use super::shown::bandwidth::medians;
 use super::shown::sweep::{
     Sweep, Verdict, bandwidth_plot, gaps, latency_plot, level_table, name, sweep, verdict,
 };
-use super::shown::{loaded, nanoseconds, plural, scaling, size};
+use super::shown::{loaded, nanoseconds, numa, plural, scaling, size};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let counting = Counting::of(record);
@@ -34,6 +34,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
         blocks.push(loaded::table(counting, &loaded));
         blocks.extend(loaded::plot(counting, &loaded));
     }
+    blocks.extend(numa::blocks(record));
     blocks
 }
 
@@ -120,7 +121,12 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
             Some((cell.active.len(), medians(counting, &numbers, 1.0)))
         })
         .collect();
+    // All cores and one say what those between do not.
     of_copy.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    if let [_, between @ .., _] = of_copy.as_slice() {
+        let ends = 1..=between.len();
+        of_copy.drain(ends);
+    }
     let with = |(count, moved): &(usize, String)| {
         format!("{moved} {} with {}", counting.unit(), plural(*count, "core"))
     };

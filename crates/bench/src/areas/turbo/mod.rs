@@ -1,6 +1,7 @@
 //! Which clock the cores hold, under which instructions, with how many of them active; and what each
 //! instruction costs in cycles of that clock.
 
+mod claims;
 mod favoured;
 pub mod known;
 mod licence;
@@ -35,6 +36,8 @@ use super::{Area, Cell, Planning, Wishes, series_of};
 use crate::rig::collect::{Guard, Quantity, Take};
 use crate::rig::job::Phase;
 use crate::rig::protocol;
+use crate::sheet::claims::Claim;
+use crate::sheet::normal::Band;
 use crate::streams;
 
 /// The area.
@@ -506,6 +509,14 @@ impl Area for Turbo {
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
         section::sentences(record)
+    }
+
+    fn claims(&self, record: &Record) -> Vec<Claim> {
+        claims::claims(record)
+    }
+
+    fn bands(&self, record: &Record) -> Vec<Band> {
+        claims::bands(record)
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

@@ -11,6 +11,7 @@ use model::page::{
 use model::record::{Record, Series};
 
 use super::super::known::{Comparison, Verdict, citations};
+use super::claims::AS_CLAIMED;
 use super::promise;
 use super::read::{Row, rows};
 use super::{
@@ -18,9 +19,6 @@ use super::{
 };
 use crate::rig::verdict::WORDS;
 use crate::sheet::parts;
-
-/// A clock is as promised up to this share: turbo limits are multiples of 100 MHz, and clocks jitter.
-const AS_PROMISED: f64 = 0.01;
 
 /// Columns of text that hold lists of eight threads.
 pub const WIDE: u16 = 200;
@@ -351,7 +349,7 @@ pub(super) fn map(record: &Record) -> Option<Block> {
         let mut of_workload = rows.iter().filter(|row| row.workload == workload);
         let row = of_workload.find(|row| (row.core_type(), row.active.len()) == *column)?;
         let (clock, promised) = (row.median("clock")?, why::promised(record, row)?);
-        Some((clock / promised - 1.0).abs() <= AS_PROMISED)
+        Some((clock / promised - 1.0).abs() <= AS_CLAIMED)
     };
     let outlined =
         (0..workloads.len()).flat_map(|line| (0..columns.len()).map(move |at| (line, at)));
@@ -361,7 +359,7 @@ pub(super) fn map(record: &Record) -> Option<Block> {
     let meaning = format!(
         "within {:.0} % of what firmware promises this stream with so many active cores: {} of {of_all} \
          whose promise is known",
-        AS_PROMISED * 100.0,
+        AS_CLAIMED * 100.0,
         cells.len()
     );
     let line = |workload: &&str| HeatRow {

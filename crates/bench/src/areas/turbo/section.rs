@@ -129,34 +129,33 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
 pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let counts = active_counts(record);
     let (Some(&fewest), Some(&most)) = (counts.first(), counts.last()) else { return Vec::new() };
-    let clock = |workload: &str, count| summary(record, "clock", workload, count);
     let mut sentences = Vec::new();
-    if let Some(alone) = clock("scalar_iadd", fewest) {
-        sentences.push(
-            format!(
-                "One core alone runs scalar code at {} MHz (p5 - p95: {} - {}).",
-                mhz(alone.median),
-                mhz(alone.p5),
-                mhz(alone.p95)
-            )
-            .into(),
-        );
-        if let Some(together) = clock("scalar_iadd", most).filter(|_| most > fewest) {
-            let change = (together.median / alone.median - 1.0) * 100.0;
-            sentences.push(
-                format!(
-                    "{most} cores together run it at {} MHz: {change:+.1} %.",
-                    mhz(together.median)
-                )
-                .into(),
-            );
-        }
-    }
-    sentences.extend(heaviest(record, most));
+    sentences.extend(clocks(record, fewest, most));
     sentences.extend(why_shown::sentence(record));
     sentences.extend(neighbours_shown::sentence(record));
     sentences.extend(serial(record, fewest));
     sentences
+}
+
+/// The clock of one core and of all, under the lightest code that has one and under the heaviest.
+fn clocks(record: &Record, fewest: usize, most: usize) -> Option<Text> {
+    let clock = |workload: &str, count| summary(record, "clock", workload, count);
+    let light = workloads(record).into_iter().find(|id| clock(id, fewest).is_some())?;
+    let alone = clock(light, fewest)?;
+    let code = if light == "scalar_iadd" { "scalar code" } else { light };
+    let mut text = format!(
+        "One core alone runs {code} at {} MHz (p5 - p95: {} - {})",
+        mhz(alone.median),
+        mhz(alone.p5),
+        mhz(alone.p95)
+    );
+    if let Some(together) = clock(light, most).filter(|_| most > fewest) {
+        let change = percent(together.median / alone.median);
+        text +=
+            &format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median));
+    }
+    text += &heaviest(record, light, most).unwrap_or_default();
+    Some(format!("{text}.").into())
 }
 
 /// What one op costs when each waits for the one before it, at every width that was measured.
@@ -178,26 +177,22 @@ fn serial(record: &Record, active: usize) -> Option<Text> {
     )
 }
 
+/// How far a ratio is from one, in per cent to a tenth; nothing is not less than nothing.
+fn percent(ratio: f64) -> f64 {
+    ((ratio - 1.0) * 1000.0).round() / 10.0 + 0.0
+}
+
 /// What the widest multiply-adds cost in clock, and give in work.
-fn heaviest(record: &Record, most: usize) -> Option<Text> {
-    let scalar = summary(record, "clock", "scalar_iadd", most)?.median;
+fn heaviest(record: &Record, light: &str, most: usize) -> Option<String> {
     let heavy = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"]
         .into_iter()
         .find(|id| summary(record, "clock", id, most).is_some())?;
     let clock = summary(record, "clock", heavy, most)?.median;
     let width = record.run.plan.workload(heavy)?.width_bits?;
-    let with = if most == 1 { "one core".to_owned() } else { format!("{most} cores") };
-    let change = (clock / scalar - 1.0) * 100.0;
-    let per_cycle = summary(record, "cycles_per_op", heavy, most).map_or(String::new(), |s| {
-        format!("; each core finishes {:.2} of them a cycle", 1.0 / s.median)
+    let change = summary(record, "clock", light, most).map_or(String::new(), |light| {
+        format!(" ({:+.1} % against that)", percent(clock / light.median))
     });
-    Some(
-        format!(
-            "Under {width}-bit multiply-adds {with} hold{} {} MHz, {change:+.1} % against scalar \
-             code{per_cycle}.",
-            if most == 1 { "s" } else { "" },
-            mhz(clock)
-        )
-        .into(),
-    )
+    let per_cycle = summary(record, "cycles_per_op", heavy, most)
+        .map_or(String::new(), |s| format!(", {:.2} of them a cycle", 1.0 / s.median));
+    Some(format!("; under {width}-bit multiply-adds at {} MHz{change}{per_cycle}", mhz(clock)))
 }

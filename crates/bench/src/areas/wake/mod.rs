@@ -1,6 +1,7 @@
 //! What waking a thread costs: by way of signalling, by how two CPUs lie to each other, and by how long
 //! the sleeper rested.
 
+mod claims;
 mod findings;
 mod idle;
 mod list;
@@ -29,6 +30,7 @@ use super::{Area, Planning, Run, Wishes};
 use crate::rig::collect::Quantity;
 use crate::rig::executor::RunError;
 use crate::rig::reduce::Readings;
+use crate::sheet::claims::Claim;
 
 /// The area.
 pub struct Wake;
@@ -166,6 +168,10 @@ impl Area for Wake {
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
         section::sentences(record)
+    }
+
+    fn claims(&self, record: &Record) -> Vec<Claim> {
+        claims::claims(record)
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

@@ -1,0 +1,224 @@
+//! What caches, nodes and channels are said to be, beside what was measured.
+
+use std::sync::LazyLock;
+
+use machine::pages::parts::fact;
+use model::record::{FactValue, Record};
+use serde::Deserialize;
+
+use super::counting::Counting;
+use super::extent::Extent;
+use super::knees::Whose;
+use super::read::{Cell, cells};
+use super::shown::sweep::{self, name, not_seen, sweep};
+use super::shown::{nanoseconds, plural, size};
+use super::{ALONE, CHASE};
+use crate::sheet::claims::{Claim, Verdict};
+use crate::sheet::normal::{self, Band};
+
+/// Sizes of caches, and distances of nodes.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    caches(record).into_iter().chain(distances(record)).collect()
+}
+
+fn caches(record: &Record) -> Vec<Claim> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let claim = |level: &super::knees::Level| {
+        let Whose::Cache(claimed) = level.whose else { return None };
+        let measured = level.knee.map_or("-".to_owned(), |knee| {
+            let [low, high] = knee.interval.map(|bytes| size(bytes as u64));
+            format!("ends at {} ({low} - {high})", size(knee.bytes as u64))
+        });
+        let verdict = match sweep::verdict(level) {
+            sweep::Verdict::AsClaimed => Verdict::AsClaimed,
+            sweep::Verdict::Behaves(bytes) => {
+                Verdict::Differs(format!("behaves like {}", size(bytes)))
+            }
+            sweep::Verdict::Unknown => {
+                Verdict::NotTold("too little was measured around its end".to_owned())
+            }
+        };
+        Some(Claim {
+            what: name(level.whose),
+            claimed: size(claimed.bytes),
+            by: "kernel".to_owned(),
+            measured,
+            verdict,
+        })
+    };
+    let unseen = not_seen(&sweep).into_iter().map(|claim| Claim {
+        what: format!("L{}", claim.level),
+        claimed: size(claim.bytes),
+        by: "kernel".to_owned(),
+        measured: "no plateau of its own".to_owned(),
+        verdict: Verdict::Differs("latencies do not show it".to_owned()),
+    });
+    sweep.levels.iter().filter_map(claim).chain(unseen).collect()
+}
+
+/// The firmware's relative distances are relative latencies.
+///
+/// # Source
+/// ACPI specification, section on the System Locality Information Table: 10 is the node itself, 20 twice its
+/// latency.
+fn distances(record: &Record) -> Vec<Claim> {
+    /// Firmware rounds, and often states one number for all machines of a family.
+    const OFF_MAX: f64 = 0.25;
+    const SELF: f64 = 10.0;
+    let cells = cells(record, "numa");
+    let latency = |from: u32, to: u32| {
+        let of = |cell: &&Cell<'_>| {
+            cell.workload == CHASE
+                && cell.number("from_node") == Some(from.into())
+                && cell.number("to_node") == Some(to.into())
+        };
+        cells.iter().find(of)?.median("latency")
+    };
+    let mut claims = Vec::new();
+    for node in &record.machine.topology.nodes {
+        for (&to, &distance) in node.distances.iter().filter(|(to, _)| **to != node.id) {
+            let (Some(own), Some(far)) = (latency(node.id, node.id), latency(node.id, to)) else {
+                continue;
+            };
+            let (claimed, ratio) = (f64::from(distance) / SELF, far / own);
+            let verdict = if (ratio / claimed - 1.0).abs() <= OFF_MAX {
+                Verdict::AsClaimed
+            } else {
+                Verdict::Differs(format!("{:+.0} %", (ratio / claimed - 1.0) * 100.0))
+            };
+            claims.push(Claim {
+                what: format!("node {} to node {to}", node.id),
+                claimed: format!("distance {distance}: {claimed:.2} times"),
+                by: "firmware (SLIT)".to_owned(),
+                measured: format!(
+                    "{} ns for {} ns: {ratio:.2} times",
+                    nanoseconds(far),
+                    nanoseconds(own)
+                ),
+                verdict,
+            });
+        }
+    }
+    claims
+}
+
+/// The table, as `data/README.md` describes it.
+static PEAKS: LazyLock<Vec<Peak>> = LazyLock::new(|| {
+    const TEXT: &str = include_str!("../../../../../data/memory-peak.toml");
+    let table: Document = toml::from_str(TEXT).expect("BUG: a test reads the table");
+    table.peak
+});
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    peak: Vec<Peak>,
+}
+
+/// The most that the memory of one package can give.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peak {
+    of: Vec<String>,
+    brand: String,
+    channels: u32,
+    /// Millions of transfers a second.
+    transfers: u32,
+    remark: Option<String>,
+}
+
+impl Peak {
+    fn of(record: &Record) -> Option<&'static Peak> {
+        let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| text(record, id));
+        let (core, brand) = (core?, brand?);
+        PEAKS.iter().find(|peak| peak.of.contains(&core) && brand.contains(&peak.brand))
+    }
+
+    /// Bytes a second: each transfer of a channel is eight bytes wide.
+    fn bytes_per_second(&self) -> f64 {
+        f64::from(self.channels) * f64::from(self.transfers) * 1e6 * 8.0
+    }
+}
+
+fn text(record: &Record, id: &str) -> Option<String> {
+    match fact(record, id)?.value.value()? {
+        FactValue::Text(text) => Some(text.clone()),
+        FactValue::Number { .. } => None,
+    }
+}
+
+/// Bandwidth of all cores, beside channels x rate.
+pub(super) fn bands(record: &Record) -> Vec<Band> {
+    bandwidth(record).into_iter().collect()
+}
+
+fn bandwidth(record: &Record) -> Option<Band> {
+    /// Published results of STREAM on full sockets are 70 to 90 % of the peak.
+    const SHARE_MIN: f64 = 0.6;
+    /// Fewer cores than these of a package cannot draw all that its memory gives.
+    const CORES_MIN: usize = 8;
+    let peak = Peak::of(record)?;
+    let counting = Counting::of(record);
+    let cells = cells(record, "bandwidth");
+    let copies = cells.iter().filter(|cell| cell.workload == ALONE);
+    let of_memory = copies.filter(|cell| counting.extent(cell) == Some(Extent::Memory));
+    let widest = of_memory.max_by_key(|cell| cell.active.len())?;
+    let moved = counting.headline(widest, widest.median("bandwidth")?)?;
+    let topology = &record.machine.topology;
+    let package = |cpu| topology.place(cpu).map(|place| place.package);
+    let packages: std::collections::BTreeSet<_> =
+        widest.active.iter().filter_map(package).collect();
+    let expected = peak.bytes_per_second() * packages.len() as f64;
+    let share = moved / expected;
+    let guest = text(record, "platform.virtualisation").is_some_and(|it| !it.starts_with("none"));
+    let few = widest.active.len() < CORES_MIN * packages.len();
+    let verdict = if share > 1.0 {
+        normal::Verdict::Outside("more than memory can give: caches took part".to_owned())
+    } else if share >= SHARE_MIN {
+        normal::Verdict::Normal
+    } else if guest {
+        normal::Verdict::NotTold("a guest has a part of its host's memory channels".to_owned())
+    } else if few {
+        normal::Verdict::NotTold(format!(
+            "{} cannot draw more",
+            plural(widest.active.len(), "core")
+        ))
+    } else {
+        normal::Verdict::Outside("are all channels populated, at full rate?".to_owned())
+    };
+    let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
+    Some(Band {
+        what: format!("{} on {}", widest.workload, plural(widest.active.len(), "core")),
+        expected: format!("{} {}", counting.text(expected), counting.unit()),
+        source: format!(
+            "{} expected: {} x {} channels x {} million transfers a second x 8 bytes, by the \
+             maker{remark}",
+            counting.unit(),
+            plural(packages.len(), "package"),
+            peak.channels,
+            peak.transfers
+        ),
+        measured: format!("{} {}", counting.text(moved), counting.unit()),
+        position: format!("{:.1} % of it", share * 100.0),
+        verdict,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peak_is_one_of_a_known_core() {
+        assert!(PEAKS.len() >= 14);
+        let known: Vec<&str> = machine::facts::microarchitectures().collect();
+        for peak in PEAKS.iter() {
+            for core in &peak.of {
+                assert!(known.contains(&core.as_str()), "{core}");
+            }
+            assert!(!peak.brand.is_empty() && peak.channels > 0, "{peak:?}");
+            let gigabytes = peak.bytes_per_second() / 1e9;
+            assert!((60.0..1000.0).contains(&gigabytes), "{peak:?}: {gigabytes} GB/s");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The clocks that are claimed, and the rate of work that theory allows, beside what was measured.
+
+use model::record::Record;
+
+use super::super::known::{self, Bound, Figures};
+use super::read::{Row, mhz, rows, summary};
+use super::why;
+use crate::sheet::claims::{Claim, Verdict, said};
+use crate::sheet::normal::{self, Band};
+
+/// A clock is as claimed up to this share: turbo limits are multiples of 100 MHz, and clocks jitter.
+pub(super) const AS_CLAIMED: f64 = 0.01;
+
+/// The stream that no licence slows down.
+const LIGHT: &str = "scalar_iadd";
+
+/// The clock of one core, and the turbo limits by active cores.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    one_core(record).into_iter().chain(turbo_limits(record)).collect()
+}
+
+fn one_core(record: &Record) -> Option<Claim> {
+    let accounts = &record.clock.as_ref()?.accounts;
+    let account = accounts.iter().find(|it| it.active.len() == 1)?;
+    let measured = format!("{} MHz ({})", mhz(account.clock), account.workload);
+    let what = "clock of one core".to_owned();
+    let claimed = said(&account.advertised, |it| format!("{} MHz", mhz(it.hertz)));
+    let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
+    Some(match claimed {
+        Err(why) => {
+            let verdict = Verdict::NotTold(why);
+            Claim { what, claimed: "-".to_owned(), by, measured, verdict }
+        }
+        Ok(claimed) => {
+            let off = account.clock / account.advertised.value()?.hertz - 1.0;
+            let verdict = if off.abs() <= AS_CLAIMED {
+                Verdict::AsClaimed
+            } else {
+                Verdict::Differs(format!("{:+.1} %: see \"Why not faster?\"", off * 100.0))
+            };
+            Claim { what, claimed, by, measured, verdict }
+        }
+    })
+}
+
+/// Each number of active cores that has a limit, in one line.
+fn turbo_limits(record: &Record) -> Option<Claim> {
+    let rows = rows(record);
+    let light = rows.iter().filter(|row| row.workload == LIGHT);
+    let judged = |row: &Row<'_>| {
+        let (clock, promised) = (row.median("clock")?, why::promised(record, row)?);
+        Some((row.active.len(), promised, clock))
+    };
+    let told: Vec<(usize, f64, f64)> = light.filter_map(judged).collect();
+    let (first, last) = (told.first()?, told.last()?);
+    let worst = told.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()))?;
+    let range =
+        |of: fn(&(usize, f64, f64)) -> f64| format!("{} to {} MHz", mhz(of(first)), mhz(of(last)));
+    let verdict = if off(worst).abs() <= AS_CLAIMED {
+        Verdict::AsClaimed
+    } else {
+        Verdict::Differs(format!("{:+.1} % with {} active", off(worst) * 100.0, worst.0))
+    };
+    Some(Claim {
+        what: format!("turbo with {} to {} active cores", first.0, last.0),
+        claimed: range(|it| it.1),
+        by: record
+            .machine
+            .turbo_limits
+            .first()
+            .map_or("firmware", |it| it.source.as_str())
+            .to_owned(),
+        measured: range(|it| it.2),
+        verdict,
+    })
+}
+
+fn off((_, promised, clock): &(usize, f64, f64)) -> f64 {
+    clock / promised - 1.0
+}
+
+/// Work per second against clock x width x units, and cycles per op against what others found.
+pub(super) fn bands(record: &Record) -> Vec<Band> {
+    peak(record).into_iter().chain(instructions(record)).collect()
+}
+
+/// Multiply-adds of doubles: what all cores do, of what their units could at the clock that they had.
+fn peak(record: &Record) -> Option<Band> {
+    /// A loop of nothing else keeps its units busy.
+    const SHARE_MIN: f64 = 0.95;
+    let most = rows(record).iter().map(|row| row.active.len()).max()?;
+    let widest = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
+    let (stream, time) = widest
+        .into_iter()
+        .find_map(|id| Some((id, summary(record, "time_per_op", id, most)?.median)))?;
+    let bits = record.run.plan.workload(stream)?.width_bits?;
+    let flops = f64::from(bits) / 64.0 * 2.0;
+    let clock = summary(record, "clock", stream, most)?.median;
+    let known = Figures::in_record(record, stream, None)?;
+    let reciprocal = known.least()?;
+    let units = 1.0 / reciprocal;
+    let cores = most as f64;
+    let (peak, measured) = (cores * clock * flops * units, cores * flops / time);
+    let share = measured / peak;
+    let verdict = if (SHARE_MIN..=1.0 + (1.0 - SHARE_MIN)).contains(&share) {
+        normal::Verdict::Normal
+    } else if share < SHARE_MIN {
+        let why = "units are shared with another thread, or time was taken away";
+        normal::Verdict::Outside(why.to_owned())
+    } else {
+        normal::Verdict::Outside("more units than are known of this core".to_owned())
+    };
+    Some(Band {
+        what: format!("{stream} on {most} cores"),
+        expected: format!("{:.1} GFLOP/s", peak / 1e9),
+        source: format!(
+            "GFLOP/s expected: {most} cores x {} MHz x {bits} bit x {units} x 2 ({})",
+            mhz(clock),
+            known.sources(),
+            units = if units < 1.5 { "1 unit".to_owned() } else { format!("{units:.0} units") }
+        ),
+        measured: format!("{:.1} GFLOP/s", measured / 1e9),
+        position: format!("{:.1} % of it", share * 100.0),
+        verdict,
+    })
+}
+
+/// Streams with one core active.
+fn instructions(record: &Record) -> Vec<Band> {
+    let compared = super::known::compare(record);
+    let known = compared.iter().filter(|it| it.verdict() != known::Verdict::Unknown);
+    let band = |it: &known::Comparison<'_>| {
+        let verdict = match it.verdict() {
+            known::Verdict::Equal => normal::Verdict::Normal,
+            _ if it.bound == Some(Bound::Spin) => normal::Verdict::NotTold(
+                "it differs between CPUs and guests of one core".to_owned(),
+            ),
+            _ => normal::Verdict::Outside("another core than it says, or shared units".to_owned()),
+        };
+        let on = it.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
+        let least = it.figures.nearest(it.measured)?;
+        Some(Band {
+            what: format!("{}{on}", it.stream),
+            expected: format!("{} cycles", it.figures.words()),
+            source: format!("cycles expected: {}", it.figures.sources()),
+            measured: format!("{:.3} cycles", it.measured),
+            position: format!("{:+.1} %", (it.measured / least - 1.0) * 100.0),
+            verdict,
+        })
+    };
+    known.filter_map(band).collect()
+}

@@ -1,0 +1,38 @@
+//! Exit latencies of idle states, as the kernel's table has them, beside wake-ups that ended them.
+
+use model::record::Record;
+
+use super::shown::idle::{State, staircases};
+use super::shown::microseconds;
+use crate::sheet::claims::{Claim, Verdict};
+
+/// A claim for each state that wake-ups ended.
+pub(super) fn claims(record: &Record) -> Vec<Claim> {
+    let stairs = staircases(record);
+    let usual = stairs.iter().find(|stairs| stairs.limit.is_none());
+    usual.into_iter().flat_map(|stairs| &stairs.states).filter_map(claim).collect()
+}
+
+fn claim(state: &State<'_>) -> Option<Claim> {
+    /// Tables state the worst case, rounded, and a wake-up has its own jitter.
+    const OFF_MAX: f64 = 0.5;
+    /// Less cannot be told from the way of the signal.
+    const JITTER_SECONDS: f64 = 2e-6;
+    let (table, beyond) = (state.table?, state.beyond?);
+    let off = beyond - table.latency_seconds;
+    let verdict = if beyond <= 0.0 {
+        Verdict::NotTold("it is the lightest sleep that was seen".to_owned())
+    } else if off.abs() <= (OFF_MAX * table.latency_seconds).max(JITTER_SECONDS) {
+        Verdict::AsClaimed
+    } else {
+        let word = if off > 0.0 { "longer" } else { "shorter" };
+        Verdict::Differs(format!("{} us {word}", microseconds(off.abs())))
+    };
+    Some(Claim {
+        what: format!("exit from {}", state.name),
+        claimed: format!("{} us", microseconds(table.latency_seconds)),
+        by: "kernel (cpuidle)".to_owned(),
+        measured: format!("{} us beyond the lightest sleep", microseconds(beyond)),
+        verdict,
+    })
+}

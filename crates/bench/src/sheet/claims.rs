@@ -1,0 +1,207 @@
+//! What the machine claims, beside what was measured.
+//!
+//! Each area states its own claims ([`Area::claims`](crate::areas::Area::claims)); those of clocks and of
+//! who shares a core are the rig's, and stand here.
+
+use std::collections::BTreeMap;
+
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::{InstrumentState, Record, Relation};
+use model::{CpuId, Known};
+
+use crate::areas::AREAS;
+
+/// One claim and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What it is about: `L3`, `clock of one core`.
+    pub what: String,
+    /// What is claimed, with its unit.
+    pub claimed: String,
+    /// Who says so; empty where nobody does.
+    pub by: String,
+    /// What was measured, with its unit; a dash where nothing was.
+    pub measured: String,
+    /// How the two compare.
+    pub verdict: Verdict,
+}
+
+/// How what was measured compares with what was claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as claimed, as far as it can be told.
+    AsClaimed,
+    /// It is not, in these words.
+    Differs(String),
+    /// Nobody can tell, for this reason.
+    NotTold(String),
+}
+
+impl Verdict {
+    fn text(&self) -> Text {
+        match self {
+            Verdict::AsClaimed => Text::toned("as claimed", Tone::Good),
+            Verdict::Differs(how) => Text::toned(how, Tone::Warning),
+            Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
+        }
+    }
+}
+
+/// All claims of a record.
+pub fn claims(record: &Record) -> Vec<Claim> {
+    let of_areas = AREAS.iter().flat_map(|area| area.claims(record));
+    stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record)).collect()
+}
+
+/// The section; nothing where nothing was measured that could be held against a claim.
+pub(crate) fn section(record: &Record) -> Vec<Block> {
+    let claims = claims(record);
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let row = |claim: Claim| {
+        let verdict = claim.verdict.text();
+        vec![
+            Text::from(claim.what),
+            if claim.by.is_empty() {
+                "-".into()
+            } else {
+                format!("{} ({})", claim.claimed, claim.by).into()
+            },
+            claim.measured.into(),
+            verdict,
+        ]
+    };
+    vec![
+        Block::Heading("Claims against facts".to_owned()),
+        Block::Table(Table {
+            caption: "what the machine says of itself, and what was measured".to_owned(),
+            columns: ["what", "claimed (by)", "measured", "verdict"]
+                .map(|name| (name.to_owned(), Align::Left))
+                .to_vec(),
+            rows: claims.into_iter().map(row).collect(),
+            notes: Vec::new(),
+        }),
+    ]
+}
+
+/// The rate of the stamp clock, against the independent source that is farthest from it.
+fn stamp_clock(record: &Record) -> Option<Claim> {
+    /// Crystals are within 100 ppm, and the kernel's correction of its clock is up to 500 ppm
+    /// (Linux, `kernel/time/ntp.c`, `MAXFREQ`): what lies between them is no broken claim.
+    const PPM_MAX: f64 = 500.0;
+    let instrument = record.instruments.first()?;
+    let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { return None };
+    let others = rate.sources.iter().filter(|it| it.source != rate.chosen);
+    let others = others.filter_map(|it| {
+        Some((it.disagreement_ppm?, it.source.as_str()))
+            .filter(|off| it.independent || off.0 != 0.0)
+    });
+    let worst = others.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let verdict = match worst {
+        None => Verdict::NotTold("no other source says anything".to_owned()),
+        Some((ppm, _)) if ppm.abs() <= PPM_MAX => Verdict::AsClaimed,
+        Some((ppm, _)) => Verdict::Differs(format!("{ppm:+.0} ppm")),
+    };
+    Some(Claim {
+        what: format!("rate of {}", instrument.id),
+        claimed: format!("{:.6} MHz", rate.hertz.0 / 1e6),
+        by: rate.chosen.clone(),
+        measured: worst.map_or("-".to_owned(), |(ppm, by)| format!("{ppm:+.1} ppm by {by}")),
+        verdict,
+    })
+}
+
+/// Whether CPUs lie to each other as the kernel says: pairs that were probed, of each relation one line.
+fn sharing(record: &Record) -> Vec<Claim> {
+    let topology = &record.machine.topology;
+    let mut seen: BTreeMap<(Relation, &str), ([CpuId; 2], usize)> = BTreeMap::new();
+    for series in &record.series {
+        let [a, b] = series.active.as_slice() else { continue };
+        let Some(relation) = topology.relation(*a, *b) else { continue };
+        if let Some(class) = &series.placement_class {
+            seen.entry((relation, class)).or_insert(([*a, *b], 0)).1 += 1;
+        }
+    }
+    let claim = |((relation, class), ([a, b], _)): (&(Relation, &str), &([CpuId; 2], usize))| {
+        let shares_core = class.contains("same-core");
+        let claimed = match relation {
+            Relation::Sibling => "threads of one core",
+            Relation::SameCache => "cores of one cache",
+            Relation::OtherCache => "cores of two caches",
+            Relation::OtherPackage => "cores of two packages",
+            Relation::SameCpu => return None,
+        };
+        let verdict = match (relation, shares_core) {
+            (Relation::Sibling, true) => Verdict::AsClaimed,
+            (Relation::Sibling, false) => Verdict::Differs("they do not share a core".to_owned()),
+            (_, true) => Verdict::Differs("two threads of one core".to_owned()),
+            (Relation::SameCache, false) if class.contains("apart") => {
+                Verdict::Differs("not always near each other".to_owned())
+            }
+            (_, false) => Verdict::AsClaimed,
+        };
+        Some(Claim {
+            what: format!("CPUs {a} and {b}"),
+            claimed: claimed.to_owned(),
+            by: "kernel".to_owned(),
+            measured: format!("{class}, as probed"),
+            verdict,
+        })
+    };
+    seen.iter().filter_map(claim).collect()
+}
+
+/// What is claimed where somebody says it: the text, or the reason why nobody does.
+pub(crate) fn said<T>(known: &Known<T>, text: impl Fn(&T) -> String) -> Result<String, String> {
+    match known {
+        Known::Yes(value) => Ok(text(value)),
+        Known::No { unavailable } => Err(unavailable.why.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::Seconds;
+    use model::record::{PageKind, Presentation};
+
+    use super::*;
+    use crate::rig::executor::Stop;
+
+    fn claims_of(name: &str, budget: f64) -> Vec<Claim> {
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let request =
+            crate::sheet::request(Seconds(budget), None, None, vec!["test".to_owned()], look);
+        let machine = Machine::named(name).unwrap();
+        let record =
+            crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {}).unwrap();
+        claims(&record)
+    }
+
+    fn verdict<'a>(claims: &'a [Claim], what: &str) -> &'a Verdict {
+        let found = claims.iter().find(|claim| claim.what.starts_with(what));
+        &found.unwrap_or_else(|| panic!("no claim on {what} among {claims:#?}")).verdict
+    }
+
+    #[test]
+    fn a_machine_that_tells_the_truth_is_believed() {
+        let claims = claims_of("sim:2s-28c", 60.0);
+        for what in ["rate of tsc", "clock of one core", "turbo", "L1", "L2", "L3", "exit from C6"]
+        {
+            assert_eq!(verdict(&claims, what), &Verdict::AsClaimed, "{what}: {claims:#?}");
+        }
+        let untrue: Vec<_> =
+            claims.iter().filter(|it| matches!(it.verdict, Verdict::Differs(_))).collect();
+        assert!(untrue.is_empty(), "{untrue:#?}");
+    }
+
+    #[test]
+    fn a_guest_that_misleads_is_found_out() {
+        let claims = claims_of("sim:vm-2c", 90.0);
+        for what in ["CPUs 0 and 1", "L3", "rate of tsc"] {
+            assert!(matches!(verdict(&claims, what), Verdict::Differs(_)), "{what}: {claims:#?}");
+        }
+        assert!(matches!(verdict(&claims, "clock of one core"), Verdict::NotTold(_)));
+    }
+}

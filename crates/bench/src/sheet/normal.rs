@@ -1,0 +1,101 @@
+//! Is this normal? What was measured, beside what theory allows and what others found.
+//!
+//! Each area states its own bands ([`Area::bands`](crate::areas::Area::bands)); what earlier records of a
+//! folder say is `crate::reference`.
+
+use model::page::{Align, Block, Table, Text, Tone};
+use model::record::Record;
+use model::{Finding, Severity};
+
+use crate::areas::{AREAS, Area};
+
+/// A number and the range that it should lie in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// What was measured: `copy on 56 cores`.
+    pub what: String,
+    /// What it is held against, with its unit.
+    pub expected: String,
+    /// Where that comes from, for a note below the table.
+    pub source: String,
+    /// What was measured, with its unit.
+    pub measured: String,
+    /// Where it lies: `88 % of it`.
+    pub position: String,
+    /// Whether that is normal.
+    pub verdict: Verdict,
+}
+
+/// Whether a number is normal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It lies where such numbers lie.
+    Normal,
+    /// It does not, and this is the likely reason.
+    Outside(String),
+    /// Nobody can tell, for this reason.
+    NotTold(String),
+}
+
+impl Verdict {
+    fn text(&self) -> Text {
+        match self {
+            Verdict::Normal => Text::toned("normal", Tone::Good),
+            Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
+            Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
+        }
+    }
+}
+
+/// The section; nothing where nothing is known of such a machine.
+pub(crate) fn section(record: &Record) -> Vec<Block> {
+    let bands: Vec<Band> = AREAS.iter().flat_map(|area| area.bands(record)).collect();
+    if bands.is_empty() {
+        return Vec::new();
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for band in &bands {
+        if !notes.contains(&band.source) {
+            notes.push(band.source.clone());
+        }
+    }
+    let row = |band: Band| {
+        let verdict = band.verdict.text();
+        let texts = [band.what, band.expected, band.measured, band.position];
+        texts.into_iter().map(Text::from).chain([verdict]).collect()
+    };
+    let columns = [
+        ("what", Align::Left),
+        ("expected", Align::Right),
+        ("measured", Align::Right),
+        ("position", Align::Right),
+        ("verdict", Align::Left),
+    ];
+    vec![
+        Block::Heading("Is this normal?".to_owned()),
+        Block::Table(Table {
+            caption: "beside what theory allows, and what others found on such a core".to_owned(),
+            columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+            rows: bands.into_iter().map(row).collect(),
+            notes,
+        }),
+    ]
+}
+
+/// A finding for each number that is not where it should be.
+pub(crate) fn findings(record: &Record, areas: &[&dyn Area]) -> Vec<Finding> {
+    let outside = |band: Band| {
+        let Verdict::Outside(why) = band.verdict else { return None };
+        Some(Finding {
+            id: "sheet.outside-band".to_owned(),
+            severity: Severity::Note,
+            about: band.what,
+            text: format!(
+                "{} measured, {} expected ({}): {why}",
+                band.measured, band.expected, band.position
+            ),
+            remedy: None,
+        })
+    };
+    areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()
+}

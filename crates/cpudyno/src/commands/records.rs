@@ -1,0 +1,106 @@
+//! Many records at once: what is needed of each, read by as many threads as there are CPUs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bench::compare::is_judged;
+use bench::reference::Reference;
+use model::record::{Brief, ReadError};
+
+use super::show::{refused, text};
+use crate::failure::{Failure, code};
+
+/// Why a file gives nothing.
+enum Unread {
+    /// It cannot be read at all.
+    File(Failure),
+    /// It is no record.
+    Text(Failure, ReadError),
+}
+
+impl Unread {
+    fn failure(self) -> Failure {
+        match self {
+            Unread::File(failure) | Unread::Text(failure, _) => failure,
+        }
+    }
+
+    /// In a few words, the same for all files that fail alike.
+    fn kind(&self) -> &'static str {
+        match self {
+            Unread::File(_) => "they cannot be read",
+            Unread::Text(_, ReadError::OtherMajor(_)) => "another version of cpudyno wrote them",
+            Unread::Text(_, ReadError::NoSchema | ReadError::Foreign(_)) => "they are no records",
+            Unread::Text(..) => "they are cut off or damaged",
+        }
+    }
+}
+
+fn brief(file: &Path) -> Result<Brief, Unread> {
+    let text = text(file).map_err(Unread::File)?;
+    Brief::read(&text, &is_judged)
+        .map_err(|error| Unread::Text(refused(file, &text, &error), error))
+}
+
+/// What is made of each file, in their order; what is not needed of one is gone when the next is read.
+pub(super) fn each<T: Send>(
+    files: &[PathBuf],
+    made: impl Fn(&Path, &Brief) -> T + Sync,
+) -> Vec<Result<T, Failure>> {
+    let one = |file: &Path| Ok(made(file, &brief(file).map_err(Unread::failure)?));
+    by_threads(files, one)
+}
+
+fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path) -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(place) else { break };
+            let made = one(file);
+            done.lock().expect("BUG: nobody panics with the lock").push((place, made));
+        }
+    };
+    std::thread::scope(|scope| {
+        // The first is this one: what is read from standard input is nobody else's.
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().expect("BUG: nobody panics with the lock");
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, made)| made).collect()
+}
+
+/// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
+pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
+    const HINT: &str =
+        "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
+    let shown = folder.display();
+    let fail = |error: &std::io::Error| {
+        let why = sys::errno::words(error);
+        Failure::new(code::USAGE, format!("cannot read the folder `{shown}`: {why}")).hint(HINT)
+    };
+    let is_record = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+        let ends = file.extension().is_some_and(|end| end == "json" || end == "html");
+        ends && !name.starts_with(b".") && file.is_file()
+    };
+    let entries = std::fs::read_dir(folder).map_err(|error| fail(&error))?;
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()
+        .map_err(|error| fail(&error))?;
+    files.retain(is_record);
+    files.sort();
+    let briefs = by_threads(&files, |file| brief(file).map_err(|unread| unread.kind().to_owned()));
+    let reference = Reference::new(briefs);
+    if reference.is_empty() {
+        let none = format!("there is no record with measurements in the folder `{shown}`");
+        return Err(Failure::new(code::USAGE, none).hint(HINT));
+    }
+    Ok(reference)
+}

@@ -1,0 +1,389 @@
+//! What is needed of a record to hold it against others: the machine, and each result block by block.
+//!
+//! A record is mostly samples. Of a thousand of them nobody wants to keep those, or even to read them:
+//! here they are skipped, as text, unless a median has to be made of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::read::{ReadError, judged};
+use super::{Conditions, Fact, Outcome, Record, Series, SpeedSelect, Tool, Topology};
+use crate::cpus::{CpuId, CpuSet};
+use crate::quantity::Unit;
+use crate::stats::median;
+use crate::unavailable::Unavailable;
+
+/// What is needed of a record to hold it against others.
+#[derive(Debug, Clone)]
+pub struct Brief {
+    /// The program that measured.
+    pub tool: Tool,
+    /// When, and of what.
+    pub run: BriefRun,
+    /// The machine, as it describes itself.
+    pub machine: BriefMachine,
+    /// What could change between two runs.
+    pub conditions: Conditions,
+    /// Intel Speed Select.
+    pub speed_select: Option<SpeedSelect>,
+    /// The numbers that were wanted.
+    pub series: Vec<BriefSeries>,
+}
+
+/// When a record was made, and of what.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BriefRun {
+    /// Tells runs apart.
+    #[serde(default)]
+    pub id: String,
+    /// When it began: RFC 3339, UTC.
+    pub started: String,
+    /// The simulated machine, where nothing was measured at all.
+    #[serde(default)]
+    pub simulated: Option<String>,
+    /// Why it ended early.
+    #[serde(default)]
+    pub interrupted: Option<String>,
+}
+
+/// A machine, as it describes itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct BriefMachine {
+    /// Facts that do not change while it runs.
+    pub facts: Vec<Fact>,
+    /// Who sits where.
+    pub topology: Topology,
+}
+
+/// A series without its samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BriefSeries {
+    /// The area that measured it.
+    pub area: String,
+    /// The workload.
+    pub workload: String,
+    /// What the numbers mean.
+    pub quantity: String,
+    /// Their unit.
+    pub unit: Unit,
+    /// What else tells it from its neighbours.
+    pub parameters: BTreeMap<String, String>,
+    /// The CPU that the numbers belong to.
+    pub cpu: CpuId,
+    /// All CPUs that were active at the time.
+    pub active: CpuSet,
+    /// How the host placed them.
+    pub placement_class: Option<String>,
+    /// The numbers, or why there are none.
+    pub outcome: Result<Blocks, Unavailable>,
+}
+
+/// What is left of samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Blocks {
+    /// How many samples there were.
+    pub count: u64,
+    /// The number of each block that has samples, and its median.
+    pub medians: Vec<(u64, f64)>,
+}
+
+/// Which quantities of which areas are wanted.
+pub type Wanted<'a> = &'a dyn Fn(&str, &str) -> bool;
+
+impl Brief {
+    /// What is needed of a record at hand.
+    pub fn of(record: &Record, wanted: Wanted<'_>) -> Brief {
+        let series = record.series.iter().filter(|series| wanted(&series.area, &series.quantity));
+        Brief {
+            tool: record.tool.clone(),
+            run: BriefRun {
+                id: record.run.id.clone(),
+                started: record.run.started.clone(),
+                simulated: record.run.simulated.clone(),
+                interrupted: record.run.interrupted.clone(),
+            },
+            machine: BriefMachine {
+                facts: record.machine.facts.clone(),
+                topology: record.machine.topology.clone(),
+            },
+            conditions: record.conditions.clone(),
+            speed_select: record.speed_select.clone(),
+            series: series.map(BriefSeries::of).collect(),
+        }
+    }
+
+    /// Reads it out of a record of the same major schema. What is skipped has to be JSON, and is not
+    /// looked at otherwise: [`read`](super::read) does that.
+    pub fn read(text: &str, wanted: Wanted<'_>) -> Result<Brief, ReadError> {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let parts = Parts(wanted).deserialize(&mut parser).and_then(|parts| {
+            parser.end()?;
+            Ok(parts)
+        });
+        let parts = match parts {
+            Ok(parts) => parts,
+            // Whether it is no JSON, no record, or a broken one is said by who reads all of it.
+            Err(error) => return Err(super::read(text).err().unwrap_or(ReadError::Broken(error))),
+        };
+        judged(parts.schema)?;
+        let missing = |field| ReadError::Broken(serde_json::Error::missing_field(field));
+        Ok(Brief {
+            tool: parts.tool.ok_or_else(|| missing("tool"))?,
+            run: parts.run.ok_or_else(|| missing("run"))?,
+            machine: parts.machine.ok_or_else(|| missing("machine"))?,
+            conditions: parts.conditions.ok_or_else(|| missing("conditions"))?,
+            speed_select: parts.speed_select,
+            series: parts.series.ok_or_else(|| missing("series"))?,
+        })
+    }
+
+    /// Facts, then conditions as they were first.
+    pub fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.machine.facts.iter().chain(&self.conditions.before)
+    }
+}
+
+impl BriefSeries {
+    fn of(series: &Series) -> BriefSeries {
+        let outcome = match &series.outcome {
+            Outcome::Unavailable { unavailable } => Err(unavailable.clone()),
+            Outcome::Measured { samples, summary } => {
+                Ok(Blocks { count: summary.count, medians: samples.numbered_medians() })
+            }
+        };
+        BriefSeries {
+            area: series.area.clone(),
+            workload: series.workload.clone(),
+            quantity: series.quantity.clone(),
+            unit: series.unit,
+            parameters: series.parameters.clone(),
+            cpu: series.cpu,
+            active: series.active.clone(),
+            placement_class: series.placement_class.clone(),
+            outcome,
+        }
+    }
+}
+
+/// What was found of a record so far.
+#[derive(Default)]
+struct Found {
+    schema: Option<String>,
+    tool: Option<Tool>,
+    run: Option<BriefRun>,
+    machine: Option<BriefMachine>,
+    conditions: Option<Conditions>,
+    speed_select: Option<SpeedSelect>,
+    series: Option<Vec<BriefSeries>>,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Part {
+    Schema,
+    Tool,
+    Run,
+    Machine,
+    Conditions,
+    SpeedSelect,
+    Series,
+    #[serde(other)]
+    Other,
+}
+
+struct Parts<'a>(Wanted<'a>);
+
+impl<'de> DeserializeSeed<'de> for Parts<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Found, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Parts<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a record")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(part) = map.next_key()? {
+            match part {
+                Part::Schema => found.schema = map.next_value()?,
+                Part::Tool => found.tool = map.next_value()?,
+                Part::Run => found.run = map.next_value()?,
+                Part::Machine => found.machine = map.next_value()?,
+                Part::Conditions => found.conditions = map.next_value()?,
+                Part::SpeedSelect => found.speed_select = map.next_value()?,
+                Part::Series => found.series = Some(map.next_value_seed(All(self.0))?),
+                Part::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The series of a record, those that are wanted.
+struct All<'a>(Wanted<'a>);
+
+impl<'de> DeserializeSeed<'de> for All<'_> {
+    type Value = Vec<BriefSeries>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for All<'_> {
+    type Value = Vec<BriefSeries>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of series")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = list.next_element_seed(One(self.0))? {
+            all.extend(one);
+        }
+        Ok(all)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Area,
+    Workload,
+    Quantity,
+    Unit,
+    Parameters,
+    Cpu,
+    Active,
+    PlacementClass,
+    Unavailable,
+    Samples,
+    Summary,
+    #[serde(other)]
+    Other,
+}
+
+/// How many samples there were.
+#[derive(Deserialize)]
+struct Count {
+    count: u64,
+}
+
+struct One<'a>(Wanted<'a>);
+
+impl<'de> DeserializeSeed<'de> for One<'_> {
+    type Value = Option<BriefSeries>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for One<'_> {
+    type Value = Option<BriefSeries>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a series")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut area, mut workload, mut quantity) = (None::<String>, None, None::<String>);
+        let (mut unit, mut cpu, mut active) = (None, None, None);
+        let (mut parameters, mut placement_class) = (BTreeMap::new(), None);
+        let (mut unavailable, mut medians, mut count) = (None, None, None);
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Area => area = Some(map.next_value()?),
+                Field::Workload => workload = Some(map.next_value()?),
+                Field::Quantity => quantity = Some(map.next_value()?),
+                Field::Unit => unit = Some(map.next_value()?),
+                Field::Parameters => parameters = map.next_value()?,
+                Field::Cpu => cpu = Some(map.next_value()?),
+                Field::Active => active = Some(map.next_value()?),
+                Field::PlacementClass => placement_class = map.next_value()?,
+                Field::Unavailable => unavailable = Some(map.next_value()?),
+                Field::Samples => medians = Some(map.next_value_seed(Medians)?),
+                Field::Summary => count = Some(map.next_value::<Count>()?.count),
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+            if let (Some(area), Some(quantity)) = (&area, &quantity)
+                && !self.0(area, quantity)
+            {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(None);
+            }
+        }
+        let missing = A::Error::missing_field;
+        let outcome = match (unavailable, medians) {
+            (Some(unavailable), _) => Err(unavailable),
+            (None, Some(medians)) => {
+                Ok(Blocks { medians, count: count.ok_or_else(|| missing("summary"))? })
+            }
+            (None, None) => return Err(missing("samples")),
+        };
+        Ok(Some(BriefSeries {
+            area: area.ok_or_else(|| missing("area"))?,
+            workload: workload.ok_or_else(|| missing("workload"))?,
+            quantity: quantity.ok_or_else(|| missing("quantity"))?,
+            unit: unit.ok_or_else(|| missing("unit"))?,
+            parameters,
+            cpu: cpu.ok_or_else(|| missing("cpu"))?,
+            active: active.ok_or_else(|| missing("active"))?,
+            placement_class,
+            outcome,
+        }))
+    }
+}
+
+/// The median of each block, whether samples are plain or packed.
+struct Medians;
+
+impl<'de> DeserializeSeed<'de> for Medians {
+    type Value = Vec<(u64, f64)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Medians {
+    type Value = Vec<(u64, f64)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("samples, block by block or packed")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
+        let (mut medians, mut number) = (Vec::new(), 0);
+        while let Some(block) = blocks.next_element::<Vec<f64>>()? {
+            medians.extend(median(&block).map(|median| (number, median)));
+            number += 1;
+        }
+        Ok(medians)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut medians = None;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "block_medians" {
+                medians = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        medians.ok_or_else(|| A::Error::missing_field("block_medians"))
+    }
+}
