@@ -11,6 +11,8 @@ mod common;
 mod around;
 #[path = "recomputed/check.rs"]
 mod check;
+#[path = "recomputed/claims.rs"]
+mod claims;
 #[path = "recomputed/contradictions.rs"]
 mod contradictions;
 #[path = "recomputed/heat.rs"]
@@ -66,6 +68,7 @@ fn rules() -> Vec<&'static [Rule]> {
         known::RULES,
         openmp::RULES,
         sst::RULES,
+        claims::RULES,
         around::RULES,
     ]
 }

@@ -501,6 +501,11 @@ fn lightest<'a, 'b>(rests: &'b [Rest<'a>]) -> Option<&'b Rest<'a>> {
     slept.min_by(|a, b| a.trips.median().partial_cmp(&b.trips.median()).expect("numbers"))
 }
 
+/// What a wake-up takes beside idle states.
+pub(crate) fn lightest_sleep(record: &Record) -> Option<f64> {
+    lightest(&rests(record))?.trips.median()
+}
+
 fn cliff(record: &Record) -> Vec<String> {
     let rests = rests(record);
     let of = |(light, last): (&Rest<'_>, &Rest<'_>)| {

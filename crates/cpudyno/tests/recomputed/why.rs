@@ -283,7 +283,12 @@ pub(crate) fn lost_share(record: &Record) -> Option<f64> {
 }
 
 /// The median over threads of the medians of a quantity.
-fn over_threads(record: &Record, quantity: &str, workload: &str, active: &str) -> Option<f64> {
+pub(crate) fn over_threads(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: &str,
+) -> Option<f64> {
     let of = record.of_quantity("turbo", quantity);
     let cell: Vec<&Series> =
         of.filter(|it| it.workload == workload && it.active == active).collect();
