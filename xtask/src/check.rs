@@ -44,9 +44,24 @@ const STEPS: &[Step] = &[
     Step {
         name: "test",
         proves: "it behaves as the tests say",
-        environment: &[("CPUDYNO_NEEDS_PERF", "1"), ("CPUDYNO_NEEDS_CHROMIUM", "1")],
+        environment: &[
+            ("CPUDYNO_NEEDS_PERF", "1"),
+            ("CPUDYNO_NEEDS_CHROMIUM", "1"),
+            ("CPUDYNO_NEEDS_PROMETHEUS", "1"),
+        ],
         arguments: "test --workspace --locked --no-fail-fast",
-        needs: &["cc", "script", "curl", "libgomp", "libomp", "libpfm", "perf", "chromium"],
+        needs: &[
+            "cc",
+            "script",
+            "curl",
+            "libgomp",
+            "libomp",
+            "libpfm",
+            "perf",
+            "chromium",
+            "promtool",
+            "prometheus-client",
+        ],
         may_be_skipped: false,
     },
     Step {

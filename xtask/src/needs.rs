@@ -126,6 +126,20 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("chromium"),
     },
     Need {
+        id: "promtool",
+        purpose: "reads metrics as Prometheus does",
+        probe: Probe::Runs("promtool --version"),
+        install: Install::Apt("prometheus"),
+    },
+    Need {
+        id: "prometheus-client",
+        purpose: "reads metrics as OpenMetrics",
+        probe: Probe::Runs(
+            "/usr/bin/python3 -c __import__('prometheus_client.openmetrics.parser')",
+        ),
+        install: Install::Apt("python3-prometheus-client"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),

@@ -182,7 +182,8 @@ pub fn changes(record: &Record) -> Page {
     Page { blocks }
 }
 
-fn change_table(changes: &[SettingChange]) -> Block {
+/// What was changed, like stories told once.
+pub fn change_table(changes: &[SettingChange]) -> Block {
     // Many CPUs have the same story: it is told once.
     let mut grouped: Vec<(&SettingChange, usize)> = Vec::new();
     for change in changes {

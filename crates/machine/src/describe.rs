@@ -44,6 +44,8 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         original: None,
         settings: None,
         reference: None,
+        gate: None,
+        quiet: None,
         comparison: None,
         counts: None,
         speed_select: None,

@@ -63,6 +63,30 @@ pub enum Block {
     Bars(Bars),
     /// Lines over a numeric axis.
     Lines(Lines),
+    /// A few results of several records, as lines from one to the next; only where it can be drawn.
+    Slopes(Slopes),
+}
+
+/// Results of several records beside one another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slopes {
+    /// What is shown, and which direction is better.
+    pub caption: String,
+    /// The records.
+    pub columns: Vec<String>,
+    /// The results.
+    pub lines: Vec<Slope>,
+}
+
+/// A result in several records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slope {
+    /// What it is.
+    pub name: String,
+    /// Each record's number over that of the first.
+    pub ratios: Vec<f64>,
+    /// The numbers, with units.
+    pub numbers: Vec<String>,
 }
 
 /// A piece of text with its tone.

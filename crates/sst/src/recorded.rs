@@ -72,6 +72,8 @@ pub fn record(
         original: None,
         settings: None,
         reference: None,
+        gate: None,
+        quiet: None,
         comparison: None,
         counts: None,
         speed_select: Some(answered),

@@ -36,6 +36,8 @@ fn block(block: &Block) -> String {
         Block::HeatMap(map) => heat_table(map),
         Block::Bars(bars) => bar_table(bars),
         Block::Lines(lines) => line_table(lines),
+        // A table beside it has its numbers.
+        Block::Slopes(_) => String::new(),
     }
 }
 

@@ -12,7 +12,7 @@ mod page;
 mod promised;
 mod seat;
 mod subjects;
-mod surroundings;
+pub(crate) mod surroundings;
 
 pub use command::Metric;
 pub use page::page;

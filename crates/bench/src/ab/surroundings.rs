@@ -8,7 +8,7 @@ use model::{CpuSet, Finding, Seconds, Severity};
 use crate::run::neighbours::Rivals;
 
 /// What went on since a moment.
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     cpus: CpuSet,
     counters: Counters,
     rivals: Rivals,
@@ -16,22 +16,22 @@ pub(super) struct Surroundings {
 }
 
 /// What went on.
-pub(super) struct Around {
-    pub(super) findings: Vec<Finding>,
-    pub(super) conditions: Vec<Fact>,
+pub(crate) struct Around {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) conditions: Vec<Fact>,
     /// The share of the CPUs that were measured which other programs used.
-    pub(super) rivals: f64,
+    pub(crate) rivals: f64,
 }
 
 impl Surroundings {
     /// From now on, about these CPUs.
-    pub(super) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> Surroundings {
+    pub(crate) fn watch(machine: &Machine, cpus: CpuSet, now: Seconds) -> Surroundings {
         let counters = disturbances::read(machine, &cpus);
         Surroundings { cpus, counters, rivals: Rivals::watch(machine), begun: now }
     }
 
     /// Until now. `ran` is what the kernel says of a command.
-    pub(super) fn end(self, machine: &Machine, now: Seconds, ran: &[Ran]) -> Around {
+    pub(crate) fn end(self, machine: &Machine, now: Seconds, ran: &[Ran]) -> Around {
         let conditions = disturbances::read(machine, &self.cpus).since(&self.counters);
         let seconds = (now - self.begun).0;
         let mut findings = disturbances::findings(&conditions, seconds, self.cpus.len());

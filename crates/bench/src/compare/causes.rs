@@ -51,6 +51,15 @@ const KNOWN: &[Row] = &[
     limit("turbo.ratio_limits", CLOCKED, "they limit the clock by active cores"),
     chosen("turbo.hwp", CLOCKED, "the hardware chooses the clock within it"),
     limit("uncore.limits", &["memory", "cores"], "the mesh and its caches have this clock"),
+    chosen("sst.level", CLOCKED, "it sets base clock, limits of turbo and the cores that take part"),
+    chosen("sst.base_freq", CLOCKED, "some cores have a higher base clock at the others' cost"),
+    chosen("sst.turbo_freq", CLOCKED, "some cores have a higher turbo clock at the others' cost"),
+    chosen("sst.core_power", CLOCKED, "power goes to cores by their class"),
+    chosen("sst.priority", CLOCKED, "power goes to cores by their class"),
+    chosen("sst.classes", CLOCKED, "power goes to cores by their class"),
+    is("disturbance.thermal_core", CLOCKED, "heat lowered the clock of cores"),
+    is("disturbance.thermal_package", CLOCKED, "heat lowered the clock of packages"),
+    is("disturbance.cgroup_throttles", CLOCKED, "a quota stopped threads"),
     chosen("idle.disabled", &["wake", "turbo", "openmp"], "waking takes as long as the deepest state that is allowed, and idle cores leave their power to others"),
     chosen("idle.driver", &["wake"], "it chooses the idle state"),
     chosen("idle.haltpoll", &["wake", "openmp"], "the guest polls before it halts"),
@@ -82,6 +91,7 @@ const KNOWN: &[Row] = &[
 
 /// Whether somebody chose what the fact says, on one CPU or on two.
 pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
+    let id = id.strip_prefix(super::AFTER).unwrap_or(id);
     let row = KNOWN.iter().find(|row| row.setting == id);
     row.is_some_and(|row| match row.chosen {
         Chosen::Always => true,
@@ -96,7 +106,8 @@ pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
         |area: &str| results.iter().filter(|row| row.what.area == area && row.differs()).count();
     let mut causes = Vec::new();
     for setting in settings {
-        for row in KNOWN.iter().filter(|row| row.setting == setting.id) {
+        let id = setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id);
+        for row in KNOWN.iter().filter(|row| row.setting == id) {
             let areas = row.areas.iter().map(|area| (*area, differing(area)));
             causes.extend(areas.filter(|(_, count)| *count > 0).map(|(area, results)| Cause {
                 setting: setting.label.clone(),

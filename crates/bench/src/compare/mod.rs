@@ -11,13 +11,14 @@ pub(crate) mod results;
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::pages::parts::value_text;
-use model::record::Brief;
 pub use model::record::ResultKey as What;
+use model::record::{Brief, Fact, FactValue, FeatureState};
 use model::stats::paired::{BAND, Better};
+use model::stats::welch::{false_shares, welch};
 use model::{Known, Unit};
 use serde::Serialize;
 
-pub use self::page::{name, page};
+pub use self::page::{drawn, name, page};
 pub use self::results::is_judged;
 use self::results::{Found, Measured};
 
@@ -117,6 +118,10 @@ pub struct Beside {
     /// The least and the greatest ratio of the two intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
+    /// Of all results of this record that differ from the first's as clearly as this, the expected share of
+    /// those that differ by mere chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_share: Option<f64>,
     /// What that says.
     pub verdict: Verdict,
 }
@@ -166,13 +171,13 @@ pub struct Cause {
 impl Digest {
     /// What a comparison needs of a record from that file.
     pub fn of(name: String, record: &Brief) -> Digest {
-        let text = |fact: &model::record::Fact| {
-            matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text)
-        };
+        let text =
+            |fact: &Fact| matches!(fact.value, Known::Yes(_)).then(|| value_text(&fact.value).text);
         let told = record.facts().filter(|fact| !is_fleeting(&fact.id));
         let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
         let version = record.tool.version.clone();
         let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), Some(version.clone()));
+        let told: Vec<_> = told.chain(later(record, text)).chain(speed_select(record)).collect();
         let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
         let source = Source {
             name,
@@ -182,13 +187,92 @@ impl Digest {
             simulated: record.run.simulated.clone(),
             interrupted: record.run.interrupted.clone(),
         };
-        Digest { source, facts: told.chain([tool]).collect(), results: results::of(record) }
+        Digest {
+            source,
+            facts: told.into_iter().chain([tool]).collect(),
+            results: results::of(record),
+        }
     }
+}
+
+/// Facts of one record: id, label, text where it is known.
+type Told = (String, String, Option<String>);
+
+/// What stands before the id of a condition that was read after the run.
+const AFTER: &str = "after.";
+
+/// Conditions as they were after the run, and what came up during it.
+fn later(record: &Brief, text: impl Fn(&Fact) -> Option<String>) -> Vec<Told> {
+    /// Any of it is a lot: how much is chance.
+    const COUNTED: [&str; 3] =
+        ["disturbance.thermal_core", "disturbance.thermal_package", "disturbance.cgroup_throttles"];
+    let told = |fact: &Fact| match &fact.value {
+        Known::Yes(FactValue::Number { value, .. }) if COUNTED.contains(&&*fact.id) => {
+            let some = if *value > 0.0 { "some" } else { "none" };
+            Some((fact.id.clone(), format!("{} during the run", fact.label), Some(some.to_owned())))
+        }
+        _ if is_fleeting(&fact.id) => None,
+        _ => Some((
+            format!("{AFTER}{}", fact.id),
+            format!("{} after the run", fact.label),
+            text(fact),
+        )),
+    };
+    record.conditions.after.iter().filter_map(told).collect()
+}
+
+/// What Speed Select is set to, where it is there: power domains that are alike say it once.
+fn speed_select(record: &Brief) -> Vec<Told> {
+    let Some(found) = &record.speed_select else { return Vec::new() };
+    let mut rows: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
+    let state = |state: &Known<FeatureState>| {
+        state.value().map(|state| match state {
+            FeatureState::Unsupported => "not supported".to_owned(),
+            FeatureState::Disabled => "off".to_owned(),
+            FeatureState::Enabled => "on".to_owned(),
+        })
+    };
+    for domain in &found.domains {
+        let mut say = |id: &'static str, label: &'static str, value: Option<String>| {
+            rows.entry((id, label)).or_default().extend(value);
+        };
+        if let Some(Known::Yes(profiles)) = &domain.profiles {
+            let current = profiles.levels.iter().find(|level| level.number == profiles.current);
+            say("sst.level", "Speed Select level", Some(profiles.current.to_string()));
+            let base = current.and_then(|level| state(&level.base_freq_state));
+            say("sst.base_freq", "Speed Select base frequency", base);
+            let turbo = current.and_then(|level| state(&level.turbo_freq_state));
+            say("sst.turbo_freq", "Speed Select turbo frequency", turbo);
+        }
+        if let Some(power) = &domain.core_power {
+            let on = power.enabled.value().map(|on| if *on { "on" } else { "off" }.to_owned());
+            say("sst.core_power", "Speed Select core power", on);
+            say("sst.priority", "Speed Select priority", power.priority.value().cloned());
+        }
+        if !domain.associations.is_empty() {
+            let classes = domain.associations.iter().filter_map(|core| core.class.value());
+            let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
+            for class in classes {
+                *counts.entry(*class).or_default() += 1;
+            }
+            let words = counts.iter().map(|(class, cores)| format!("{cores} in class {class}"));
+            let words = words.collect::<Vec<_>>().join(", ");
+            say("sst.classes", "Speed Select cores", (!words.is_empty()).then_some(words));
+        }
+    }
+    rows.into_iter()
+        .map(|((id, label), values)| {
+            let values: Vec<String> = values.into_iter().collect();
+            let text = (!values.is_empty()).then(|| values.join(" / "));
+            (id.to_owned(), label.to_owned(), text)
+        })
+        .collect()
 }
 
 /// Facts that differ by themselves between any two moments.
 fn is_fleeting(id: &str) -> bool {
-    matches!(id, "load" | "temperature" | "busy.cpus" | "user") || id.starts_with("disturbance.")
+    const FLEETING: [&str; 4] = ["load", "temperature", "busy.cpus", "user"];
+    FLEETING.contains(&id) || id.starts_with("disturbance.")
 }
 
 /// Holds records against the first of them.
@@ -206,12 +290,33 @@ pub fn compare(records: &[Digest]) -> Comparison {
             }
         }
     }
+    for place in 0..records.len().saturating_sub(1) {
+        heed_chance(&mut rows, place);
+    }
     rows.sort_by(|a: &ResultRow, b| b.size().total_cmp(&a.size()));
     let causes = causes::of(&settings, &rows);
     let records = records.iter().map(|record| record.source.clone()).collect();
     let schema = "cpudyno.comparison/1";
     Comparison { schema, records, settings, known_to_some, results: rows, lonely, causes }
 }
+
+/// Of hundreds of results some differ by chance alone: what is told of one record has to be so unlikely
+/// that no more than one in twenty of all that is told is such.
+fn heed_chance(rows: &mut [ResultRow], place: usize) {
+    let besides = rows.iter_mut().map(|row| &mut row.beside[place]);
+    let mut asked: Vec<&mut Beside> = besides.filter(|one| one.false_share.is_some()).collect();
+    let chances: Vec<f64> = asked.iter().filter_map(|one| one.false_share).collect();
+    for (one, share) in asked.iter_mut().zip(false_shares(&chances)) {
+        one.false_share = Some(share);
+        let differs = !matches!(one.verdict, Verdict::Same | Verdict::CannotTell);
+        if differs && share > FALSE_MAX {
+            one.verdict = Verdict::CannotTell;
+        }
+    }
+}
+
+/// The share of false ones among differences that are told.
+pub const FALSE_MAX: f64 = 0.05;
 
 impl Comparison {
     /// Whether any result has a verdict.
@@ -276,7 +381,12 @@ fn row(what: &What, found: &[Option<&Found>]) -> Result<ResultRow, Option<String
         return Err(Some("numbers that are not above zero have no ratio".to_owned()));
     }
     let values: Vec<Value> = all.iter().map(|result| result.value).collect();
-    let beside = values[1..].iter().map(|value| beside(values[0], *value, first.better)).collect();
+    let beside = all[1..].iter().map(|other| Beside {
+        // The chance of this one; of all of them together it is told later.
+        false_share: welch(&first.blocks, &other.blocks),
+        ..beside(first.value, other.value, first.better)
+    });
+    let beside = beside.collect();
     Ok(ResultRow { what: what.clone(), unit: first.unit, better: first.better, values, beside })
 }
 
@@ -292,7 +402,7 @@ fn beside(first: Value, other: Value, better: Option<Better>) -> Beside {
         Some([_, high]) if high < 0.0 => side(better, Better::Less),
         _ => Verdict::CannotTell,
     };
-    Beside { ratio: other.median / first.median, interval, verdict }
+    Beside { ratio: other.median / first.median, interval, false_share: None, verdict }
 }
 
 /// What it is to be on that side, by which is better.
@@ -319,10 +429,24 @@ fn settings(records: &[Digest]) -> (Vec<Setting>, Vec<String>) {
         };
         let values: Vec<Option<String>> = records.iter().map(said).collect();
         let known: BTreeSet<&String> = values.iter().flatten().collect();
+        let later = id.strip_prefix(AFTER);
+        let before = |record: &Digest, id: &str| {
+            record.facts.iter().find(|(known, ..)| known == id).and_then(|fact| fact.2.clone())
+        };
+        // What stayed as it was is told once.
+        let stayed = |earlier: &str| {
+            records
+                .iter()
+                .zip(&values)
+                .all(|(record, now)| now.is_none() || before(record, earlier) == *now)
+        };
+        if later.is_some_and(stayed) {
+            continue;
+        }
         if known.len() > 1 {
             let (id, label) = (id.clone(), label.clone());
             settings.push(Setting { id, label, values, can_be_chosen: false });
-        } else if !known.is_empty() && values.iter().any(Option::is_none) {
+        } else if later.is_none() && !known.is_empty() && values.iter().any(Option::is_none) {
             known_to_some.push(label.clone());
         }
     }
@@ -360,6 +484,40 @@ mod tests {
         assert_eq!(verdict(hundred, alone, more), Verdict::CannotTell);
         // Within the band, certain differences are the same, too.
         assert_eq!(verdict(value(100.0, 0.0), value(100.1, 0.0), more), Verdict::Same);
+    }
+
+    #[test]
+    fn of_many_results_a_few_that_differ_by_chance_are_not_told() {
+        let what = |active| What {
+            area: "turbo".to_owned(),
+            workload: "it".to_owned(),
+            quantity: "clock".to_owned(),
+            active,
+            cpus: None,
+            parameters: BTreeMap::new(),
+        };
+        let row = |active, chance| ResultRow {
+            what: what(active),
+            unit: Unit::Hertz,
+            better: Some(Better::More),
+            values: vec![value(100.0, 0.1), value(90.0, 0.1)],
+            beside: vec![Beside {
+                false_share: Some(chance),
+                ..beside(value(100.0, 0.1), value(90.0, 0.1), Some(Better::More))
+            }],
+        };
+        let verdicts = |chances: &[f64]| -> Vec<Verdict> {
+            let mut rows: Vec<ResultRow> =
+                chances.iter().enumerate().map(|(at, chance)| row(at, *chance)).collect();
+            heed_chance(&mut rows, 0);
+            rows.iter().map(|row| row.beside[0].verdict).collect()
+        };
+        assert_eq!(verdicts(&[0.01]), [Verdict::Worse]);
+        let mut many = vec![0.5; 99];
+        many.push(0.01);
+        assert!(verdicts(&many).iter().all(|verdict| *verdict == Verdict::CannotTell));
+        many.push(1e-6);
+        assert_eq!(verdicts(&many)[100], Verdict::Worse);
     }
 
     #[test]

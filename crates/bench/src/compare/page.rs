@@ -1,6 +1,6 @@
 //! What a comparison says, as a page.
 
-use model::page::{Align, Block, Page, Table, Text, Tone, si};
+use model::page::{Align, Block, Page, Slope, Slopes, Table, Text, Tone, si};
 
 use super::{Beside, Comparison, ResultRow, Setting, Source, Verdict, What};
 use crate::areas;
@@ -11,13 +11,15 @@ const LISTED: usize = 40;
 /// Records that have columns; all are in the comparison's JSON.
 const NAMED: usize = 6;
 
+const DIFFERING: &str = "Results that differ";
+
 /// The page of a comparison. A verbosity of 1 and more lists every result.
 pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
     let mut blocks = vec![title(comparison), machines(comparison)];
     blocks.push(Block::List(sentences(comparison)));
     blocks.push(Block::Heading("Settings that differ".to_owned()));
     blocks.push(settings(comparison));
-    blocks.push(Block::Heading("Results that differ".to_owned()));
+    blocks.push(Block::Heading(DIFFERING.to_owned()));
     blocks.push(results(comparison, verbosity));
     if !comparison.causes.is_empty() {
         blocks.push(Block::Heading("Likely causes".to_owned()));
@@ -28,6 +30,39 @@ pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
         blocks.push(lonely(comparison, verbosity));
     }
     Page { blocks }
+}
+
+/// The page where it can be drawn: lines from record to record stand before the table.
+pub fn drawn(comparison: &Comparison, verbosity: u8) -> Page {
+    let mut page = page(comparison, verbosity);
+    let is_place = |block: &Block| matches!(block, Block::Heading(text) if text == DIFFERING);
+    if let (Some(slopes), Some(place)) = (slopes(comparison), page.blocks.iter().position(is_place))
+    {
+        page.blocks.insert(place + 1, slopes);
+    }
+    page
+}
+
+/// The results that differ most, as lines.
+fn slopes(comparison: &Comparison) -> Option<Block> {
+    /// More lines are no picture.
+    const DRAWN: usize = 14;
+    let records = comparison.records.len().min(NAMED);
+    let differing = comparison.results.iter().filter(|row| row.differs()).take(DRAWN);
+    let lines: Vec<Slope> = differing
+        .map(|row| {
+            let values = row.values.iter().take(records);
+            let cores = if row.what.active == 1 { "core" } else { "cores" };
+            Slope {
+                name: format!("{}, {} {cores}", name(&row.what), row.what.active),
+                ratios: values.clone().map(|value| value.median / row.values[0].median).collect(),
+                numbers: values.map(|value| si::format(value.median, row.unit)).collect(),
+            }
+        })
+        .collect();
+    let caption = "the largest differences, each as a ratio to A, by its logarithm".to_owned();
+    let columns = (0..records).map(letter).collect();
+    (!lines.is_empty()).then_some(Block::Slopes(Slopes { caption, columns, lines }))
 }
 
 /// `A`, `B` ... by which records are named in tables.
@@ -189,6 +224,11 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
         cells
     };
     let mut notes = vec![
+        format!(
+            "a difference is told where the intervals lie apart, and of all that are told for a record no more \
+             than {:.0} % are expected to be chance",
+            super::FALSE_MAX * 100.0
+        ),
         "ratios with the least and the greatest of both intervals, which come from the spread within each \
          run: what changed between the runs is in none"
             .to_owned(),

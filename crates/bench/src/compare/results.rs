@@ -25,6 +25,8 @@ pub(crate) struct Measured {
     pub(crate) unit: Unit,
     pub(crate) better: Option<Better>,
     pub(crate) value: Value,
+    /// The medians of its blocks.
+    pub(crate) blocks: Vec<f64>,
 }
 
 /// A quantity that machines are judged by.
@@ -159,7 +161,7 @@ fn found(cell: &[&BriefSeries]) -> Found {
         let interval = median_interval(&blocks).map(widened);
         let value = Value { median: median(&blocks)?, interval };
         let better = judged(&first.area, &first.quantity)?.better;
-        Some(Measured { unit: first.unit, better, value })
+        Some(Measured { unit: first.unit, better, value, blocks })
     };
     result().map_or_else(|| Found::Absent(why()), Found::Is)
 }

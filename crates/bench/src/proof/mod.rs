@@ -19,7 +19,7 @@ use machine::memory;
 use machine::{Machine, Reading, Tree, facts};
 use model::record::{Proof as Proven, ProofAnswer};
 use model::stats::{median, quantile};
-use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
+use model::{CpuId, Hertz, Obstacle, Pages, Seconds, Unavailable};
 use sys::memory::Mapping;
 
 use crate::ab::own::Own;
@@ -89,6 +89,18 @@ impl<'a> Observer<'a> {
             ready: BTreeMap::new(),
             sibling: None,
         })
+    }
+
+    /// The clock of a CPU under load: the median over a few short stretches.
+    pub fn clock_of(&mut self, cpu: CpuId) -> Result<Reading<Hertz>, RunError> {
+        match self.clock(cpu) {
+            Err(Blind::Run(error)) => Err(error),
+            Err(Blind::Reason(reason)) => Ok(Err(reason)),
+            Ok(blocks) => Ok(median(&blocks).map(Hertz).ok_or_else(|| {
+                let why = "the chains did not agree: something else used the core";
+                Unavailable::new(Obstacle::Measurement, "core clock", why)
+            })),
+        }
     }
 
     /// Looks at what these changes should change.

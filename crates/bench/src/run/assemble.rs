@@ -103,6 +103,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         original: None,
         settings: None,
         reference: None,
+        gate: None,
+        quiet: None,
         comparison: None,
         counts: None,
         speed_select: sst::told(machine, areas),

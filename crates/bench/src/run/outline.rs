@@ -53,6 +53,8 @@ fn title(machine: &Machine, page: PageKind) -> Block {
         | PageKind::Top
         | PageKind::Ab
         | PageKind::Pmu
+        | PageKind::Quiet
+        | PageKind::Gate
         | PageKind::Sst => "a data sheet",
     };
     let text = match (&machine.simulated, &machine.elsewhere) {

@@ -87,9 +87,8 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
 
 /// The rate of the stamp clock, against the independent source that is farthest from it.
 fn stamp_clock(record: &Record) -> Option<Claim> {
-    /// Crystals are within 100 ppm, and the kernel's correction of its clock is up to 500 ppm
-    /// (Linux, `kernel/time/ntp.c`, `MAXFREQ`): what lies between them is no broken claim.
-    const PPM_MAX: f64 = 500.0;
+    /// As in the finding on rates that disagree: crystals are within 100 ppm, two of them within 200.
+    const PPM_MAX: f64 = 200.0;
     let instrument = record.instruments.first()?;
     let InstrumentState::Used { rate: Some(rate), .. } = &instrument.state else { return None };
     let others = rate.sources.iter().filter(|it| it.source != rate.chosen);

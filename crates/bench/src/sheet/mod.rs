@@ -57,7 +57,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.push(Block::Heading("Findings".to_owned()));
     blocks.push(parts::findings(record));
     blocks.extend(claims::section(record));
-    blocks.extend(normal::section(record));
+    blocks.extend(normal::section(record, verbosity));
     for area in AREAS {
         let mut section = area.section(record);
         let rest = told.rest_of(area.id());

@@ -1,13 +1,14 @@
 //! Is this normal? What was measured, beside what theory allows and what others found.
 //!
 //! Each area states its own bands ([`Area::bands`](crate::areas::Area::bands)); what earlier records of a
-//! folder say is `crate::reference`.
+//! folder say is told by [`reference`](crate::reference).
 
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 use model::{Finding, Severity};
 
 use crate::areas::{AREAS, Area};
+use crate::reference;
 
 /// A number and the range that it should lie in.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,11 +49,21 @@ impl Verdict {
 }
 
 /// The section; nothing where nothing is known of such a machine.
-pub(crate) fn section(record: &Record) -> Vec<Block> {
+pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
     let bands: Vec<Band> = AREAS.iter().flat_map(|area| area.bands(record)).collect();
-    if bands.is_empty() {
-        return Vec::new();
+    let mut blocks = Vec::new();
+    if !bands.is_empty() {
+        blocks.push(table(bands));
     }
+    let earlier = record.reference.as_ref();
+    blocks.extend(earlier.map(|earlier| reference::table(earlier, verbosity)));
+    if !blocks.is_empty() {
+        blocks.insert(0, Block::Heading("Is this normal?".to_owned()));
+    }
+    blocks
+}
+
+fn table(bands: Vec<Band>) -> Block {
     let mut notes: Vec<String> = Vec::new();
     for band in &bands {
         if !notes.contains(&band.source) {
@@ -71,15 +82,12 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
         ("position", Align::Right),
         ("verdict", Align::Left),
     ];
-    vec![
-        Block::Heading("Is this normal?".to_owned()),
-        Block::Table(Table {
-            caption: "beside what theory allows, and what others found on such a core".to_owned(),
-            columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-            rows: bands.into_iter().map(row).collect(),
-            notes,
-        }),
-    ]
+    Block::Table(Table {
+        caption: "beside what theory allows, and what others found on such a core".to_owned(),
+        columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
+        rows: bands.into_iter().map(row).collect(),
+        notes,
+    })
 }
 
 /// A finding for each number that is not where it should be.

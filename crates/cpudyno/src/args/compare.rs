@@ -11,8 +11,8 @@ use super::{BadValue, Files, Look};
 ///
 /// Settings come first, because they explain most differences. A result is better or worse where the 95 %
 /// intervals of both runs lie apart, and more than 1 % may be between them. Intervals come from the spread
-/// within each run: what changed between the runs is in none, and of hundreds of results a few differ by
-/// chance. `cpudyno ab` compares settings of one machine in turns.
+/// within each run: what changed between the runs is in none. Of hundreds of results a few would differ by
+/// chance: so many are held back that no more than 5 % of those told are such. `cpudyno ab` compares settings of one machine in turns.
 ///
 /// The exit code is 1 where --fail-on says so, and 3 where no result could be judged.
 #[derive(Debug, Args)]

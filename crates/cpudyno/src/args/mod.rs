@@ -7,11 +7,13 @@ mod compare;
 mod compat;
 mod cores;
 mod doctor;
+mod gate;
 mod info;
 mod memory;
 mod openmp;
 mod pause;
 mod pmu;
+mod quiet;
 mod settings;
 mod sheet;
 mod show;
@@ -29,6 +31,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use compat::{CompatArgs, compat};
 pub(crate) use cores::CoresArgs;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use gate::{Bounded, GateArgs};
 pub(crate) use info::InfoArgs;
 pub(crate) use memory::{Kernel, MemoryArgs, OriginalArgs, QuestionArgs, Switch};
 pub(crate) use openmp::{OpenmpArgs, RuntimeName};
@@ -37,6 +40,7 @@ pub(crate) use pmu::{
     AskedEvents, Cpu, PmuArgs, PmuCheckArgs, PmuCommand, PmuEventsCommand, PmuKernel,
     PmuKernelArgs, PmuListArgs, PmuSelftestArgs, PmuStatArgs, PmuUpdateArgs, SavedBudget,
 };
+pub(crate) use quiet::QuietArgs;
 pub(crate) use settings::{Manner, SetArgs, SettingsArgs, UndoArgs};
 pub(crate) use sheet::SheetArgs;
 pub(crate) use show::ShowArgs;
@@ -63,7 +67,7 @@ use crate::output;
 /// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
 ///
 /// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
-/// is changed, except by `set`, which you ask for and `undo` puts back. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
+/// is changed, except by `set`, `ab` and `quiet` where you ask for it, and `undo` puts it back. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -88,7 +92,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    the answer is no (doctor --require; set: the machine does not obey)
+  1    the answer is no (doctor --require, gate, compare --fail-on; set: the machine does not obey)
   2    wrong arguments, or a file that is no record
   3    cannot be measured, or decided, here
   4    refused: missing rights, a lock, what cannot be undone
@@ -116,6 +120,8 @@ pub(crate) enum Command {
     Set(SetArgs),
     Undo(UndoArgs),
     Ab(Box<AbArgs>),
+    Quiet(QuietArgs),
+    Gate(Box<GateArgs>),
     Compare(CompareArgs),
     Capture(CaptureArgs),
     Show(ShowArgs),

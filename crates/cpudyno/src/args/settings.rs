@@ -114,7 +114,7 @@ pub(crate) struct UndoArgs {
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted(pub(crate) Asked);
 
-fn asked(text: &str) -> Result<Wanted, BadValue> {
+pub(super) fn asked(text: &str) -> Result<Wanted, BadValue> {
     text.parse().map(Wanted).map_err(|error| refused(&error, levers()))
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGTERM};
+use sys::process::ChildUsage;
 
 use crate::failure::{Failure, code};
 
@@ -20,12 +21,21 @@ pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
 pub(super) fn wait_and(
     child: &mut Child,
     every: Duration,
-    mut meanwhile: impl FnMut(),
+    meanwhile: impl FnMut(),
 ) -> io::Result<ExitStatus> {
+    wait_used(child, every, meanwhile).map(|(status, _)| status)
+}
+
+/// The same, with what it and all that it waited for used.
+pub(super) fn wait_used(
+    child: &mut Child,
+    every: Duration,
+    mut meanwhile: impl FnMut(),
+) -> io::Result<(ExitStatus, ChildUsage)> {
     use signal_hook::consts::{SIGINT, SIGQUIT};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
-    std::thread::scope(|scope| {
+    let usage = std::thread::scope(|scope| {
         let waiting: &Child = child;
         scope.spawn(move || {
             for signal in signals.forever().filter(|signal| [SIGTERM, SIGHUP].contains(signal)) {
@@ -47,7 +57,7 @@ pub(super) fn wait_and(
         handle.close();
         ended
     })?;
-    child.wait()
+    Ok((child.wait()?, usage))
 }
 
 /// As shells, `env` and `timeout` say it.

@@ -24,7 +24,10 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         Format::Text => Ok(text(&page, presentation)),
         Format::Json => written(&comparison),
         Format::Markdown => Ok(views::markdown::render(&page)),
-        Format::Html => views::html::render(&page, None).map_err(|error| super::broken(&error)),
+        Format::Html => {
+            views::html::render(&compare::drawn(&comparison, presentation.verbosity), None)
+                .map_err(|error| super::broken(&error))
+        }
         Format::Csv => Err(Failure::usage("a comparison has no samples for a table")
             .hint("print it as text, markdown, html or json: --format json")),
     };

@@ -7,7 +7,7 @@ use bench::rig::placement::Refusal;
 use bench::run::{Error, Progress, Request};
 use machine::Machine;
 use model::page::Block;
-use model::record::OriginalRun;
+use model::record::{OriginalRun, Record};
 
 use super::{Sinks, render, settings, unrecorded};
 use crate::args::Format;
@@ -35,8 +35,34 @@ pub(super) fn measure_after(
     let signals = Signals::listen()?;
     let bar = output::progress_bar();
     let original = before(signals.stop(), &mut |doing| bar.set_message(doing.to_owned()));
-    let original = original.inspect_err(|_| bar.finish_and_clear());
+    bar.finish_and_clear();
     let original = original.map_err(|failure| signals.of(failure))?;
+    let (mut record, signal) = measured(machine, request, &signals)?;
+    record.original = original;
+    tell(&record, signal, (format, sinks))
+}
+
+/// Prints and writes what was measured.
+pub(super) fn tell(
+    record: &Record,
+    signal: Option<(i32, &'static str)>,
+    (format, sinks): (Format, Sinks),
+) -> Result<ExitCode, Failure> {
+    let presentation = record.run.presentation;
+    let written = sinks.write(record, presentation);
+    // Also when the file could not be written: the time to measure was spent already.
+    output::data(&render(record, format, presentation)?)?;
+    written?;
+    Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+}
+
+/// Measures, for who does more with the record; with the signal that ended it early.
+pub(super) fn measured(
+    machine: &Machine,
+    request: &Request,
+    signals: &Signals,
+) -> Result<(Record, Option<(i32, &'static str)>), Failure> {
+    let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);
         bar.set_message(progress.doing.to_owned());
@@ -44,17 +70,11 @@ pub(super) fn measure_after(
     let measured = bench::run::measure(machine, request, signals.stop(), &mut tell);
     bar.finish_and_clear();
     let mut record = measured.map_err(|error| signals.of(refused(machine, error)))?;
-    record.original = original;
     let signal = signals.came();
     if let (Some((_, name)), Some(why)) = (signal, &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-
-    let written = sinks.write(&record, request.presentation);
-    // Also when the file could not be written: the time to measure was spent already.
-    output::data(&render(&record, format, request.presentation)?)?;
-    written?;
-    Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
+    Ok((record, signal))
 }
 
 /// What would be measured.

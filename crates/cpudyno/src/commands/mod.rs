@@ -7,12 +7,14 @@ mod compare;
 mod compat;
 mod cores;
 mod doctor;
+mod gate;
 mod info;
 mod measure;
 mod memory;
 mod openmp;
 mod pause;
 mod pmu;
+mod quiet;
 mod records;
 mod settings;
 mod sheet;
@@ -70,6 +72,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Settings(args) => settings::settings(&machine(name, root)?, args),
         Command::Set(args) => settings::set(&machine(name, root)?, args),
         Command::Ab(args) => ab::run(&machine(name, root)?, &args),
+        Command::Quiet(args) => quiet::run(&machine(name, root)?, args),
+        Command::Gate(args) => gate::run(&machine(name, root)?, *args),
         Command::Undo(args) => settings::undo(&machine(name, root)?, args),
         Command::Capture(args) => capture::run(&machine(name, root)?, &args),
         Command::Show(args) => show::run(args),
@@ -131,6 +135,8 @@ const PATHS: &[&str] = &[
     "--compiler",
     "--event-dir",
     "--save-budget",
+    "--reference",
+    "--metrics",
 ];
 
 /// The command as the record keeps it: without paths, which may name people (invariant I10).
@@ -238,6 +244,8 @@ fn render(record: &Record, format: Format, presentation: Presentation) -> Result
         PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
         PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
         PageKind::Ab => bench::ab::page(record, presentation.verbosity),
+        PageKind::Quiet => bench::quiet::page(record, presentation.verbosity),
+        PageKind::Gate => bench::gate::page(record, presentation.verbosity),
         PageKind::Top => bench::areas::top::page(record, presentation.verbosity),
         PageKind::Changes => levers::pages::changes(record),
         PageKind::Pmu => ::pmu::counting::page(record, presentation.verbosity),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bench::compare::is_judged;
 use bench::reference::Reference;
-use model::record::{Brief, ReadError};
+use model::record::{Brief, ReadError, Record};
 
 use super::show::{refused, text};
 use crate::failure::{Failure, code};
@@ -35,6 +35,14 @@ impl Unread {
             Unread::Text(..) => "they are cut off or damaged",
         }
     }
+}
+
+/// Notes in a record where its results lie among earlier ones, and what of that is to be said.
+pub(super) fn place(record: &mut Record, earlier: &Reference) {
+    let run = earlier.place(record);
+    record.findings.extend(bench::reference::findings(&run));
+    record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    record.reference = Some(run);
 }
 
 fn brief(file: &Path) -> Result<Brief, Unread> {
@@ -77,8 +85,7 @@ fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path) -> T + Sync) -> Ve
 
 /// The earlier records of a folder: its files that end in `.json` or `.html`, not those of folders in it.
 pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
-    const HINT: &str =
-        "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
+    const HINT: &str = "name a folder of records: `cpudyno sheet --json DIR/FILE.json` writes one";
     let shown = folder.display();
     let fail = |error: &std::io::Error| {
         let why = sys::errno::words(error);

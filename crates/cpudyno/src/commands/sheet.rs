@@ -5,14 +5,17 @@ use std::process::ExitCode;
 use machine::Machine;
 use model::record::PageKind;
 
-use super::measure::{measure, once_each, outline};
-use super::{command, presentation, sinks};
+use super::measure::{measured, once_each, outline, tell};
+use super::{command, presentation, records, sinks};
 use crate::args::{SheetArgs, Stream};
 use crate::failure::Failure;
+use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failure> {
-    let SheetArgs { budget, cpus, streams, dry_run, files, mut look } = args;
+    let SheetArgs { budget, cpus, streams, reference, dry_run, files, mut look } = args;
     let sinks = sinks(&files, &mut look)?;
+    // What cannot be read is said before half a minute is spent.
+    let earlier = reference.as_deref().map(records::reference).transpose()?;
     let streams =
         streams.map(|asked| once_each(asked.into_iter().map(|Stream(row)| row), |row| row.id));
     let presentation = presentation(&look, PageKind::Sheet);
@@ -20,5 +23,10 @@ pub(super) fn run(machine: &Machine, args: SheetArgs) -> Result<ExitCode, Failur
     if dry_run {
         return outline(machine, &request, look.format);
     }
-    measure(machine, &request, look.format, sinks)
+    let signals = Signals::listen()?;
+    let (mut record, signal) = measured(machine, &request, &signals)?;
+    if let Some(earlier) = earlier {
+        records::place(&mut record, &earlier);
+    }
+    tell(&record, signal, (look.format, sinks))
 }

@@ -8,8 +8,10 @@ mod brief;
 mod clock;
 mod comparison;
 mod counts;
+mod gate;
 mod original;
 mod power;
+mod quiet;
 mod read;
 mod reference;
 mod samples;
@@ -27,8 +29,10 @@ pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
     KnownAnswer, MetricValue,
 };
+pub use gate::{BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict};
 pub use original::{OriginalRate, OriginalRun};
 pub use power::{IdleState, TurboLimit, TurboStep};
+pub use quiet::{CommandEnd, QuietRun, Trust};
 pub use read::{ReadError, read};
 pub use reference::{
     LeftOutRecords, ReferencePlace, ReferencePosition, ReferenceRun, ReferenceSide, ResultKey,
@@ -96,6 +100,12 @@ pub struct Record {
     /// The results among those of earlier records, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceRun>,
+    /// What was asked of the machine, where that was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateRun>,
+    /// A command that was run while the machine was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietRun>,
     /// Remarks on validity and result.
     pub findings: Vec<Finding>,
 }
@@ -339,6 +349,10 @@ pub enum PageKind {
     Pmu,
     /// Intel Speed Select.
     Sst,
+    /// A command that was watched.
+    Quiet,
+    /// Whether a machine passes.
+    Gate,
 }
 
 /// A value that people read, or that is compared.

@@ -6,6 +6,7 @@
 
 mod heat;
 mod plot;
+mod slopes;
 
 use std::io::Read;
 
@@ -165,6 +166,7 @@ fn block(block: &Block) -> Markup {
         Block::HeatMap(map) => heat::figure(map),
         Block::Bars(bars) => bars_of(bars),
         Block::Lines(lines) => plot::figure(lines),
+        Block::Slopes(slopes) => slopes::figure(slopes),
     }
 }
 

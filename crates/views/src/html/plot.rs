@@ -134,7 +134,7 @@ fn sample(index: usize) -> Markup {
     html! { svg.sample viewBox="0 0 28 10" aria-hidden="true" { (PreEscaped(drawn)) } }
 }
 
-fn path(drawn: &mut String, index: usize, points: impl Iterator<Item = (f64, f64)>) {
+pub(super) fn path(drawn: &mut String, index: usize, points: impl Iterator<Item = (f64, f64)>) {
     let places: Vec<String> = points.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let (style, weight) = (index % STYLES, index / STYLES % WEIGHTS);
     put(
@@ -143,7 +143,7 @@ fn path(drawn: &mut String, index: usize, points: impl Iterator<Item = (f64, f64
     );
 }
 
-fn grid(drawn: &mut String, from: (f64, f64), to: (f64, f64)) {
+pub(super) fn grid(drawn: &mut String, from: (f64, f64), to: (f64, f64)) {
     put(
         drawn,
         format_args!(
@@ -165,7 +165,7 @@ fn named(drawn: &mut String, across: f64, down: f64, text: &str) {
     label_at(drawn, (at, down), anchor, text);
 }
 
-fn label_at(drawn: &mut String, (x, y): (f64, f64), anchor: &str, label: &str) {
+pub(super) fn label_at(drawn: &mut String, (x, y): (f64, f64), anchor: &str, label: &str) {
     let label = html! { (seen(label)) }.into_string();
     put(
         drawn,
@@ -173,7 +173,7 @@ fn label_at(drawn: &mut String, (x, y): (f64, f64), anchor: &str, label: &str) {
     );
 }
 
-fn mark(drawn: &mut String, index: usize, (x, y): (f64, f64), words: &str) {
+pub(super) fn mark(drawn: &mut String, index: usize, (x, y): (f64, f64), words: &str) {
     let (style, words) = (index % STYLES, html! { (seen(words)) }.into_string());
     put(
         drawn,

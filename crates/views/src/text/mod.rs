@@ -64,6 +64,8 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
         Block::HeatMap(map) => heat::lines(map, width),
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),
+        // A table beside it has its numbers.
+        Block::Slopes(_) => Vec::new(),
     }
 }
 

@@ -358,6 +358,8 @@ pub(crate) fn record() -> Record {
         original: None,
         settings: None,
         reference: None,
+        gate: None,
+        quiet: None,
         comparison: None,
         counts: None,
         speed_select: None,

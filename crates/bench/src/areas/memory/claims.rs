@@ -1,5 +1,6 @@
 //! What caches, nodes and channels are said to be, beside what was measured.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use machine::pages::parts::fact;
@@ -166,8 +167,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let moved = counting.headline(widest, widest.median("bandwidth")?)?;
     let topology = &record.machine.topology;
     let package = |cpu| topology.place(cpu).map(|place| place.package);
-    let packages: std::collections::BTreeSet<_> =
-        widest.active.iter().filter_map(package).collect();
+    let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
     let expected = peak.bytes_per_second() * packages.len() as f64;
     let share = moved / expected;
     let guest = text(record, "platform.virtualisation").is_some_and(|it| !it.starts_with("none"));

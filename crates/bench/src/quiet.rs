@@ -1,0 +1,394 @@
+//! A command, and what went on beside it: can its result be trusted?
+//!
+//! [`Watched::begin`] looks before it starts, [`Watched::end`] after it has ended; the command itself is
+//! started by the caller. What disturbs a command is what disturbs a measurement: other work, a hypervisor,
+//! quotas, heat, limits of power, a clock that is not the same at its end as at its beginning.
+
+use std::time::Duration;
+
+use levers::pages;
+use machine::Machine;
+use machine::activity::Activity;
+use machine::busy::BusySnapshot;
+use machine::limits::{Looked, Reasons};
+use model::page::{Block, Page, Text, Tone, si};
+use model::record::{ClockRecord, CommandEnd, Fact, QuietRun, Ran, Record, Trust};
+use model::stats::paired::Arm;
+use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
+
+use crate::ab::surroundings::Surroundings;
+use crate::proof::Observer;
+use crate::rig::executor::{RunError, Stop};
+use crate::sheet::parts;
+
+/// Beyond this the clock at the end is another one than that at the beginning: guests and boost move it by
+/// less between two looks.
+const CLOCK_MOVED: f64 = 0.02;
+
+/// Others that used more of the CPUs than this were in the way: what a desktop and its services use is less.
+const OTHERS_MAX: f64 = 0.05;
+
+/// So many CPUs have to be taken away from its threads before their rate says something.
+const SWITCHES_MIN: u64 = 10;
+
+/// What is watched while a command runs.
+pub struct Watched<'m> {
+    machine: &'m Machine,
+    observer: Result<Observer<'m>, Unavailable>,
+    cpus: CpuSet,
+    clock: Result<Hertz, Unavailable>,
+    busy: Result<BusySnapshot, Unavailable>,
+    activity: Result<Activity<'m>, Unavailable>,
+    reasons: Reasons,
+    looked: Looked,
+    surroundings: Surroundings,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// The name of the program.
+    pub program: String,
+    /// By itself, or by a signal.
+    pub end: CommandEnd,
+    /// From its start to its end.
+    pub seconds: Seconds,
+    /// Time of CPUs, of it and of all that it waited for.
+    pub cpu_seconds: Seconds,
+    /// Times that a CPU was taken away from one of its threads.
+    pub involuntary_switches: u64,
+}
+
+/// What was seen of it.
+pub struct Seen {
+    /// What goes into the record.
+    pub run: QuietRun,
+    /// What spoils its result.
+    pub findings: Vec<Finding>,
+    /// What grew meanwhile.
+    pub conditions: Vec<Fact>,
+    /// What holds the clock down.
+    pub clock: ClockRecord,
+}
+
+/// Settings that were asked for and not made are no settings that were in force.
+pub fn refused(reasons: &[Unavailable]) -> Vec<Finding> {
+    let finding = |reason: &Unavailable| Finding {
+        id: "quiet.not-set".to_owned(),
+        severity: Severity::Serious,
+        about: reason.what.clone(),
+        text: format!("it was asked for and not set: {}", reason.why),
+        remedy: reason.remedy.clone(),
+    };
+    reasons.iter().map(finding).collect()
+}
+
+impl<'m> Watched<'m> {
+    /// From now on. A short measurement of the clock comes first.
+    pub fn begin(
+        machine: &'m Machine,
+        observer: Result<Observer<'m>, Unavailable>,
+        stop: &Stop,
+    ) -> Result<Watched<'m>, RunError> {
+        let cpus = machine.host.affinity().unwrap_or_default();
+        let mut observer = observer;
+        let clock = clock(&mut observer, &cpus)?;
+        if stop.asked() {
+            return Err(RunError::Interrupted);
+        }
+        let mut activity = Activity::open(machine, None);
+        if let Ok(activity) = &mut activity {
+            activity.only(&[BUSY_CLOCK.to_owned(), BUSY_SHARE.to_owned()]);
+            activity.look();
+        }
+        let reasons = Reasons::of(machine, &cpus);
+        let looked = reasons.look(machine);
+        let surroundings = Surroundings::watch(machine, cpus.clone(), Seconds(0.0));
+        let busy = BusySnapshot::read(machine);
+        Ok(Watched {
+            machine,
+            observer,
+            cpus,
+            clock,
+            busy,
+            activity,
+            reasons,
+            looked,
+            surroundings,
+        })
+    }
+
+    /// To be called every few seconds while it runs: counters of energy and cycles begin anew.
+    pub fn meanwhile(&mut self) {
+        if let Ok(activity) = &mut self.activity {
+            activity.note();
+        }
+    }
+
+    /// How often.
+    pub const EVERY: Duration = Duration::from_secs(10);
+
+    /// Until now; `refused` are settings that were asked for and not made.
+    pub fn end(self, ended: Ended, refused: Vec<Unavailable>) -> Seen {
+        let Watched { machine, mut observer, cpus, clock: before, busy, reasons, looked, .. } =
+            self;
+        let clock_meanwhile = self.activity.and_then(|activity| busy_clock(activity, machine));
+        let others = busy.and_then(|then| Ok(BusySnapshot::read(machine)?.since(&then)));
+        let after_look = reasons.look(machine);
+        let limits = looked.and(&after_look, machine, &cpus);
+        let ran = Ran {
+            arm: Arm::A,
+            runs: 1,
+            cpu_seconds: ended.cpu_seconds.0,
+            involuntary_switches: ended.involuntary_switches,
+        };
+        // A simulated machine has no part in what this one does to the command; and of a handful, what
+        // happened at its start is most.
+        let counts = machine.simulated.is_none() && ended.involuntary_switches >= SWITCHES_MIN;
+        let ran: &[Ran] = if counts { &[ran] } else { &[] };
+        let around = self.surroundings.end(machine, ended.seconds, ran);
+        // The machine is another one while something is computed on it: this comes last.
+        let after = clock(&mut observer, &cpus).unwrap_or_else(|error| {
+            Err(Unavailable::new(Obstacle::Measurement, CLOCK, error.to_string()))
+        });
+        let named = around.findings.iter().any(|finding| finding.id == "run.rivals");
+        let busy_share = others.as_ref().map_or(0.0, |all| {
+            let ours = ended.cpu_seconds.0 / ended.seconds.0.max(1e-3);
+            let here = all.iter().filter(|busy| cpus.contains(busy.cpu));
+            let all: f64 = here.map(|busy| busy.share).sum();
+            // Time of CPUs has steps of 10 ms: of a short run it is not known so well.
+            let known = f64::from(u8::from(ended.seconds.0 >= 0.5 && machine.simulated.is_none()));
+            known * (all - ours).max(0.0) / cpus.len().max(1) as f64
+        });
+        let share = busy_share.max(around.rivals);
+        let mut findings = self::refused(&refused);
+        findings.extend(around.findings.into_iter().map(|finding| match finding.id.as_str() {
+            "ab.preempted" => Finding { id: "quiet.preempted".to_owned(), ..finding },
+            _ => finding,
+        }));
+        findings.extend((!named && share > OTHERS_MAX).then(|| others_finding(share)));
+        findings.extend(moved(&before, &after));
+        findings.extend(limited(&limits));
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let spoiled = findings.iter().any(|finding| finding.severity >= Severity::Warning);
+        let trust = match (spoiled, &others) {
+            (true, _) => Trust::No,
+            (false, Ok(_)) => Trust::Yes,
+            (false, Err(_)) => Trust::CannotTell,
+        };
+        let run = QuietRun {
+            program: ended.program,
+            ended: Some(ended.end),
+            seconds: ended.seconds,
+            cpu_seconds: ended.cpu_seconds,
+            involuntary_switches: ended.involuntary_switches,
+            cpus,
+            others: share,
+            clock: [before.into(), after.into()],
+            clock_meanwhile: clock_meanwhile.into(),
+            refused,
+            trust,
+        };
+        Seen { run, findings, conditions: around.conditions, clock: limits }
+    }
+}
+
+const CLOCK: &str = "core clock";
+const BUSY_CLOCK: &str = "Bzy_MHz";
+const BUSY_SHARE: &str = "Busy%";
+
+/// The clock under load of the first CPU that the command may use.
+fn clock(
+    observer: &mut Result<Observer<'_>, Unavailable>,
+    cpus: &CpuSet,
+) -> Result<Result<Hertz, Unavailable>, RunError> {
+    let nobody = || Unavailable::new(Obstacle::Permission, CLOCK, "this process may use no CPU");
+    match (observer, cpus.iter().next()) {
+        (Ok(observer), Some(cpu)) => observer.clock_of(cpu),
+        (Err(reason), _) => Ok(Err(reason.clone())),
+        (_, None) => Ok(Err(nobody())),
+    }
+}
+
+/// The clock of busy CPUs since the first look: each counts as much as it was busy.
+fn busy_clock(mut activity: Activity<'_>, machine: &Machine) -> Result<Hertz, Unavailable> {
+    let columns: Vec<String> =
+        activity.columns().iter().map(|column| column.header.to_string()).collect();
+    let place = |header: &str| columns.iter().position(|column| column == header);
+    let reason = || {
+        let missing = activity.missing().iter().find(|missing| missing.header == BUSY_CLOCK);
+        let none = || Unavailable::new(Obstacle::Hardware, CLOCK, "this machine does not count it");
+        missing.map_or_else(none, |missing| missing.reason.clone())
+    };
+    let Some(clock) = place(BUSY_CLOCK) else { return Err(reason()) };
+    let nothing = |why: &str| Unavailable::new(Obstacle::Measurement, CLOCK, why);
+    if machine.simulated.is_some() {
+        return Err(nothing("no time passes on a simulated machine while a command runs"));
+    }
+    let share = place(BUSY_SHARE);
+    let interval = activity.look().ok_or_else(|| nothing("nothing was counted"))?;
+    let clocks = &interval.values[clock];
+    let weight = |at: usize| share.and_then(|share| interval.values[share].get(at)?.clone().ok());
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (at, clock) in clocks.iter().enumerate() {
+        if let (Ok(clock), weight) = (clock, weight(at).unwrap_or(1.0))
+            && clock.is_finite()
+        {
+            sum += clock * weight;
+            weights += weight;
+        }
+    }
+    if weights > 0.0 { Ok(Hertz(sum / weights)) } else { Err(nothing("no CPU was busy")) }
+}
+
+fn others_finding(share: f64) -> Finding {
+    Finding {
+        id: "quiet.others".to_owned(),
+        severity: Severity::Warning,
+        about: "other work".to_owned(),
+        text: format!(
+            "programs that have ended meanwhile, interrupts or the kernel used {:.0} % of the CPUs that \
+             the command may use",
+            share * 100.0
+        ),
+        remedy: Some("stop other work and run it again; `cpudyno top` shows who works".to_owned()),
+    }
+}
+
+/// The clock at the end is not that of the beginning.
+fn moved(
+    before: &Result<Hertz, Unavailable>,
+    after: &Result<Hertz, Unavailable>,
+) -> Option<Finding> {
+    let (Ok(Hertz(before)), Ok(Hertz(after))) = (before, after) else { return None };
+    let share = after / before - 1.0;
+    (share.abs() > CLOCK_MOVED).then(|| Finding {
+        id: "quiet.clock-moved".to_owned(),
+        severity: Severity::Warning,
+        about: "clock".to_owned(),
+        text: format!(
+            "under load it was {} right before the command and {} right after it, {:+.1} %",
+            si::format(*before, Unit::Hertz),
+            si::format(*after, Unit::Hertz),
+            share * 100.0
+        ),
+        remedy: Some(
+            "hold it below what heat and power allow, such as max_freq=2.4GHz or no_turbo=on; \
+             `cpudyno turbo --why` says what limits it"
+                .to_owned(),
+        ),
+    })
+}
+
+/// Power, heat or current limited the clock meanwhile, at its beginning or at its end.
+fn limited(clock: &ClockRecord) -> Vec<Finding> {
+    let began = clock.reasons.iter().filter(|reason| reason.is_cause() && reason.held());
+    began
+        .map(|reason| Finding {
+            id: "quiet.limited".to_owned(),
+            severity: Severity::Warning,
+            about: "clock".to_owned(),
+            text: format!(
+                "it was limited meanwhile: {} (CPUs {}, {})",
+                reason.label, reason.cpus, reason.source
+            ),
+            remedy: Some(
+                "`cpudyno turbo --why` says which limit it is, and by how much".to_owned(),
+            ),
+        })
+        .collect()
+}
+
+/// What came of it, or would.
+pub fn page(record: &Record, verbosity: u8) -> Page {
+    let text = match &record.run.simulated {
+        Some(name) => format!("SIMULATED surroundings of a command: machine sim:{name}"),
+        None => "A command, and what went on beside it".to_owned(),
+    };
+    let (tool, run) = (&record.tool, &record.run);
+    let subtitle = format!("{} {}, {}", tool.name, tool.version, run.started);
+    let mut blocks = vec![Block::Title { text, subtitle }];
+    let Some(run) = &record.quiet else { return Page { blocks } };
+    blocks.push(Block::Box(lines(record, run)));
+    blocks.push(Block::Paragraph(answer(run)));
+    if let Some(settings) = &record.settings {
+        if !settings.changes.is_empty() {
+            blocks.push(pages::change_table(&settings.changes));
+        }
+        blocks.extend(pages::proofs(&settings.proofs));
+        if !settings.remarks.is_empty() {
+            let remarks = settings.remarks.iter().map(|remark| remark.as_str().into());
+            blocks.push(Block::List(remarks.collect()));
+        }
+    }
+    if run.ended.is_some() || !record.findings.is_empty() {
+        blocks.push(Block::Heading("Findings".to_owned()));
+        blocks.push(parts::findings(record));
+    }
+    if verbosity > 0 {
+        blocks.extend(parts::details(record));
+    }
+    Page { blocks }
+}
+
+fn lines(record: &Record, run: &QuietRun) -> Vec<(String, Text)> {
+    let clock = |clock: &Known<Hertz>| match clock {
+        Known::Yes(Hertz(hertz)) => Some(si::format(*hertz, Unit::Hertz)),
+        Known::No { .. } => None,
+    };
+    let ended = run.ended.map(|end| match end {
+        CommandEnd::Code(code) => format!("with exit code {code}"),
+        CommandEnd::Signal(signal) => format!("by signal {signal}"),
+    });
+    let is_run = ended.is_some();
+    let around = clock(&run.clock[0]).zip(clock(&run.clock[1]));
+    let unknown = match (&run.clock, is_run) {
+        ([Known::No { unavailable }, _] | [_, Known::No { unavailable }], true) => {
+            Some(format!("not known: {}", unavailable.why))
+        }
+        _ => None,
+    };
+    let time = |seconds: Seconds| si::format(seconds.0, Unit::Second);
+    let rows = [
+        ("Command", Some(run.program.clone())),
+        ("Ended", ended),
+        (
+            "Took",
+            is_run.then(|| format!("{}, {} of CPUs", time(run.seconds), time(run.cpu_seconds))),
+        ),
+        ("CPUs", Some(run.cpus.to_string())),
+        (
+            "Clock",
+            around
+                .map(|(before, after)| format!("{before} before, {after} after, under load"))
+                .or(unknown),
+        ),
+        ("Meanwhile", clock(&run.clock_meanwhile).map(|hertz| format!("{hertz}, busy CPUs"))),
+        ("Others", is_run.then(|| format!("{:.1} % of these CPUs", run.others * 100.0))),
+        ("CPU", parts::known(record, "cpu.brand")),
+        ("Runs on", parts::known(record, "platform.virtualisation")),
+    ];
+    let told = rows.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
+    told.collect()
+}
+
+/// The answer in one sentence.
+fn answer(run: &QuietRun) -> Text {
+    if run.ended.is_none() {
+        return Text::from("Nothing was run, and nothing set: this is what would be.");
+    }
+    match run.trust {
+        Trust::Yes => Text::toned(
+            "Its result can be trusted: nothing that was watched disturbed it.",
+            Tone::Good,
+        ),
+        Trust::No => Text::toned(
+            "Do not trust its result as it is: see the findings, do what they say, and run it again.",
+            Tone::Warning,
+        ),
+        Trust::CannotTell => Text::toned(
+            "Whether its result can be trusted cannot be told: what others did could not be read here.",
+            Tone::Warning,
+        ),
+    }
+}

@@ -1,0 +1,62 @@
+//! `cpudyno gate`.
+
+use std::process::ExitCode;
+
+use bench::gate::{self, Bound};
+use bench::metrics;
+use machine::Machine;
+use model::record::{GateVerdict, PageKind};
+
+use super::measure::measured;
+use super::{command, presentation, records, render, sinks};
+use crate::args::{Bounded, Format, GateArgs};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+use crate::signals::Signals;
+
+pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure> {
+    let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, files, mut look } =
+        args;
+    let sinks = sinks(&files, &mut look)?;
+    let bounds: Vec<Bound> = min.into_iter().chain(max).map(|Bounded(bound)| bound).collect();
+    if bounds.is_empty() && folder.is_none() && file.is_none() {
+        return Err(Failure::usage("there is nothing to judge by").hint(
+            "give a bound, such as --min memory.triad=80GB/s, or a folder of earlier records: \
+             --reference DIR",
+        ));
+    }
+    let metrics_to = file.as_deref().map(Sink::open).transpose()?;
+    // What cannot be read then is said before half a minute is spent.
+    let earlier = folder.as_deref().map(records::reference).transpose()?;
+    let presentation = presentation(&look, PageKind::Gate);
+    let only = (folder.is_none() && metrics_to.is_none()).then(|| bounds.clone());
+    let request = gate::request(budget, cpus, only, command(), presentation);
+    let signals = Signals::listen()?;
+    let (mut record, signal) = measured(machine, &request, &signals)?;
+    if let Some(earlier) = &earlier {
+        records::place(&mut record, earlier);
+    }
+    let judged = gate::judge(&record, &bounds, record.reference.as_ref());
+    let verdict = judged.verdict;
+    record.gate = Some(judged);
+    let brief = look.format == Format::Text && !look.verbose;
+    let text = if brief {
+        gate::line(&record) + "\n"
+    } else {
+        render(&record, look.format, presentation)?
+    };
+    let written = sinks.write(&record, presentation);
+    // An unfinished run is no state of the machine for a monitor.
+    let exported = match metrics_to {
+        Some(sink) if signal.is_none() => sink.write(&metrics::render(&record)),
+        _ => Ok(()),
+    };
+    output::data(&text)?;
+    written.and(exported)?;
+    Ok(match (signal, verdict) {
+        (Some((number, _)), _) => ExitCode::from(128 + number as u8),
+        (None, GateVerdict::Pass) => ExitCode::SUCCESS,
+        (None, GateVerdict::Fail) => ExitCode::from(code::NO),
+        (None, GateVerdict::CannotJudge) => ExitCode::from(code::NOT_HERE),
+    })
+}

@@ -1,0 +1,326 @@
+//! `cpudyno quiet`.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::Instant;
+
+use bench::proof::{self, Look, Observer};
+use bench::quiet::{Ended, Watched, refused as not_set};
+use bench::run::refuse_elsewhere;
+use levers::ask::Asked;
+use levers::plan::Plan;
+use levers::{Error, Levers, Session};
+use machine::Machine;
+use model::record::{
+    ChangeOutcome, CommandEnd, PageKind, Proof, QuietRun, Record, Settings, Trust,
+};
+use model::{Hertz, Known, Obstacle, Seconds, Unavailable};
+
+use super::{Sinks, child, command, measure, presentation, render, settings, sinks};
+use crate::args::{Format, QuietArgs};
+use crate::failure::{Failure, code};
+use crate::output;
+use crate::signals::Signals;
+
+pub(super) fn run(machine: &Machine, args: QuietArgs) -> Result<ExitCode, Failure> {
+    let QuietArgs { settings: wanted, strict, dry_run, manner, files, mut look, command: words } =
+        args;
+    let sinks = sinks(&files, &mut look)?;
+    if look.format == Format::Csv {
+        return Err(Failure::usage("a command that is watched has no table of samples")
+            .hint("print it as text, markdown or json: --format json"));
+    }
+    if words.is_empty() {
+        return Err(Failure::usage("there is no command to run")
+            .hint("name it after two dashes: cpudyno quiet -- make bench"));
+    }
+    refuse_elsewhere(machine).map_err(|reason| measure::refused(machine, reason.into()))?;
+    let asked: Vec<Asked> = wanted.into_iter().map(|wanted| wanted.0).collect();
+    let described = machine::describe(machine, brief(&words), presentation(&look, PageKind::Quiet));
+    let mut told = Told { record: described, format: look.format, sinks };
+    let (asked, mut lost) = possible(machine, asked, manner.force)?;
+    if dry_run {
+        let levers = settings::writer(machine)?;
+        let plan = Plan::new(machine, &*levers, &asked, manner.force).map_err(settings::refused)?;
+        told.record.settings = Some(settings::told(&plan, &ChangeOutcome::Planned));
+        told.record.findings = not_set(&lost);
+        told.record.quiet = Some(planned(machine, &words, lost));
+        told.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signals = Signals::listen()?;
+    let held = if asked.is_empty() || strict && !lost.is_empty() {
+        None
+    } else {
+        match hold(machine, &asked, manner.force) {
+            Ok(held) => Some(held),
+            Err(failure) if strict => return Err(failure),
+            Err(failure) => {
+                lost.push(of_failure(&asked, failure));
+                None
+            }
+        }
+    };
+    if strict && let Some(reason) = lost.first() {
+        return Err(Failure {
+            hint: reason.remedy.clone(),
+            ..Failure::new(code::REFUSED, format!("cannot set {}: {}", reason.what, reason.why))
+        });
+    }
+    watched(machine, &words, held, lost, (&signals, manner.no_proof), told)
+}
+
+/// Where the report goes.
+struct Told {
+    record: Record,
+    format: Format,
+    sinks: Sinks,
+}
+
+impl Told {
+    /// Standard output is the command's: the report is beside it.
+    fn print(self) -> Result<(), Failure> {
+        let Told { record, format, sinks } = self;
+        let presentation = record.run.presentation;
+        let text = render(&record, format, presentation)?;
+        if format == Format::Text {
+            output::remark(text.trim_end());
+        } else {
+            output::beside(&text);
+        }
+        sinks.write(&record, presentation)
+    }
+}
+
+/// Settings that are held.
+struct Held<'m> {
+    session: Session<'m>,
+    plan: Plan,
+    /// Where its journal is.
+    place: settings::Place,
+}
+
+/// What can be planned here, and what not, with the reason. What was typed wrongly is an error.
+fn possible(
+    machine: &Machine,
+    asked: Vec<Asked>,
+    force: bool,
+) -> Result<(Vec<Asked>, Vec<Unavailable>), Failure> {
+    if asked.is_empty() {
+        return Ok((asked, Vec::new()));
+    }
+    let levers = settings::writer(machine)?;
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for one in asked {
+        match Plan::new(machine, &*levers, std::slice::from_ref(&one), force) {
+            Ok(_) => can.push(one),
+            Err(error @ (Error::Absent { .. } | Error::Rights { .. } | Error::Refused { .. })) => {
+                let what = format!("{}={}", one.name, one.value);
+                cannot.push(reason(what, settings::refused(error)));
+            }
+            Err(error) => return Err(settings::refused(error)),
+        }
+    }
+    // What goes wrong together is wrong, whatever can be made here.
+    Plan::new(machine, &*levers, &can, force).map_err(settings::refused)?;
+    Ok((can, cannot))
+}
+
+fn reason(what: String, failure: Failure) -> Unavailable {
+    let obstacle =
+        if failure.code == code::REFUSED { Obstacle::Permission } else { Obstacle::Hardware };
+    let Failure { message, hint, .. } = failure;
+    Unavailable { what, why: message, remedy: hint, obstacle }
+}
+
+fn of_failure(asked: &[Asked], failure: Failure) -> Unavailable {
+    let words: Vec<String> =
+        asked.iter().map(|one| format!("{}={}", one.name, one.value)).collect();
+    reason(words.join(" "), failure)
+}
+
+/// Opens a session, in which the settings are planned; they are made later.
+fn hold<'m>(machine: &'m Machine, asked: &[Asked], force: bool) -> Result<Held<'m>, Failure> {
+    let levers: Box<dyn Levers> = settings::writer(machine)?;
+    let shelf = settings::shelf(machine)?;
+    let who = format!("cpudyno quiet, process {}", std::process::id());
+    let session = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
+    let plan = Plan::new(machine, session.levers(), asked, force).map_err(settings::refused)?;
+    Ok(Held { session, plan, place: shelf })
+}
+
+/// Sets, runs, watches, puts back, tells.
+fn watched(
+    machine: &Machine,
+    words: &[OsString],
+    held: Option<Held<'_>>,
+    mut lost: Vec<Unavailable>,
+    (signals, no_proof): (&Signals, bool),
+    mut told: Told,
+) -> Result<ExitCode, Failure> {
+    // The command is who Ctrl-C is for: what asks to stop is heard here, and settings are put back.
+    let _deaf = signals.ignore();
+    let mut observer = Observer::new(machine, signals.stop());
+    let (mut session, mut place) = (None, None);
+    let mut found = Settings::default();
+    if let Some(Held { session: mut opened, plan, place: kept }) = held {
+        place = Some(kept);
+        let before = (!no_proof).then(|| look(&mut observer, &plan)).flatten();
+        match opened.apply(&plan) {
+            Ok(_) => {
+                let after = (!no_proof).then(|| look(&mut observer, &plan)).flatten();
+                let proofs = proofs(machine, &plan, before, after);
+                let remarks = plan.remarks.clone();
+                found = Settings { proofs, remarks, ..settings::told(&plan, &ChangeOutcome::Done) };
+                session = Some(opened);
+            }
+            Err(error) => {
+                let names: Vec<&str> = plan.changes.iter().map(|c| c.setting.as_str()).collect();
+                lost.push(reason(names.join(", "), settings::not_made(error)));
+                session = Some(opened);
+            }
+        }
+    }
+    if session.is_some() {
+        told.record.conditions.before = machine::conditions::read(machine);
+    }
+    let ran = execute(machine, words, observer, lost, signals);
+    // As it was for the command, not as it will be.
+    let after = machine::conditions::read(machine);
+    // Whatever came of it: first the settings are put back.
+    let restored = session.map(|session| settings::restore(session, signals, ExitCode::SUCCESS));
+    drop(place);
+    let (status, seen) = match ran {
+        Ok(ran) => ran,
+        Err(failure) => {
+            if let Some(Err(restoring)) = restored {
+                output::failure(&restoring);
+            }
+            return Err(failure);
+        }
+    };
+    let changes = !found.changes.is_empty() || !found.proofs.is_empty();
+    told.record.settings = changes.then_some(found);
+    told.record.findings = seen.findings;
+    told.record.conditions.after = after;
+    told.record.conditions.after.extend(seen.conditions);
+    told.record.clock = Some(seen.clock);
+    told.record.run.seconds = seen.run.seconds.0;
+    told.record.quiet = Some(seen.run);
+    let printed = told.print();
+    if let Some(Err(failure)) = restored {
+        output::failure(&failure);
+    }
+    printed?;
+    Ok(ExitCode::from(child::code(status)))
+}
+
+type Ran = (ExitStatus, bench::quiet::Seen);
+
+/// Runs the command, watched.
+fn execute(
+    machine: &Machine,
+    words: &[OsString],
+    observer: Result<Observer<'_>, Unavailable>,
+    lost: Vec<Unavailable>,
+    signals: &Signals,
+) -> Result<Ran, Failure> {
+    let stopped =
+        |error: bench::rig::executor::RunError| signals.of(measure::refused(machine, error.into()));
+    let mut watched = Watched::begin(machine, observer, signals.stop()).map_err(stopped)?;
+    let begun = Instant::now();
+    let shown = words[0].to_string_lossy().into_owned();
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .spawn()
+        .map_err(|error| child::not_started(&shown, "quiet", &error))?;
+    let ended = child::wait_used(&mut child, Watched::EVERY, || watched.meanwhile());
+    let seconds = Seconds(begun.elapsed().as_secs_f64());
+    let (status, usage) = ended.map_err(|error| {
+        let why = sys::errno::words(&error);
+        Failure::new(code::NOT_HERE, format!("cannot wait for `{shown}`: {why}"))
+    })?;
+    let end = match (status.code(), status.signal()) {
+        (Some(code), _) => CommandEnd::Code(code),
+        (None, signal) => CommandEnd::Signal(signal.unwrap_or_default()),
+    };
+    let ended = Ended {
+        program: program(words),
+        end,
+        seconds,
+        cpu_seconds: Seconds(usage.cpu_time.as_secs_f64()),
+        involuntary_switches: usage.involuntary_switches,
+    };
+    Ok((status, watched.end(ended, lost)))
+}
+
+fn look(
+    observer: &mut Result<Observer<'_>, Unavailable>,
+    plan: &Plan,
+) -> Option<Result<Look, String>> {
+    match observer {
+        Ok(observer) if !plan.changes.is_empty() => {
+            Some(observer.look(&plan.changes).map_err(|error| error.to_string()))
+        }
+        Ok(_) => None,
+        Err(reason) => Some(Err(reason.why.clone())),
+    }
+}
+
+fn proofs(
+    machine: &Machine,
+    plan: &Plan,
+    before: Option<Result<Look, String>>,
+    after: Option<Result<Look, String>>,
+) -> Vec<Proof> {
+    match (before, after) {
+        (Some(Ok(before)), Some(Ok(after))) => {
+            proof::judge(machine, &plan.changes, &before, &after)
+        }
+        (Some(Err(why)), _) | (_, Some(Err(why))) => proof::unseen_of(machine, &plan.changes, &why),
+        _ => Vec::new(),
+    }
+}
+
+/// The file's name: folders and arguments may name people.
+fn program(words: &[OsString]) -> String {
+    let name = Path::new(&words[0]).file_name().unwrap_or(&words[0]);
+    name.to_string_lossy().into_owned()
+}
+
+/// Our own command for the record, up to the name of the program.
+fn brief(words: &[OsString]) -> Vec<String> {
+    let own = command();
+    let end = own.iter().position(|word| word == "--").unwrap_or(own.len());
+    let mut kept = own[..end].to_vec();
+    kept.extend(["--".to_owned(), program(words)]);
+    kept
+}
+
+/// What would be run.
+fn planned(machine: &Machine, words: &[OsString], lost: Vec<Unavailable>) -> QuietRun {
+    let nothing = || -> Known<Hertz> {
+        Known::No {
+            unavailable: Unavailable::new(
+                Obstacle::Measurement,
+                "core clock",
+                "nothing was measured: it is a plan",
+            ),
+        }
+    };
+    QuietRun {
+        program: program(words),
+        ended: None,
+        seconds: Seconds(0.0),
+        cpu_seconds: Seconds(0.0),
+        involuntary_switches: 0,
+        cpus: machine.host.affinity().unwrap_or_default(),
+        others: 0.0,
+        clock: [nothing(), nothing()],
+        clock_meanwhile: nothing(),
+        refused: lost,
+        trust: Trust::CannotTell,
+    }
+}

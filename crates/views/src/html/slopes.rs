@@ -1,0 +1,85 @@
+//! Results of several records, as lines from one record to the next.
+
+use maud::{Markup, PreEscaped, html};
+use model::page::{Slope, Slopes};
+
+use super::plot::{grid, label_at, mark, path};
+use crate::visible::text as seen;
+
+/// The picture's width in its own units; browsers fit it to the page.
+const WIDTH: f64 = 760.0;
+/// Left of the first record: nothing but its letter.
+const LEFT: f64 = 40.0;
+/// Right of the last one: the names of results.
+const RIGHT: f64 = 330.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 16.0;
+/// From name to name, so that each can be read.
+const STEP: f64 = 18.0;
+/// Longer names are cut: hovering shows them whole.
+const NAME_MAX: usize = 46;
+
+pub(super) fn figure(slopes: &Slopes) -> Markup {
+    html! {
+        figure {
+            @if !slopes.caption.is_empty() { figcaption { (seen(&slopes.caption)) } }
+            (picture(slopes))
+        }
+    }
+}
+
+fn picture(slopes: &Slopes) -> Markup {
+    let height = TOP + BOTTOM + STEP * slopes.lines.len().max(8) as f64;
+    let logs = |line: &Slope| -> Vec<f64> { line.ratios.iter().map(|ratio| ratio.ln()).collect() };
+    let all = || slopes.lines.iter().flat_map(logs).filter(|log| log.is_finite());
+    // What all of them have in common is the first record: it is in the middle, or at an end.
+    let (least, most) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
+    let span = (most - least).max(1e-9);
+    let down = |log: f64| TOP + (most - log) / span * (height - TOP - BOTTOM);
+    let gaps = slopes.columns.len().saturating_sub(1).max(1) as f64;
+    let across = |place: usize| LEFT + place as f64 / gaps * (WIDTH - LEFT - RIGHT);
+    let mut drawn = String::new();
+    for (place, column) in slopes.columns.iter().enumerate() {
+        grid(&mut drawn, (across(place), TOP - 8.0), (across(place), height - BOTTOM));
+        label_at(&mut drawn, (across(place), TOP - 14.0), "middle", column);
+    }
+    let ends = names(slopes, |line| down(line.ratios.last().copied().unwrap_or(1.0).ln()), height);
+    for (index, line) in slopes.lines.iter().enumerate() {
+        let points: Vec<(f64, f64)> =
+            logs(line).into_iter().enumerate().map(|(at, log)| (across(at), down(log))).collect();
+        path(&mut drawn, index, points.iter().copied());
+        for (place, point) in points.iter().enumerate() {
+            let ratio = line.ratios.get(place).copied().unwrap_or(1.0);
+            let number = line.numbers.get(place).map_or("", String::as_str);
+            let words = format!("{}: {number}, {ratio:.3} of the first", line.name);
+            mark(&mut drawn, index, *point, &words);
+        }
+        let name: String = line.name.chars().take(NAME_MAX).collect();
+        let cut = if name.len() < line.name.len() { "\u{2026}" } else { "" };
+        label_at(&mut drawn, (WIDTH - RIGHT + 12.0, ends[index] + 4.0), "start", &(name + cut));
+    }
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(seen(&slopes.caption)) {
+            (PreEscaped(drawn))
+        }
+    }
+}
+
+/// Where the name of each line stands: beside its end, and below the one above it.
+fn names(slopes: &Slopes, end: impl Fn(&Slope) -> f64, height: f64) -> Vec<f64> {
+    let mut order: Vec<(usize, f64)> = slopes.lines.iter().map(end).enumerate().collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut last = f64::NEG_INFINITY;
+    for (_, at) in &mut order {
+        *at = at.max(last + STEP);
+        last = *at;
+    }
+    // What stands too low moves up, with those above it.
+    let mut next = height - BOTTOM + STEP;
+    for (_, at) in order.iter_mut().rev() {
+        *at = at.min(next - STEP);
+        next = *at;
+    }
+    order.sort_by_key(|(index, _)| *index);
+    order.into_iter().map(|(_, at)| at).collect()
+}
