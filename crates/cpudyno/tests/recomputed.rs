@@ -270,6 +270,37 @@ fn speed_select_pages_follow_from_their_records() {
     }
 }
 
+/// Makes the samples of one series larger, and expects a failure of that area.
+#[track_caller]
+fn assert_notices(run: &Run, notices: &str, (area, workload, quantity): Of) {
+    let mut json = run.json.clone();
+    let is_it = |it: &&mut Value| {
+        let of_workload = workload.is_none_or(|workload| it["workload"] == workload);
+        it["area"] == area
+            && it["quantity"] == quantity
+            && it.get("samples").is_some()
+            && of_workload
+            // Advice is about other CPUs than one's own.
+            && (notices != "wait" || it["active"] != "0")
+    };
+    let series = json["series"].as_array_mut().unwrap().iter_mut().find(is_it);
+    let series = series.unwrap_or_else(|| panic!("no series {area} {workload:?} {quantity}"));
+    let samples = &mut series["samples"];
+    if notices == "box" {
+        // The spread between blocks, and not the numbers: one half of the blocks.
+        let packed = samples.is_object();
+        let blocks = if packed { &mut samples["block_medians"] } else { samples };
+        for block in blocks.as_array_mut().unwrap().iter_mut().step_by(2) {
+            scale(if packed { &mut block[1] } else { block }, 1.07);
+        }
+    } else {
+        scale(samples, 1.07);
+    }
+    let failures = run.failures(&Record::of(json));
+    let noticed = failures.iter().any(|it| it.area == notices);
+    assert!(noticed, "{notices} does not notice {quantity}: {failures:?}");
+}
+
 /// Where a series changes and the page does not, its area says so.
 #[test]
 fn a_changed_series_is_noticed() {
@@ -277,34 +308,9 @@ fn a_changed_series_is_noticed() {
         Run::of(&format!("changed-{name}"), &["--machine", machine, "--budget", "60s"])
     };
     let runs = [DESKTOP, GUEST, LAPTOP].map(|machine| (machine, run(&machine[4..], machine)));
-    for Change { machine, notices, of: (area, workload, quantity) } in CHANGES {
+    for Change { machine, notices, of } in CHANGES {
         let (_, run) = runs.iter().find(|run| run.0 == machine).unwrap();
-        let mut json = run.json.clone();
-        let is_it = |it: &&mut Value| {
-            let of_workload = workload.is_none_or(|workload| it["workload"] == workload);
-            it["area"] == area
-                && it["quantity"] == quantity
-                && it.get("samples").is_some()
-                && of_workload
-                // Advice is about other CPUs than one's own.
-                && (notices != "wait" || it["active"] != "0")
-        };
-        let series = json["series"].as_array_mut().unwrap().iter_mut().find(is_it);
-        let series = series.unwrap_or_else(|| panic!("no series {area} {workload:?} {quantity}"));
-        if notices == "box" {
-            // The spread between blocks, and not the numbers: one half of the blocks.
-            let packed = series["samples"].is_object();
-            let samples = &mut series["samples"];
-            let blocks = if packed { &mut samples["block_medians"] } else { samples };
-            for block in blocks.as_array_mut().unwrap().iter_mut().step_by(2) {
-                scale(if packed { &mut block[1] } else { block }, 1.07);
-            }
-        } else {
-            scale(&mut series["samples"], 1.07);
-        }
-        let failures = run.failures(&Record::of(json));
-        let noticed = failures.iter().any(|it| it.area == notices);
-        assert!(noticed, "{notices} does not notice {quantity}: {failures:?}");
+        assert_notices(run, notices, of);
     }
 }
 
@@ -370,5 +376,8 @@ fn the_named_records_page_follows_from_it() {
 
 #[test]
 fn this_machines_page_follows_from_its_record() {
-    assert_follows(&Run::of("here", &["--budget", "8s"]));
+    let run = Run::of("here", &["--budget", "8s"]);
+    assert_follows(&run);
+    // No simulated machine has it.
+    assert_notices(&run, "top", ("top", None, "busy_share"));
 }

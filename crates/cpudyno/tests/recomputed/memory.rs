@@ -313,6 +313,15 @@ fn bandwidths(record: &Record) -> Vec<Table> {
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }
 
+/// The CPUs of the widest copy through memory, and what it moves with write-allocate, bytes per second.
+pub(crate) fn copies(record: &Record) -> Option<(Vec<u64>, f64)> {
+    let cells = cells(record, "bandwidth");
+    let copies = cells.iter().filter(|it| it.workload == "copy");
+    let copies = copies.filter(|it| it.extent(record) == Some(Extent::Memory));
+    let widest = copies.max_by_key(|it| it.cpus.len())?;
+    Some((widest.cpus.to_vec(), widest.median("bandwidth")? * widest.moved(record)?))
+}
+
 fn bandwidth_heading(record: &Record) -> Vec<String> {
     let cells = in_brief(record);
     let line = || format!("### Bandwidth: {}", through(record, &cells));
