@@ -1,0 +1,347 @@
+//! What the machine says of itself, beside what was measured; and distances of nodes.
+
+use serde_json::Value;
+
+use super::check::{Rule, table};
+use super::levels::{Ends, Whose, sweep};
+use super::memory::{cells, unseen};
+use super::page::Table;
+use super::record::{Record, items, number, text};
+use super::stats::{bytes, greatest, least, median, mhz, micro, numbers, once, three};
+use super::waiting;
+use super::why::{over_threads, promised_to};
+
+const AREA: &str = "claims";
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule::Tables {
+        area: AREA,
+        section: "Claims against facts",
+        template: "what the machine says of itself, and what was measured",
+        want: claims,
+    },
+    Rule::Tables {
+        area: "memory",
+        section: "From node to node{}",
+        template: "latency of one access, ns (lower is better) ({})",
+        want: latencies,
+    },
+    Rule::Tables {
+        area: "memory",
+        section: "From node to node{}",
+        template: "distances as the firmware states them (10 is the node itself) ({})",
+        want: distances,
+    },
+];
+
+/// What, claimed, by whom, measured, verdict.
+type Claim = [String; 5];
+
+const AS_CLAIMED: &str = "as claimed";
+
+fn claims(record: &Record) -> Vec<Table> {
+    let all = [stamp_clock, one_core, limits, caches, nodes, pairs, states, sharing];
+    let row = |[what, claimed, by, measured, verdict]: Claim| {
+        let claimed = if by.is_empty() { "-".to_owned() } else { format!("{claimed} ({by})") };
+        vec![what, claimed, measured, verdict]
+    };
+    let rows: Vec<Vec<String>> = all.iter().flat_map(|of| of(record)).map(row).collect();
+    let columns = ["what", "claimed (by)", "measured", "verdict"];
+    let caption = "what the machine says of itself, and what was measured";
+    if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
+}
+
+/// Against the source that is farthest from it; one that is not independent and says the same says nothing.
+fn stamp_clock(record: &Record) -> Vec<Claim> {
+    let instrument = &record.value["instruments"][0];
+    let rate = &instrument["rate"];
+    let Some(hertz) = rate["hertz"].as_f64() else { return Vec::new() };
+    let chosen = text(&rate["chosen"]);
+    let off = |it: &Value| {
+        let ppm = (it["hertz"].as_f64()? / hertz - 1.0) * 1e6;
+        let says = it["independent"] == true || ppm != 0.0;
+        (text(&it["source"]) != chosen && says).then(|| (ppm, text(&it["source"]).to_owned()))
+    };
+    let all = items(&rate["sources"]).iter().filter_map(off);
+    let worst = all.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+    let verdict = match &worst {
+        None => "not told: no other source says anything".to_owned(),
+        Some((ppm, _)) if ppm.abs() <= 500.0 => AS_CLAIMED.to_owned(),
+        Some((ppm, _)) => format!("{ppm:+.0} ppm"),
+    };
+    let measured = worst.map_or("-".to_owned(), |(ppm, by)| format!("{ppm:+.1} ppm by {by}"));
+    let what = format!("rate of {}", text(&instrument["id"]));
+    vec![[what, format!("{:.6} MHz", hertz / 1e6), chosen.to_owned(), measured, verdict]]
+}
+
+fn one_core(record: &Record) -> Vec<Claim> {
+    let mut accounts = items(&record.clock()["accounts"]).iter();
+    let Some(it) = accounts.find(|it| numbers(text(&it["active"])).len() == 1) else {
+        return Vec::new();
+    };
+    let (stream, active) = (text(&it["workload"]), text(&it["active"]));
+    let clock = over_threads(record, "clock", stream, active).unwrap_or(f64::NAN);
+    let measured = format!("{} MHz ({stream})", mhz(clock));
+    let what = "clock of one core".to_owned();
+    let advertised = &it["advertised"];
+    if let Some(reason) = advertised.get("unavailable") {
+        let verdict = format!("not told: {}", text(&reason["why"]));
+        return vec![[what, "-".to_owned(), String::new(), measured, verdict]];
+    }
+    let hertz = number(&advertised["hertz"]);
+    let off = (clock / hertz - 1.0) * 100.0;
+    let verdict = if off.abs() <= 1.0 {
+        AS_CLAIMED.to_owned()
+    } else {
+        format!("{off:+.1} %: see \"Why not faster?\"")
+    };
+    let by = text(&advertised["source"]).to_owned();
+    vec![[what, format!("{} MHz", mhz(hertz)), by, measured, verdict]]
+}
+
+/// The lightest stream by active cores, against the limits of turbo.
+fn limits(record: &Record) -> Vec<Claim> {
+    let light = record.of_quantity("turbo", "clock").filter(|it| it.workload == "scalar_iadd");
+    let mut sets = once(light.map(|it| it.active.as_str()));
+    sets.sort_by_key(|it| numbers(it).len());
+    let told = |active: &&str| {
+        let clock = over_threads(record, "clock", "scalar_iadd", active)?;
+        Some((numbers(active).len(), promised_to(record, "scalar_iadd", active)?, clock))
+    };
+    let told: Vec<(usize, f64, f64)> = sets.iter().filter_map(told).collect();
+    let (Some(first), Some(last)) = (told.first(), told.last()) else { return Vec::new() };
+    let off = |it: &(usize, f64, f64)| (it.2 / it.1 - 1.0) * 100.0;
+    let worst = told.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
+    let worst = worst.expect("there is a first");
+    let verdict = if off(worst).abs() <= 1.0 {
+        AS_CLAIMED.to_owned()
+    } else {
+        format!("{:+.1} % with {} active", off(worst), worst.0)
+    };
+    let from_to = |a: f64, b: f64| format!("{} to {} MHz", mhz(a), mhz(b));
+    let by = record.value["machine"]["turbo_limits"][0]["source"].as_str().unwrap_or("firmware");
+    vec![[
+        format!("turbo with {} to {} active cores", first.0, last.0),
+        from_to(first.1, last.1),
+        by.to_owned(),
+        from_to(first.2, last.2),
+        verdict,
+    ]]
+}
+
+fn size(of: f64) -> String {
+    bytes(of.trunc())
+}
+
+fn caches(record: &Record) -> Vec<Claim> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let kernel = || "kernel".to_owned();
+    let mut claims = Vec::new();
+    for level in &sweep.levels {
+        let Whose::Cache(number, claimed) = level.whose else { continue };
+        let measured = level.knee.as_ref().map_or("-".to_owned(), |knee| {
+            let [at, low, high] = [knee.at, knee.interval[0], knee.interval[1]].map(size);
+            format!("ends at {at} ({low} - {high})")
+        });
+        let verdict = match level.ends() {
+            Ends::AsClaimed => AS_CLAIMED.to_owned(),
+            Ends::Elsewhere(at) => format!("behaves like {}", size(at)),
+            Ends::Unknown => "not told: too little was measured around its end".to_owned(),
+        };
+        claims.push([format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]);
+    }
+    claims.extend(unseen(&sweep).map(|(number, claimed)| {
+        let [measured, verdict] =
+            ["no plateau of its own", "latencies do not show it"].map(str::to_owned);
+        [format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]
+    }));
+    claims
+}
+
+/// Latency from node to node, in seconds.
+fn between(record: &Record, from: u64, to: u64) -> Option<f64> {
+    let cells = cells(record, "numa");
+    let is = |it: &&super::memory::Cell<'_>| {
+        it.workload == "chase"
+            && it.whole("from_node") == Some(from)
+            && it.whole("to_node") == Some(to)
+    };
+    cells.iter().find(is)?.median("latency")
+}
+
+fn topology_nodes(record: &Record) -> &[Value] {
+    items(&record.value["machine"]["topology"]["nodes"])
+}
+
+fn id(node: &Value) -> u64 {
+    node["id"].as_u64().unwrap_or_default()
+}
+
+fn nodes(record: &Record) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for node in topology_nodes(record) {
+        for to in topology_nodes(record).iter().filter(|to| id(to) != id(node)) {
+            let Some(distance) = node["distances"][id(to).to_string()].as_f64() else { continue };
+            let ends = between(record, id(node), id(node)).zip(between(record, id(node), id(to)));
+            let Some((own, far)) = ends else { continue };
+            let (claimed, ratio) = (distance / 10.0, far / own);
+            let off = ratio / claimed - 1.0;
+            let verdict = if off.abs() <= 0.25 {
+                AS_CLAIMED.to_owned()
+            } else {
+                format!("{:+.0} %", off * 100.0)
+            };
+            let [own, far] = [own, far].map(|it| three(it * 1e9));
+            claims.push([
+                format!("node {} to node {}", id(node), id(to)),
+                format!("distance {distance}: {claimed:.2} times"),
+                "firmware (SLIT)".to_owned(),
+                format!("{far} ns for {own} ns: {ratio:.2} times"),
+                verdict,
+            ]);
+        }
+    }
+    claims
+}
+
+/// Pairs of one relation are as far from each other as those of another.
+fn pairs(record: &Record) -> Vec<Claim> {
+    let of = |(relation, claimed): &(&str, &str)| {
+        let all = record.of_quantity("cores", "latency").filter(|it| it.workload == "cas");
+        let all = all.filter(|it| it.parameter("between") == Some(relation));
+        let all: Vec<f64> = all.filter_map(super::record::Series::median).collect();
+        let (low, high) = (least(&all)?, greatest(&all)?);
+        let verdict = if high <= low * 1.6 {
+            AS_CLAIMED
+        } else {
+            "not all alike: the map shows who is near whom"
+        };
+        let [low, high] = [low, high].map(|it| format!("{:.1}", it * 1e9));
+        (all.len() >= 3).then(|| {
+            let what = format!("{} pairs of cores", all.len());
+            let measured = format!("{low} to {high} ns");
+            [what, (*claimed).to_owned(), "kernel".to_owned(), measured, verdict.to_owned()]
+        })
+    };
+    let relations = [
+        ("same-cache", "share a last-level cache"),
+        ("other-cache", "share a package, and no cache"),
+        ("other-package", "lie in two packages"),
+    ];
+    relations.iter().filter_map(of).collect()
+}
+
+/// How much longer wake-ups take that ended a state than the lightest sleep.
+fn states(record: &Record) -> Vec<Claim> {
+    let Some(light) = waiting::lightest_sleep(record) else { return Vec::new() };
+    let all = || record.of_quantity("wake", "round_trip").filter(|it| it.has());
+    let mut states: Vec<(u64, &str)> = once(all().filter_map(|it| {
+        Some((it.parameter("state")?.parse().ok()?, it.parameter("state_name")?))
+    }));
+    states.sort_unstable();
+    let of = |(_, name): &(u64, &str)| {
+        let samples = all().filter(|it| it.parameter("state_name") == Some(name));
+        let samples: Vec<f64> = samples.flat_map(|it| it.samples.clone()).collect();
+        let beyond = median(&samples)? - light;
+        let mut known = items(&record.value["machine"]["idle_states"]).iter();
+        let said = known.find(|it| it["name"] == **name)?["latency_seconds"].as_f64()?;
+        let off = beyond - said;
+        let verdict = if beyond <= 0.0 {
+            "not told: it is the lightest sleep that was seen".to_owned()
+        } else if off.abs() <= (0.5 * said).max(2e-6) {
+            AS_CLAIMED.to_owned()
+        } else {
+            format!("{} us {}", micro(off.abs()), if off > 0.0 { "longer" } else { "shorter" })
+        };
+        let measured = format!("{} us beyond the lightest sleep", micro(beyond));
+        let claimed = format!("{} us", micro(said));
+        Some([
+            format!("exit from {name}"),
+            claimed,
+            "kernel (cpuidle)".to_owned(),
+            measured,
+            verdict,
+        ])
+    };
+    states.iter().filter_map(of).collect()
+}
+
+/// The first pair of each relation and class of placement.
+fn sharing(record: &Record) -> Vec<Claim> {
+    let cpus = items(&record.value["machine"]["topology"]["cpus"]);
+    let of = |cpu: u64| cpus.iter().find(|it| it["cpu"] == cpu);
+    let relation = |a: u64, b: u64| {
+        let (a, b) = (of(a)?, of(b)?);
+        let same = |key: &str| a[key] == b[key];
+        Some(match () {
+            () if same("package") && same("core") && same("die") => 0,
+            () if same("last_level_cache") => 1,
+            () if same("package") => 2,
+            () => 3,
+        })
+    };
+    let mut seen: Vec<(usize, &str, [u64; 2])> = Vec::new();
+    for series in &record.series {
+        let (&[a, b], Some(class)) = (series.cpus.as_slice(), &series.class) else { continue };
+        let Some(relation) = relation(a, b) else { continue };
+        if !seen.iter().any(|it| (it.0, it.1) == (relation, class.as_str())) {
+            seen.push((relation, class, [a, b]));
+        }
+    }
+    seen.sort_unstable();
+    let claimed = [
+        "threads of one core",
+        "cores of one cache",
+        "cores of two caches",
+        "cores of two packages",
+    ];
+    let claim = |(relation, class, [a, b]): &(usize, &str, [u64; 2])| {
+        let verdict = match (*relation, class.contains("same-core")) {
+            (0, false) => "they do not share a core",
+            (1..=3, true) => "two threads of one core",
+            (1, false) if class.contains("apart") => "not always near each other",
+            _ => AS_CLAIMED,
+        };
+        let [claimed, by, verdict] = [claimed[*relation], "kernel", verdict].map(str::to_owned);
+        [format!("CPUs {a} and {b}"), claimed, by, format!("{class}, as probed"), verdict]
+    };
+    seen.iter().map(claim).collect()
+}
+
+/// Rows are nodes with CPUs, columns all nodes; where there are several.
+fn node_map(
+    record: &Record,
+    caption: &str,
+    value: &dyn Fn(&Value, &Value) -> Option<String>,
+) -> Vec<Table> {
+    let nodes = topology_nodes(record);
+    if nodes.len() < 2 || cells(record, "numa").is_empty() {
+        return Vec::new();
+    }
+    let row = |from: &Value| {
+        let cell = |to: &Value| value(from, to).unwrap_or_else(|| "-".to_owned());
+        std::iter::once(id(from).to_string()).chain(nodes.iter().map(cell)).collect()
+    };
+    let names: Vec<String> = nodes.iter().map(|it| id(it).to_string()).collect();
+    let columns: Vec<&str> =
+        std::iter::once("from node").chain(names.iter().map(String::as_str)).collect();
+    let with_cpus = nodes.iter().filter(|it| !text(&it["cpus"]).is_empty());
+    vec![table(caption, &columns, with_cpus.map(row).collect())]
+}
+
+fn latencies(record: &Record) -> Vec<Table> {
+    let caption = "latency of one access, ns (lower is better) (columns: memory of node)";
+    node_map(record, caption, &|from, to| {
+        between(record, id(from), id(to)).map(|it| three(it * 1e9))
+    })
+}
+
+fn distances(record: &Record) -> Vec<Table> {
+    let caption =
+        "distances as the firmware states them (10 is the node itself) (columns: memory of node)";
+    let known = topology_nodes(record).iter().any(|it| it["distances"].is_object());
+    let of = |from: &Value, to: &Value| {
+        Some(from["distances"][id(to).to_string()].as_u64()?.to_string())
+    };
+    if known { node_map(record, caption, &of) } else { Vec::new() }
+}

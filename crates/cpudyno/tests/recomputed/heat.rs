@@ -1,0 +1,198 @@
+//! What a stream does to clock, power and temperature over time.
+
+use serde_json::Value;
+
+use super::check::{Plot, Rule, table};
+use super::page::Table;
+use super::record::{Record, items};
+use super::stats::{median, mhz, once, time};
+
+const AREA: &str = "turbo: heat";
+const SECTION: &str = "Heat";
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "all cores under one stream{}",
+        want: ends,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "a drop is a clock that stays {}",
+        want: drops,
+    },
+    Rule::Plots {
+        area: AREA,
+        section: SECTION,
+        template: "clock of all cores over time (higher is better) ({})",
+        want: clock,
+    },
+    Rule::Plots {
+        area: AREA,
+        section: SECTION,
+        template: "power of all packages over time ({})",
+        want: power,
+    },
+    Rule::Plots {
+        area: AREA,
+        section: SECTION,
+        template: "temperature over time, the hottest sensor ({})",
+        want: temperature,
+    },
+];
+
+fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'a str) -> Option<&'a [f64]> {
+    let mut all = record.of_quantity("turbo", quantity);
+    let found = all.find(|it| it.parameter("stream") == Some(stream) && it.has())?;
+    Some(&found.samples)
+}
+
+/// The light stream ran first.
+fn streams(record: &Record) -> Vec<&str> {
+    let all = record.of_quantity("turbo", "soak_clock").filter(|it| it.samples.len() > 1);
+    let mut streams = once(all.filter_map(|it| it.parameter("stream")));
+    let order = ["scalar_iadd", "avx128_fma_t", "avx256_fma_t", "avx512_fma_t"];
+    streams.sort_by_key(|it| order.iter().position(|known| known == it));
+    streams.retain(|it| of(record, it, "soak_time").is_some());
+    streams
+}
+
+fn ends(record: &Record) -> Vec<Table> {
+    let streams = streams(record);
+    let Some(first) = streams.first() else { return Vec::new() };
+    let row = |stream: &&str| {
+        let ends = |quantity| {
+            let all = of(record, stream, quantity)?;
+            Some((*all.first()?, *all.last()?))
+        };
+        let change = |quantity, unit: &str| {
+            let said = |(first, last)| format!("{first:.0} to {last:.0} {unit}");
+            ends(quantity).map_or("-".to_owned(), said)
+        };
+        let (begin, end) = ends("soak_clock").expect("a clock in a window");
+        let kept = format!("{:.1} %", end / begin * 100.0);
+        let fell = fall(record, stream).map_or("none seen".to_owned(), |fall| {
+            let [from, to] = [fall.from, fall.to].map(mhz);
+            format!("after {:.1} s: {from} to {to} MHz, {}", fall.at, fall.cause)
+        });
+        let cells = [mhz(begin), mhz(end), kept, change("soak_power", "W")];
+        let more = [change("soak_temperature", "°C"), fell];
+        std::iter::once((*stream).to_owned()).chain(cells).chain(more).collect()
+    };
+    let at = of(record, first, "soak_time").expect("windows have times");
+    // Times are the middles of windows: the last one ends half a window later.
+    let windows = at.len() as f64;
+    let whole = at[at.len() - 1] * windows / (windows - 0.5);
+    let others = if streams.len() > 1 { " after the other" } else { "" };
+    let long = time(whole);
+    let caption =
+        format!("all cores under one stream{others}, {long}: the first window and the last one");
+    let columns = ["stream", "first MHz", "last MHz", "kept", "power", "temperature", "first drop"];
+    vec![table(caption, &columns, streams.iter().map(row).collect())]
+}
+
+/// A clock that fell by more than 2 %, and stayed there.
+struct Fall {
+    at: f64,
+    from: f64,
+    to: f64,
+    cause: String,
+}
+
+fn fall(record: &Record, stream: &str) -> Option<Fall> {
+    let (at, clock) = (of(record, stream, "soak_time")?, of(record, stream, "soak_clock")?);
+    let mut before: f64 = 0.0;
+    let place = (1..clock.len() - 1).find(|&place| {
+        before = before.max(median(&clock[..place]).unwrap_or(0.0));
+        let limit = before * 0.98;
+        let two = clock[place] < limit && clock[place + 1] < limit;
+        two && median(&clock[place..]) < Some(limit)
+    })?;
+    let (from, to) = (median(&clock[..place])?, median(&clock[place..])?);
+    let cause = cause(record, stream, place);
+    Some(Fall { at: f64::midpoint(at[place - 1], at[place]), from, to, cause })
+}
+
+/// From one limit of power to the other, where power was within a twentieth of both; heat that the kernel
+/// counted. Other reasons are words.
+fn cause(record: &Record, stream: &str, place: usize) -> String {
+    let limit = |term: &str| {
+        let all = items(&record.clock()["power"]).iter();
+        let of = all.filter(|it| it["term"] == *term && it["enabled"] == true);
+        let watts: Vec<f64> = of.filter_map(|it| it["watts"].as_f64()).collect();
+        (!watts.is_empty()).then(|| watts.iter().sum::<f64>())
+    };
+    let near = |watts: f64, limit: Option<f64>| {
+        limit.is_some_and(|limit| (watts / limit - 1.0).abs() <= 0.05)
+    };
+    let ends = of(record, stream, "soak_power")
+        .and_then(|power| Some((median(power.get(..place)?)?, median(power.get(place + 1..)?)?)));
+    let of_power = ends.filter(|(_, after)| near(*after, limit("long"))).map(|(before, after)| {
+        let from = if near(before, limit("short")) { "PL2" } else { "more" };
+        format!("{from} to PL1 ({before:.0} to {after:.0} W)")
+    });
+    let is_power = |it: &Value| {
+        let id = super::record::text(&it["id"]);
+        id == "power" || id.starts_with("pl")
+    };
+    let held = items(&record.clock()["reasons"]).iter();
+    let held = held.filter(|it| super::why::is_held_cause(it));
+    let new = held.filter(|it| of_power.is_none() || !is_power(it));
+    let named =
+        once(new.map(|it| format!("{} held during the run", super::record::text(&it["label"]))));
+    let mut parts: Vec<String> = of_power.iter().cloned().chain(named).collect();
+    let heat = ["disturbance.thermal_core", "disturbance.thermal_package"];
+    let throttles: f64 = heat.iter().filter_map(|id| record.grown(id)).sum();
+    if throttles > 0.0 {
+        parts.push(format!("throttled by heat {throttles:.0} times during the run"));
+    }
+    if parts.is_empty() { "cause not known".to_owned() } else { parts.join("; ") }
+}
+
+/// The same as findings have it.
+pub(crate) fn findings(record: &Record) -> Vec<String> {
+    let said = |stream: &&str| {
+        let Fall { at, from, to, cause } = fall(record, stream)?;
+        let [from, to] = [from, to].map(mhz);
+        Some(format!(
+            "{at:.1} s after its beginning the clock fell from {from} to {to} MHz and stayed there: {cause}"
+        ))
+    };
+    streams(record).iter().filter_map(said).collect()
+}
+
+/// A limit of the method, and no number of the record.
+fn drops(record: &Record) -> Vec<String> {
+    let several = if streams(record).len() > 1 {
+        "; each stream begins with the heat of the one before it"
+    } else {
+        ""
+    };
+    let line = format!("a drop is a clock that stays 2 % below what it was before{several}");
+    if streams(record).is_empty() { Vec::new() } else { vec![line] }
+}
+
+fn plots(record: &Record, caption: &str, unit: &str, quantity: &str, scale: f64) -> Vec<Plot> {
+    let line = |stream: &&str| {
+        let (at, of) = (of(record, stream, "soak_time")?, of(record, stream, quantity)?);
+        let points = at.iter().zip(of).map(|(at, of)| (*at, of / scale)).collect();
+        Some(((*stream).to_owned(), points))
+    };
+    let lines: Vec<_> = streams(record).iter().filter_map(line).collect();
+    let plot = || Plot::new(caption, ["s", unit], lines.clone());
+    if lines.is_empty() { Vec::new() } else { vec![plot()] }
+}
+
+fn clock(record: &Record) -> Vec<Plot> {
+    plots(record, "clock of all cores over time (higher is better)", "MHz", "soak_clock", 1e6)
+}
+
+fn power(record: &Record) -> Vec<Plot> {
+    plots(record, "power of all packages over time", "W", "soak_power", 1.0)
+}
+
+fn temperature(record: &Record) -> Vec<Plot> {
+    plots(record, "temperature over time, the hottest sensor", "°C", "soak_temperature", 1.0)
+}

@@ -1,0 +1,227 @@
+//! What others found, and what theory allows, by the tables that are a part of the sources.
+
+use super::check::{Rule, table};
+use super::memory::copies;
+use super::page::Table;
+use super::record::{Record, text};
+use super::stats::{change, least, median, mhz, once, plural};
+use super::turbo::middle;
+
+const AREA: &str = "normal";
+const SECTION: &str = "Is this normal?";
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule::Lines { area: "pause", section: "Pause", template: "known: {}", want: citations },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "beside what theory allows, and what others found on such a core",
+        want: bands,
+    },
+    Rule::Lines { area: AREA, section: SECTION, template: "{} expected: {}", want: sources },
+];
+
+/// A figure that a table has for an instruction, and who says so.
+struct Figure {
+    cycles: f64,
+    source: String,
+    citation: String,
+}
+
+fn read(name: &str) -> String {
+    let file = format!("{}/../../data/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The value of a key of a table of TOML, without its quotation marks.
+fn value(lines: &str, key: &str) -> Option<String> {
+    let mut lines = lines.lines();
+    let found = lines.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix("= "))?;
+    Some(found.trim().trim_matches('"').to_owned())
+}
+
+fn fact<'a>(record: &'a Record, id: &str) -> &'a str {
+    record.fact(id).map_or("", |fact| text(&fact["value"]))
+}
+
+/// What the table has for a planned workload on this microarchitecture, under that key.
+fn figures(record: &Record, workload: &str) -> Vec<Figure> {
+    let planned = record.planned(workload);
+    let key = match text(&planned["kind"]) {
+        "latency" => "latency = ",
+        "throughput" | "spin" => "reciprocal = ",
+        _ => return Vec::new(),
+    };
+    let core = format!("\"{}\"", fact(record, "cpu.microarchitecture"));
+    let mnemonic = format!("mnemonic = \"{}\",", text(&planned["mnemonic"]));
+    let bits = planned["width_bits"].as_u64().map(|bits| format!("bits = {bits},"));
+    let all = read("instruction-latency.toml");
+    let mut found = Vec::new();
+    for set in all.split("[[set]]").skip(1) {
+        if !value(set, "of").is_some_and(|of| of.contains(&core)) {
+            continue;
+        }
+        let quoted = |key: &str| value(set, key).unwrap_or_default();
+        let how = match quoted("method").as_str() {
+            "measured" => "measured",
+            "model" => "a model, not measured",
+            _ => "a database",
+        };
+        let more = ["cpu", "remark"].into_iter().filter_map(|key| value(set, key));
+        let more: Vec<String> = more.map(|it| format!(", {it}")).collect();
+        let [source, version, place] = ["source", "version", "place"].map(quoted);
+        let citation = format!("{source} {version}, {place}: {how}{}", more.concat());
+        let is_it = |line: &&str| {
+            let of_bits =
+                bits.as_ref().map_or(!line.contains("bits ="), |bits| line.contains(bits));
+            line.contains(&mnemonic) && of_bits
+        };
+        for line in set.lines().filter(is_it) {
+            let Some((_, rest)) = line.split_once(key) else { continue };
+            let end = rest.find([' ', ',', '}']).unwrap_or(rest.len());
+            let cycles = rest[..end].parse().expect("a number of cycles");
+            found.push(Figure { cycles, source: source.clone(), citation: citation.clone() });
+        }
+    }
+    found
+}
+
+fn words(figures: &[Figure]) -> String {
+    let known = once(figures.iter().map(|it| it.cycles.to_string()));
+    if known.is_empty() { "-".to_owned() } else { known.join(" / ") }
+}
+
+fn who(figures: &[Figure]) -> String {
+    once(figures.iter().map(|it| it.source.as_str())).join(", ")
+}
+
+/// The known cycles of a pause.
+pub(crate) fn pause(record: &Record) -> String {
+    words(&figures(record, "pause_only"))
+}
+
+fn citations(record: &Record) -> Vec<String> {
+    let is_there = record.of_quantity("pause", "time_per_op").any(super::record::Series::has);
+    let all = figures(record, "pause_only");
+    let lines = once(all.iter().map(|it| format!("known: {}", it.citation)));
+    if is_there { lines } else { Vec::new() }
+}
+
+/// A row of the table, and the line below it that says where its expectation is from.
+type Band = ([String; 5], String);
+
+fn all(record: &Record) -> Vec<Band> {
+    peak(record).into_iter().chain(instructions(record)).chain(copy(record)).collect()
+}
+
+fn bands(record: &Record) -> Vec<Table> {
+    let rows: Vec<Vec<String>> = all(record).into_iter().map(|band| band.0.to_vec()).collect();
+    let columns = ["what", "expected", "measured", "position", "verdict"];
+    let caption = "beside what theory allows, and what others found on such a core";
+    if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
+}
+
+fn sources(record: &Record) -> Vec<String> {
+    once(all(record).into_iter().map(|band| band.1))
+}
+
+/// Clock x width x units x 2, of all cores together.
+fn peak(record: &Record) -> Option<Band> {
+    let most = *super::turbo::counts(record).last()?;
+    let widest = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
+    let time = |id: &str| middle(record, "time_per_op", id, most);
+    let (stream, time) = widest.into_iter().find_map(|id| Some((id, time(id)?)))?;
+    let bits = record.planned(stream)["width_bits"].as_f64()?;
+    let clock = middle(record, "clock", stream, most)?;
+    let known = figures(record, stream);
+    let units = 1.0 / least(&known.iter().map(|it| it.cycles).collect::<Vec<_>>())?;
+    let (cores, flops) = (most as f64, bits / 64.0 * 2.0);
+    let (expected, measured) = (cores * clock * flops * units, cores * flops / time);
+    let share = measured / expected;
+    let verdict = if share < 0.95 {
+        "outside: units are shared with another thread, or time was taken away"
+    } else if share > 1.05 {
+        "outside: more units than are known of this core"
+    } else {
+        "normal"
+    };
+    let units = if units < 1.5 { "1 unit".to_owned() } else { format!("{units:.0} units") };
+    let source = format!(
+        "GFLOP/s expected: {most} cores x {} MHz x {bits} bit x {units} x 2 ({})",
+        mhz(clock),
+        who(&known)
+    );
+    let giga = |it: f64| format!("{:.1} GFLOP/s", it / 1e9);
+    let position = format!("{:.1} % of it", share * 100.0);
+    let what = format!("{stream} on {most} cores");
+    Some(([what, giga(expected), giga(measured), position, verdict.to_owned()], source))
+}
+
+/// Cycles per op of one core, beside the nearest figure.
+fn instructions(record: &Record) -> Vec<Band> {
+    let streams = once(record.of_quantity("turbo", "cycles_per_op").map(|it| it.workload.as_str()));
+    let of = |stream: &&str| {
+        let cell = super::turbo::cell(record, "cycles_per_op", stream, 1);
+        let medians: Vec<f64> = cell.iter().filter_map(|it| it.median()).collect();
+        let measured = median(&medians).filter(|it| *it > 0.0)?;
+        let known = figures(record, stream);
+        let off = |it: &Figure| (measured / it.cycles - 1.0).abs();
+        let nearest = known.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
+        let tolerance = if record.planned(stream)["kind"] == "latency" { 0.02 } else { 0.05 };
+        let verdict = if off(nearest) <= tolerance {
+            "normal"
+        } else {
+            "outside: another core than it says, or shared units"
+        };
+        let row = [
+            (*stream).to_owned(),
+            format!("{} cycles", words(&known)),
+            format!("{measured:.3} cycles"),
+            format!("{} %", change(measured / nearest.cycles)),
+            verdict.to_owned(),
+        ];
+        Some((row, format!("cycles expected: {}", who(&known))))
+    };
+    streams.iter().filter_map(of).collect()
+}
+
+/// Copies of all cores, of channels x rate x 8 bytes.
+fn copy(record: &Record) -> Option<Band> {
+    let all = read("memory-peak.toml");
+    let core = format!("\"{}\"", fact(record, "cpu.microarchitecture"));
+    let is_it = |peak: &&str| {
+        let brand = value(peak, "brand");
+        value(peak, "of").is_some_and(|of| of.contains(&core))
+            && brand.is_some_and(|brand| fact(record, "cpu.brand").contains(&brand))
+    };
+    let peak = all.split("[[peak]]").skip(1).find(is_it)?;
+    let whole = |key: &str| value(peak, key)?.parse::<f64>().ok();
+    let (channels, transfers) = (whole("channels")?, whole("transfers")?);
+    let (cpus, moved) = copies(record)?;
+    let packages = once(cpus.iter().filter_map(|cpu| Some(record.place(*cpu)?.0))).len();
+    let expected = channels * transfers * 1e6 * 8.0 * packages as f64;
+    let share = moved / expected;
+    let guest = fact(record, "platform.virtualisation");
+    let cores = plural(cpus.len(), "core");
+    let verdict = if share > 1.0 {
+        "outside: more than memory can give: caches took part".to_owned()
+    } else if share >= 0.6 {
+        "normal".to_owned()
+    } else if !guest.is_empty() && !guest.starts_with("none") {
+        "not told: a guest has a part of its host's memory channels".to_owned()
+    } else if cpus.len() < 8 * packages {
+        format!("not told: {cores} cannot draw more")
+    } else {
+        "outside: are all channels populated, at full rate?".to_owned()
+    };
+    let giga = |it: f64| format!("{:.2} GB/s", it / 1e9);
+    let position = format!("{:.1} % of it", share * 100.0);
+    let row = [format!("copy on {cores}"), giga(expected), giga(moved), position, verdict];
+    let remark = value(peak, "remark").map_or(String::new(), |it| format!("; {it}"));
+    let packages = plural(packages, "package");
+    let source = format!(
+        "GB/s expected: {packages} x {channels} channels x {transfers} million transfers a second x 8 bytes, \
+         by the maker{remark}"
+    );
+    Some((row, source))
+}

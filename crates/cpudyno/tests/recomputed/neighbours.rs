@@ -1,0 +1,190 @@
+//! What others take from a core.
+
+use super::check::{ANYWHERE, Rule, table};
+use super::page::Table;
+use super::record::{Record, Series, with_most};
+use super::stats::{change, list, once, si};
+
+const AREA: &str = "turbo: neighbours";
+const SECTION: &str = "Neighbours";
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule::Lines {
+        area: AREA,
+        section: ANYWHERE,
+        template: "Beside others who move memory a core still gets {}.",
+        want: sentence,
+    },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "what neighbours change, {}",
+        want: changes,
+    },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "alone to beside them, medians",
+        want: medians,
+    },
+    Rule::Lines { area: AREA, section: SECTION, template: "victim on CPU {}", want: places },
+];
+
+/// A column: its title, the victim, what is measured, and how that is printed.
+struct Column(&'static str, &'static str, &'static str, fn(f64) -> String);
+
+static COLUMNS: [Column; 6] = [
+    Column("scalar MHz", "victim scalar", "tax_clock", |it| format!("{:.0}", it / 1e6)),
+    Column("scalar Mops", "victim scalar", "tax_rate", |it| format!("{:.0}", it / 1e6)),
+    Column("vector MHz", "victim vector", "tax_clock", |it| format!("{:.0}", it / 1e6)),
+    Column("vector Mops", "victim vector", "tax_rate", |it| format!("{:.0}", it / 1e6)),
+    Column("GB/s", "victim bandwidth", "tax_bandwidth", |it| format!("{:.1}", it / 1e9)),
+    Column("ns", "victim latency", "tax_latency", |it| format!("{:.1}", it * 1e9)),
+];
+
+const CLASSES: [&str; 8] = [
+    "scalar",
+    "pause",
+    "light 256 bit",
+    "heavy 256 bit",
+    "light 512 bit",
+    "heavy 512 bit",
+    "tiles",
+    "memory",
+];
+
+/// All ratios, with numbers or without, in the order of the record, measure by measure.
+fn ratios(record: &Record) -> Vec<&Series> {
+    let measures =
+        ["tax_clock_ratio", "tax_rate_ratio", "tax_bandwidth_ratio", "tax_latency_ratio"];
+    let all = measures.into_iter().flat_map(|it| record.of_quantity("turbo", it));
+    all.filter(|it| it.parameter("place").is_some()).collect()
+}
+
+fn rows(record: &Record) -> Vec<(&str, &str)> {
+    let of = |it: &&Series| (place_rank(it), class_rank(it));
+    let mut all = ratios(record);
+    all.sort_by_key(of);
+    once(all.iter().filter_map(|it| Some((it.parameter("beside")?, it.parameter("place")?))))
+}
+
+fn class_rank(series: &Series) -> Option<usize> {
+    CLASSES.iter().position(|it| series.parameter("beside") == Some(it))
+}
+
+/// Others first, siblings after them.
+fn place_rank(series: &Series) -> bool {
+    series.parameter("place") != Some("other cores")
+}
+
+fn columns(record: &Record) -> Vec<&'static Column> {
+    let is_asked = |it: &&Column| {
+        let ratio = format!("{}_ratio", it.2);
+        record
+            .of_quantity("turbo", &ratio)
+            .any(|of| of.workload == it.1 && of.parameter("beside").is_some())
+    };
+    COLUMNS.iter().filter(is_asked).collect()
+}
+
+fn find<'a>(
+    record: &'a Record,
+    column: &Column,
+    kind: &str,
+    (class, place): (&str, &str),
+) -> Option<&'a Series> {
+    let quantity = format!("{}{kind}", column.2);
+    let is = |it: &&Series| {
+        it.area == "turbo"
+            && it.quantity == quantity
+            && it.workload == column.1
+            && it.parameter("beside") == Some(class)
+            && it.parameter("place") == Some(place)
+    };
+    with_most(record.series.iter().filter(is))
+}
+
+fn absent(series: Option<&Series>) -> String {
+    let is_told = series.is_some_and(|it| it.unavailable.is_some());
+    if is_told { "unavailable" } else { "-" }.to_owned()
+}
+
+fn matrix(
+    record: &Record,
+    caption: &str,
+    cell: &dyn Fn(&Column, (&str, &str)) -> String,
+) -> Vec<Table> {
+    let (rows, columns) = (rows(record), columns(record));
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let line = |row: &(&str, &str)| {
+        let cells = columns.iter().map(|column| cell(column, *row));
+        std::iter::once(format!("{}, {}", row.0, row.1)).chain(cells).collect()
+    };
+    let titles: Vec<&str> =
+        std::iter::once("beside").chain(columns.iter().map(|it| it.0)).collect();
+    vec![table(caption, &titles, rows.iter().map(line).collect())]
+}
+
+fn changes(record: &Record) -> Vec<Table> {
+    let caption = "what neighbours change, % of what the victim has alone, with the 95 % interval of the \
+                   median (ns: higher is worse) (columns: victim)";
+    matrix(record, caption, &|column, row| {
+        let series = find(record, column, "_ratio", row);
+        let Some(middle) = series.and_then(Series::median) else { return absent(series) };
+        let half = series.and_then(Series::interval).map(|[low, high]| (high - low) / 2.0 * 100.0);
+        let half = half.map_or(String::new(), |half| format!(" ± {half:.1}"));
+        format!("{}{half}", change(middle))
+    })
+}
+
+fn medians(record: &Record) -> Vec<Table> {
+    matrix(record, "alone to beside them, medians", &|column, row| {
+        let of = |kind| find(record, column, kind, row)?.median();
+        match of("_alone").zip(of("")) {
+            Some((alone, beside)) => format!("{} to {}", column.3(alone), column.3(beside)),
+            None => absent(find(record, column, "_ratio", row)),
+        }
+    })
+}
+
+fn places(record: &Record) -> Vec<String> {
+    let line = |it: &Series| {
+        let others: Vec<u64> = it.cpus.iter().copied().filter(|cpu| *cpu != it.cpu).collect();
+        let class = it.class.as_ref().map_or(String::new(), |it| format!(", as probed {it}"));
+        let place = it.parameter("place").unwrap_or_default();
+        format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
+    };
+    once(ratios(record).into_iter().map(line))
+}
+
+/// `-46.8 % (-46.9 % to -46.7 %)`.
+pub(crate) fn words(series: &Series) -> Option<String> {
+    let between = series.interval().map(|ends| ends.map(change));
+    let between = between.map_or(String::new(), |[low, high]| format!(" ({low} % to {high} %)"));
+    Some(format!("{} %{between}", change(series.median()?)))
+}
+
+fn sentence(record: &Record) -> Vec<String> {
+    let of = |column: &Column| {
+        let row = ("memory", "other cores");
+        let beside = find(record, column, "", row)?.median()?;
+        let words = words(find(record, column, "_ratio", row)?)?;
+        let beside = si(beside, "B/s");
+        Some(format!("Beside others who move memory a core still gets {beside}: {words}."))
+    };
+    of(&COLUMNS[4]).into_iter().collect()
+}
+
+/// What a finding may say of any of these cells.
+pub(crate) fn findings(record: &Record) -> Vec<String> {
+    let rows = rows(record);
+    let all = rows.iter().flat_map(|row| COLUMNS.iter().map(move |column| (column, *row)));
+    let said = |(column, row): (&Column, (&str, &str))| {
+        let words = words(find(record, column, "_ratio", row)?)?;
+        let place = if row.1 == "SMT sibling" { "the SMT sibling" } else { row.1 };
+        Some(format!("{} on {place} changes {} by {words}", row.0, column.0))
+    };
+    all.filter_map(said).collect()
+}

@@ -1,0 +1,479 @@
+//! The way from the advertised clock to the delivered one: the record's account, calculated again, and the page
+//! against it.
+
+use serde_json::Value;
+
+use super::check::{ANYWHERE, Failure, Rule, table};
+use super::page::Table;
+use super::record::{Record, Series, class_with_most, items, number, text};
+use super::stats::{median, mhz, numbers, once, plural, time};
+
+const WHY: &str = "turbo: why not faster";
+const SECTION: &str = "Why not faster?";
+
+pub(crate) static RULES: &[Rule] = &[
+    Rule::Lines {
+        area: WHY,
+        section: ANYWHERE,
+        template: "From the advertised {} gets: {}.",
+        want: sentence,
+    },
+    Rule::Tables {
+        area: WHY,
+        section: SECTION,
+        template: "from the advertised clock to the delivered one, MHz",
+        want: accounts,
+    },
+    Rule::Lines { area: WHY, section: SECTION, template: "advertised: {}", want: advertised },
+    Rule::Lines { area: WHY, section: SECTION, template: "power limits: {}", want: power },
+    Rule::Tables {
+        area: WHY,
+        section: SECTION,
+        template: "what is left after each step, {}",
+        want: bars,
+    },
+    // Asked before evidence, which may begin with anything.
+    Rule::Lines {
+        area: WHY,
+        section: SECTION,
+        template: "no limit was in force or came up: {} say so",
+        want: nothing_held,
+    },
+    Rule::Lines {
+        area: WHY,
+        section: SECTION,
+        template: "held, though no cell above lost a clock to it: {}",
+        want: idle_reasons,
+    },
+    Rule::Lines { area: WHY, section: SECTION, template: "not known: {}", want: not_known },
+    Rule::Lines {
+        area: WHY,
+        section: SECTION,
+        template: "without an advertised clock {}",
+        want: without,
+    },
+    Rule::Lines { area: WHY, section: SECTION, template: "{}: {}", want: evidence },
+];
+
+fn all(record: &Record) -> &[Value] {
+    items(&record.clock()["accounts"])
+}
+
+/// A loss in MHz with its sign; a gain has the other one.
+fn loss(hertz: f64) -> String {
+    let lost = -(hertz / 1e6).round();
+    if lost == 0.0 { "0".to_owned() } else { format!("{lost:+.0}") }
+}
+
+fn name(account: &Value) -> String {
+    let count = numbers(text(&account["active"])).len();
+    let kind = account["core_type"].as_str().map_or(String::new(), |kind| format!("{kind} "));
+    let cores = plural(count, "core");
+    let (count, word) = cores.split_once(' ').expect("a number and a word");
+    format!("{} on {count} {kind}{word}", text(&account["workload"]))
+}
+
+fn is_after(step: &Value) -> bool {
+    ["halted", "taken", "quota"].contains(&text(&step["id"]))
+}
+
+fn advertised_hertz(account: &Value) -> Option<f64> {
+    account["advertised"]["hertz"].as_f64()
+}
+
+fn sentence(record: &Record) -> Vec<String> {
+    let of = |account: &Value| {
+        let first = advertised_hertz(account)?;
+        let part = |it: &Value| format!("{} {}", loss(number(&it["hertz"])), text(&it["label"]));
+        let mut parts: Vec<String> = items(&account["steps"]).iter().map(part).collect();
+        let rest = account["unexplained"].as_f64();
+        parts.extend(rest.map(|rest| format!("{} unexplained", loss(rest))));
+        Some(format!(
+            "From the advertised {} MHz to the {} MHz that {} gets: {}.",
+            mhz(first),
+            mhz(number(&account["delivered"])),
+            name(account),
+            parts.join(", ")
+        ))
+    };
+    all(record).last().and_then(of).into_iter().collect()
+}
+
+fn accounts(record: &Record) -> Vec<Table> {
+    let accounts = all(record);
+    if accounts.is_empty() {
+        return Vec::new();
+    }
+    let line = |label: &str, cell: &dyn Fn(&Value) -> Option<String>| {
+        let cells = accounts.iter().map(|it| cell(it).unwrap_or_else(|| "-".to_owned()));
+        std::iter::once(label.to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    let order = ["boost", "kernel", "hwp", "active-cores", "sst", "licence", "heavier"];
+    let rank = |it: &&Value| {
+        let place = order.iter().position(|id| it["id"] == **id);
+        place.unwrap_or(order.len())
+    };
+    let steps = |after: bool| {
+        let all = accounts.iter().flat_map(|it| items(&it["steps"]));
+        let mut all: Vec<&Value> = all.filter(|it| is_after(it) == after).collect();
+        all.sort_by_key(rank);
+        once(all.into_iter().map(|it| text(&it["label"])))
+    };
+    let step = |label: &str| {
+        let of = |account: &Value| {
+            let of = items(&account["steps"]).iter().filter(|it| it["label"] == *label);
+            let all: Vec<f64> = of.map(|it| number(&it["hertz"])).collect();
+            (!all.is_empty()).then(|| loss(all.iter().sum()))
+        };
+        line(label, &of)
+    };
+    let mut rows = vec![line("advertised", &|it| Some(mhz(advertised_hertz(it)?)))];
+    rows.extend(steps(false).into_iter().map(step));
+    rows.push(line("unexplained", &|it| Some(loss(it["unexplained"].as_f64()?))));
+    rows.push(line("clock", &|it| Some(mhz(number(&it["clock"])))));
+    rows.extend(steps(true).into_iter().map(step));
+    rows.push(line("delivered", &|it| Some(mhz(number(&it["delivered"])))));
+    let names: Vec<String> = accounts.iter().map(name).collect();
+    let columns: Vec<&str> =
+        std::iter::once("MHz").chain(names.iter().map(String::as_str)).collect();
+    vec![table("from the advertised clock to the delivered one, MHz", &columns, rows)]
+}
+
+fn advertised(record: &Record) -> Vec<String> {
+    let line = |account: &Value| match account["advertised"].get("unavailable") {
+        None => format!("advertised: {}", text(&account["advertised"]["source"])),
+        Some(reason) => {
+            let remedy = reason["remedy"].as_str().map_or(String::new(), |it| format!("; {it}"));
+            format!("advertised: unknown, {}{remedy}", text(&reason["why"]))
+        }
+    };
+    once(all(record).iter().map(line))
+}
+
+/// Limits of power are facts of the record.
+fn power(record: &Record) -> Vec<String> {
+    let one = |it: &Value| {
+        let word = if it["term"] == "long" { "PL1" } else { "PL2" };
+        let watts = it["watts"].as_f64();
+        let over = it["seconds"].as_f64().filter(|_| watts.is_some());
+        let over = over.map_or(String::new(), |seconds| format!(" over {}", time(seconds)));
+        let watts = watts.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
+        let locked = if it["locked"] == true { ", locked" } else { "" };
+        let off = if it["enabled"] == true { "" } else { ", off" };
+        format!("{word} {watts}{over} ({}{locked}{off})", text(&it["source"]))
+    };
+    let limits = once(items(&record.clock()["power"]).iter().map(one));
+    if limits.is_empty() || all(record).is_empty() {
+        return Vec::new();
+    }
+    vec![format!("power limits: {}", limits.join("; "))]
+}
+
+fn bars(record: &Record) -> Vec<Table> {
+    let of = |account: &Value| {
+        let mut left = advertised_hertz(account)?;
+        let bar = |label: String, hertz: f64| vec![label, format!("{} MHz", mhz(hertz))];
+        let mut rows = vec![bar("advertised".to_owned(), left)];
+        for step in items(&account["steps"]).iter().filter(|it| !is_after(it)) {
+            left -= number(&step["hertz"]);
+            rows.push(bar(format!("after {}", text(&step["label"])), left));
+        }
+        rows.push(bar("clock".to_owned(), number(&account["clock"])));
+        rows.push(bar("delivered".to_owned(), number(&account["delivered"])));
+        let caption = format!("what is left after each step, {}, MHz", name(account));
+        Some(table(caption, &["", ""], rows))
+    };
+    all(record).last().and_then(of).into_iter().collect()
+}
+
+fn held(reason: &Value) -> bool {
+    let is = |when: &str, what: &str| reason[when][what] == true;
+    is("before", "active")
+        || is("after", "active")
+        || (is("after", "logged") && !is("before", "logged"))
+}
+
+fn is_cause(reason: &Value) -> bool {
+    let states = ["turbo-limit", "attenuation", "below-request", "p1"];
+    !states.contains(&text(&reason["id"]))
+}
+
+/// Whether something lowered the clock during the run, as far as registers and the kernel say.
+pub(crate) fn is_held_cause(reason: &Value) -> bool {
+    held(reason) && is_cause(reason)
+}
+
+fn nothing_held(record: &Record) -> Vec<String> {
+    let asked: Vec<&str> = items(&record.clock()["asked"]).iter().map(text).collect();
+    let mut reasons = items(&record.clock()["reasons"]).iter();
+    let any = reasons.any(|it| is_cause(it) && held(it));
+    if asked.is_empty() || any || all(record).is_empty() {
+        return Vec::new();
+    }
+    vec![format!("no limit was in force or came up: {} say so", asked.join(", "))]
+}
+
+fn idle_reasons(record: &Record) -> Vec<String> {
+    let steps = || all(record).iter().flat_map(|it| items(&it["steps"]));
+    let told = |reason: &Value| {
+        let precise = |step: &Value| {
+            reason["id"] == "power" && text(&step["id"]).split('+').any(|id| id.starts_with("pl"))
+        };
+        steps().any(|it| text(&it["evidence"]).contains(text(&reason["source"])) || precise(it))
+    };
+    let idle = items(&record.clock()["reasons"]).iter();
+    let idle = idle.filter(|it| held(it) && is_cause(it) && !told(it));
+    let idle = once(idle.map(|it| format!("{} ({})", text(&it["label"]), text(&it["source"]))));
+    if idle.is_empty() || all(record).is_empty() {
+        return Vec::new();
+    }
+    vec![format!("held, though no cell above lost a clock to it: {}", idle.join(", "))]
+}
+
+fn not_known(record: &Record) -> Vec<String> {
+    let line = |it: &Value| {
+        let remedy = it["remedy"].as_str().map_or(String::new(), |remedy| format!(": {remedy}"));
+        format!("not known: {}, {}{remedy}", text(&it["what"]), text(&it["why"]))
+    };
+    if all(record).is_empty() {
+        return Vec::new();
+    }
+    items(&record.clock()["unread"]).iter().map(line).collect()
+}
+
+fn without(record: &Record) -> Vec<String> {
+    let unknown = all(record).iter().all(|it| it["unexplained"].is_null());
+    if record.value["run"]["simulated"].is_string() || !unknown || all(record).is_empty() {
+        return Vec::new();
+    }
+    let line = "without an advertised clock the way down to this one has no beginning: what was lost beside \
+                the clock stands below it";
+    vec![line.to_owned()]
+}
+
+/// What says so, each once; then switches, and limits that were reached before.
+fn evidence(record: &Record) -> Vec<String> {
+    let steps = all(record).iter().flat_map(|it| items(&it["steps"]));
+    let mut lines =
+        once(steps.map(|it| format!("{}: {}", text(&it["label"]), text(&it["evidence"]))));
+    if lines.is_empty() && all(record).is_empty() {
+        return Vec::new();
+    }
+    let reasons = || items(&record.clock()["reasons"]).iter();
+    let again = |it: &&Value| reasons().any(|other| other["label"] == it["label"] && held(other));
+    let old = reasons().filter(|it| is_cause(it) && !again(it));
+    let old = once(old.map(|it| format!("{} ({})", text(&it["label"]), text(&it["source"]))));
+    if !old.is_empty() {
+        let before = "logged before the run, so that nothing tells whether it happened again";
+        lines.push(format!("{before}: {}", old.join(", ")));
+    }
+    let switch = |it: &Value| {
+        let on = if it["on"] == true { "on" } else { "off" };
+        format!("{}: {on} ({})", text(&it["label"]), text(&it["source"]))
+    };
+    lines.extend(items(&record.clock()["switches"]).iter().map(switch));
+    lines
+}
+
+/// The share of time that was lost in gaps: the mean over what was measured.
+pub(crate) fn lost_share(record: &Record) -> Option<f64> {
+    let of = record.series.iter().filter(|it| it.area != "rig");
+    let shares: Vec<f64> = of.filter_map(|it| it.disturbance["lost_share"].as_f64()).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// The median over threads of the medians of a quantity.
+pub(crate) fn over_threads(
+    record: &Record,
+    quantity: &str,
+    workload: &str,
+    active: &str,
+) -> Option<f64> {
+    let of = record.of_quantity("turbo", quantity);
+    let cell: Vec<&Series> =
+        of.filter(|it| it.workload == workload && it.active == active).collect();
+    let class = class_with_most(&cell)?;
+    let of_class = cell.iter().filter(|it| it.class == *class);
+    median(&of_class.filter_map(|it| it.median()).collect::<Vec<_>>())
+}
+
+/// The numbers of accounts stand in the record: they are calculated again from its series and facts.
+pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
+    let (mut failures, mut words) = (Vec::new(), Vec::new());
+    for account in all(record) {
+        let name = name(account);
+        let mut hold = |what: &str, said: f64, wanted: Option<f64>| {
+            // Hertz of whole numbers, added in another order.
+            if wanted.is_none_or(|wanted| (said - wanted).abs() > 1.0 || said.is_nan()) {
+                let text =
+                    format!("{name}: {what} {said} in the account, the series give {wanted:?}");
+                failures.push(Failure::new(WHY, text));
+            }
+        };
+        let steps = items(&account["steps"]);
+        let of =
+            |quantity, workload| over_threads(record, quantity, workload, text(&account["active"]));
+        let workload = text(&account["workload"]);
+        let clock = of("clock", workload);
+        hold("clock", number(&account["clock"]), clock);
+        let sum = |after| -> f64 {
+            let of = steps.iter().filter(|it| is_after(it) == after);
+            of.map(|it| number(&it["hertz"])).sum()
+        };
+        hold("delivered", number(&account["delivered"]), clock.map(|clock| clock - sum(true)));
+        if let Some(first) = advertised_hertz(account) {
+            hold("advertised", first, promised(record, account, true));
+            let rest = clock.map(|clock| first - sum(false) - clock);
+            hold("unexplained", account["unexplained"].as_f64().unwrap_or(f64::NAN), rest);
+        }
+        let mut left = advertised_hertz(account);
+        for step in steps {
+            let (hertz, said) = (number(&step["hertz"]), text(&step["evidence"]));
+            let wanted = step_again(record, account, step, left, clock);
+            if let Some((wanted, evidence)) = wanted {
+                hold(text(&step["label"]), hertz, Some(wanted));
+                if !said.starts_with(&evidence) {
+                    let text = format!("{name}: evidence {said:?}, the series give {evidence:?}");
+                    words.push(Failure::new(WHY, text));
+                }
+            } else {
+                let text = format!("{name}: step {:?} has no rule", text(&step["label"]));
+                words.push(Failure::new(super::check::WITHOUT, text));
+            }
+            left = left.map(|left| left - hertz);
+        }
+    }
+    failures.extend(words);
+    failures
+}
+
+/// The clock that is promised to one core, or to the active ones of the busiest package.
+fn promised(record: &Record, account: &Value, alone: bool) -> Option<f64> {
+    let cpus = numbers(text(&account["active"]));
+    let limit = by_count(record, if alone { &cpus[..1] } else { &cpus });
+    limit.or_else(|| record.fact("cpu.max_frequency")?["value"]["value"].as_f64())
+}
+
+/// The same by registers alone.
+fn by_count(record: &Record, cpus: &[u64]) -> Option<f64> {
+    let first = cpus.first()?;
+    let mut limits = items(&record.value["machine"]["turbo_limits"]).iter();
+    let limit = limits.find(|it| numbers(text(&it["cpus"])).contains(first))?;
+    let active = busiest(record, cpus) as u64;
+    let steps = items(&limit["steps"]);
+    let step = steps.iter().find(|it| it["active_cores"].as_u64() >= Some(active));
+    step.or(steps.last())?["hertz"].as_f64()
+}
+
+/// What firmware promises a stream on these CPUs: light ones by the lower of both tables, heavy ones by the one of
+/// their licence alone.
+pub(crate) fn promised_to(record: &Record, stream: &str, active: &str) -> Option<f64> {
+    let cpus = numbers(active);
+    let of_licence = licence(record, stream, &cpus).map(|it| it.0);
+    if row(stream, 4) > 0 {
+        return of_licence;
+    }
+    let both: Vec<f64> = by_count(record, &cpus).into_iter().chain(of_licence).collect();
+    super::stats::least(&both)
+}
+
+/// Active cores of the package that has most of them.
+fn busiest(record: &Record, cpus: &[u64]) -> usize {
+    let places = once(cpus.iter().filter_map(|cpu| record.place(*cpu)));
+    let of = |package| places.iter().filter(|place| place.0 == package).count();
+    places.iter().map(|place| of(place.0)).max().unwrap_or(0)
+}
+
+/// What a step takes, and how its evidence begins; none where there is no rule for such a step.
+fn step_again(
+    record: &Record,
+    account: &Value,
+    step: &Value,
+    left: Option<f64>,
+    clock: Option<f64>,
+) -> Option<(f64, String)> {
+    let clock = clock?;
+    let light = over_threads(record, "clock", "scalar_iadd", text(&account["active"]));
+    match text(&step["id"]) {
+        "active-cores" => {
+            let bin = promised(record, account, false)?;
+            let count = busiest(record, &numbers(text(&account["active"])));
+            Some((left? - bin, format!("{} MHz with {count} active in a package", mhz(bin))))
+        }
+        "licence" => {
+            let Some((hertz, name)) =
+                licence(record, text(&account["workload"]), &numbers(text(&account["active"])))
+            else {
+                let lost = (light? - clock).min(left? - clock).max(0.0);
+                let light = mhz(light?);
+                let said = format!("measured: scalar_iadd runs at {light} MHz on the same cores");
+                return Some((lost, said));
+            };
+            Some((left? - hertz, format!("{} MHz by the table of licence {name}", mhz(hertz))))
+        }
+        "heavier" => {
+            let lost = (light? - clock).min(left? - clock).max(0.0);
+            Some((lost, format!("measured: scalar_iadd runs at {} MHz", mhz(light?))))
+        }
+        // Limits that state no clock take all that is left.
+        id if id
+            .split('+')
+            .all(|id| id.starts_with("pl") || ["power", "thermal", "prochot"].contains(&id)) =>
+        {
+            Some((left? - clock, String::new()))
+        }
+        "taken" => {
+            // Where nothing else was counted; a quota and halts have no rule yet.
+            let share = lost_share(record)?;
+            let steal = record.grown("disturbance.steal");
+            let steal =
+                steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
+            let percent = share * 100.0;
+            let said = format!("gaps in polling over the whole run, {percent:.2} %{steal}");
+            Some((clock * share, said))
+        }
+        _ => None,
+    }
+}
+
+/// The present level of the domain of a CPU.
+fn level_of(record: &Record, cpu: u64) -> Option<(&Value, &Value)> {
+    let mut domains = items(&record.value["speed_select"]["domains"]).iter();
+    let domain = domains.find(|it| numbers(text(&it["cpus"])).contains(&cpu))?;
+    let profiles = &domain["profiles"];
+    let level = items(&profiles["levels"]).iter().find(|it| it["number"] == profiles["current"])?;
+    Some((domain, level))
+}
+
+/// That of the first CPU that is measured.
+pub(crate) fn level(record: &Record) -> Option<(&Value, &Value)> {
+    level_of(record, *numbers(text(&record.plan()["cpus"])).first()?)
+}
+
+/// The row of a firmware's table that states a stream's clock. Light 512-bit code shares a licence with heavy
+/// 256-bit code, unless the table has five rows and more.
+fn row(stream: &str, rows: usize) -> usize {
+    let more = usize::from(rows >= 5);
+    let is_heavy = ["fma", "imul", "vlzcnt"].iter().any(|word| stream.contains(word));
+    match (stream.split_once('_').map_or("", |it| it.0), is_heavy && !stream.contains("sparse")) {
+        ("amx", _) => 3 + more,
+        ("avx512", true) => 2 + more,
+        ("avx512", false) => 1 + more,
+        ("avx256", true) => 1,
+        _ => 0,
+    }
+}
+
+/// The clock of that row, and its name.
+fn licence(record: &Record, stream: &str, active: &[u64]) -> Option<(f64, String)> {
+    let (domain, level) = level_of(record, *active.first()?)?;
+    let tables = items(&level["properties"]["turbo"]);
+    let table = tables.get(row(stream, tables.len())).or(tables.last())?;
+    let here = numbers(text(&domain["cpus"]));
+    let cores =
+        once(active.iter().filter(|it| here.contains(it)).filter_map(|it| record.place(*it)));
+    let steps = items(&table["steps"]);
+    let covers = |it: &&Value| it["cores"].as_u64().is_none_or(|of| of as usize >= cores.len());
+    let step = steps.iter().find(covers).or(steps.last())?;
+    Some((step["hertz"].as_f64()?, text(&table["licence"]).to_owned()))
+}
