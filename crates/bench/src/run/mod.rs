@@ -80,6 +80,9 @@ pub enum Span {
     Budget(Seconds),
     /// So many blocks of every cell, however long they take.
     Blocks(u64),
+    /// So many blocks of every cell, and one at least, but no sweep that would end when half as much time again
+    /// is over as was planned.
+    Bounded(u64),
     /// As many blocks of every cell as fit into this time, and one at least.
     All(Seconds),
 }
@@ -304,11 +307,17 @@ impl Program {
             Span::All(time) if self.cells.is_empty() => (0, time),
             // What moving data takes is known when it was moved: sweeps end with the time.
             Span::All(time) => (SWEEPS_MAX, time),
-            Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
-            Span::Blocks(blocks) => {
+            Span::Blocks(_) | Span::Bounded(_) if self.cells.is_empty() => (0, CALIBRATION),
+            Span::Blocks(blocks) | Span::Bounded(blocks) => {
                 (blocks, CALIBRATION + (sweep * blocks as f64 + once) * OVERHEAD)
             }
         };
+    }
+
+    /// When a run that is bounded ends at the latest, but for its first sweep.
+    fn latest(&self) -> Seconds {
+        const LATE: f64 = 1.5;
+        self.time * LATE
     }
 
     /// Whether memory controllers are asked what some cell moves.
@@ -381,7 +390,7 @@ fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
         Span::Budget(budget) => {
             schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
         }
-        Span::Blocks(_) | Span::All(_) => {
+        Span::Blocks(_) | Span::Bounded(_) | Span::All(_) => {
             asked.iter().map(|asked| asked.wishes.cells.len()).collect()
         }
     }

@@ -212,6 +212,7 @@ impl<'a> Sweeper<'a> {
             // The next sweep takes about as long as this one: it begins only if it can end.
             let budget = match self.request.span {
                 Span::Budget(budget) | Span::All(budget) => budget,
+                Span::Bounded(_) => self.program.latest(),
                 Span::Blocks(_) => continue,
             };
             if self.executor.elapsed() + took + kept_back > budget {
