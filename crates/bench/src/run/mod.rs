@@ -169,7 +169,7 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        assemble::spare(clock, &program, &run.clear)
+        assemble::tell(clock, &program, &run.told)
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());

@@ -244,11 +244,31 @@ impl<'a> Descent<'a> {
         if let Some(unread) = clock.unread.iter().find(|it| it.what.contains("reasons")) {
             return Some(unread.why.clone());
         }
-        let old = |reason: &&LimitReason| reason.before.logged && reason.is_cause();
-        let ours = |reason: &&LimitReason| self.concerns(reason);
-        let old = clock.reasons.iter().filter(ours).find(old)?;
-        let (label, source) = (&old.label, &old.source);
-        Some(format!("{label} was logged before the run, so that its log tells nothing ({source})"))
+        let ours = |reason: &&LimitReason| reason.is_cause() && self.concerns(reason);
+        for reason in clock.reasons.iter().filter(ours) {
+            let (label, source) = (&reason.label, &reason.source);
+            if reason.before.logged {
+                let silent = "was logged before the run, so that its log tells nothing";
+                return Some(format!("{label} {silent} ({source})"));
+            }
+            if let Some(untold) = self.untold(reason) {
+                let silent = "came up in other cells, and its log tells nothing of";
+                return Some(format!("{label} {silent} {untold} blocks after that ({source})"));
+            }
+        }
+        None
+    }
+
+    /// Of how many blocks of this cell nobody knows whether a reason held there, which came up elsewhere meanwhile;
+    /// none: of none, or the clock was as low before that.
+    fn untold(&self, reason: &LimitReason) -> Option<u64> {
+        if !reason.held() {
+            return None;
+        }
+        let told = reason.spared_in(self.row.workload, self.row.active)?;
+        let before = self.row.median_of_first("clock", told.clear);
+        let was_higher = before.is_none_or(|hertz| hertz > self.clock * (1.0 + SAME));
+        (told.untold > 0 && was_higher).then_some(told.untold)
     }
 
     fn licence_bin(&self) -> Option<(f64, String)> {
@@ -272,12 +292,15 @@ impl<'a> Descent<'a> {
         })
     }
 
-    /// Whether a reason is one of these CPUs, or of their packages.
+    /// Whether a reason is one of these cores, or of their packages.
     fn concerns(&self, reason: &LimitReason) -> bool {
         let topology = &self.record.machine.topology;
-        let package = |cpu| topology.place(cpu).map(|place| place.package);
-        let mut packages = self.row.active.iter().map(package);
-        packages.any(|ours| reason.cpus.iter().any(|cpu| package(cpu) == ours))
+        let domain = |cpu| {
+            let place = topology.place(cpu)?;
+            Some((place.package, reason.of_cores.then_some(place.core)))
+        };
+        let mut domains = self.row.active.iter().map(domain);
+        domains.any(|ours| reason.cpus.iter().any(|cpu| domain(cpu) == ours))
     }
 
     /// Limits that state no clock explain what is left, together.
@@ -292,7 +315,7 @@ impl<'a> Descent<'a> {
                 ids.push(&reason.id);
                 labels.push(self.label(reason));
             }
-            evidence.push(format!("{} ({})", told(reason), reason.source));
+            evidence.push(format!("{} ({})", self.told(reason), reason.source));
         }
         let rest = self.left - self.clock;
         if ids.is_empty() || rest <= SAME * self.clock {
@@ -306,6 +329,24 @@ impl<'a> Descent<'a> {
         let together = if ids.len() > 1 { ", together" } else { "" };
         let label = format!("{}{together}", labels.join(" and "));
         self.step(&ids.join("+"), &label, rest, evidence.join("; "));
+    }
+
+    /// When a reason held, and what tells that it did so here.
+    fn told(&self, reason: &LimitReason) -> String {
+        let when = match (reason.before.active, reason.after.active) {
+            (true, true) => "in force before and after",
+            (true, false) => "in force before",
+            (false, true) => "in force at the end",
+            (false, false) => "logged during the run",
+        };
+        let (workload, active) = (self.row.workload, self.row.active);
+        let is_known = reason.met.iter().any(|cell| cell.is(workload, active));
+        let others = if is_known || reason.met.is_empty() || reason.before.active {
+            ""
+        } else {
+            ", before the first block of this cell, of which its log tells nothing"
+        };
+        format!("{}: {when}{others}", reason.label)
     }
 
     /// A reason with its limit, where that is known.
@@ -394,16 +435,6 @@ const THROTTLED: &str = "disturbance.cgroup_throttled";
 /// The lowest of some clocks.
 fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a AllowedClock> {
     clocks.min_by(|a, b| a.hertz.total_cmp(&b.hertz))
-}
-
-fn told(reason: &LimitReason) -> String {
-    let when = match (reason.before.active, reason.after.active) {
-        (true, true) => "in force before and after",
-        (true, false) => "in force before",
-        (false, true) => "in force at the end",
-        (false, false) => "logged during the run",
-    };
-    format!("{}: {when}", reason.label)
 }
 
 /// The clock that is advertised for one core of this type.
