@@ -15,7 +15,7 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
-use super::licence::Weight;
+use super::licence::Licence;
 use super::read::{Row, grown, number, rows};
 use super::time_lost::{Counted, Lost};
 use super::{promise, read};
@@ -190,7 +190,7 @@ impl<'a> Descent<'a> {
         let others = level.turbo_freq.as_ref().and_then(Known::value).map(|it| &it.others[..]);
         let clip = others.filter(|_| is_split && class >= LOW).and_then(|others| {
             let of = |it: &LicenceFrequency| (it.hertz.0, it.licence.clone());
-            Weight::of(self.row.workload).row(others).map(of)
+            Licence::of(self.row.workload).row(others).map(of)
         });
         let by_turbo = clip.map(|(hertz, licence)| {
             (hertz, format!("turbo-freq clips class {class} to {} ({licence})", mhz(hertz)))
@@ -274,7 +274,7 @@ impl<'a> Descent<'a> {
     fn licence_bin(&self) -> Option<(f64, String)> {
         let (domain, level) = level_of(self.record, self.cpu)?;
         let tables = level.properties.as_ref()?.turbo.value()?;
-        let table = Weight::of(self.row.workload).row(tables)?;
+        let table = Licence::of(self.row.workload).row(tables)?;
         let here = self.row.active.intersection(&domain.cpus);
         let active = promise::cores(&self.record.machine.topology, &here);
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
