@@ -237,6 +237,13 @@ static QUANTITIES: &[Quantity] = &[
         "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us.",
     ),
     Quantity::named(
+        trace::THROTTLED_VISIBLE,
+        "the least throttled dispatch that can be told",
+        Unit::Second,
+        "lower is better",
+        "Two bins of 2 us, those between them that no look fell into, and no less than what is seen without a payload.",
+    ),
+    Quantity::named(
         trace::THROTTLED_RATIO,
         "how much longer adds take meanwhile",
         Unit::One,
