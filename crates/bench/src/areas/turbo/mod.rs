@@ -208,6 +208,16 @@ static QUANTITIES: &[Quantity] = &[
             "The hottest sensor of the packages, else of the cores.",
         )
     },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::LIMITED,
+            "windows in which a limit was seen",
+            Unit::Second,
+            "",
+            "Times of the windows in which its log came up, or after which it was in force.",
+        )
+    },
     Quantity::named(
         trace::VISIBLE,
         "the least halt that can be told",
@@ -455,7 +465,7 @@ impl Area for Turbo {
         let is_named = matches!(quantity.take, Take::Named(_));
         match workload {
             favoured::WORKLOAD => quantity.id == favoured::CLOCK,
-            soak::WORKLOAD => quantity.id.starts_with("soak_"),
+            soak::WORKLOAD => quantity.id.starts_with("soak_") && quantity.id != soak::LIMITED,
             trace::WORKLOAD => quantity.id == trace::VISIBLE,
             class if neighbours::is_class(class) => quantity.id == neighbours::RATE.ratio,
             victim if neighbours::VICTIMS.contains(&victim) => {
