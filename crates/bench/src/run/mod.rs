@@ -22,7 +22,7 @@ use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::limits::Reasons;
 use machine::{conditions, disturbances, facts};
-use model::record::{ByteCount, Presentation, Record};
+use model::record::{ByteCount, ClockRecord, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::areas::{Area, Cell, Planning, Wishes, Work, top, turbo};
@@ -169,7 +169,8 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        assemble::tell(clock, &program, &run.told)
+        let busy_seconds = Some(program.busy_seconds(run.sweeps_done));
+        ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
@@ -350,6 +351,15 @@ impl Program {
         let cells = self.cells.iter().map(|planned| &planned.cell);
         let mine = cells.filter(|cell| cell.is_once() == once);
         mine.fold(Seconds(0.0), |sum, cell| sum + cell.duration())
+    }
+
+    /// Seconds for which so many sweeps, and what is gone through once, keep CPUs busy, of all CPUs together.
+    fn busy_seconds(&self, sweeps: u64) -> f64 {
+        let of = |planned: &Planned| {
+            let blocks = if planned.cell.is_once() { 1 } else { sweeps };
+            planned.cell.duration().0 * planned.cell.cpus().len() as f64 * blocks as f64
+        };
+        self.cells.iter().map(of).sum()
     }
 
     /// The CPUs that it keeps busy.

@@ -208,14 +208,20 @@ impl<'a> Sweeper<'a> {
             all.filter(|&cell| self.program.cells[cell].cell.is_once() == once).collect()
         };
         let (mut each, mut once): (Vec<usize>, Vec<usize>) = (of(false), of(true));
-        if each.is_empty() {
+        // Where nothing else is measured, what goes on over time is the only sweep, in the order of the plan, too.
+        let is_over_time = each.is_empty();
+        if is_over_time {
             each = std::mem::take(&mut once);
         }
         let kept_back = self.program.cost_of(true) * f64::from(u8::from(!once.is_empty()));
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
-            self.sweep(&each, swept)?;
+            if is_over_time {
+                each.iter().try_for_each(|cell| self.sweep(&[*cell], swept))?;
+            } else {
+                self.sweep(&each, swept)?;
+            }
             swept.sweeps_done += 1;
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.

@@ -147,6 +147,21 @@ fn what_needs_no_ruler_is_shown_without_one() {
     assert!(of(&record, "tax_clock_ratio").count() > 0);
 }
 
+/// The host put both CPUs onto one core, and the kernel lists two.
+#[test]
+fn a_cpu_that_shares_the_core_is_none_of_the_other_cores() {
+    let mut model = Model::named("vm-2c").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    let machine = Machine::from(model);
+    let record = measured(&machine, Options { tests: Tests::Neighbours, ..streams(&[]) });
+    let classes: Vec<&str> =
+        of(&record, "tax_rate_ratio").filter_map(|it| it.placement_class.as_deref()).collect();
+    assert!(!classes.is_empty() && classes.iter().all(|it| *it == "same-core"), "{classes:?}");
+    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    assert!(page.contains("heavy 256 bit, same core, as probed"), "{page}");
+    assert!(!page.contains("heavy 256 bit, other cores"), "{page}");
+}
+
 #[test]
 fn classes_that_are_missing_have_a_reason() {
     let record = taxed();

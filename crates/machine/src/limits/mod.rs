@@ -155,6 +155,7 @@ impl Looked {
             levels,
             asked: self.asked(after),
             unread,
+            busy_seconds: None,
             accounts: Vec::new(),
         }
     }
