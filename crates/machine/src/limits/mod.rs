@@ -192,7 +192,7 @@ impl Looked {
     /// [`LimitReason::source`].
     pub fn meanwhile(&self, after: &Looked) -> BTreeMap<String, Meanwhile> {
         let registers = self.of.registers.iter();
-        let bits = registers.flat_map(|it| it.bits.iter().map(move |bit| (*it, bit)));
+        let bits = registers.flat_map(|it| it.bits().map(move |bit| (*it, bit)));
         let did = |(register, bit): (&Register, &Bit)| {
             let places = self.values.keys().filter(|place| place.0 == register.address);
             let states = places.map(|&(at, cpu)| {
@@ -220,7 +220,7 @@ impl Looked {
     /// Labels of causes that came up between this look and a later one, or are in force at that.
     pub fn came_up(&self, after: &Looked) -> BTreeSet<&'static str> {
         let meanwhile = self.meanwhile(after);
-        let bits = self.of.registers.iter().flat_map(|it| it.bits.iter().map(move |bit| (*it, bit)));
+        let bits = self.of.registers.iter().flat_map(|it| it.bits().map(move |bit| (*it, bit)));
         let came = bits.filter(|(register, bit)| {
             let did = meanwhile.get(&source(register, bit));
             LimitReason::names_cause(bit.id) && did == Some(&Meanwhile::CameUp)
@@ -239,7 +239,7 @@ impl Looked {
     fn reasons(&self, after: &Looked) -> Vec<LimitReason> {
         let mut found = Vec::new();
         for register in &after.of.registers {
-            for bit in register.bits {
+            for bit in register.bits() {
                 found.extend(self.said(after, register, bit));
             }
         }

@@ -251,7 +251,8 @@ static QUANTITIES: &[Quantity] = &[
         "the least throttled dispatch that can be told",
         Unit::Second,
         "lower is better",
-        "Two bins of 2 us, those between them that no look fell into, and no less than what is seen without a payload.",
+        "Two bins of 2 us, those between them that no look fell into, and no less than what is seen \
+         without a payload.",
     ),
     Quantity::named(
         trace::THROTTLED_RATIO,
@@ -265,7 +266,8 @@ static QUANTITIES: &[Quantity] = &[
         "how long the clock stays low after the payload",
         Unit::Second,
         "lower is better",
-        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the end of the period.",
+        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the \
+         end of the period.",
     ),
     Quantity::named(
         trace::HOLD_VISIBLE,
@@ -420,7 +422,8 @@ static QUANTITIES: &[Quantity] = &[
         "latency of the victim alone",
         Unit::Second,
         "lower is better",
-        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after those beside neighbours.",
+        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after \
+         those beside neighbours.",
     ),
     Quantity::named(
         neighbours::WAIT.beside,
