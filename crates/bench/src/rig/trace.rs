@@ -224,8 +224,20 @@ pub fn seen(
             usual: long + if step.loaded { PIECE.0 } else { 0.0 },
         }
     };
-    let all = std::iter::zip(&raw.looks, &steps).map(one);
-    all.filter(|seen| seen.period < job.periods).collect()
+    let mut all: Vec<Seen> = std::iter::zip(&raw.looks, &steps).map(one).collect();
+    for index in 2..all.len() {
+        // What throttled dispatch has made of the look before is no time that is missing. A halt within a look
+        // stretches that one alone.
+        let before = [all[index - 2], all[index - 1]];
+        if before.iter().all(|look| STRETCHED.contains(&look.stretch)) {
+            let excess = (seconds(raw.looks[index - 1].length()) - long).max(0.0);
+            let look = &mut all[index];
+            look.lost_at = if is_paced { look.lost_at } else { look.lost_at + excess.min(look.lost) };
+            look.lost = (look.lost - excess).max(0.0);
+        }
+    }
+    all.retain(|seen| seen.period < job.periods);
+    all
 }
 
 /// The way from one look to the next.
@@ -394,16 +406,17 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
 const BINS_MIN: usize = 2;
 
 /// The shortest stretch of throttled dispatch that is seen wherever it begins: as many bins as it takes, with those
-/// between them into which no look fell. What looks without a payload were taken for by chance is shorter, too:
-/// `quiet` are those stretches.
-pub fn throttled_visible(folded: &Folded, quiet: &[Throttled]) -> f64 {
+/// between them into which no look fell, and no less than what looks were taken for by chance: `without` are those
+/// without a payload, whose clock is `quiet`.
+pub fn throttled_visible(without: &Folded, quiet: f64) -> f64 {
     let (mut longest, mut empty) = (0, 0);
-    for stretch in &folded.stretch {
+    for stretch in &without.stretch {
         empty = if stretch.is_some() { 0 } else { empty + 1 };
         longest = longest.max(empty);
     }
-    let resolved = (BINS_MIN + longest) as f64 * folded.bin;
-    quiet.iter().map(|by_chance| by_chance.length).fold(resolved, f64::max)
+    let resolved = (BINS_MIN + longest) as f64 * without.bin;
+    let by_chance = throttled(without, quiet);
+    by_chance.iter().map(|it| it.length).fold(resolved, f64::max)
 }
 
 /// Stretches of bins in which adds are held up while multiplies hardly are, against the clock without a payload:

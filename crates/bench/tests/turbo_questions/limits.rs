@@ -431,13 +431,14 @@ fn what_came_later_caused_no_drop() {
     let tests = Tests::Sustain(Seconds(20.0));
     let machine = machine("laptop", |model| {
         model.prochot_hz = Some(0.8e9);
-        model.prochot_from_seconds = 32.0;
+        model.prochot_from_seconds = 27.0;
     });
     let record = measured(&machine, Options { tests, ..streams(&[]) });
     let drop = |stream: &str| {
         let about = format!("{stream} on all cores");
-        let mut drops = record.findings.iter().filter(|it| it.id == "turbo.clock-drops");
-        drops.find(|it| it.about == about).unwrap().text.clone()
+        let found = record.findings.iter().find(|it| it.about == about);
+        let clock = || windows(&record, stream, "soak_clock");
+        found.unwrap_or_else(|| panic!("{about}: {:?}", clock())).text.clone()
     };
     let light = drop("scalar_iadd");
     assert!(light.contains("PL2 to PL1") && !light.contains("PROCHOT"), "{light}");

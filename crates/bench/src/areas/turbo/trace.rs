@@ -218,7 +218,7 @@ impl Followed {
         let of_quiet = quiet.duration() * 2.0;
         let visible = trace::visible(&without[0].1, of_quiet, &loaded);
         run.readings.insert(VISIBLE, Ok(vec![visible]));
-        let by_chance = trace::throttled(&trace::fold(&without[0].1, &quiet), clocks.0);
+        let least = trace::throttled_visible(&trace::fold(&without[0].1, &quiet), clocks.0);
         for (pass, duration, all) in
             [(QUIET, of_quiet, &without), (LOADED, loaded.duration(), &with)]
         {
@@ -229,7 +229,6 @@ impl Followed {
         for (index, seen) in &with {
             let folded = trace::fold(seen, &loaded);
             if *index == 0 {
-                let least = trace::throttled_visible(&folded, &by_chance);
                 run.readings.insert(THROTTLED_VISIBLE, Ok(vec![least]));
                 own(&mut run, seen, &folded, &loaded, [visible, least], clocks.into());
             }
