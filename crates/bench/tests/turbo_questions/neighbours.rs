@@ -158,7 +158,7 @@ fn a_cpu_that_shares_the_core_is_none_of_the_other_cores() {
         of(&record, "tax_rate_ratio").filter_map(|it| it.placement_class.as_deref()).collect();
     assert!(!classes.is_empty() && classes.iter().all(|it| *it == "same-core"), "{classes:?}");
     let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
-    assert!(page.contains("heavy 256 bit, same core, as probed"), "{page}");
+    assert!(page.contains("heavy 256 bit, hidden sibling"), "{page}");
     assert!(!page.contains("heavy 256 bit, other cores"), "{page}");
 }
 

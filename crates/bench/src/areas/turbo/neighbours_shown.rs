@@ -72,7 +72,7 @@ impl Change {
 type Row<'a> = (&'a str, &'a str);
 
 /// Where CPUs are that the kernel lists as other cores, and that share the victim's as probed.
-const HIDDEN: &str = "same core, as probed";
+const HIDDEN: &str = "hidden sibling";
 
 /// Where the neighbours of a series really were: what the probes say goes before what the kernel lists.
 fn place(series: &Series) -> Option<&str> {

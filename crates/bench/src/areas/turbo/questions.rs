@@ -61,13 +61,18 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let mut all = Wishes::default();
     let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
     let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
-    let heaviest = why::heavy_streams().into_iter().filter(is_asked).find(can);
+    let mut asked = why::heavy_streams().into_iter().filter(is_asked).peekable();
+    let is_sheet = kernels::streams::SHEET.iter().all(|row| is_asked(row));
+    if asked.peek().is_none() && !is_sheet {
+        return all;
+    }
+    let heaviest = asked.find(can);
     let Some(row) = heaviest else {
-        let why = "none of the streams that are measured is a heavy one";
+        let why = "none of the heavy streams is measured here";
         let heavy: Vec<&str> = why::heavy_streams().iter().map(|row| row.id).collect();
         for workload in [trace::WORKLOAD, soak::WORKLOAD, neighbours::SCALAR] {
             let reason = Unavailable::new(Obstacle::Measurement, workload, why);
-            let remedy = format!("measure one of them, too: --streams {}", heavy.join(","));
+            let remedy = format!("measure one of them: --streams {}", heavy.join(","));
             all.absent.push((workload, reason.with_remedy(remedy)));
         }
         return all;
