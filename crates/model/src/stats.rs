@@ -209,7 +209,7 @@ mod tests {
         let found = discoveries(&chances, 0.05);
         assert_eq!(found.iter().filter(|it| **it).count(), 4);
         assert!(found[..4].iter().all(|it| *it));
-        assert_eq!(discoveries(&[], 0.05), []);
+        assert!(discoveries(&[], 0.05).is_empty());
         assert_eq!(discoveries(&[0.2, 0.04], 0.05), [false, false]);
         // One of seventy is believed where all of twelve blocks agree.
         let mut one = vec![0.9; 70];
