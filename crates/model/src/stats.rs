@@ -196,7 +196,10 @@ mod tests {
         but_one[3] = 0.9;
         assert!((chance_of_sides(&but_one, 1.0) - 26.0 / 4096.0).abs() < 1e-12);
         assert!((chance_of_sides(&[0.9, 1.1], 1.0) - 1.0).abs() < 1e-12);
-        assert!((chance_of_sides(&[1.0; 9], 1.0) - 1.0).abs() < 1e-12, "what is equal says nothing");
+        assert!(
+            (chance_of_sides(&[1.0; 9], 1.0) - 1.0).abs() < 1e-12,
+            "what is equal says nothing"
+        );
     }
 
     /// The example of the paper: of fifteen, four are discoveries at a rate of 5 %.

@@ -232,7 +232,8 @@ pub fn seen(
         if before.iter().all(|look| STRETCHED.contains(&look.stretch)) {
             let excess = (seconds(raw.looks[index - 1].length()) - long).max(0.0);
             let look = &mut all[index];
-            look.lost_at = if is_paced { look.lost_at } else { look.lost_at + excess.min(look.lost) };
+            look.lost_at =
+                if is_paced { look.lost_at } else { look.lost_at + excess.min(look.lost) };
             look.lost = (look.lost - excess).max(0.0);
         }
     }

@@ -8,7 +8,7 @@ use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
-    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, Tool, ToldCell,
+    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};

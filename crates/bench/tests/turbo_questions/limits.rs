@@ -455,7 +455,11 @@ fn a_noisy_clock_has_no_drop() {
         model.noise.drift_period_seconds = 2.7;
     });
     let record = measured(&machine, Options { tests, ..streams(&[]) });
-    assert!(!record.findings.iter().any(|it| it.id == "turbo.clock-drops"), "{:?}", record.findings);
+    assert!(
+        !record.findings.iter().any(|it| it.id == "turbo.clock-drops"),
+        "{:?}",
+        record.findings
+    );
 }
 
 #[test]

@@ -195,9 +195,8 @@ impl Looked {
         let bits = registers.flat_map(|it| it.bits().map(move |bit| (*it, bit)));
         let did = |(register, bit): (&Register, &Bit)| {
             let places = self.values.keys().filter(|place| place.0 == register.address);
-            let states = places.map(|&(at, cpu)| {
-                Some([self.state(at, bit, cpu)?, after.state(at, bit, cpu)?])
-            });
+            let states = places
+                .map(|&(at, cpu)| Some([self.state(at, bit, cpu)?, after.state(at, bit, cpu)?]));
             let states: Vec<Option<[LimitState; 2]>> = states.collect();
             let came = |[before, after]: &[LimitState; 2]| {
                 after.active || (after.logged && !before.logged)
@@ -254,7 +253,9 @@ impl Looked {
         for &(address, cpu) in cpus {
             // A log of which nobody knows whether it was set before tells nothing of the run.
             let before = self.state(address, bit, cpu);
-            let Some((before, after)) = before.zip(after.state(address, bit, cpu)) else { continue };
+            let Some((before, after)) = before.zip(after.state(address, bit, cpu)) else {
+                continue;
+            };
             let states = [before, after];
             match said.iter_mut().find(|(known, _)| *known == states) {
                 Some((_, cpus)) => cpus.push(cpu),
@@ -408,7 +409,11 @@ mod tests {
         assert_eq!(did(clear(), clear()), Meanwhile::Clear);
         assert_eq!(did(clear(), logged()), Meanwhile::CameUp);
         assert_eq!(did(logged(), logged()), Meanwhile::Untold);
-        assert_eq!(did(logged(), [Ok(1 << 11), Ok(1 << 11)]), Meanwhile::CameUp, "on the first CPU");
+        assert_eq!(
+            did(logged(), [Ok(1 << 11), Ok(1 << 11)]),
+            Meanwhile::CameUp,
+            "on the first CPU"
+        );
         assert_eq!(did(logged(), [Ok(0), Ok(0b11 << 10)]), Meanwhile::CameUp, "in force");
         assert_eq!(did([Ok(0), refused()], clear()), Meanwhile::Untold);
         assert_eq!(Looked::default().meanwhile(&Looked::default()), BTreeMap::new());

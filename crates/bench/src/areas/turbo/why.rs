@@ -198,8 +198,7 @@ impl<'a> Descent<'a> {
         let is_on = switches.classes_enabled.value() == Some(&true)
             && level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
         let is_chosen = |it: &&CoreAssociation| it.class.value().is_some_and(|class| *class < LOW);
-        let chosen: Vec<&CoreAssociation> =
-            domain.associations.iter().filter(is_chosen).collect();
+        let chosen: Vec<&CoreAssociation> = domain.associations.iter().filter(is_chosen).collect();
         let is_one = chosen.iter().any(|it| it.cpus.contains(self.cpu));
         (is_on && is_one).then_some(chosen.len())
     }
