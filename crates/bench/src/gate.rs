@@ -358,7 +358,7 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
     };
     let reason = match (verdict, lines.as_slice()) {
         (GateVerdict::Pass, all) => all.join("; "),
-        (_, [first, rest @ ..]) if rest.is_empty() => first.clone(),
+        (_, [first]) => first.clone(),
         (_, [first, rest @ ..]) => format!("{first}; and {} more", rest.len()),
         (_, []) => String::new(),
     };

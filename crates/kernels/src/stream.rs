@@ -54,6 +54,20 @@ impl Kind {
     }
 }
 
+/// How much ops ask of a core beside the width of their registers, as frequency licences tell it apart.
+///
+/// # Source
+///
+/// Intel 64 and IA-32 Architectures Optimization Reference Manual, "Power management impact" of AVX-512: heavy are
+/// floating point and integer multiplication, and what runs on the same units; light are all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// They keep no multiplier busy.
+    Light,
+    /// They multiply, or add floating-point numbers, wherever one is free.
+    Heavy,
+}
+
 /// The data on which a stream is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data {
@@ -111,6 +125,8 @@ pub struct StreamRow {
     pub width_bits: Option<u32>,
     /// What bounds its speed.
     pub kind: Kind,
+    /// What its ops ask of a core, whose licence follows from that and from the width.
+    pub weight: Weight,
     /// Independent chains of ops: one for serial and spin streams, none for the null stream.
     pub chains: u32,
     /// Ops in one iteration. Each is an instruction of [`StreamRow::mnemonic`].
@@ -461,6 +477,16 @@ macro_rules! beside {
     };
 }
 
+/// What ops ask of a core: little, where a family says nothing.
+macro_rules! weight {
+    () => {
+        $crate::Weight::Light
+    };
+    ($weight:ident) => {
+        $crate::Weight::$weight
+    };
+}
+
 /// The number of the first chain's vector register.
 macro_rules! first_register {
     ($chains:tt) => {
@@ -476,7 +502,7 @@ macro_rules! first_register {
 /// The doc comment is the help of every row. `chains` are in the registers from 0 on, or `from`
 /// another one. `op` is an [`Arithmetic`] and the mnemonic that performs it, followed by the one of
 /// AArch64 where that differs; with `beside`, the ops are scalar and one vector instruction stands
-/// in each iteration beside them. A row is a class of registers, the name of the static, the id,
+/// in each iteration beside them. `weight` is that of the ops where they are not light. A row is a class of registers, the name of the static, the id,
 /// and what it needs. Classes are `none`, `timed`, `gpr`, and `clean` and `dirty` for scalar floating point
 /// with such upper halves; `sse`, `xmm`, `ymm`, `zmm` and `tile` on x86-64; `neon` and `sve` on AArch64.
 macro_rules! stream {
@@ -486,11 +512,13 @@ macro_rules! stream {
         kind: $kind:ident, chains: $chains:tt $(from $first:tt)?, ops: $ops:tt,
         op: $arithmetic:ident $mnemonic:tt $(($elsewhere:tt on aarch64))?,
         $(beside: $side:ident $simd:literal,)?
+        $(weight: $weight:ident,)?
         rows: { $($row:tt)+ }
     ) => {
         stream_rows! {
             concat!($($doc),+), $title, $kind, $chains, ($chains $(from $first)?), $ops,
-            $arithmetic (native!($mnemonic $($elsewhere)?)), [$($side $simd)?], $($row)+
+            $arithmetic (native!($mnemonic $($elsewhere)?)), [$($side $simd)?], [$($weight)?],
+            $($row)+
         }
     };
 }
@@ -499,7 +527,7 @@ macro_rules! stream {
 macro_rules! stream_rows {
     (
         $doc:expr, $title:literal, $kind:ident, $chains:tt, $registers:tt, $ops:tt,
-        $arithmetic:ident ($mnemonic:expr), $beside:tt,
+        $arithmetic:ident ($mnemonic:expr), $beside:tt, $weight:tt,
         $($class:ident $name:ident = $id:literal
             needs [$($isa:ident),*] $(alias $alias:literal)?),+ $(,)?
     ) => {
@@ -514,6 +542,7 @@ macro_rules! stream_rows {
                     needs: &[$(model::Isa::$isa),*],
                     width_bits: width_bits!($class),
                     kind: $crate::Kind::$kind,
+                    weight: weight! $weight,
                     chains: $chains,
                     ops_per_iteration: $ops,
                     mnemonic: $crate::stream::without_encoding($mnemonic),

@@ -55,12 +55,11 @@ pub fn is_open(machine: &Machine, object: &Object, text: &str) -> bool {
 /// Linux, drivers/cpufreq/intel_pstate.c: `intel_pstate_verify_cpu_policy`.
 pub fn comes_to(machine: &Machine, object: &Object, text: &str) -> Option<String> {
     let Object::File(path) = object else { return None };
-    let (folder, most) = match path.strip_suffix(MAX) {
-        Some(folder) => (folder, highest(machine, folder)?),
-        None => {
-            let folder = path.strip_suffix(MIN)?;
-            (folder, beside(machine, folder, MAX)?)
-        }
+    let (folder, most) = if let Some(folder) = path.strip_suffix(MAX) {
+        (folder, highest(machine, folder)?)
+    } else {
+        let folder = path.strip_suffix(MIN)?;
+        (folder, beside(machine, folder, MAX)?)
     };
     let least = beside(machine, folder, "cpuinfo_min_freq").unwrap_or(0);
     let khz: u64 = text.parse().ok()?;

@@ -72,6 +72,39 @@ fn interval_rank(count: usize) -> usize {
     rank
 }
 
+/// The chance that as many of these numbers lie on one side of a value, or more, where that is their median: the
+/// sign test, of both sides. What is equal to it says nothing.
+///
+/// # Source
+/// Arbuthnott, 1710; e.g. Conover, Practical Nonparametric Statistics, 3.4.
+pub fn chance_of_sides(numbers: &[f64], value: f64) -> f64 {
+    let above = numbers.iter().filter(|number| **number > value).count();
+    let below = numbers.iter().filter(|number| **number < value).count();
+    let (count, fewer) = (above + below, above.min(below));
+    let mut term = 0.5f64.powi(count as i32);
+    let mut sum = term;
+    for taken in 0..fewer {
+        term *= (count - taken) as f64 / (taken + 1) as f64;
+        sum += term;
+    }
+    (2.0 * sum).min(1.0)
+}
+
+/// Which of several hypotheses are discoveries, by their chances of being none, so that of all discoveries no
+/// greater share than `rate` is false on the average.
+///
+/// # Source
+/// Benjamini and Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical Society B 57, 1995.
+pub fn discoveries(chances: &[f64], rate: f64) -> Vec<bool> {
+    let mut sorted = chances.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let is_below = |(place, chance): &(usize, f64)| *chance <= rate * (place + 1) as f64 / count;
+    let last = sorted.into_iter().enumerate().rfind(is_below);
+    let most = last.map_or(f64::NEG_INFINITY, |(_, chance)| chance);
+    chances.iter().map(|chance| *chance <= most).collect()
+}
+
 /// The share that is not exceeded with a confidence of 95 %, when `hits` of `trials` were seen: the
 /// greatest with which as few hits still come in one of twenty series.
 ///
@@ -155,6 +188,38 @@ impl Summary {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn chances_of_sides_are_those_of_a_coin() {
+        let all = [1.1; 12];
+        assert!((chance_of_sides(&all, 1.0) - 2.0 / 4096.0).abs() < 1e-12);
+        let mut but_one = all;
+        but_one[3] = 0.9;
+        assert!((chance_of_sides(&but_one, 1.0) - 26.0 / 4096.0).abs() < 1e-12);
+        assert!((chance_of_sides(&[0.9, 1.1], 1.0) - 1.0).abs() < 1e-12);
+        assert!(
+            (chance_of_sides(&[1.0; 9], 1.0) - 1.0).abs() < 1e-12,
+            "what is equal says nothing"
+        );
+    }
+
+    /// The example of the paper: of fifteen, four are discoveries at a rate of 5 %.
+    #[test]
+    fn discoveries_are_those_of_benjamini_and_hochberg() {
+        let chances = [
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+            0.5719, 0.6528, 0.7590, 1.0,
+        ];
+        let found = discoveries(&chances, 0.05);
+        assert_eq!(found.iter().filter(|it| **it).count(), 4);
+        assert!(found[..4].iter().all(|it| *it));
+        assert!(discoveries(&[], 0.05).is_empty());
+        assert_eq!(discoveries(&[0.2, 0.04], 0.05), [false, false]);
+        // One of seventy is believed where all of twelve blocks agree.
+        let mut one = vec![0.9; 70];
+        one[7] = 2.0 / 4096.0;
+        assert!(discoveries(&one, 0.05)[7]);
+    }
 
     #[test]
     fn quantiles_interpolate() {

@@ -64,12 +64,29 @@ pub const PIECE: Seconds = Seconds(0.3e-6);
 
 /// No look is shorter than this.
 const LOOK_LEAST: Seconds = Seconds(0.5e-6);
-/// More looks of a CPU than this are not worth their memory (24 bytes each, and 72 when they are numbers): as many
+/// More looks of a CPU than this are not worth their memory (40 bytes each, and 72 when they are numbers): as many
 /// as the usual periods may have.
 const LOOKS_MAX: f64 = 1_048_576.0;
 
-/// A look: before the adds, between, after the multiplies.
-pub type Look = [u64; 3];
+/// A look, in stamps.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Before the adds, between, after the multiplies.
+    pub stamps: [u64; 3],
+    /// The longest time between two polls since the look before: its beginning and its end.
+    pub waited: [u64; 2],
+}
+
+impl Look {
+    fn first(&self) -> u64 {
+        self.stamps[0]
+    }
+
+    /// Ticks from its beginning to its end.
+    fn length(&self) -> u64 {
+        self.stamps[2] - self.stamps[0]
+    }
+}
 
 /// What one CPU saw.
 #[derive(Debug, Clone)]
@@ -151,31 +168,51 @@ pub fn seen(
     };
     let is_loaded = |phase: f64| job.payload.is_some() && raw.cpu == job.cpu && phase < burst;
     // What the first op of the first period costs lies before the first look.
-    let start = [begun; 3];
+    let start = Look { stamps: [begun; 3], waited: [begun; 2] };
     let before = std::iter::once(&start).chain(&raw.looks);
-    let steps: Vec<(bool, f64)> = std::iter::zip(before, &raw.looks)
+    let seconds = |ticks: u64| ticks as f64 / hertz;
+    // Where looks wait for each other, time that is missing is in the look before or between two polls; else all of
+    // it is in the way from look to look.
+    let is_paced = job.pace().0 > 0.0;
+    let steps: Vec<Step> = std::iter::zip(before, &raw.looks)
         .map(|(before, look)| {
-            let step = look[0].saturating_sub(before[0]);
             // The payload is in the step that ends in the burst, too.
-            let loaded = [before, look].iter().any(|it| is_loaded(place(it[0]).1));
-            (loaded, step as f64 / hertz)
+            let loaded = [before, look].iter().any(|it| is_loaded(place(it.first()).1));
+            let parts = if is_paced {
+                [before.length(), look.waited[1].saturating_sub(look.waited[0])].map(seconds)
+            } else {
+                [seconds(look.first().saturating_sub(before.first())), 0.0]
+            };
+            Step { loaded, parts, begins: [before.first(), look.waited[0]] }
         })
         .collect();
     let usual = |loaded: bool| {
-        let of: Vec<f64> = steps.iter().filter(|it| it.0 == loaded).map(|it| it.1).collect();
-        median(&of).unwrap_or(f64::INFINITY)
+        [0, 1].map(|part| {
+            let of = steps.iter().filter(|it| it.loaded == loaded).map(|it| it.parts[part]);
+            median(&of.collect::<Vec<_>>()).unwrap_or(f64::INFINITY)
+        })
     };
     let usual = [usual(false), usual(true)];
-    let long = raw.looks.iter().map(|look| (look[2] - look[0]) as f64 / hertz);
+    let long = raw.looks.iter().map(|look| seconds(look.length()));
     let long = median(&long.collect::<Vec<_>>()).unwrap_or(f64::INFINITY);
-    let one = |(look, (loaded, step)): (&Look, &(bool, f64))| {
-        let lengths = [look[1] - look[0], look[2] - look[1]].map(|ticks| ticks as f64 / hertz);
+    let one = |(look, step): (&Look, &Step)| {
+        let stamps = look.stamps;
+        let lengths = [stamps[1] - stamps[0], stamps[2] - stamps[1]].map(seconds);
         let cycles = |which: usize| {
             chains.cycles[which] * (raw.iterations[which] as f64 + chains.fixed[which])
         };
         let clocks = [0, 1].map(|which| cycles(which) / (lengths[which] - chains.null).max(1e-9));
-        let lost = (step - usual[usize::from(*loaded)]).max(0.0);
-        let (period, phase) = place(look[0]);
+        let usual = usual[usize::from(step.loaded)];
+        let parts = [0, 1].map(|part| (step.parts[part] - usual[part]).max(0.0));
+        let lost = parts[0] + parts[1];
+        let (period, phase) = place(look.first());
+        let lost_at = if is_paced {
+            let begin = step.begins[usize::from(parts[1] > parts[0])];
+            // What began in the period before is there when this one begins.
+            Some(place(begin)).filter(|(number, _)| *number == period).map_or(0.0, |(_, at)| at)
+        } else {
+            (phase - lost).max(0.0)
+        };
         Seen {
             period,
             phase,
@@ -183,12 +220,39 @@ pub fn seen(
             adds: clocks[0],
             stretch: clocks[1] / clocks[0],
             lost,
-            lost_at: (phase - lost).max(0.0),
-            usual: long + if *loaded { PIECE.0 } else { 0.0 },
+            lost_at,
+            usual: long + if step.loaded { PIECE.0 } else { 0.0 },
         }
     };
-    let all = std::iter::zip(&raw.looks, &steps).map(one);
-    all.filter(|seen| seen.period < job.periods).collect()
+    let mut all: Vec<Seen> = std::iter::zip(&raw.looks, &steps).map(one).collect();
+    let excess = raw.looks.iter().map(|look| (seconds(look.length()) - long).max(0.0));
+    untangle(&mut all, &excess.collect::<Vec<_>>(), is_paced);
+    all.retain(|seen| seen.period < job.periods);
+    all
+}
+
+/// What throttled dispatch has made of the look before is no time that is missing. A halt within a look
+/// stretches that one alone. Excess: by how much each look is longer than others, in seconds.
+fn untangle(all: &mut [Seen], excess: &[f64], is_paced: bool) {
+    for index in 2..all.len() {
+        let before = [all[index - 2], all[index - 1]];
+        if before.iter().all(|look| STRETCHED.contains(&look.stretch)) {
+            let (look, excess) = (&mut all[index], excess[index - 1]);
+            look.lost_at =
+                if is_paced { look.lost_at } else { look.lost_at + excess.min(look.lost) };
+            look.lost = (look.lost - excess).max(0.0);
+        }
+    }
+}
+
+/// The way from one look to the next.
+struct Step {
+    /// Whether the payload was on it.
+    loaded: bool,
+    /// What of it may be too long, in seconds: the look before and the longest time between polls, or all of it.
+    parts: [f64; 2],
+    /// When those began, in stamps.
+    begins: [u64; 2],
 }
 
 /// Sets looks right by those without a payload: chains this short are longer by what of them is fixed, which is
@@ -273,8 +337,8 @@ pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
 
 /// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
 /// shorter cannot be told from the machine's own gaps, or from the length of a look. `quiet` are the looks of
-/// that long without a payload.
-pub fn visible(quiet: &[Seen], duration: Seconds) -> f64 {
+/// that long without a payload, `loaded` is the job whose halts are asked for.
+pub fn visible(quiet: &[Seen], duration: Seconds, loaded: &Trace) -> f64 {
     let mut worst: Vec<f64> = Vec::new();
     let mut window = (0, 0);
     for look in quiet {
@@ -287,8 +351,14 @@ pub fn visible(quiet: &[Seen], duration: Seconds) -> f64 {
             *last = last.max(look.lost);
         }
     }
-    let step = duration.0 / quiet.len().max(1) as f64;
-    quantile(&worst, 0.9).unwrap_or(f64::INFINITY).max(step)
+    let least = if loaded.pace().0 > 0.0 {
+        // What is between two looks that wait for each other is seen by polls, with the payload in between.
+        let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
+        median(&looks).unwrap_or(f64::INFINITY) + PIECE.0
+    } else {
+        duration.0 / quiet.len().max(1) as f64
+    };
+    quantile(&worst, 0.9).unwrap_or(f64::INFINITY).max(least)
 }
 
 /// Halts: time that is missing at the same phase in most periods.
@@ -337,12 +407,27 @@ pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
     found
 }
 
+/// Fewer bins are chance.
+const BINS_MIN: usize = 2;
+
+/// The shortest stretch of throttled dispatch that is seen wherever it begins: as many bins as it takes, with those
+/// between them into which no look fell, and no less than what looks were taken for by chance: `without` are those
+/// without a payload, whose clock is `quiet`.
+pub fn throttled_visible(without: &Folded, quiet: f64) -> f64 {
+    let (mut longest, mut empty) = (0, 0);
+    for stretch in &without.stretch {
+        empty = if stretch.is_some() { 0 } else { empty + 1 };
+        longest = longest.max(empty);
+    }
+    let resolved = (BINS_MIN + longest) as f64 * without.bin;
+    let by_chance = throttled(without, quiet);
+    by_chance.iter().map(|it| it.length).fold(resolved, f64::max)
+}
+
 /// Stretches of bins in which adds are held up while multiplies hardly are, against the clock without a payload:
 /// until dispatch is free, the clock is the one of before. Throttled looks are so long that some bins have none:
 /// those belong to what is around them.
 pub fn throttled(folded: &Folded, quiet: f64) -> Vec<Throttled> {
-    /// Fewer bins are chance.
-    const BINS_MIN: usize = 2;
     /// The end of the period ends a stretch, too.
     const END: (Option<f64>, Option<f64>) = (Some(1.0), Some(1.0));
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! From what was measured to the record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use machine::Machine;
 use machine::conditions;
@@ -8,14 +8,14 @@ use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
-    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, SparedCell, Tool,
+    PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
 
 use super::controllers::Controllers;
 use super::counters::Counters;
-use super::sweep::{Lost, Own, Swept};
+use super::sweep::{Lost, Own, Swept, Told};
 use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::{Area, Workload, sst, turbo};
@@ -126,25 +126,31 @@ fn judge(record: &mut Record, areas: &[&dyn Area]) {
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
 }
 
-/// Notes which cells a reason spared: its log was clear after their first block.
-pub(super) fn spare(
+/// Notes which cells a reason spared, and which met it.
+pub(super) fn tell(
     mut clock: ClockRecord,
     program: &Program,
-    clear: &BTreeMap<usize, BTreeSet<String>>,
+    told: &BTreeMap<usize, BTreeMap<String, Told>>,
 ) -> ClockRecord {
     for reason in &mut clock.reasons {
-        let spared = clear.iter().filter(|(_, sources)| sources.contains(&reason.source));
-        reason.spared = spared
-            .flat_map(|(cell, _)| {
-                let cell = &program.cells[*cell].cell;
-                let active: CpuSet = cell.cpus().into_iter().collect();
-                let of = move |it: Workload| SparedCell {
-                    workload: it.id.to_owned(),
-                    active: active.clone(),
-                };
-                cell.workloads().into_iter().map(of)
-            })
-            .collect();
+        for (&cell, reasons) in told {
+            let Some(&Told { clear, came_up, untold }) = reasons.get(&reason.source) else {
+                continue;
+            };
+            let list = match (clear, came_up) {
+                (_, 1..) => &mut reason.met,
+                (1.., 0) => &mut reason.spared,
+                // What was logged before its first block tells nothing of it.
+                (0, 0) => continue,
+            };
+            let cell = &program.cells[cell].cell;
+            let active: CpuSet = cell.cpus().into_iter().collect();
+            let of = |it: Workload| {
+                let (workload, active) = (it.id.to_owned(), active.clone());
+                ToldCell { workload, active, clear, untold }
+            };
+            list.extend(cell.workloads().into_iter().map(of));
+        }
     }
     clock
 }

@@ -22,7 +22,7 @@ use machine::instruments::aperf_mperf::CycleCounters;
 use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::limits::Reasons;
 use machine::{conditions, disturbances, facts};
-use model::record::{ByteCount, Presentation, Record};
+use model::record::{ByteCount, ClockRecord, Presentation, Record};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::areas::{Area, Cell, Planning, Wishes, Work, top, turbo};
@@ -80,6 +80,9 @@ pub enum Span {
     Budget(Seconds),
     /// So many blocks of every cell, however long they take.
     Blocks(u64),
+    /// So many blocks of every cell, and one at least, but no sweep that would end when half as much time again
+    /// is over as was planned.
+    Bounded(u64),
     /// As many blocks of every cell as fit into this time, and one at least.
     All(Seconds),
 }
@@ -166,7 +169,8 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        assemble::spare(clock, &program, &run.clear)
+        let busy_seconds = Some(program.busy_seconds(run.sweeps_done));
+        ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
     let neighbours = watch.end(machine, &program.used());
@@ -304,11 +308,17 @@ impl Program {
             Span::All(time) if self.cells.is_empty() => (0, time),
             // What moving data takes is known when it was moved: sweeps end with the time.
             Span::All(time) => (SWEEPS_MAX, time),
-            Span::Blocks(_) if self.cells.is_empty() => (0, CALIBRATION),
-            Span::Blocks(blocks) => {
+            Span::Blocks(_) | Span::Bounded(_) if self.cells.is_empty() => (0, CALIBRATION),
+            Span::Blocks(blocks) | Span::Bounded(blocks) => {
                 (blocks, CALIBRATION + (sweep * blocks as f64 + once) * OVERHEAD)
             }
         };
+    }
+
+    /// When a run that is bounded ends at the latest, but for its first sweep.
+    fn latest(&self) -> Seconds {
+        const LATE: f64 = 1.5;
+        self.time * LATE
     }
 
     /// Whether memory controllers are asked what some cell moves.
@@ -341,6 +351,15 @@ impl Program {
         let cells = self.cells.iter().map(|planned| &planned.cell);
         let mine = cells.filter(|cell| cell.is_once() == once);
         mine.fold(Seconds(0.0), |sum, cell| sum + cell.duration())
+    }
+
+    /// Seconds for which so many sweeps, and what is gone through once, keep CPUs busy, of all CPUs together.
+    fn busy_seconds(&self, sweeps: u64) -> f64 {
+        let of = |planned: &Planned| {
+            let blocks = if planned.cell.is_once() { 1 } else { sweeps };
+            planned.cell.duration().0 * planned.cell.cpus().len() as f64 * blocks as f64
+        };
+        self.cells.iter().map(of).sum()
     }
 
     /// The CPUs that it keeps busy.
@@ -381,7 +400,7 @@ fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
         Span::Budget(budget) => {
             schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
         }
-        Span::Blocks(_) | Span::All(_) => {
+        Span::Blocks(_) | Span::Bounded(_) | Span::All(_) => {
             asked.iter().map(|asked| asked.wishes.cells.len()).collect()
         }
     }

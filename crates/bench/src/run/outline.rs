@@ -74,7 +74,7 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
     let sweeps = match span {
         // As many as there is time for, and one at least.
         Span::All(time) => ((time / sweep) as u64).max(1).min(program.sweeps),
-        Span::Budget(_) | Span::Blocks(_) => program.sweeps,
+        Span::Budget(_) | Span::Blocks(_) | Span::Bounded(_) => program.sweeps,
     };
     let takes = si::format(sweep.0 * sweeps as f64 + once.0, Unit::Second);
     let total = program.cells.len() + program.left_out.len();
@@ -83,6 +83,9 @@ fn in_brief(program: &Program, span: Span, placement: &Placement, usable: String
             (" fit into the budget", format!(" of {}", si::format(budget.0, Unit::Second)))
         }
         Span::All(time) => ("", format!(" of {}", si::format(time.0, Unit::Second))),
+        Span::Bounded(_) => {
+            ("", format!(", {} at most", si::format(program.latest().0, Unit::Second)))
+        }
         Span::Blocks(_) => ("", String::new()),
     };
     let mut lines = vec![

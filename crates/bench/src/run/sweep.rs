@@ -1,11 +1,11 @@
 //! Measuring, sweep by sweep: every sweep measures one block of every cell, in random order, so that
 //! the blocks of a cell are spread over the whole run and drift shows as spread between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::limits::Reasons;
+use machine::limits::{Looked, Meanwhile, Reasons};
 use model::{CpuId, Obstacle, Unavailable};
 
 use super::trials::{self, Trial};
@@ -31,8 +31,8 @@ pub(super) struct Swept {
     pub(super) seed: u64,
     /// What was tried before the first sweep.
     pub(super) trials: Vec<Trial>,
-    /// By cell of streams: which reasons for a lower clock had not come up after its first block.
-    pub(super) clear: BTreeMap<usize, BTreeSet<String>>,
+    /// By cell of streams: what each reason for a lower clock did in its blocks.
+    pub(super) told: BTreeMap<usize, BTreeMap<String, Told>>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
 }
@@ -49,11 +49,20 @@ impl Swept {
             sweeps_done: 0,
             seed,
             trials: Vec::new(),
-            clear: BTreeMap::new(),
+            told: BTreeMap::new(),
             interrupted: false,
             lost: None,
         }
     }
+}
+
+/// In how many blocks of a cell a reason for a lower clock did what. Its log stays set once it came up, so that
+/// the blocks after which it was clear are the first ones.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) clear: u64,
+    pub(super) came_up: u64,
+    pub(super) untold: u64,
 }
 
 /// A CPU that was there when the run began, and that threads could not be pinned to any more.
@@ -199,19 +208,26 @@ impl<'a> Sweeper<'a> {
             all.filter(|&cell| self.program.cells[cell].cell.is_once() == once).collect()
         };
         let (mut each, mut once): (Vec<usize>, Vec<usize>) = (of(false), of(true));
-        if each.is_empty() {
+        // Where nothing else is measured, what goes on over time is the only sweep, in the order of the plan, too.
+        let is_over_time = each.is_empty();
+        if is_over_time {
             each = std::mem::take(&mut once);
         }
         let kept_back = self.program.cost_of(true) * f64::from(u8::from(!once.is_empty()));
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
             swept.own.values_mut().for_each(Own::begin_block);
-            self.sweep(&each, swept)?;
+            if is_over_time {
+                each.iter().try_for_each(|cell| self.sweep(&[*cell], swept))?;
+            } else {
+                self.sweep(&each, swept)?;
+            }
             swept.sweeps_done += 1;
             let took = self.executor.elapsed() - begun;
             // The next sweep takes about as long as this one: it begins only if it can end.
             let budget = match self.request.span {
                 Span::Budget(budget) | Span::All(budget) => budget,
+                Span::Bounded(_) => self.program.latest(),
                 Span::Blocks(_) => continue,
             };
             if self.executor.elapsed() + took + kept_back > budget {
@@ -280,8 +296,9 @@ impl<'a> Sweeper<'a> {
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
         match &self.program.cells[cell].cell.work {
             Work::Streams(streams) => {
+                let before = self.look(cell);
                 let pieces = self.streams(streams, swept)?;
-                self.note_clear(cell, swept);
+                self.note_told(cell, before, swept);
                 Ok(pieces)
             }
             Work::Traffic(moved) => self.moved(moved, self.chosen[cell], swept),
@@ -322,13 +339,24 @@ impl<'a> Sweeper<'a> {
         Ok(pieces.collect())
     }
 
-    /// Notes which reasons had not come up after the first block of a cell: logs stay set, so that later blocks
-    /// tell no more than whether anything ever held.
-    fn note_clear(&self, cell: usize, swept: &mut Swept) {
-        let Some(reasons) = self.instruments.reasons else { return };
-        let cpus = || self.program.cells[cell].cell.cpus().into_iter().collect();
-        let look = || reasons.look_at(self.planning.machine, &cpus()).clear();
-        swept.clear.entry(cell).or_insert_with(look);
+    /// Reasons for a lower clock on the CPUs of a cell, at this moment.
+    fn look(&self, cell: usize) -> Option<Looked> {
+        let cpus = self.program.cells[cell].cell.cpus().into_iter().collect();
+        Some(self.instruments.reasons?.look_at(self.planning.machine, &cpus))
+    }
+
+    /// Notes which reasons came up in a block of a cell, and which did not.
+    fn note_told(&self, cell: usize, before: Option<Looked>, swept: &mut Swept) {
+        let Some((before, after)) = before.zip(self.look(cell)) else { return };
+        let told = swept.told.entry(cell).or_default();
+        for (source, did) in before.meanwhile(&after) {
+            let told = told.entry(source).or_default();
+            *match did {
+                Meanwhile::Clear => &mut told.clear,
+                Meanwhile::CameUp => &mut told.came_up,
+                Meanwhile::Untold => &mut told.untold,
+            } += 1;
+        }
     }
 
     /// Data moved in one way: one piece for all members.

@@ -63,7 +63,7 @@ fn longest(span: Span) -> Seconds {
     const SHARE: f64 = 0.1;
     match span {
         Span::Budget(time) | Span::All(time) if time * SHARE < LONGEST => time * SHARE,
-        Span::Budget(_) | Span::All(_) | Span::Blocks(_) => LONGEST,
+        _ => LONGEST,
     }
 }
 

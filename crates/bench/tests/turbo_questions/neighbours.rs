@@ -37,7 +37,7 @@ fn ratio(record: &Record, victim: &str, quantity: &str, beside: &str, place: &st
     });
     let series = found.unwrap_or_else(|| panic!("no {quantity} of {victim} beside {beside}"));
     let summary = series.summary().unwrap_or_else(|| panic!("{:?}", series.outcome));
-    let [low, high] = summary.between_blocks.expect("nine blocks have an interval");
+    let [low, high] = summary.between_blocks.expect("twelve blocks have an interval");
     assert!((low..=high).contains(&summary.median));
     summary.median
 }
@@ -65,6 +65,28 @@ fn costs_that_were_put_in_come_out() {
     assert_near(bandwidth, 1.0, 0.01, "memory that nobody moves");
     let latency = of("victim latency", "tax_latency_ratio", "memory", others);
     assert_near(latency, 1.5, 0.01, "pointers wait");
+}
+
+/// Caches of a server are large; a matrix over them is measured in the time that was planned, and what nobody could
+/// plan does not go on for ever.
+#[test]
+fn a_matrix_takes_the_time_that_was_planned_and_has_an_end() {
+    let record = taxed();
+    let plan = &record.run.plan;
+    assert_eq!((plan.blocks_planned, plan.blocks_done), (12, 12));
+    let [taken, planned] = [record.run.seconds, plan.budget_seconds];
+    assert!(planned < 120.0 && taken < planned, "{taken} s of {planned} s");
+    // Others leave so little of memory that a trip takes a hundred times as long.
+    let mut model = Model::named("2s-56c").unwrap();
+    model.tax = vec![Tax { bandwidth: 0.01, ..tax("triad", false) }];
+    let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let late = measured(&Machine::from(model), options);
+    let (done, planned) = (late.run.plan.blocks_done, late.run.plan.budget_seconds);
+    assert!((1..12).contains(&done), "{done} blocks");
+    let sweep = late.run.seconds / done as f64;
+    let most = (1.5 * planned).max(sweep);
+    assert!(late.run.seconds <= most * 1.01, "{} s of {planned} s", late.run.seconds);
 }
 
 #[test]
@@ -123,6 +145,21 @@ fn what_needs_no_ruler_is_shown_without_one() {
         assert!(!why(series).is_empty());
     }
     assert!(of(&record, "tax_clock_ratio").count() > 0);
+}
+
+/// The host put both CPUs onto one core, and the kernel lists two.
+#[test]
+fn a_cpu_that_shares_the_core_is_none_of_the_other_cores() {
+    let mut model = Model::named("vm-2c").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    let machine = Machine::from(model);
+    let record = measured(&machine, Options { tests: Tests::Neighbours, ..streams(&[]) });
+    let classes: Vec<&str> =
+        of(&record, "tax_rate_ratio").filter_map(|it| it.placement_class.as_deref()).collect();
+    assert!(!classes.is_empty() && classes.iter().all(|it| *it == "same-core"), "{classes:?}");
+    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    assert!(page.contains("heavy 256 bit, hidden sibling"), "{page}");
+    assert!(!page.contains("heavy 256 bit, other cores"), "{page}");
 }
 
 #[test]

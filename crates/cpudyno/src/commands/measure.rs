@@ -15,6 +15,9 @@ use crate::failure::{Failure, code};
 use crate::output;
 use crate::signals::Signals;
 
+/// The number and the name of the signal that ended a run.
+pub(super) type Ended = (i32, &'static str);
+
 /// Measures, and prints and writes the record.
 pub(super) fn measure(
     machine: &Machine,
@@ -45,7 +48,7 @@ pub(super) fn measure_after(
 /// Prints and writes what was measured.
 pub(super) fn tell(
     record: &Record,
-    signal: Option<(i32, &'static str)>,
+    signal: Option<Ended>,
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
     let presentation = record.run.presentation;
@@ -61,7 +64,7 @@ pub(super) fn measured(
     machine: &Machine,
     request: &Request,
     signals: &Signals,
-) -> Result<(Record, Option<(i32, &'static str)>), Failure> {
+) -> Result<(Record, Option<Ended>), Failure> {
     let bar = output::progress_bar();
     let mut tell = |progress: Progress<'_>| {
         bar.set_position((progress.share * 1000.0) as u64);

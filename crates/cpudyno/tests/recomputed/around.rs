@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::check::{Failure, Rule, WITHOUT, table};
+use super::check::{ANYWHERE, Failure, Rule, WITHOUT, table};
 use super::page::{Table, has_digit};
 use super::record::{Record, Series, items, number, text};
 use super::stats::{bytes, greatest, least, median, mhz, once, si};
@@ -32,6 +32,19 @@ pub(crate) static RULES: &[Rule] = &[
         want: missing_remedies,
     },
     Rule::Lines { area: MISSING, section: "Not measured", template: "{}", want: missing },
+    // An area without any numbers has its reasons where they would stand.
+    Rule::Lines {
+        area: MISSING,
+        section: ANYWHERE,
+        template: "unavailable {}",
+        want: |record| of_areas(record).0,
+    },
+    Rule::Lines {
+        area: MISSING,
+        section: ANYWHERE,
+        template: "→ {}",
+        want: |record| of_areas(record).1,
+    },
     Rule::Tables {
         area: PMU,
         section: "Counters",
@@ -220,6 +233,8 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             }
             "turbo.slow-looks" => ("turbo: clock", slow_looks(record)),
             "memory.cache-size" => ("memory", memory::findings(record)),
+            // Groups of samples: where they are split is no number that others could find again.
+            "memory.modes" => continue,
             "cores.uneven" => ("cores", waiting::uneven_pairs(record)),
             "pause.uneven" => ("pause", waiting::uneven_pauses(record)),
             "wake.deep-sleep" => ("wake", waiting::deep_sleeps(record)),
@@ -329,18 +344,8 @@ fn few_blocks(record: &Record) -> Vec<String> {
 
 /// What has a reason in place of numbers, by reason: names, and the reason.
 fn absences(record: &Record) -> Vec<(&Value, Vec<String>)> {
-    let mut all: Vec<(&Value, Vec<String>)> = Vec::new();
-    let mut note = |reason, name: String| {
-        let reason: &Value = reason;
-        let at = all.iter().position(|(known, _)| known["why"] == reason["why"]);
-        let at = at.unwrap_or_else(|| {
-            all.push((reason, Vec::new()));
-            all.len() - 1
-        });
-        if !all[at].1.contains(&name) {
-            all[at].1.push(name);
-        }
-    };
+    let mut all: Vec<(&Value, String)> = Vec::new();
+    let mut note = |reason, name: String| all.push((reason, name));
     for it in items(&record.value["instruments"]) {
         if let Some(reason) = it.get("unavailable") {
             note(reason, format!("{} ({})", text(&it["measures"]), text(&it["id"])));
@@ -358,6 +363,24 @@ fn absences(record: &Record) -> Vec<(&Value, Vec<String>)> {
         }
         if let Some(reason) = fact["value"].get("unavailable") {
             note(reason, text(&fact["label"]).to_lowercase());
+        }
+    }
+    by_reason(all.into_iter())
+}
+
+/// Each reason once, with the names of what it is a reason for.
+fn by_reason<'a>(
+    absences: impl Iterator<Item = (&'a Value, String)>,
+) -> Vec<(&'a Value, Vec<String>)> {
+    let mut all: Vec<(&Value, Vec<String>)> = Vec::new();
+    for (reason, name) in absences {
+        let at = all.iter().position(|(known, _)| known["why"] == reason["why"]);
+        let at = at.unwrap_or_else(|| {
+            all.push((reason, Vec::new()));
+            all.len() - 1
+        });
+        if !all[at].1.contains(&name) {
+            all[at].1.push(name);
         }
     }
     all
@@ -403,20 +426,43 @@ fn name(series: &Series, reason: &Value) -> String {
     format!("{workload}{apart} with {} active", series.cpus.len())
 }
 
+/// What each area has reasons for, and what would help, area by area.
+fn of_areas(record: &Record) -> (Vec<String>, Vec<String>) {
+    let areas = super::stats::once(record.series.iter().map(|series| series.area.clone()));
+    let mut told = (Vec::new(), Vec::new());
+    for area in areas {
+        let of_area = record.series.iter().filter(|series| series.area == area);
+        let absences = by_reason(of_area.filter_map(|series| {
+            let reason = series.unavailable.as_ref()?;
+            Some((reason, name(series, reason)))
+        }));
+        told.0.extend(lines(&absences));
+        told.1.extend(remedies_of(&absences));
+    }
+    told
+}
+
 fn missing(record: &Record) -> Vec<String> {
-    let line = |(reason, names): (&Value, Vec<String>)| {
+    lines(&absences(record))
+}
+
+fn lines(absences: &[(&Value, Vec<String>)]) -> Vec<String> {
+    let line = |(reason, names): &(&Value, Vec<String>)| {
         let more = names.len().saturating_sub(6);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = names[..names.len().min(6)].join(", ");
         format!("unavailable {names}{more}: {}", text(&reason["why"]))
     };
-    absences(record).into_iter().map(line).collect()
+    absences.iter().map(line).collect()
 }
 
 fn missing_remedies(record: &Record) -> Vec<String> {
-    let remedy =
-        |(reason, _): (&Value, Vec<String>)| Some(format!("→ {}", reason["remedy"].as_str()?));
-    absences(record).into_iter().filter_map(remedy).collect()
+    remedies_of(&absences(record))
+}
+
+fn remedies_of(absences: &[(&Value, Vec<String>)]) -> Vec<String> {
+    let remedies = absences.iter().filter_map(|(reason, _)| reason["remedy"].as_str());
+    remedies.map(|remedy| format!("→ {remedy}")).collect()
 }
 
 fn counters(record: &Record) -> Vec<Table> {

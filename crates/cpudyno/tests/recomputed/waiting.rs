@@ -541,16 +541,18 @@ pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
     names.iter().filter_map(said).collect()
 }
 
-/// Half of a futex round trip to another CPU: its median and its 99th hundredth.
+/// A futex to another CPU: its median time per signal, and half of the 99th hundredth of round trips.
 fn wake_up(record: &Record) -> Option<(f64, f64)> {
-    let all = record.of_quantity("wake", "round_trip").filter(|it| {
-        it.has()
-            && it.workload == "futex"
-            && it.parameter("question") == Some("signals")
-            && it.cpus.len() == 2
-    });
-    let samples = &with_most(all)?.samples;
-    Some((median(samples)? / 2.0, quantile(samples, 0.99)? / 2.0))
+    let of = |quantity| {
+        let all = record.of_quantity("wake", quantity).filter(|it| {
+            it.has()
+                && it.workload == "futex"
+                && it.parameter("question") == Some("signals")
+                && it.cpus.len() == 2
+        });
+        Some(&with_most(all)?.samples)
+    };
+    Some((median(of("time_per_signal")?)?, quantile(of("round_trip")?, 0.99)? / 2.0))
 }
 
 fn spin(record: &Record) -> Option<[String; 2]> {

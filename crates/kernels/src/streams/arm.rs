@@ -46,6 +46,7 @@ stream! {
     title: "fused multiply-adds, serial in the sum",
     kind: Latency, chains: 1, ops: 100,
     op: Accumulate "fmla",
+    weight: Heavy,
     rows: { neon NEON_FMA = "neon_fma" needs [Asimd] }
 }
 
@@ -56,6 +57,7 @@ stream! {
     title: "fused multiply-adds, parallel",
     kind: Throughput, chains: 16, ops: 96,
     op: Accumulate "fmla",
+    weight: Heavy,
     rows: { neon NEON_FMA_T = "neon_fma_t" needs [Asimd] }
 }
 
@@ -65,6 +67,7 @@ stream! {
     title: "fused multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: Fused "fmad",
+    weight: Heavy,
     rows: { sve SVE_FMA = "sve_fma" needs [Sve] }
 }
 
@@ -74,5 +77,6 @@ stream! {
     title: "fused multiply-adds, parallel",
     kind: Throughput, chains: 16, ops: 96,
     op: Fused "fmad",
+    weight: Heavy,
     rows: { sve SVE_FMA_T = "sve_fma_t" needs [Sve] }
 }

@@ -7,6 +7,7 @@ stream! {
     title: "byte dot products, serial",
     kind: Latency, chains: 1, ops: 100,
     op: DotBytes "vpdpbusd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VNNI = "avx128_vnni" needs [Avx512f, Avx512vl, Avx512Vnni],
         ymm AVX256_VNNI = "avx256_vnni" needs [Avx512f, Avx512vl, Avx512Vnni],
@@ -20,6 +21,7 @@ stream! {
     title: "byte dot products, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: DotBytes "vpdpbusd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VNNI_T = "avx128_vnni_t" needs [Avx512f, Avx512vl, Avx512Vnni],
         ymm AVX256_VNNI_T = "avx256_vnni_t" needs [Avx512f, Avx512vl, Avx512Vnni],
@@ -32,6 +34,7 @@ stream! {
     title: "byte dot products (AVX-VNNI), serial",
     kind: Latency, chains: 1, ops: 100,
     op: DotBytes "{{vex}} vpdpbusd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VNNI_VEX = "avx128_vnni_vex" needs [Avx2, AvxVnni],
         ymm AVX256_VNNI_VEX = "avx256_vnni_vex" needs [Avx2, AvxVnni],
@@ -44,6 +47,7 @@ stream! {
     title: "byte dot products (AVX-VNNI), parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: DotBytes "{{vex}} vpdpbusd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VNNI_VEX_T = "avx128_vnni_vex_t" needs [Avx2, AvxVnni],
         ymm AVX256_VNNI_VEX_T = "avx256_vnni_vex_t" needs [Avx2, AvxVnni],
@@ -56,6 +60,7 @@ stream! {
     title: "52-bit multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: SumOfProducts52 "vpmadd52luq",
+    weight: Heavy,
     rows: {
         xmm AVX128_IFMA = "avx128_ifma" needs [Avx512f, Avx512vl, Avx512ifma],
         ymm AVX256_IFMA = "avx256_ifma" needs [Avx512f, Avx512vl, Avx512ifma],
@@ -69,6 +74,7 @@ stream! {
     title: "52-bit multiply-adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: SumOfProducts52 "vpmadd52luq",
+    weight: Heavy,
     rows: {
         xmm AVX128_IFMA_T = "avx128_ifma_t" needs [Avx512f, Avx512vl, Avx512ifma],
         ymm AVX256_IFMA_T = "avx256_ifma_t" needs [Avx512f, Avx512vl, Avx512ifma],
@@ -82,6 +88,7 @@ stream! {
     title: "bfloat16 dot products, serial",
     kind: Latency, chains: 1, ops: 100,
     op: DotBrain "vdpbf16ps",
+    weight: Heavy,
     rows: {
         xmm AVX128_BF16 = "avx128_bf16" needs [Avx512f, Avx512vl, Avx512Bf16],
         ymm AVX256_BF16 = "avx256_bf16" needs [Avx512f, Avx512vl, Avx512Bf16],
@@ -96,6 +103,7 @@ stream! {
     title: "bfloat16 dot products, parallel",
     kind: Throughput, chains: 12, ops: 96,
     op: DotBrain "vdpbf16ps",
+    weight: Heavy,
     rows: {
         xmm AVX128_BF16_T = "avx128_bf16_t" needs [Avx512f, Avx512vl, Avx512Bf16],
         ymm AVX256_BF16_T = "avx256_bf16_t" needs [Avx512f, Avx512vl, Avx512Bf16],
@@ -109,6 +117,7 @@ stream! {
     title: "16-bit fused multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: FusedHalf "vfmadd132ph",
+    weight: Heavy,
     rows: {
         xmm AVX128_FP16 = "avx128_fp16" needs [Avx512f, Avx512vl, Avx512Fp16],
         ymm AVX256_FP16 = "avx256_fp16" needs [Avx512f, Avx512vl, Avx512Fp16],
@@ -122,6 +131,7 @@ stream! {
     title: "16-bit fused multiply-adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: FusedHalf "vfmadd132ph",
+    weight: Heavy,
     rows: {
         xmm AVX128_FP16_T = "avx128_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],
         ymm AVX256_FP16_T = "avx256_fp16_t" needs [Avx512f, Avx512vl, Avx512Fp16],

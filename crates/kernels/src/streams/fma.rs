@@ -6,6 +6,7 @@ stream! {
     title: "fused multiply-adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: Fused "vfmadd132pd",
+    weight: Heavy,
     rows: {
         xmm AVX128_FMA = "avx128_fma" needs [Fma],
         ymm AVX256_FMA = "avx256_fma" needs [Fma],
@@ -21,6 +22,7 @@ stream! {
     title: "fused multiply-adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: Fused "vfmadd132pd",
+    weight: Heavy,
     rows: {
         xmm AVX128_FMA_T = "avx128_fma_t" needs [Fma],
         ymm AVX256_FMA_T = "avx256_fma_t" needs [Fma],

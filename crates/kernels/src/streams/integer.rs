@@ -71,6 +71,7 @@ stream! {
     title: "leading zero counts, serial",
     kind: Latency, chains: 1, ops: 100,
     op: LeadingZeros32 "vplzcntd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VLZCNT = "avx128_vlzcnt" needs [Avx512f, Avx512cd, Avx512vl],
         ymm AVX256_VLZCNT = "avx256_vlzcnt" needs [Avx512f, Avx512cd, Avx512vl],
@@ -83,6 +84,7 @@ stream! {
     title: "leading zero counts, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: LeadingZeros32 "vplzcntd",
+    weight: Heavy,
     rows: {
         xmm AVX128_VLZCNT_T = "avx128_vlzcnt_t" needs [Avx512f, Avx512cd, Avx512vl],
         ymm AVX256_VLZCNT_T = "avx256_vlzcnt_t" needs [Avx512f, Avx512cd, Avx512vl],
@@ -96,6 +98,7 @@ stream! {
     title: "integer multiplies, serial",
     kind: Latency, chains: 1, ops: 100,
     op: Product32 "vpmuldq",
+    weight: Heavy,
     rows: {
         xmm AVX128_IMUL = "avx128_imul" needs [Avx],
         ymm AVX256_IMUL = "avx256_imul" needs [Avx2],
@@ -110,6 +113,7 @@ stream! {
     title: "integer multiplies, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: Product32 "vpmuldq",
+    weight: Heavy,
     rows: {
         xmm AVX128_IMUL_T = "avx128_imul_t" needs [Avx],
         ymm AVX256_IMUL_T = "avx256_imul_t" needs [Avx2],

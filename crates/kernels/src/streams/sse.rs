@@ -24,6 +24,7 @@ stream! {
     title: "SSE2 floating-point adds, serial",
     kind: Latency, chains: 1, ops: 100,
     op: RealSum "addpd",
+    weight: Heavy,
     rows: { sse SSE2_ADD = "sse2_add" needs [Sse2] }
 }
 
@@ -33,6 +34,7 @@ stream! {
     title: "SSE2 floating-point adds, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: RealSum "addpd",
+    weight: Heavy,
     rows: { sse SSE2_ADD_T = "sse2_add_t" needs [Sse2] }
 }
 
@@ -43,6 +45,7 @@ stream! {
     title: "SSE2 integer multiplies, serial",
     kind: Latency, chains: 1, ops: 100,
     op: ProductUnsigned32 "pmuludq",
+    weight: Heavy,
     rows: { sse SSE2_IMUL = "sse2_imul" needs [Sse2] }
 }
 
@@ -52,5 +55,6 @@ stream! {
     title: "SSE2 integer multiplies, parallel",
     kind: Throughput, chains: 10, ops: 100,
     op: ProductUnsigned32 "pmuludq",
+    weight: Heavy,
     rows: { sse SSE2_IMUL_T = "sse2_imul_t" needs [Sse2] }
 }

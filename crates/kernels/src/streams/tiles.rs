@@ -6,6 +6,7 @@ stream! {
     title: "byte matrix products, serial",
     kind: Latency, chains: 1, ops: 10,
     op: TileBytes "tdpbssd",
+    weight: Heavy,
     rows: { tile AMX_INT8 = "amx_int8" needs [AmxTile, AmxInt8] }
 }
 
@@ -17,6 +18,7 @@ stream! {
     title: "byte matrix products, parallel",
     kind: Throughput, chains: 6, ops: 24,
     op: TileBytes "tdpbssd",
+    weight: Heavy,
     rows: { tile AMX_INT8_T = "amx_int8_t" needs [AmxTile, AmxInt8] }
 }
 
@@ -27,6 +29,7 @@ stream! {
     title: "bfloat16 matrix products, serial",
     kind: Latency, chains: 1, ops: 10,
     op: TileBrain "tdpbf16ps",
+    weight: Heavy,
     rows: { tile AMX_BF16 = "amx_bf16" needs [AmxTile, AmxBf16] }
 }
 
@@ -36,5 +39,6 @@ stream! {
     title: "bfloat16 matrix products, parallel",
     kind: Throughput, chains: 6, ops: 24,
     op: TileBrain "tdpbf16ps",
+    weight: Heavy,
     rows: { tile AMX_BF16_T = "amx_bf16_t" needs [AmxTile, AmxBf16] }
 }

@@ -36,6 +36,17 @@ pub struct Reasons {
     absent: Option<Unavailable>,
 }
 
+/// What a reason did between two looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// Its log is clear on all CPUs: it did not hold.
+    Clear,
+    /// Its log came up, or it is in force at the second look.
+    CameUp,
+    /// Its log was set before, or there is none, or it could not be read.
+    Untold,
+}
+
 /// What the registers of reasons hold at one moment.
 #[derive(Default)]
 pub struct Looked {
@@ -122,8 +133,11 @@ impl Looked {
             let unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
-        allowed.extend(request::allowed(&survey, cpus));
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
+        match request::allowed(&survey, cpus) {
+            Ok(asked) => allowed.extend(asked),
+            Err(reason) => unread.push(reason),
+        }
         unread.extend(self.refused(after));
         let power = match power_limits(&survey, cpus) {
             Ok(power) => power,
@@ -141,6 +155,7 @@ impl Looked {
             levels,
             asked: self.asked(after),
             unread,
+            busy_seconds: None,
             accounts: Vec::new(),
         }
     }
@@ -173,19 +188,43 @@ impl Looked {
         refused
     }
 
-    /// Where reasons are neither in force nor logged, on none of the CPUs that were looked at: nothing held
-    /// there since the logs were cleared last. The words are those of [`LimitReason::source`].
-    pub fn clear(&self) -> BTreeSet<String> {
-        let bits = self.of.registers.iter().flat_map(|register| {
-            register.bits.iter().filter(|bit| bit.log.is_some()).map(move |bit| (*register, bit))
-        });
-        let is_clear = |(register, bit): &(&Register, &Bit)| {
-            let mut mine =
-                self.values.keys().filter(|place| place.0 == register.address).peekable();
-            let none = Some(LimitState::default());
-            mine.peek().is_some() && mine.all(|&(at, cpu)| self.state(at, bit, cpu) == none)
+    /// What each reason did between this look and a later one at the same CPUs. The words are those of
+    /// [`LimitReason::source`].
+    pub fn meanwhile(&self, after: &Looked) -> BTreeMap<String, Meanwhile> {
+        let registers = self.of.registers.iter();
+        let bits = registers.flat_map(|it| it.bits().map(move |bit| (*it, bit)));
+        let did = |(register, bit): (&Register, &Bit)| {
+            let places = self.values.keys().filter(|place| place.0 == register.address);
+            let states = places
+                .map(|&(at, cpu)| Some([self.state(at, bit, cpu)?, after.state(at, bit, cpu)?]));
+            let states: Vec<Option<[LimitState; 2]>> = states.collect();
+            let came = |[before, after]: &[LimitState; 2]| {
+                after.active || (after.logged && !before.logged)
+            };
+            let is_clear = |it: &Option<[LimitState; 2]>| {
+                it.is_some_and(|[_, after]| after == LimitState::default())
+            };
+            let did = if states.iter().flatten().any(came) {
+                Meanwhile::CameUp
+            } else if bit.log.is_some() && states.iter().all(is_clear) {
+                Meanwhile::Clear
+            } else {
+                Meanwhile::Untold
+            };
+            (!states.is_empty()).then(|| (source(register, bit), did))
         };
-        bits.filter(is_clear).map(|(register, bit)| source(register, bit)).collect()
+        bits.filter_map(did).collect()
+    }
+
+    /// Labels of causes that came up between this look and a later one, or are in force at that.
+    pub fn came_up(&self, after: &Looked) -> BTreeSet<&'static str> {
+        let meanwhile = self.meanwhile(after);
+        let bits = self.of.registers.iter().flat_map(|it| it.bits().map(move |bit| (*it, bit)));
+        let came = bits.filter(|(register, bit)| {
+            let did = meanwhile.get(&source(register, bit));
+            LimitReason::names_cause(bit.id) && did == Some(&Meanwhile::CameUp)
+        });
+        came.map(|(_, bit)| bit.label).collect()
     }
 
     /// None: it could not be read.
@@ -199,38 +238,43 @@ impl Looked {
     fn reasons(&self, after: &Looked) -> Vec<LimitReason> {
         let mut found = Vec::new();
         for register in &after.of.registers {
-            for bit in register.bits {
-                found.extend(self.reason(after, register, bit));
+            for bit in register.bits() {
+                found.extend(self.said(after, register, bit));
             }
         }
         found
     }
 
-    fn reason(&self, after: &Looked, register: &Register, bit: &Bit) -> Option<LimitReason> {
+    /// One for all CPUs that say the same: what one of them logged before the run is no news of another.
+    fn said(&self, after: &Looked, register: &Register, bit: &Bit) -> Vec<LimitReason> {
         let none = LimitState::default();
         let cpus = after.values.keys().filter(|(address, _)| *address == register.address);
-        let said = cpus.filter_map(|&(address, cpu)| {
+        let mut said: Vec<([LimitState; 2], Vec<CpuId>)> = Vec::new();
+        for &(address, cpu) in cpus {
             // A log of which nobody knows whether it was set before tells nothing of the run.
-            let states = [self.state(address, bit, cpu)?, after.state(address, bit, cpu)?];
-            (states != [none, none]).then_some((cpu, states))
-        });
-        let said: Vec<(CpuId, [LimitState; 2])> = said.collect();
-        let any = |index: usize| LimitState {
-            active: said.iter().any(|(_, states)| states[index].active),
-            logged: said.iter().any(|(_, states)| states[index].logged),
-        };
-        // Where the log of one CPU was set before and that of another came up, both are told.
-        let fresh = said.iter().any(|(_, [before, after])| after.logged && !before.logged);
-        let before = LimitState { logged: any(0).logged && !fresh, ..any(0) };
-        (!said.is_empty()).then(|| LimitReason {
+            let before = self.state(address, bit, cpu);
+            let Some((before, after)) = before.zip(after.state(address, bit, cpu)) else {
+                continue;
+            };
+            let states = [before, after];
+            match said.iter_mut().find(|(known, _)| *known == states) {
+                Some((_, cpus)) => cpus.push(cpu),
+                None => said.push((states, vec![cpu])),
+            }
+        }
+        said.retain(|(states, _)| *states != [none, none]);
+        let reason = |([before, after], cpus): ([LimitState; 2], Vec<CpuId>)| LimitReason {
             id: bit.id.to_owned(),
             label: bit.label.to_owned(),
-            cpus: said.iter().map(|(cpu, _)| *cpu).collect(),
+            cpus: cpus.into_iter().collect(),
+            of_cores: register.whose == Whose::Core,
             source: source(register, bit),
             before,
-            after: any(1),
+            after,
             spared: Vec::new(),
-        })
+            met: Vec::new(),
+        };
+        said.into_iter().map(reason).collect()
     }
 
     fn switch_positions(&self) -> Vec<LimitSwitch> {
@@ -356,12 +400,34 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_clear_where_it_was_read() {
+    fn a_log_tells_of_what_came_up_after_it_was_clear() {
         let power = "MSR 19Ch bits 10, 11";
-        assert!(looked([Ok(0), Ok(0)]).clear().contains(power));
-        for other in [Ok(1 << 11), refused()] {
-            assert!(!looked([Ok(0), other]).clear().contains(power));
-        }
-        assert_eq!(Looked::default().clear(), BTreeSet::new());
+        let did = |before: [Reading<u64>; 2], after: [Reading<u64>; 2]| {
+            looked(before).meanwhile(&looked(after))[power]
+        };
+        let (clear, logged) = (|| [Ok(0), Ok(0)], || [Ok(0), Ok(1 << 11)]);
+        assert_eq!(did(clear(), clear()), Meanwhile::Clear);
+        assert_eq!(did(clear(), logged()), Meanwhile::CameUp);
+        assert_eq!(did(logged(), logged()), Meanwhile::Untold);
+        assert_eq!(
+            did(logged(), [Ok(1 << 11), Ok(1 << 11)]),
+            Meanwhile::CameUp,
+            "on the first CPU"
+        );
+        assert_eq!(did(logged(), [Ok(0), Ok(0b11 << 10)]), Meanwhile::CameUp, "in force");
+        assert_eq!(did([Ok(0), refused()], clear()), Meanwhile::Untold);
+        assert_eq!(Looked::default().meanwhile(&Looked::default()), BTreeMap::new());
+        let came = looked(clear()).came_up(&looked(logged()));
+        assert_eq!(came, BTreeSet::from(["power limit"]));
+    }
+
+    /// What one core logged before is no news of another.
+    #[test]
+    fn cores_that_say_different_things_are_told_apart() {
+        let reasons = looked([Ok(1 << 11), Ok(0)]).reasons(&looked([Ok(1 << 11), Ok(1 << 11)]));
+        let held: Vec<(bool, String)> =
+            reasons.iter().map(|it| (it.held(), it.cpus.to_string())).collect();
+        assert_eq!(held, [(false, "0".to_owned()), (true, "1".to_owned())]);
+        assert!(reasons.iter().all(|it| it.of_cores));
     }
 }

@@ -25,7 +25,15 @@ pub(super) enum Whose {
 pub(super) struct Register {
     pub(super) address: u32,
     pub(super) whose: Whose,
-    pub(super) bits: &'static [Bit],
+    /// In groups, which registers share.
+    groups: &'static [&'static [Bit]],
+}
+
+impl Register {
+    /// All of its reasons.
+    pub(super) fn bits(&self) -> impl Iterator<Item = &'static Bit> {
+        self.groups.iter().copied().flatten()
+    }
 }
 
 const fn pair(id: &'static str, label: &'static str, active: u32, log: u32) -> Bit {
@@ -40,6 +48,16 @@ const fn above(id: &'static str, label: &'static str, active: u32) -> Bit {
 const PROCHOT: (&str, &str) = ("prochot", "PROCHOT (external, or hot)");
 const THERMAL: (&str, &str) = ("thermal", "temperature");
 const CURRENT: (&str, &str) = ("current", "current (electrical design point)");
+const TURBO: (&str, &str) = ("turbo-limit", "turbo limit of the active cores");
+const AUTONOMOUS: Bit = above("autonomous", "control by utilisation", 5);
+
+/// What the status of a core and that of a package have both.
+const STATUS: &[Bit] = &[
+    pair(THERMAL.0, THERMAL.1, 0, 1),
+    pair(PROCHOT.0, PROCHOT.1, 2, 3),
+    pair("critical-temperature", "critical temperature", 4, 5),
+    pair("power", "power limit", 10, 11),
+];
 
 /// # Source
 /// Intel SDM volume 3B, "Thermal status register" `IA32_THERM_STATUS`. The thresholds of bits 6 to 9 belong to
@@ -47,46 +65,49 @@ const CURRENT: (&str, &str) = ("current", "current (electrical design point)");
 const CORE_STATUS: Register = Register {
     address: 0x19c,
     whose: Whose::Core,
-    bits: &[
-        pair(THERMAL.0, THERMAL.1, 0, 1),
-        pair(PROCHOT.0, PROCHOT.1, 2, 3),
-        pair("critical-temperature", "critical temperature", 4, 5),
-        pair("power", "power limit", 10, 11),
-        pair(CURRENT.0, CURRENT.1, 12, 13),
-        pair("cross-domain", "limit of another domain", 14, 15),
+    groups: &[
+        STATUS,
+        &[
+            pair(CURRENT.0, CURRENT.1, 12, 13),
+            pair("cross-domain", "limit of another domain", 14, 15),
+        ],
     ],
 };
 
 /// # Source
 /// Intel SDM volume 3B, `IA32_PACKAGE_THERM_STATUS`.
-const PACKAGE_STATUS: Register = Register {
-    address: 0x1b1,
-    whose: Whose::Package,
-    bits: &[
-        pair(THERMAL.0, THERMAL.1, 0, 1),
-        pair(PROCHOT.0, PROCHOT.1, 2, 3),
-        pair("critical-temperature", "critical temperature", 4, 5),
-        pair("power", "power limit", 10, 11),
-    ],
-};
+const PACKAGE_STATUS: Register =
+    Register { address: 0x1b1, whose: Whose::Package, groups: &[STATUS] };
+
+/// What all registers of reasons have.
+const ALL: &[Bit] = &[
+    above(PROCHOT.0, PROCHOT.1, 0),
+    above(THERMAL.0, THERMAL.1, 1),
+    above("vr-thermal", "voltage regulator is hot", 6),
+    above(CURRENT.0, CURRENT.1, 8),
+];
+
+/// What those of clients have.
+const CLIENTS: &[Bit] = &[
+    above("pl1", "PL1", 10),
+    above("pl2", "PL2", 11),
+    above(TURBO.0, TURBO.1, 12),
+    above("attenuation", "turbo transition attenuation", 13),
+];
 
 /// # Source
 /// Intel SDM volume 4, `MSR_CORE_PERF_LIMIT_REASONS` of Skylake client and its successors.
 const CLIENT: Register = Register {
     address: 0x64f,
     whose: Whose::Package,
-    bits: &[
-        above(PROCHOT.0, PROCHOT.1, 0),
-        above(THERMAL.0, THERMAL.1, 1),
-        above("residency", "residency state regulation", 4),
-        above("average-thermal", "running average thermal limit", 5),
-        above("vr-thermal", "voltage regulator is hot", 6),
-        above("vr-current", "design current of the voltage regulator", 7),
-        above(CURRENT.0, CURRENT.1, 8),
-        above("pl1", "PL1", 10),
-        above("pl2", "PL2", 11),
-        above("turbo-limit", "turbo limit of the active cores", 12),
-        above("attenuation", "turbo transition attenuation", 13),
+    groups: &[
+        ALL,
+        &[
+            above("residency", "residency state regulation", 4),
+            above("average-thermal", "running average thermal limit", 5),
+            above("vr-current", "design current of the voltage regulator", 7),
+        ],
+        CLIENTS,
     ],
 };
 
@@ -95,18 +116,14 @@ const CLIENT: Register = Register {
 const HASWELL: Register = Register {
     address: 0x690,
     whose: Whose::Package,
-    bits: &[
-        above(PROCHOT.0, PROCHOT.1, 0),
-        above(THERMAL.0, THERMAL.1, 1),
-        above("graphics", "graphics driver", 4),
-        above("autonomous", "control by utilisation", 5),
-        above("vr-thermal", "voltage regulator is hot", 6),
-        above(CURRENT.0, CURRENT.1, 8),
-        above("core-power", "core power limit", 9),
-        above("pl1", "PL1", 10),
-        above("pl2", "PL2", 11),
-        above("turbo-limit", "turbo limit of the active cores", 12),
-        above("attenuation", "turbo transition attenuation", 13),
+    groups: &[
+        ALL,
+        &[
+            above("graphics", "graphics driver", 4),
+            AUTONOMOUS,
+            above("core-power", "core power limit", 9),
+        ],
+        CLIENTS,
     ],
 };
 
@@ -115,20 +132,24 @@ const HASWELL: Register = Register {
 const HASWELL_SERVER: Register = Register {
     address: 0x690,
     whose: Whose::Package,
-    bits: &[
-        above(PROCHOT.0, PROCHOT.1, 0),
-        above(THERMAL.0, THERMAL.1, 1),
-        above("power", "power budget", 2),
-        above("platform", "platform configuration", 3),
-        above("autonomous", "control by utilisation", 5),
-        above("vr-thermal", "voltage regulator is hot", 6),
-        above(CURRENT.0, CURRENT.1, 8),
-        above("turbo-limit", "turbo limit of the active cores", 10),
-        above("p1", "cores at P1", 13),
-        above("turbo-limit", "turbo limit of the active cores", 14),
-        above("below-request", "below what the system asks for", 15),
+    groups: &[
+        ALL,
+        &[
+            above("power", "power budget", 2),
+            above("platform", "platform configuration", 3),
+            AUTONOMOUS,
+            above(TURBO.0, TURBO.1, 10),
+            above("p1", "cores at P1", 13),
+            above(TURBO.0, TURBO.1, 14),
+            above("below-request", "below what the system asks for", 15),
+        ],
     ],
 };
+
+/// A bit of a number that is no log of anything.
+const fn limit(active: u32) -> Bit {
+    Bit { id: "p-state-limit", label: "P-state limit", active, log: None }
+}
 
 /// # Source
 /// AMD processor programming references, `Core::X86::Msr::PStateCurLim`: the highest P-state that is allowed
@@ -136,11 +157,7 @@ const HASWELL_SERVER: Register = Register {
 const AMD_LIMIT: Register = Register {
     address: 0xc001_0061,
     whose: Whose::Core,
-    bits: &[
-        Bit { id: "p-state-limit", label: "P-state limit", active: 0, log: None },
-        Bit { id: "p-state-limit", label: "P-state limit", active: 1, log: None },
-        Bit { id: "p-state-limit", label: "P-state limit", active: 2, log: None },
-    ],
+    groups: &[&[limit(0), limit(1), limit(2)]],
 };
 
 /// The registers of Intel CPUs of family 6 by model.
@@ -198,9 +215,10 @@ pub(super) mod tests {
     /// What a register says is in force, and what it has logged.
     fn said(register: &Register, value: u64) -> [Vec<&'static str>; 2] {
         let of = |bit: fn(&Bit) -> Option<u32>| {
-            let set =
-                register.bits.iter().filter(|it| bit(it).is_some_and(|n| value >> n & 1 == 1));
-            set.map(|bit| bit.id).collect()
+            let mut set: Vec<&Bit> =
+                register.bits().filter(|it| bit(it).is_some_and(|n| value >> n & 1 == 1)).collect();
+            set.sort_by_key(|it| it.active);
+            set.into_iter().map(|bit| bit.id).collect()
         };
         [of(|bit| Some(bit.active)), of(|bit| bit.log)]
     }
@@ -249,7 +267,7 @@ pub(super) mod tests {
             [&CORE_STATUS, &PACKAGE_STATUS, &CLIENT, &HASWELL, &HASWELL_SERVER, &AMD_LIMIT];
         for register in tables {
             let mut seen = Vec::new();
-            for bit in register.bits {
+            for bit in register.bits() {
                 for place in [Some(bit.active), bit.log].into_iter().flatten() {
                     assert!(place < 32 && !seen.contains(&place), "{:x} {bit:?}", register.address);
                     seen.push(place);

@@ -1,10 +1,11 @@
 //! What software asks of the hardware where that chooses the clock itself (HWP).
 
-use model::CpuSet;
 use model::record::AllowedClock;
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::together;
 use crate::facts::{Maker, bits, identity};
+use crate::ports::Reading;
 use crate::survey::Survey;
 
 const PM_ENABLE: u32 = 0x770;
@@ -14,24 +15,42 @@ const HWP_REQUEST: u32 = 0x774;
 
 /// The clock of the highest level that is asked for, where levels can be told in clocks: where the highest
 /// one is the ratio of the turbo limit of one core. On hybrids they are no ratios.
-pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+///
+/// # Error
+/// Where it cannot be known whether something is asked for: the limit or the registers do not answer.
+pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
     if !matches!(identity(survey), Ok((Maker::Intel, signature)) if signature.family == 6) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let Ok(limits) = survey.turbo_limits() else { return Vec::new() };
-    let clock = |cpu| {
-        let limit = limits.iter().find(|limit| limit.cpus.contains(cpu))?;
+    let what = "request to the hardware (HWP)";
+    let unknown = |reason: &Unavailable| Unavailable { what: what.to_owned(), ..reason.clone() };
+    let limits = survey.turbo_limits().map_err(|reason| unknown(&reason))?;
+    let clock = |cpu: CpuId| -> Reading<Option<(CpuId, f64)>> {
+        let Some(limit) = limits.iter().find(|limit| limit.cpus.contains(cpu)) else {
+            return Ok(None);
+        };
         let addresses = [PM_ENABLE, HWP_CAPABILITIES, HWP_REQUEST, HWP_REQUEST_PKG];
-        let mut read = survey.msr.read_many(cpu, &addresses).into_iter();
-        let mut next = || read.next()?.ok();
-        let (enabled, capabilities, request) = (next()?, next()?, next()?);
-        let asked = decode(enabled, capabilities, request, next())?;
-        let alone = limit.steps.first()?.hertz;
-        let level = alone / f64::from(asked.highest);
-        let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
-        (is_ratio && asked.most < asked.highest).then(|| (cpu, level * f64::from(asked.most)))
+        let read = survey.msr.read_many(cpu, &addresses);
+        let value = |index: usize| read[index].clone().map_err(|reason| unknown(&reason));
+        match value(0) {
+            Ok(enabled) if bits(enabled, 0, 1) == 1 => {}
+            // A CPU without the switch has no such thing, and one whose switch is off asks for nothing.
+            Ok(_) => return Ok(None),
+            Err(reason) if reason.obstacle == Obstacle::Hardware => return Ok(None),
+            Err(reason) => return Err(reason),
+        }
+        let (capabilities, request, package) = (value(1)?, value(2)?, read[3].as_ref().ok());
+        let asked = decode(1, capabilities, request, package.copied());
+        let clock = asked.zip(limit.steps.first()).and_then(|(asked, alone)| {
+            let level = alone.hertz / f64::from(asked.highest);
+            let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
+            (is_ratio && asked.most < asked.highest).then(|| level * f64::from(asked.most))
+        });
+        Ok(clock.map(|hertz| (cpu, hertz)))
     };
-    together(cpus.iter().filter_map(clock), &format!("HWP request (MSR {HWP_REQUEST:X}h)"))
+    let clocks: Reading<Vec<Option<(CpuId, f64)>>> = cpus.iter().map(clock).collect();
+    let source = format!("HWP request (MSR {HWP_REQUEST:X}h)");
+    Ok(together(clocks?.into_iter().flatten(), &source))
 }
 
 /// What a ratio is multiplied with.

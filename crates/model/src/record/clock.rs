@@ -34,6 +34,10 @@ pub struct ClockRecord {
     /// What cannot be read, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Unavailable>,
+    /// Seconds that the blocks of the run kept CPUs busy, as planned, of all CPUs together: what a quota took is
+    /// told against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_seconds: Option<f64>,
     /// Accounts of the way from the advertised clock to the delivered one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<ClockAccount>,
@@ -113,24 +117,44 @@ pub struct LimitReason {
     pub label: String,
     /// The CPUs that say so; the first one of a package for a register of the package.
     pub cpus: CpuSet,
+    /// Whether it is of these CPUs' cores alone; else it is of their packages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_cores: bool,
     /// Where it was read, such as `MSR 64Fh bit 10`.
     pub source: String,
     /// What it said before the run, on any of the CPUs.
     pub before: LimitState,
     /// What it said right after it.
     pub after: LimitState,
-    /// Cells after whose first block it had not come up: what their clocks lost, they lost to something else.
+    /// Cells in none of whose blocks it came up, as far as its log tells, which was clear after one of them at
+    /// least: what their clocks lost meanwhile, they lost to something else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spared: Vec<SparedCell>,
+    pub spared: Vec<ToldCell>,
+    /// Cells in one of whose blocks it came up, or after which it was in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub met: Vec<ToldCell>,
 }
 
-/// A stream on some cores.
+/// A stream on some cores, and of how many of its blocks a log tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SparedCell {
+pub struct ToldCell {
     /// The stream.
     pub workload: String,
     /// The cores that executed it.
     pub active: CpuSet,
+    /// Blocks after which the log was clear: the first ones.
+    #[serde(default)]
+    pub clear: u64,
+    /// Blocks before which it was set already, so that it tells nothing of them.
+    #[serde(default)]
+    pub untold: u64,
+}
+
+impl ToldCell {
+    /// Whether these cores executed this stream.
+    pub fn is(&self, workload: &str, active: &CpuSet) -> bool {
+        self.workload == workload && self.active == *active
+    }
 }
 
 impl LimitReason {
@@ -140,19 +164,28 @@ impl LimitReason {
         self.before.active || self.after.active || (self.after.logged && !self.before.logged)
     }
 
-    /// Whether it held while these cores executed a stream, as far as is known.
+    /// Whether it held while these cores executed a stream, or nothing tells that it did not.
     pub fn held_in(&self, workload: &str, active: &CpuSet) -> bool {
-        let here = |cell: &SparedCell| cell.workload == workload && cell.active == *active;
-        self.held() && !self.spared.iter().any(here)
+        self.held() && self.spared_in(workload, active).is_none()
+    }
+
+    /// Of how many blocks of a stream on these cores its log tells that it did not come up, if of any.
+    pub fn spared_in(&self, workload: &str, active: &CpuSet) -> Option<&ToldCell> {
+        self.spared.iter().find(|cell| cell.is(workload, active))
     }
 
     /// Whether it says what lowers the clock. Others say that something does, or that a limit which stands
     /// anyway was reached.
     pub fn is_cause(&self) -> bool {
+        LimitReason::names_cause(&self.id)
+    }
+
+    /// Whether that is one of the words of what lowers clocks.
+    pub fn names_cause(id: &str) -> bool {
         /// The turbo limit of the active cores states a clock, and attenuation belongs to it; the others are what
         /// came of limits.
         const STATES: [&str; 4] = ["turbo-limit", "attenuation", "below-request", "p1"];
-        !STATES.contains(&self.id.as_str())
+        !STATES.contains(&id)
     }
 }
 

@@ -22,7 +22,7 @@ mod topology;
 pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
-    LimitState, LimitSwitch, PowerLimit, PowerTerm, SparedCell,
+    LimitState, LimitSwitch, PowerLimit, PowerTerm, ToldCell,
 };
 pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
 pub use counts::{

@@ -57,6 +57,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// The continued fraction, from its front, as Lentz does it.
+#[expect(clippy::many_single_char_names, reason = "the names of the literature")]
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TERMS: u32 = 300;
     let not_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };

@@ -8,8 +8,8 @@ use model::{Known, Unit};
 
 /// The map of the first power domain whose levels state turbo frequencies; nothing where none does.
 pub(super) fn block(run: &SpeedSelect) -> Option<Block> {
-    let profiles = run.domains.iter().filter_map(|domain| domain.profiles.as_ref()?.value());
-    profiles.filter_map(of).next()
+    let mut profiles = run.domains.iter().filter_map(|domain| domain.profiles.as_ref()?.value());
+    profiles.find_map(of)
 }
 
 fn of(profiles: &PerformanceProfiles) -> Option<Block> {

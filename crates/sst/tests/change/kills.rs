@@ -198,8 +198,7 @@ fn commands() -> Vec<(&'static str, &'static str, Wish)> {
             // Its classes alone are elsewhere, and have an order alone.
             let has_classes = matches!(
                 what,
-                What::CorePower(Some(Priority::Ordered))
-                    | What::CorePower(None)
+                What::CorePower(Some(Priority::Ordered) | None)
                     | What::Class(_)
                     | What::Association(_)
                     | What::BaseFreq { auto: true, .. }

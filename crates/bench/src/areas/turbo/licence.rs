@@ -1,8 +1,11 @@
 //! Frequency licences: which one a stream needs, and which row of the firmware's tables states its clock.
 
-/// What code asks of a core, lightest first, as frequency licences tell it apart.
+use kernels::{StreamRow, Weight};
+use model::Isa;
+
+/// What a stream asks of a core, lightest first, as frequency licences tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum Licence {
     Plain,
     Heavy256,
     Light512,
@@ -10,17 +13,19 @@ pub(super) enum Weight {
     Tiles,
 }
 
-impl Weight {
-    /// Multiplies and multiply-adds are heavy where they come thick.
-    pub(super) fn of(workload: &str) -> Weight {
-        let multiplies = ["fma", "imul", "vlzcnt"].iter().any(|word| workload.contains(word));
-        let is_heavy = multiplies && !workload.contains("sparse");
-        match workload {
-            it if it.starts_with("amx") => Weight::Tiles,
-            it if it.starts_with("avx512") && is_heavy => Weight::Heavy512,
-            it if it.starts_with("avx512") => Weight::Light512,
-            it if it.starts_with("avx256") && is_heavy => Weight::Heavy256,
-            _ => Weight::Plain,
+impl Licence {
+    /// The one of a workload; of what is no stream, the lightest.
+    pub(super) fn of(workload: &str) -> Licence {
+        kernels::streams::find(workload).map_or(Licence::Plain, Licence::of_row)
+    }
+
+    fn of_row(row: &StreamRow) -> Licence {
+        match (row.width_bits, row.weight) {
+            _ if row.needs.contains(&Isa::AmxTile) => Licence::Tiles,
+            (Some(512), Weight::Heavy) => Licence::Heavy512,
+            (Some(512), Weight::Light) => Licence::Light512,
+            (Some(256), Weight::Heavy) => Licence::Heavy256,
+            _ => Licence::Plain,
         }
     }
 
@@ -33,11 +38,11 @@ impl Weight {
         const NUMBERED: usize = 5;
         let is_numbered = table.len() >= NUMBERED;
         let row = match self {
-            Weight::Plain => 0,
-            Weight::Heavy256 => 1,
-            Weight::Light512 => 1 + usize::from(is_numbered),
-            Weight::Heavy512 => 2 + usize::from(is_numbered),
-            Weight::Tiles => 3 + usize::from(is_numbered),
+            Licence::Plain => 0,
+            Licence::Heavy256 => 1,
+            Licence::Light512 => 1 + usize::from(is_numbered),
+            Licence::Heavy512 => 2 + usize::from(is_numbered),
+            Licence::Tiles => 3 + usize::from(is_numbered),
         };
         table.get(row).or(table.last())
     }
@@ -49,7 +54,7 @@ mod tests {
 
     #[test]
     fn every_stream_finds_its_row() {
-        let of = |id: &str, table: &[&'static str]| *Weight::of(id).row(table).unwrap();
+        let of = |id: &str, table: &[&'static str]| *Licence::of(id).row(table).unwrap();
         let named = ["sse", "avx2", "avx512", "amx"];
         let numbered = ["level-0", "level-1", "level-2", "level-3", "level-4"];
         for (id, by_name, by_number) in [
@@ -59,6 +64,13 @@ mod tests {
             ("avx512_iadd_t", "avx2", "level-2"),
             ("avx512_fma_sparse", "avx2", "level-2"),
             ("avx512_fma_t", "avx512", "level-3"),
+            ("avx512_bf16_t", "avx512", "level-3"),
+            ("avx512_fp16_t", "avx512", "level-3"),
+            ("avx512_vnni_t", "avx512", "level-3"),
+            ("avx512_ifma", "avx512", "level-3"),
+            ("avx256_vnni_vex_t", "avx2", "level-1"),
+            ("avx256_merge_sparse", "sse", "level-0"),
+            ("avx512_vpermd_t", "avx2", "level-2"),
             ("amx_bf16_t", "amx", "level-4"),
             ("amx_int8", "amx", "level-4"),
         ] {

@@ -211,6 +211,16 @@ static QUANTITIES: &[Quantity] = &[
             "The hottest sensor of the packages, else of the cores.",
         )
     },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::LIMITED,
+            "windows in which a limit was seen",
+            Unit::Second,
+            "",
+            "Times of the windows in which its log came up, or after which it was in force.",
+        )
+    },
     Quantity::named(
         trace::VISIBLE,
         "the least halt that can be told",
@@ -240,6 +250,14 @@ static QUANTITIES: &[Quantity] = &[
         "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us.",
     ),
     Quantity::named(
+        trace::THROTTLED_VISIBLE,
+        "the least throttled dispatch that can be told",
+        Unit::Second,
+        "lower is better",
+        "Two bins of 2 us, those between them that no look fell into, and no less than what is seen \
+         without a payload.",
+    ),
+    Quantity::named(
         trace::THROTTLED_RATIO,
         "how much longer adds take meanwhile",
         Unit::One,
@@ -251,7 +269,8 @@ static QUANTITIES: &[Quantity] = &[
         "how long the clock stays low after the payload",
         Unit::Second,
         "lower is better",
-        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the end of the period.",
+        "From the end of the payload until five bins of 2 us in a row are nearer to the clock at the \
+         end of the period.",
     ),
     Quantity::named(
         trace::HOLD_VISIBLE,
@@ -406,7 +425,8 @@ static QUANTITIES: &[Quantity] = &[
         "latency of the victim alone",
         Unit::Second,
         "lower is better",
-        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after those beside neighbours.",
+        "Median latency of one chain of pointers beyond caches, the mean of the jobs before and after \
+         those beside neighbours.",
     ),
     Quantity::named(
         neighbours::WAIT.beside,
@@ -455,7 +475,7 @@ impl Area for Turbo {
         let is_named = matches!(quantity.take, Take::Named(_));
         match workload {
             favoured::WORKLOAD => quantity.id == favoured::CLOCK,
-            soak::WORKLOAD => quantity.id.starts_with("soak_"),
+            soak::WORKLOAD => quantity.id.starts_with("soak_") && quantity.id != soak::LIMITED,
             trace::WORKLOAD => quantity.id == trace::VISIBLE,
             class if neighbours::is_class(class) => quantity.id == neighbours::RATE.ratio,
             victim if neighbours::VICTIMS.contains(&victim) => {

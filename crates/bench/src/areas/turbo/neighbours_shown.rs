@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
-use model::stats::Summary;
+use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries};
 use model::{CpuSet, Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
@@ -14,6 +14,7 @@ use super::neighbours::{
     SCALAR_CLASS, VECTOR, WAIT,
 };
 use super::{AREA, why};
+use crate::rig::placement::Class;
 
 /// A column of the matrix.
 struct Column {
@@ -36,31 +37,25 @@ static COLUMNS: [Column; 6] = [
 ];
 
 /// What a cell of the matrix holds.
+#[derive(Clone, Copy)]
 struct Change {
     /// What is left, 1 for all; of latencies, how much longer.
     ratio: f64,
     /// The interval of that, where there were blocks enough.
     interval: Option<[f64; 2]>,
+    /// Whether it is believed that anything changed, with all cells of the matrix at once.
+    is_sure: bool,
 }
 
 impl Change {
-    fn of(summary: &Summary) -> Change {
-        Change { ratio: summary.median, interval: summary.between_blocks }
-    }
-
-    /// Whether the interval leaves out that nothing changed.
-    fn is_sure(&self) -> bool {
-        self.interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
-    }
-
     fn text(&self) -> String {
-        let change = (self.ratio - 1.0) * 100.0;
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         match self.interval {
             Some([low, high]) => {
-                let half = (high - low) / 2.0 * 100.0;
-                format!("{change:+.1} ± {half:.1}")
+                let [ratio, low, high] = [self.ratio, low, high].map(percent);
+                format!("{ratio:+.1} ({low:+.1}, {high:+.1})")
             }
-            None => format!("{change:+.1}"),
+            None => format!("{:+.1}", percent(self.ratio)),
         }
     }
 
@@ -73,25 +68,78 @@ impl Change {
     }
 }
 
+/// A class of neighbours, and where they are.
+type Row<'a> = (&'a str, &'a str);
+
+/// Where CPUs are that the kernel lists as other cores, and that share the victim's as probed.
+const HIDDEN: &str = "hidden sibling";
+
+/// Where the neighbours of a series really were: what the probes say goes before what the kernel lists.
+fn place(series: &Series) -> Option<&str> {
+    let place = series.parameters.get(PLACE)?;
+    let probed = series.placement_class.as_deref().unwrap_or_default();
+    let is_hidden = place == Place::Others.word() && probed.contains(Class::SameCore.word());
+    Some(if is_hidden { HIDDEN } else { place })
+}
+
 fn series<'a>(
     record: &'a Record,
     victim: &str,
     quantity: &'static str,
-    (class, place): (&str, &str),
+    (class, at): Row<'_>,
 ) -> Option<&'a Series> {
-    let is = |series: &Series, key: &str, value: &str| {
-        series.parameters.get(key).is_some_and(|it| it == value)
-    };
     let mine = |series: &&Series| {
-        series.workload == victim && is(series, BESIDE, class) && is(series, PLACE, place)
+        let is_class = series.parameters.get(BESIDE).is_some_and(|it| it == class);
+        series.workload == victim && is_class && place(series) == Some(at)
     };
     // Of several classes of placement, the one with the most samples.
     let found = series_of(record, AREA, quantity).filter(mine);
     found.max_by_key(|series| series.summary().map_or(0, |summary| summary.count))
 }
 
-fn change(record: &Record, column: &Column, row: (&str, &str)) -> Option<Change> {
-    series(record, column.victim, column.measure.ratio, row)?.summary().map(Change::of)
+/// What neighbours change, all cells of the matrix.
+struct Matrix<'a> {
+    record: &'a Record,
+    rows: Vec<Row<'a>>,
+    /// By row and column.
+    changes: Vec<Vec<Option<Change>>>,
+}
+
+impl<'a> Matrix<'a> {
+    /// What changed is believed where the rate of false discoveries among all cells stays below one in twenty, by
+    /// the chance that as many blocks lie on one side of no change.
+    fn of(record: &'a Record) -> Matrix<'a> {
+        const FALSE_DISCOVERIES: f64 = 0.05;
+        let rows = rows(record);
+        let mut changes: Vec<Vec<Option<Change>>> = Vec::new();
+        let mut chances = Vec::new();
+        for row in &rows {
+            let cell = |column: &Column| {
+                let series = series(record, column.victim, column.measure.ratio, *row)?;
+                let (summary, samples) = (series.summary()?, series.samples()?);
+                let blocks = samples.block_medians();
+                chances.push(if blocks.len() < BLOCKS_FOR_INTERVAL {
+                    1.0
+                } else {
+                    chance_of_sides(&blocks, 1.0)
+                });
+                let (ratio, interval) = (summary.median, summary.between_blocks);
+                Some(Change { ratio, interval, is_sure: false })
+            };
+            changes.push(COLUMNS.iter().map(cell).collect());
+        }
+        let sure = discoveries(&chances, FALSE_DISCOVERIES);
+        for (change, is_sure) in std::iter::zip(changes.iter_mut().flatten().flatten(), sure) {
+            change.is_sure = is_sure;
+        }
+        Matrix { record, rows, changes }
+    }
+
+    fn change(&self, column: &Column, row: Row<'_>) -> Option<Change> {
+        let (at, of) = (self.rows.iter().position(|it| *it == row)?, column.victim);
+        let is = |it: &Column| it.victim == of && it.measure.ratio == column.measure.ratio;
+        self.changes[at][COLUMNS.iter().position(is)?]
+    }
 }
 
 /// The ratios of all victims, with numbers or without.
@@ -101,21 +149,23 @@ fn ratios(record: &Record) -> impl Iterator<Item = &Series> {
 }
 
 /// Classes and places that were measured, in order.
-fn rows(record: &Record) -> Vec<(&'static str, &'static str)> {
-    let measured = in_order(ratios(record).filter_map(|series| {
-        Some((series.parameters.get(BESIDE)?.as_str(), series.parameters.get(PLACE)?.as_str()))
-    }));
-    let of_place = |place: Place| CLASSES.iter().map(move |(class, _)| (*class, place.word()));
-    Place::ALL.into_iter().flat_map(of_place).filter(|row| measured.contains(row)).collect()
+fn rows(record: &Record) -> Vec<Row<'static>> {
+    let measured = in_order(
+        ratios(record)
+            .filter_map(|series| Some((series.parameters.get(BESIDE)?.as_str(), place(series)?))),
+    );
+    let places = [Place::Others.word(), HIDDEN, Place::Sibling.word()];
+    let of_place = |place: &'static str| CLASSES.iter().map(move |(class, _)| (*class, place));
+    places.into_iter().flat_map(of_place).filter(|row| measured.contains(row)).collect()
 }
 
 /// The matrix, and the numbers behind it; nothing where no neighbours were measured.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
-    let rows = rows(record);
-    if rows.is_empty() {
+    let matrix = Matrix::of(record);
+    if matrix.rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Heading("Neighbours".to_owned()), matrix(record, &rows), numbers(record, &rows)]
+    vec![Block::Heading("Neighbours".to_owned()), shown(&matrix), numbers(record, &matrix.rows)]
 }
 
 /// The columns of victims that were measured, or that were to be.
@@ -127,23 +177,24 @@ fn columns(record: &Record) -> Vec<&'static Column> {
     COLUMNS.iter().filter(is_asked).collect()
 }
 
-fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
-    let cell = |column: &Column, row: (&str, &str)| match change(record, column, row) {
+fn shown(matrix: &Matrix<'_>) -> Block {
+    let (record, rows) = (matrix.record, &matrix.rows);
+    let cell = |column: &Column, row: Row<'_>| match matrix.change(column, row) {
         Some(change) => {
             HeatCell::Value { value: (change.ratio - 1.0) * 100.0, text: change.text() }
         }
         None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
     let columns = columns(record);
-    let line = |&(class, place): &(&'static str, &'static str)| HeatRow {
+    let line = |&(class, place): &Row<'_>| HeatRow {
         label: format!("{class}, {place}"),
         cells: columns.iter().map(|column| cell(column, (class, place))).collect(),
     };
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
         caption:
-            "what neighbours change, % of what the victim has alone, with the 95 % interval of the \
-                  median (ns: higher is worse)"
+            "what neighbours change, % of what the victim has alone: the median and its 95 % interval \
+                  (ns: higher is worse)"
                 .to_owned(),
         unit: "%".to_owned(),
         row_title: "beside".to_owned(),
@@ -158,17 +209,23 @@ fn matrix(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
 /// Who was where, and how the host had placed them.
 fn notes(record: &Record) -> Vec<String> {
     let of = |series: &Series| {
-        let place = series.parameters.get(PLACE)?;
+        let place = place(series)?;
         let others: model::CpuSet = series.active.iter().filter(|cpu| *cpu != series.cpu).collect();
         let class = series.placement_class.as_ref();
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
         Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
     };
-    in_order(ratios(record).filter_map(of))
+    let mut notes = in_order(ratios(record).filter_map(of));
+    notes.push(
+        "each interval is of one cell alone; advice rests on changes that are believed with all cells at once \
+         (false discoveries below one in twenty)"
+            .to_owned(),
+    );
+    notes
 }
 
-fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
-    let cell = |column: &Column, row: (&str, &str)| -> Text {
+fn numbers(record: &Record, rows: &[Row<'_>]) -> Block {
+    let cell = |column: &Column, row: Row<'_>| -> Text {
         let median =
             |quantity| Some(series(record, column.victim, quantity, row)?.summary()?.median);
         let (alone, beside) = (median(column.measure.alone), median(column.measure.beside));
@@ -181,7 +238,7 @@ fn numbers(record: &Record, rows: &[(&'static str, &'static str)]) -> Block {
         }
     };
     let columns = columns(record);
-    let line = |&(class, place): &(&'static str, &'static str)| {
+    let line = |&(class, place): &Row<'_>| {
         let cells = columns.iter().map(|column| cell(column, (class, place)));
         std::iter::once(Text::from(format!("{class}, {place}"))).chain(cells).collect()
     };
@@ -213,27 +270,25 @@ fn number(measure: &Measure, value: f64) -> String {
 /// Less than this is not worth advice.
 const WORTH: f64 = 0.02;
 
-/// What the numbers advise. Each one rests on an interval that leaves out that nothing changed.
+/// What the numbers advise. Each one rests on a change that is believed.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    if rows(record).is_empty() {
-        return Vec::new();
-    }
-    [wide(record), sibling(record), memory(record)].into_iter().flatten().collect()
+    let matrix = Matrix::of(record);
+    [wide(&matrix), sibling(&matrix), memory(&matrix)].into_iter().flatten().collect()
 }
 
 /// The greatest sure loss among these columns and rows.
 fn worst<'a>(
-    record: &Record,
+    matrix: &Matrix<'_>,
     columns: &[&'a Column],
-    rows: impl Iterator<Item = (&'static str, &'static str)>,
-) -> Option<(&'a Column, (&'static str, &'static str), Change)> {
+    rows: impl Iterator<Item = Row<'static>>,
+) -> Option<(&'a Column, Row<'static>, Change)> {
     let loss = |column: &Column, change: &Change| {
         if column.measure.ratio == WAIT.ratio { change.ratio - 1.0 } else { 1.0 - change.ratio }
     };
     let all = rows.flat_map(|row| columns.iter().map(move |column| (*column, row)));
     let sure = all.filter_map(|(column, row)| {
-        let change = change(record, column, row)?;
-        (change.is_sure() && loss(column, &change) >= WORTH).then_some((column, row, change))
+        let change = matrix.change(column, row)?;
+        (change.is_sure && loss(column, &change) >= WORTH).then_some((column, row, change))
     });
     sure.max_by(|a, b| loss(a.0, &a.2).total_cmp(&loss(b.0, &b.2)))
 }
@@ -249,15 +304,16 @@ fn finding(id: &str, text: String, remedy: String) -> Finding {
 }
 
 /// Wide vectors on other cores lower the clock of this one.
-fn wide(record: &Record) -> Option<Finding> {
+fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
+    let record = matrix.record;
     let place = Place::Others.word();
     let clocks: Vec<&Column> =
         COLUMNS.iter().filter(|column| column.measure.ratio == CLOCK.ratio).collect();
     let heavy = ["light 512 bit", "heavy 512 bit", "tiles"].map(|class| (class, place));
-    let (column, row, change) = worst(record, &clocks, heavy.into_iter())?;
-    let narrow = self::change(record, column, ("heavy 256 bit", place));
+    let (column, row, change) = worst(matrix, &clocks, heavy.into_iter())?;
+    let narrow = matrix.change(column, ("heavy 256 bit", place));
     // The clock that the other cores merely being active costs is none of the vectors' doing.
-    let scalar = self::change(record, column, (SCALAR_CLASS, place))?;
+    let scalar = matrix.change(column, (SCALAR_CLASS, place))?;
     let own = change.ratio / scalar.ratio;
     if own > 1.0 - WORTH {
         return None;
@@ -295,10 +351,23 @@ fn is_within_one_of_several_packages(record: &Record) -> bool {
 }
 
 /// A busy sibling takes from its core.
-fn sibling(record: &Record) -> Option<Finding> {
-    let place = Place::Sibling.word();
-    let classes = CLASSES.iter().map(|(class, _)| (*class, place));
-    let (column, row, change) = worst(record, &COLUMNS.each_ref(), classes)?;
+fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
+    let places = [Place::Sibling.word(), HIDDEN];
+    let of = |place: &'static str| CLASSES.iter().map(move |(class, _)| (*class, place));
+    let rows = places.into_iter().flat_map(of);
+    let (column, row, change) = worst(matrix, &COLUMNS.each_ref(), rows)?;
+    if row.1 == HIDDEN {
+        return Some(finding(
+            "turbo.hidden-sibling",
+            format!(
+                "{} on a CPU that shares this one's core, as probed, changes {} by {}",
+                row.0,
+                column.title,
+                change.words()
+            ),
+            "leave that CPU idle where it counts; in a guest, ask for whole cores".to_owned(),
+        ));
+    }
     Some(finding(
         "turbo.busy-sibling",
         format!("{} on the SMT sibling changes {} by {}", row.0, column.title, change.words()),
@@ -307,11 +376,11 @@ fn sibling(record: &Record) -> Option<Finding> {
 }
 
 /// Others who move memory take from what there is.
-fn memory(record: &Record) -> Option<Finding> {
+fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let row = ("memory", Place::Others.word());
     let memory: Vec<&Column> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
-    let (column, row, change) = worst(record, &memory, std::iter::once(row))?;
+    let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
     Some(finding(
         "turbo.memory-neighbours",
         format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
@@ -324,7 +393,7 @@ pub(super) fn sentence(record: &Record) -> Option<Text> {
     let row = ("memory", Place::Others.word());
     let column = COLUMNS.iter().find(|column| column.victim == BANDWIDTH)?;
     let beside = series(record, BANDWIDTH, MOVED.beside, row)?.summary()?.median;
-    let change = change(record, column, row)?;
+    let change = Matrix::of(record).change(column, row)?;
     Some(
         format!(
             "Beside others who move memory a core still gets {}: {}.",

@@ -57,10 +57,16 @@ pub(super) fn busiest(topology: &Topology, active: &CpuSet) -> usize {
 /// active cores.
 pub(super) fn turbo_hertz(record: &Record, active: &CpuSet) -> Option<f64> {
     let busiest = busiest(&record.machine.topology, active);
-    let first = active.iter().next()?;
-    let limit = record.machine.turbo_limits.iter().find(|limit| limit.cpus.contains(first))?;
-    let step = limit.steps.iter().find(|step| step.active_cores as usize >= busiest);
-    step.or(limit.steps.last()).map(|step| step.hertz)
+    turbo_hertz_of(record, active.iter().next()?, busiest)
+}
+
+/// The highest clock that the registers promise a CPU with so many cores active in its package, in hertz.
+pub(super) fn turbo_hertz_of(record: &Record, cpu: CpuId, count: usize) -> Option<f64> {
+    /// All bits of a ratio: whoever switches turbo-freq on opens the limits so.
+    const OPEN: f64 = 25.5e9;
+    let limit = record.machine.turbo_limits.iter().find(|limit| limit.cpus.contains(cpu))?;
+    let step = limit.steps.iter().find(|step| step.active_cores as usize >= count);
+    step.or(limit.steps.last()).map(|step| step.hertz).filter(|hertz| *hertz < OPEN)
 }
 
 /// Where the limit of the kernel is read.

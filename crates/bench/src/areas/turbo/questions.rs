@@ -3,7 +3,7 @@
 use kernels::StreamRow;
 use model::page::{Block, Text};
 use model::record::{Record, Series};
-use model::{Finding, Seconds, Unavailable};
+use model::{Finding, Obstacle, Seconds, Unavailable};
 
 use super::super::{Area, DATA, Planning, Wishes};
 use super::{QUANTITIES, Turbo, neighbours, soak, trace, why};
@@ -65,8 +65,22 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let mut all = Wishes::default();
     let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
     let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
-    let heaviest = why::heavy_streams().into_iter().filter(is_asked).find(can);
-    let Some(row) = heaviest else { return all };
+    let mut asked = why::heavy_streams().into_iter().filter(is_asked).peekable();
+    let is_sheet = kernels::streams::SHEET.iter().all(is_asked);
+    if asked.peek().is_none() && !is_sheet {
+        return all;
+    }
+    let heaviest = asked.find(can);
+    let Some(row) = heaviest else {
+        let why = "none of the heavy streams is measured here";
+        let heavy: Vec<&str> = why::heavy_streams().iter().map(|row| row.id).collect();
+        for workload in [trace::WORKLOAD, soak::WORKLOAD, neighbours::SCALAR] {
+            let reason = Unavailable::new(Obstacle::Measurement, workload, why);
+            let remedy = format!("measure one of them: --streams {}", heavy.join(","));
+            all.absent.push((workload, reason.with_remedy(remedy)));
+        }
+        return all;
+    };
     add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
     let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
     let soak = soak::cell(plan, seconds, &[row]);

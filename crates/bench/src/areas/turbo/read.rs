@@ -156,6 +156,17 @@ impl<'a> Row<'a> {
         median(&of.iter().filter_map(|s| Some(s.summary()?.median)).collect::<Vec<_>>())
     }
 
+    /// The same of its first blocks alone.
+    pub(super) fn median_of_first(&self, quantity: &str, blocks: u64) -> Option<f64> {
+        let first = |series: &&Series| -> Option<f64> {
+            let mut medians = series.samples()?.numbered_medians();
+            medians.sort_unstable_by_key(|(block, _)| *block);
+            let first = medians.iter().take(blocks as usize).map(|(_, median)| *median);
+            median(&first.collect::<Vec<_>>())
+        };
+        median(&self.of(quantity).iter().filter_map(first).collect::<Vec<_>>())
+    }
+
     /// Why there is no number of that quantity, on the first thread that has none.
     pub(super) fn reason(&self, quantity: &str) -> Option<&'a Unavailable> {
         self.of(quantity).into_iter().find_map(|series| match &series.outcome {

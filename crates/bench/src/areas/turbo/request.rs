@@ -57,9 +57,8 @@ pub struct Options {
 impl Options {
     /// The run that answers it.
     pub fn request(self, command: Vec<String>, presentation: Presentation) -> Request {
-        let blocks = self.tests.blocks();
         Request {
-            span: self.budget.map_or(Span::Blocks(blocks), Span::Budget),
+            span: self.budget.map_or(self.tests.span(), Span::Budget),
             cpus: self.cpus.clone(),
             streams: self.tests.rows(),
             manner: self.manner,
@@ -243,12 +242,15 @@ fn cannot(reason: Unavailable) -> Error {
 }
 
 impl Tests {
-    /// Blocks of every cell: what goes on over time is gone through once.
-    fn blocks(&self) -> u64 {
+    /// Blocks of every cell: what goes on over time is gone through once. What others take of memory nobody knows
+    /// before, so that a matrix of them has an end in time.
+    fn span(&self) -> Span {
         match self {
-            Tests::Sustain(_) | Tests::Trace(..) => 1,
-            Tests::Neighbours => neighbours::BLOCKS,
-            Tests::Streams(_) | Tests::Spec(_) | Tests::Why => BLOCKS_FOR_INTERVAL as u64,
+            Tests::Sustain(_) | Tests::Trace(..) => Span::Blocks(1),
+            Tests::Neighbours => Span::Bounded(neighbours::BLOCKS),
+            Tests::Streams(_) | Tests::Spec(_) | Tests::Why => {
+                Span::Blocks(BLOCKS_FOR_INTERVAL as u64)
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use kernels::StreamRow;
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
+use machine::limits::{Looked, Reasons};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Work};
@@ -34,6 +35,10 @@ pub(super) const TIME: &str = "soak_time";
 pub(super) const CLOCK: &str = "soak_clock";
 pub(super) const POWER: &str = "soak_power";
 pub(super) const TEMPERATURE: &str = "soak_temperature";
+
+/// When what lowers clocks was seen, one sample for each window, and the parameter that names it.
+pub(super) const LIMITED: &str = "soak_limited";
+pub(super) const LIMIT: &str = "limit";
 
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;
@@ -78,6 +83,8 @@ struct Windows {
     no_clock: Option<Unavailable>,
     power: Vec<f64>,
     temperature: Vec<f64>,
+    /// What lowers clocks, and the windows in which it came up or after which it was in force, by their times.
+    limits: BTreeMap<&'static str, Vec<f64>>,
     around: Option<Around>,
 }
 
@@ -139,6 +146,7 @@ impl Soak {
         let mut sensors = Sensors::open(machine, &cpus);
         let (mut windows, window) = (Windows::default(), self.window());
         let job = self.job(load, window);
+        let mut limits = Limits::begin(machine, &cpus);
         let begun = executor.elapsed();
         sensors.look();
         loop {
@@ -152,7 +160,11 @@ impl Soak {
                 raw => raw?,
             };
             let until = executor.elapsed() - begun;
-            windows.time.push(f64::midpoint(at.0, until.0));
+            let middle = f64::midpoint(at.0, until.0);
+            windows.time.push(middle);
+            for limit in limits.look(machine, &cpus) {
+                windows.limits.entry(limit).or_default().push(middle);
+            }
             match Soak::clock(&job, &raw, executor, rulers) {
                 Ok(hertz) => windows.clock.push(hertz),
                 Err(reason) => windows.no_clock = Some(reason),
@@ -166,6 +178,37 @@ impl Soak {
             }
         }
         Ok(windows)
+    }
+}
+
+/// What lowers clocks, as registers and the kernel's counters say it from look to look.
+struct Limits {
+    reasons: Reasons,
+    before: Looked,
+    throttles: Option<u64>,
+}
+
+/// How often these CPUs were throttled by heat, where the kernel counts it.
+fn throttles(machine: &Machine, cpus: &CpuSet) -> Option<u64> {
+    Some(machine::disturbances::throttles(machine, cpus).ok()?.values().sum())
+}
+
+impl Limits {
+    fn begin(machine: &Machine, cpus: &CpuSet) -> Limits {
+        let reasons = Reasons::of(machine, cpus);
+        let before = reasons.look(machine);
+        Limits { reasons, before, throttles: throttles(machine, cpus) }
+    }
+
+    /// What came up since the last look, or is in force.
+    fn look(&mut self, machine: &Machine, cpus: &CpuSet) -> Vec<&'static str> {
+        let now = self.reasons.look(machine);
+        let came_up = self.before.came_up(&now);
+        self.before = now;
+        let heat = throttles(machine, cpus);
+        let is_more = heat.zip(self.throttles).is_some_and(|(now, before)| now > before);
+        self.throttles = heat;
+        came_up.into_iter().chain(is_more.then_some("throttling by heat")).collect()
     }
 }
 
@@ -192,7 +235,8 @@ impl Windows {
 
 impl Errand for Soak {
     fn order(&self) -> usize {
-        super::ORDER_OF_QUESTIONS + 1
+        // What a duty cycle does is seen before cores are hot, and stands before it.
+        super::ORDER_OF_QUESTIONS + 500
     }
 
     fn workload(&self) -> &'static str {
@@ -230,6 +274,11 @@ impl Errand for Soak {
                 windows => windows?,
             };
             run.around = windows.around.unwrap_or_default();
+            for (limit, times) in windows.limits.clone() {
+                let named = [(STREAM, *id), (LIMIT, limit)];
+                let parameters = named.map(|(key, value)| (key.to_owned(), value.to_owned()));
+                run.parts.push((parameters.into(), Readings::from([(LIMITED, Ok(times))])));
+            }
             let parameters = BTreeMap::from([(STREAM.to_owned(), (*id).to_owned())]);
             run.parts.push((parameters, windows.readings(&sensors)));
         }

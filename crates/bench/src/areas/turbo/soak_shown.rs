@@ -2,17 +2,19 @@
 //! power and temperature.
 
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
-use model::record::{LimitReason, PowerTerm, Record, Series};
+use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::read::grown;
-use super::soak::{CLOCK, POWER, STREAM, TEMPERATURE, TIME};
+use super::soak::{CLOCK, LIMIT, LIMITED, POWER, STREAM, TEMPERATURE, TIME};
 use super::{AREA, why};
 
-/// A clock that falls by more than this, and stays there, has dropped.
+/// A clock that falls by more than this, and stays there, has dropped; on a noisy clock, more is needed.
 const DROP: f64 = 0.02;
+
+/// So many standard deviations of a window are needed.
+const DEVIATIONS: f64 = 4.0;
 
 /// How near power is to a limit that holds it.
 const AT_LIMIT: f64 = 0.05;
@@ -76,32 +78,45 @@ impl Soaked {
         Some(Drop { at: time, from, to, cause: self.cause(record, at) })
     }
 
+    /// By how much the clock must fall, as a share: by what it moves from window to window, as the median of its
+    /// changes tells, in which one drop is no more than one.
+    fn least(&self) -> f64 {
+        /// The median distance of two normal numbers, in standard deviations of one.
+        const MEDIAN_DISTANCE: f64 = 0.954;
+        let changes: Vec<f64> =
+            self.clock.windows(2).map(|pair| (pair[1] / pair[0]).ln().abs()).collect();
+        let deviation = median(&changes).unwrap_or(0.0) / MEDIAN_DISTANCE;
+        DROP.max(DEVIATIONS * deviation)
+    }
+
     fn falls(&self) -> Option<usize> {
+        let least = self.least();
         let last = self.clock.len() - 1;
         let mut before: f64 = 0.0;
         (1..last).find(|&index| {
             let (held, rest) = self.clock.split_at(index);
             before = before.max(median(held).unwrap_or_default());
-            let is_low = |hertz: f64| hertz < before * (1.0 - DROP);
+            let is_low = |hertz: f64| hertz < before * (1.0 - least);
             is_low(rest[0]) && is_low(rest[1]) && median(rest).is_some_and(is_low)
         })
     }
 
-    /// What held: a limit of power where watts say so, and every other reason that registers or the kernel saw
-    /// during the run.
+    /// What held: a limit of power where watts say so, and every other one that was seen in the last window before
+    /// the drop or in the first one after it.
     fn cause(&self, record: &Record, at: usize) -> String {
         let power = self.power_limit(record, at);
-        let is_power = |reason: &LimitReason| reason.id == "power" || reason.id.starts_with("pl");
-        let reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
-        let held = reasons.filter(|reason| reason.held() && reason.is_cause());
-        let new = held.filter(|reason| power.is_none() || !is_power(reason));
-        let named = in_order(new.map(|reason| format!("{} held during the run", reason.label)));
-        let mut parts: Vec<String> = power.iter().cloned().chain(named).collect();
-        let heat = ["disturbance.thermal_core", "disturbance.thermal_package"];
-        let throttles: f64 = heat.iter().filter_map(|id| grown(record, id)).sum();
-        if throttles > 0.0 {
-            parts.push(format!("throttled by heat {throttles:.0} times during the run"));
-        }
+        let is_power = |limit: &str| limit.starts_with("power") || limit.starts_with("PL");
+        let when = [self.time[at - 1], self.time[at]];
+        let is_mine = |series: &&Series| {
+            let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);
+            let times = series.samples().map_or(Vec::new(), model::record::Samples::all);
+            is_stream && times.iter().any(|it| when.iter().any(|at| (it - at).abs() < 1e-6))
+        };
+        let seen = series_of(record, AREA, LIMITED).filter(is_mine);
+        let labels = seen.filter_map(|series| series.parameters.get(LIMIT));
+        let new = labels.filter(|label| power.is_none() || !is_power(label));
+        let named = in_order(new.map(|label| format!("{label} was seen then")));
+        let parts: Vec<String> = power.iter().cloned().chain(named).collect();
         if parts.is_empty() { "cause not known".to_owned() } else { parts.join("; ") }
     }
 
@@ -200,13 +215,16 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
     } else {
         ("", "")
     };
+    // Of a steady clock the same for all streams.
+    let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", it.least() * 100.0)));
+    let least = leasts.join(" % or ").replace("2.0", "2") + " %";
     Block::Table(Table {
         caption: format!(
             "all cores under one stream{others}, {long}: the first window and the last one"
         ),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows: soaked.iter().map(row).collect(),
-        notes: vec![format!("a drop is a clock that stays 2 % below what it was before{heat}")],
+        notes: vec![format!("a drop is a clock that stays {least} below what it was before{heat}")],
     })
 }
 

@@ -41,6 +41,7 @@ pub(super) const VISIBLE: &str = "trace_visible";
 pub(super) const HALT: &str = "trace_halt";
 pub(super) const HALT_SHARE: &str = "trace_halt_share";
 pub(super) const THROTTLED: &str = "trace_throttled";
+pub(super) const THROTTLED_VISIBLE: &str = "trace_throttled_visible";
 pub(super) const THROTTLED_RATIO: &str = "trace_throttled_ratio";
 pub(super) const HOLD: &str = "trace_hold";
 pub(super) const HOLD_VISIBLE: &str = "trace_hold_visible";
@@ -215,8 +216,9 @@ impl Followed {
         let Some(clocks) = typical(&before).zip(typical(&after)) else { return Ok(Ok(run)) };
         let without = together(before, after);
         let of_quiet = quiet.duration() * 2.0;
-        let visible = trace::visible(&without[0].1, of_quiet);
+        let visible = trace::visible(&without[0].1, of_quiet, &loaded);
         run.readings.insert(VISIBLE, Ok(vec![visible]));
+        let least = trace::throttled_visible(&trace::fold(&without[0].1, &quiet), clocks.0);
         for (pass, duration, all) in
             [(QUIET, of_quiet, &without), (LOADED, loaded.duration(), &with)]
         {
@@ -227,7 +229,8 @@ impl Followed {
         for (index, seen) in &with {
             let folded = trace::fold(seen, &loaded);
             if *index == 0 {
-                own(&mut run, seen, &folded, &loaded, visible, clocks.into());
+                run.readings.insert(THROTTLED_VISIBLE, Ok(vec![least]));
+                own(&mut run, seen, &folded, &loaded, [visible, least], clocks.into());
             }
             run.parts.push(timeline(core(*index), &folded));
             run.parts.extend((0..self.extent.kept).map(|period| looks(core(*index), period, seen)));
@@ -268,8 +271,18 @@ fn part<const N: usize>(parameters: [(&str, String); N], readings: Readings) -> 
     (parameters.map(|(key, value)| (key.to_owned(), value)).into(), readings)
 }
 
-/// What the payload does to its own core.
-fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64, quiet: [f64; 2]) {
+/// Lengths are whole bins: what is as long as the least is not shorter by rounding.
+const LEAST: f64 = 0.999;
+
+/// What the payload does to its own core, with the least halt and the least throttled stretch that can be told.
+fn own(
+    run: &mut Run,
+    seen: &[Seen],
+    folded: &Folded,
+    job: &Trace,
+    [visible, least]: [f64; 2],
+    quiet: [f64; 2],
+) {
     let microseconds = |seconds: f64| format!("{:.0}", seconds * 1e6);
     for halt in trace::halts(seen, job, visible) {
         let readings =
@@ -277,7 +290,8 @@ fn own(run: &mut Run, seen: &[Seen], folded: &Folded, job: &Trace, visible: f64,
         let at = microseconds(halt.phase);
         run.parts.push(part([(EVENT, "halt".to_owned()), (AT, at)], readings));
     }
-    for throttled in trace::throttled(folded, quiet[0]) {
+    let throttled = trace::throttled(folded, quiet[0]).into_iter();
+    for throttled in throttled.filter(|it| it.length >= least * LEAST) {
         let readings = Readings::from([
             (THROTTLED, Ok(vec![throttled.length])),
             (THROTTLED_RATIO, Ok(vec![throttled.ratio])),

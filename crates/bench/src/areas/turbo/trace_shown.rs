@@ -12,7 +12,7 @@ use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, HALT, HALT_SHARE, HOLD,
     HOLD_VISIBLE, LOADED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET, RELAXED, THROTTLED,
-    THROTTLED_RATIO, VISIBLE,
+    THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
 };
 
 fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'static str) -> Vec<&'a Series> {
@@ -82,7 +82,11 @@ fn throttled(record: &Record, stream: &str) -> String {
         Some(format!("{} at {at} us, adds take {ratio:.1} times as long", time(length)))
     };
     let said: Vec<String> = of(record, stream, THROTTLED).iter().filter_map(say).collect();
-    if said.is_empty() { "none seen above 4 us".to_owned() } else { said.join("; ") }
+    if !said.is_empty() {
+        return said.join("; ");
+    }
+    let visible = number(record, stream, THROTTLED_VISIBLE);
+    visible.map_or("none seen".to_owned(), |it| format!("none seen above {}", time(it)))
 }
 
 fn hold(record: &Record, stream: &str) -> String {

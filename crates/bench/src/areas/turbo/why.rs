@@ -10,12 +10,13 @@
 use kernels::StreamRow;
 use machine::pages::parts::fact;
 use model::record::{
-    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, FactValue, FeatureState,
-    LicenceFrequency, LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
+    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, CoreAssociation, FactValue,
+    FeatureState, LicenceFrequency, LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
+    Series,
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
-use super::licence::Weight;
+use super::licence::Licence;
 use super::read::{Row, grown, number, rows};
 use super::time_lost::{Counted, Lost};
 use super::{promise, read};
@@ -85,11 +86,14 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
 pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
     let by_licence = Descent::of(record, row, None).licence_bin().map(|(hertz, _)| hertz);
     let by_count = promise::turbo_hertz(record, row.active);
-    match Weight::of(row.workload) {
-        Weight::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
+    match Licence::of(row.workload) {
+        Licence::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
         _ => by_licence,
     }
 }
+
+/// The first class of low priority, where turbo frequencies are of two kinds.
+const LOW: u8 = 2;
 
 /// An account in the making.
 struct Descent<'a> {
@@ -107,13 +111,26 @@ struct Descent<'a> {
 
 impl<'a> Descent<'a> {
     fn of(record: &'a Record, row: &'a Row<'a>, light: Option<&'a Row<'a>>) -> Descent<'a> {
-        let cpu = row.active.iter().next().unwrap_or(CpuId(0));
         let clock = row.median("clock").unwrap_or(f64::NAN);
+        let first = row.active.iter().next().unwrap_or(CpuId(0));
+        // Where cores have priorities, one of those that have the median clock stands for all.
+        let off = |series: &&Series| {
+            series.summary().map_or(f64::INFINITY, |it| (it.median - clock).abs())
+        };
+        let series = row.of("clock").into_iter();
+        let nearest = series.min_by(|a, b| off(a).total_cmp(&off(b))).map(|series| series.cpu);
+        let cpu = nearest.filter(|_| level_of(record, first).is_some()).unwrap_or(first);
         Descent { record, row, light, cpu, left: f64::NAN, clock, steps: Vec::new() }
     }
 
     fn account(mut self) -> Option<ClockAccount> {
-        let advertised = advertised(self.record, self.cpu, self.row.core_type());
+        let mut advertised = advertised(self.record, self.cpu, self.row.core_type());
+        // What chosen cores are promised is more than what the turbo limit says of one.
+        if let (Ok(advertised), Some((hertz, evidence))) = (&mut advertised, self.promoted())
+            && hertz > advertised.hertz
+        {
+            *advertised = AdvertisedClock { hertz, source: format!("Speed Select: {evidence}") };
+        }
         if let Ok(advertised) = &advertised {
             self.left = advertised.hertz;
             self.stated();
@@ -170,21 +187,47 @@ impl<'a> Descent<'a> {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap("hwp", "request to the hardware", least.hertz, evidence);
         }
-        if let Some(bin) = promise::turbo_hertz(record, self.row.active) {
-            let count = promise::busiest(&record.machine.topology, self.row.active);
+        // Chosen cores keep theirs, however many others are active.
+        let chosen = self.chosen();
+        let count = promise::busiest(&record.machine.topology, self.row.active);
+        let count = chosen.map_or(count, |chosen| chosen.min(count));
+        if let Some(bin) = promise::turbo_hertz_of(record, self.cpu, count) {
             let source = limit_source(record, self.cpu);
-            let evidence = format!("{} with {count} active in a package ({source})", mhz(bin));
+            let what = if chosen.is_some() { "chosen" } else { "active" };
+            let evidence = format!("{} with {count} {what} in a package ({source})", mhz(bin));
             self.cap("active-cores", "limit of the active cores", bin, evidence);
         }
-        if let Some((clip, evidence)) = self.clip() {
-            self.cap("sst", "Speed Select", clip, evidence);
+        for (hertz, evidence) in self.promoted().into_iter().chain(self.clip()) {
+            self.cap("sst", "Speed Select", hertz, evidence);
         }
+    }
+
+    /// Where turbo frequencies are of two kinds and this CPU's core is one of the chosen: how many there are.
+    fn chosen(&self) -> Option<usize> {
+        let (domain, level) = level_of(self.record, self.cpu)?;
+        let switches = domain.core_power.as_ref()?;
+        let is_on = switches.classes_enabled.value() == Some(&true)
+            && level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
+        let is_chosen = |it: &&CoreAssociation| it.class.value().is_some_and(|class| *class < LOW);
+        let chosen: Vec<&CoreAssociation> = domain.associations.iter().filter(is_chosen).collect();
+        let is_one = chosen.iter().any(|it| it.cpus.contains(self.cpu));
+        (is_on && is_one).then_some(chosen.len())
+    }
+
+    /// What turbo-freq lets a chosen core have.
+    fn promoted(&self) -> Option<(f64, String)> {
+        let chosen = self.chosen()?;
+        let (_, level) = level_of(self.record, self.cpu)?;
+        let tables = &level.turbo_freq.as_ref()?.value()?.chosen;
+        let table = Licence::of(self.row.workload).row(tables)?;
+        let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= chosen);
+        let hertz = table.steps.iter().find(|step| covers(step.cores))?.hertz?.0;
+        let licence = &table.licence;
+        Some((hertz, format!("turbo-freq lets {chosen} chosen have {} ({licence})", mhz(hertz))))
     }
 
     /// What priorities of Speed Select leave this CPU.
     fn clip(&self) -> Option<(f64, String)> {
-        /// Classes of low priority, where turbo frequencies are of two kinds.
-        const LOW: u8 = 2;
         let (domain, level) = level_of(self.record, self.cpu)?;
         let association = domain.associations.iter().find(|it| it.cpus.contains(self.cpu))?;
         let class = *association.class.value()?;
@@ -201,7 +244,7 @@ impl<'a> Descent<'a> {
         let others = level.turbo_freq.as_ref().and_then(Known::value).map(|it| &it.others[..]);
         let clip = others.filter(|_| is_split && class >= LOW).and_then(|others| {
             let of = |it: &LicenceFrequency| (it.hertz.0, it.licence.clone());
-            Weight::of(self.row.workload).row(others).map(of)
+            Licence::of(self.row.workload).row(others).map(of)
         });
         let by_turbo = clip.map(|(hertz, licence)| {
             (hertz, format!("turbo-freq clips class {class} to {} ({licence})", mhz(hertz)))
@@ -212,6 +255,10 @@ impl<'a> Descent<'a> {
     /// What heavy instructions cost: by the table of their licence, else as measured against the lightest
     /// stream, where no other limit is seen. That it is a licence then follows only where none can be hidden.
     fn licence(&mut self) {
+        if self.promoted().is_some() {
+            // The clock of its licence is in what it is promised.
+            return;
+        }
         if let Some((hertz, licence)) = self.licence_bin() {
             let evidence = format!("{} by the table of licence {licence}", mhz(hertz));
             self.cap("licence", LICENCE, hertz, evidence);
@@ -255,17 +302,37 @@ impl<'a> Descent<'a> {
         if let Some(unread) = clock.unread.iter().find(|it| it.what.contains("reasons")) {
             return Some(unread.why.clone());
         }
-        let old = |reason: &&LimitReason| reason.before.logged && reason.is_cause();
-        let ours = |reason: &&LimitReason| self.concerns(reason);
-        let old = clock.reasons.iter().filter(ours).find(old)?;
-        let (label, source) = (&old.label, &old.source);
-        Some(format!("{label} was logged before the run, so that its log tells nothing ({source})"))
+        let ours = |reason: &&LimitReason| reason.is_cause() && self.concerns(reason);
+        for reason in clock.reasons.iter().filter(ours) {
+            let (label, source) = (&reason.label, &reason.source);
+            if reason.before.logged {
+                let silent = "was logged before the run, so that its log tells nothing";
+                return Some(format!("{label} {silent} ({source})"));
+            }
+            if let Some(untold) = self.untold(reason) {
+                let silent = "came up in other cells, and its log tells nothing of";
+                return Some(format!("{label} {silent} {untold} blocks after that ({source})"));
+            }
+        }
+        None
+    }
+
+    /// Of how many blocks of this cell nobody knows whether a reason held there, which came up elsewhere meanwhile;
+    /// none: of none, or the clock was as low before that.
+    fn untold(&self, reason: &LimitReason) -> Option<u64> {
+        if !reason.held() {
+            return None;
+        }
+        let told = reason.spared_in(self.row.workload, self.row.active)?;
+        let before = self.row.median_of_first("clock", told.clear);
+        let was_higher = before.is_none_or(|hertz| hertz > self.clock * (1.0 + SAME));
+        (told.untold > 0 && was_higher).then_some(told.untold)
     }
 
     fn licence_bin(&self) -> Option<(f64, String)> {
         let (domain, level) = level_of(self.record, self.cpu)?;
         let tables = level.properties.as_ref()?.turbo.value()?;
-        let table = Weight::of(self.row.workload).row(tables)?;
+        let table = Licence::of(self.row.workload).row(tables)?;
         let here = self.row.active.intersection(&domain.cpus);
         let active = promise::cores(&self.record.machine.topology, &here);
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
@@ -283,12 +350,15 @@ impl<'a> Descent<'a> {
         })
     }
 
-    /// Whether a reason is one of these CPUs, or of their packages.
+    /// Whether a reason is one of these cores, or of their packages.
     fn concerns(&self, reason: &LimitReason) -> bool {
         let topology = &self.record.machine.topology;
-        let package = |cpu| topology.place(cpu).map(|place| place.package);
-        let mut packages = self.row.active.iter().map(package);
-        packages.any(|ours| reason.cpus.iter().any(|cpu| package(cpu) == ours))
+        let domain = |cpu| {
+            let place = topology.place(cpu)?;
+            Some((place.package, reason.of_cores.then_some(place.core)))
+        };
+        let mut domains = self.row.active.iter().map(domain);
+        domains.any(|ours| reason.cpus.iter().any(|cpu| domain(cpu) == ours))
     }
 
     /// Limits that state no clock explain what is left, together.
@@ -303,7 +373,7 @@ impl<'a> Descent<'a> {
                 ids.push(&reason.id);
                 labels.push(self.label(reason));
             }
-            evidence.push(format!("{} ({})", told(reason), reason.source));
+            evidence.push(format!("{} ({})", self.told(reason), reason.source));
         }
         let rest = self.left - self.clock;
         if ids.is_empty() || rest <= SAME * self.clock {
@@ -317,6 +387,24 @@ impl<'a> Descent<'a> {
         let together = if ids.len() > 1 { ", together" } else { "" };
         let label = format!("{}{together}", labels.join(" and "));
         self.step(&ids.join("+"), &label, rest, evidence.join("; "));
+    }
+
+    /// When a reason held, and what tells that it did so here.
+    fn told(&self, reason: &LimitReason) -> String {
+        let when = match (reason.before.active, reason.after.active) {
+            (true, true) => "in force before and after",
+            (true, false) => "in force before",
+            (false, true) => "in force at the end",
+            (false, false) => "logged during the run",
+        };
+        let (workload, active) = (self.row.workload, self.row.active);
+        let is_known = reason.met.iter().any(|cell| cell.is(workload, active));
+        let others = if is_known || reason.met.is_empty() || reason.before.active {
+            ""
+        } else {
+            ", before the first block of this cell, of which its log tells nothing"
+        };
+        format!("{}: {when}{others}", reason.label)
     }
 
     /// A reason with its limit, where that is known.
@@ -349,8 +437,8 @@ impl<'a> Descent<'a> {
         let Lost { quota, halted, taken } = counted.lost();
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         let of_quota = grown(record, THROTTLED).map_or(String::new(), |seconds| {
-            let (cpus, of) = (run.plan.cpus.len(), run.seconds);
-            format!("{seconds:.2} s on {cpus} CPUs in {of:.1} s of the run")
+            let busy = self.busy_seconds();
+            format!("{seconds:.2} s beside {busy:.1} s of work in {:.1} s of the run", run.seconds)
         });
         let of_mperf = percent(counted.halted.unwrap_or(0.0));
         let of_gaps = percent(counted.gaps.unwrap_or(0.0));
@@ -379,6 +467,13 @@ impl<'a> Descent<'a> {
         delivered
     }
 
+    /// Seconds of work of all CPUs together; where nobody noted them, those of CPUs that worked all the time.
+    fn busy_seconds(&self) -> f64 {
+        let run = &self.record.run;
+        let noted = self.record.clock.as_ref().and_then(|clock| clock.busy_seconds);
+        noted.unwrap_or(run.seconds * run.plan.cpus.len() as f64)
+    }
+
     /// What is known of lost time: MPERF of this stream on these cores, all else of the whole run.
     fn counted(&self) -> Counted {
         /// Clocks by the chain and by counters differ by as much anyway.
@@ -388,12 +483,13 @@ impl<'a> Descent<'a> {
         let halted = rate.zip(self.row.median("mperf_rate")).map(|(rate, of)| 1.0 - of / rate);
         let unhalted = rate.zip(self.row.median("aperf_per_mperf")).map(|(rate, of)| rate * of);
         let in_clock = unhalted.map(|hertz| 1.0 - self.clock / hertz);
-        let time = record.run.seconds * record.run.plan.cpus.len() as f64;
+        // All CPUs that wanted to work: those that were idle lost nothing.
+        let time = self.busy_seconds();
         let throttled = grown(record, THROTTLED).filter(|it| *it > 0.0 && time > 0.0);
         Counted {
             gaps: lost_share(record),
             halted: halted.filter(|share| *share >= 1e-3),
-            quota: throttled.map(|seconds| seconds / time),
+            quota: throttled.map(|seconds| seconds / (seconds + time)),
             in_clock: in_clock.filter(|share| *share >= NOISE),
         }
     }
@@ -405,16 +501,6 @@ const THROTTLED: &str = "disturbance.cgroup_throttled";
 /// The lowest of some clocks.
 fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a AllowedClock> {
     clocks.min_by(|a, b| a.hertz.total_cmp(&b.hertz))
-}
-
-fn told(reason: &LimitReason) -> String {
-    let when = match (reason.before.active, reason.after.active) {
-        (true, true) => "in force before and after",
-        (true, false) => "in force before",
-        (false, true) => "in force at the end",
-        (false, false) => "logged during the run",
-    };
-    format!("{}: {when}", reason.label)
 }
 
 /// The clock that is advertised for one core of this type.

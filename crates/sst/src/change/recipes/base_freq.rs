@@ -113,8 +113,8 @@ pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused>
     Ok(steps)
 }
 
-/// Core-power off in each package that has the feature, unless something else stands on it there: what is left on in the power
-/// domains that are meant, and whatever is on in others.
+/// Core-power off in each package that has the feature, unless something else stands on it there: what is left on
+/// in the power domains that are meant, and whatever is on in others.
 pub(super) fn without_priorities(
     ground: &Ground<'_>,
     able: &[&Domain],

@@ -63,15 +63,23 @@ impl Core<'_> {
         let piece = payload.map(|load| (load, sized(load, PIECE)));
         let begun = self.line.now;
         let (mut looks, mut next): (Vec<Look>, Seconds) = (Vec::new(), begun);
+        let mut last = self.line.stamp();
         while self.line.now.0 < begun.0 + job.duration().0 && looks.len() < job.room() {
             let due = Seconds(next.0.max(self.line.now.0));
             next = due + job.pace();
+            // Nobody is taken away while it polls: all that is in the way is a piece of the payload.
+            let mut waited = [last; 2];
             loop {
                 let phase = (self.line.now - begun).0 % job.period.0;
                 if let Some((load, iterations)) = piece.filter(|_| phase < job.burst.0) {
+                    let begun = self.line.stamp();
                     self.ask();
                     let cycles = self.cycles(load, iterations);
                     self.execute(cycles, self.stretch(4.0));
+                    let piece = [begun, self.line.stamp()];
+                    if piece[1] - piece[0] > waited[1] - waited[0] {
+                        waited = piece;
+                    }
                 } else {
                     self.line.now = Seconds(self.line.now.0.max(due.0));
                 }
@@ -86,7 +94,8 @@ impl Core<'_> {
             // A multiply of three cycles may begin in one cycle of four.
             let multiplies = self.cycles(ruler, iterations[1]);
             self.execute(multiplies, self.stretch(4.0 / 3.0));
-            looks.push([first, second, self.line.stamp()]);
+            last = self.line.stamp();
+            looks.push(Look { stamps: [first, second, last], waited });
         }
         let usage = Some(sys::thread::Usage::default());
         let around = Around { settled: true, usage, ..Around::default() };

@@ -11,7 +11,7 @@ use model::{CpuId, Pages, Seconds, Ticks};
 
 use super::super::super::job::{Around, Interval};
 use super::super::super::traffic::{
-    CountedTraffic, Party, RawParty, RawTraffic, Stretch, Task, Traffic,
+    Begin, CountedTraffic, Party, RawParty, RawTraffic, Stretch, Task, Traffic,
 };
 use super::{Line, START, Simulated};
 
@@ -235,7 +235,8 @@ impl<'a> Scene<'a> {
             if is_small && bytes > memory.tlb_bytes { memory.page_walk_seconds } else { 0.0 };
         let cpu = party.cpu;
         let is_last = |level: &Level| memory.cache.last().is_some_and(|l| l.bytes == level.bytes);
-        match memory.level(bytes, 1) {
+        // Whose lines were flushed finds none of them in any cache.
+        match memory.level(bytes, 1).filter(|_| !is_cold(party)) {
             Some(level) if is_last(level) => {
                 level.latency_seconds * self.model.last_cache_slowdown(cpu) + walk
             }
@@ -296,4 +297,9 @@ fn ascends(party: &Party) -> bool {
 /// Whether a chase goes to another page at each step.
 fn walks_pages(party: &Party) -> bool {
     matches!(party.task, Task::Chase { walk: Walk::Random, .. })
+}
+
+/// Whether a member begins with nothing in caches.
+fn is_cold(party: &Party) -> bool {
+    matches!(party.task, Task::Chase { begin: Begin::Cold, .. })
 }

@@ -9,7 +9,7 @@ mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernels::{Operands, Runnable};
@@ -43,6 +43,8 @@ pub struct Threads<P> {
     begun: Instant,
     paces: Paces,
     stores: Stores,
+    /// Memory of neighbours, which nobody measures.
+    beside: Arc<Stores>,
 }
 
 /// What was found out about loads on each CPU, so that every job need not find it out anew.
@@ -71,7 +73,8 @@ impl<P: Probe> Threads<P> {
     /// counters of core cycles around full phases.
     pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
         let (begun, paces, stores) = (Instant::now(), Paces::default(), Stores::default());
-        Threads { probe, rate, counters, stop, begun, paces, stores }
+        let beside = Arc::default();
+        Threads { probe, rate, counters, stop, begun, paces, stores, beside }
     }
 
     fn ticks_in(&self, duration: Seconds) -> u64 {

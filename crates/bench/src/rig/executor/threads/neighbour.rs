@@ -1,5 +1,6 @@
 //! Threads that keep CPUs busy while jobs run beside them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use sys::clock::Probe;
 
 use super::super::super::neighbour::{Busy, Neighbour};
 use super::super::{Executor, RunError, STACK_BYTES};
-use super::traffic::move_until;
+use super::traffic::{Stores, move_until};
 use super::{Call, Threads};
 
 /// What neighbours and the thread that wants them share.
@@ -64,6 +65,9 @@ impl<P: Probe> Threads<P> {
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         let street = &Street::default();
+        // Mapped and touched in the first block beside them: later ones find it there.
+        let stores = Arc::clone(&self.beside);
+        let stores = &*stores;
         std::thread::scope(|scope| {
             let quiet = Quiet(street);
             let mut threads = Vec::with_capacity(neighbours.len());
@@ -74,7 +78,7 @@ impl<P: Probe> Threads<P> {
                     scope,
                     move || -> Result<(), RunError> {
                         let stay = Stay(street);
-                        live(neighbour, street)?;
+                        live(neighbour, stores, street)?;
                         stay.over();
                         Ok(())
                     },
@@ -98,12 +102,12 @@ impl<P: Probe> Threads<P> {
 }
 
 /// Works until nobody needs it any more.
-fn live(neighbour: &Neighbour, street: &Street) -> Result<(), RunError> {
+fn live(neighbour: &Neighbour, stores: &Stores, street: &Street) -> Result<(), RunError> {
     let cpu = neighbour.cpu;
     sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
     match neighbour.work {
         Busy::Memory { transfer, elements, store } => {
-            move_until(cpu, store, transfer, elements, street)
+            move_until(cpu, (stores, store), (transfer, elements), street)
         }
         Busy::Stream(load) => {
             execute_until(Call::of(load), street);
@@ -135,12 +139,47 @@ fn execute_until(call: Call, street: &Street) {
 mod tests {
     use std::sync::mpsc::channel;
 
+    use kernels::memory::TABLE;
+    use machine::Machine;
     use model::ticks::Stamp;
-    use model::{Hertz, Rate};
+    use model::{CpuId, Hertz, Pages, Rate};
+    use sys::clock::MonotonicRaw;
 
     use super::super::super::super::job::{Body, Load};
+    use super::super::super::super::traffic::Store;
     use super::super::super::Stop;
     use super::*;
+    use crate::streams;
+
+    fn threads() -> Threads<MonotonicRaw> {
+        let rate: Rate<Stamp> = Rate::new(Hertz(1e9));
+        Threads::new(MonotonicRaw::new().unwrap(), rate, None, Stop::default())
+    }
+
+    fn cpu() -> CpuId {
+        sys::affinity::current().unwrap().iter().next().unwrap()
+    }
+
+    /// To map and to touch memory takes longer than a block beside it.
+    #[test]
+    fn memory_of_a_neighbour_is_mapped_once_and_is_nobody_elses() {
+        let kernel = TABLE.iter().find(|kernel| kernel.id == "triad").unwrap();
+        let machine = Machine::real();
+        let mut variants = kernel.variants.iter();
+        let transfer = variants.find_map(|it| streams::transfer(&machine, kernel, it).ok());
+        let transfer = transfer.unwrap();
+        let store = Store::of_arrays(kernel.arrays, 4096, Pages::Base);
+        let work = Busy::Memory { transfer, elements: 4096, store };
+        let (mut threads, cpu) = (threads(), cpu());
+        let mut ranges = Vec::new();
+        for _ in 0..3 {
+            threads.with_neighbours(&[Neighbour { cpu, work }], &mut |_| Ok(())).unwrap();
+            ranges.extend(threads.beside.placed().iter().map(|placed| placed.range));
+        }
+        assert_eq!(ranges.len(), 3, "it stays from block to block");
+        assert!(ranges.iter().all(|range| *range == ranges[0]));
+        assert!(threads.placed().is_empty(), "nobody measured in it");
+    }
 
     /// Threads cannot run what is simulated, and say so by a panic.
     #[test]
@@ -154,11 +193,8 @@ mod tests {
                 in_loop_ops: None,
                 body: Body::Simulated,
             };
-            let cpu = sys::affinity::current().unwrap().iter().next().unwrap();
-            let neighbour = Neighbour { cpu, work: Busy::Stream(load) };
-            let rate: Rate<Stamp> = Rate::new(Hertz(1e9));
-            let clock = sys::clock::MonotonicRaw::new().unwrap();
-            let mut threads = Threads::new(clock, rate, None, Stop::default());
+            let neighbour = Neighbour { cpu: cpu(), work: Busy::Stream(load) };
+            let mut threads = threads();
             let run = std::panic::AssertUnwindSafe(|| {
                 threads.with_neighbours(&[neighbour], &mut |_| Ok(()))
             });

@@ -38,7 +38,7 @@ impl<P: Probe> Threads<P> {
                 payload: job.payload.filter(|_| index == 0).map(|load| sized(load, PIECE)),
             };
             // Memory that is touched for the first time would be a gap.
-            let mut looks: Vec<Look> = vec![[1; 3]; job.room()];
+            let mut looks = vec![Look { stamps: [1; 3], waited: [1; 2] }; job.room()];
             let before = sys::thread::usage().ok();
             if index == 0 {
                 let soon = self.probe.stamp() + self.ticks_in(Seconds(0.2e-3));
@@ -73,11 +73,19 @@ impl<P: Probe> Threads<P> {
         while self.probe.stamp() < begun {
             std::hint::spin_loop();
         }
-        let (mut taken, mut next) = (0, begun);
+        let (mut taken, mut next, mut last) = (0, begun, begun);
         for look in looks {
+            let mut waited = [last; 2];
+            let mut poll = |now: u64| {
+                if now.saturating_sub(last) > waited[1] - waited[0] {
+                    waited = [last, now];
+                }
+                last = now;
+            };
             // The payload runs on until the look is due.
             let now = loop {
                 let now = self.probe.stamp();
+                poll(now);
                 if let Some((payload, iterations)) = &plan.payload
                     && now.saturating_sub(begun) % period < burst
                 {
@@ -92,10 +100,12 @@ impl<P: Probe> Threads<P> {
             }
             next = now + pace;
             let first = self.probe.stamp();
+            poll(first);
             plan.adds.0.kernel.run(plan.adds.1, plan.adds.0.operands);
             let second = self.probe.stamp();
             plan.multiplies.0.kernel.run(plan.multiplies.1, plan.multiplies.0.operands);
-            *look = [first, second, self.probe.stamp()];
+            last = self.probe.stamp();
+            *look = Look { stamps: [first, second, last], waited };
             taken += 1;
             if meeting.given_up() {
                 return Err(RunError::Interrupted);

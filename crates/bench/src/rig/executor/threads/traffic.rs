@@ -268,24 +268,25 @@ impl<P: Probe> Threads<P> {
     }
 }
 
-/// Moves data in memory of its own, trip after trip, until nobody needs it any more.
+/// Moves data in memory of its own, trip after trip, until nobody needs it any more; then that memory goes
+/// back, for the next block beside the same neighbour.
 pub(super) fn move_until(
     cpu: CpuId,
-    store: Store,
-    transfer: Transfer,
-    elements: u64,
+    (stores, store): (&Stores, Store),
+    (transfer, elements): (Transfer, u64),
     street: &Street,
 ) -> Result<(), RunError> {
     let Some(mover) = transfer.mover else {
         panic!("BUG: `{}` is simulated, threads cannot run it", transfer.kernel.id);
     };
-    let mut kept = Stores::default().take(cpu, store)?;
+    let mut kept = stores.take(cpu, store)?;
     let mut passage = Passage::new(mover, kept.arrays(), elements as usize, false, 0);
     passage.prepare();
     street.move_in();
     while !street.is_over() {
         passage.go(1);
     }
+    stores.put(cpu, kept);
     Ok(())
 }
 
