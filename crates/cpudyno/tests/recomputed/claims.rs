@@ -66,7 +66,7 @@ fn stamp_clock(record: &Record) -> Vec<Claim> {
     let worst = all.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let verdict = match &worst {
         None => "not told: no other source says anything".to_owned(),
-        Some((ppm, _)) if ppm.abs() <= 500.0 => AS_CLAIMED.to_owned(),
+        Some((ppm, _)) if ppm.abs() <= 200.0 => AS_CLAIMED.to_owned(),
         Some((ppm, _)) => format!("{ppm:+.0} ppm"),
     };
     let measured = worst.map_or("-".to_owned(), |(ppm, by)| format!("{ppm:+.1} ppm by {by}"));

@@ -156,7 +156,8 @@ fn levels(points: &[Point], claims: &[(u64, u64)], claimed: u64) -> Vec<Level> {
     let mut steps = staircase(&curve, caches + 1);
     steps.retain(|it| {
         let flat = it.flat(&curve).len();
-        flat >= 2 && flat * 2 >= it.to - it.from
+        let is_last = it.to == curve.len() && it.to - it.from == 1;
+        is_last || flat >= 2 && flat * 2 >= it.to - it.from
     });
     let near = |pair: &[Step]| (pair[1].height - pair[0].height).abs() < 1.3f64.log2();
     while let Some(at) = steps.windows(2).position(near) {
@@ -182,13 +183,15 @@ fn levels(points: &[Point], claims: &[(u64, u64)], claimed: u64) -> Vec<Level> {
     steps.iter().enumerate().filter_map(level).collect()
 }
 
-/// Medians of three neighbours, and no point higher than any after it, as logarithms.
+/// Medians of three neighbours, the ends as they are, and no point higher than any after it, as logarithms.
 fn quiet(points: &[Point]) -> Vec<f64> {
     let raw: Vec<f64> = points.iter().map(|it| it.seconds).collect();
     let count = raw.len();
     let of_three = |at: usize| {
-        let first = at.saturating_sub(1).min(count.saturating_sub(3));
-        median(&raw[first..count.min(first + 3)]).expect("there are points")
+        if at == 0 || at + 1 == count {
+            return raw[at];
+        }
+        median(&raw[at - 1..at + 2]).expect("there are three")
     };
     let mut curve: Vec<f64> = (0..count).map(of_three).collect();
     let mut least = f64::INFINITY;

@@ -483,11 +483,12 @@ fn loaded_plot(record: &Record) -> Vec<Plot> {
     vec![Plot { marks, ..Plot::new("latency by what others move (lower is better)", words, lines) }]
 }
 
-/// What others move where latency has grown by half, on straight lines between points.
+/// What others move where latency has grown by half, on straight lines between points; below the first of them
+/// nobody knows.
 fn knee(idle: f64, points: &[(f64, f64)]) -> Option<f64> {
     let limit = 1.5 * idle;
     let at = points.iter().position(|it| it.1 >= limit)?;
-    let before = at.checked_sub(1).map_or((0.0, idle), |before| points[before]);
+    let before = points[at.checked_sub(1)?];
     let rise = points[at].1 - before.1;
     let share = if rise > 0.0 { ((limit - before.1) / rise).clamp(0.0, 1.0) } else { 1.0 };
     Some(before.0 + (points[at].0 - before.0) * share)
@@ -548,7 +549,9 @@ pub(crate) fn unseen<'a>(sweep: &'a Sweep<'_>) -> impl Iterator<Item = (u64, u64
     let sizes: Vec<u64> = sizes.filter_map(|it| it.whole("footprint")).collect();
     sweep.claims.iter().copied().filter(move |&(level, claimed)| {
         let is_seen = sweep.levels.iter().any(|it| it.whose == Whose::Cache(level, claimed));
-        let near = sizes.iter().filter(|it| (claimed / 8..=claimed).contains(*it)).count();
+        let smaller = sweep.claims.iter().filter(|it| it.0 < level).map(|it| it.1).max();
+        let least = (claimed / 8).max(smaller.map_or(0, |it| it + 1));
+        let near = sizes.iter().filter(|it| (least..=claimed).contains(*it)).count();
         let in_gap = sweep.levels.iter().filter_map(|it| it.knee.as_ref()).any(|knee| {
             let [low, high] = knee.interval;
             knee.is_gap() && (low..=high).contains(&(claimed as f64))
@@ -609,11 +612,13 @@ fn loaded_table(record: &Record) -> Vec<Table> {
     let giga = |it: f64| format!("{:.2}", it / 1e9);
     let row = |(mix, points): &(String, Vec<(f64, f64)>)| {
         let knee = idle.and_then(|idle| knee(idle, points));
+        let first = points.first().filter(|it| idle.is_some_and(|idle| it.1 >= 1.5 * idle));
+        let below = first.map_or("not reached".to_owned(), |it| format!("below {}", giga(it.0)));
         let most = points.last();
         vec![
             mix.clone(),
             idle.map_or_else(dash, nano),
-            knee.map_or("not reached".to_owned(), giga),
+            knee.map_or_else(|| below.clone(), giga),
             most.map_or_else(dash, |it| giga(it.0)),
             most.map_or_else(dash, |it| nano(it.1)),
             idle.zip(most).map_or_else(dash, |(idle, most)| format!("{:.2}", most.1 / idle)),

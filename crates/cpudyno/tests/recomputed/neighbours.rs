@@ -65,16 +65,24 @@ fn rows(record: &Record) -> Vec<(&str, &str)> {
     let of = |it: &&Series| (place_rank(it), class_rank(it));
     let mut all = ratios(record);
     all.sort_by_key(of);
-    once(all.iter().filter_map(|it| Some((it.parameter("beside")?, it.parameter("place")?))))
+    once(all.iter().filter_map(|it| Some((it.parameter("beside")?, place(it)?))))
 }
 
 fn class_rank(series: &Series) -> Option<usize> {
     CLASSES.iter().position(|it| series.parameter("beside") == Some(it))
 }
 
-/// Others first, siblings after them.
-fn place_rank(series: &Series) -> bool {
-    series.parameter("place") != Some("other cores")
+/// Where the kernel says that they are, unless the probes found them on the victim's core.
+fn place(series: &Series) -> Option<&str> {
+    let place = series.parameter("place")?;
+    let shares = series.class.as_ref().is_some_and(|class| class.contains("same-core"));
+    Some(if place == "other cores" && shares { "hidden sibling" } else { place })
+}
+
+/// Others first, hidden siblings after them, those that the kernel lists last.
+fn place_rank(series: &Series) -> Option<usize> {
+    let places = ["other cores", "hidden sibling", "SMT sibling"];
+    places.iter().position(|it| place(series) == Some(it))
 }
 
 fn columns(record: &Record) -> Vec<&'static Column> {
@@ -91,7 +99,7 @@ fn find<'a>(
     record: &'a Record,
     column: &Column,
     kind: &str,
-    (class, place): (&str, &str),
+    (class, at): (&str, &str),
 ) -> Option<&'a Series> {
     let quantity = format!("{}{kind}", column.2);
     let is = |it: &&Series| {
@@ -99,7 +107,7 @@ fn find<'a>(
             && it.quantity == quantity
             && it.workload == column.1
             && it.parameter("beside") == Some(class)
-            && it.parameter("place") == Some(place)
+            && place(it) == Some(at)
     };
     with_most(record.series.iter().filter(is))
 }
@@ -128,14 +136,14 @@ fn matrix(
 }
 
 fn changes(record: &Record) -> Vec<Table> {
-    let caption = "what neighbours change, % of what the victim has alone, with the 95 % interval of the \
-                   median (ns: higher is worse) (columns: victim)";
+    let caption = "what neighbours change, % of what the victim has alone: the median and its 95 % interval \
+                   (ns: higher is worse) (columns: victim)";
     matrix(record, caption, &|column, row| {
         let series = find(record, column, "_ratio", row);
         let Some(middle) = series.and_then(Series::median) else { return absent(series) };
-        let half = series.and_then(Series::interval).map(|[low, high]| (high - low) / 2.0 * 100.0);
-        let half = half.map_or(String::new(), |half| format!(" ± {half:.1}"));
-        format!("{}{half}", change(middle))
+        let between = series.and_then(Series::interval).map(|ends| ends.map(change));
+        let between = between.map_or(String::new(), |[low, high]| format!(" ({low}, {high})"));
+        format!("{}{between}", change(middle))
     })
 }
 
@@ -153,7 +161,7 @@ fn places(record: &Record) -> Vec<String> {
     let line = |it: &Series| {
         let others: Vec<u64> = it.cpus.iter().copied().filter(|cpu| *cpu != it.cpu).collect();
         let class = it.class.as_ref().map_or(String::new(), |it| format!(", as probed {it}"));
-        let place = it.parameter("place").unwrap_or_default();
+        let place = place(it).unwrap_or_default();
         format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
     };
     once(ratios(record).into_iter().map(line))

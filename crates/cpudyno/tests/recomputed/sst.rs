@@ -1,12 +1,12 @@
 //! Speed Select: what firmware said, which the record has; domains that are alike are told once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::check::{Rule, table};
 use super::page::Table;
-use super::record::{Record, items, text};
+use super::record::{Record, items, number, text};
 use super::stats::list;
 
 const AREA: &str = "sst";
@@ -16,7 +16,81 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Tables { area: AREA, section: SECTION, template: "", want: in_brief },
     Rule::Tables { area: AREA, section: SECTION, template: "package{}", want: features },
     Rule::Lines { area: AREA, section: SECTION, template: "unavailable {}", want: missing },
+    Rule::Tables {
+        area: AREA,
+        section: SECTION,
+        template: "turbo frequency that each level allows, {}",
+        want: levels,
+    },
+    Rule::Lines { area: AREA, section: SECTION, template: "bold: level {}", want: at_present },
+    Rule::Lines { area: AREA, section: SECTION, template: "level {}: {}", want: of_levels },
 ];
+
+/// The levels of the first domain that has any.
+fn profiles(record: &Record) -> Option<&Value> {
+    domains(record).iter().map(|it| &it["profiles"]).find(|it| {
+        items(&it["levels"]).iter().any(|level| !items(&level["properties"]["turbo"]).is_empty())
+    })
+}
+
+/// The limit of each licence for so many cores: that of the first step which goes so far.
+fn levels(record: &Record) -> Vec<Table> {
+    let Some(profiles) = profiles(record) else { return Vec::new() };
+    let all = || items(&profiles["levels"]).iter();
+    let tables = || all().flat_map(|level| items(&level["properties"]["turbo"]));
+    let steps = tables().flat_map(|it| items(&it["steps"]));
+    let counts: BTreeSet<u64> = steps.filter_map(|it| it["cores"].as_u64()).collect();
+    let cell = |table: &Value, count: u64| {
+        let mut steps = items(&table["steps"]).iter();
+        let step = steps.find(|it| it["cores"].as_u64().is_some_and(|cores| cores >= count));
+        let hertz = step.and_then(|it| it["hertz"].as_f64());
+        hertz.map_or("-".to_owned(), |it| format!("{:.0}", it / 1e6))
+    };
+    let rows = all().flat_map(|level| {
+        let number = whole(&level["number"]);
+        let counts = &counts;
+        items(&level["properties"]["turbo"]).iter().map(move |table| {
+            let label = format!("level {number}, {}", text(&table["licence"]));
+            let cells = counts.iter().map(|count| cell(table, *count));
+            std::iter::once(label).chain(cells).collect::<Vec<String>>()
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let titles: Vec<String> = counts.iter().map(u64::to_string).collect();
+    let columns: Vec<&str> =
+        std::iter::once("level, licence").chain(titles.iter().map(String::as_str)).collect();
+    let caption = "turbo frequency that each level allows, by licence, MHz (higher is better) (columns: up to \
+                   so many active cores)";
+    vec![table(caption, &columns, rows)]
+}
+
+fn at_present(record: &Record) -> Vec<String> {
+    let now = profiles(record).map(|it| whole(&it["current"]));
+    now.map(|it| format!("bold: level {it}, at present")).into_iter().collect()
+}
+
+fn of_levels(record: &Record) -> Vec<String> {
+    let Some(profiles) = profiles(record) else { return Vec::new() };
+    let line = |level: &Value| {
+        let of = &level["properties"];
+        let base = items(&of["base"]).first();
+        let base = base.map(|it| {
+            format!(
+                "base {} ({})",
+                super::stats::si(number(&it["hertz"]), "Hz"),
+                text(&it["licence"])
+            )
+        });
+        let watts = of["tdp_watts"].as_u64().map(|it| format!("{it} W"));
+        let cpus = of["allowed"]["cpus"].as_str().map(|it| format!("CPUs {it}"));
+        let there = |key: &str| level.get(key).is_some_and(|it| it.get("unavailable").is_none());
+        let has = [("base_freq", "has base-freq"), ("turbo_freq", "has turbo-freq")];
+        let has = has.iter().filter(|(key, _)| there(key)).map(|(_, word)| (*word).to_owned());
+        let parts: Vec<String> = [base, watts, cpus].into_iter().flatten().chain(has).collect();
+        format!("level {}: {}", level["number"], parts.join(", "))
+    };
+    items(&profiles["levels"]).iter().map(line).collect()
+}
 
 fn told(record: &Record) -> &Value {
     &record.value["speed_select"]

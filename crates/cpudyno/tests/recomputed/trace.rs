@@ -77,7 +77,11 @@ fn throttled(record: &Record, stream: &str) -> String {
         Some(format!("{length} at {at} us, adds take {ratio:.1} times as long"))
     };
     let said: Vec<String> = of(record, stream, "trace_throttled").iter().filter_map(one).collect();
-    if said.is_empty() { "none seen above 4 us".to_owned() } else { said.join("; ") }
+    if !said.is_empty() {
+        return said.join("; ");
+    }
+    let least = first(record, stream, "trace_throttled_visible");
+    least.map_or("none seen".to_owned(), |it| format!("none seen above {}", time(it)))
 }
 
 fn low(record: &Record, stream: &str) -> String {

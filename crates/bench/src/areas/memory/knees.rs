@@ -163,8 +163,10 @@ impl Step {
 /// The plateaus of a rising curve of logarithms: at most so many.
 fn plateaus(curve: &[f64], most: usize) -> Vec<Step> {
     let mut steps = staircase(curve, most);
-    // What is no plateau is a part of the way between two.
-    steps.retain(|step| step.is_plateau(curve));
+    // What is no plateau is a part of the way between two. The largest size has a height of its own, though
+    // nothing larger says how far it goes.
+    let is_last = |step: &Step| step.to == curve.len() && step.to - step.from == 1;
+    steps.retain(|step| step.is_plateau(curve) || is_last(step));
     let near = APART_MIN.log2();
     while let Some(at) =
         (1..steps.len()).find(|&at| (steps[at].value - steps[at - 1].value).abs() < near)
