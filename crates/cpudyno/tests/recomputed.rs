@@ -246,6 +246,16 @@ fn simulated_servers_page_follows_from_its_record() {
 }
 
 #[test]
+fn a_server_with_everything_has_a_page_that_follows_from_its_record() {
+    assert_follows(&Run::of("2s-28c", &["--machine", "sim:2s-28c", "--budget", "60s"]));
+}
+
+#[test]
+fn a_container_without_rights_has_a_page_that_follows_from_its_record() {
+    assert_follows(&Run::of("container", &["--machine", "sim:container", "--budget", "30s"]));
+}
+
+#[test]
 fn simulated_desktops_page_follows_from_its_record() {
     assert_follows(&Run::of("4c", &["--machine", "sim:4c", "--budget", "10s"]));
     assert_follows(&Run::of("4c-long", &["--machine", "sim:4c", "--budget", "60s"]));

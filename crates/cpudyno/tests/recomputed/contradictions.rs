@@ -1,19 +1,12 @@
 //! What numbers of one page say against each other: each follows from the record, and together they cannot be.
 
 use super::levels::{Whose, sweep};
-use super::memory::loaded_points;
 use super::record::Record;
 use super::stats::bytes;
 
 /// All of it, in words.
 pub(crate) fn of(record: &Record) -> Vec<String> {
-    [
-        levels_without_points(record),
-        unseen_but_measured(record),
-        wide_knees(record),
-        two_sizes(record),
-    ]
-    .concat()
+    [levels_without_points(record), unseen_but_measured(record), two_sizes(record)].concat()
 }
 
 /// The latency of a level is near that of each size on it.
@@ -53,21 +46,6 @@ fn unseen_but_measured(record: &Record) -> Vec<String> {
             found.push(format!(
                 "L{level} shows no plateau, and {size} take {ns:.1} ns, unlike their neighbours"
             ));
-        }
-    }
-    found
-}
-
-/// A knee lies between two loads, and not somewhere between none and ten times as many nanoseconds.
-fn wide_knees(record: &Record) -> Vec<String> {
-    let mut found = Vec::new();
-    let (idle, mixes) = loaded_points(record);
-    let Some(idle) = idle else { return found };
-    for (mix, points) in mixes {
-        if points.first().is_some_and(|first| first.1 > 3.0 * idle) {
-            let (moved, ns) = (points[0].0 / 1e9, points[0].1 * 1e9);
-            let least = format!("the least load is {moved:.2} GB/s, with {ns:.0} ns");
-            found.push(format!("the knee of {mix:?} lies between idle and full load: {least}"));
         }
     }
     found

@@ -580,7 +580,7 @@ fn gaps(record: &Record) -> Vec<String> {
 }
 
 /// Latency without others, and the points of each mix of them.
-pub(crate) fn loaded_points(record: &Record) -> (Option<f64>, Vec<Mix>) {
+fn loaded_points(record: &Record) -> (Option<f64>, Vec<Mix>) {
     let cells = cells(record, "loaded");
     let idle = cells.iter().find(|it| it.text("mix").is_none());
     (idle.and_then(|it| it.median("latency")), loaded(record))
