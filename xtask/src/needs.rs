@@ -339,7 +339,8 @@ mod tests {
             lines[1],
             format!(
                 "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 libomp-dev \
-                 libpfm4 linux-perf chromium libnl-genl-3-dev xz-utils"
+                 libpfm4 linux-perf chromium prometheus python3-prometheus-client libnl-genl-3-dev \
+                 xz-utils"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -323,10 +323,13 @@ mod tests {
             Finding::Fails(40.0),
             Finding::Holds(0.5),
             Finding::Holds(50.0),
+            Finding::Holds(1.5),
             Finding::NotMeasured("no file".to_owned()),
         ];
         let text = describe(&findings);
-        for part in ["2.50 ms", "40.00 s", "FAILS", "0.50 s", "not measured: no file", "12 MB"] {
+        for part in
+            ["2.50 ms", "40.00 s", "FAILS", "0.50 s", "1.50 s", "not measured: no file", "12 MB"]
+        {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }

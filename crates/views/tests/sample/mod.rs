@@ -286,7 +286,7 @@ fn few_lines() -> Lines {
             line("avx256_fma", [3.498, 3.45, 3.2, 3.102]),
             line("avx512_fma", [3.301, 3.2, 3.0, 2.893]),
         ],
-        marks: vec![Mark { at: 8.0, text: "half of the cores: 8".into() }],
+        marks: vec![Mark { at: 2.0, text: "half of the cores: 2".into() }],
     }
 }
 
