@@ -118,7 +118,8 @@ pub(crate) fn bytes(value: f64) -> String {
     let (power, name) =
         steps.into_iter().find(|(power, _)| value >= 2f64.powi(*power)).unwrap_or((0, "B"));
     let scaled = value / 2f64.powi(power);
-    let tenth = format!("{scaled:.1}");
+    // Halves go up.
+    let tenth = format!("{:.1}", (scaled * 10.0).round() / 10.0);
     if (scaled - scaled.round()).abs() < 0.05 {
         format!("{scaled:.0} {name}")
     } else {
