@@ -1,7 +1,7 @@
 //! Is this normal? What was measured, beside what theory allows and what others found.
 //!
-//! Each area states its own bands ([`Area::bands`](crate::areas::Area::bands)); what earlier records of a
-//! folder say is told by [`reference`](crate::reference).
+//! Each area states its own bands ([`Area::bands`]); what earlier records of a
+//! folder say is told by [`mod@reference`].
 
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
