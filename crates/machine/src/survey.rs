@@ -5,10 +5,9 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
-use model::CpuId;
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, IdleSwitches, Policies};
+use crate::facts::{self, HighestLevels, IdleSwitches, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -19,7 +18,7 @@ pub(crate) struct Survey<'a> {
     policies: OnceCell<Policies>,
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
-    highest_levels: OnceCell<Reading<Vec<(CpuId, u32)>>>,
+    highest_levels: OnceCell<Reading<HighestLevels>>,
     idle_switches: OnceCell<IdleSwitches>,
     drivers: OnceCell<Reading<String>>,
 }
@@ -78,9 +77,9 @@ impl<'a> Survey<'a> {
     }
 
     /// The highest performance level of every online CPU, as firmware states it.
-    pub(crate) fn highest_levels(&self) -> Reading<&[(CpuId, u32)]> {
+    pub(crate) fn highest_levels(&self) -> Reading<&HighestLevels> {
         let levels = self.highest_levels.get_or_init(|| facts::highest_levels(self));
-        levels.as_deref().map_err(Clone::clone)
+        levels.as_ref().map_err(Clone::clone)
     }
 }
 

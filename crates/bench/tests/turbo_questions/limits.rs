@@ -8,7 +8,8 @@ use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::ports::{Msr, Reading, Tree};
-use machine::simulated::{Fault, Model};
+use machine::simulated::{Fault, Model, SlowCores};
+use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
 use model::{CpuId, Known, Seconds};
 
@@ -26,6 +27,16 @@ impl Msr for Rewritten {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
         let other = self.1.iter().find(|(address, _)| *address == register);
         other.map_or_else(|| self.0.read(cpu, register), |(_, value)| Ok(*value))
+    }
+}
+
+/// Registers of a machine that gives its CPUs other highest levels.
+struct Ranked(Arc<dyn Msr>, fn(CpuId) -> u64);
+
+impl Msr for Ranked {
+    fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
+        let value = self.0.read(cpu, register)?;
+        Ok(if register == 0x771 { value & !0xff | (self.1)(cpu) } else { value })
     }
 }
 
@@ -356,6 +367,90 @@ fn each_core_alone_has_a_clock() {
     for core in cores {
         assert_near(core.summary().unwrap().median, 3.8e9, 0.004, "one core alone");
     }
+}
+
+/// CPUs 0 and 2 come less far than CPUs 1 and 3.
+fn with_favoured_cores() -> Machine {
+    let slow = SlowCores { cpus: "0,2".parse().unwrap(), highest_hz: 4.5e9 };
+    machine("laptop", |model| model.slow_cores.push(slow))
+}
+
+fn text(record: &Record) -> String {
+    let page = bench::areas::turbo::page(record, 0, 100);
+    page.blocks.iter().map(|block| format!("{block:?}\n")).collect()
+}
+
+#[test]
+fn favoured_cores_are_compared_with_the_ranking_of_the_firmware() {
+    let record = why(&with_favoured_cores());
+    for (cpu, hertz) in [(0, 4.5e9), (1, 4.7e9), (2, 4.5e9), (3, 4.7e9)] {
+        let mut alone = of(&record, "core_clock");
+        let series = alone.find(|series| series.cpu == CpuId(cpu)).unwrap();
+        assert_near(series.summary().unwrap().median, hertz, 0.004, "a core alone");
+    }
+    let clock = record.clock.as_ref().unwrap();
+    let levels: Vec<(String, u32, &str)> = clock
+        .levels
+        .iter()
+        .map(|it| (it.cpus.to_string(), it.highest, it.source.as_str()))
+        .collect();
+    let expected = [("1,3".to_owned(), 47, "MSR 771h"), ("0,2".to_owned(), 45, "MSR 771h")];
+    assert_eq!(levels, expected);
+    let text = text(&record);
+    let verdict = "firmware favours the cores of level 47 (MSR 771h), as measured, too: +4.4 %";
+    assert!(text.contains(verdict), "{text}");
+    assert!(
+        text.contains("of 4 pairs of cores with different levels 4 lie as it says, 0 the other"),
+        "{text}"
+    );
+    // What this core cannot is no limit that somebody set.
+    let account = account(&record, "scalar_iadd", 1);
+    assert_eq!(account.cpu, CpuId(0));
+    let own = step(account, "core");
+    assert_near(own.hertz, 200e6, 0.01, "what CPU 0 lacks");
+    assert!(own.evidence.contains("CPUs 1,3 come to 4700 MHz"), "{own:?}");
+    assert!(account.steps.iter().all(|step| step.id != "kernel"), "{:?}", account.steps);
+    explained(account);
+}
+
+/// The levels say the opposite of what the cores do.
+#[test]
+fn a_ranking_that_is_wrong_is_told() {
+    let wrong = |cpu: CpuId| if [0, 2].contains(&cpu.0) { 48 } else { 40 };
+    let machine = with_favoured_cores();
+    let msr = Arc::new(Ranked(machine.msr, wrong));
+    let record = why(&Machine { msr, ..machine });
+    let text = text(&record);
+    assert!(text.contains("though they are slower as measured: -4.3 %"), "{text}");
+    assert!(
+        text.contains("of 4 pairs of cores with different levels 0 lie as it says, 4 the other"),
+        "{text}"
+    );
+}
+
+#[test]
+fn equal_cores_share_a_rank() {
+    let record = why(&machine("laptop", |_| {}));
+    let page = bench::areas::turbo::page(&record, 0, 100);
+    let table = page.blocks.iter().find_map(|block| match block {
+        Block::Table(table) if table.caption.starts_with("each core alone") => Some(table),
+        _ => None,
+    });
+    let table = table.unwrap();
+    let ranks: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
+    assert_eq!(ranks, ["1"; 4]);
+    assert!(
+        table.notes.iter().any(|it| it.contains("all of them level 47 (MSR 771h)")),
+        "{table:?}"
+    );
+}
+
+#[test]
+fn without_a_ranking_its_reason_is_told() {
+    let record = why(&machine("4c", |_| {}));
+    assert!(record.clock.as_ref().unwrap().levels.is_empty());
+    let text = text(&record);
+    assert!(text.contains("there is no ranking to compare with: "), "{text}");
 }
 
 fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::frequency::gigahertz;
-use super::groups::{Maker, bits, by_kind, groups, identity, register};
+use super::groups::{Maker, by_kind, byte, groups, identity, register};
 use super::platform::{hidden_from_guest, is_guest, not_offered};
 use super::topology::first_cpu;
 use crate::ports::{Machine, Reading};
@@ -60,28 +60,62 @@ pub(super) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
 /// Online CPUs by kind and highest level: only this one differs within a kind.
 type ByHighest<'a> = BTreeMap<(Option<&'a str>, u32), Vec<CpuId>>;
 
-fn by_highest<'a>(survey: &'a Survey<'_>) -> Reading<ByHighest<'a>> {
-    let levels = survey.highest_levels()?;
+fn by_highest<'a>(survey: &'a Survey<'_>, levels: &HighestLevels) -> ByHighest<'a> {
     let mut cpus = ByHighest::new();
-    for (place, &(cpu, highest)) in survey.topology().cpus.iter().zip(levels) {
+    for (place, &(cpu, highest)) in survey.topology().cpus.iter().zip(&levels.of) {
         cpus.entry((place.kind.as_deref(), highest)).or_default().push(cpu);
     }
-    Ok(cpus)
+    cpus
 }
 
 /// The highest level of every online CPU, in the order of the topology.
-pub(crate) fn highest_levels(survey: &Survey<'_>) -> Reading<Vec<(CpuId, u32)>> {
+pub(crate) struct HighestLevels {
+    /// Who states it.
+    pub(crate) source: &'static str,
+    /// The levels.
+    pub(crate) of: Vec<(CpuId, u32)>,
+}
+
+/// The source that tells all levels in files.
+const ACPI: &str = "ACPI `_CPC`";
+
+/// By ACPI, else by the registers that say the same.
+pub(crate) fn highest_levels(survey: &Survey<'_>) -> Reading<HighestLevels> {
     let places = &survey.topology().cpus;
     if places.is_empty() {
         return Err(super::topology::nothing_known());
     }
-    places.iter().map(|place| Ok((place.cpu, level(survey, place.cpu, "highest_perf")?))).collect()
+    let by_acpi = |cpu| level(survey, cpu, "highest_perf");
+    let of_all = |of: &dyn Fn(CpuId) -> Reading<u32>| -> Reading<Vec<(CpuId, u32)>> {
+        places.iter().map(|place| Ok((place.cpu, of(place.cpu)?))).collect()
+    };
+    match of_all(&by_acpi) {
+        Ok(of) => Ok(HighestLevels { source: ACPI, of }),
+        // A guest that may read such registers reads what its hypervisor makes up.
+        Err(reason) if is_guest(survey) => Err(reason),
+        Err(reason) => match identity(survey).map(|(maker, _)| maker) {
+            Err(_) => return Err(reason),
+            Ok(Maker::Amd) => of_all(&|cpu| {
+                let levels = levels_of(register(survey, cpu, CPPC_CAPABILITY_1)?)?;
+                Ok(levels.highest)
+            })
+            .map(|of| HighestLevels { source: "MSR C00102B0h", of }),
+            Ok(Maker::Intel) => of_all(&|cpu| super::hwp::highest(survey, cpu))
+                .map(|of| HighestLevels { source: "MSR 771h", of }),
+        }
+        // What only rights are missing for has its own remedy.
+        .map_err(|by_register| match by_register.obstacle {
+            Obstacle::Permission => by_register,
+            _ => reason,
+        }),
+    }
 }
 
 /// Kinds apart: the first CPU of each answers for all, except for the highest level.
 fn performance(survey: &Survey<'_>) -> Reading<String> {
-    let levels = match by_highest(survey) {
-        Ok(levels) => levels,
+    let levels = match survey.highest_levels() {
+        Ok(levels) if levels.source == ACPI => by_highest(survey, levels),
+        Ok(_) => return by_registers(survey),
         Err(reason) => return by_registers(survey).map_err(|_| reason),
     };
     let mut kinds: BTreeMap<Option<&str>, (u32, u32, CpuId)> = BTreeMap::new();
@@ -127,12 +161,24 @@ fn by_registers(survey: &Survey<'_>) -> Reading<String> {
     })
 }
 
-fn capabilities(value: u64) -> Reading<String> {
-    let [lowest, nonlinear, nominal, highest] = [0, 8, 16, 24].map(|low| bits(value, low, 8));
+struct Levels {
+    lowest: u32,
+    nonlinear: u32,
+    nominal: u32,
+    highest: u32,
+}
+
+fn levels_of(value: u64) -> Reading<Levels> {
+    let [lowest, nonlinear, nominal, highest] = [0, 1, 2, 3].map(|index| byte(value, index));
     if highest == 0 {
         let why = format!("the register C00102B0h holds {value:#x}, which names no levels");
         return Err(Unavailable::new(Obstacle::Cpudyno, "performance levels", why));
     }
+    Ok(Levels { lowest, nonlinear, nominal, highest })
+}
+
+fn capabilities(value: u64) -> Reading<String> {
+    let Levels { lowest, nonlinear, nominal, highest } = levels_of(value)?;
     Ok(format!(
         "highest {highest}, nominal {nominal}, lowest nonlinear {nonlinear}, lowest {lowest}"
     ))
@@ -140,7 +186,8 @@ fn capabilities(value: u64) -> Reading<String> {
 
 /// The CPUs of the highest level, where others of their kind have a lower one.
 fn favoured(survey: &Survey<'_>) -> Reading<String> {
-    let groups = by_highest(survey)?;
+    let levels = survey.highest_levels()?;
+    let groups = by_highest(survey, levels);
     let top = groups.iter().max_by_key(|((_, level), _)| *level);
     let Some((&(kind, highest), cpus)) = top else { return Err(super::topology::nothing_known()) };
     let others: Vec<u32> = groups
@@ -152,9 +199,9 @@ fn favoured(survey: &Survey<'_>) -> Reading<String> {
         (Some(low), Some(high)) => {
             let cpus: CpuSet = cpus.iter().copied().collect();
             let range = if low == high { low.to_string() } else { format!("{low} to {high}") };
-            format!("CPUs {cpus} ({highest}, others {range})")
+            format!("CPUs {cpus} ({highest}, others {range}, {})", levels.source)
         }
-        _ => format!("none: all have {highest}"),
+        _ => format!("none: all have {highest} ({})", levels.source),
     })
 }
 

@@ -4,9 +4,9 @@
 //! Intel SDM volume 3B, section on hardware-controlled performance states; volume 4,
 //! `IA32_PM_ENABLE`, `IA32_HWP_CAPABILITIES`.
 
-use model::{Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Unavailable};
 
-use super::groups::{Group, Maker, by_kind, byte, flag, groups, identity};
+use super::groups::{Maker, by_kind, byte, flag, groups, identity, register};
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -20,6 +20,18 @@ const PM_ENABLE: u32 = 0x770;
 const HWP_CAPABILITIES: u32 = 0x771;
 
 fn hwp(survey: &Survey<'_>) -> Reading<String> {
+    offered(survey)?;
+    by_kind(&groups(survey), |group| {
+        if is_on(survey, group.first())? {
+            in_words(register(survey, group.first(), HWP_CAPABILITIES)?)
+        } else {
+            Ok("off".to_owned())
+        }
+    })
+}
+
+/// Whether this CPU has them.
+fn offered(survey: &Survey<'_>) -> Reading<()> {
     let absent = |why: &str| Unavailable::new(Obstacle::Hardware, "hardware P-states", why);
     let (maker, _) = identity(survey)?;
     if maker != Maker::Intel {
@@ -29,22 +41,25 @@ fn hwp(survey: &Survey<'_>) -> Reading<String> {
     if by_cpuid.or_else(|| flag(survey, "hwp")) == Some(false) {
         return Err(absent("this CPU has none (CPUID 6 EAX bit 7, flag `hwp`)"));
     }
-    by_kind(&groups(survey), |group| of_group(survey, group))
+    Ok(())
 }
 
-fn of_group(survey: &Survey<'_>, group: &Group) -> Reading<String> {
-    let mut readings =
-        survey.msr.read_many(group.first(), &[PM_ENABLE, HWP_CAPABILITIES]).into_iter();
-    let mut next = || {
-        let nothing = || Unavailable::new(Obstacle::Cpudyno, "registers", "nothing was read");
-        readings.next().unwrap_or_else(|| Err(nothing()))
-    };
-    let enabled = next()? & 1 == 1;
-    if enabled { in_words(next()?) } else { Ok("off".to_owned()) }
+fn is_on(survey: &Survey<'_>, cpu: CpuId) -> Reading<bool> {
+    Ok(register(survey, cpu, PM_ENABLE)? & 1 == 1)
 }
 
-/// Levels are in units of the CPU's own: on hybrids they are no ratios.
-fn in_words(capabilities: u64) -> Reading<String> {
+/// The highest level of a CPU: cores that firmware favours have a higher one.
+pub(super) fn highest(survey: &Survey<'_>, cpu: CpuId) -> Reading<u32> {
+    offered(survey)?;
+    if !is_on(survey, cpu)? {
+        let why = "hardware P-states are off, and nothing else states levels";
+        return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
+    }
+    Ok(levels_of(register(survey, cpu, HWP_CAPABILITIES)?)?[0])
+}
+
+/// Highest, guaranteed, efficient and lowest, in units of the CPU's own: on hybrids they are no ratios.
+fn levels_of(capabilities: u64) -> Reading<[u32; 4]> {
     if capabilities > u64::from(u32::MAX) {
         let why = format!(
             "the register {HWP_CAPABILITIES:x}h holds {capabilities:#x}, where only 32 bits are \
@@ -52,13 +67,18 @@ fn in_words(capabilities: u64) -> Reading<String> {
         );
         return Err(Unavailable::new(Obstacle::Cpudyno, "hardware P-states", why));
     }
-    let [highest, guaranteed, efficient, lowest] = [0, 1, 2, 3].map(|i| byte(capabilities, i));
-    if highest == 0 {
+    let levels = [0, 1, 2, 3].map(|index| byte(capabilities, index));
+    if levels[0] == 0 {
         let why = format!(
             "the register {HWP_CAPABILITIES:x}h holds {capabilities:#x}, which names no levels"
         );
         return Err(Unavailable::new(Obstacle::Cpudyno, "hardware P-states", why));
     }
+    Ok(levels)
+}
+
+fn in_words(capabilities: u64) -> Reading<String> {
+    let [highest, guaranteed, efficient, lowest] = levels_of(capabilities)?;
     Ok(format!(
         "highest {highest}, guaranteed {guaranteed}, efficient {efficient}, lowest {lowest}"
     ))

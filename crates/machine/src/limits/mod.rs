@@ -332,8 +332,9 @@ fn power_limits(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<PowerLimit>> 
 
 /// The highest level of each of these CPUs, equal ones together; nothing where firmware states none.
 fn levels(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<CoreLevel> {
+    let Ok(stated) = survey.highest_levels() else { return Vec::new() };
     let mut levels: BTreeMap<u32, Vec<CpuId>> = BTreeMap::new();
-    for &(cpu, highest) in survey.highest_levels().unwrap_or_default() {
+    for &(cpu, highest) in &stated.of {
         if cpus.contains(cpu) {
             levels.entry(highest).or_default().push(cpu);
         }
@@ -341,6 +342,7 @@ fn levels(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<CoreLevel> {
     let level = |(highest, cpus): (u32, Vec<CpuId>)| CoreLevel {
         cpus: cpus.into_iter().collect(),
         highest,
+        source: stated.source.to_owned(),
     };
     levels.into_iter().rev().map(level).collect()
 }

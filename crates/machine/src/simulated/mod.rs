@@ -26,7 +26,7 @@ pub(crate) use self::idle::Request;
 pub use self::idle::{Idled, SignalCost};
 pub use self::model::{
     Cache, Claims, Clock, Cost, Distance, Elapsed, Fault, HugePages, Identity, IdleState, Layout,
-    Level, Licence, Memory, Model, Noise, Openmp, Registers,
+    Level, Licence, Memory, Model, Noise, Openmp, Registers, SlowCores,
 };
 pub use self::obeyed::{Occupied, Rise};
 pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};

@@ -108,6 +108,9 @@ pub struct Model {
     pub tax: Vec<Tax>,
     /// Its Speed Select; absent: it has none.
     pub speed_select: Option<SpeedSelect>,
+    /// Cores that come less far than others, of which firmware favours the rest.
+    #[serde(default)]
+    pub slow_cores: Vec<SlowCores>,
     /// Time that has passed on it. Clones share it, so that counters grow while jobs run.
     #[serde(skip)]
     pub elapsed: Elapsed,
@@ -140,6 +143,16 @@ pub struct Model {
 /// The kernel's own choice: user mode of own threads.
 const fn usual_paranoid() -> i32 {
     2
+}
+
+/// Cores with a highest clock of their own.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowCores {
+    /// Their CPUs.
+    pub cpus: CpuSet,
+    /// As far as they come, in hertz.
+    pub highest_hz: f64,
 }
 
 /// Who it says it is.
@@ -591,6 +604,7 @@ impl Model {
             ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
             ("idle", "must have latencies that are not negative", self.idle_is_sound()),
             ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
+            ("slow_cores", "must have a positive clock", self.slow_cores_are_sound()),
             ("prochot_hz", "must be positive", self.prochot_hz.is_none_or(positive)),
             (
                 "prochot_from_seconds",
@@ -646,6 +660,10 @@ impl Model {
     fn nodes_divide_cores(&self) -> bool {
         let nodes = self.topology.nodes_per_package;
         nodes > 0 && self.topology.cores_per_package.is_multiple_of(nodes)
+    }
+
+    fn slow_cores_are_sound(&self) -> bool {
+        self.slow_cores.iter().all(|slow| positive(slow.highest_hz))
     }
 
     fn offline_is_ours(&self) -> bool {
@@ -739,6 +757,13 @@ impl Model {
         let bins = &self.licence[licence].bins;
         let bin = bins.iter().find(|(cores, _)| active_in_package <= *cores).or(bins.last());
         bin.map(|&(_, hertz)| hertz).expect("BUG: a checked licence has bins")
+    }
+
+    /// As far as a CPU comes at all, in hertz: all alone, with the lightest instructions.
+    pub fn highest_hz(&self, cpu: CpuId) -> f64 {
+        let fastest = self.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max);
+        let own = self.slow_cores.iter().filter(|slow| slow.cpus.contains(cpu));
+        own.map(|slow| slow.highest_hz).fold(fastest, f64::min)
     }
 
     /// All CPUs, in order of their number.

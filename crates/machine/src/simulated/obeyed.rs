@@ -110,9 +110,11 @@ impl Model {
         usual / granted.min(self.ceiling_hz(cpu))
     }
 
-    /// The clock that settings and PROCHOT allow a CPU, in Hertz.
+    /// The clock that its core, settings and PROCHOT allow a CPU, in hertz.
     pub fn ceiling_hz(&self, cpu: CpuId) -> f64 {
-        self.set_ceiling_hz(cpu).min(self.prochot_now().unwrap_or(f64::INFINITY))
+        let own = if self.slow_cores.is_empty() { f64::INFINITY } else { self.highest_hz(cpu) };
+        let hot = self.prochot_now().unwrap_or(f64::INFINITY);
+        self.set_ceiling_hz(cpu).min(own).min(hot)
     }
 
     /// The clock that PROCHOT leaves at this moment, in hertz; none: it is not asserted.

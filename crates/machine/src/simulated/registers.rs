@@ -51,7 +51,8 @@ pub(super) fn holds(model: &Model, cpu: CpuId, register: u32) -> Option<u64> {
     let firmware = Firmware::of(model).and_then(|it| of_firmware(it, model, cpu, register));
     let limits = || limiting(model, cpu, register).filter(|_| !model.identity.is_amd());
     let of_vendor = if model.identity.is_amd() { of_amd } else { of_intel };
-    let came = firmware.or_else(limits).or_else(|| of_vendor(model, model.registers?, register))?;
+    let came =
+        firmware.or_else(limits).or_else(|| of_vendor(model, model.registers?, cpu, register))?;
     Some(model.settings.register(cpu, register).unwrap_or(came))
 }
 
@@ -105,14 +106,14 @@ fn power_limits(power: Power) -> u64 {
 ///
 /// # Source
 /// AMD PPR of family 19h models 10h and later, MSRC000_0108 (Prefetch Control).
-fn of_amd(_: &Model, _: Registers, register: u32) -> Option<u64> {
+fn of_amd(_: &Model, _: Registers, _: CpuId, register: u32) -> Option<u64> {
     // All prefetchers are on.
     (register == 0xc000_0108).then_some(0)
 }
 
-fn of_intel(model: &Model, registers: Registers, register: u32) -> Option<u64> {
+fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Option<u64> {
     let lowest = ratio(registers.lowest_hz);
-    let highest = ratio(model.licence.iter().map(|licence| licence.bins[0].1).fold(0.0, f64::max));
+    let highest = ratio(model.highest_hz(cpu));
     let base = ratio(model.clock.tsc_hz);
     let bins = || model.licence.iter().take(1).flat_map(|licence| licence.bins.iter().take(8));
     Some(match register {

@@ -401,11 +401,11 @@ fn kilohertz(hertz: f64) -> String {
 const INTEL_PSTATE: &str = "intel_pstate";
 
 fn put_cpufreq(files: &mut Files, model: &Model) {
-    let max = model.licence.iter().map(|l| l.bins[0].1).fold(0.0, f64::max);
     let base = model.clock.tsc_hz;
-    let lowest = model.registers.map_or(max / 4.0, |registers| registers.lowest_hz);
     let driver = model.cpufreq_driver.as_deref().unwrap_or(INTEL_PSTATE);
     for cpu in model.online().iter() {
+        let max = model.highest_hz(cpu);
+        let lowest = model.registers.map_or(max / 4.0, |registers| registers.lowest_hz);
         let values = [
             ("scaling_driver", driver.to_string()),
             ("scaling_governor", "performance".to_string()),

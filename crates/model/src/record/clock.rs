@@ -61,6 +61,9 @@ pub struct CoreLevel {
     pub cpus: CpuSet,
     /// Their highest level, in the firmware's own measure.
     pub highest: u32,
+    /// Where it was read, such as `MSR 771h`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
 }
 
 /// Which of a package's limits of power.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use machine::Machine;
+use machine::pages::parts::fact;
 use model::page::{Align, Block, Table, Text, Tone};
-use model::record::{Record, Series};
+use model::record::{CoreLevel, Record, Series};
 use model::stats::median;
-use model::{CpuId, Seconds};
+use model::{CpuId, Known, Seconds};
 
-use super::super::{Cell, Errand, Planning, Run, Work, series_of};
+use super::super::{Cell, Errand, Planning, Run, Work, in_order, series_of};
 use super::{AREA, phases};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Load, Manner, Member, Phase, Repeat, Tools};
@@ -94,24 +95,34 @@ impl Errand for Alone {
 }
 
 /// A core with its clock alone and the level that firmware gives it.
-struct Core {
+struct Core<'a> {
     cpu: CpuId,
+    kind: Option<&'a str>,
     hertz: f64,
     /// Half the interval of its median.
     uncertainty: Option<f64>,
-    level: Option<u32>,
+    level: Option<&'a CoreLevel>,
 }
 
-fn cores(record: &Record) -> Vec<Core> {
-    let core = |series: &Series| {
-        let summary = series.summary()?;
-        let levels = record.clock.iter().flat_map(|clock| &clock.levels);
-        let level =
-            levels.filter(|level| level.cpus.contains(series.cpu)).map(|it| it.highest).next();
+impl Core<'_> {
+    /// Whether it is faster than another one, by more than either clock is known to.
+    fn is_faster_than(&self, other: &Core<'_>) -> bool {
+        let apart = |(own, others): (f64, f64)| self.hertz - own > other.hertz + others;
+        self.uncertainty.zip(other.uncertainty).is_some_and(apart)
+    }
+}
+
+/// The cores, the fastest first.
+fn cores(record: &Record) -> Vec<Core<'_>> {
+    let core = |series: &'_ Series| {
+        let (cpu, summary) = (series.cpu, series.summary()?);
+        let mut levels = record.clock.iter().flat_map(|clock| &clock.levels);
+        let level = levels.find(|level| level.cpus.contains(cpu));
         let uncertainty = summary.relative_uncertainty().map(|share| share * summary.median);
-        Some(Core { cpu: series.cpu, hertz: summary.median, uncertainty, level })
+        let kind = record.machine.topology.place(cpu).and_then(|place| place.kind.as_deref());
+        Some(Core { cpu, kind, hertz: summary.median, uncertainty, level })
     };
-    let mut cores: Vec<Core> = series_of(record, AREA, CLOCK).filter_map(core).collect();
+    let mut cores: Vec<Core<'_>> = series_of(record, AREA, CLOCK).filter_map(core).collect();
     cores.sort_by(|a, b| b.hertz.total_cmp(&a.hertz).then(a.cpu.cmp(&b.cpu)));
     cores
 }
@@ -122,17 +133,20 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
     if cores.len() < 2 {
         return None;
     }
-    let line = |(rank, core): (usize, &Core)| {
+    let line = |core: &Core<'_>| {
+        let faster = cores.iter().filter(|other| other.is_faster_than(core)).count();
         let spread = core.uncertainty.map_or(String::new(), |it| format!(" ± {:.0}", it / 1e6));
         vec![
-            Text::from((rank + 1).to_string()),
+            Text::from((faster + 1).to_string()),
             Text::from(core.cpu.to_string()),
             Text::from(format!("{:.0}{spread}", core.hertz / 1e6)),
-            core.level.map_or(Text::toned("-", Tone::Faint), |level| level.to_string().into()),
+            core.level.map_or(Text::toned("-", Tone::Faint), |it| it.highest.to_string().into()),
         ]
     };
-    let mut rows: Vec<Vec<Text>> = cores.iter().enumerate().map(line).collect();
-    let mut notes = vec![verdict(&cores)];
+    let mut rows: Vec<Vec<Text>> = cores.iter().map(line).collect();
+    let mut notes =
+        vec!["cores share a rank unless one is faster by more than both are known to".to_owned()];
+    notes.extend(verdicts(record, &cores));
     if rows.len() > SHOWN_MAX {
         let left_out = rows.len() - SHOWN_MAX;
         rows.drain(SHOWN_MAX / 2..SHOWN_MAX / 2 + left_out);
@@ -148,38 +162,71 @@ pub(super) fn blocks(record: &Record) -> Option<Block> {
     }))
 }
 
-/// Whether cores that firmware calls faster are so.
-fn verdict(cores: &[Core]) -> String {
+/// Whether cores that firmware calls faster are so: a sentence for each type of core.
+fn verdicts(record: &Record, cores: &[Core<'_>]) -> Vec<String> {
+    if cores.iter().any(|core| core.level.is_none()) {
+        let stated = fact(record, "cppc.favoured_cores").map(|fact| &fact.value);
+        let why = match stated {
+            Some(Known::No { unavailable }) => unavailable.why.as_str(),
+            _ => "firmware states no level of each core",
+        };
+        return vec![format!("there is no ranking to compare with: {why}")];
+    }
+    let kinds = in_order(cores.iter().map(|core| core.kind));
+    let of = |kind: Option<&str>| -> Vec<&Core<'_>> {
+        cores.iter().filter(|core| core.kind == kind).collect()
+    };
+    let verdict = |kind: Option<&str>| {
+        let whose = kind.map_or(String::new(), |kind| format!("{kind} cores: "));
+        Some(format!("{whose}{}", verdict(&of(kind))?))
+    };
+    kinds.into_iter().filter_map(verdict).collect()
+}
+
+/// Whether those of the highest level are faster, and how many pairs of cores lie as their levels say.
+fn verdict(cores: &[&Core<'_>]) -> Option<String> {
     /// Less than this between groups of cores is what clocks drift by.
     const DIFFERENT: f64 = 0.005;
-    let levels: Option<Vec<u32>> = cores.iter().map(|core| core.level).collect();
-    let Some(levels) = levels else {
-        return "firmware states no level of each core (CPPC), so that there is no ranking to compare with"
-            .to_owned();
+    let level = |core: &Core<'_>| core.level.map(|level| level.highest);
+    let top = cores.iter().filter_map(|core| core.level).max_by_key(|level| level.highest)?;
+    let source = match top.source.as_str() {
+        "" => String::new(),
+        source => format!(" ({source})"),
     };
-    let (low, high) = (levels.iter().min(), levels.iter().max());
-    let (Some(low), Some(high)) = (low, high) else { return String::new() };
-    let fastest = cores.first().map_or(f64::NAN, |core| core.hertz);
-    let slowest = cores.last().map_or(f64::NAN, |core| core.hertz);
-    if low == high {
-        let spread = (fastest / slowest - 1.0) * 100.0;
-        return format!(
-            "firmware gives all cores level {high}; measured they lie {spread:.1} % apart"
-        );
-    }
-    let middle = |favoured: bool| {
-        let of = cores.iter().filter(|core| (core.level == Some(*high)) == favoured);
-        median(&of.map(|core| core.hertz).collect::<Vec<_>>())
+    let is_favoured = |core: &&&Core<'_>| level(core) == Some(top.highest);
+    let clocks = |favoured: bool| -> Vec<f64> {
+        cores.iter().filter(|it| is_favoured(it) == favoured).map(|it| it.hertz).collect()
     };
-    let Some((favoured, others)) = middle(true).zip(middle(false)) else { return String::new() };
-    let change = favoured / others - 1.0;
+    let Some(others) = median(&clocks(false)) else {
+        let (fastest, slowest) = (cores.first()?.hertz, cores.last()?.hertz);
+        return Some(format!(
+            "firmware gives all of them level {}{source}; measured they lie {:.1} % apart",
+            top.highest,
+            (fastest / slowest - 1.0) * 100.0
+        ));
+    };
+    let change = median(&clocks(true))? / others - 1.0;
     let answer = match change {
         it if it > DIFFERENT => "as measured, too",
         it if it < -DIFFERENT => "though they are slower as measured",
         _ => "which is not to be seen here",
     };
-    format!(
-        "firmware favours the cores of level {high}, {answer}: {:+.1} % against the others",
-        change * 100.0
-    )
+    let ranked = cores.iter().flat_map(|a| {
+        cores
+            .iter()
+            .filter(|b| level(a) > level(b))
+            .map(|b| (a.is_faster_than(b), b.is_faster_than(a)))
+    });
+    let ranked: Vec<(bool, bool)> = ranked.collect();
+    let [as_said, otherwise] = [
+        ranked.iter().filter(|(as_said, _)| *as_said).count(),
+        ranked.iter().filter(|(_, otherwise)| *otherwise).count(),
+    ];
+    Some(format!(
+        "firmware favours the cores of level {}{source}, {answer}: {:+.1} % against the others; of {} pairs of \
+         cores with different levels {as_said} lie as it says, {otherwise} the other way round",
+        top.highest,
+        change * 100.0,
+        ranked.len(),
+    ))
 }

@@ -173,6 +173,9 @@ impl<'a> Descent<'a> {
         if let (Some("off"), Some(base)) = (boost.as_deref(), base) {
             self.cap("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
         }
+        if let Some((own, evidence)) = self.of_this_core() {
+            self.cap("core", "limit of this core", own, evidence);
+        }
         let allowed = promise::allowed(record, self.row.active);
         let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
         if let Some(least) = least(allowed.clone().filter(of_kernel)) {
@@ -200,6 +203,19 @@ impl<'a> Descent<'a> {
         for (hertz, evidence) in self.promoted().into_iter().chain(self.clip()) {
             self.cap("sst", "Speed Select", hertz, evidence);
         }
+    }
+
+    /// How far this core comes at all, where others of its type come further.
+    fn of_this_core(&self) -> Option<(f64, String)> {
+        let topology = &self.record.machine.topology;
+        let kind = |cpu: CpuId| topology.place(cpu).and_then(|place| place.kind.as_deref());
+        let is_alike = |it: &&AllowedClock| it.cpus.iter().any(|cpu| kind(cpu) == kind(self.cpu));
+        let highest = &self.record.clock.as_ref()?.highest;
+        let own = highest.iter().find(|it| it.cpus.contains(self.cpu))?;
+        let best = highest.iter().filter(is_alike).max_by(|a, b| a.hertz.total_cmp(&b.hertz))?;
+        let further = format!("CPUs {} come to {}", best.cpus, mhz(best.hertz));
+        let evidence = format!("{} {}; {further}", own.source, mhz(own.hertz));
+        (own.hertz < best.hertz).then_some((own.hertz, evidence))
     }
 
     /// Where turbo frequencies are of two kinds and this CPU's core is one of the chosen: how many there are.
