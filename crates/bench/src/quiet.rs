@@ -19,6 +19,7 @@ use model::{CpuSet, Finding, Hertz, Known, Obstacle, Seconds, Severity, Unavaila
 use crate::ab::surroundings::Surroundings;
 use crate::proof::Observer;
 use crate::rig::executor::{RunError, Stop};
+use crate::run::neighbours::TELLING;
 use crate::sheet::parts;
 
 /// Beyond this the clock at the end is another one than that at the beginning: guests and boost move it by
@@ -173,8 +174,8 @@ impl<'m> Watched<'m> {
         let spoiled = findings.iter().any(|finding| finding.severity >= Severity::Warning);
         let trust = match (spoiled, &others) {
             (true, _) => Trust::No,
-            (false, Ok(_)) => Trust::Yes,
-            (false, Err(_)) => Trust::CannotTell,
+            (false, Ok(_)) if ended.seconds.0 >= TELLING.as_secs_f64() => Trust::Yes,
+            (false, _) => Trust::CannotTell,
         };
         let run = QuietRun {
             program: ended.program,
@@ -387,7 +388,8 @@ fn answer(run: &QuietRun) -> Text {
             Tone::Warning,
         ),
         Trust::CannotTell => Text::toned(
-            "Whether its result can be trusted cannot be told: what others did could not be read here.",
+            "Whether its result can be trusted cannot be told: what others did could not be read here, or it ended too \
+             soon for that.",
             Tone::Warning,
         ),
     }

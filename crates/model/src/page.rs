@@ -180,6 +180,8 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Rows in groups, with a gap between groups.
     pub groups: Vec<Vec<HeatRow>>,
+    /// Shades begin at 0, and there are none where no value exceeds this one; none: they span all values.
+    pub shaded_from: Option<f64>,
     /// Cells that stand out, and why.
     pub outline: Option<Outline>,
     /// Remarks under the map.

@@ -10,6 +10,8 @@ const FLAT: f64 = 0.005;
 pub(crate) struct Range<'a> {
     pub(crate) least: (f64, &'a str),
     pub(crate) greatest: (f64, &'a str),
+    /// What a value must exceed to be shaded, where shades begin at 0.
+    noise: Option<f64>,
 }
 
 impl<'a> Range<'a> {
@@ -18,7 +20,13 @@ impl<'a> Range<'a> {
         let values = || rows(map).flat_map(|row| &row.cells).filter_map(value);
         let least = values().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let greatest = values().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Range { least, greatest })
+        // What stands in brackets is an interval, and of that cell alone.
+        let alone = |(value, text): (f64, &'a str)| match text.split_once(" (") {
+            Some((text, _)) => (value, text),
+            None => (value, text),
+        };
+        let least = if map.shaded_from.is_some() { (0.0, "0") } else { alone(least) };
+        Some(Range { least, greatest: alone(greatest), noise: map.shaded_from })
     }
 
     /// How far the two are apart, as a share of the larger.
@@ -29,6 +37,10 @@ impl<'a> Range<'a> {
 
     /// Why there are no shades, where there are none.
     pub(crate) fn flat(&self, unit: &str) -> Option<String> {
+        if let Some(noise) = self.noise {
+            return (self.greatest.0 <= noise)
+                .then(|| format!("no shades: none is more than {noise} {unit}"));
+        }
         if self.spread() >= FLAT {
             return None;
         }
@@ -44,6 +56,10 @@ impl<'a> Range<'a> {
 
     /// How far a value is from the least to the greatest, where there are shades.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
+        if let Some(noise) = self.noise {
+            let share = value / self.greatest.0;
+            return (self.greatest.0 > noise).then(|| share.clamp(0.0, 1.0));
+        }
         if self.spread() < FLAT {
             return None;
         }

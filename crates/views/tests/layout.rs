@@ -108,7 +108,17 @@ fn heat_map() -> impl Strategy<Value = HeatMap> {
     });
     let words = (words(), "[a-z]{0,3}", words(), words(), vec(words(), 0..2));
     (words, map).prop_map(|((caption, unit, row_title, column_title, notes), (columns, groups))| {
-        HeatMap { caption, unit, row_title, column_title, columns, groups, notes, outline: None }
+        HeatMap {
+            caption,
+            unit,
+            row_title,
+            column_title,
+            columns,
+            groups,
+            notes,
+            shaded_from: None,
+            outline: None,
+        }
     })
 }
 
@@ -161,6 +171,7 @@ fn row_of(values: &[f64]) -> HeatMap {
             cells: values.iter().enumerate().map(cell).collect(),
         }]],
         notes: vec![],
+        shaded_from: None,
         outline: None,
     }
 }

@@ -1,5 +1,7 @@
 //! Who else uses the machine: CPUs that are busy with something that is not this run.
 
+use std::time::{Duration, Instant};
+
 use machine::Machine;
 use machine::busy::{self, BusySnapshot, Others};
 use model::record::{Fact, FactValue, Record};
@@ -67,12 +69,16 @@ fn words(neighbours: &[Neighbour]) -> String {
 }
 
 /// Other processes that use CPUs while this one does, the same ones or others.
-pub(crate) struct Rivals(Option<Others>);
+pub(crate) struct Rivals(Option<(Others, Instant)>);
+
+/// The kernel counts a process's time in steps of 10 ms: of less time than this nobody knows who used how much.
+pub(crate) const TELLING: Duration = Duration::from_millis(200);
 
 impl Rivals {
     /// From now on. A simulated machine has none.
     pub(crate) fn watch(machine: &Machine) -> Rivals {
-        Rivals(machine.simulated.is_none().then(|| Others::scan(machine)))
+        let now = || (Others::scan(machine), Instant::now());
+        Rivals(machine.simulated.is_none().then(now))
     }
 
     /// Those that used much since, those on these CPUs first; and which share of these CPUs they used.
@@ -80,11 +86,14 @@ impl Rivals {
         /// Of one CPU. A desktop and its services use less.
         const CORES_MIN: f64 = 0.1;
         const NAMED_MAX: usize = 4;
-        let Some(earlier) = self.0 else { return (None, 0.0) };
+        let Some((earlier, _)) = self.0.filter(|(_, begun)| begun.elapsed() >= TELLING) else {
+            return (None, 0.0);
+        };
         let mut others = Others::scan(machine).since(&earlier);
         others.sort_by_key(|other| !cpus.contains(other.cpu));
         let here = others.iter().filter(|other| cpus.contains(other.cpu));
         let share = here.map(|other| other.cores).sum::<f64>() / cpus.len().max(1) as f64;
+        let share = share.min(1.0);
         let named: Vec<String> = others
             .iter()
             .filter(|other| other.cores >= CORES_MIN)

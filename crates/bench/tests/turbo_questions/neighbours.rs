@@ -5,6 +5,7 @@ use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::{Model, Tax};
+use model::page::{Block, HeatCell};
 use model::record::{Outcome, Record};
 
 fn tax(by: &str, sibling: bool) -> Tax {
@@ -99,6 +100,42 @@ fn advice_follows_from_the_numbers() {
     assert!(finding("turbo.busy-sibling").text.contains("SMT sibling"));
     let memory = finding("turbo.memory-neighbours");
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
+}
+
+/// Where firmware has turbo-freq, a core can have a clock of its own beside wide vectors.
+#[test]
+fn speed_select_is_advised_where_it_is() {
+    let mut model = Model::named("sapphire").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    model.tax = vec![Tax { clock: 0.85, ..tax("avx512_fma_t", false) }];
+    let cpus = Choice::usual(Some("0-3".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    let wide = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
+    let remedy = wide.remedy.as_ref().unwrap();
+    assert!(remedy.contains("Speed Select can give this core a clock of its own"), "{remedy}");
+}
+
+/// The darkest cell is the greatest loss, of latencies as well.
+#[test]
+fn shades_are_losses() {
+    let page = bench::areas::turbo::page(&taxed(), 0, 100);
+    let map = page.blocks.iter().find_map(|block| match block {
+        Block::HeatMap(map) if map.caption.starts_with("what neighbours change") => Some(map),
+        _ => None,
+    });
+    let map = map.unwrap();
+    let row = map.groups.iter().flatten().find(|row| row.label == "memory, other cores").unwrap();
+    let value = |title: &str| {
+        let at = map.columns.iter().position(|it| it == title).unwrap();
+        match &row.cells[at] {
+            HeatCell::Value { value, .. } => *value,
+            HeatCell::Absent(why) => panic!("{why:?}"),
+        }
+    };
+    assert_near(value("GB/s"), 40.0, 0.02, "bandwidth that is lost");
+    assert_near(value("ns"), 50.0, 0.02, "time that is lost");
+    assert!(value("scalar MHz").abs() < 4.0, "{map:?}");
 }
 
 /// Where nothing costs anything, nothing is advised but what active cores cost.

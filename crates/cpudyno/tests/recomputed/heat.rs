@@ -23,6 +23,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "a drop is a clock that stays {}",
         want: drops,
     },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "the machine rested for {}",
+        want: rests,
+    },
     Rule::Plots {
         area: AREA,
         section: SECTION,
@@ -49,11 +55,11 @@ fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'a str) -> Option<&'a 
     Some(&found.samples)
 }
 
-/// The light stream ran first.
+/// The heavy stream ran first.
 fn streams(record: &Record) -> Vec<&str> {
     let all = record.of_quantity("turbo", "soak_clock").filter(|it| it.samples.len() > 1);
     let mut streams = once(all.filter_map(|it| it.parameter("stream")));
-    let order = ["scalar_iadd", "avx128_fma_t", "avx256_fma_t", "avx512_fma_t"];
+    let order = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t", "scalar_iadd"];
     streams.sort_by_key(|it| order.iter().position(|known| known == it));
     streams.retain(|it| of(record, it, "soak_time").is_some());
     streams
@@ -165,13 +171,27 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
 
 /// A limit of the method, and no number of the record.
 fn drops(record: &Record) -> Vec<String> {
-    let several = if streams(record).len() > 1 {
-        "; each stream begins with the heat of the one before it"
-    } else {
-        ""
-    };
-    let line = format!("a drop is a clock that stays 2 % below what it was before{several}");
+    let line = "a drop is a clock that stays 2 % below what it was before".to_owned();
     if streams(record).is_empty() { Vec::new() } else { vec![line] }
+}
+
+/// The rest before a stream, beside what an average of power remembers.
+fn rests(record: &Record) -> Vec<String> {
+    let long = items(&record.clock()["power"]).iter().filter(|it| it["term"] == "long");
+    let constant = long.filter_map(|it| it["seconds"].as_f64()).reduce(f64::max);
+    let line = |stream: &&str| {
+        let rest = *of(record, stream, "soak_rest")?.first()?;
+        let remembers = match constant {
+            None => "how long PL1 remembers is not known".to_owned(),
+            Some(constant) => {
+                let short = rest < 3.0 * constant;
+                let less = if short { ": it may begin below what it had alone" } else { "" };
+                format!("PL1 remembers {}{less}", time(constant))
+            }
+        };
+        Some(format!("the machine rested for {} before {stream}; {remembers}", time(rest)))
+    };
+    streams(record).iter().filter_map(line).collect()
 }
 
 fn plots(record: &Record, caption: &str, unit: &str, quantity: &str, scale: f64) -> Vec<Plot> {

@@ -3,7 +3,7 @@
 use super::check::{ANYWHERE, Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, with_most};
-use super::stats::{change, list, once, si};
+use super::stats::{change_or_none as change, list, once, si};
 
 const AREA: &str = "turbo: neighbours";
 const SECTION: &str = "Neighbours";
@@ -43,14 +43,14 @@ static COLUMNS: [Column; 6] = [
 ];
 
 const CLASSES: [&str; 8] = [
+    "memory",
     "scalar",
-    "pause",
-    "light 256 bit",
+    "tiles",
+    "heavy 512 bit",
     "heavy 256 bit",
     "light 512 bit",
-    "heavy 512 bit",
-    "tiles",
-    "memory",
+    "light 256 bit",
+    "pause",
 ];
 
 /// All ratios, with numbers or without, in the order of the record, measure by measure.

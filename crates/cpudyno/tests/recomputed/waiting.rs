@@ -541,7 +541,7 @@ pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
     names.iter().filter_map(said).collect()
 }
 
-/// A futex to another CPU: its median time per signal, and half of the 99th hundredth of round trips.
+/// A futex to another CPU: its median time per signal, and the 99th hundredth of round trips.
 fn wake_up(record: &Record) -> Option<(f64, f64)> {
     let of = |quantity| {
         let all = record.of_quantity("wake", quantity).filter(|it| {
@@ -552,12 +552,13 @@ fn wake_up(record: &Record) -> Option<(f64, f64)> {
         });
         Some(&with_most(all)?.samples)
     };
-    Some((median(of("time_per_signal")?)?, quantile(of("round_trip")?, 0.99)? / 2.0))
+    Some((median(of("time_per_signal")?)?, quantile(of("round_trip")?, 0.99)?))
 }
 
 fn spin(record: &Record) -> Option<[String; 2]> {
     let (middle, p99) = wake_up(record)?;
-    let seen = format!("a futex wakes another core in {} (p99 {})", time(middle), time(p99));
+    let back = format!("there and back: p99 {}", time(p99));
+    let seen = format!("a futex wakes another core in {} ({back})", time(middle));
     Some(match one_pause(record) {
         None => [format!("for {}", time(middle)), seen],
         Some(pause) => [
@@ -583,16 +584,20 @@ fn sleep(record: &Record) -> Option<[String; 2]> {
     let (first, last) = (slept.next()?, slept.next_back()?);
     let of = |it: &Rest<'_>| Some((it.us as f64 * 1e-6, it.trips.median()?, it.trips.q(0.99)?));
     let ((short, low, low_99), (long, high, high_99)) = (of(first)?, of(last)?);
+    let ends = |it: &Rest<'_>| it.trips.interval();
+    if ends(first)?[1] >= ends(last)?[0] {
+        return None;
+    }
     Some([
-        format!("{} more after {}", time((high_99 - low_99).max(0.0)), time(long)),
+        format!("{} more after {}", time(high - low), time(long)),
         format!(
-            "p99 {} after a rest of {}, {} after {} (medians {} and {})",
-            time(high_99),
-            time(long),
-            time(low_99),
-            time(short),
+            "{} after a rest of {}, {} after {} (p99 {} and {})",
             time(high),
-            time(low)
+            time(long),
+            time(low),
+            time(short),
+            time(high_99),
+            time(low_99)
         ),
     ])
 }
@@ -609,7 +614,7 @@ fn advice_table(record: &Record) -> Vec<Table> {
         ("between two looks at a line", look(record)),
         ("KMP_BLOCKTIME", super::openmp::least(record, &["libomp", "libiomp5"], "KMP_BLOCKTIME=")),
         ("GOMP_SPINCOUNT", super::openmp::least(record, &["libgomp"], "GOMP_SPINCOUNT=")),
-        ("sleep states, at p99", sleep(record)),
+        ("wake-ups after a rest", sleep(record)),
     ];
     let row = |(what, said): (&str, Option<[String; 2]>)| {
         let [value, because] = said?;

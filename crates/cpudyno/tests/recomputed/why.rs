@@ -74,7 +74,7 @@ fn name(account: &Value) -> String {
 }
 
 fn is_after(step: &Value) -> bool {
-    ["halted", "taken", "quota"].contains(&text(&step["id"]))
+    ["halted", "steal", "taken", "quota"].contains(&text(&step["id"]))
 }
 
 fn advertised_hertz(account: &Value) -> Option<f64> {
@@ -108,7 +108,8 @@ fn accounts(record: &Record) -> Vec<Table> {
         let cells = accounts.iter().map(|it| cell(it).unwrap_or_else(|| "-".to_owned()));
         std::iter::once(label.to_owned()).chain(cells).collect::<Vec<_>>()
     };
-    let order = ["boost", "kernel", "hwp", "active-cores", "sst", "licence", "heavier"];
+    let order =
+        ["boost", "core", "kernel", "governor", "hwp", "active-cores", "sst", "licence", "heavier"];
     let rank = |it: &&Value| {
         let place = order.iter().position(|id| it["id"] == **id);
         place.unwrap_or(order.len())
@@ -178,7 +179,9 @@ fn bars(record: &Record) -> Vec<Table> {
             left -= number(&step["hertz"]);
             rows.push(bar(format!("after {}", text(&step["label"])), left));
         }
-        rows.push(bar("clock".to_owned(), number(&account["clock"])));
+        let rest = account["unexplained"].as_f64().map(loss).filter(|rest| rest != "0");
+        let clock = rest.map_or("clock".to_owned(), |it| format!("clock ({it} unexplained)"));
+        rows.push(bar(clock, number(&account["clock"])));
         rows.push(bar("delivered".to_owned(), number(&account["delivered"])));
         let caption = format!("what is left after each step, {}, MHz", name(account));
         Some(table(caption, &["", ""], rows))
@@ -253,9 +256,23 @@ fn without(record: &Record) -> Vec<String> {
 
 /// What says so, each once; then switches, and limits that were reached before.
 fn evidence(record: &Record) -> Vec<String> {
-    let steps = all(record).iter().flat_map(|it| items(&it["steps"]));
-    let mut lines =
-        once(steps.map(|it| format!("{}: {}", text(&it["label"]), text(&it["evidence"]))));
+    // Where cells say different things of a step, those whose it is are named.
+    let mut said: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for account in all(record) {
+        for step in items(&account["steps"]) {
+            let (label, why) = (text(&step["label"]), text(&step["evidence"]));
+            match said.iter_mut().find(|it| it.0 == label && it.1 == why) {
+                Some(known) => known.2.push(name(account)),
+                None => said.push((label, why, vec![name(account)])),
+            }
+        }
+    }
+    let alone = |label: &str| said.iter().filter(|it| it.0 == label).count() == 1;
+    let line = |(label, why, cells): &(&str, &str, Vec<String>)| match alone(label) {
+        true => format!("{label}: {why}"),
+        false => format!("{label}, {}: {why}", cells.join(", ")),
+    };
+    let mut lines: Vec<String> = said.iter().map(line).collect();
     if lines.is_empty() && all(record).is_empty() {
         return Vec::new();
     }
@@ -384,6 +401,19 @@ fn busiest(record: &Record, cpus: &[u64]) -> usize {
     places.iter().map(|place| of(place.0)).max().unwrap_or(0)
 }
 
+/// Seconds of work of all CPUs together.
+fn work_seconds(record: &Record) -> f64 {
+    let cpus = numbers(text(&record.plan()["cpus"])).len() as f64;
+    let whole = || number(&record.value["run"]["seconds"]) * cpus;
+    record.clock()["busy_seconds"].as_f64().unwrap_or_else(whole)
+}
+
+/// The share of that which the hypervisor took: no more than what is missing.
+fn stolen(record: &Record) -> f64 {
+    let counted = record.grown("disturbance.steal").unwrap_or(0.0) / work_seconds(record);
+    counted.min(lost_share(record).unwrap_or(counted))
+}
+
 /// What a step takes, and how its evidence begins; none where there is no rule for such a step.
 fn step_again(
     record: &Record,
@@ -425,12 +455,14 @@ fn step_again(
         "taken" => {
             // Where nothing else was counted; a quota and halts have no rule yet.
             let share = lost_share(record)?;
-            let steal = record.grown("disturbance.steal");
-            let steal =
-                steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
-            let percent = share * 100.0;
-            let said = format!("gaps in polling over the whole run, {percent:.2} %{steal}");
-            Some((clock * share, said))
+            let said = format!("gaps in polling over the whole run, {:.2} %", share * 100.0);
+            Some((clock * (share - stolen(record)), said))
+        }
+        "steal" => {
+            let seconds = record.grown("disturbance.steal")?;
+            let work = work_seconds(record);
+            let said = format!("the kernel counts {seconds:.2} s beside {work:.1} s of work");
+            Some((clock * stolen(record), said))
         }
         _ => None,
     }

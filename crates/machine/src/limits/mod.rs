@@ -138,8 +138,9 @@ impl Looked {
             Ok(asked) => allowed.extend(asked),
             Err(reason) => unread.push(reason),
         }
+        allowed.extend(by_governor(&survey, cpus));
         unread.extend(self.refused(after));
-        let power = match power_limits(&survey, cpus) {
+        let power = match limits_of_power(&survey, cpus) {
             Ok(power) => power,
             Err(reason) => {
                 unread.push(Unavailable { what: "power limits".to_owned(), ..reason });
@@ -308,8 +309,16 @@ fn source(register: &Register, bit: &Bit) -> String {
     format!("MSR {:X}h {bits}", register.address)
 }
 
-/// By registers, else by the kernel; the reason of the first package where neither answers.
-fn power_limits(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<PowerLimit>> {
+/// The limits of power of the packages of these CPUs.
+///
+/// # Error
+/// The reason of the first package where neither registers nor the kernel answer.
+pub fn power_limits(machine: &Machine, cpus: &CpuSet) -> Reading<Vec<PowerLimit>> {
+    limits_of_power(&Survey::new(machine), cpus)
+}
+
+/// By registers, else by the kernel.
+fn limits_of_power(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<PowerLimit>> {
     let of_intel = match identity(survey) {
         Ok((Maker::Intel, signature)) if signature.family == 6 => Ok(signature.model),
         Ok(_) => {
@@ -357,6 +366,42 @@ fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet, file: &str) -> Vec<AllowedClock
     let each =
         known.flat_map(|(cpus, hertz)| cpus.iter().map(|cpu| (cpu, hertz)).collect::<Vec<_>>());
     together(each, file)
+}
+
+/// The clock of governors that choose one and keep it, where the driver lets governors choose.
+///
+/// # Source
+/// Linux, `Documentation/admin-guide/pm/cpufreq.rst`, section "Generic scaling governors";
+/// `intel_pstate.rst` and `amd-pstate.rst`: active drivers have governors of their own by these names.
+fn by_governor(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
+    const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
+    let of_policy = |policy: &Policy| {
+        let [driver, governor] =
+            ["scaling_driver", "scaling_governor"].map(|file| policy.read(survey, file));
+        let (driver, governor) = (driver.ok()?, governor.ok()?);
+        let (driver, governor) = (driver.trim(), governor.trim());
+        let file = match governor {
+            "powersave" => "scaling_min_freq",
+            "userspace" => "scaling_setspeed",
+            _ => return None,
+        };
+        let hertz = policy.hertz(survey, file).ok()?;
+        let chosen = policy.cpus.intersection(cpus);
+        let is_ours = !OF_THEIR_OWN.contains(&driver) && !chosen.is_empty();
+        let source = format!("governor {governor} ({file})");
+        is_ours.then_some(AllowedClock { cpus: chosen, hertz, source })
+    };
+    let mut all: Vec<AllowedClock> = Vec::new();
+    for one in survey.policies().all.iter().filter_map(of_policy) {
+        let is_same = |it: &&mut AllowedClock| {
+            it.source == one.source && it.hertz.to_bits() == one.hertz.to_bits()
+        };
+        match all.iter_mut().find(is_same) {
+            Some(known) => known.cpus = known.cpus.iter().chain(one.cpus.iter()).collect(),
+            None => all.push(one),
+        }
+    }
+    all
 }
 
 /// Equal clocks are one.

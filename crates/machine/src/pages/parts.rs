@@ -20,6 +20,12 @@ pub fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
     facts(record).find(|fact| fact.id == id)
 }
 
+/// Whether the record says that a hypervisor runs the machine.
+pub fn is_guest(record: &Record) -> bool {
+    let said = fact(record, "platform.virtualisation").and_then(|fact| fact.value.value());
+    matches!(said, Some(FactValue::Text(text)) if !text.starts_with("none"))
+}
+
 /// Facts, then conditions as they were first.
 pub fn facts(record: &Record) -> impl Iterator<Item = &Fact> {
     record.machine.facts.iter().chain(&record.conditions.before)

@@ -142,7 +142,17 @@ impl Model {
         let max = self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
         let max =
             max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);
-        base.min(max)
+        base.min(max).min(self.governed_hz(cpu))
+    }
+
+    /// The clock of a governor that chooses one and keeps it. `intel_pstate` has others by these names.
+    fn governed_hz(&self, cpu: CpuId) -> f64 {
+        let obeyed = |file: &str| self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/{file}"));
+        let is_kept = self.cpufreq_driver.is_some()
+            && obeyed("scaling_governor").as_deref() == Some("powersave");
+        let least = obeyed("scaling_min_freq").and_then(|khz| khz.parse::<f64>().ok());
+        let lowest = || self.registers.map_or(self.highest_hz(cpu) / 4.0, |it| it.lowest_hz);
+        if is_kept { least.map_or_else(lowest, |khz| khz * 1e3) } else { f64::INFINITY }
     }
 
     /// Whether settings forbid a CPU that idle state.

@@ -50,6 +50,7 @@ fn of(profiles: &PerformanceProfiles) -> Option<Block> {
         columns: counts.iter().map(u16::to_string).collect(),
         groups: groups.map(|group| group.iter().map(row).collect()).collect(),
         notes: profiles.levels.iter().filter_map(level).collect(),
+        shaded_from: None,
         outline: Some(Outline {
             meaning: format!("level {}, at present", profiles.current),
             cells: cells.collect(),

@@ -146,6 +146,7 @@ mod tests {
                 cells: vec![cell(1.0), cell(2.0)],
             }]],
             notes: Vec::new(),
+            shaded_from: None,
             outline: Some(Outline { meaning: "as promised".to_owned(), cells: [(0, 1)].into() }),
         };
         let page = figure(&map).into_string();

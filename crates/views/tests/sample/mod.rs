@@ -213,6 +213,7 @@ fn clock_map() -> HeatMap {
             vec![row("avx512_vnni", 3300.0, 25.0), row("avx512_fma_dense", 3200.0, 40.0)],
         ],
         notes: vec!["contended: a sibling ran something else in every block".into()],
+        shaded_from: None,
         outline: Some(Outline {
             meaning: "as promised within 1 %".into(),
             cells: [(0, 0), (2, 1)].into(),
@@ -252,6 +253,7 @@ fn core_map() -> HeatMap {
         columns: (0..130).map(|cpu| cpu.to_string()).collect(),
         groups: vec![(0..3).map(row).collect()],
         notes: vec![],
+        shaded_from: None,
         outline: None,
     }
 }

@@ -175,6 +175,7 @@ pub(super) fn map(told: &[Told<'_>], message: &str) -> Option<Block> {
         columns: cpus.iter().map(CpuId::to_string).collect(),
         groups: vec![cpus.iter().map(row).collect()],
         notes: Vec::new(),
+        shaded_from: None,
         outline: None,
     }))
 }

@@ -14,6 +14,21 @@ pub(super) enum Licence {
 }
 
 impl Licence {
+    /// All of them, lightest first.
+    pub(super) const ALL: [Licence; 5] =
+        [Licence::Plain, Licence::Heavy256, Licence::Light512, Licence::Heavy512, Licence::Tiles];
+
+    /// The word for it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Licence::Plain => "plain",
+            Licence::Heavy256 => "heavy 256 bit",
+            Licence::Light512 => "light 512 bit",
+            Licence::Heavy512 => "heavy 512 bit",
+            Licence::Tiles => "tiles",
+        }
+    }
+
     /// The one of a workload; of what is no stream, the lightest.
     pub(super) fn of(workload: &str) -> Licence {
         kernels::streams::find(workload).map_or(Licence::Plain, Licence::of_row)

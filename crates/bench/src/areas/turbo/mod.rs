@@ -10,6 +10,7 @@ mod neighbours_shown;
 mod page;
 mod promise;
 mod promise_shown;
+mod published;
 mod questions;
 pub(crate) mod read;
 mod request;
@@ -191,6 +192,13 @@ static QUANTITIES: &[Quantity] = &[
             "Median over all looks by the chain and all cores in each window.",
         )
     },
+    Quantity::named(
+        soak::REST,
+        "rest before a stream",
+        Unit::Second,
+        "",
+        "How long nothing was executed between the stream before and this one.",
+    ),
     Quantity {
         packing: 0.0,
         ..Quantity::named(
@@ -475,7 +483,10 @@ impl Area for Turbo {
         let is_named = matches!(quantity.take, Take::Named(_));
         match workload {
             favoured::WORKLOAD => quantity.id == favoured::CLOCK,
-            soak::WORKLOAD => quantity.id.starts_with("soak_") && quantity.id != soak::LIMITED,
+            soak::WORKLOAD => {
+                quantity.id.starts_with("soak_")
+                    && ![soak::LIMITED, soak::REST].contains(&quantity.id)
+            }
             trace::WORKLOAD => quantity.id == trace::VISIBLE,
             class if neighbours::is_class(class) => quantity.id == neighbours::RATE.ratio,
             victim if neighbours::VICTIMS.contains(&victim) => {

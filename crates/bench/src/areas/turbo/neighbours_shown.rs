@@ -47,20 +47,29 @@ struct Change {
     is_sure: bool,
 }
 
+/// A ratio as a change in per cent; nothing is not less than nothing.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1}", (ratio - 1.0) * 100.0).replace("-0.0", "+0.0")
+}
+
 impl Change {
+    /// The share of what it has alone that the victim loses; of latencies, of what it waits.
+    fn loss(&self, measure: &Measure) -> f64 {
+        if measure.ratio == WAIT.ratio { self.ratio - 1.0 } else { 1.0 - self.ratio }
+    }
+
     fn text(&self) -> String {
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         match self.interval {
             Some([low, high]) => {
                 let [ratio, low, high] = [self.ratio, low, high].map(percent);
-                format!("{ratio:+.1} ({low:+.1}, {high:+.1})")
+                format!("{ratio} ({low}, {high})")
             }
-            None => format!("{:+.1}", percent(self.ratio)),
+            None => percent(self.ratio),
         }
     }
 
     fn words(&self) -> String {
-        let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        let percent = |ratio: f64| format!("{} %", percent(ratio));
         let interval = self.interval.map_or(String::new(), |[low, high]| {
             format!(" ({} to {})", percent(low), percent(high))
         });
@@ -177,11 +186,16 @@ fn columns(record: &Record) -> Vec<&'static Column> {
     COLUMNS.iter().filter(is_asked).collect()
 }
 
+/// Points of a per cent that nothing costs as often as not.
+const NOISE: f64 = 0.5;
+
 fn shown(matrix: &Matrix<'_>) -> Block {
     let (record, rows) = (matrix.record, &matrix.rows);
     let cell = |column: &Column, row: Row<'_>| match matrix.change(column, row) {
+        // Half of the samples of few blocks may be off anyhow: a number, and no pattern.
+        Some(change) if change.interval.is_none() => HeatCell::Absent(change.text().into()),
         Some(change) => {
-            HeatCell::Value { value: (change.ratio - 1.0) * 100.0, text: change.text() }
+            HeatCell::Value { value: change.loss(column.measure) * 100.0, text: change.text() }
         }
         None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
@@ -202,6 +216,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups: groups.map(|group| group.iter().map(line).collect()).collect(),
         notes: notes(record),
+        shaded_from: Some(NOISE),
         outline: None,
     })
 }
@@ -282,9 +297,7 @@ fn worst<'a>(
     columns: &[&'a Column],
     rows: impl Iterator<Item = Row<'static>>,
 ) -> Option<(&'a Column, Row<'static>, Change)> {
-    let loss = |column: &Column, change: &Change| {
-        if column.measure.ratio == WAIT.ratio { change.ratio - 1.0 } else { 1.0 - change.ratio }
-    };
+    let loss = |column: &Column, change: &Change| change.loss(column.measure);
     let all = rows.flat_map(|row| columns.iter().map(move |column| (*column, row)));
     let sure = all.filter_map(|(column, row)| {
         let change = matrix.change(column, row)?;

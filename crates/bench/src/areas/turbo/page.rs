@@ -374,12 +374,13 @@ pub(super) fn map(record: &Record) -> Option<Block> {
         columns: columns.iter().map(label).collect(),
         groups: vec![workloads.iter().map(line).collect()],
         notes: Vec::new(),
+        shaded_from: None,
         outline: (of_all > 0).then_some(Outline { meaning, cells }),
     }))
 }
 
 /// The clocks that the machine promises beside the greatest that was measured.
-fn promised(record: &Record) -> Option<Block> {
+pub(super) fn promised(record: &Record) -> Option<Block> {
     let rows = rows(record);
     let mhz = |hertz: Option<f64>| match hertz {
         Some(hertz) => Text::from(format!("{:.0}", hertz / 1e6)),

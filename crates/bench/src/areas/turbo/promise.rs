@@ -72,7 +72,10 @@ pub(super) fn turbo_hertz_of(record: &Record, cpu: CpuId, count: usize) -> Optio
 /// Where the limit of the kernel is read.
 pub(super) const BY_KERNEL: &str = "scaling_max_freq";
 
-/// The clocks that kernel and requests allow some of these CPUs.
+/// What the source of a governor's clock begins with.
+pub(super) const BY_GOVERNOR: &str = "governor ";
+
+/// The clocks that kernel, governors and requests allow some of these CPUs.
 pub(super) fn allowed<'a>(
     record: &'a Record,
     active: &'a CpuSet,

@@ -5,11 +5,27 @@ use model::record::{FeatureState, LicenceFrequency, LicenceSteps, Record};
 use model::{Hertz, Known};
 
 use super::super::in_order;
-use super::{read, why};
+use super::licence::Licence;
+use super::{published, read, why};
 
-/// The present level's turbo frequencies by licence, with those of turbo-freq; nothing where firmware states
-/// none.
+/// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
+/// firmware's present level with its turbo-freq, else as others state of this CPU; nothing where nobody tells.
 pub(super) fn licences(record: &Record) -> Option<Block> {
+    let (titles, mut rows, notes, of) = by_firmware(record).or_else(|| by_others(record))?;
+    rows.extend(measured(record, titles.len(), &*of));
+    let columns = titles.into_iter().map(|title| (title, Align::Right));
+    Some(Block::Table(Table {
+        caption: "promised by licence and active cores, MHz".to_owned(),
+        columns: std::iter::once(("active cores".to_owned(), Align::Left)).chain(columns).collect(),
+        rows,
+        notes,
+    }))
+}
+
+/// Titles of the columns, rows of what is promised, notes, and the column of a licence.
+type Promised = (Vec<String>, Vec<Vec<Text>>, Vec<String>, Box<dyn Fn(Licence) -> Option<usize>>);
+
+fn by_firmware(record: &Record) -> Option<Promised> {
     let cpu = record.run.plan.cpus.iter().next()?;
     let (domain, level) = why::level_of(record, cpu)?;
     let tables = level.properties.as_ref()?.turbo.value()?;
@@ -25,13 +41,51 @@ pub(super) fn licences(record: &Record) -> Option<Block> {
         let is_on = level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
         notes.push(format!("turbo-freq is {}", if is_on { "on" } else { "off" }));
     }
-    let columns = licences.iter().map(|licence| ((*licence).to_owned(), Align::Right));
-    Some(Block::Table(Table {
-        caption: "promised by licence and active cores, MHz".to_owned(),
-        columns: std::iter::once(("active cores".to_owned(), Align::Left)).chain(columns).collect(),
-        rows,
-        notes,
-    }))
+    let titles = licences.iter().map(|licence| (*licence).to_owned()).collect();
+    let places: Vec<usize> = (0..licences.len()).collect();
+    let column = move |licence: Licence| licence.row(&places).copied();
+    Some((titles, rows, notes, Box::new(column)))
+}
+
+fn by_others(record: &Record) -> Option<Promised> {
+    let cpu = published::Cpu::of(record)?;
+    let stated = |licence: &Licence| {
+        cpu.counts().iter().any(|(from, _)| cpu.hertz(*licence, *from).is_some())
+    };
+    let licences: Vec<Licence> = Licence::ALL.into_iter().filter(stated).collect();
+    let row = |&(from, to): &(usize, usize)| {
+        let label = if from == to { from.to_string() } else { format!("{from} to {to}") };
+        let cells = licences.iter().map(|it| mhz(cpu.hertz(*it, from).map(Hertz)));
+        std::iter::once(Text::from(label)).chain(cells).collect()
+    };
+    let rows = cpu.counts().iter().map(row).collect();
+    let notes = vec![format!("as others state of this CPU ({})", cpu.source)];
+    let titles = licences.iter().map(|licence| licence.word().to_owned()).collect();
+    let column = move |licence: Licence| licences.iter().position(|it| *it == licence);
+    Some((titles, rows, notes, Box::new(column)))
+}
+
+/// The fastest stream of each licence, by active cores.
+fn measured(
+    record: &Record,
+    licences: usize,
+    column: &dyn Fn(Licence) -> Option<usize>,
+) -> Vec<Vec<Text>> {
+    let rows = read::rows(record);
+    let cells = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
+    let line = |cell: &[read::Row<'_>]| {
+        let first = cell.first()?;
+        let mut best: Vec<Option<f64>> = vec![None; licences];
+        for row in cell.iter().filter(|row| !row.is_mix()) {
+            let Some(place) = column(Licence::of(row.workload)) else { continue };
+            best[place] = row.median("clock").into_iter().chain(best[place]).reduce(f64::max);
+        }
+        let kind = first.core_type().map_or(String::new(), |kind| format!(" {kind}"));
+        let label = Text::from(format!("measured, {}{kind} active", first.active.len()));
+        let cells = best.into_iter().map(|hertz| mhz(hertz.map(Hertz)));
+        Some(std::iter::once(label).chain(cells).collect())
+    };
+    cells.filter_map(line).collect()
 }
 
 /// A line for each number of active cores.

@@ -6,7 +6,7 @@ use model::record::{Record, Series};
 use model::{Finding, Obstacle, Seconds, Unavailable};
 
 use super::super::{Area, DATA, Planning, Wishes};
-use super::{QUANTITIES, Turbo, neighbours, soak, trace, why};
+use super::{QUANTITIES, Turbo, favoured, neighbours, soak, trace, why};
 use crate::rig::collect::Quantity;
 use crate::streams;
 
@@ -57,11 +57,13 @@ impl Area for Questions {
 }
 
 /// What fits into a sheet of that time: the heaviest of its streams in a duty cycle and for some seconds on all
-/// cores, and what the heaviest neighbours cost. Who asks for others alone asks nothing of this.
+/// cores, beside the lightest one, and what the heaviest neighbours cost. Who asks for others alone asks nothing of this.
 pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     /// The share of the sheet's time that is sustained, and its ends.
     const SHARE: f64 = 0.05;
     const SUSTAINED: [f64; 2] = [0.5, 3.0];
+    /// Of more cores each one alone takes too long.
+    const CORES_MAX: usize = 16;
     let mut all = Wishes::default();
     let is_asked = |row: &&'static StreamRow| plan.streams.iter().any(|asked| asked.id == row.id);
     let can = |row: &&'static StreamRow| streams::load(plan.machine, row, DATA).is_ok();
@@ -81,9 +83,18 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
         }
         return all;
     };
+    if plan.placement.cpus.len() <= CORES_MAX {
+        all.cells.extend(favoured::cells(plan));
+    } else {
+        let why =
+            format!("more than {CORES_MAX} cores one after the other take too long for a sheet");
+        let reason = Unavailable::new(Obstacle::Measurement, favoured::WORKLOAD, why);
+        all.absent.push((favoured::WORKLOAD, reason.with_remedy("cpudyno turbo --why")));
+    }
+    let light = why::streams().first().copied().unwrap_or(row);
     add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
     let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
-    let soak = soak::cell(plan, seconds, &[row]);
+    let soak = soak::cell(plan, seconds / 2.0, &[light, row]);
     let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
     add(&mut all, soak::WORKLOAD, soak);
     let matrix = neighbours::Matrix::short(row);

@@ -4,7 +4,7 @@ use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
 use model::record::Record;
 
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
-use super::{neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
+use super::{favoured, neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -14,7 +14,9 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     let mut blocks =
         vec![Block::Heading("Clock".to_owned()), clock_table(record, &workloads, &counts)];
     blocks.extend(page::map(record).or_else(|| clock_bars(record, &workloads, &counts)));
+    blocks.extend(page::promised(record));
     blocks.extend(promise_shown::licences(record));
+    blocks.extend(favoured::blocks(record));
     blocks.extend(why_shown::blocks(record));
     blocks.extend(trace_shown::blocks(record));
     blocks.extend(neighbours_shown::blocks(record));

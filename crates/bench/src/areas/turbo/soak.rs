@@ -1,8 +1,13 @@
 //! Heat: clock, power and temperature over minutes, under a light and a heavy stream on all cores.
 //!
-//! One window after the other is a job of its own; between two of them sensors are read. The clock of a window
-//! is the median over its looks and cores: 10 us of the chain after each half millisecond of the stream, while
-//! what the stream took of the clock is still held.
+//! A window is a few jobs; after its last one sensors are read. Windows end by time: on CPUs that others take,
+//! jobs take longer, and there are fewer of them in each. The clock of a window is the median over its looks and
+//! cores: 10 us of the chain after each half millisecond of the stream, while what the stream took of the clock
+//! is still held.
+//!
+//! The heavier stream runs first, and the machine rests before the lighter one: limits of power hold on averages
+//! of many seconds, and a stream that began with the average of another one would not show its own step from PL2
+//! to PL1.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +15,7 @@ use kernels::StreamRow;
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
+use model::record::PowerTerm;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Work};
@@ -36,6 +42,9 @@ pub(super) const CLOCK: &str = "soak_clock";
 pub(super) const POWER: &str = "soak_power";
 pub(super) const TEMPERATURE: &str = "soak_temperature";
 
+/// How long the machine rested before a stream: one sample.
+pub(super) const REST: &str = "soak_rest";
+
 /// When what lowers clocks was seen, one sample for each window, and the parameter that names it.
 pub(super) const LIMITED: &str = "soak_limited";
 pub(super) const LIMIT: &str = "limit";
@@ -43,7 +52,13 @@ pub(super) const LIMIT: &str = "limit";
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;
 const WINDOW: Seconds = Seconds(1.0);
-const WINDOWS_MIN: f64 = 10.0;
+pub(super) const WINDOWS_MIN: f64 = 10.0;
+
+/// So many jobs are a window that nobody disturbs.
+const JOBS: f64 = 5.0;
+
+/// After so many times its time constant an average has forgotten 95 % of what was before.
+pub(super) const TIME_CONSTANTS: f64 = 3.0;
 
 /// One stream after the other on all of these CPUs.
 struct Soak {
@@ -51,10 +66,13 @@ struct Soak {
     loads: Vec<(&'static str, Load)>,
     /// How long each stream runs.
     duration: Seconds,
+    /// How long the machine rests between two of them.
+    rest: Seconds,
     tools: Tools,
 }
 
-/// The first and the last of these streams that can be run, each for so long; or why there is none.
+/// The last and the first of these streams that can be run, lightest first, each for so long; or why there is
+/// none.
 pub(super) fn cell(
     plan: &Planning<'_>,
     duration: Seconds,
@@ -67,11 +85,24 @@ pub(super) fn cell(
     let (Some(light), Some(heavy)) = (known.first(), known.last()) else {
         return Err(Unavailable::new(Obstacle::Hardware, "sustain", "no stream can be run here"));
     };
-    let mut loads = vec![*light, *heavy];
+    let mut loads = vec![*heavy, *light];
     loads.dedup_by_key(|(id, _)| *id);
-    let soak = Soak { cpus: plan.placement.cpus.clone(), loads, duration, tools };
+    let cpus = plan.placement.cpus.clone();
+    let rest = rest(plan.machine, &cpus, duration);
+    let soak = Soak { cpus, loads, duration, rest, tools };
     let parameters = BTreeMap::from([(TIMELINE.to_owned(), "windows".to_owned())]);
     Ok(Cell { work: Work::Errand(Box::new(soak)), parameters })
+}
+
+/// Until averages of power have forgotten a stream, but no longer than that stream took; half of that where
+/// nobody says how long they are.
+fn rest(machine: &Machine, cpus: &[CpuId], duration: Seconds) -> Seconds {
+    let cpus: CpuSet = cpus.iter().copied().collect();
+    let limits = machine::limits::power_limits(machine, &cpus).unwrap_or_default();
+    let constants = limits.iter().filter(|limit| limit.term == PowerTerm::Long);
+    let longest = constants.filter_map(|limit| limit.seconds).reduce(f64::max);
+    let wanted = longest.map_or(duration.0 / 2.0, |seconds| TIME_CONSTANTS * seconds);
+    Seconds(wanted.min(duration.0))
 }
 
 /// What was read of the windows of one stream.
@@ -135,6 +166,34 @@ impl Soak {
         })
     }
 
+    /// The jobs of one window, which ends at that time of the run; the medians of the clock that they found.
+    fn one(
+        job: &Repeat,
+        end: Seconds,
+        windows: &mut Windows,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+    ) -> Result<Vec<f64>, RunError> {
+        let mut clocks = Vec::new();
+        loop {
+            let begun = executor.elapsed();
+            let raw = executor.repeat(job)?;
+            match Soak::clock(job, &raw, executor, rulers) {
+                Ok(hertz) => clocks.push(hertz),
+                Err(reason) => windows.no_clock = Some(reason),
+            }
+            for member in &raw.members {
+                let around = windows.around.map_or(member.around, |it| it.and(member.around));
+                windows.around = Some(around);
+            }
+            let now = executor.elapsed();
+            // The next one would end beyond it by more than this one ends before it.
+            if (now + (now - begun) / 2.0).0 >= end.0 {
+                return Ok(clocks);
+            }
+        }
+    }
+
     fn soak(
         &self,
         load: Load,
@@ -145,7 +204,7 @@ impl Soak {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let mut sensors = Sensors::open(machine, &cpus);
         let (mut windows, window) = (Windows::default(), self.window());
-        let job = self.job(load, window);
+        let job = self.job(load, window / JOBS);
         let mut limits = Limits::begin(machine, &cpus);
         let begun = executor.elapsed();
         sensors.look();
@@ -154,10 +213,12 @@ impl Soak {
             if at.0 >= self.duration.0 - window.0 / 2.0 {
                 break;
             }
-            let raw = match executor.repeat(&job) {
+            // Windows end on a grid, so that those which last too long do not move the others.
+            let end = begun + window * ((at / window).round() + 1.0);
+            let clocks = match Soak::one(&job, end, &mut windows, executor, rulers) {
                 // What was seen until then stands.
                 Err(RunError::Interrupted) if !windows.time.is_empty() => break,
-                raw => raw?,
+                clocks => clocks?,
             };
             let until = executor.elapsed() - begun;
             let middle = f64::midpoint(at.0, until.0);
@@ -165,17 +226,10 @@ impl Soak {
             for limit in limits.look(machine, &cpus) {
                 windows.limits.entry(limit).or_default().push(middle);
             }
-            match Soak::clock(&job, &raw, executor, rulers) {
-                Ok(hertz) => windows.clock.push(hertz),
-                Err(reason) => windows.no_clock = Some(reason),
-            }
+            windows.clock.extend(model::stats::median(&clocks));
             let (watts, celsius) = sensors.look();
             windows.power.extend(watts);
             windows.temperature.extend(celsius);
-            for member in &raw.members {
-                let around = windows.around.map_or(member.around, |it| it.and(member.around));
-                windows.around = Some(around);
-            }
         }
         Ok(windows)
     }
@@ -248,7 +302,8 @@ impl Errand for Soak {
     }
 
     fn duration(&self) -> Seconds {
-        self.duration * self.loads.len() as f64
+        let rests = self.loads.len().saturating_sub(1) as f64;
+        self.duration * self.loads.len() as f64 + self.rest * rests
     }
 
     fn is_probed(&self) -> bool {
@@ -268,8 +323,10 @@ impl Errand for Soak {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let sensors = Sensors::open(machine, &cpus);
         let mut run = Run::default();
-        for (id, load) in &self.loads {
-            let windows = match self.soak(*load, executor, rulers, machine) {
+        for (index, (id, load)) in self.loads.iter().enumerate() {
+            let rested = if index == 0 { Ok(()) } else { executor.rest(self.rest) };
+            let windows = rested.and_then(|()| self.soak(*load, executor, rulers, machine));
+            let windows = match windows {
                 Err(RunError::Interrupted) if !run.parts.is_empty() => break,
                 windows => windows?,
             };
@@ -280,7 +337,11 @@ impl Errand for Soak {
                 run.parts.push((parameters.into(), Readings::from([(LIMITED, Ok(times))])));
             }
             let parameters = BTreeMap::from([(STREAM.to_owned(), (*id).to_owned())]);
-            run.parts.push((parameters, windows.readings(&sensors)));
+            let mut readings = windows.readings(&sensors);
+            if index > 0 {
+                readings.insert(REST, Ok(vec![self.rest.0]));
+            }
+            run.parts.push((parameters, readings));
         }
         Ok(run)
     }

@@ -7,7 +7,9 @@ use model::stats::median;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::soak::{CLOCK, LIMIT, LIMITED, POWER, STREAM, TEMPERATURE, TIME};
+use super::soak::{
+    CLOCK, LIMIT, LIMITED, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS, WINDOWS_MIN,
+};
 use super::{AREA, why};
 
 /// A clock that falls by more than this, and stays there, has dropped; on a noisy clock, more is needed.
@@ -26,6 +28,8 @@ struct Soaked {
     clock: Vec<f64>,
     power: Option<Vec<f64>>,
     temperature: Option<Vec<f64>>,
+    /// Seconds of rest before it; none: nothing ran before it.
+    rest: Option<f64>,
 }
 
 /// The first drop of a clock.
@@ -40,8 +44,8 @@ struct Drop {
 }
 
 fn soaked(record: &Record) -> Vec<Soaked> {
-    // The light stream ran first.
-    let streams = why::streams().into_iter().map(|row| row.id);
+    // The heavy stream ran first.
+    let streams = why::streams().into_iter().rev().map(|row| row.id);
     let of = |id: &str, quantity: &'static str| -> Option<Vec<f64>> {
         let mut series = series_of(record, AREA, quantity);
         let mine = |it: &&Series| it.parameters.get(STREAM).is_some_and(|it| it == id);
@@ -56,6 +60,7 @@ fn soaked(record: &Record) -> Vec<Soaked> {
             clock,
             power,
             temperature,
+            rest: of(id, REST).and_then(|rest| rest.first().copied()),
         })
     };
     streams.filter_map(one).collect()
@@ -210,11 +215,7 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
     let windows = soaked[0].time.len() as f64;
     let last = soaked[0].time.last().copied().unwrap_or(0.0);
     let long = si::format(last * windows / (windows - 0.5), Unit::Second);
-    let (others, heat) = if soaked.len() > 1 {
-        (" after the other", "; each stream begins with the heat of the one before it")
-    } else {
-        ("", "")
-    };
+    let others = if soaked.len() > 1 { " after the other" } else { "" };
     // Of a steady clock the same for all streams.
     let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", it.least() * 100.0)));
     let least = leasts.join(" % or ").replace("2.0", "2") + " %";
@@ -224,8 +225,32 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
         ),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows: soaked.iter().map(row).collect(),
-        notes: vec![format!("a drop is a clock that stays {least} below what it was before{heat}")],
+        notes: std::iter::once(format!(
+            "a drop is a clock that stays {least} below what it was before"
+        ))
+        .chain(soaked.iter().filter_map(|it| rested(record, it)))
+        .collect(),
     })
+}
+
+/// How long the machine rested before a stream, and whether power had forgotten the one before.
+fn rested(record: &Record, soaked: &Soaked) -> Option<String> {
+    let rest = soaked.rest?;
+    let stream = soaked.stream;
+    let limits = record.clock.iter().flat_map(|clock| &clock.power);
+    let long = limits.filter(|limit| limit.term == PowerTerm::Long);
+    let constant = long.filter_map(|limit| limit.seconds).reduce(f64::max);
+    let said = |seconds| si::format(seconds, Unit::Second);
+    let enough = match constant {
+        None => "how long PL1 remembers is not known".to_owned(),
+        Some(constant) if rest >= TIME_CONSTANTS * constant => {
+            format!("PL1 remembers {}", said(constant))
+        }
+        Some(constant) => {
+            format!("PL1 remembers {}: it may begin below what it had alone", said(constant))
+        }
+    };
+    Some(format!("the machine rested for {} before {stream}; {enough}", said(rest)))
 }
 
 fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> {
@@ -266,5 +291,24 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             remedy: None,
         })
     };
-    soaked(record).iter().filter_map(of).collect()
+    let soaked = soaked(record);
+    soaked.iter().filter_map(of).chain(soaked.iter().filter_map(few)).collect()
+}
+
+/// Too few windows to tell a drop from a disturbance.
+fn few(soaked: &Soaked) -> Option<Finding> {
+    let count = soaked.time.len();
+    let text = || {
+        format!(
+            "its time has {count} windows instead of {WINDOWS_MIN:.0}, because somebody else had the CPUs, or it was \
+             ended early: a drop near one of its ends is not seen"
+        )
+    };
+    ((count as f64) < WINDOWS_MIN).then(|| Finding {
+        id: "turbo.few-windows".to_owned(),
+        severity: Severity::Warning,
+        about: format!("{} on all cores", soaked.stream),
+        text: text(),
+        remedy: Some("stop other work, or sustain it for longer: --sustain 60s".to_owned()),
+    })
 }

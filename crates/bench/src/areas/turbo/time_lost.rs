@@ -11,6 +11,8 @@ pub(super) struct Counted {
     pub(super) halted: Option<f64>,
     /// Stopped by a quota.
     pub(super) quota: Option<f64>,
+    /// Taken by the hypervisor, as the kernel counts it.
+    pub(super) steal: Option<f64>,
     /// How far the clock by the chain is below the one while not halted.
     pub(super) in_clock: Option<f64>,
 }
@@ -20,6 +22,8 @@ pub(super) struct Counted {
 pub(super) struct Lost {
     pub(super) quota: f64,
     pub(super) halted: f64,
+    pub(super) steal: f64,
+    /// By nobody who is named.
     pub(super) taken: f64,
 }
 
@@ -28,12 +32,14 @@ impl Counted {
     /// is no more than what one of them sees.
     pub(super) fn lost(self) -> Lost {
         let share = |counted: Option<f64>| counted.unwrap_or(0.0).clamp(0.0, 1.0);
-        let (gaps, halts, stopped) = (share(self.gaps), share(self.halted), share(self.quota));
+        let (gaps, halts) = (share(self.gaps), share(self.halted));
+        let (stopped, stolen) = (share(self.quota), share(self.steal));
         let is_measured = self.gaps.is_some() || self.halted.is_some();
-        let all = if is_measured { gaps.max(halts) } else { stopped };
+        let all = if is_measured { gaps.max(halts) } else { (stopped + stolen).min(1.0) };
         let quota = stopped.min(all);
         let halted = (halts - quota).max(0.0);
-        let mut parts = [halted, quota, all - quota - halted];
+        let steal = stolen.min(all - quota - halted);
+        let mut parts = [halted, quota, steal, all - quota - halted - steal];
         let mut already = share(self.in_clock).min(all);
         let left = 1.0 - already;
         for part in &mut parts {
@@ -41,8 +47,9 @@ impl Counted {
             *part -= cut;
             already -= cut;
         }
-        let [halted, quota, taken] = parts.map(|part| if left > 0.0 { part / left } else { 0.0 });
-        Lost { quota, halted, taken }
+        let [halted, quota, steal, taken] =
+            parts.map(|part| if left > 0.0 { part / left } else { 0.0 });
+        Lost { quota, halted, steal, taken }
     }
 }
 
@@ -51,9 +58,11 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is(counted: Counted, [quota, halted, taken]: [f64; 3]) {
+    fn is(counted: Counted, [quota, halted, steal, taken]: [f64; 4]) {
         let lost = counted.lost();
-        let off = [lost.quota - quota, lost.halted - halted, lost.taken - taken];
+        let found = [lost.quota, lost.halted, lost.steal, lost.taken];
+        let expected = [quota, halted, steal, taken];
+        let off: Vec<f64> = std::iter::zip(found, expected).map(|(a, b)| a - b).collect();
         assert!(off.iter().all(|off| off.abs() < 1e-12), "{counted:?}: {lost:?}");
     }
 
@@ -61,28 +70,45 @@ mod tests {
     #[test]
     fn a_quota_that_three_counters_see_is_lost_once() {
         let seen = Some(0.5);
-        is(Counted { gaps: seen, halted: seen, quota: seen, in_clock: None }, [0.5, 0.0, 0.0]);
-        is(Counted { quota: seen, ..Counted::default() }, [0.5, 0.0, 0.0]);
+        let counted = Counted { gaps: seen, halted: seen, quota: seen, ..Counted::default() };
+        is(counted, [0.5, 0.0, 0.0, 0.0]);
+        is(Counted { quota: seen, ..Counted::default() }, [0.5, 0.0, 0.0, 0.0]);
     }
 
     #[test]
     fn each_takes_what_nobody_before_it_names() {
-        let counted =
-            Counted { gaps: Some(0.3), halted: Some(0.2), quota: Some(0.05), in_clock: None };
-        is(counted, [0.05, 0.15, 0.1]);
+        let counted = Counted {
+            gaps: Some(0.3),
+            halted: Some(0.2),
+            quota: Some(0.05),
+            steal: Some(0.04),
+            in_clock: None,
+        };
+        is(counted, [0.05, 0.15, 0.04, 0.06]);
         // The quota stopped others of the group, or while other cells were measured.
-        is(Counted { gaps: Some(0.01), quota: Some(0.4), ..Counted::default() }, [0.01, 0.0, 0.0]);
-        is(Counted { gaps: Some(0.02), ..Counted::default() }, [0.0, 0.0, 0.02]);
-        is(Counted::default(), [0.0; 3]);
+        let counted = Counted { gaps: Some(0.01), quota: Some(0.4), ..Counted::default() };
+        is(counted, [0.01, 0.0, 0.0, 0.0]);
+        is(Counted { gaps: Some(0.02), ..Counted::default() }, [0.0, 0.0, 0.0, 0.02]);
+        is(Counted::default(), [0.0; 4]);
+    }
+
+    /// Other threads of a guest take half of the time, its host next to nothing: the rest is nobody's.
+    #[test]
+    fn what_the_hypervisor_took_is_no_more_than_it_counted() {
+        let counted = Counted { gaps: Some(0.5), steal: Some(0.003), ..Counted::default() };
+        is(counted, [0.0, 0.0, 0.003, 0.497]);
+        is(Counted { gaps: Some(0.01), steal: Some(0.4), ..counted }, [0.0, 0.0, 0.01, 0.0]);
+        is(Counted { steal: Some(0.4), ..Counted::default() }, [0.0, 0.0, 0.4, 0.0]);
     }
 
     /// A duty cycle of three quarters whose halts are shorter than a look: the chain reads 75 % of the clock.
     #[test]
     fn halts_that_the_clock_has_lost_already_are_not_lost_again() {
         let halted = Some(0.25);
-        is(Counted { halted, gaps: halted, quota: None, in_clock: Some(0.25) }, [0.0; 3]);
+        let counted = Counted { halted, gaps: halted, in_clock: Some(0.25), ..Counted::default() };
+        is(counted, [0.0; 4]);
         // A tenth of the time in short halts, and another one in long ones.
         let counted = Counted { halted: Some(0.2), in_clock: Some(0.1), ..Counted::default() };
-        is(counted, [0.0, 0.1 / 0.9, 0.0]);
+        is(counted, [0.0, 0.1 / 0.9, 0.0, 0.0]);
     }
 }

@@ -7,13 +7,13 @@ use model::stats::median;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::AREA;
 use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, HALT, HALT_SHARE, HOLD,
     HOLD_VISIBLE, LOADED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET, RELAXED, THROTTLED,
     THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
 };
+use super::{AREA, published};
 
 fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'static str) -> Vec<&'a Series> {
     let mine = |series: &&Series| series.parameters.get(STREAM).is_some_and(|it| it == stream);
@@ -136,6 +136,7 @@ fn events(record: &Record, streams: &[&str]) -> Block {
                 .to_owned(),
         );
     }
+    notes.extend(published::transition(record));
     Block::Table(Table {
         caption: format!("what a stream in a duty cycle causes{layout}"),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),

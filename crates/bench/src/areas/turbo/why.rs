@@ -8,7 +8,7 @@
 //! lost beside the clock comes last. The rest is unexplained, and says so.
 
 use kernels::StreamRow;
-use machine::pages::parts::fact;
+use machine::pages::parts::{self, fact};
 use model::record::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, CoreAssociation, FactValue,
     FeatureState, LicenceFrequency, LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
@@ -19,7 +19,7 @@ use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 use super::licence::Licence;
 use super::read::{Row, grown, number, rows};
 use super::time_lost::{Counted, Lost};
-use super::{promise, read};
+use super::{promise, published, read};
 use crate::run::findings::lost_share;
 
 /// The lightest stream: what a licence costs is told against it.
@@ -186,7 +186,13 @@ impl<'a> Descent<'a> {
             let evidence = format!("{} {}{governor}{preference}", least.source, mhz(least.hertz));
             self.cap("kernel", "limit of the kernel", least.hertz, evidence);
         }
-        if let Some(least) = least(allowed.filter(|it| !of_kernel(it))) {
+        // Governors that choose one clock hold it, whatever is to be done.
+        let of_governor = |it: &&AllowedClock| it.source.starts_with(promise::BY_GOVERNOR);
+        if let Some(least) = least(allowed.clone().filter(of_governor)) {
+            let evidence = format!("{} {}", least.source, mhz(least.hertz));
+            self.cap("governor", "clock of the governor", least.hertz, evidence);
+        }
+        if let Some(least) = least(allowed.filter(|it| !of_kernel(it) && !of_governor(it))) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap("hwp", "request to the hardware", least.hertz, evidence);
         }
@@ -198,6 +204,9 @@ impl<'a> Descent<'a> {
             let source = limit_source(record, self.cpu);
             let what = if chosen.is_some() { "chosen" } else { "active" };
             let evidence = format!("{} with {count} {what} in a package ({source})", mhz(bin));
+            self.cap("active-cores", "limit of the active cores", bin, evidence);
+        } else if let Some((bin, source)) = self.stated_by_others(Licence::Plain) {
+            let evidence = format!("{} with {count} active in a package, {source}", mhz(bin));
             self.cap("active-cores", "limit of the active cores", bin, evidence);
         }
         for (hertz, evidence) in self.promoted().into_iter().chain(self.clip()) {
@@ -280,6 +289,13 @@ impl<'a> Descent<'a> {
             self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
+        let own = Licence::of(self.row.workload);
+        if let Some((hertz, source)) = self.stated_by_others(own).filter(|_| own != Licence::Plain)
+        {
+            let evidence = format!("{} for instructions like these, {source}", mhz(hertz));
+            self.cap("licence", LICENCE, hertz, evidence);
+            return;
+        }
         let Some((light, hertz)) = self.slower().filter(|_| self.held().next().is_none()) else {
             return;
         };
@@ -354,6 +370,14 @@ impl<'a> Descent<'a> {
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
         let step = table.steps.iter().find(|step| covers(step.cores)).or(table.steps.last())?;
         Some((step.hertz?.0, table.licence.clone()))
+    }
+
+    /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.
+    fn stated_by_others(&self, licence: Licence) -> Option<(f64, String)> {
+        let cpu = published::Cpu::of(self.record)?;
+        let active = promise::busiest(&self.record.machine.topology, self.row.active);
+        let hertz = cpu.hertz(licence, active).filter(|it| self.clock <= it * (1.0 + SAME))?;
+        Some((hertz, format!("as others state of this CPU ({})", cpu.source)))
     }
 
     /// The reasons that held on these CPUs, or in their packages, while they executed this stream, as far as
@@ -450,7 +474,7 @@ impl<'a> Descent<'a> {
         let (record, clock) = (self.record, self.clock);
         let run = &record.run;
         let counted = self.counted();
-        let Lost { quota, halted, taken } = counted.lost();
+        let Lost { quota, halted, steal, taken } = counted.lost();
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         let of_quota = grown(record, THROTTLED).map_or(String::new(), |seconds| {
             let busy = self.busy_seconds();
@@ -458,18 +482,17 @@ impl<'a> Descent<'a> {
         });
         let of_mperf = percent(counted.halted.unwrap_or(0.0));
         let of_gaps = percent(counted.gaps.unwrap_or(0.0));
-        let steal = grown(record, "disturbance.steal");
-        let steal =
-            steal.map_or(String::new(), |it| format!("; the kernel counts {it:.2} s of steal"));
+        let of_steal = grown(record, STEAL).map_or(String::new(), |seconds| {
+            format!("the kernel counts {seconds:.2} s beside {:.1} s of work", self.busy_seconds())
+        });
+        // A host need not say what it takes.
+        let others = if parts::is_guest(record) { "threads, hypervisor" } else { "threads" };
+        let taken_by = format!("taken away (interrupts, other {others})");
         let steps = [
             ("quota", "quota of the control group", quota, of_quota),
             ("halted", "halted", halted, format!("MPERF counted {of_mperf} less than time")),
-            (
-                "taken",
-                "taken away (interrupts, hypervisor)",
-                taken,
-                format!("gaps in polling over the whole run, {of_gaps}{steal}"),
-            ),
+            ("steal", "taken by the hypervisor", steal, of_steal),
+            ("taken", &taken_by, taken, format!("gaps in polling over the whole run, {of_gaps}")),
         ];
         let mut delivered = clock;
         for (id, label, share, evidence) in steps {
@@ -501,11 +524,13 @@ impl<'a> Descent<'a> {
         let in_clock = unhalted.map(|hertz| 1.0 - self.clock / hertz);
         // All CPUs that wanted to work: those that were idle lost nothing.
         let time = self.busy_seconds();
-        let throttled = grown(record, THROTTLED).filter(|it| *it > 0.0 && time > 0.0);
+        let counted = |id| grown(record, id).filter(|it| *it > 0.0 && time > 0.0);
+        let [throttled, stolen] = [THROTTLED, STEAL].map(counted);
         Counted {
             gaps: lost_share(record),
             halted: halted.filter(|share| *share >= 1e-3),
             quota: throttled.map(|seconds| seconds / (seconds + time)),
+            steal: stolen.map(|seconds| seconds / time),
             in_clock: in_clock.filter(|share| *share >= NOISE),
         }
     }
@@ -513,6 +538,9 @@ impl<'a> Descent<'a> {
 
 /// The kernel's books of the quota: seconds, summed over CPUs.
 const THROTTLED: &str = "disturbance.cgroup_throttled";
+
+/// The kernel's books of what the hypervisor took: seconds, summed over CPUs.
+const STEAL: &str = "disturbance.steal";
 
 /// The lowest of some clocks.
 fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a AllowedClock> {

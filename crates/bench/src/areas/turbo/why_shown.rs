@@ -35,8 +35,8 @@ fn cell_name(account: &ClockAccount) -> String {
 
 /// The steps of all accounts before the clock or after it, each label once, in the order in which limits apply.
 fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
-    const ORDER: [&str; 7] =
-        ["boost", "kernel", "hwp", "active-cores", "sst", "licence", "heavier"];
+    const ORDER: [&str; 9] =
+        ["boost", "core", "kernel", "governor", "hwp", "active-cores", "sst", "licence", "heavier"];
     let steps = accounts.iter().flat_map(|account| &account.steps);
     let mut steps: Vec<&AccountStep> = steps.filter(|step| is_after(&step.id) == after).collect();
     let rank = |id: &str| ORDER.iter().position(|known| *known == id).unwrap_or(ORDER.len());
@@ -46,7 +46,7 @@ fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
 
 /// Whether a step takes time rather than clock.
 fn is_after(id: &str) -> bool {
-    ["halted", "taken", "quota"].contains(&id)
+    ["halted", "steal", "taken", "quota"].contains(&id)
 }
 
 fn table(record: &Record, clock: &ClockRecord) -> Block {
@@ -134,7 +134,11 @@ fn bars(account: &ClockAccount) -> Option<Block> {
         left -= step.hertz;
         bars.push(bar(&format!("after {}", step.label), left));
     }
-    bars.push(bar("clock", account.clock));
+    let clock = match account.unexplained {
+        Some(rest) if loss(rest) != "0" => format!("clock ({} unexplained)", loss(rest)),
+        _ => "clock".to_owned(),
+    };
+    bars.push(bar(&clock, account.clock));
     bars.push(bar("delivered", account.delivered));
     let caption = format!("what is left after each step, {}, MHz", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
@@ -142,12 +146,7 @@ fn bars(account: &ClockAccount) -> Option<Block> {
 
 /// What says so: each step's evidence once, and what could not be asked.
 fn evidence(clock: &ClockRecord) -> Vec<Block> {
-    let steps = clock.accounts.iter().flat_map(|account| &account.steps);
-    let mut lines: Vec<Text> =
-        in_order(steps.map(|step| format!("{}: {}", step.label, step.evidence)))
-            .into_iter()
-            .map(Text::from)
-            .collect();
+    let mut lines: Vec<Text> = of_steps(&clock.accounts).into_iter().map(Text::from).collect();
     lines.extend(idle_reasons(clock));
     let held =
         |label: &str| clock.reasons.iter().any(|reason| reason.label == label && reason.held());
@@ -177,6 +176,21 @@ fn evidence(clock: &ClockRecord) -> Vec<Block> {
         lines.push(Text::toned(text, Tone::Warning));
     }
     if lines.is_empty() { Vec::new() } else { vec![Block::List(lines)] }
+}
+
+/// Each step's evidence once; where cells have different ones for it, with those whose it is.
+fn of_steps(accounts: &[ClockAccount]) -> Vec<String> {
+    let steps = || accounts.iter().flat_map(|it| it.steps.iter().map(move |step| (it, step)));
+    let each = in_order(steps().map(|(_, step)| (step.label.as_str(), step.evidence.as_str())));
+    let line = |&(label, evidence): &(&str, &str)| {
+        if each.iter().filter(|(other, _)| *other == label).count() == 1 {
+            return format!("{label}: {evidence}");
+        }
+        let mine = steps().filter(|(_, step)| step.label == label && step.evidence == evidence);
+        let cells: Vec<String> = mine.map(|(account, _)| cell_name(account)).collect();
+        format!("{label}, {}: {evidence}", cells.join(", "))
+    };
+    each.iter().map(line).collect()
 }
 
 /// Reasons that held while no cell of these lost its clock to them: others on the package did, or nobody.

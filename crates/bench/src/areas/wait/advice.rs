@@ -36,7 +36,7 @@ pub(super) fn advice(record: &Record) -> Vec<Advice> {
         Advice { what: "between two looks at a line", value: look(facts::line(record), pause) },
         runtime("KMP_BLOCKTIME", &["libomp", "libiomp5"], "KMP_BLOCKTIME="),
         runtime("GOMP_SPINCOUNT", &["libgomp"], "GOMP_SPINCOUNT="),
-        Advice { what: "sleep states, at p99", value: sleep(&facts::steps(record)) },
+        Advice { what: "wake-ups after a rest", value: sleep(&facts::steps(record)) },
     ]
 }
 
@@ -47,7 +47,11 @@ fn time(seconds: f64) -> String {
 /// For as long as a wake-up takes.
 fn spin(wake_up: Option<(f64, f64)>, pause: Option<f64>) -> Result<(String, String), String> {
     let (median, p99) = wake_up.ok_or("no wake-up of another core was measured")?;
-    let seen = format!("a futex wakes another core in {} (p99 {})", time(median), time(p99));
+    let seen = format!(
+        "a futex wakes another core in {} (there and back: p99 {})",
+        time(median),
+        time(p99)
+    );
     Ok(match pause {
         None => (format!("for {}", time(median)), seen),
         Some(pause) => (
@@ -97,7 +101,8 @@ fn least(teams: &[Team]) -> Option<(String, String)> {
     Some((chosen.setting.clone(), format!("a region takes {}{against}{busy}", time(chosen.region))))
 }
 
-/// What the longest rest costs over the shortest one.
+/// What the longest rest costs over the shortest one. Tails of a machine that others use are no cost of sleep: only
+/// medians that are certainly apart tell of one.
 fn sleep(steps: &[Step]) -> Result<(String, String), String> {
     let slept: Vec<&Step> = steps.iter().filter(|step| step.rest_seconds > 0.0).collect();
     let (Some(first), Some(last)) = (slept.first(), slept.last()) else {
@@ -106,16 +111,24 @@ fn sleep(steps: &[Step]) -> Result<(String, String), String> {
     if slept.len() < 2 {
         return Err("wake-ups after one rest only were measured".to_owned());
     }
-    Ok((
-        format!("{} more after {}", time((last.p99 - first.p99).max(0.0)), time(last.rest_seconds)),
-        format!(
-            "p99 {} after a rest of {}, {} after {} (medians {} and {})",
-            time(last.p99),
+    let apart = first.between.zip(last.between).is_some_and(|(short, long)| long[0] > short[1]);
+    if !apart {
+        return Err(format!(
+            "after a rest of {} wake-ups take no longer than after {}, as far as that is known",
             time(last.rest_seconds),
-            time(first.p99),
-            time(first.rest_seconds),
+            time(first.rest_seconds)
+        ));
+    }
+    Ok((
+        format!("{} more after {}", time(last.median - first.median), time(last.rest_seconds)),
+        format!(
+            "{} after a rest of {}, {} after {} (p99 {} and {})",
             time(last.median),
-            time(first.median)
+            time(last.rest_seconds),
+            time(first.median),
+            time(first.rest_seconds),
+            time(last.p99),
+            time(first.p99)
         ),
     ))
 }
@@ -166,11 +179,19 @@ mod tests {
 
     #[test]
     fn sleep_costs_what_the_longest_rest_adds() {
-        let step = |rest_seconds, p99| Step { rest_seconds, median: p99 / 2.0, p99 };
-        let steps = [step(0.0, 1e-6), step(10e-6, 5e-6), step(10e-3, 145e-6)];
+        let step = |rest_seconds, median: f64, p99| {
+            let between = Some([median * 0.9, median * 1.1]);
+            Step { rest_seconds, median, between, p99 }
+        };
+        let steps = [step(0.0, 1e-6, 2e-6), step(10e-6, 5e-6, 9e-6), step(10e-3, 145e-6, 200e-6)];
         let (value, because) = sleep(&steps).unwrap();
         assert!(value.starts_with("140"), "{value}");
         assert!(because.contains("145"), "{because}");
         assert!(sleep(&steps[..2]).is_err());
+        // A tail alone is nobody's sleep, nor is what may be nothing.
+        let late = [steps[1], Step { p99: 2e-3, ..step(10e-3, 5.5e-6, 0.0) }];
+        assert!(sleep(&late).unwrap_err().contains("no longer than after"));
+        let unknown = [steps[1], Step { between: None, ..steps[2] }];
+        assert!(sleep(&unknown).is_err());
     }
 }

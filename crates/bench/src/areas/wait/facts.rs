@@ -18,7 +18,7 @@ pub(super) fn line(record: &Record) -> Option<f64> {
 }
 
 /// Seconds from a futex signal until the other core's thread goes on: the median time per signal, as the
-/// area tells it, and half of the 99th percentile of round trips.
+/// area tells it; and the 99th percentile of round trips, of which nobody knows in which half they were late.
 pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
     let elsewhere = |series: &&Series| {
         series.workload == "futex"
@@ -28,7 +28,7 @@ pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
     let series = largest(series_of(record, "wake", "round_trip").filter(elsewhere))?;
     let per_signal = largest(series_of(record, "wake", "time_per_signal").filter(elsewhere))?;
     let samples = series.samples()?.all();
-    Some((median(per_signal)?, stats::quantile(&samples, 0.99)? / 2.0))
+    Some((median(per_signal)?, stats::quantile(&samples, 0.99)?))
 }
 
 /// A wake-up after a rest.
@@ -36,6 +36,8 @@ pub(super) fn wake_up(record: &Record) -> Option<(f64, f64)> {
 pub(super) struct Step {
     pub(super) rest_seconds: f64,
     pub(super) median: f64,
+    /// The interval of the median, where there were blocks enough.
+    pub(super) between: Option<[f64; 2]>,
     pub(super) p99: f64,
 }
 
@@ -49,7 +51,8 @@ pub(super) fn steps(record: &Record) -> Vec<Step> {
         let rest: f64 = parameter(series, "rest_us")?.parse().ok()?;
         let samples = series.samples()?.all();
         let (median, p99) = (stats::median(&samples)?, stats::quantile(&samples, 0.99)?);
-        Some(Step { rest_seconds: rest * 1e-6, median, p99 })
+        let between = series.summary()?.between_blocks;
+        Some(Step { rest_seconds: rest * 1e-6, median, between, p99 })
     };
     let mut steps: Vec<Step> = series_of(record, "wake", "round_trip").filter_map(step).collect();
     steps.sort_by(|a, b| a.rest_seconds.total_cmp(&b.rest_seconds));

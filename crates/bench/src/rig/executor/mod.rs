@@ -53,6 +53,9 @@ pub trait Executor {
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError>;
 
+    /// Lets the machine rest: nothing is executed for so long.
+    fn rest(&mut self, time: Seconds) -> Result<(), RunError>;
+
     /// Where the memory of all jobs so far lies.
     fn placed(&self) -> Vec<Placed>;
 

@@ -111,6 +111,7 @@ fn map(
         columns: nodes.iter().map(|node| node.id.to_string()).collect(),
         groups: vec![nodes.iter().filter(|node| !node.cpus.is_empty()).map(row).collect()],
         notes,
+        shaded_from: None,
         outline: None,
     })
 }

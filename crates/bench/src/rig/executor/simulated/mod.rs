@@ -182,6 +182,11 @@ impl Executor for Simulated {
         self.rate
     }
 
+    fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
+        self.model.elapsed.advance(time);
+        Ok(())
+    }
+
     fn elapsed(&self) -> Seconds {
         self.model.elapsed.seconds()
     }

@@ -193,6 +193,22 @@ impl<P: Probe> Executor for Threads<P> {
         self.rate
     }
 
+    fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
+        /// How soon an interruption is noticed.
+        const NAP: Duration = Duration::from_millis(50);
+        let end = Instant::now() + Duration::from_secs_f64(time.0.max(0.0));
+        loop {
+            if self.stop.asked() {
+                return Err(RunError::Interrupted);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+    }
+
     fn elapsed(&self) -> Seconds {
         Seconds(self.begun.elapsed().as_secs_f64())
     }
