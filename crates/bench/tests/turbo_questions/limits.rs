@@ -191,6 +191,47 @@ fn a_request_to_the_hardware_is_a_step() {
     assert!(asked.evidence.contains("774h"), "{asked:?}");
 }
 
+/// A server of AMD: registers by its references, levels in proportion to the nominal clock of 2.0 GHz.
+fn of_amd(registers: &[(u32, u64)]) -> Record {
+    let machine = machine("2s-56c", |model| {
+        model.identity.vendor = "AuthenticAMD".to_owned();
+        (model.identity.family, model.identity.model) = (25, 17);
+    });
+    let machine = rewritten(machine, registers);
+    let tree = Box::new(Overlaid(machine.tree, "acpi_cppc/nominal_freq", "2000".to_owned()));
+    why(&Machine { tree, ..machine })
+}
+
+#[test]
+fn a_request_to_the_hardware_of_amd_is_a_step() {
+    // Levels 166 at most, 80 nominal; 100 are asked for.
+    let record = of_amd(&[(0xc001_02b1, 1), (0xc001_02b0, 0xa650_3c0e), (0xc001_02b3, 0x64)]);
+    let account = account(&record, "scalar_iadd", 1);
+    let asked = step(account, "hwp");
+    assert_near(asked.hertz, 1.3e9, 1e-6, "3.8 to 2.5 GHz");
+    assert!(asked.evidence.contains("CPPC request (MSR C00102B3h) 2500 MHz"), "{asked:?}");
+    // Asked for nothing less than the highest level, and switched off.
+    for registers in
+        [[(0xc001_02b1, 1), (0xc001_02b3, 0xa6)], [(0xc001_02b1, 0), (0xc001_02b3, 0x64)]]
+    {
+        let all = [&registers[..], &[(0xc001_02b0, 0xa650_3c0e)]].concat();
+        let record = of_amd(&all);
+        let steps = &self::account(&record, "scalar_iadd", 1).steps;
+        assert!(steps.iter().all(|step| step.id != "hwp"), "{steps:?}");
+    }
+}
+
+/// Firmware has switched boost off, and the kernel has no file that says so.
+#[test]
+fn boost_that_firmware_switched_off_is_a_step() {
+    let record = of_amd(&[(0xc001_0015, 1 << 25)]);
+    let account = account(&record, "scalar_iadd", 1);
+    let boost = step(account, "boost");
+    assert!(boost.evidence.contains("core performance boost: off (MSR C0010015h"), "{boost:?}");
+    let base = account.advertised.value().unwrap().hertz - boost.hertz;
+    assert_near(base, 2.0e9, 1e-6, "the base clock");
+}
+
 /// What the hardware could do is not what the kernel allows.
 #[test]
 fn the_limit_of_the_kernel_stands_beside_what_was_measured() {

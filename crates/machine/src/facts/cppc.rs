@@ -50,7 +50,7 @@ fn megahertz(machine: &Machine, cpu: CpuId, file: &str) -> Option<f64> {
 }
 
 /// What the firmware calls nominal: the frequency without turbo, in hertz.
-pub(super) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
+pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
     let megahertz = megahertz(survey, first_cpu(survey)?, "nominal_freq");
     megahertz.map(|megahertz| megahertz * 1e6).ok_or_else(|| {
         not_offered("the firmware states no nominal frequency (ACPI `_CPC`)", "nominal_freq")

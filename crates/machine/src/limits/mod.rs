@@ -9,6 +9,8 @@ mod power;
 mod reasons;
 mod request;
 
+pub use self::reasons::BOOST;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{

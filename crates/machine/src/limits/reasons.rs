@@ -200,7 +200,10 @@ pub(super) const SWITCHES_OF_INTEL: &[Switch] =
 /// # Source
 /// AMD processor programming references, `Core::X86::Msr::HWCR`: `CpbDis` in bit 25.
 pub(super) const SWITCHES_OF_AMD: &[Switch] =
-    &[Switch { address: 0xc001_0015, bit: 25, label: "core performance boost", inverted: true }];
+    &[Switch { address: 0xc001_0015, bit: 25, label: BOOST, inverted: true }];
+
+/// What AMD calls the switch of turbo.
+pub const BOOST: &str = "core performance boost";
 
 impl Switch {
     pub(super) fn is_on(&self, value: u64) -> bool {

@@ -1,10 +1,10 @@
-//! What software asks of the hardware where that chooses the clock itself (HWP).
+//! What software asks of the hardware where that chooses the clock itself (HWP, CPPC of AMD).
 
 use model::record::AllowedClock;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::together;
-use crate::facts::{Maker, bits, identity};
+use crate::facts::{Maker, bits, identity, nominal_frequency};
 use crate::ports::Reading;
 use crate::survey::Survey;
 
@@ -13,15 +13,55 @@ const HWP_CAPABILITIES: u32 = 0x771;
 const HWP_REQUEST_PKG: u32 = 0x772;
 const HWP_REQUEST: u32 = 0x774;
 
-/// The clock of the highest level that is asked for, where levels can be told in clocks: where the highest
-/// one is the ratio of the turbo limit of one core. On hybrids they are no ratios.
+/// The clock of the highest level that is asked for, where levels can be told in clocks.
 ///
 /// # Error
 /// Where it cannot be known whether something is asked for: the limit or the registers do not answer.
 pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
-    if !matches!(identity(survey), Ok((Maker::Intel, signature)) if signature.family == 6) {
-        return Ok(Vec::new());
+    match identity(survey) {
+        Ok((Maker::Intel, signature)) if signature.family == 6 => by_hwp(survey, cpus),
+        Ok((Maker::Amd, _)) => by_cppc(survey, cpus),
+        _ => Ok(Vec::new()),
     }
+}
+
+/// In clocks where the firmware states the nominal one, to which levels are in proportion.
+///
+/// # Source
+/// AMD processor programming references, `Core::X86::Msr::CppcCapability1` (nominal level in bits 23:16, highest in
+/// 31:24), `CppcEnable` (bit 0), `CppcRequest` (maximum in bits 7:0, desired in 23:16; 0: the hardware chooses).
+fn by_cppc(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
+    const CAPABILITY_1: u32 = 0xc001_02b0;
+    const ENABLE: u32 = 0xc001_02b1;
+    const REQUEST: u32 = 0xc001_02b3;
+    let Ok(nominal_hertz) = nominal_frequency(survey) else { return Ok(Vec::new()) };
+    let clock = |cpu: CpuId| -> Reading<Option<(CpuId, f64)>> {
+        let read = survey.msr.read_many(cpu, &[ENABLE, CAPABILITY_1, REQUEST]);
+        let value = |index: usize| {
+            let what = "request to the hardware (CPPC)".to_owned();
+            read[index].clone().map_err(|reason| Unavailable { what, ..reason })
+        };
+        match value(0) {
+            Ok(enabled) if bits(enabled, 0, 1) == 1 => {}
+            // A CPU without the register is asked in memory, by the firmware's ways.
+            Ok(_) => return Ok(None),
+            Err(reason) if reason.obstacle == Obstacle::Hardware => return Ok(None),
+            Err(reason) => return Err(reason),
+        }
+        let (capabilities, request) = (value(1)?, value(2)?);
+        let [nominal, highest] = [16, 24].map(|start| bits(capabilities, start, 8));
+        let [most, desired] = [0, 16].map(|start| bits(request, start, 8));
+        let most = if desired > 0 { most.min(desired) } else { most };
+        let asks = nominal > 0 && most > 0 && most < highest;
+        Ok(asks.then(|| (cpu, nominal_hertz * most as f64 / nominal as f64)))
+    };
+    let clocks: Reading<Vec<Option<(CpuId, f64)>>> = cpus.iter().map(clock).collect();
+    let source = format!("CPPC request (MSR {REQUEST:X}h)");
+    Ok(together(clocks?.into_iter().flatten(), &source))
+}
+
+/// In clocks where the highest level is the ratio of the turbo limit of one core. On hybrids levels are no ratios.
+fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
     let what = "request to the hardware (HWP)";
     let unknown = |reason: &Unavailable| Unavailable { what: what.to_owned(), ..reason.clone() };
     let limits = survey.turbo_limits().map_err(|reason| unknown(&reason))?;

@@ -8,11 +8,12 @@
 //! lost beside the clock comes last. The rest is unexplained, and says so.
 
 use kernels::StreamRow;
+use machine::limits::BOOST;
 use machine::pages::parts::{self, fact};
 use model::record::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, CoreAssociation, FactValue,
-    FeatureState, LicenceFrequency, LimitReason, PerformanceLevel, PowerDomain, PowerTerm, Record,
-    Series,
+    FeatureState, LicenceFrequency, LimitReason, LimitSwitch, PerformanceLevel, PowerDomain,
+    PowerTerm, Record, Series,
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
@@ -172,6 +173,13 @@ impl<'a> Descent<'a> {
         let boost = condition(record, "cpufreq.boost");
         if let (Some("off"), Some(base)) = (boost.as_deref(), base) {
             self.cap("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
+        }
+        // Firmware may have switched it off where the kernel has no file for it.
+        let switches = record.clock.iter().flat_map(|clock| &clock.switches);
+        let is_off = |it: &&LimitSwitch| it.label == BOOST && !it.on && it.cpus.contains(self.cpu);
+        if let (Some(switch), Some(base)) = (switches.into_iter().find(is_off), base) {
+            let evidence = format!("{BOOST}: off ({}); base {}", switch.source, mhz(base));
+            self.cap("boost", "boost is off", base, evidence);
         }
         if let Some((own, evidence)) = self.of_this_core() {
             self.cap("core", "limit of this core", own, evidence);
