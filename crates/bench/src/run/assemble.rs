@@ -20,6 +20,7 @@ use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::{Area, Workload, sst, turbo};
 use crate::rig::collect::rounded;
+use crate::rig::executor::RunError;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
 use crate::sheet::normal;
@@ -64,6 +65,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
     findings.extend(run.lost.as_ref().map(|lost| findings::of_lost(lost, run.sweeps_done)));
+    findings.extend(findings::of_failed(program, &run.failed));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
@@ -75,7 +77,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    series.extend(absent_series(program, &plan, run.lost.as_ref(), &series));
+    let ended = Ended { lost: run.lost.as_ref(), failed: &run.failed };
+    series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
     series.extend(idle_series(&plan.cpus, idle));
@@ -272,11 +275,17 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
     model::stats::median(&samples)
 }
 
+/// What ended before its time: the run, or cells of it.
+struct Ended<'a> {
+    lost: Option<&'a Lost>,
+    failed: &'a BTreeMap<usize, RunError>,
+}
+
 /// A series without numbers for everything that was not measured at all.
 fn absent_series(
     program: &Program,
     plan: &Plan,
-    lost: Option<&Lost>,
+    ended: &Ended<'_>,
     measured: &[Series],
 ) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
@@ -292,7 +301,7 @@ fn absent_series(
             Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
         })
     });
-    let stopped = program.cells.iter().filter(|planned| {
+    let stopped = program.cells.iter().enumerate().filter(|(_, planned)| {
         let active: CpuSet = planned.cell.cpus().into_iter().collect();
         let workload = planned.cell.workloads()[0].id;
         let of_cell = |series: &Series| {
@@ -303,8 +312,11 @@ fn absent_series(
         };
         !measured.iter().any(of_cell)
     });
-    let stopped = stopped.flat_map(|planned| {
-        cell_without(program, planned, |what| not_reached(planned, lost, what))
+    let stopped = stopped.flat_map(|(cell, planned)| {
+        cell_without(program, planned, |what| match ended.failed.get(&cell) {
+            Some(error) => error.reason(what),
+            None => not_reached(planned, ended.lost, what),
+        })
     });
     cannot.chain(no_time).chain(stopped).collect()
 }

@@ -12,7 +12,7 @@ use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
-use crate::rig::executor::{Executor, RunError};
+use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::{Around, Repeat};
 use crate::rig::{placement, reduce, ruler, traffic};
 
@@ -33,6 +33,8 @@ pub(super) struct Swept {
     pub(super) trials: Vec<Trial>,
     /// By cell of streams: what each reason for a lower clock did in its blocks.
     pub(super) told: BTreeMap<usize, BTreeMap<String, Told>>,
+    /// By cell: what ended it, while the others went on.
+    pub(super) failed: BTreeMap<usize, RunError>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
 }
@@ -50,6 +52,7 @@ impl Swept {
             seed,
             trials: Vec::new(),
             told: BTreeMap::new(),
+            failed: BTreeMap::new(),
             interrupted: false,
             lost: None,
         }
@@ -135,6 +138,11 @@ pub(super) fn run(
         Err(error) => return Err(error),
         Ok(()) => {}
     }
+    // Where there is nothing to keep, it failed as a whole.
+    match swept.failed.pop_first() {
+        Some((_, error)) if swept.collector.is_empty() => return Err(error),
+        first => swept.failed.extend(first),
+    }
     Ok(swept)
 }
 
@@ -177,7 +185,7 @@ impl<'a> Sweeper<'a> {
 
     /// One block of the first cell.
     pub(super) fn only(&mut self, swept: &mut Swept) -> Result<Vec<reduce::Reduced>, RunError> {
-        Ok(self.block(0, swept)?.into_iter().map(|piece| piece.reduced).collect())
+        Ok(self.attempt(0, swept)?.into_iter().map(|piece| piece.reduced).collect())
     }
 
     /// Lets each CPU find its rulers, if it has none yet.
@@ -293,7 +301,21 @@ impl<'a> Sweeper<'a> {
         Ok(probes)
     }
 
+    /// One block of a cell; nothing where it failed by itself, now or before.
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
+        if swept.failed.contains_key(&cell) {
+            return Ok(Pieces::new());
+        }
+        match guarded(|| self.attempt(cell, swept)) {
+            Err(error) if error.is_of_one_job() => {
+                swept.failed.insert(cell, error);
+                Ok(Pieces::new())
+            }
+            done => done,
+        }
+    }
+
+    fn attempt(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
         match &self.program.cells[cell].cell.work {
             Work::Streams(streams) => {
                 let before = self.look(cell);

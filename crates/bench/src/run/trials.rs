@@ -8,7 +8,7 @@ use model::{CpuId, Seconds};
 use super::{Program, Span};
 use crate::areas::{Candidate, Moved, Work};
 use crate::rig::contest::Contest;
-use crate::rig::executor::{Executor, RunError};
+use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::Tools;
 use crate::rig::traffic;
 
@@ -44,7 +44,12 @@ pub(super) fn choose(
         // What is not used up is left to those who come later.
         let left = longest(span) - (executor.elapsed() - begun);
         let until = executor.elapsed() + left * (1.0 / (cells.len() - done) as f64);
-        let contest = compete(executor, &program.tools, moved, until, random)?;
+        let contest = guarded(|| compete(executor, &program.tools, moved, until, random));
+        let contest = match contest {
+            // Its first block will tell.
+            Err(error) if error.is_of_one_job() => continue,
+            contest => contest?,
+        };
         chosen[cell] = contest.leader().unwrap_or(0);
         trials.extend(moved.candidates.iter().enumerate().map(|(index, candidate)| Trial {
             area: planned.area,
