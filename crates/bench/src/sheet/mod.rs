@@ -114,6 +114,17 @@ impl Told {
     }
 }
 
+/// A verdict in a word; why it is so, where it says that, is a note below the table.
+pub(crate) fn in_a_cell(what: &str, verdict: Text) -> (Text, Option<String>) {
+    match verdict.text.split_once(": ") {
+        None => (verdict, None),
+        Some((word, why)) => {
+            let note = format!("{what}, {word}: {why}");
+            (Text::toned(word, verdict.tone), Some(note))
+        }
+    }
+}
+
 fn title(record: &Record) -> Block {
     let run = &record.run;
     let text = match &run.simulated {
