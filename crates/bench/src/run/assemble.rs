@@ -1,6 +1,6 @@
 //! From what was measured to the record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
 use machine::conditions;
@@ -77,7 +77,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    let ended = Ended { lost: run.lost.as_ref(), failed: &run.failed };
+    let ended = Ended { lost: run.lost.as_ref(), spared: &run.spared, failed: &run.failed };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
@@ -146,7 +146,7 @@ pub(super) fn tell(
                 // What was logged before its first block tells nothing of it.
                 (0, 0) => continue,
             };
-            let cell = &program.cells[cell].cell;
+            let cell = &program.cell(cell).cell;
             let active: CpuSet = cell.cpus().into_iter().collect();
             let of = |it: Workload| {
                 let (workload, active) = (it.id.to_owned(), active.clone());
@@ -167,8 +167,9 @@ fn account_for_clocks(record: &mut Record) {
 }
 
 fn plan(parts: &Parts<'_>) -> Plan {
-    let mut active: Vec<u32> =
-        parts.program.cells.iter().map(|planned| planned.cell.cpus().len() as u32).collect();
+    let spared = parts.run.spared.iter().map(|cell| parts.program.cell(*cell));
+    let cells = parts.program.cells.iter().chain(spared);
+    let mut active: Vec<u32> = cells.map(|planned| planned.cell.cpus().len() as u32).collect();
     active.sort_unstable();
     active.dedup();
     Plan {
@@ -278,6 +279,8 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
 /// What ended before its time: the run, or cells of it.
 struct Ended<'a> {
     lost: Option<&'a Lost>,
+    /// What was measured in the time that was left.
+    spared: &'a BTreeSet<usize>,
     failed: &'a BTreeMap<usize, RunError>,
 }
 
@@ -293,7 +296,9 @@ fn absent_series(
         let active = [first].into_iter().collect();
         series_without(program.areas[*area], workload, first, &active, reason)
     });
-    let no_time = program.left_out.iter().flat_map(|planned| {
+    let is_spared = |index: usize| ended.spared.contains(&(program.cells.len() + index));
+    let left_out = program.left_out.iter().enumerate().filter(|(index, _)| !is_spared(*index));
+    let no_time = left_out.flat_map(|(_, planned)| {
         let what = if planned.cell.is_once() { "it" } else { "five blocks of it" };
         let why = format!("{what} did not fit into half of {} s", plan.budget_seconds);
         let remedy = more_time(program, plan.budget_seconds);
@@ -301,7 +306,8 @@ fn absent_series(
             Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
         })
     });
-    let stopped = program.cells.iter().enumerate().filter(|(_, planned)| {
+    let spared = ended.spared.iter().map(|index| (*index, program.cell(*index)));
+    let stopped = program.cells.iter().enumerate().chain(spared).filter(|(_, planned)| {
         let active: CpuSet = planned.cell.cpus().into_iter().collect();
         let workload = planned.cell.workloads()[0].id;
         let of_cell = |series: &Series| {

@@ -84,14 +84,14 @@ pub(super) fn of_lost(lost: &Lost, sweeps: u64) -> Finding {
 pub(super) fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Finding> {
     let mut alike: BTreeMap<(usize, String), Vec<&'static str>> = BTreeMap::new();
     for (&cell, error) in failed {
-        let planned = &program.cells[cell];
+        let planned = program.cell(cell);
         let ids = planned.cell.workloads().into_iter().map(|workload| workload.id);
         alike.entry((planned.area, error.to_string())).or_default().extend(ids);
     }
     let remedy = |area: usize, why: &str| {
         let mine = failed
             .iter()
-            .find(|(cell, error)| program.cells[**cell].area == area && error.to_string() == why);
+            .find(|(cell, error)| program.cell(**cell).area == area && error.to_string() == why);
         mine.and_then(|(_, error)| error.reason("").remedy)
     };
     let of = |((area, why), ids): ((usize, String), Vec<&'static str>)| Finding {

@@ -201,9 +201,8 @@ fn top_box(record: &Record) -> Block {
         let text = || Text::from(parts.join(", "));
         let why = || {
             let Known::No { unavailable } = &fact(record, ids.first()?)?.value else { return None };
-            (*label == ALWAYS).then(|| {
-                Text::toned(format!("not known: {}", unavailable.why), Tone::Faint)
-            })
+            (*label == ALWAYS)
+                .then(|| Text::toned(format!("not known: {}", unavailable.why), Tone::Faint))
         };
         let text = if parts.is_empty() { why() } else { Some(text()) };
         text.map(|text| ((*label).to_owned(), text))
