@@ -331,11 +331,7 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
         let placed =
             reference.positions.iter().filter(|position| position.place.value().is_some()).count();
         if placed == 0 {
-            open.push(format!(
-                "{} earlier records of such a machine are too few, {} are needed",
-                reference.records,
-                reference::COUNT_MIN
-            ));
+            open.push(reference::too_few(reference));
         } else {
             let records = reference.records;
             held.push(format!("{placed} results lie where {records} earlier records do"));
@@ -377,9 +373,19 @@ fn bounded(bound: &Bound, results: &[(ResultKey, Found)]) -> GateBound {
         Found::Is(measured) => Some((pair.0.clone(), measured.clone())),
         Found::Absent(_) => None,
     };
+    // What this machine cannot do is no part of it; what there was no time or quiet for is.
+    let missed = |pair: &&(ResultKey, Found)| match &pair.1 {
+        Found::Absent(reason) if reason.obstacle == Obstacle::Measurement => {
+            Some((pair.0.clone(), reason.clone()))
+        }
+        _ => None,
+    };
     let mut all: Vec<(ResultKey, Measured)> = about.iter().filter_map(is).collect();
-    let most = all.iter().map(|(what, _)| what.active).max();
+    let mut missed: Vec<(ResultKey, Unavailable)> = about.iter().filter_map(missed).collect();
+    let keys = all.iter().map(|(what, _)| what).chain(missed.iter().map(|(what, _)| what));
+    let most = keys.map(|what| what.active).max();
     all.retain(|(what, _)| Some(what.active) == most);
+    missed.retain(|(what, _)| Some(what.active) == most);
     let worst = all.into_iter().reduce(|a, b| {
         let b_is_worse = match bound.kind {
             BoundKind::Min => b.1.value.median < a.1.value.median,
@@ -395,10 +401,18 @@ fn bounded(bound: &Bound, results: &[(ResultKey, Found)]) -> GateBound {
         };
         BoundOutcome { what, value, interval: measured.value.interval, holds }
     });
+    // What is broken is broken, whatever else is not known.
+    let outcome = outcome.filter(|outcome| !outcome.holds || missed.is_empty());
     let absent = || {
-        let told = about.iter().find_map(|(_, found)| match found {
-            Found::Absent(why) => Some(why.clone()),
-            Found::Is(_) => None,
+        let told = missed.first().map(|(what, reason)| {
+            let cores = if what.active == 1 { "core" } else { "cores" };
+            format!("{} on {} {cores}: {}", what.workload, what.active, reason.why)
+        });
+        let told = told.or_else(|| {
+            about.iter().find_map(|(_, found)| match found {
+                Found::Absent(reason) => Some(reason.why.clone()),
+                Found::Is(_) => None,
+            })
         });
         let why = told.unwrap_or_else(|| match bound.cores {
             Some(cores) => format!("it was not measured on {cores} cores here"),

@@ -113,8 +113,14 @@ impl Reference {
             return;
         }
         let group = self.groups.entry(Kind::of(brief)).or_default();
-        let run = group.runs.len();
-        group.runs.push((brief.run.id.clone(), brief.run.started.clone()));
+        let (id, run) = ((brief.run.id.clone(), brief.run.started.clone()), group.runs.len());
+        // A record and its page are one run, as are copies.
+        if group.runs.contains(&id) {
+            let why = "they hold the same runs again".to_owned();
+            *self.left_out.entry(why).or_default() += 1;
+            return;
+        }
+        group.runs.push(id);
         for (what, found) in results {
             if let Found::Is(measured) = found {
                 group.results.entry(what).or_default().push((run, measured));
@@ -234,15 +240,25 @@ pub fn findings(run: &ReferenceRun) -> Vec<Finding> {
             id: "reference.too-few".to_owned(),
             severity: Severity::Note,
             about: "earlier records".to_owned(),
-            text: format!(
-                "there are {} earlier records of such a machine, and {COUNT_MIN} are needed to say what is \
-                 usual",
-                run.records
-            ),
+            text: too_few(run),
             remedy: Some("keep records in that folder: `cpudyno sheet --json FILE`".to_owned()),
         });
     }
     findings
+}
+
+/// Why nothing has a place among earlier records.
+pub(crate) fn too_few(run: &ReferenceRun) -> String {
+    let records = run.records;
+    if records < COUNT_MIN as u64 {
+        return format!(
+            "{records} earlier records of such a machine are too few, {COUNT_MIN} are needed"
+        );
+    }
+    format!(
+        "of {} results of this run none is in {COUNT_MIN} or more of {records} earlier records of such a machine",
+        run.positions.len()
+    )
 }
 
 /// How far from the median of the earlier ones it is, as a log ratio.
@@ -282,8 +298,11 @@ pub fn in_words(position: &ReferencePosition) -> String {
     )
 }
 
-/// The positions as a table, those outside first; without verbosity, of the rest only how many they are.
+/// The positions as a table, those outside first, then those that are farthest from the median; without
+/// verbosity, of the rest only how many they are.
 pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
+    /// Of those that are not outside.
+    const LISTED: usize = 5;
     let mut all: Vec<&ReferencePosition> = run.positions.iter().collect();
     let outside = |position: &ReferencePosition| {
         position.place.value().is_some_and(|place| place.side != ReferenceSide::Inside)
@@ -293,12 +312,12 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
         let ((a_out, a), (b_out, b)) = (key(a), key(b));
         b_out.cmp(&a_out).then(b.total_cmp(&a))
     });
-    let listed = all.iter().filter(|position| verbosity > 0 || outside(position));
-    let rows: Vec<Vec<Text>> = listed.map(|position| row(position)).collect();
     let (placed, out) = (
         all.iter().filter(|position| position.place.value().is_some()).count(),
         all.iter().filter(|position| outside(position)).count(),
     );
+    let listed = if verbosity > 0 { all.len() } else { placed.min(out.max(LISTED)) };
+    let rows: Vec<Vec<Text>> = all[..listed].iter().map(|position| row(position)).collect();
     let mut notes = vec![format!(
         "{} of {} results lie where {} earlier records of such machines do; {out} outside",
         placed - out,
@@ -313,6 +332,9 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
     }
     let told = |left: &LeftOutRecords| format!("{} files are left out: {}", left.count, left.why);
     notes.extend(run.left_out.iter().map(told));
+    if rows.is_empty() {
+        return Block::List(notes.into_iter().map(Text::from).collect());
+    }
     let names = [
         ("result", Align::Label),
         ("cores", Align::Right),

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use bench::areas::Area;
 use bench::areas::turbo::Turbo;
-use bench::rig::executor::Stop;
-use bench::run::{Request, measure};
+use bench::areas::{Area, Cell, Errand, Planning, Run, Wishes, Work};
+use bench::rig::collect::Quantity;
+use bench::rig::executor::{Executor, RunError, Stop};
+use bench::rig::ruler::Rulers;
+use bench::run::{Asked, Request, measure};
 use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
+use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
 
@@ -294,4 +297,100 @@ fn counters_and_ruler_agree_on_cycles() {
         assert!(unavailable.why.contains("hypervisor"), "{unavailable:?}");
     }
     assert!(guest.series.iter().any(|series| series.area == "pmu"));
+}
+
+/// An area whose only workload panics, in the place of the one that it is called like.
+struct Faulty;
+
+impl Area for Faulty {
+    fn id(&self) -> &'static str {
+        "pause"
+    }
+    fn title(&self) -> &'static str {
+        "Pause"
+    }
+    fn weight(&self) -> f64 {
+        1.0
+    }
+    fn quantities(&self) -> &'static [Quantity] {
+        static OF_NONE: &[Quantity] =
+            &[Quantity::named("clock", "clock", model::Unit::Hertz, "", "none")];
+        OF_NONE
+    }
+    fn wishes(&self, _: &Planning<'_>) -> Wishes {
+        let cell = |work| Cell { work: Work::Errand(Box::new(work)), parameters: BTreeMap::new() };
+        Wishes { cells: vec![cell(Panics)], absent: Vec::new() }
+    }
+    fn findings(&self, _: &Record) -> Vec<model::Finding> {
+        Vec::new()
+    }
+    fn sentences(&self, _: &Record) -> Vec<model::page::Text> {
+        Vec::new()
+    }
+    fn section(&self, _: &Record) -> Vec<Block> {
+        Vec::new()
+    }
+}
+
+struct Panics;
+
+impl Errand for Panics {
+    fn order(&self) -> usize {
+        0
+    }
+    fn workload(&self) -> &'static str {
+        "faulty"
+    }
+    fn cpus(&self) -> Vec<model::CpuId> {
+        vec![model::CpuId(0)]
+    }
+    fn duration(&self) -> Seconds {
+        Seconds(0.01)
+    }
+    fn run(&self, _: &mut dyn Executor, _: &Rulers, _: &Machine) -> Result<Run, RunError> {
+        panic!("no such\nthing")
+    }
+}
+
+#[test]
+fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
+    let machine = Machine::named("sim:4c").unwrap();
+    let with = |others: bool| {
+        let Request { ask, .. } = request(5.0);
+        let ask = move |planning: &Planning<'_>| {
+            let mut asked = if others { ask(planning)? } else { Vec::new() };
+            asked.retain(|asked| asked.area.id() != "pause");
+            asked.push(Asked { area: &Faulty, wishes: Faulty.wishes(planning) });
+            Ok(asked)
+        };
+        let request = Request { ask: Box::new(ask), ..request(5.0) };
+        measure(&machine, &request, &Stop::default(), &mut |_| {})
+    };
+    let record = with(true).unwrap();
+    let clocks = series(&record, "turbo", "clock");
+    assert!(clocks.iter().any(|series| series.summary().is_some()), "turbo was measured");
+    let faulty = series(&record, "pause", "clock");
+    let [Series { outcome: Outcome::Unavailable { unavailable }, .. }] = faulty[..] else {
+        panic!("{faulty:?}")
+    };
+    assert_eq!(unavailable.what, "faulty with 1 active");
+    assert_eq!(unavailable.why, "a fault of cpudyno ended it: no such thing");
+    assert_eq!(
+        unavailable.remedy.as_deref(),
+        Some("please report it, with the record: --json FILE")
+    );
+    assert_eq!(unavailable.obstacle, Obstacle::Cpudyno);
+    assert!(has_finding(&record, "run.area-failed"));
+    let page = sheet::page(&record, 0);
+    let sections = page.blocks.windows(2);
+    let mut reasons = sections.filter_map(|pair| match pair {
+        [Block::Heading(heading), Block::Remarks(remarks)] if heading == "Pause" => {
+            Some(remarks.iter().map(|remark| remark.text.as_str()).collect::<String>())
+        }
+        _ => None,
+    });
+    assert!(reasons.next().unwrap().contains("no such thing"), "its section says why");
+    // A run that has nothing else has failed.
+    let error = with(false).unwrap_err();
+    assert!(matches!(error, bench::run::Error::Run(RunError::Fault(_))), "{error}");
 }

@@ -111,6 +111,38 @@ fn a_record_beside_itself_differs_in_nothing() {
 }
 
 #[test]
+fn what_no_record_has_is_not_said_to_be_in_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json").to_str().unwrap().to_owned();
+    let sheet = ["sheet", "--machine", "sim:container", "--budget", "5s", "--json", &file];
+    finish(cpudyno(&sheet)).success();
+    let text = finish(cpudyno(&["compare", &file, &file])).success();
+    assert!(text.contains("without a number in any record: -v lists them"), "{text}");
+    assert!(!text.contains("of some records only"), "{text}");
+}
+
+#[test]
+fn of_two_machines_the_first_causes_are_listed_and_the_rest_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (small, large) = (file("small.json"), file("large.json"));
+    for (machine, file) in [("sim:4c", &small), ("sim:2s-28c", &large)] {
+        let args = ["sheet", "--machine", machine, "--cpus", "0-1", "--budget", "20s", "--json"];
+        finish(cpudyno(&[&args[..], &[file]].concat())).success();
+    }
+    let said = |more: &[&str]| {
+        let text = finish(cpudyno(&[&["compare", &small, &large], more].concat())).success();
+        let (_, causes) = text.split_once("Likely causes\n").unwrap();
+        let lines = causes.lines().take_while(|line| !line.is_empty());
+        let lines: Vec<String> = lines.filter(|l| l.starts_with("- ")).map(str::to_owned).collect();
+        lines
+    };
+    let (brief, all) = (said(&[]), said(&["-v"]));
+    assert_eq!(brief[..5], all[..5]);
+    assert_eq!(brief[5..], [format!("- {} more: -v lists them", all.len() - 5)]);
+}
+
+#[test]
 fn a_page_is_as_good_as_its_record() {
     let folder = tempfile::tempdir().unwrap();
     let json = measured("sim:1c", folder.path(), "r.json");

@@ -42,13 +42,13 @@ const ARGUMENTS: &[Case] = &[
     case("--nope", USAGE,
         "unexpected argument '--nope' found", "`cpudyno --help`"),
     case("sheet extra", USAGE,
-        "unexpected argument 'extra' found", "`cpudyno --help`"),
+        "unexpected argument 'extra' found", "`cpudyno sheet --help`"),
     case("sheet --bugdet 3s", USAGE,
         "unexpected argument '--bugdet' found", "did you mean `--budget`?"),
     case("sheet --budget 0s", USAGE,
         "invalid value '0s' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
-    case("sheet --budget 30", USAGE,
-        "invalid value '30' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
+    case("sheet --budget 0", USAGE,
+        "invalid value '0' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
     case("sheet --budget soon", USAGE,
         "invalid value 'soon' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
     case("sheet --budget 2h", USAGE,
@@ -56,9 +56,9 @@ const ARGUMENTS: &[Case] = &[
     case("sheet --budget ''", USAGE,
         "invalid value '' for '--budget <TIME>': expected a time from 1s to", "--budget 30s"),
     case("sheet --budget", USAGE,
-        "a value is required for '--budget <TIME>'", "`cpudyno --help`"),
+        "a value is required for '--budget <TIME>'", "`cpudyno sheet --help`"),
     case("sheet --budget 1s --budget 2s", USAGE,
-        "the argument '--budget <TIME>' cannot be used multiple times", "`cpudyno --help`"),
+        "the argument '--budget <TIME>' cannot be used multiple times", "`cpudyno sheet --help`"),
     case("sheet --streams avx256_fmaa", USAGE,
         "invalid value 'avx256_fmaa' for '--streams <IDS>': no such stream",
         "did you mean `avx256_fma`?"),
@@ -121,7 +121,7 @@ const ARGUMENTS: &[Case] = &[
     case("pmu kernel triad --sheet --pin 1 --neighbour 1", USAGE,
         "CPU 1 cannot be its own neighbour", "leave out --neighbour"),
     case("pmu kernel loop --dry-run --save-budget b.json", USAGE,
-        "the argument '--dry-run' cannot be used with '--save-budget <FILE>'", "`cpudyno --help`"),
+        "the argument '--dry-run' cannot be used with '--save-budget <FILE>'", "`cpudyno pmu kernel --help`"),
     case("pmu kernel loop --metric ipcc", USAGE,
         "invalid value 'ipcc' for '--metric <ID>': no such metric", "did you mean `ipc`?"),
     case("pmu kernel loop --tolerance much", USAGE,
@@ -162,12 +162,12 @@ const ARGUMENTS: &[Case] = &[
     case("sheet --json folder", USAGE,
         "cannot write `folder`: it is a folder", "name a file in a folder"),
     case("sheet --json ''", USAGE,
-        "a value is required for '--json <FILE>'", "`cpudyno --help`"),
+        "a value is required for '--json <FILE>'", "`cpudyno sheet --help`"),
     // Not even root may make files there.
     case("sheet --json /sys/r.json", REFUSED,
         "cannot write `/sys/r.json`: ", "name a file in a folder that you may write to"),
     case("set", USAGE,
-        "the following required arguments were not provided", "`cpudyno --help`"),
+        "the following required arguments were not provided", "`cpudyno set --help`"),
     case("set governor", USAGE,
         "invalid value 'governor' for '<SETTING[@CPUS]=VALUE>...': cannot read `governor`: a setting",
         "`cpudyno settings`"),
@@ -214,17 +214,17 @@ const ARGUMENTS: &[Case] = &[
     case("sheet --machine FILE", USAGE,
         "cannot read machine `FILE`: ", "machines: sim:1c, "),
     case("sheet --width 10", USAGE,
-        "invalid value '10' for '--width <COLUMNS>': 10 is not in 40..=400", "`cpudyno --help`"),
+        "invalid value '10' for '--width <COLUMNS>': 10 is not in 40..=400", "`cpudyno sheet --help`"),
     case("sheet --width wide", USAGE,
-        "invalid value 'wide' for '--width <COLUMNS>'", "`cpudyno --help`"),
+        "invalid value 'wide' for '--width <COLUMNS>'", "`cpudyno sheet --help`"),
     case("sheet --format yaml", USAGE,
         "invalid value 'yaml' for '--format <FORMAT>' [possible values: text, json, csv, markdown, html]",
-        "`cpudyno --help`"),
+        "`cpudyno sheet --help`"),
     case("sheet --format jsn", USAGE,
         "invalid value 'jsn' for '--format <FORMAT>'", "did you mean `json`?"),
     case("sheet --color sometimes", USAGE,
         "invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]",
-        "`cpudyno --help`"),
+        "`cpudyno sheet --help`"),
     case("turbo --spec ''", USAGE,
         "invalid value '' for '--spec <SPEC>': expected a stream, a slash and a number of cores",
         "a mix looks like avx256_fma/1,scalar_iadd/3"),
@@ -245,7 +245,7 @@ const ARGUMENTS: &[Case] = &[
     case("turbo --spec scalar_iadd/999999", USAGE,
         "cannot use 999999 CPUs: there are ", "ask for at most "),
     case("turbo --spec scalar_iadd/1 --test scalar_iadd", USAGE,
-        "the argument '--spec <SPEC>' cannot be used with '--test <IDS>'", "`cpudyno --help`"),
+        "the argument '--spec <SPEC>' cannot be used with '--test <IDS>'", "`cpudyno turbo --help`"),
     case("turbo --test scalar_iad", USAGE,
         "invalid value 'scalar_iad' for '--test <IDS>': no such stream",
         "did you mean `scalar_iadd`?"),
@@ -273,31 +273,31 @@ const ARGUMENTS: &[Case] = &[
     case("turbo --machine sim:2s-56c --duration 10s", USAGE,
         "cannot measure tests: a duration is for one test, and these are ",
         "--test scalar_iadd --min-threads 1 --max-threads 1"),
-    case("turbo --sustain 5", USAGE,
-        "invalid value '5' for '--sustain <TIME>': expected a time from 1s to", "--sustain 60s"),
+    case("turbo --sustain 0", USAGE,
+        "invalid value '0' for '--sustain <TIME>': expected a time from 1s to", "--sustain 60s"),
     case("turbo --trace scalar_iadd --period 1s", USAGE,
         "invalid value '1s' for '--period <TIME>': expected a time from 0.5 ms to 100 ms",
         "--period 5ms"),
     case("turbo --trace no_such_stream", USAGE,
         "invalid value 'no_such_stream' for '--trace <STREAMS>': no such stream", "streams"),
     case("turbo --why --test scalar_iadd", USAGE,
-        "the argument '--why' cannot be used with '--test <IDS>'", "`cpudyno --help`"),
+        "the argument '--why' cannot be used with '--test <IDS>'", "`cpudyno turbo --help`"),
     case("turbo --neighbours --machine sim:1c --cpus 0", CANNOT,
         "cannot measure neighbours: only one CPU may be used, so that it has none", "--cpus LIST"),
     case("turbo --duration 10s --budget 10s", USAGE,
         "the argument '--duration <TIME>' cannot be used with '--budget <TIME>'",
-        "`cpudyno --help`"),
+        "`cpudyno turbo --help`"),
     case("turbo --dirty-upper --dirty-upper16", USAGE,
-        "the argument '--dirty-upper' cannot be used with '--dirty-upper16'", "`cpudyno --help`"),
+        "the argument '--dirty-upper' cannot be used with '--dirty-upper16'", "`cpudyno turbo --help`"),
     case("turbo --iters 0", USAGE,
-        "invalid value '0' for '--iters <OPS>': 0 is not in 1..=", "`cpudyno --help`"),
+        "invalid value '0' for '--iters <OPS>': 0 is not in 1..=", "`cpudyno turbo --help`"),
     case("turbo --order near", USAGE,
         "invalid value 'near' for '--order <ORDER>' [possible values: compact, spread, package]",
-        "`cpudyno --help`"),
+        "`cpudyno turbo --help`"),
     case("turbo --dry-run --format json", USAGE,
         "what --dry-run prints is no record", "--format markdown"),
     case("turbo --dry-run --json -", USAGE,
-        "the argument '--dry-run' cannot be used with '--json <FILE>'", "`cpudyno --help`"),
+        "the argument '--dry-run' cannot be used with '--json <FILE>'", "`cpudyno turbo --help`"),
     case("memory --length 0", USAGE,
         "invalid value '0' for '--length <LENGTH>': expected one element of 8 bytes at least",
         "give elements of 8 bytes (20000000), or bytes with a unit"),
@@ -362,14 +362,14 @@ const ARGUMENTS: &[Case] = &[
         "cannot measure load: it has no variant `avx-nt`", "`cpudyno memory --list`"),
     case("memory --unit TB", USAGE,
         "invalid value 'TB' for '--unit <UNIT>' [possible values: MB, GB, MiB, GiB]",
-        "`cpudyno --help`"),
+        "`cpudyno memory --help`"),
     case("memory --pages 3m", USAGE,
         "invalid value '3m' for '--pages <PAGES>': there are no pages `3m`", "pages are 4k, thp"),
     case("memory --machine sim:vm-2c --pages 1g", CANNOT,
         "cannot measure reserved huge pages: no pages of 1048576 KiB are set aside",
         "hugepages-1048576kB/nr_hugepages"),
     case("memory sweep --factors 0", USAGE,
-        "invalid value '0' for '--factors <N>': 0 is not in 1..=64", "`cpudyno --help`"),
+        "invalid value '0' for '--factors <N>': 0 is not in 1..=64", "`cpudyno memory sweep --help`"),
     case("memory sweep --factors 2 --length 1000", USAGE,
         "cannot measure factors with `--length`", "leave `--length` out"),
     case("memory nmua", USAGE,
@@ -381,7 +381,7 @@ const ARGUMENTS: &[Case] = &[
     case("sst perf-profile inof", USAGE,
         "unrecognized subcommand 'inof'", "did you mean `info`?"),
     case("sst perf-profile info more --machine sim:guide", USAGE,
-        "unexpected argument 'more' found", "`cpudyno --help`"),
+        "unexpected argument 'more' found", "`cpudyno sst perf-profile info --help`"),
     case("sst -c 60 info --machine sim:guide", USAGE,
         "cannot use CPUs 60: this machine has no such CPUs", "choose among -c 0-55"),
     case("sst -c 3-1 info --machine sim:guide", USAGE,
@@ -414,7 +414,7 @@ const ARGUMENTS: &[Case] = &[
     case("info --machine sim:1c --json x --html x", USAGE,
         "--json and --html name the same file", "name two"),
     case("compare one.json", USAGE,
-        "2 values required by '<FILE> <FILE>...'; only 1 was provided", "`cpudyno --help`"),
+        "2 values required by '<FILE> <FILE>...'; only 1 was provided", "`cpudyno compare --help`"),
     case("compare one.json two.json --fail-on slower", USAGE,
         "invalid value 'slower' for '--fail-on <slower:SHARE>': not of the form slower:SHARE",
         "--fail-on slower:5%"),
@@ -423,7 +423,7 @@ const ARGUMENTS: &[Case] = &[
 #[rustfmt::skip] // As above.
 const FILES: &[Case] = &[
     case("show", USAGE,
-        "the following required arguments were not provided: <FILE>", "`cpudyno --help`"),
+        "the following required arguments were not provided: <FILE>", "`cpudyno show --help`"),
     case("show missing.json", USAGE,
         "cannot read `missing.json`: there is no such file or folder", "`cpudyno sheet --json FILE`"),
     case("show folder", USAGE,
@@ -457,7 +457,7 @@ const FILES: &[Case] = &[
         "cannot show `wrong.json`: the record breaks its schema: ", "write it again"),
     case("memory original", USAGE,
         "the following required arguments were not provided: --source <SOURCE>",
-        "`cpudyno --help`"),
+        "`cpudyno memory original --help`"),
     case("memory original --source missing.c", USAGE,
         "cannot read `missing.c`: there is no such file or folder", "--source FILE"),
     case("memory original --source folder", USAGE,
@@ -473,7 +473,7 @@ const FILES: &[Case] = &[
     case("memory original --source stream.c --compiler false", CANNOT,
         "cannot use compiler `false`: it does not answer `--version`", "--compiler gcc"),
     case("memory original --source stream.c --repetitions 1", USAGE,
-        "invalid value '1' for '--repetitions <N>': 1 is not in 2..=100", "`cpudyno --help`"),
+        "invalid value '1' for '--repetitions <N>': 1 is not in 2..=100", "`cpudyno memory original --help`"),
     case("memory original --source stream.c --sha256 12", USAGE,
         "invalid value '12' for '--sha256 <HEX>': cannot read `12` as SHA-256",
         "64 hexadecimal digits"),
@@ -563,4 +563,48 @@ fn check(case: &Case, folder: &Path) {
 
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What follows the error tells what the command takes, not what the program does.
+#[test]
+fn hints_name_the_help_of_the_command() {
+    for (args, hint) in [
+        (&["compare"][..], "`cpudyno compare --help`"),
+        (&["memory", "original"], "`cpudyno memory original --help`"),
+        (&["show"], "`cpudyno show --help`"),
+    ] {
+        let done = finish(cpudyno(args));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains(hint), "{args:?}: {}", done.stderr);
+    }
+    let timer = finish(cpudyno(&["wake", "timer", "--pairs", "0:1"]));
+    assert!(timer.stderr.contains("leave it out"), "{}", timer.stderr);
+}
+
+/// Options that a command refuses stand in the help of others.
+#[test]
+fn help_lists_what_a_command_takes() {
+    for (args, absent, present) in [
+        (&["show"][..], "--machine", "--width"),
+        (&["compare"], "--root", "--fail-on"),
+        (&["wake", "timer"], "--pairs", "--cpus"),
+        (&["memory", "latency"], "--variant", "--length"),
+    ] {
+        let help = finish(cpudyno(&[args, &["--help"]].concat())).success();
+        assert!(!help.contains(absent) && help.contains(present), "{args:?}\n{help}");
+    }
+}
+
+#[test]
+fn one_cpu_that_was_asked_for_has_no_pair() {
+    let done = finish(cpudyno(&["cores", "--machine", "sim:4c", "--cpus", "0"]));
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.stderr.contains("it takes two"), "{}", done.stderr);
+}
+
+/// As `top -i 1` takes it.
+#[test]
+fn a_bare_number_is_seconds() {
+    let args = ["sheet", "--machine", "sim:1c", "--budget", "5", "--dry-run"];
+    finish(cpudyno(&args)).success();
 }

@@ -4,6 +4,8 @@ use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{ChangeOutcome, Proof, ProofAnswer, Record, Setting, SettingChange, Settings};
 use model::{Known, Obstacle, Unavailable};
 
+use crate::rows::{Lever, Values};
+
 /// Whose settings belong to no machine.
 pub const ARM: &str = "an arm of `cpudyno ab`";
 
@@ -167,7 +169,15 @@ fn kind(reason: &Unavailable) -> (Obstacle, &str, Option<&str>) {
 pub fn changes(record: &Record) -> Page {
     let none = Settings::default();
     let settings = record.settings.as_ref().unwrap_or(&none);
-    let mut blocks = vec![title(record, "Settings that were changed", "changes of settings")];
+    let is_plan = settings.changes.iter().any(|it| it.outcome == ChangeOutcome::Planned);
+    let heading = if record.run.command.iter().any(|word| word == "undo") {
+        "Settings that were put back"
+    } else if is_plan {
+        "Settings that would be changed"
+    } else {
+        "Settings that were changed"
+    };
+    let mut blocks = vec![title(record, heading, "changes of settings")];
     if settings.changes.is_empty() {
         blocks.push(Block::Paragraph("There was nothing to change.".into()));
     } else {
@@ -200,8 +210,8 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         vec![
             change.id.as_str().into(),
-            change.former.as_str().into(),
-            Text::toned(change.wanted.as_str(), Tone::Strong),
+            in_words(&change.id, &change.former).into(),
+            Text::toned(in_words(&change.id, &change.wanted), Tone::Strong),
             outcome(&change.outcome),
             format!("{}{more}", change.object).into(),
         ]
@@ -213,6 +223,14 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
         rows: grouped.into_iter().map(row).collect(),
         notes: Vec::new(),
     })
+}
+
+/// A value by the word that the setting has for it, as it is asked for.
+fn in_words<'a>(id: &str, value: &'a str) -> &'a str {
+    match Lever::all().find(|lever| lever.id == id).map(|lever| lever.values) {
+        Some(Values::NumberOr { word, text, .. }) if text == value => word,
+        _ => value,
+    }
 }
 
 fn outcome(outcome: &ChangeOutcome) -> Text {

@@ -81,6 +81,9 @@ impl Axis {
         let slack = 1e-6;
         let first = (self.low / self.step - slack).ceil() as i64;
         let last = (self.high / self.step + slack).floor() as i64;
+        if self.scale == Scale::Logarithmic && last <= first {
+            return self.between_powers();
+        }
         let label = |index: i64| {
             let place = index as f64 * self.step;
             let text = match self.scale {
@@ -91,6 +94,14 @@ impl Axis {
             (place, text)
         };
         (first..=last).map(label).collect()
+    }
+
+    /// Round numbers, where there are no two powers on it.
+    fn between_powers(self) -> Vec<(f64, String)> {
+        const LABELS: usize = 4;
+        let ends = [self.low.exp2(), self.high.exp2()];
+        let plain = Axis::over(ends.into_iter(), LABELS, Scale::Linear);
+        plain.labels().into_iter().map(|(value, text)| (value.log2(), text)).collect()
     }
 }
 
@@ -123,6 +134,12 @@ mod tests {
         let labels: Vec<String> =
             axis(&[1.93, 3.41], 4).rounded().labels().into_iter().map(|(_, label)| label).collect();
         assert_eq!(labels, ["1.5", "2", "2.5", "3", "3.5"]);
+    }
+
+    #[test]
+    fn less_than_a_doubling_has_labels_too() {
+        assert_eq!(labels(&[1.1, 1.9], 8, Scale::Logarithmic), ["1.2", "1.4", "1.6", "1.8"]);
+        assert!(labels(&[65.0, 65.0], 8, Scale::Logarithmic).len() > 1);
     }
 
     #[test]

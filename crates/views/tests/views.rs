@@ -119,11 +119,38 @@ fn html_holds_the_record() {
         let more = long.series.len().max(1000);
         long.series.extend(std::iter::repeat_n(series.clone(), more));
     }
-    let html = views::html::render(&sample::page(), Some(&long)).unwrap();
-    assert!(html.len() < 2_000_000 && html.contains("record.json.bz2"));
-    let attached = views::html::attached(&html).unwrap();
-    assert!(model::record::read(&attached).unwrap() == long);
+    let holds = |long: &model::record::Record, name: &str| {
+        let html = views::html::render(&sample::page(), Some(long)).unwrap();
+        assert!(html.len() < 2_000_000 && html.contains(name), "{} bytes", html.len());
+        let attached = views::html::attached(&html).unwrap();
+        assert!(model::record::read(&attached).unwrap() == *long);
+    };
+    holds(&long, "record.json.gz");
+    // Where that is too long for a page, it is made smaller still.
+    let mut state = 1u64;
+    let mut samples = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 32) as f64 / 1e3
+    };
+    let noise = Samples::Plain(vec![(0..280_000).map(|_| samples()).collect()]);
+    let summary = noise.summary().unwrap();
+    long.series[0].outcome = Outcome::Measured { samples: noise, summary };
+    holds(&long, "record.json.bz2");
     assert_eq!(views::html::attached("<!DOCTYPE html><p>no page of ours"), None);
+}
+
+#[test]
+fn html_shows_code_as_code() {
+    let blocks = vec![
+        Block::Paragraph("run `cpudyno doctor`, then `<b>`".into()),
+        Block::Paragraph("a left-over ` stays".into()),
+    ];
+    let html = views::html::render(&Page { blocks }, None).unwrap();
+    assert!(
+        html.contains("run <code>cpudyno doctor</code>, then <code>&lt;b&gt;</code>"),
+        "{html}"
+    );
+    assert!(html.contains("a left-over ` stays"), "{html}");
 }
 
 #[test]

@@ -38,7 +38,12 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.push(Block::Heading("How noisy it was".to_owned()));
     blocks.push(Block::List(noise(record, run)));
     let mut remarks: Vec<Remark> = run.failures.iter().map(failure).collect();
-    remarks.extend(run.flags.iter().map(|it| flag(it, &run.unit)));
+    let is_same = run.comparison.value().is_some_and(|found| found.verdict == Verdict::Same);
+    remarks.extend(run.flags.iter().map(|it| {
+        let remark = flag(it, &run.unit);
+        // What is known needs no other run.
+        if is_same { Remark { remedy: None, ..remark } } else { remark }
+    }));
     if !remarks.is_empty() {
         blocks.push(Block::Remarks(remarks));
     }
@@ -52,11 +57,15 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     Page { blocks }
 }
 
-fn header(record: &Record, run: &AbRun) -> Block {
-    let words = |words: &[String]| match words {
+/// The settings of an arm.
+fn words(words: &[String]) -> String {
+    match words {
         [] => "as it is".to_owned(),
         words => words.join(", "),
-    };
+    }
+}
+
+fn header(record: &Record, run: &AbRun) -> Block {
     let better = match run.rules.better {
         Better::Less => "lower is better",
         Better::More => "higher is better",
@@ -146,7 +155,7 @@ fn arms(run: &AbRun) -> Block {
             Arm::B => &run.b,
         };
         let name = format!("{arm:?}");
-        let cells = [name, words.join(", "), at(0.5), at(0.1), at(0.9), values.len().to_string()];
+        let cells = [name, self::words(words), at(0.5), at(0.1), at(0.9), values.len().to_string()];
         cells.into_iter().map(Text::from).collect()
     };
     let columns = [

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use machine::pages::parts::value_text;
 pub use model::record::ResultKey as What;
-use model::record::{Brief, Fact, FactValue, FeatureState};
+use model::record::{Brief, Fact, FactValue, FeatureState, SpeedSelect};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
 use model::{Known, Unit};
@@ -177,7 +177,8 @@ impl Digest {
         let told = told.map(|fact| (fact.id.clone(), fact.label.clone(), text(fact)));
         let version = record.tool.version.clone();
         let tool = ("tool.version".to_owned(), "cpudyno".to_owned(), Some(version.clone()));
-        let told: Vec<_> = told.chain(later(record, text)).chain(speed_select(record)).collect();
+        let sst = speed_select(record.speed_select.as_ref());
+        let told: Vec<_> = told.chain(later(record, text)).chain(sst).collect();
         let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
         let source = Source {
             name,
@@ -204,7 +205,7 @@ impl Digest {
 }
 
 /// Facts of one record: id, label, text where it is known.
-type Told = (String, String, Option<String>);
+pub(crate) type Told = (String, String, Option<String>);
 
 /// What stands before the id of a condition that was read after the run.
 const AFTER: &str = "after.";
@@ -230,8 +231,8 @@ fn later(record: &Brief, text: impl Fn(&Fact) -> Option<String>) -> Vec<Told> {
 }
 
 /// What Speed Select is set to, where it is there: power domains that are alike say it once.
-fn speed_select(record: &Brief) -> Vec<Told> {
-    let Some(found) = &record.speed_select else { return Vec::new() };
+pub(crate) fn speed_select(found: Option<&SpeedSelect>) -> Vec<Told> {
+    let Some(found) = found else { return Vec::new() };
     let mut rows: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
     let state = |state: &Known<FeatureState>| {
         state.value().map(|state| match state {
@@ -379,7 +380,7 @@ fn row(what: &What, found: &[Option<&Found>]) -> Result<ResultRow, Option<String
     for one in found {
         match one {
             Some(Found::Is(result)) => all.push(result),
-            Some(Found::Absent(why)) => return Err(Some(why.clone())),
+            Some(Found::Absent(reason)) => return Err(Some(reason.why.clone())),
             None => return Err(None),
         }
     }

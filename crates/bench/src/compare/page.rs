@@ -23,7 +23,7 @@ pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
     blocks.push(results(comparison, verbosity));
     if !comparison.causes.is_empty() {
         blocks.push(Block::Heading("Likely causes".to_owned()));
-        blocks.push(causes(comparison));
+        blocks.push(causes(comparison, verbosity));
     }
     if !comparison.lonely.is_empty() {
         blocks.push(Block::Heading("Not compared".to_owned()));
@@ -244,19 +244,37 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
     })
 }
 
-fn causes(comparison: &Comparison) -> Block {
+fn causes(comparison: &Comparison, verbosity: u8) -> Block {
+    /// Of two machines that have little in common, everything is a cause.
+    const FIRST: usize = 5;
     let line = |cause: &super::Cause| {
         let (setting, area, why) = (&cause.setting, &cause.area, cause.why);
         let results = if cause.results == 1 { "result differs" } else { "results differ" };
         Text::from(format!("{setting}: {} {results} in {area}, and {why}", cause.results))
     };
-    Block::List(comparison.causes.iter().map(line).collect())
+    let all = &comparison.causes;
+    let listed = if verbosity > 0 { all.len() } else { all.len().min(FIRST) };
+    let mut lines: Vec<Text> = all[..listed].iter().map(line).collect();
+    if listed < all.len() {
+        let more = format!("{} more: -v lists them", all.len() - listed);
+        lines.push(Text::toned(more, Tone::Faint));
+    }
+    Block::List(lines)
 }
 
 fn lonely(comparison: &Comparison, verbosity: u8) -> Block {
-    let count = comparison.lonely.len();
     if verbosity == 0 {
-        let text = format!("{count} results are not in every record: -v lists them");
+        let count = |some: bool| {
+            let mine = |lonely: &&super::Lonely| lonely.has.contains(&true) == some;
+            let count = comparison.lonely.iter().filter(mine).count();
+            (count > 0).then(|| number(count, "result", "results"))
+        };
+        let words = [
+            count(true).map(|of| format!("{of} of some records only")),
+            count(false).map(|of| format!("{of} without a number in any record")),
+        ];
+        let words = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let text = format!("{words}: -v lists them, with reasons");
         return Block::Paragraph(Text::toned(text, Tone::Faint));
     }
     let line = |lonely: &super::Lonely| {

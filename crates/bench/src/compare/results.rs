@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::Unit;
 use model::record::{Brief, BriefSeries};
 use model::stats::paired::Better;
 use model::stats::{median, median_interval};
+use model::{Obstacle, Unavailable, Unit};
 
 use super::{Value, What};
 use crate::areas;
@@ -16,7 +16,7 @@ use crate::areas::turbo::read::together;
 pub(crate) enum Found {
     Is(Measured),
     /// It was to be measured, and was not.
-    Absent(String),
+    Absent(Unavailable),
 }
 
 /// A result.
@@ -146,8 +146,9 @@ fn class<'a>(cell: &[&'a BriefSeries]) -> Option<&'a Option<String>> {
 
 /// What all CPUs of a cell say together.
 fn found(cell: &[&BriefSeries]) -> Found {
-    let absent = |series: &&BriefSeries| Some(series.outcome.as_ref().err()?.why.clone());
-    let why = || cell.iter().find_map(absent).unwrap_or_else(|| "it has no samples".to_owned());
+    let absent = |series: &&BriefSeries| Some(series.outcome.as_ref().err()?.clone());
+    let none = || Unavailable::new(Obstacle::Measurement, "result", "it has no samples");
+    let why = || cell.iter().find_map(absent).unwrap_or_else(none);
     let result = || {
         let first = cell.first()?;
         let class = class(cell)?;

@@ -49,7 +49,10 @@ pub fn refutes(evidence: Evidence, preempted: bool, what: String) -> Option<Unav
              after it with the payload dense, and {half_off} with it half as dense: payload and chain \
              are in each other's way"
         );
-        (why, "its cycles per op stand; read the clock by APERF/MPERF, which needs root")
+        (
+            why,
+            "its cycles per op stand; `cpudyno doctor` says whether APERF/MPERF can tell the clock here",
+        )
     } else if dense < 1.0 {
         let why = format!(
             "throttled: while the payload executes, a clock chain within its loop reads {dense_off} of \

@@ -1,6 +1,6 @@
 //! From what was measured to the record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
 use machine::conditions;
@@ -20,6 +20,7 @@ use super::trials::Trial;
 use super::{Planned, Program, Request, findings, neighbours};
 use crate::areas::{Area, Workload, sst, turbo};
 use crate::rig::collect::rounded;
+use crate::rig::executor::RunError;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
 use crate::sheet::normal;
@@ -64,6 +65,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
     findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
     findings.extend(run.lost.as_ref().map(|lost| findings::of_lost(lost, run.sweeps_done)));
+    findings.extend(findings::of_failed(program, &run.failed));
     findings.extend(placement::contradictions(
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
@@ -75,7 +77,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    series.extend(absent_series(program, &plan, run.lost.as_ref(), &series));
+    let ended = Ended { lost: run.lost.as_ref(), spared: &run.spared, failed: &run.failed };
+    series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
     series.extend(idle_series(&plan.cpus, idle));
@@ -143,7 +146,7 @@ pub(super) fn tell(
                 // What was logged before its first block tells nothing of it.
                 (0, 0) => continue,
             };
-            let cell = &program.cells[cell].cell;
+            let cell = &program.cell(cell).cell;
             let active: CpuSet = cell.cpus().into_iter().collect();
             let of = |it: Workload| {
                 let (workload, active) = (it.id.to_owned(), active.clone());
@@ -164,8 +167,9 @@ fn account_for_clocks(record: &mut Record) {
 }
 
 fn plan(parts: &Parts<'_>) -> Plan {
-    let mut active: Vec<u32> =
-        parts.program.cells.iter().map(|planned| planned.cell.cpus().len() as u32).collect();
+    let spared = parts.run.spared.iter().map(|cell| parts.program.cell(*cell));
+    let cells = parts.program.cells.iter().chain(spared);
+    let mut active: Vec<u32> = cells.map(|planned| planned.cell.cpus().len() as u32).collect();
     active.sort_unstable();
     active.dedup();
     Plan {
@@ -272,11 +276,19 @@ fn own_cost(parts: &Parts<'_>) -> Option<f64> {
     model::stats::median(&samples)
 }
 
+/// What ended before its time: the run, or cells of it.
+struct Ended<'a> {
+    lost: Option<&'a Lost>,
+    /// What was measured in the time that was left.
+    spared: &'a BTreeSet<usize>,
+    failed: &'a BTreeMap<usize, RunError>,
+}
+
 /// A series without numbers for everything that was not measured at all.
 fn absent_series(
     program: &Program,
     plan: &Plan,
-    lost: Option<&Lost>,
+    ended: &Ended<'_>,
     measured: &[Series],
 ) -> Vec<Series> {
     let first = plan.cpus.iter().next().unwrap_or(CpuId(0));
@@ -284,7 +296,9 @@ fn absent_series(
         let active = [first].into_iter().collect();
         series_without(program.areas[*area], workload, first, &active, reason)
     });
-    let no_time = program.left_out.iter().flat_map(|planned| {
+    let is_spared = |index: usize| ended.spared.contains(&(program.cells.len() + index));
+    let left_out = program.left_out.iter().enumerate().filter(|(index, _)| !is_spared(*index));
+    let no_time = left_out.flat_map(|(_, planned)| {
         let what = if planned.cell.is_once() { "it" } else { "five blocks of it" };
         let why = format!("{what} did not fit into half of {} s", plan.budget_seconds);
         let remedy = more_time(program, plan.budget_seconds);
@@ -292,7 +306,8 @@ fn absent_series(
             Unavailable::new(Obstacle::Measurement, what, why.as_str()).with_remedy(remedy.as_str())
         })
     });
-    let stopped = program.cells.iter().filter(|planned| {
+    let spared = ended.spared.iter().map(|index| (*index, program.cell(*index)));
+    let stopped = program.cells.iter().enumerate().chain(spared).filter(|(_, planned)| {
         let active: CpuSet = planned.cell.cpus().into_iter().collect();
         let workload = planned.cell.workloads()[0].id;
         let of_cell = |series: &Series| {
@@ -303,8 +318,11 @@ fn absent_series(
         };
         !measured.iter().any(of_cell)
     });
-    let stopped = stopped.flat_map(|planned| {
-        cell_without(program, planned, |what| not_reached(planned, lost, what))
+    let stopped = stopped.flat_map(|(cell, planned)| {
+        cell_without(program, planned, |what| match ended.failed.get(&cell) {
+            Some(error) => error.reason(what),
+            None => not_reached(planned, ended.lost, what),
+        })
     });
     cannot.chain(no_time).chain(stopped).collect()
 }

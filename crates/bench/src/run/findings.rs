@@ -1,12 +1,16 @@
 //! Remarks that belong to no area: on the rulers, on the run as a whole.
 
+use std::collections::BTreeMap;
+
 use model::record::{Plan, Record, Series};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{Finding, Severity};
 
-use super::Rulers;
 use super::sweep::Lost;
+use super::{Program, Rulers};
+use crate::areas::in_order;
 use crate::areas::turbo::soak;
+use crate::rig::executor::RunError;
 
 /// The host moved the CPUs between the probes before and after some sweeps.
 pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
@@ -74,6 +78,30 @@ pub(super) fn of_lost(lost: &Lost, sweeps: u64) -> Finding {
         ),
         remedy: Some(WITHOUT_LOST.to_owned()),
     }
+}
+
+/// Parts of areas that failed while everything else was measured, one remark by area and reason.
+pub(super) fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(usize, String), Vec<&'static str>> = BTreeMap::new();
+    for (&cell, error) in failed {
+        let planned = program.cell(cell);
+        let ids = planned.cell.workloads().into_iter().map(|workload| workload.id);
+        alike.entry((planned.area, error.to_string())).or_default().extend(ids);
+    }
+    let remedy = |area: usize, why: &str| {
+        let mine = failed
+            .iter()
+            .find(|(cell, error)| program.cell(**cell).area == area && error.to_string() == why);
+        mine.and_then(|(_, error)| error.reason("").remedy)
+    };
+    let of = |((area, why), ids): ((usize, String), Vec<&'static str>)| Finding {
+        id: "run.area-failed".to_owned(),
+        severity: Severity::Warning,
+        about: program.areas[area].title().to_owned(),
+        text: format!("{} failed: {why}; everything else stands", in_order(ids).join(", ")),
+        remedy: remedy(area, &why),
+    };
+    alike.into_iter().map(of).collect()
 }
 
 /// Remarks on the run as a whole.

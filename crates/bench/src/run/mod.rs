@@ -23,6 +23,7 @@ use machine::instruments::clock::{self, RateChoice, StampClock, StampSource};
 use machine::limits::Reasons;
 use machine::{conditions, disturbances, facts};
 use model::record::{ByteCount, ClockRecord, Presentation, Record};
+use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use crate::areas::{Area, Cell, Planning, Wishes, Work, top, turbo};
@@ -169,7 +170,7 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        let busy_seconds = Some(program.busy_seconds(run.sweeps_done));
+        let busy_seconds = Some(program.busy_seconds(run.sweeps_done, &run.spared));
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
@@ -315,6 +316,29 @@ impl Program {
         };
     }
 
+    /// The cells that are measured, then those that may be where time is left.
+    fn cell(&self, index: usize) -> &Planned {
+        let left_out = || &self.left_out[index - self.cells.len()];
+        self.cells.get(index).unwrap_or_else(left_out)
+    }
+
+    /// Cells that were left out, as [`Program::cell`] counts them: the most wanted of each area first, then
+    /// the second. Their CPUs are those of others, too.
+    fn spare(&self) -> Vec<usize> {
+        let used = self.used();
+        let mut rank = vec![0; self.areas.len()];
+        let mut spare = Vec::new();
+        for (index, planned) in self.left_out.iter().enumerate() {
+            if !planned.cell.is_once() && planned.cell.cpus().iter().all(|cpu| used.contains(*cpu))
+            {
+                spare.push((rank[planned.area], self.cells.len() + index));
+            }
+            rank[planned.area] += 1;
+        }
+        spare.sort_unstable();
+        spare.into_iter().map(|(_, index)| index).collect()
+    }
+
     /// When a run that is bounded ends at the latest, but for its first sweep.
     fn latest(&self) -> Seconds {
         const LATE: f64 = 1.5;
@@ -354,12 +378,15 @@ impl Program {
     }
 
     /// Seconds for which so many sweeps, and what is gone through once, keep CPUs busy, of all CPUs together.
-    fn busy_seconds(&self, sweeps: u64) -> f64 {
+    fn busy_seconds(&self, sweeps: u64, spared: &BTreeSet<usize>) -> f64 {
         let of = |planned: &Planned| {
             let blocks = if planned.cell.is_once() { 1 } else { sweeps };
             planned.cell.duration().0 * planned.cell.cpus().len() as f64 * blocks as f64
         };
-        self.cells.iter().map(of).sum()
+        let blocks = BLOCKS_FOR_INTERVAL as f64;
+        let spare = spared.iter().map(|index| &self.cell(*index).cell);
+        let spare = spare.map(|cell| cell.duration().0 * cell.cpus().len() as f64 * blocks);
+        self.cells.iter().map(of).chain(spare).sum()
     }
 
     /// The CPUs that it keeps busy.
@@ -369,7 +396,7 @@ impl Program {
 
     /// The CPUs that are active together in some of these cells, where their placement is to be probed.
     fn together(&self, cells: &[usize]) -> Vec<Vec<CpuId>> {
-        let cells = cells.iter().map(|&cell| &self.cells[cell].cell);
+        let cells = cells.iter().map(|&cell| &self.cell(cell).cell);
         let mut together: Vec<Vec<CpuId>> =
             cells.filter(|cell| cell.is_probed()).map(Cell::cpus).collect();
         together.sort_unstable();

@@ -59,7 +59,10 @@ fn words(neighbours: &[Neighbour]) -> String {
     }
     let word = |neighbour: &Neighbour| {
         let process = neighbour.process.as_ref();
-        let process = process.map_or(String::new(), |name| format!(" by `{name}`"));
+        // This one is not among them.
+        let another = |name: &str| if name == "cpudyno" { "another " } else { "" };
+        let process =
+            process.map_or(String::new(), |name| format!(" by {}`{name}`", another(name)));
         format!("CPU {} ({:.0} %{process})", neighbour.cpu, neighbour.share * 100.0)
     };
     let more = neighbours.len().saturating_sub(NAMED_MAX);

@@ -1,18 +1,19 @@
 //! Measuring, sweep by sweep: every sweep measures one block of every cell, in random order, so that
 //! the blocks of a cell are spread over the whole run and drift shows as spread between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
 use machine::limits::{Looked, Meanwhile, Reasons};
-use model::{CpuId, Obstacle, Unavailable};
+use model::stats::BLOCKS_FOR_INTERVAL;
+use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
 use crate::rig::collect::{Collector, Key, rounded};
-use crate::rig::executor::{Executor, RunError};
+use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::{Around, Repeat};
 use crate::rig::{placement, reduce, ruler, traffic};
 
@@ -33,6 +34,10 @@ pub(super) struct Swept {
     pub(super) trials: Vec<Trial>,
     /// By cell of streams: what each reason for a lower clock did in its blocks.
     pub(super) told: BTreeMap<usize, BTreeMap<String, Told>>,
+    /// Cells that were measured in the time that was left.
+    pub(super) spared: BTreeSet<usize>,
+    /// By cell: what ended it, while the others went on.
+    pub(super) failed: BTreeMap<usize, RunError>,
     pub(super) interrupted: bool,
     pub(super) lost: Option<Lost>,
 }
@@ -50,6 +55,8 @@ impl Swept {
             seed,
             trials: Vec::new(),
             told: BTreeMap::new(),
+            spared: BTreeSet::new(),
+            failed: BTreeMap::new(),
             interrupted: false,
             lost: None,
         }
@@ -122,7 +129,7 @@ pub(super) fn run(
     let seed = planning.machine.host.seed();
     let mut swept = Swept::new(program.sweeps, seed);
     let random = Rng::with_seed(seed);
-    let chosen = vec![0; program.cells.len()];
+    let chosen = vec![0; program.cells.len() + program.left_out.len()];
     let mut tell = |told: Progress<'_>| progress(told);
     let progress: Option<&mut dyn FnMut(Progress<'_>)> = Some(&mut tell);
     let mut sweeper =
@@ -134,6 +141,11 @@ pub(super) fn run(
         }
         Err(error) => return Err(error),
         Ok(()) => {}
+    }
+    // Where there is nothing to keep, it failed as a whole.
+    match swept.failed.pop_first() {
+        Some((_, error)) if swept.collector.is_empty() => return Err(error),
+        first => swept.failed.extend(first),
     }
     Ok(swept)
 }
@@ -170,14 +182,13 @@ impl<'a> Sweeper<'a> {
 
     /// The fastest way to move the first cell's data.
     pub(super) fn choose(&mut self) -> Result<usize, RunError> {
-        let (span, chosen) = (self.request.span, &mut self.chosen);
-        trials::choose(self.executor, self.program, span, &mut self.random, chosen)?;
+        self.trials(&[0], trials::longest(self.request.span))?;
         Ok(self.chosen[0])
     }
 
     /// One block of the first cell.
     pub(super) fn only(&mut self, swept: &mut Swept) -> Result<Vec<reduce::Reduced>, RunError> {
-        Ok(self.block(0, swept)?.into_iter().map(|piece| piece.reduced).collect())
+        Ok(self.attempt(0, swept)?.into_iter().map(|piece| piece.reduced).collect())
     }
 
     /// Lets each CPU find its rulers, if it has none yet.
@@ -201,11 +212,11 @@ impl<'a> Sweeper<'a> {
         let cpus = self.calibrate(swept)?;
         self.own_cost(swept, &cpus)?;
         self.tell("choosing variants");
-        let (span, chosen) = (self.request.span, &mut self.chosen);
-        swept.trials = trials::choose(self.executor, self.program, span, &mut self.random, chosen)?;
+        let all: Vec<usize> = (0..self.program.cells.len()).collect();
+        swept.trials = self.trials(&all, trials::longest(self.request.span))?;
         let of = |once: bool| {
             let all = 0..self.program.cells.len();
-            all.filter(|&cell| self.program.cells[cell].cell.is_once() == once).collect()
+            all.filter(|&cell| self.program.cell(cell).cell.is_once() == once).collect()
         };
         let (mut each, mut once): (Vec<usize>, Vec<usize>) = (of(false), of(true));
         // Where nothing else is measured, what goes on over time is the only sweep, in the order of the plan, too.
@@ -234,14 +245,49 @@ impl<'a> Sweeper<'a> {
                 break;
             }
         }
+        if let Span::Budget(budget) = self.request.span {
+            self.spare(swept, budget - kept_back)?;
+        }
         // What heats the machine for a while comes when all else is measured, in the order of the plan.
         once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
+    }
+
+    /// Lets the ways to move the data of these cells compete for so long.
+    fn trials(&mut self, cells: &[usize], time: Seconds) -> Result<Vec<Trial>, RunError> {
+        let Sweeper { executor, program, random, chosen, .. } = self;
+        trials::choose(&mut **executor, program, cells, time, random, chosen)
+    }
+
+    /// Five blocks of what was left out, as far as they end in time: nothing took longer than planned, or
+    /// sweeps would have been fewer.
+    fn spare(&mut self, swept: &mut Swept, until: Seconds) -> Result<(), RunError> {
+        /// What moves data takes, beside its trial.
+        const MARGIN: f64 = 1.3;
+        const TRIAL: Seconds = Seconds(0.3);
+        let blocks = BLOCKS_FOR_INTERVAL as u64;
+        if swept.sweeps_done < blocks || swept.sweeps_done < swept.sweeps_planned {
+            return Ok(());
+        }
+        for cell in self.program.spare() {
+            let takes = self.program.cell(cell).cell.duration() * (blocks as f64 * MARGIN) + TRIAL;
+            if self.executor.elapsed() + takes > until {
+                continue;
+            }
+            let changes = swept.placement_changes;
+            let trials = self.trials(&[cell], TRIAL)?;
+            swept.trials.extend(trials);
+            swept.spared.insert(cell);
+            (0..blocks).try_for_each(|_| self.sweep(&[cell], swept))?;
+            // Those are counted by sweeps of everything.
+            swept.placement_changes = changes;
+        }
+        Ok(())
     }
 
     /// One block of each of these cells.
     fn sweep(&mut self, cells: &[usize], swept: &mut Swept) -> Result<(), RunError> {
         let program = self.program;
-        let is_alone = |cell: &usize| program.cells[*cell].cell.cpus().len() == 1;
+        let is_alone = |cell: &usize| program.cell(*cell).cell.cpus().len() == 1;
         let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
             cells.iter().copied().partition(is_alone);
         self.random.shuffle(&mut alone);
@@ -263,7 +309,7 @@ impl<'a> Sweeper<'a> {
         let lay = after.as_ref().unwrap_or(&before);
         let mut changed = false;
         for (cell, pieces) in blocks {
-            let class = class_of(&program.cells[cell], &before, lay);
+            let class = class_of(program.cell(cell), &before, lay);
             changed |= class.as_deref() == Some(CHANGED);
             self.add(swept, cell, class.as_deref(), pieces);
         }
@@ -293,8 +339,22 @@ impl<'a> Sweeper<'a> {
         Ok(probes)
     }
 
+    /// One block of a cell; nothing where it failed by itself, now or before.
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
-        match &self.program.cells[cell].cell.work {
+        if swept.failed.contains_key(&cell) {
+            return Ok(Pieces::new());
+        }
+        match guarded(|| self.attempt(cell, swept)) {
+            Err(error) if error.is_of_one_job() => {
+                swept.failed.insert(cell, error);
+                Ok(Pieces::new())
+            }
+            done => done,
+        }
+    }
+
+    fn attempt(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
+        match &self.program.cell(cell).cell.work {
             Work::Streams(streams) => {
                 let before = self.look(cell);
                 let pieces = self.streams(streams, swept)?;
@@ -341,7 +401,7 @@ impl<'a> Sweeper<'a> {
 
     /// Reasons for a lower clock on the CPUs of a cell, at this moment.
     fn look(&self, cell: usize) -> Option<Looked> {
-        let cpus = self.program.cells[cell].cell.cpus().into_iter().collect();
+        let cpus = self.program.cell(cell).cell.cpus().into_iter().collect();
         Some(self.instruments.reasons?.look_at(self.planning.machine, &cpus))
     }
 
@@ -427,7 +487,7 @@ impl<'a> Sweeper<'a> {
 
     /// One block of every member of a cell.
     fn add(&self, swept: &mut Swept, cell: usize, class: Option<&str>, pieces: Pieces) {
-        let (planned, chosen) = (&self.program.cells[cell], self.chosen[cell]);
+        let (planned, chosen) = (self.program.cell(cell), self.chosen[cell]);
         let area = self.program.areas[planned.area];
         let cell = &planned.cell;
         let mut parameters = cell.parameters.clone();

@@ -8,7 +8,7 @@ use model::{CpuId, Seconds};
 use super::{Program, Span};
 use crate::areas::{Candidate, Moved, Work};
 use crate::rig::contest::Contest;
-use crate::rig::executor::{Executor, RunError};
+use crate::rig::executor::{Executor, RunError, guarded};
 use crate::rig::job::Tools;
 use crate::rig::traffic;
 
@@ -22,29 +22,35 @@ pub(super) struct Trial {
     pub(super) samples: Vec<f64>,
 }
 
-/// Lets the candidates of each cell compete, and notes the winners by cell. What was seen is in the
+/// Lets the candidates of each of these cells compete, and notes the winners by cell. What was seen is in the
 /// record.
 pub(super) fn choose(
     executor: &mut dyn Executor,
     program: &Program,
-    span: Span,
+    among: &[usize],
+    longest: Seconds,
     random: &mut Rng,
     chosen: &mut [usize],
 ) -> Result<Vec<Trial>, RunError> {
     let begun = executor.elapsed();
     let mut trials = Vec::new();
-    let open = |index: &usize| match &program.cells[*index].cell.work {
+    let open = |index: &usize| match &program.cell(*index).cell.work {
         Work::Traffic(moved) => moved.candidates.len() > 1,
         Work::Streams(_) | Work::Errand(_) => false,
     };
-    let cells: Vec<usize> = (0..program.cells.len()).filter(open).collect();
+    let cells: Vec<usize> = among.iter().copied().filter(open).collect();
     for (done, &cell) in cells.iter().enumerate() {
-        let planned = &program.cells[cell];
+        let planned = program.cell(cell);
         let Work::Traffic(moved) = &planned.cell.work else { continue };
         // What is not used up is left to those who come later.
-        let left = longest(span) - (executor.elapsed() - begun);
+        let left = longest - (executor.elapsed() - begun);
         let until = executor.elapsed() + left * (1.0 / (cells.len() - done) as f64);
-        let contest = compete(executor, &program.tools, moved, until, random)?;
+        let contest = guarded(|| compete(executor, &program.tools, moved, until, random));
+        let contest = match contest {
+            // Its first block will tell.
+            Err(error) if error.is_of_one_job() => continue,
+            contest => contest?,
+        };
         chosen[cell] = contest.leader().unwrap_or(0);
         trials.extend(moved.candidates.iter().enumerate().map(|(index, candidate)| Trial {
             area: planned.area,
@@ -58,7 +64,7 @@ pub(super) fn choose(
 }
 
 /// How long all of them together may take, unless the fewest rounds take longer.
-fn longest(span: Span) -> Seconds {
+pub(super) fn longest(span: Span) -> Seconds {
     const LONGEST: Seconds = Seconds(2.0);
     const SHARE: f64 = 0.1;
     match span {

@@ -9,7 +9,7 @@ use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{InstrumentState, Record, Relation};
 use model::{CpuId, Known};
 
-use crate::areas::AREAS;
+use crate::areas::{AREAS, in_order};
 
 /// One claim and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,30 +59,34 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
     if claims.is_empty() {
         return Vec::new();
     }
-    let row = |claim: Claim| {
-        let verdict = claim.verdict.text();
-        vec![
-            Text::from(claim.what),
-            if claim.by.is_empty() {
-                "-".into()
-            } else {
-                format!("{} ({})", claim.claimed, claim.by).into()
-            },
-            claim.measured.into(),
-            verdict,
-        ]
+    let mut notes = claimed_by(&claims);
+    let mut row = |claim: Claim| {
+        let (verdict, why) = super::in_a_cell(&claim.what, claim.verdict.text());
+        notes.extend(why);
+        vec![Text::from(claim.what), claim.claimed.into(), claim.measured.into(), verdict]
     };
+    let rows = claims.into_iter().map(&mut row).collect();
     vec![
         Block::Heading("Claims against facts".to_owned()),
         Block::Table(Table {
             caption: "what the machine says of itself, and what was measured".to_owned(),
-            columns: ["what", "claimed (by)", "measured", "verdict"]
+            columns: ["what", "claimed", "measured", "verdict"]
                 .map(|name| (name.to_owned(), Align::Left))
                 .to_vec(),
-            rows: claims.into_iter().map(row).collect(),
-            notes: Vec::new(),
+            rows,
+            notes,
         }),
     ]
+}
+
+/// Who claims what, one note for each.
+fn claimed_by(claims: &[Claim]) -> Vec<String> {
+    let said = || claims.iter().filter(|claim| !claim.by.is_empty());
+    let note = |by: &str| {
+        let what: Vec<&str> = said().filter(|it| it.by == by).map(|it| it.what.as_str()).collect();
+        format!("claimed by {by}: {}", what.join(", "))
+    };
+    in_order(said().map(|claim| claim.by.as_str())).into_iter().map(note).collect()
 }
 
 /// The rate of the stamp clock, against the independent source that is farthest from it.
@@ -106,7 +110,10 @@ fn stamp_clock(record: &Record) -> Option<Claim> {
         what: format!("rate of {}", instrument.id),
         claimed: format!("{:.6} MHz", rate.hertz.0 / 1e6),
         by: rate.chosen.clone(),
-        measured: worst.map_or("-".to_owned(), |(ppm, by)| format!("{ppm:+.1} ppm by {by}")),
+        measured: worst.map_or("-".to_owned(), |(ppm, by)| {
+            let by = by.split_once(" (").map_or(by, |(by, _)| by);
+            format!("{ppm:+.1} ppm by {by}")
+        }),
         verdict,
     })
 }

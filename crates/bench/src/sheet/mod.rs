@@ -10,11 +10,12 @@ use std::collections::VecDeque;
 use kernels::StreamRow;
 use machine::instruments::clock::RateChoice;
 use machine::pages::parts::{fact, value_text};
-use model::page::{Block, Page, Text};
+use model::page::{Block, Page, Text, Tone};
 use model::record::{Presentation, Record};
-use model::{CpuSet, Seconds};
+use model::{CpuSet, Known, Seconds};
 
 use crate::areas::{AREAS, Area, turbo};
+use crate::compare;
 use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::run::{Asked, Request, Span};
@@ -60,9 +61,11 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.extend(normal::section(record, verbosity));
     for area in AREAS {
         let mut section = area.section(record);
+        section.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
         if section.is_empty() {
             section = parts::in_its_place(record, *area);
         }
+        fill_gaps(&mut section, parts::in_its_place(record, *area));
         let rest = told.rest_of(area.id());
         if let ([Block::Heading(_), ..], false) = (section.as_slice(), rest.is_empty()) {
             section.insert(1, Block::List(rest));
@@ -76,6 +79,23 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     }
     blocks.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));
     Page { blocks }
+}
+
+/// Where nothing stands below a heading stand the reasons, once, as those of the area; a further one goes.
+fn fill_gaps(section: &mut Vec<Block>, reasons: Vec<Block>) {
+    let mut reasons = reasons.into_iter().skip(1).collect::<Vec<_>>();
+    let is_heading = |block: Option<&Block>| matches!(block, None | Some(Block::Heading(_)));
+    let mut place = 0;
+    while place < section.len() {
+        let is_gap = is_heading(section.get(place)) && is_heading(section.get(place + 1));
+        if is_gap && reasons.is_empty() {
+            section.remove(place);
+        } else if is_gap {
+            section.splice(place + 1..place + 1, std::mem::take(&mut reasons));
+        } else {
+            place += 1;
+        }
+    }
 }
 
 /// Sentences at the top of the sheet.
@@ -114,6 +134,17 @@ impl Told {
     }
 }
 
+/// A verdict in a word; why it is so, where it says that, is a note below the table.
+pub(crate) fn in_a_cell(what: &str, verdict: Text) -> (Text, Option<String>) {
+    match verdict.text.split_once(": ") {
+        None => (verdict, None),
+        Some((word, why)) => {
+            let note = format!("{what}, {word}: {why}");
+            (Text::toned(word, verdict.tone), Some(note))
+        }
+    }
+}
+
 fn title(record: &Record) -> Block {
     let run = &record.run;
     let text = match &run.simulated {
@@ -131,9 +162,30 @@ pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
     ("Memory", &["memory.total"]),
     ("Runs on", &["platform.virtualisation", "kernel.release"]),
     ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+    ("Platform", &["platform.model", "platform.firmware"]),
     ("Microcode", &["cpu.microcode"]),
     ("Security", &["kernel.mitigations"]),
 ];
+
+/// What everybody asks for: where it is not known, the box says why.
+const ALWAYS: &str = "Frequency";
+
+/// What Speed Select is set to, where it is there.
+fn speed_select(record: &Record) -> Option<String> {
+    const TOLD: [(&str, &str); 4] = [
+        ("sst.level", "level"),
+        ("sst.base_freq", "base frequency"),
+        ("sst.turbo_freq", "turbo frequency"),
+        ("sst.core_power", "core power"),
+    ];
+    let rows = compare::speed_select(record.speed_select.as_ref());
+    let told = TOLD.iter().filter_map(|(id, word)| {
+        let value = rows.iter().find(|row| row.0 == *id)?.2.as_ref()?;
+        Some(format!("{word} {value}"))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
 
 /// The machine in brief. Lines without an answer are left out; each is among the details.
 fn top_box(record: &Record) -> Block {
@@ -146,8 +198,17 @@ fn top_box(record: &Record) -> Block {
     };
     let lines = IN_BRIEF.iter().filter_map(|(label, ids)| {
         let parts: Vec<String> = ids.iter().filter_map(known).collect();
-        (!parts.is_empty()).then(|| ((*label).to_owned(), Text::from(parts.join(", "))))
+        let text = || Text::from(parts.join(", "));
+        let why = || {
+            let Known::No { unavailable } = &fact(record, ids.first()?)?.value else { return None };
+            (*label == ALWAYS)
+                .then(|| Text::toned(format!("not known: {}", unavailable.why), Tone::Faint))
+        };
+        let text = if parts.is_empty() { why() } else { Some(text()) };
+        text.map(|text| ((*label).to_owned(), text))
     });
+    let sst = speed_select(record).map(|text| ("Speed Select".to_owned(), text.into()));
+    let lines = lines.chain(sst);
     let plan = &record.run.plan;
     let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
     let measured = format!("{word} {}: {}", plan.cpus, plan.placement);

@@ -70,11 +70,13 @@ fn table(bands: Vec<Band>) -> Block {
             notes.push(band.source.clone());
         }
     }
-    let row = |band: Band| {
-        let verdict = band.verdict.text();
+    let mut row = |band: Band| {
+        let (verdict, why) = super::in_a_cell(&band.what, band.verdict.text());
+        notes.extend(why);
         let texts = [band.what, band.expected, band.measured, band.position];
         texts.into_iter().map(Text::from).chain([verdict]).collect()
     };
+    let rows = bands.into_iter().map(&mut row).collect();
     let columns = [
         ("what", Align::Left),
         ("expected", Align::Right),
@@ -85,7 +87,7 @@ fn table(bands: Vec<Band>) -> Block {
     Block::Table(Table {
         caption: "beside what theory allows, and what others found on such a core".to_owned(),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: bands.into_iter().map(row).collect(),
+        rows,
         notes,
     })
 }

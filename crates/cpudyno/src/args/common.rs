@@ -164,11 +164,13 @@ pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
     }
 }
 
-/// A time of a second, up to so many hours.
+/// A time of a second, up to so many hours; a bare number is seconds.
 fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
-    let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
-    match seconds {
-        Ok(seconds) if (1.0..=f64::from(hours) * 3600.0).contains(&seconds) => Ok(Seconds(seconds)),
+    let with_unit = || text.parse::<SignedDuration>().ok().map(|duration| duration.as_secs_f64());
+    match text.parse::<f64>().ok().or_else(with_unit) {
+        Some(seconds) if (1.0..=f64::from(hours) * 3600.0).contains(&seconds) => {
+            Ok(Seconds(seconds))
+        }
         _ => {
             let expected = format!("expected a time from 1s to {hours}h, such as 10s or 2m");
             Err(BadValue::new(expected, hint))
@@ -186,7 +188,8 @@ mod tests {
         assert_eq!(budget("30s"), Ok(Seconds(30.0)));
         assert_eq!(budget("2m"), Ok(Seconds(120.0)));
         assert_eq!(budget("1500ms"), Ok(Seconds(1.5)));
-        for bad in ["30", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
+        assert_eq!(budget("30"), Ok(Seconds(30.0)));
+        for bad in ["0", "NaN", "inf", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
             assert!(budget(bad).is_err(), "{bad}");
         }
         assert_eq!(hold("24h"), Ok(Seconds(86_400.0)));

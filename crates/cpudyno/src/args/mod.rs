@@ -58,7 +58,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::output;
@@ -67,7 +67,9 @@ use crate::output;
 /// they cost in cycles, how long a pause takes, and how far the numbers can be trusted.
 ///
 /// Works on bare metal, in virtual machines and containers, as root or not. Nothing on the machine
-/// is changed, except by `set`, `ab` and `quiet` where you ask for it, and `undo` puts it back. Start with `cpudyno sheet`; `cpudyno doctor` says what stands in the way of more.
+/// is changed, except where you ask for it: by `set`, `ab`, `quiet` and the changing commands of `sst`, which
+/// `undo` puts back, and while `wake idle --limit-latency` holds its request. Start with `cpudyno sheet`;
+/// `cpudyno doctor` says what stands in the way of more.
 #[derive(Debug, Parser)]
 #[command(name = "cpudyno", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -147,12 +149,42 @@ impl Command {
 
 /// Reads the arguments. Help and version are printed here; they end with a failure of code 0.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
-    let matches = Cli::command().try_get_matches_from(args);
-    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| refused(&error))
+    let (args, command): (Vec<OsString>, _) = (args.into_iter().collect(), command());
+    let help = help_of(&command, &args);
+    let matches = command.try_get_matches_from(args);
+    matches
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .map_err(|error| refused(&error, help))
+}
+
+/// Options of all questions of a command, or of all commands, that one of them does not take: its help
+/// does not list them.
+const NOT_TAKEN: &[(&[&str], &[&str])] = &[
+    (&["memory", "latency"], &["kernels", "variant"]),
+    (&["memory", "loaded"], &["kernels", "variant"]),
+    (&["wake", "timer"], &["methods", "pairs"]),
+    (&["show"], &["machine", "root"]),
+    (&["compare"], &["machine", "root"]),
+    (&["streams"], &["machine", "root"]),
+];
+
+fn command() -> clap::Command {
+    let mut command = Cli::command();
+    for (path, options) in NOT_TAKEN {
+        let (name, above) = path.split_last().expect("BUG: a command has a name");
+        let above = above.iter().try_fold(&mut command, |at, name| at.find_subcommand_mut(name));
+        let above = above.expect("BUG: there is no such command");
+        // What a command has itself is not passed on to it.
+        let of_all: Vec<Arg> = above.get_arguments().cloned().collect();
+        let hidden = of_all.into_iter().filter(|arg| options.contains(&arg.get_id().as_str()));
+        let found = above.find_subcommand_mut(name).expect("BUG: there is no such command");
+        *found = std::mem::take(found).args(hidden.map(|arg| arg.hide(true)));
+    }
+    command
 }
 
 /// One line and a hint, whatever clap has to say.
-fn refused(error: &clap::Error) -> Failure {
+fn refused(error: &clap::Error, help: String) -> Failure {
     let rendered = error.render();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -173,7 +205,7 @@ fn refused(error: &clap::Error) -> Failure {
             let hint = refused_value
                 .map(|bad| bad.hint.clone())
                 .or_else(|| suggestion(error))
-                .unwrap_or_else(|| "`cpudyno --help` lists commands and options".to_owned());
+                .unwrap_or(help);
             Failure::usage(message).hint(hint)
         }
     }
@@ -191,6 +223,20 @@ impl BadValue {
     fn new(why: impl Into<String>, hint: impl Into<String>) -> Self {
         BadValue { why: why.into(), hint: hint.into() }
     }
+}
+
+/// What tells more of the command that was typed.
+fn help_of(command: &clap::Command, args: &[OsString]) -> String {
+    let mut at = command;
+    let mut typed = at.get_name().to_owned();
+    for arg in args {
+        if let Some(found) = at.find_subcommand(arg) {
+            at = found;
+            typed = format!("{typed} {}", found.get_name());
+        }
+    }
+    let what = if at.has_subcommands() { "commands and options" } else { "what it takes" };
+    format!("`{typed} --help` lists {what}")
 }
 
 /// The known word that is most like what was typed.

@@ -161,6 +161,9 @@ pub(super) fn refused_of(machine: &Machine, error: Error, naming: &Naming) -> Fa
         }
         Error::Setting(error) => settings::not_made(*error),
         Error::Run(RunError::Signal { .. }) => Failure::new(code::NOT_HERE, text),
+        Error::Run(RunError::Fault(_)) => {
+            Failure::new(code::BUG, text).hint("please report it, with the lines above")
+        }
         Error::Run(RunError::WrongAnswer(_)) => Failure::new(code::BUG, text)
             .hint("please report it: a kernel computed something wrong, so its time means nothing"),
         Error::Run(RunError::Pin { .. } | RunError::Spawn { .. }) => {

@@ -49,8 +49,15 @@ fn options(args: WakeArgs) -> Result<Options, Failure> {
         Question::Timer => args.signals.map(|_| "--signals"),
     };
     if let Some(option) = ignored {
-        return Err(Failure::usage(format!("{option} does not go with this question"))
-            .hint("`cpudyno wake idle --help` and `cpudyno wake timer --help` say what does"));
+        return Err(Failure::usage(format!("{option} does not go with this question")).hint(
+            match question {
+                Question::Timer => {
+                    "leave it out: alarms need no other CPU; `cpudyno wake timer --help` \
+                                    lists what goes with them"
+                }
+                _ => "leave it out: `cpudyno wake idle --help` lists what goes with it",
+            },
+        ));
     }
     let methods = args.methods.map(|asked| {
         let mut once = Vec::new();

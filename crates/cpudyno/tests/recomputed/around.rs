@@ -108,13 +108,14 @@ fn fact_text(record: &Record, id: &str) -> Option<String> {
     Some(if unit == "B" { bytes(number) } else { si(number, unit) })
 }
 
-const IN_BRIEF: [(&str, &[&str]); 8] = [
+const IN_BRIEF: [(&str, &[&str]); 9] = [
     ("CPU", &["cpu.brand", "cpu.microarchitecture"]),
     ("Cores", &["cpu.cores"]),
     ("Caches", &["cpu.caches"]),
     ("Memory", &["memory.total"]),
     ("Runs on", &["platform.virtualisation", "kernel.release"]),
     ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
+    ("Platform", &["platform.model", "platform.firmware"]),
     ("Microcode", &["cpu.microcode"]),
     ("Security", &["kernel.mitigations"]),
 ];
@@ -129,9 +130,14 @@ fn in_brief(record: &Record) -> Vec<Table> {
     };
     let line = |(label, ids): &(&str, &[&str])| {
         let parts: Vec<String> = ids.iter().filter_map(known).collect();
+        if parts.is_empty() && *label == "Frequency" {
+            let why = &record.fact(ids[0])?["value"]["unavailable"]["why"];
+            return Some(vec![(*label).to_owned(), format!("not known: {}", text(why))]);
+        }
         (!parts.is_empty()).then(|| vec![(*label).to_owned(), parts.join(", ")])
     };
     let mut rows: Vec<Vec<String>> = IN_BRIEF.iter().filter_map(line).collect();
+    rows.extend(super::sst::in_the_box(record).map(|it| vec!["Speed Select".to_owned(), it]));
     let plan = record.plan();
     let cpus = text(&plan["cpus"]);
     let word = if super::stats::numbers(cpus).len() == 1 { "CPU" } else { "CPUs" };

@@ -20,6 +20,13 @@ pub(crate) static RULES: &[Rule] = &[
         template: "what the machine says of itself, and what was measured",
         want: claims,
     },
+    Rule::Lines {
+        area: AREA,
+        section: "Claims against facts",
+        template: "claimed by {}",
+        want: claimed_by,
+    },
+    Rule::Lines { area: AREA, section: "Claims against facts", template: "{}: {}", want: verdicts },
     Rule::Tables {
         area: "memory",
         section: "From node to node{}",
@@ -39,14 +46,37 @@ type Claim = [String; 5];
 
 const AS_CLAIMED: &str = "as claimed";
 
-fn claims(record: &Record) -> Vec<Table> {
+fn all(record: &Record) -> Vec<Claim> {
     let all = [stamp_clock, one_core, limits, caches, nodes, pairs, states, sharing];
-    let row = |[what, claimed, by, measured, verdict]: Claim| {
-        let claimed = if by.is_empty() { "-".to_owned() } else { format!("{claimed} ({by})") };
+    all.iter().flat_map(|of| of(record)).collect()
+}
+
+/// Those of one claimant in one line.
+fn claimed_by(record: &Record) -> Vec<String> {
+    let all = all(record);
+    let who = once(all.iter().map(|it| it[2].as_str()).filter(|by| !by.is_empty()));
+    let of = |by: &str| {
+        let what: Vec<&str> = all.iter().filter(|it| it[2] == by).map(|it| &*it[0]).collect();
+        format!("claimed by {by}: {}", what.join(", "))
+    };
+    who.into_iter().map(of).collect()
+}
+
+/// What stands behind the colon of a verdict stands below the table.
+fn verdicts(record: &Record) -> Vec<String> {
+    let of = |[what, _, _, _, verdict]: &Claim| {
+        verdict.contains(": ").then(|| format!("{what}, {verdict}"))
+    };
+    all(record).iter().filter_map(of).collect()
+}
+
+fn claims(record: &Record) -> Vec<Table> {
+    let row = |[what, claimed, _, measured, verdict]: Claim| {
+        let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
         vec![what, claimed, measured, verdict]
     };
-    let rows: Vec<Vec<String>> = all.iter().flat_map(|of| of(record)).map(row).collect();
-    let columns = ["what", "claimed (by)", "measured", "verdict"];
+    let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
+    let columns = ["what", "claimed", "measured", "verdict"];
     let caption = "what the machine says of itself, and what was measured";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }
@@ -69,7 +99,9 @@ fn stamp_clock(record: &Record) -> Vec<Claim> {
         Some((ppm, _)) if ppm.abs() <= 200.0 => AS_CLAIMED.to_owned(),
         Some((ppm, _)) => format!("{ppm:+.0} ppm"),
     };
-    let measured = worst.map_or("-".to_owned(), |(ppm, by)| format!("{ppm:+.1} ppm by {by}"));
+    let measured = worst.map_or("-".to_owned(), |(ppm, by)| {
+        format!("{ppm:+.1} ppm by {}", by.split(" (").next().unwrap_or_default())
+    });
     let what = format!("rate of {}", text(&instrument["id"]));
     vec![[what, format!("{:.6} MHz", hertz / 1e6), chosen.to_owned(), measured, verdict]]
 }
@@ -121,7 +153,7 @@ fn limits(record: &Record) -> Vec<Claim> {
     let from_to = |a: f64, b: f64| format!("{} to {} MHz", mhz(a), mhz(b));
     let by = record.value["machine"]["turbo_limits"][0]["source"].as_str().unwrap_or("firmware");
     vec![[
-        format!("turbo with {} to {} active cores", first.0, last.0),
+        format!("turbo, {} to {} cores", first.0, last.0),
         from_to(first.1, last.1),
         by.to_owned(),
         from_to(first.2, last.2),
@@ -141,7 +173,7 @@ fn caches(record: &Record) -> Vec<Claim> {
         let Whose::Cache(number, claimed) = level.whose else { continue };
         let measured = level.knee.as_ref().map_or("-".to_owned(), |knee| {
             let [at, low, high] = [knee.at, knee.interval[0], knee.interval[1]].map(size);
-            format!("ends at {at} ({low} - {high})")
+            format!("{at} ({low} - {high})")
         });
         let verdict = match level.ends() {
             Ends::AsClaimed => AS_CLAIMED.to_owned(),
@@ -253,7 +285,7 @@ fn states(record: &Record) -> Vec<Claim> {
         } else {
             format!("{} us {}", micro(off.abs()), if off > 0.0 { "longer" } else { "shorter" })
         };
-        let measured = format!("{} us beyond the lightest sleep", micro(beyond));
+        let measured = format!("{} us beyond lightest sleep", micro(beyond));
         let claimed = format!("{} us", micro(said));
         Some([
             format!("exit from {name}"),

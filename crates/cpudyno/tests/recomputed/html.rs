@@ -36,6 +36,8 @@ fn within<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
 }
 
 fn seen(html: &str) -> String {
+    // As it is in Markdown.
+    let html = html.replace("<code>", "`").replace("</code>", "`");
     let mut text = String::new();
     let mut in_tag = false;
     for letter in html.chars() {

@@ -19,6 +19,8 @@ pub(crate) static RULES: &[Rule] = &[
         want: bands,
     },
     Rule::Lines { area: AREA, section: SECTION, template: "{} expected: {}", want: sources },
+    Rule::Lines { area: AREA, section: SECTION, template: "{}, outside: {}", want: outside },
+    Rule::Lines { area: AREA, section: SECTION, template: "{}, not told: {}", want: untold },
 ];
 
 /// A figure that a table has for an instruction, and who says so.
@@ -115,10 +117,30 @@ fn all(record: &Record) -> Vec<Band> {
 }
 
 fn bands(record: &Record) -> Vec<Table> {
-    let rows: Vec<Vec<String>> = all(record).into_iter().map(|band| band.0.to_vec()).collect();
+    let row = |([what, expected, measured, position, verdict], _): Band| {
+        let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
+        vec![what, expected, measured, position, verdict]
+    };
+    let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
     let columns = ["what", "expected", "measured", "position", "verdict"];
     let caption = "beside what theory allows, and what others found on such a core";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
+}
+
+/// Why verdicts of that kind are so.
+fn notes(record: &Record, kind: &str) -> Vec<String> {
+    let of = |([what, _, _, _, verdict], _): &Band| {
+        verdict.starts_with(&format!("{kind}: ")).then(|| format!("{what}, {verdict}"))
+    };
+    all(record).iter().filter_map(of).collect()
+}
+
+fn outside(record: &Record) -> Vec<String> {
+    notes(record, "outside")
+}
+
+fn untold(record: &Record) -> Vec<String> {
+    notes(record, "not told")
 }
 
 fn sources(record: &Record) -> Vec<String> {

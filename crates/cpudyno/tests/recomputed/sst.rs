@@ -26,6 +26,42 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines { area: AREA, section: SECTION, template: "level {}: {}", want: of_levels },
 ];
 
+/// What it is set to, where firmware says so; domains that differ are told one after the other.
+pub(crate) fn in_the_box(record: &Record) -> Option<String> {
+    let level = |domain: &Value| {
+        let current = domain["profiles"]["current"].as_u64()?;
+        let mut levels = items(&domain["profiles"]["levels"]).iter();
+        levels.find(|it| it["number"].as_u64() == Some(current)).cloned()
+    };
+    let state = |domain: &Value, key: &str| {
+        let level = level(domain)?;
+        let word = match level[key].as_str()? {
+            "enabled" => "on",
+            "disabled" => "off",
+            _ => "not supported",
+        };
+        Some(word.to_owned())
+    };
+    type Of<'a> = &'a dyn Fn(&Value) -> Option<String>;
+    let told = |word: &str, of: Of<'_>| {
+        let values: BTreeSet<String> = domains(record).iter().filter_map(of).collect();
+        let values: Vec<String> = values.into_iter().collect();
+        (!values.is_empty()).then(|| format!("{word} {}", values.join(" / ")))
+    };
+    let power = |domain: &Value| {
+        let on = domain["core_power"]["enabled"].as_bool()?;
+        Some(if on { "on" } else { "off" }.to_owned())
+    };
+    let all = [
+        told("level", &|it| Some(it["profiles"]["current"].as_u64()?.to_string())),
+        told("base frequency", &|it| state(it, "base_freq_state")),
+        told("turbo frequency", &|it| state(it, "turbo_freq_state")),
+        told("core power", &power),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 /// The levels of the first domain that has any.
 fn profiles(record: &Record) -> Option<&Value> {
     domains(record).iter().map(|it| &it["profiles"]).find(|it| {

@@ -163,7 +163,8 @@ fn in_one(record: &Record) -> Option<String> {
     let (few, most) = ends(record)?;
     let clock = |id: &str, count| middle(record, "clock", id, count);
     let light = workloads(record).into_iter().find(|id| clock(id, few).is_some())?;
-    let code = if light == "scalar_iadd" { "scalar code" } else { light };
+    let scalar = light == "scalar_iadd";
+    let code = if scalar { "scalar code" } else { text(&record.planned(light)["title"]) };
     let [p5, one, p95] = range(record, light, few)?;
     let [low, middle_one, high] = [p5, one, p95].map(mhz);
     let mut said =
@@ -180,6 +181,13 @@ fn in_one(record: &Record) -> Option<String> {
         said.extend(all.map(|all| format!(" ({} % against that)", change_or_none(hertz / all))));
         let cycles = middle(record, "cycles_per_op", heavy, most);
         said.extend(cycles.map(|it| format!(", {:.2} of them a cycle", 1.0 / it)));
+    }
+    if !scalar {
+        said.push(match absent(record, "clock", "scalar_iadd", few).as_str() {
+            "not planned" => String::new(),
+            "contended" => "; scalar code was contended, and has no clock".to_owned(),
+            _ => "; scalar code has no clock here".to_owned(),
+        });
     }
     Some(format!("{}.", said.concat()))
 }

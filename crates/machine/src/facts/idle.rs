@@ -81,8 +81,16 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
         ));
     }
     let most = survey.tree.read(&format!("{PARAMETERS}/guest_halt_poll_ns"))?;
-    let microseconds = first_number(PARAMETERS, &most)? / 1e3;
-    Ok(format!("for up to {microseconds:.0} us (guest_halt_poll_ns)"))
+    let nanoseconds = first_number(PARAMETERS, &most)?;
+    if nanoseconds <= 0.0 {
+        return absent("the guest halts right away: guest_halt_poll_ns is 0".to_owned());
+    }
+    let time = if nanoseconds < 1e3 {
+        format!("{nanoseconds:.0} ns")
+    } else {
+        format!("{:.0} us", nanoseconds / 1e3)
+    };
+    Ok(format!("for up to {time} (guest_halt_poll_ns)"))
 }
 
 /// The states of all CPUs, the shallowest first; kinds of CPUs may have states of their own.

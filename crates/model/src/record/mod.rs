@@ -50,6 +50,7 @@ pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 
 use std::collections::BTreeMap;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::{CpuId, CpuSet};
@@ -478,7 +479,7 @@ pub struct RateSource {
 }
 
 /// Samples of one quantity for one workload, placement and CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Series {
     /// The area that measured it, such as `turbo`.
     pub area: String,
@@ -510,6 +511,51 @@ pub struct Series {
     pub disturbance: Disturbance,
 }
 
+/// As derived, but in one go: what is flattened or untagged is kept as a tree first, and a record is
+/// mostly samples.
+impl<'de> Deserialize<'de> for Series {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Series, D::Error> {
+        #[derive(Deserialize)]
+        struct Flat {
+            area: String,
+            workload: String,
+            quantity: String,
+            unit: Unit,
+            #[serde(default)]
+            parameters: BTreeMap<String, String>,
+            cpu: CpuId,
+            active: CpuSet,
+            placement_class: Option<String>,
+            unavailable: Option<Unavailable>,
+            samples: Option<Samples>,
+            summary: Option<Summary>,
+            fixed_cost: Option<f64>,
+            #[serde(default)]
+            disturbance: Disturbance,
+        }
+        let flat = Flat::deserialize(from)?;
+        let outcome = match (flat.unavailable, flat.samples, flat.summary) {
+            (Some(unavailable), _, _) => Outcome::Unavailable { unavailable },
+            (None, Some(samples), Some(summary)) => Outcome::Measured { samples, summary },
+            (None, None, _) => return Err(D::Error::missing_field("samples")),
+            (None, _, None) => return Err(D::Error::missing_field("summary")),
+        };
+        Ok(Series {
+            area: flat.area,
+            workload: flat.workload,
+            quantity: flat.quantity,
+            unit: flat.unit,
+            parameters: flat.parameters,
+            cpu: flat.cpu,
+            active: flat.active,
+            placement_class: flat.placement_class,
+            outcome,
+            fixed_cost: flat.fixed_cost,
+            disturbance: flat.disturbance,
+        })
+    }
+}
+
 impl Series {
     /// The summary, where there are numbers.
     pub fn summary(&self) -> Option<&Summary> {
@@ -529,7 +575,7 @@ impl Series {
 }
 
 /// Numbers, or why there are none; never both, never neither.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Outcome {
     /// Not measured.

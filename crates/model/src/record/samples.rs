@@ -1,12 +1,16 @@
 //! Samples by block, as they are or packed.
 
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{Summary, median};
 
 /// Samples by block, in the order of measuring. Packed when they are many: then each is rounded to
 /// the nearest `step` and counted, and the summary is computed from what is left.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Samples {
     /// Every sample as it was, block by block; blocks that were held back are empty.
@@ -20,6 +24,39 @@ pub enum Samples {
         /// The number of each block that has samples, and its median, not rounded.
         block_medians: Vec<(u64, f64)>,
     },
+}
+
+/// A list is plain, an object packed: nothing has to be kept until that is known.
+impl<'de> Deserialize<'de> for Samples {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Samples, D::Error> {
+        from.deserialize_any(PlainOrPacked)
+    }
+}
+
+struct PlainOrPacked;
+
+impl<'de> Visitor<'de> for PlainOrPacked {
+    type Value = Samples;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("samples, block by block or packed")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, blocks: A) -> Result<Samples, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(blocks)).map(Samples::Plain)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Samples, A::Error> {
+        #[derive(Deserialize)]
+        struct Packed {
+            step: f64,
+            packed: Vec<(i64, u64)>,
+            block_medians: Vec<(u64, f64)>,
+        }
+        let Packed { step, packed, block_medians } =
+            Packed::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Samples::Packed { step, packed, block_medians })
+    }
 }
 
 impl Samples {

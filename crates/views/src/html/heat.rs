@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use model::page::{HeatCell, HeatMap, HeatRow};
 
-use super::notes;
+use super::{notes, prose};
 use crate::number;
 use crate::shades::{Range, rows, value};
 use crate::visible::text as seen;
@@ -19,7 +19,7 @@ pub(super) fn figure(map: &HeatMap) -> Markup {
     let small = map.columns.len() > NUMBERED_COLUMNS_MAX;
     html! {
         figure {
-            @if !map.caption.is_empty() { figcaption { (seen(&map.caption)) } }
+            @if !map.caption.is_empty() { figcaption { (prose(&map.caption)) } }
             div.scroll {
                 table.heat.small[small] {
                     thead {

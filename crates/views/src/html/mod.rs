@@ -9,11 +9,12 @@ mod plot;
 mod slopes;
 
 use std::io::Read;
+use std::thread;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bzip2::Compression;
 use bzip2::read::{BzDecoder, BzEncoder};
+use flate2::read::{GzDecoder, GzEncoder};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::page::{Align, Bar, Bars, Block, Page, Remark, Ruled, Text, Tone};
 use model::record::Record;
@@ -24,14 +25,37 @@ use crate::{Error, json};
 /// Nothing from anywhere, and no script even if a machine's name should hold one.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// Records that are longer hang on the page compressed: a file of more than 2 MB is not forwarded. Bzip2
-/// makes records smaller than gzip and xz do.
+/// Records that are longer hang on the page compressed: a file of more than 2 MB is not forwarded.
 const PLAIN_MAX: usize = 1 << 20;
+
+/// What is longer after gzip is compressed by bzip2, which makes it smaller by a third, and takes twenty
+/// times as long. In base64 there is room for half a megabyte of page beside it.
+const GZIP_MAX: usize = 1_430_000;
 
 /// The page as a file of HTML that holds the record that it was made from, where there is one.
 pub fn render(page: &Page, record: Option<&Record>) -> Result<String, Error> {
-    let attached = record.map(attachment).transpose()?;
-    let sections = sections(page);
+    thread::scope(|scope| {
+        // The record takes longer than the page.
+        let attached = record.map(|record| scope.spawn(|| attachment(record)));
+        let sections = sections(page);
+        let rendered: Vec<Markup> = sections.iter().map(|section| blocks(section)).collect();
+        let attached = attached.map(|attached| {
+            attached.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        Ok(document(page, &sections, &rendered, attached.transpose()?))
+    })
+}
+
+fn blocks(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (self::block(block)) } }
+}
+
+fn document(
+    page: &Page,
+    sections: &[&[Block]],
+    rendered: &[Markup],
+    attached: Option<Markup>,
+) -> String {
     let title = page.blocks.iter().find_map(|block| match block {
         Block::Title { text, .. } => Some(seen(text)),
         _ => None,
@@ -51,10 +75,10 @@ pub fn render(page: &Page, record: Option<&Record>) -> Result<String, Error> {
             }
             body {
                 main {
-                    @for (place, section) in sections.iter().enumerate() {
+                    @for (place, section) in rendered.iter().enumerate() {
                         section id=(format!("s{place}")) {
-                            @for block in *section { (self::block(block)) }
-                            @if place == 0 { (contents(&sections)) }
+                            (section)
+                            @if place == 0 { (contents(sections)) }
                         }
                     }
                     @if let Some(record) = attached { footer { (record) } }
@@ -62,7 +86,7 @@ pub fn render(page: &Page, record: Option<&Record>) -> Result<String, Error> {
             }
         }
     };
-    Ok(markup.into_string())
+    markup.into_string()
 }
 
 /// The blocks from heading to heading.
@@ -90,7 +114,7 @@ fn contents(sections: &[&[Block]]) -> Markup {
     html! {
         @if headings.len() >= FEW {
             nav {
-                @for (place, text) in headings { a href=(format!("#s{place}")) { (seen(text)) } }
+                @for (place, text) in headings { a href=(format!("#s{place}")) { (prose(text)) } }
             }
         }
     }
@@ -107,11 +131,14 @@ pub fn attached(html: &str) -> Option<String> {
 pub fn unpacked(bytes: Vec<u8>) -> Option<String> {
     /// No record is longer: what says otherwise is none.
     const LONGEST: u64 = 1 << 30;
-    if !bytes.starts_with(b"BZh") {
+    let mut text = String::new();
+    if bytes.starts_with(b"\x1f\x8b") {
+        GzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
+    } else if bytes.starts_with(b"BZh") {
+        BzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
+    } else {
         return String::from_utf8(bytes).ok();
     }
-    let mut text = String::new();
-    BzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -121,7 +148,13 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     let (name, kind, bytes) = if dense.len() <= PLAIN_MAX {
         ("record.json", "json", json::render(record)?.into_bytes())
     } else {
-        ("record.json.bz2", "x-bzip2", compressed(&dense))
+        let zipped = read(GzEncoder::new(dense.as_bytes(), flate2::Compression::new(GZIP_LEVEL)));
+        if zipped.len() <= GZIP_MAX {
+            ("record.json.gz", "gzip", zipped)
+        } else {
+            let best = bzip2::Compression::best();
+            ("record.json.bz2", "x-bzip2", read(BzEncoder::new(dense.as_bytes(), best)))
+        }
     };
     let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
     Ok(html! {
@@ -133,27 +166,45 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     })
 }
 
-fn compressed(text: &str) -> Vec<u8> {
+/// Higher levels take several times as long for a tenth less.
+const GZIP_LEVEL: u32 = 5;
+
+/// What an encoder makes of memory.
+fn read(mut encoder: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let read = BzEncoder::new(text.as_bytes(), Compression::best()).read_to_end(&mut bytes);
-    read.expect("BUG: memory refuses to be read");
+    encoder.read_to_end(&mut bytes).expect("BUG: memory refuses to be read");
     bytes
+}
+
+/// A text as people read it; what stands between backticks is code.
+fn prose(text: &str) -> Markup {
+    let text = seen(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    // One that is left over is a character like others.
+    if parts.len() % 2 == 0 {
+        return html! { (text) };
+    }
+    html! {
+        @for (place, part) in parts.iter().enumerate() {
+            @if place % 2 == 0 { (part) } @else { code { (part) } }
+        }
+    }
 }
 
 fn block(block: &Block) -> Markup {
     match block {
         Block::Title { text, subtitle } => html! {
             h1 { (seen(text)) }
-            @if !subtitle.is_empty() { p.subtitle { (seen(subtitle)) } }
+            @if !subtitle.is_empty() { p.subtitle { (prose(subtitle)) } }
         },
-        Block::Heading(text) => html! { h2 { (seen(text)) } },
+        Block::Heading(text) => html! { h2 { (prose(text)) } },
         Block::Box(pairs) => html! { div.box { (pairs_of(pairs)) } },
         Block::Groups(groups) => html! {
             div.groups { @for pairs in groups { (pairs_of(pairs)) } }
         },
-        Block::Paragraph(text) => html! { p class=[class(text.tone)] { (seen(&text.text)) } },
+        Block::Paragraph(text) => html! { p class=[class(text.tone)] { (prose(&text.text)) } },
         Block::List(items) => html! {
-            ul { @for item in items { li class=[class(item.tone)] { (seen(&item.text)) } } }
+            ul { @for item in items { li class=[class(item.tone)] { (prose(&item.text)) } } }
         },
         Block::Remarks(remarks) => html! { ul.remarks { @for one in remarks { (remark(one)) } } },
         Block::Table(table) => {
@@ -183,7 +234,7 @@ fn class(tone: Tone) -> Option<&'static str> {
 }
 
 fn toned(text: &Text) -> Markup {
-    html! { span class=[class(text.tone)] { (seen(&text.text)) } }
+    html! { span class=[class(text.tone)] { (prose(&text.text)) } }
 }
 
 fn pairs_of(pairs: &[(String, Text)]) -> Markup {
@@ -197,16 +248,16 @@ fn remark(remark: &Remark) -> Markup {
         li {
             span.mark.(class(remark.mark.tone).unwrap_or("plain")) { (seen(&remark.mark.text)) }
             " "
-            @if !remark.about.is_empty() { b { (seen(&remark.about)) ":" } " " }
-            (seen(&remark.text))
-            @if let Some(remedy) = &remark.remedy { p.remedy { (seen(remedy)) } }
+            @if !remark.about.is_empty() { b { (prose(&remark.about)) ":" } " " }
+            (prose(&remark.text))
+            @if let Some(remedy) = &remark.remedy { p.remedy { (prose(remedy)) } }
         }
     }
 }
 
 /// What stands under a table, map or plot.
 fn notes(notes: &[String]) -> Markup {
-    html! { @for note in notes { p.note { (seen(note)) } } }
+    html! { @for note in notes { p.note { (prose(note)) } } }
 }
 
 /// Tables of one form under one caption.
@@ -223,7 +274,7 @@ fn tables(
     };
     html! {
         figure {
-            @if !caption.is_empty() { figcaption { (seen(caption)) } }
+            @if !caption.is_empty() { figcaption { (prose(caption)) } }
             @for rows in parts {
                 div.scroll {
                     table {
@@ -261,12 +312,12 @@ fn bars_of(bars: &Bars) -> Markup {
     };
     html! {
         figure {
-            @if !bars.caption.is_empty() { figcaption { (seen(&bars.caption)) } }
+            @if !bars.caption.is_empty() { figcaption { (prose(&bars.caption)) } }
             div.bars {
                 @for bar in &bars.bars {
-                    span.name { (seen(&bar.label)) }
+                    span.name { (prose(&bar.label)) }
                     span.track { span.bar style=(format!("width:{:.2}%", share(bar))) {} }
-                    span.value { (seen(&bar.text)) }
+                    span.value { (prose(&bar.text)) }
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 use model::page::{Lines, Scale};
 
+use super::prose;
 use crate::axis::{Axis, place};
 use crate::number;
 use crate::visible::text as seen;
@@ -40,7 +41,7 @@ pub(super) fn figure(plot: &Lines) -> Markup {
     let is_empty = points().next().is_none();
     html! {
         figure {
-            @if !plot.caption.is_empty() { figcaption { (seen(&plot.caption)) } }
+            @if !plot.caption.is_empty() { figcaption { (prose(&plot.caption)) } }
             @if is_empty {
                 p.faint { "no points to plot" }
             } @else {

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use model::page::{Slope, Slopes};
 
 use super::plot::{grid, label_at, mark, path};
+use super::prose;
 use crate::visible::text as seen;
 
 /// The picture's width in its own units; browsers fit it to the page.
@@ -22,7 +23,7 @@ const NAME_MAX: usize = 46;
 pub(super) fn figure(slopes: &Slopes) -> Markup {
     html! {
         figure {
-            @if !slopes.caption.is_empty() { figcaption { (seen(&slopes.caption)) } }
+            @if !slopes.caption.is_empty() { figcaption { (prose(&slopes.caption)) } }
             (picture(slopes))
         }
     }

@@ -67,7 +67,10 @@ impl Options {
     fn wishes(&self, plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Error> {
         let cpus = &plan.placement.cpus;
         if let [alone] = cpus.as_slice() {
-            return Ok(self::alone(*alone));
+            return match self.cpus.cpus {
+                Some(_) => Err(Error::Asked(self::lonely(*alone))),
+                None => Ok(self::alone(*alone)),
+            };
         }
         if let Home::Node(node) = self.home
             && !plan.topology().usable_nodes().any(|known| known.id == node)
@@ -98,11 +101,14 @@ impl Options {
 }
 
 /// Why one CPU has no pair.
-fn alone(cpu: CpuId) -> Wishes {
+fn lonely(cpu: CpuId) -> Unavailable {
     let why = format!("CPU {cpu} is the only one to measure, and it takes two");
-    let reason = Unavailable::new(Obstacle::Permission, "pairs of cores", why)
-        .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container");
-    Wishes { cells: Vec::new(), absent: vec![(MESSAGES[0].id, reason)] }
+    Unavailable::new(Obstacle::Permission, "pairs of cores", why)
+        .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")
+}
+
+fn alone(cpu: CpuId) -> Wishes {
+    Wishes { cells: Vec::new(), absent: vec![(MESSAGES[0].id, lonely(cpu))] }
 }
 
 /// Of up to so many CPUs all messages are measured.

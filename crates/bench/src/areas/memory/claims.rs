@@ -28,7 +28,7 @@ fn caches(record: &Record) -> Vec<Claim> {
         let Whose::Cache(claimed) = level.whose else { return None };
         let measured = level.knee.map_or("-".to_owned(), |knee| {
             let [low, high] = knee.interval.map(|bytes| size(bytes as u64));
-            format!("ends at {} ({low} - {high})", size(knee.bytes as u64))
+            format!("{} ({low} - {high})", size(knee.bytes as u64))
         });
         let verdict = match sweep::verdict(level) {
             sweep::Verdict::AsClaimed => Verdict::AsClaimed,

@@ -44,6 +44,12 @@ impl<'a> Team<'a> {
         Some(of.max_by_key(count)?.summary()?.median)
     }
 
+    /// The blocks of that quantity; of several classes of placement the fewest.
+    pub(super) fn blocks(&self, quantity: &str) -> Option<u64> {
+        let of = self.series.iter().filter(|series| series.quantity == quantity);
+        of.filter_map(|series| Some(series.summary()?.blocks)).min()
+    }
+
     /// The sum of all samples of that quantity.
     pub(super) fn sum(&self, quantity: &str) -> Option<f64> {
         let of = self.series.iter().filter(|series| series.quantity == quantity);

@@ -3,6 +3,7 @@
 use model::Unit;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone, si};
 use model::record::Record;
+use model::stats::BLOCKS_FOR_INTERVAL;
 
 use super::read::{Team, libraries, teams, widest};
 use crate::rig::regions::Small;
@@ -89,6 +90,19 @@ fn columns<const N: usize>(columns: [(&str, Align); N]) -> Vec<(String, Align)> 
     columns.map(|(name, align)| (name.to_owned(), align)).to_vec()
 }
 
+/// Why these numbers have no interval, where they have none.
+fn few_blocks(teams: &[Team<'_>], quantities: &[&str]) -> Option<String> {
+    let blocks = teams.iter().flat_map(|team| quantities.iter().map(|id| team.blocks(id)));
+    let text = match blocks.flatten().min()? {
+        1 => "from one block each: these numbers have no interval",
+        few if few < BLOCKS_FOR_INTERVAL as u64 => {
+            "from fewer than five blocks each: these numbers have no interval"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 /// The time of a region, the elapsed time of the ancestor's loop, and the cores that are kept busy.
 pub(super) fn loops(teams: &[Team<'_>]) -> Block {
     let row = |team: &Team<'_>| {
@@ -113,12 +127,14 @@ pub(super) fn loops(teams: &[Team<'_>]) -> Block {
     let notes = if rows.is_empty() {
         Vec::new()
     } else {
-        vec![
+        let few = few_blocks(teams, &["loop_time"]);
+        let more = [
             "elapsed: as many regions as were asked for, by the time of those that were run".to_owned(),
             "cores busy: CPU time of all threads against time, in the loop, and in the 20 ms after it in \
              which the first thread sleeps"
                 .to_owned(),
-        ]
+        ];
+        few.into_iter().chain(more).collect()
     };
     Block::Table(Table {
         caption: format!("{title} (lower is better)"),
@@ -180,6 +196,7 @@ pub(super) fn constructs(teams: &[Team<'_>]) -> Option<Block> {
             [Text::from(team.runtime), team.setting().into(), team.active.len().to_string().into()];
         head.into_iter().chain(costs).collect()
     };
+    let what = "for: a static loop and the barrier at its end; reduction: a region with a sum";
     let has = |team: &&Team<'_>| COSTS.iter().any(|id| team.median(id).is_some());
     let rows: Vec<Vec<Text>> = teams.iter().filter(has).map(row).collect();
     (!rows.is_empty()).then(|| {
@@ -195,10 +212,7 @@ pub(super) fn constructs(teams: &[Team<'_>]) -> Option<Block> {
                 ("reduction", Align::Right),
             ]),
             rows,
-            notes: vec![
-                "for: a static loop and the barrier at its end; reduction: a region with a sum"
-                    .to_owned(),
-            ],
+            notes: std::iter::once(what.to_owned()).chain(few_blocks(teams, &COSTS)).collect(),
         })
     })
 }

@@ -62,7 +62,7 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
         Verdict::Differs(format!("{:+.1} % with {} active", off(worst) * 100.0, worst.0))
     };
     Some(Claim {
-        what: format!("turbo with {} to {} active cores", first.0, last.0),
+        what: format!("turbo, {} to {} cores", first.0, last.0),
         claimed: range(|it| it.1),
         by: record
             .machine

@@ -144,19 +144,36 @@ fn clocks(record: &Record, fewest: usize, most: usize) -> Option<Text> {
     let clock = |workload: &str, count| summary(record, "clock", workload, count);
     let light = workloads(record).into_iter().find(|id| clock(id, fewest).is_some())?;
     let alone = clock(light, fewest)?;
-    let code = if light == "scalar_iadd" { "scalar code" } else { light };
+    let (code, lighter) = called(record, light, fewest);
     let together = clock(light, most).filter(|_| most > fewest).map_or(String::new(), |together| {
         let change = percent(together.median / alone.median);
         format!(", {most} cores together at {} MHz ({change:+.1} %)", mhz(together.median))
     });
     let heavy = heaviest(record, light, most).unwrap_or_default();
     let text = format!(
-        "One core alone runs {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}.",
+        "One core alone runs {code} at {} MHz (p5 - p95: {} - {}){together}{heavy}{lighter}.",
         mhz(alone.median),
         mhz(alone.p5),
         mhz(alone.p95)
     );
     Some(text.into())
+}
+
+/// What a stream is called in a sentence, and why it is not scalar code, where that was to be measured.
+fn called<'a>(record: &'a Record, stream: &'a str, active: usize) -> (&'a str, &'static str) {
+    const SCALAR: &str = "scalar_iadd";
+    if stream == SCALAR {
+        return ("scalar code", "");
+    }
+    let title = record.run.plan.workload(stream).map_or(stream, |workload| &workload.title);
+    let why = match pooled(record, "clock", SCALAR, active) {
+        Some(Pooled::Absent(reason)) if reason.why.starts_with("contended") => {
+            "; scalar code was contended, and has no clock"
+        }
+        Some(_) => "; scalar code has no clock here",
+        None => "",
+    };
+    (title, why)
 }
 
 /// What one op costs when each waits for the one before it, at every width that was measured.

@@ -32,7 +32,7 @@ fn claim(state: &State<'_>) -> Option<Claim> {
         what: format!("exit from {}", state.name),
         claimed: format!("{} us", microseconds(table.latency_seconds)),
         by: "kernel (cpuidle)".to_owned(),
-        measured: format!("{} us beyond the lightest sleep", microseconds(beyond)),
+        measured: format!("{} us beyond lightest sleep", microseconds(beyond)),
         verdict,
     })
 }

@@ -3,12 +3,13 @@
 pub mod simulated;
 pub mod threads;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Unavailable};
+use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::alarm::{Alarm, RawAlarm};
 use super::exchange::{Exchange, RawExchange};
@@ -113,6 +114,46 @@ pub enum RunError {
     /// A kernel answered wrongly when it was checked.
     #[error(transparent)]
     WrongAnswer(#[from] kernels::WrongAnswer),
+    /// It panicked; what it said, in one line.
+    #[error("a fault of cpudyno ended it: {0}")]
+    Fault(String),
+}
+
+impl RunError {
+    /// Whether it says nothing of other jobs: they may go on.
+    pub(crate) fn is_of_one_job(&self) -> bool {
+        match self {
+            RunError::Spawn { .. } | RunError::Memory { .. } | RunError::Signal { .. } => true,
+            RunError::Fault(_) => true,
+            RunError::Interrupted | RunError::Pin { .. } | RunError::WrongAnswer(_) => false,
+        }
+    }
+
+    /// Why a cell of a run has no numbers, where the others have.
+    pub(crate) fn reason(&self, what: impl Into<String>) -> Unavailable {
+        let (obstacle, remedy) = match self {
+            RunError::Fault(_) => {
+                (Obstacle::Cpudyno, "please report it, with the record: --json FILE")
+            }
+            RunError::Memory { .. } => {
+                (Obstacle::Permission, "`cpudyno doctor` says which memory there is")
+            }
+            _ => (Obstacle::Permission, "use fewer CPUs: --cpus LIST"),
+        };
+        Unavailable::new(obstacle, what, self.to_string()).with_remedy(remedy)
+    }
+}
+
+/// Does a part of a run; where it panics, that is an error of this part.
+pub(crate) fn guarded<T>(part: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    // A part's samples are added when all of them are there, and threads that panic leave nobody waiting:
+    // what a panic leaves behind is whole.
+    std::panic::catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let said = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let words: Vec<&str> = said.unwrap_or("it did not say which").split_whitespace().collect();
+        Err(RunError::Fault(words.join(" ")))
+    })
 }
 
 /// Raised by a signal handler, looked at between repetitions.

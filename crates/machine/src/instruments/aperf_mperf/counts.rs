@@ -55,9 +55,7 @@ impl Counts {
         let mperf = moved("MPERF", self.mperf, earlier.mperf, elapsed)?;
         let ticks = elapsed.count();
         match (aperf, mperf) {
-            (0, 0) => Err(stuck(&format!(
-                "neither APERF nor MPERF moved while the stamp clock moved by {ticks} ticks"
-            ))),
+            (0, 0) => Err(still(ticks)),
             (0, _) => Err(stuck(&format!("MPERF moved by {mperf}, but APERF stood still"))),
             (_, 0) => Err(stuck(&format!("APERF moved by {aperf}, but MPERF stood still"))),
             _ => CountsDelta { aperf, mperf }.plausible(),
@@ -83,6 +81,16 @@ fn moved(name: &str, now: u64, then: u64, elapsed: Ticks<Stamp>) -> Reading<u64>
 
 fn refused(why: impl Into<String>) -> Unavailable {
     Unavailable::new(Obstacle::Measurement, WHAT, why)
+}
+
+/// Who sleeps counts nothing.
+fn still(ticks: u64) -> Unavailable {
+    let why = format!(
+        "neither APERF nor MPERF moved while the stamp clock moved by {ticks} ticks: the CPU slept all the \
+         time, or a hypervisor keeps them still"
+    );
+    let remedy = format!("keep the CPU busy meanwhile; in a guest {ON_THE_HOST}");
+    Unavailable::new(Obstacle::Hardware, WHAT, why).with_remedy(remedy)
 }
 
 fn stuck(why: &str) -> Unavailable {
