@@ -1,55 +1,15 @@
 //! The changing transcripts of the user guide on its own system, in order, each a process of its own, in both
-//! faces; what is said where something must not be changed; and whether a feature is worth it.
+//! faces; what is said where something must not be changed.
 
 mod common;
+mod guide;
 
 use std::fs;
-use std::path::PathBuf;
 
-use common::{Finished, cpudyno, finish};
+use guide::Guide;
 use machine::Machine;
-use model::record::{Proof, ProofAnswer, Record};
-use model::stats::paired::{Comparison, Verdict};
-use model::{CpuId, Known};
-use tempfile::TempDir;
-
-/// The guide's system, whose state lasts from process to process.
-struct Guide {
-    folder: TempDir,
-    name: &'static str,
-}
 
 impl Guide {
-    fn new() -> Guide {
-        Guide::called("guide")
-    }
-
-    fn called(name: &'static str) -> Guide {
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        Guide { folder, name }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("state")
-    }
-
-    fn machine(&self) -> String {
-        format!("sim:{}@{}", self.name, self.file().display())
-    }
-
-    fn run(&self, line: &str) -> Finished {
-        let machine = self.machine();
-        let words: Vec<&str> = ["--machine", &machine].into_iter().chain(line.split(' ')).collect();
-        finish(cpudyno(&words))
-    }
-
-    /// Done, and what was printed.
-    fn done(&self, line: &str) -> String {
-        let finished = self.run(line);
-        assert_eq!(finished.code, Some(0), "{line}: {finished:?}");
-        finished.stdout
-    }
-
     /// Refused with that code; nothing was changed.
     fn refused(&self, line: &str, code: i32, why: &str, hint: &str) {
         let before = fs::read(self.file()).unwrap_or_default();
@@ -73,36 +33,6 @@ impl Guide {
 
     fn base(&self, cpu: u32) -> String {
         self.cpu(cpu, "cpufreq/base_frequency")
-    }
-
-    /// What was tried; afterwards everything is as it was.
-    fn tried(&self, line: &str) -> Record {
-        let machine = self.machine();
-        let words = ["--machine", &machine, "sst", "-f", "json", "try"];
-        let words: Vec<&str> = words.into_iter().chain(line.split(' ')).collect();
-        let before = fs::read_to_string(self.file()).unwrap();
-        let finished = finish(cpudyno(&words));
-        assert!(matches!(finished.code, Some(0 | 3)), "{line}: {finished:?}");
-        // What was never set is not in the file, or empty.
-        let state = |text: &str| {
-            let all: serde_json::Value = serde_json::from_str(text).unwrap();
-            ["firmware", "files"].map(|part| all[part].as_object().cloned().unwrap_or_default())
-        };
-        assert_eq!(state(&fs::read_to_string(self.file()).unwrap()), state(&before), "{line}");
-        serde_json::from_str(&finished.stdout).unwrap()
-    }
-
-    fn with(state: &str) -> Guide {
-        let guide = Guide::new();
-        fs::write(guide.file(), state).unwrap();
-        guide
-    }
-
-    /// What was set, where it is not as the machine came.
-    fn state(&self) -> String {
-        let text = fs::read_to_string(self.file()).unwrap();
-        let state: serde_json::Value = serde_json::from_str(&text).unwrap();
-        format!("{} {}", state["firmware"], state["files"])
     }
 }
 
@@ -269,21 +199,18 @@ fn what_must_not_be_is_explained() {
         "perf-profile info",
     );
     guide.refused("sst -c 60 base-freq enable -a", 2, "use CPUs 60", "choose among");
-    let locked = Guide::called("sapphire-locked");
-    fs::write(locked.file(), "{}").unwrap();
+    let locked = Guide::with("sapphire-locked", "{}");
     let page = locked.done("sst perf-profile set-config-level -l 0");
     assert!(page.contains("was so already"), "{page}");
     // Who is not root is told so.
-    let user = Guide::new();
-    fs::write(user.file(), r#"{"faults": ["plain-user"]}"#).unwrap();
+    let user = Guide::with("guide", r#"{"faults": ["plain-user"]}"#);
     let finished = user.run("sst core-power enable");
     assert_eq!(finished.code, Some(4), "{finished:?}");
     // A driver without the capability, and a firmware that says no, leave nothing behind.
     for fault in ["not-permitted", "refused", "does-not-stick"] {
-        let here = Guide::new();
         let faults =
             format!(r#"{{"firmware_faults": [{{"on": "d0/02", "does": "{fault}", "after": 3}}]}}"#);
-        fs::write(here.file(), faults).unwrap();
+        let here = Guide::with("guide", &faults);
         let finished = here.run("sst core-power enable");
         let code = if fault == "not-permitted" { 4 } else { 3 };
         assert_eq!(finished.code, Some(code), "{fault}: {finished:?}");
@@ -305,143 +232,50 @@ fn a_plan_says_who_gains_and_who_loses() {
     insta::assert_snapshot!("guide-plans", pages);
     assert!(!guide.file().exists());
     guide.refused("sst plan turbo-freq", 2, "plan turbo-freq: nobody said which CPUs", "-c 12,13");
+    // More cores than there are frequencies for, and a feature that would be refused.
+    let many = guide.done("sst -c 0-9 plan turbo-freq");
+    assert!(many.contains("unknown") && many.contains("it would be refused: "), "{many}");
+    assert!(!many.contains("as it is"), "{many}");
+    let slow = Guide::with(
+        "guide",
+        r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#,
+    );
+    let page = slow.done("sst -c 12,13 plan turbo-freq");
+    assert!(page.contains("turbo is switched off; first `cpudyno set no_turbo=off`"), "{page}");
+    let locked = Guide::called("sapphire-locked");
+    locked.refused(
+        "sst plan perf-profile -l 1",
+        4,
+        "set performance level 1: register 64Bh",
+        "hint",
+    );
     // What was planned is what then is.
     guide.done("sst -c 0 base-freq enable -a");
     let after = guide.done("sst -c 0 plan base-freq");
     assert!(after.contains("as it is") && !after.contains("gains"), "{after}");
 }
 
-fn comparison(record: &Record) -> &Comparison {
-    match &record.comparison.as_ref().unwrap().comparison {
-        Known::Yes(found) => found,
-        Known::No { unavailable } => panic!("{unavailable:?}"),
-    }
-}
-
-fn interval(found: &Comparison) -> [f64; 2] {
-    match &found.ratio.interval {
-        Known::Yes(interval) => [interval.low, interval.high],
-        Known::No { unavailable } => panic!("{unavailable:?}"),
-    }
-}
-
-/// Shorter, though not by all of the gain of the clock.
-fn is_shorter(record: &Record, ratio: f64) {
-    let found = comparison(record);
-    assert_eq!(found.verdict, Verdict::Faster, "{found:?}");
-    let [low, high] = interval(found);
-    assert!(low > ratio.ln() - 0.004 && high < 0.0, "{ratio}: {found:?}");
-}
-
-fn is_gain(record: &Record, ratio: f64) {
-    let found = comparison(record);
-    assert_eq!(found.verdict, Verdict::Faster, "{found:?}");
-    let put_in = ratio.ln();
-    let [low, high] = interval(found);
-    assert!(low < put_in + 0.004 && high > put_in - 0.004, "{put_in}: {found:?}");
-    assert!((found.ratio.centre - put_in).abs() < 0.01, "{put_in}: {found:?}");
-}
-
+/// The guide's own call: what firmware was told is told, too, and so is what was wrong.
 #[test]
-fn turbo_frequencies_give_what_the_description_puts_in() {
-    let guide = Guide::with("{}");
-    // All cores at work: 3.1 GHz without, 3.2 GHz with it.
-    is_gain(&guide.tried("turbo-freq --on 12,13 --workload clock"), 3.2 / 3.1);
-    // A round trip takes as much less, but for the exit from idle states.
-    let record = guide.tried("turbo-freq --on 12,13");
-    is_shorter(&record, 3.1 / 3.2);
-    // Two clocks, and the base frequency of every CPU whenever an arm was set.
-    let proofs = &record.settings.as_ref().unwrap().proofs;
-    let ids: Vec<&str> = proofs.iter().map(|proof| proof.id.as_str()).collect();
-    let base = ["base_frequency as A", "base_frequency as B"];
-    assert_eq!(ids, ["clock of CPU 12", "clock of CPU 13", base[0], base[1]]);
-    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
-    let expected = record.speed_select.unwrap().expected;
-    assert!(expected.iter().any(|it| it.cpus.to_string() == "12-13,40-41"), "{expected:?}");
-}
-
-/// The workload moves to the CPUs that the feature is good for; and a feature is tried at another level, at
-/// which both arms are.
-#[test]
-fn arms_may_run_elsewhere_and_at_another_level() {
-    let path = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-    let guide = Guide::with(&format!(r#"{{"files": {{"{path}": "1"}}}}"#));
-    let record = guide.tried("base-freq --on-a 3,4 --on 5,6 --workload clock");
-    is_gain(&record, 3.0 / 2.6);
-    let proofs = &record.settings.as_ref().unwrap().proofs;
-    let seen = |id: &str| &proofs.iter().find(|proof| proof.id == id).unwrap().seen;
-    assert!(seen("clock of CPU 3").ends_with("as A, promised 2600 MHz"), "{proofs:?}");
-    assert!(seen("clock of CPU 5").ends_with("as B, promised 3000 MHz"), "{proofs:?}");
-    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
-    let guide = Guide::with("{}");
-    is_gain(&guide.tried("turbo-freq -l 4 --on 0,1 --workload clock"), 3.3 / 3.2);
-}
-
-#[test]
-fn base_frequencies_give_what_the_description_puts_in_where_turbo_is_off() {
-    let path = "/sys/devices/system/cpu/intel_pstate/no_turbo";
-    let guide = Guide::with(&format!(r#"{{"files": {{"{path}": "1"}}}}"#));
-    is_gain(&guide.tried("base-freq --workload clock"), 3.0 / 2.6);
-    let record = guide.tried("base-freq");
-    is_shorter(&record, 2.6 / 3.0);
-    let proofs = &record.settings.as_ref().unwrap().proofs;
-    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
-    // Those with the lower base frequency lose.
-    let record = guide.tried("base-freq --on 3,4");
-    assert_eq!(comparison(&record).verdict, Verdict::Slower);
-}
-
-#[test]
-fn with_itself_a_machine_shows_no_difference() {
-    let guide = Guide::with("{}");
-    for line in
-        ["turbo-freq --on 12,13 --control --budget 120s", "base-freq --control --budget 120s"]
-    {
-        let record = guide.tried(line);
-        let found = comparison(&record);
-        assert!(!matches!(found.verdict, Verdict::Faster | Verdict::Slower), "{line}: {found:?}");
-        let [low, high] = interval(found);
-        assert!(low <= 0.0 && high >= 0.0, "{line}: {found:?}");
-    }
-}
-
-/// What is asked for wrongly is said before a level is set; what fails later puts the level back, and says so.
-#[test]
-fn what_cannot_be_tried_leaves_nothing_set() {
+fn every_ioctl_of_a_change_is_told_where_somebody_asks() {
     let guide = Guide::new();
-    for (line, why) in [
-        ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
-        ("try turbo-freq -l 4 --on 12", "it has two ends"),
-        ("try base-freq -l 1 --on-a 3", "it has two ends"),
-    ] {
-        let finished = guide.run(&format!("sst {line}"));
-        assert_eq!(
-            (finished.code, finished.stdout.as_str()),
-            (Some(2), ""),
-            "{line}: {finished:?}"
-        );
-        assert!(finished.stderr.contains(why), "{line}: {finished:?}");
-        assert!(!finished.stderr.contains("put back"), "{line}: {finished:?}");
-    }
-    let finished = guide.run("sst try base-freq -l 4");
-    assert_eq!(finished.code, Some(3), "{finished:?}");
-    assert!(finished.stderr.contains("2 former values put back"), "{finished:?}");
-    assert_eq!(guide.state(), "null {}");
+    let finished = guide.run("sst -d perf-profile set-config-level -l 4 -o");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let said = |text: &str| finished.stderr.lines().any(|line| line.trim().starts_with(text));
+    assert!(said("mailbox of 1 = 1") && said("CPU 0 7f/08 (4h)"), "{finished:?}");
+    let refused = guide.run("sst -d core-power config -c 0 -n 3000 -m 2000");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("mailbox of ") && refused.stderr.contains("error: cannot "));
+    assert!(!guide.run("sst core-power enable").stderr.contains("mailbox of "));
 }
 
-/// What the kernel says of base frequencies is told in every comparison, also where nobody is busy.
+/// What to know is said in the reference tool's face, too.
 #[test]
-fn base_frequencies_are_always_looked_at() {
-    let guide = Guide::with("{}");
-    for line in ["base-freq --busy none --budget 20s", "base-freq --control --budget 20s"] {
-        let record = guide.tried(line);
-        let proofs = record.settings.unwrap().proofs;
-        let is_base = |proof: &Proof| proof.id.starts_with("base_frequency as A");
-        assert!(proofs.iter().any(is_base), "{line}: {proofs:?}");
-    }
-    // A runs in another package, where nothing changes.
-    let record = guide.tried("base-freq --on-a 15,16 --on 5,6 --budget 20s");
-    let expected = record.speed_select.unwrap().expected;
-    let there = expected.iter().find(|it| it.cpus.contains(CpuId(15))).unwrap();
-    assert_eq!(Some(&there.now), there.then.as_ref());
+fn remarks_are_made_in_the_face_of_the_guides_tool() {
+    let guide = Guide::new();
+    guide.done("sst --compat -c 0 perf-profile set-config-level -l 4 -o");
+    let finished = guide.run("sst --compat -c 0 perf-profile set-config-level -l 0 -o");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let said = "note: the kernel does not say where CPUs 4,6,12-13,32,34,40-41 are";
+    assert!(finished.stderr.contains(said), "{finished:?}");
 }

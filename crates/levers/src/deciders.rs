@@ -166,6 +166,9 @@ fn uncore_range(case: &Case<'_>) -> Option<String> {
     case.beyond("initial_min_freq_khz", "initial_max_freq_khz", "the clock of this uncore")
 }
 
+/// What is said where nothing is known: it may also have given up waiting for firmware.
+pub(crate) const SILENT: &str = "the driver of this generation does not tell why it refuses";
+
 /// The driver of the newer generation has one answer for whatever is refused.
 fn speed_select(case: &Case<'_>) -> Option<String> {
     let Object::SpeedSelect(Settable { at, what }) = case.object else { return None };
@@ -191,7 +194,7 @@ fn speed_select(case: &Case<'_>) -> Option<String> {
             "hardware P-states are off, and the driver changes nothing without".to_owned(),
         );
     }
-    Some("the driver of this generation does not tell why it refuses".to_owned())
+    Some(SILENT.to_owned())
 }
 
 fn uncore_steps(case: &Case<'_>) -> Option<String> {

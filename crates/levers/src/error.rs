@@ -80,6 +80,8 @@ pub enum Error {
         deciders: Vec<String>,
         /// Whether rights are missing.
         is_right: bool,
+        /// Whether nothing comes of it later either.
+        is_final: bool,
     },
     /// The machine took a write and holds something else.
     #[error(

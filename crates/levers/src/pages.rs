@@ -2,7 +2,7 @@
 
 use model::page::{Align, Block, Page, Remark, Table, Text, Tone};
 use model::record::{ChangeOutcome, Proof, ProofAnswer, Record, Setting, SettingChange, Settings};
-use model::{Known, Obstacle, Unavailable};
+use model::{CpuSet, Known, Obstacle, Unavailable};
 
 use crate::rows::{Lever, Values};
 
@@ -192,28 +192,75 @@ pub fn changes(record: &Record) -> Page {
     Page { blocks }
 }
 
+/// Objects whose names differ in one number as one name with all of these: `cpu{0-3,8}/online`.
+fn together(objects: &[&str]) -> String {
+    let parts: Vec<Vec<&str>> = objects.iter().map(|object| numbered(object)).collect();
+    let distinct = |place: usize| {
+        let all = parts.iter().filter_map(|parts| parts.get(place));
+        all.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    // Numbers are at odd places: that which differs most is told as a list.
+    let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let place = (1..longest).step_by(2).rev().max_by_key(|place| distinct(*place)).unwrap_or(1);
+    let mut alike: Vec<([String; 2], Vec<&str>)> = Vec::new();
+    for parts in &parts {
+        let (before, rest) = parts.split_at(place.min(parts.len()));
+        let (number, after) = rest.split_first().unwrap_or((&"", &[]));
+        let around = [before.concat(), after.concat()];
+        match alike.iter_mut().find(|(known, _)| *known == around) {
+            Some((_, numbers)) => numbers.push(number),
+            None => alike.push((around, vec![number])),
+        }
+    }
+    let told = alike.into_iter().map(|([before, after], numbers)| {
+        // What begins with a zero is no plain number.
+        let list = numbers.join(",");
+        let set = list.parse().ok().filter(|set: &CpuSet| set.len() == numbers.len());
+        let is_plain = numbers.iter().all(|it| *it == "0" || !it.starts_with('0'));
+        match (numbers.as_slice(), set.filter(|_| is_plain)) {
+            ([one], _) => format!("{before}{one}{after}"),
+            (_, Some(set)) => format!("{before}{{{set}}}{after}"),
+            (_, None) => format!("{before}{{{list}}}{after}"),
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// A name cut at its numbers, which are at odd places.
+fn numbered(name: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    let mut digits = false;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        parts.push(part);
+        (rest, digits) = (after, !digits);
+    }
+    parts
+}
+
 /// What was changed, like stories told once.
 pub fn change_table(changes: &[SettingChange]) -> Block {
     // Many CPUs have the same story: it is told once.
-    let mut grouped: Vec<(&SettingChange, usize)> = Vec::new();
+    let mut grouped: Vec<(&SettingChange, Vec<&str>)> = Vec::new();
     for change in changes {
         let same = |known: &SettingChange| {
             let story = |c: &SettingChange| (c.id.clone(), c.former.clone(), c.wanted.clone());
             story(known) == story(change) && known.outcome == change.outcome
         };
         match grouped.iter_mut().find(|(known, _)| same(known)) {
-            Some((_, count)) => *count += 1,
-            None => grouped.push((change, 1)),
+            Some((_, objects)) => objects.push(&change.object),
+            None => grouped.push((change, vec![&change.object])),
         }
     }
-    let row = |(change, count): (&SettingChange, usize)| {
-        let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let row = |(change, objects): (&SettingChange, Vec<&str>)| {
         vec![
             change.id.as_str().into(),
             in_words(&change.id, &change.former).into(),
             Text::toned(in_words(&change.id, &change.wanted), Tone::Strong),
             outcome(&change.outcome),
-            format!("{}{more}", change.object).into(),
+            together(&objects).into(),
         ]
     };
     let columns = ["setting", "before", "then", "", "written to"];
@@ -267,4 +314,26 @@ fn proof(proof: &Proof) -> Remark {
     let caveat = proof.caveat.iter().map(|caveat| format!(". Note: {caveat}"));
     let text = std::iter::once(text).chain(caveat).collect();
     Remark { mark, about: proof.id.clone(), text, remedy: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_differ_in_a_number_are_one_name_with_all_of_them() {
+        for (objects, told) in [
+            (&["/cpu4/online"][..], "/cpu4/online"),
+            (&["/cpu4/online", "/cpu6/online", "/cpu5/online"], "/cpu{4-6}/online"),
+            (
+                &["class of core 1 of package 0", "class of core 2 of package 0"],
+                "class of core {1-2} of package 0",
+            ),
+            (&["1 of 0", "2 of 0", "1 of 1"], "{1-2} of 0; 1 of 1"),
+            (&["package_00/max", "package_01/max"], "package_{00,01}/max"),
+            (&["/a", "/b"], "/a; /b"),
+        ] {
+            assert_eq!(together(objects), told);
+        }
+    }
 }

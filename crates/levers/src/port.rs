@@ -36,7 +36,7 @@ pub fn of(machine: &Machine) -> Option<Box<dyn Levers>> {
     // A capture of a simulated machine is a capture.
     match (&machine.elsewhere, &machine.simulated) {
         (Some(_), _) => None,
-        (None, Some(model)) => Some(Box::new(Writer::new(model))),
+        (None, Some(model)) => Some(Box::new(Writer::new(model).through(&machine.isst))),
         (None, None) => {
             let isst = Some(Setter::real(&machine.isst));
             Some(Box::new(Kernel { isst, ..Kernel::below("/", "/dev/cpu") }))

@@ -325,7 +325,11 @@ impl<'a> Session<'a> {
             }
             // The driver gives up waiting for a new level sooner than firmware is there.
             Err(error @ Error::Refused { is_right: false, .. }) if is_level(object) => {
-                settled(machine, object, wanted, &is_kept).map_err(|_| error)?
+                let is_final = matches!(error, Error::Refused { is_final: true, .. });
+                settled(machine, object, wanted, &is_kept).map_err(|_| {
+                    self.late = (!is_final).then(|| (object.clone(), wanted.clone()));
+                    error
+                })?
             }
             Err(error @ Error::NotKept { .. }) if matches!(object, Object::SpeedSelect(_)) => {
                 self.late = Some((object.clone(), wanted.clone()));
@@ -711,10 +715,19 @@ fn write(
             || matches!(error.raw_os_error(), Some(sys::errno::ENXIO | sys::errno::ENOTTY));
         let deciders = if decides { deciders::of(machine, object, text) } else { Vec::new() };
         let is_overruled = error.raw_os_error() == Some(sys::errno::EPERM) && !deciders.is_empty();
+        let is_unexplained = deciders.iter().all(|why| why == deciders::SILENT);
+        let (why, is_final) = match error.raw_os_error() {
+            Some(sys::errno::ENOTTY) if matches!(object, Object::SpeedSelect(_)) => {
+                ("the driver refused it (ENOTTY)".to_owned(), !is_unexplained)
+            }
+            Some(sys::errno::ETIMEDOUT) => (sys::errno::words(&error), false),
+            _ => (sys::errno::words(&error), error.kind() != io::ErrorKind::TimedOut),
+        };
         Error::Refused {
             object: object.to_string(),
             wanted: text.to_owned(),
-            why: sys::errno::words(&error),
+            why,
+            is_final,
             // Drivers say "not permitted" of what firmware has locked, too.
             is_right: error.kind() == io::ErrorKind::PermissionDenied && !is_overruled,
             deciders,

@@ -48,8 +48,16 @@ impl<'a> Asker<'a> {
         what: &str,
         ask: impl FnOnce(&'a dyn IsstDevice) -> Result<T, Refusal>,
     ) -> Reading<T> {
+        self.once(ask).map_err(|refusal| reason(what, refusal))
+    }
+
+    /// The same, with the driver's own answer where it refuses.
+    pub(crate) fn once<T>(
+        &self,
+        ask: impl FnOnce(&'a dyn IsstDevice) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         self.ioctls.set(self.ioctls.get() + 1);
-        ask(self.device).map_err(|refusal| reason(what, refusal))
+        ask(self.device)
     }
 
     /// Many questions; each has its answer or its reason.
@@ -118,7 +126,7 @@ impl<'a> Asker<'a> {
 }
 
 /// Why a question has no answer.
-fn reason(what: &str, refusal: Refusal) -> Unavailable {
+pub(crate) fn reason(what: &str, refusal: Refusal) -> Unavailable {
     let code = match refusal {
         Refusal::Unavailable(mut unavailable) => {
             what.clone_into(&mut unavailable.what);

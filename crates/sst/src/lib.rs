@@ -32,6 +32,6 @@ pub use self::commands::{COMMANDS, Command};
 pub use self::error::Error;
 pub use self::model::{Domain, Level, Profiles, Snapshot, Unplaced};
 pub use self::processor::Processor;
-pub use self::read::{Levels, Part, Wanted, read, read_telling};
+pub use self::read::{Levels, Part, Wanted, read};
 pub use self::recorded::{expected, record, speed_select};
 pub use self::trace::Calls;

@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::model::{Domain, Member, Profiles, Snapshot, Unplaced};
 use crate::processor::Processor;
 use crate::topology::Topology;
-use crate::trace::{Calls, Told};
 
 /// Which performance levels are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,23 +70,12 @@ impl Wanted {
 
 /// Asks a machine.
 pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
-    read_telling(machine, wanted, None)
-}
-
-/// Asks a machine, and tells every ioctl, also where nothing comes of them.
-pub fn read_telling(
-    machine: &Machine,
-    wanted: &Wanted,
-    calls: Option<&Calls>,
-) -> Result<Snapshot, Error> {
     let processor = Processor::of(machine);
     if let Some(fixed) = cascade_lake_n::read(machine, processor, wanted) {
         return fixed;
     }
     let device = machine.isst.open().map_err(Error::Unavailable)?;
-    let told = calls.map(|calls| Told::new(&*device, calls));
-    let device = told.as_ref().map_or(&*device, |told| told as &dyn IsstDevice);
-    let asker = Asker::new(device);
+    let asker = Asker::new(&*device);
     let platform =
         asker.one("Speed Select", <dyn IsstDevice>::platform).map_err(Error::Unavailable)?;
     asker.limit(platform.commands_max);

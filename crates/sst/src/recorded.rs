@@ -115,6 +115,7 @@ pub fn speed_select(
         missing: snapshot.missing.clone(),
         calls,
         expected: Vec::new(),
+        to_know: Vec::new(),
     }
 }
 

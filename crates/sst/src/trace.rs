@@ -1,18 +1,39 @@
 //! Every ioctl with its answers, for those who want to see what firmware was asked.
 
-use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use machine::IsstDevice;
 use machine::isst::{Message, Refusal};
+use machine::{Isst, IsstDevice, Machine, Reading};
 
-/// What was asked, a line each.
-#[derive(Debug, Default)]
-pub struct Calls(RefCell<Vec<String>>);
+/// What was asked, a line each; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Calls(Arc<Mutex<Vec<String>>>);
 
 impl Calls {
+    /// Those of a machine, from now on: of everybody who asks it, or sets something.
+    pub fn of(machine: &mut Machine) -> Calls {
+        let calls = Calls::default();
+        let isst = Arc::clone(&machine.isst);
+        machine.isst = Arc::new(Traced { isst, calls: calls.clone() });
+        calls
+    }
+
     /// The lines so far.
     pub fn lines(&self) -> Vec<String> {
-        self.0.borrow().clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A device of which every call is told.
+struct Traced {
+    isst: Arc<dyn Isst>,
+    calls: Calls,
+}
+
+impl Isst for Traced {
+    fn open(&self) -> Reading<Box<dyn IsstDevice + '_>> {
+        let device = self.isst.open()?;
+        Ok(Box::new(Told { device, calls: &self.calls }))
     }
 }
 
@@ -41,16 +62,10 @@ const NAMES: [&str; 18] = [
     "fabrics",
 ];
 
-/// A device that tells what it is asked.
-pub(crate) struct Told<'a> {
-    device: &'a dyn IsstDevice,
+/// The same, open.
+struct Told<'a> {
+    device: Box<dyn IsstDevice + 'a>,
     calls: &'a Calls,
-}
-
-impl<'a> Told<'a> {
-    pub(crate) fn new(device: &'a dyn IsstDevice, calls: &'a Calls) -> Told<'a> {
-        Told { device, calls }
-    }
 }
 
 impl IsstDevice for Told<'_> {
@@ -75,7 +90,7 @@ impl IsstDevice for Told<'_> {
             lines.push(format!("{name} of {} {came}", entries.len()));
             lines.extend(entries.map(|entry| format!("  {}", entry_text(request.number, entry))));
         }
-        self.calls.0.borrow_mut().extend(lines);
+        self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
         answer
     }
 }

@@ -106,6 +106,7 @@ impl Bench<'_, '_, '_> {
             left_out: Vec::new(),
             beside: None,
             ran: Vec::new(),
+            busy_clocks: None,
             ended: String::new(),
             cost: None,
             held_seconds: None,

@@ -13,6 +13,8 @@ mod promised;
 mod seat;
 mod subjects;
 pub(crate) mod surroundings;
+mod watch;
+mod watch_shown;
 
 pub use command::Metric;
 pub use page::page;
@@ -30,7 +32,6 @@ use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
 use crate::rig::executor::Stop;
 use crate::run::{Error, Progress};
-use busy::Busy;
 use own::Own;
 use seat::Bench;
 use surroundings::Surroundings;
@@ -53,8 +54,10 @@ pub struct Comparing {
     pub better: Option<Better>,
     /// Whether to see if the machine obeys.
     pub prove: bool,
-    /// CPUs that are kept busy meanwhile.
-    pub busy: CpuSet,
+    /// CPUs that are kept busy while A, and B, is measured.
+    pub busy: [CpuSet; 2],
+    /// Whether the clocks of measured and busy CPUs are looked at around each measurement.
+    pub watches_clocks: bool,
     /// The clocks that CPUs are promised by each arm: they are looked at before anything is compared.
     pub promises: Vec<Promise>,
     /// What is looked at whenever settings of an arm were made; none: nothing.
@@ -81,7 +84,8 @@ impl Comparing {
             band: BAND,
             better: None,
             prove: true,
-            busy: CpuSet::default(),
+            busy: [CpuSet::default(), CpuSet::default()],
+            watches_clocks: false,
             promises: Vec::new(),
             look: None,
         }
@@ -106,11 +110,12 @@ pub fn run<'m>(
 ) -> Result<Record, Error> {
     let begun = Instant::now();
     let mut bench = Bench::new(machine, comparing, session, stop)?;
-    let _busy = Busy::begin(machine, &comparing.busy).map_err(Error::Unavailable)?;
     let mut proofs = bench.prove(machine)?;
     proofs.extend(bench.keep_promises(machine, &comparing.promises, stop)?);
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
+    proofs.extend(bench.busy_kept(&comparing.promises));
+    run.busy_clocks = bench.busy_clocks();
     let looked = bench.looked();
     let mut record = described;
     let around = surroundings.end(machine, bench.elapsed(), &run.ran);
@@ -126,7 +131,7 @@ pub fn run<'m>(
         for proof in &mut proofs {
             proof.caveat = None;
         }
-    } else if proofs.is_empty() {
+    } else if proofs.iter().all(|proof| proof.caveat.is_none()) {
         record.findings.extend(heat(machine, &changes));
     }
     proofs.extend(looked);
@@ -158,15 +163,23 @@ fn withhold(comparison: &mut Known<Comparison>, rivals: f64) {
     }
 }
 
-/// Settings that move power were neither held nor proved, where that would be said.
-fn heat(machine: &Machine, changes: &[Change]) -> impl Iterator<Item = Finding> {
-    crate::proof::caveats(machine, changes).into_iter().map(|(about, text)| Finding {
-        id: "ab.heat".to_owned(),
-        severity: Severity::Warning,
-        about,
-        text,
-        remedy: Some("give it that time: --budget".to_owned()),
-    })
+/// Settings that move power were not held, and no proof says so: each reason once.
+fn heat(machine: &Machine, changes: &[Change]) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for (about, text) in crate::proof::caveats(machine, changes) {
+        match found.iter_mut().find(|known| known.text == text) {
+            Some(known) if known.about.split(", ").any(|it| it == about) => {}
+            Some(known) => known.about = format!("{}, {about}", known.about),
+            None => found.push(Finding {
+                id: "ab.heat".to_owned(),
+                severity: Severity::Warning,
+                about,
+                text,
+                remedy: Some("give it that time: --budget".to_owned()),
+            }),
+        }
+    }
+    found
 }
 
 fn equal(comparing: &Comparing) -> Option<Finding> {

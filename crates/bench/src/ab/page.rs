@@ -31,6 +31,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
         blocks.push(arms(run));
         blocks.extend(quads(run));
     }
+    blocks.extend(super::watch_shown::clocks(run));
     blocks.extend(sst::pages::expected(record));
     if let Some(settings) = &record.settings {
         blocks.extend(pages::proofs(&settings.proofs));

@@ -1,15 +1,12 @@
 //! Whether CPUs have the clock that each arm promises them, by the chain.
 
-use std::collections::BTreeMap;
-
 use machine::Machine;
-use machine::activity::Activity;
 use model::record::{Proof, ProofAnswer};
 use model::stats::paired::Arm as Side;
 use model::{CpuId, CpuSet, Hertz};
 
 use super::own::Own;
-use super::seat::{Bench, Stopped};
+use super::seat::Bench;
 use crate::ab;
 use crate::rig::executor::Stop;
 use crate::run::Error;
@@ -22,8 +19,10 @@ pub struct Promise {
     pub cpu: CpuId,
     /// As A, as B.
     pub clocks: [Option<Hertz>; 2],
-    /// Whether A, and B, run there; neither: it is kept busy.
+    /// Whether A, and B, run there.
     pub is_used: [bool; 2],
+    /// Whether it is kept busy while A, and B, runs.
+    pub is_busy: [bool; 2],
 }
 
 /// What can be seen of the machine whenever an arm was set, beside clocks.
@@ -41,76 +40,49 @@ impl<'m> Bench<'m, '_, '_> {
         stop: &Stop,
     ) -> Result<Vec<Proof>, Error> {
         let mut seen = vec![[None; 2]; promises.len()];
-        let mut at_work = [BTreeMap::new(), BTreeMap::new()];
         for (place, side) in [Side::A, Side::B].into_iter().enumerate() {
             if promises.is_empty() || stop.asked() {
                 return Ok(Vec::new());
             }
             self.set(side)?;
-            at_work[place] = self.at_work(machine, side)?;
             for (found, promise) in seen.iter_mut().zip(promises) {
                 if promise.is_used[place] {
+                    // Whoever is measured with it is at work, too.
+                    self.keep_busy_around(promise.cpu, place)?;
                     found[place] = clock(machine, promise.cpu, stop)?;
                 }
             }
         }
-        let is_measured =
-            |(promise, _): &(&Promise, [Option<f64>; 2])| promise.is_used != [false; 2];
-        let chains = promises.iter().zip(seen).filter(is_measured);
-        let mut proofs: Vec<Proof> = chains.map(|(promise, seen)| proof(promise, seen)).collect();
-        proofs.extend(busy(promises, &at_work));
-        Ok(proofs)
+        let chains = promises.iter().zip(seen).filter(|(it, _)| it.is_used != [false; 2]);
+        Ok(chains.map(|(promise, seen)| proof(promise, promise.is_used, seen)).collect())
     }
 
-    /// The clock of each CPU while it is busy, around one measurement of an arm; nothing where the machine does not
-    /// count it.
-    fn at_work(&mut self, machine: &'m Machine, side: Side) -> Result<BTreeMap<CpuId, f64>, Error> {
-        const CLOCK: &str = "Bzy_MHz";
-        let none = Ok(BTreeMap::new());
-        let Ok(mut activity) = Activity::open(machine, None) else { return none };
-        activity.only(&[CLOCK.to_owned()]);
-        let mut columns = activity.columns().iter();
-        let Some(column) = columns.position(|column| column.header == CLOCK) else { return none };
-        activity.look();
-        match self.value(side, side) {
-            Err(Stopped::Error(error)) => return Err(error),
-            Err(Stopped::Interrupted | Stopped::Disturbed(..) | Stopped::Failed(_)) | Ok(_) => {}
+    /// Whether CPUs that are kept busy have the clock that the arm promises them, once it was seen.
+    pub(super) fn busy_kept(&self, promises: &[Promise]) -> Vec<Proof> {
+        /// Clocks are averages.
+        const STEP: f64 = 1e7;
+        let mut alike: Vec<(CpuSet, Proof)> = Vec::new();
+        for promise in promises.iter().filter(|promise| promise.is_busy != [false; 2]) {
+            let rounded = |hertz: f64| (hertz / STEP).round() * STEP;
+            let seen = [0, 1].map(|arm| self.busy_clock(promise.cpu, arm).map(rounded));
+            if seen == [None, None] {
+                continue;
+            }
+            let proof = proof(promise, promise.is_busy, seen);
+            let is_like =
+                |(_, it): &&mut (CpuSet, Proof)| it.answer == proof.answer && it.seen == proof.seen;
+            match alike.iter_mut().find(is_like) {
+                Some((cpus, _)) => *cpus = cpus.iter().chain([promise.cpu]).collect(),
+                None => alike.push((CpuSet::from_iter([promise.cpu]), proof)),
+            }
         }
-        let Some(interval) = activity.look() else { return none };
-        let cpus = activity.carriers(activity.columns()[column].scope);
-        let values = cpus.into_iter().zip(&interval.values[column]);
-        Ok(values.filter_map(|(cpu, value)| Some((cpu, *value.as_ref().ok()?))).collect())
+        let named = |(cpus, proof): (CpuSet, Proof)| Proof {
+            id: format!("clock of busy CPUs {cpus}"),
+            load: "chain of multiplies, around each measurement".to_owned(),
+            ..proof
+        };
+        alike.into_iter().map(named).collect()
     }
-}
-
-/// The clocks of CPUs at work, those that are alike together.
-fn busy(promises: &[Promise], at_work: &[BTreeMap<CpuId, f64>; 2]) -> Vec<Proof> {
-    /// Clocks are averages.
-    const STEP: f64 = 1e7;
-    let mut alike: Vec<(CpuSet, Proof)> = Vec::new();
-    for promise in promises {
-        let cpu = promise.cpu;
-        let rounded = |hertz: &f64| (hertz / STEP).round() * STEP;
-        let seen = [0, 1].map(|place: usize| at_work[place].get(&cpu).map(rounded));
-        if seen == [None, None] {
-            continue;
-        }
-        // Who does not run there in an arm is busy in both.
-        let is_used = if promise.is_used == [false; 2] { [true; 2] } else { promise.is_used };
-        let one = proof(&Promise { is_used, ..promise.clone() }, seen);
-        let is_like =
-            |(_, it): &&mut (CpuSet, Proof)| it.answer == one.answer && it.seen == one.seen;
-        match alike.iter_mut().find(is_like) {
-            Some((cpus, _)) => *cpus = cpus.iter().chain([cpu]).collect(),
-            None => alike.push((CpuSet::from_iter([cpu]), one)),
-        }
-    }
-    let named = |(cpus, proof): (CpuSet, Proof)| Proof {
-        id: format!("Bzy_MHz of CPUs {cpus}"),
-        load: "the workload, and a chain of multiplies on the busy CPUs".to_owned(),
-        ..proof
-    };
-    alike.into_iter().map(named).collect()
 }
 
 /// The clock of a CPU by the chain, in hertz; none: it cannot be told now.
@@ -122,13 +94,14 @@ fn clock(machine: &Machine, cpu: CpuId, stop: &Stop) -> Result<Option<f64>, Erro
     Ok(single.measure(&ready).map_err(Error::from)?.ok())
 }
 
-fn proof(promise: &Promise, seen: [Option<f64>; 2]) -> Proof {
-    let Promise { cpu, clocks, is_used } = promise;
+/// What was seen of a promise in the arms that are looked at.
+fn proof(promise: &Promise, arms: [bool; 2], seen: [Option<f64>; 2]) -> Proof {
+    let Promise { cpu, clocks, .. } = promise;
     let words = |clock: Option<f64>| {
         clock.map_or_else(|| "unknown".to_owned(), |hertz| format!("{:.0} MHz", hertz / 1e6))
     };
     let (mut kept, mut told) = (Vec::new(), Vec::new());
-    for (place, arm) in ["A", "B"].into_iter().enumerate().filter(|(place, _)| is_used[*place]) {
+    for (place, arm) in ["A", "B"].into_iter().enumerate().filter(|(place, _)| arms[*place]) {
         let (seen, promised) = (seen[place], clocks[place].map(|hertz| hertz.0));
         let ratio = seen.zip(promised).map(|(seen, promised)| seen / promised);
         kept.push(ratio.map(|ratio| (ratio - 1.0).abs() <= BAND));

@@ -5,13 +5,15 @@ use std::time::Instant;
 use fastrand::Rng;
 use levers::Session;
 use levers::plan::Change;
-use machine::{Machine, facts};
-use model::record::{ArmFailure, Proof, Ran};
+use machine::{Machine, Reading, facts};
+use model::record::{ArmFailure, BusyClocks, CpuRole, Proof, Ran};
 use model::stats::paired::{Arm as Side, Better, Kind, Quad, Rules, Slot};
-use model::{CpuSet, Obstacle, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Known, Obstacle, Seconds, Unavailable};
 
 use super::beside::Beside;
+use super::busy::Busy;
 use super::own::Own;
+use super::watch::Watch;
 use super::{Comparing, What, command};
 use crate::ab::Metric;
 use crate::proof::{self, Observer};
@@ -44,8 +46,12 @@ pub(super) struct Bench<'m, 's, 'c> {
     /// How often they were held so long.
     pub(super) holds: u64,
     pub(super) random: Rng,
-    /// The CPUs that are measured.
-    cpus: CpuSet,
+    /// The CPUs that are measured, as A and as B.
+    cpus: [CpuSet; 2],
+    /// What keeps others busy meanwhile.
+    busy: Busy<'m>,
+    /// The clocks of all of them; none: nobody asked.
+    watch: Option<Reading<Watch<'m>>>,
     /// The same work after each measurement; none where it cannot be done.
     pub(super) beside: Option<Beside>,
     /// What the kernel says of a command's runs.
@@ -83,7 +89,6 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
     ) -> Result<Bench<'m, 's, 'c>, Error> {
         let (measurer, of_arms) = measurer(machine, comparing, stop)?;
         let [a, b] = &of_arms;
-        let cpus: CpuSet = a.iter().chain(b.iter()).collect();
         // On a CPU that only one arm uses it would tell how unlike the CPUs are.
         let shared = a.iter().find(|cpu| b.contains(*cpu));
         let beside = shared.and_then(|cpu| match &measurer {
@@ -100,6 +105,8 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             involuntary_switches: 0,
         });
         let stop = stop.clone();
+        let all: CpuSet = of_arms.iter().chain(&comparing.busy).flat_map(CpuSet::iter).collect();
+        let watch = comparing.watches_clocks.then(|| Watch::open(machine, &all));
         Ok(Bench {
             measurer,
             session,
@@ -112,7 +119,9 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             settled: None,
             holds: 0,
             random,
-            cpus,
+            cpus: of_arms,
+            busy: Busy::nowhere(machine),
+            watch,
             beside,
             ran,
             machine,
@@ -131,7 +140,23 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
 
     /// The CPUs that are measured: of a command, those that it may use.
     pub(super) fn cpus(&self) -> CpuSet {
-        self.cpus.clone()
+        self.cpus.iter().flat_map(CpuSet::iter).collect()
+    }
+
+    /// The clocks of CPUs around the measurements, where they were asked for.
+    pub(super) fn busy_clocks(&self) -> Option<Known<BusyClocks>> {
+        let role = |cpu: CpuId, arm: usize| match () {
+            () if self.cpus[arm].contains(cpu) => CpuRole::Measured,
+            () if self.comparing.busy[arm].contains(cpu) => CpuRole::Busy,
+            () => CpuRole::Idle,
+        };
+        let watch = self.watch.as_ref()?.as_ref();
+        Some(watch.map(|watch| watch.told(role)).map_err(Clone::clone).into())
+    }
+
+    /// The clock of a CPU in an arm, in hertz, as far as it was seen.
+    pub(super) fn busy_clock(&self, cpu: CpuId, arm: usize) -> Option<f64> {
+        self.watch.as_ref()?.as_ref().ok()?.clock(cpu, arm)
     }
 
     /// What the kernel says of a command's runs.
@@ -153,7 +178,9 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         Rules { better, band: self.comparing.band, level: 0.05 }
     }
 
+    /// Makes the settings of an arm, and keeps busy who is to be busy then.
     pub(super) fn set(&mut self, side: Side) -> Result<(), Error> {
+        self.busy.keep(&self.comparing.busy[index(side)]).map_err(Error::Unavailable)?;
         let began = self.elapsed();
         let Some(session) = &mut self.session else { return Ok(()) };
         let set = session.switch(&self.comparing.changes[index(side)]);
@@ -163,6 +190,13 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             self.look(side);
         }
         Ok(())
+    }
+
+    /// Keeps busy who is to be busy in an arm, and all CPUs that are measured then but this one.
+    pub(super) fn keep_busy_around(&mut self, cpu: CpuId, arm: usize) -> Result<(), Error> {
+        let measured = self.cpus[arm].iter().filter(|other| *other != cpu);
+        let all: CpuSet = self.comparing.busy[arm].iter().chain(measured).collect();
+        self.busy.keep(&all).map_err(Error::Unavailable)
     }
 
     /// What is to be seen now that an arm was set.
@@ -243,12 +277,24 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         }
         self.set(side).map_err(Stopped::Error)?;
         let before = self.elapsed();
-        let value = self.settle(side, ready).and_then(|()| self.value(side, ready));
+        let value = self.settle(side, ready).and_then(|()| self.watched(side, ready));
         self.measuring = self.measuring + (self.elapsed() - before);
         value
     }
 
-    pub(super) fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+    /// One measurement, and the clocks around it.
+    fn watched(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
+        if let Some(Ok(watch)) = &mut self.watch {
+            watch.begin();
+        }
+        let value = self.value(side, ready)?;
+        if let Some(Ok(watch)) = &mut self.watch {
+            watch.end(side);
+        }
+        Ok(value)
+    }
+
+    fn value(&mut self, side: Side, ready: Side) -> Result<f64, Stopped> {
         let failed = |why: String| Stopped::Failed(ArmFailure { arm: format!("{side:?}"), why });
         let (own, budget) = (&self.comparing.own[index(side)], self.comparing.budget);
         match &mut self.measurer {

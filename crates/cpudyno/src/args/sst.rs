@@ -122,7 +122,8 @@ pub(crate) struct TryArgs {
     #[arg(long, value_parser = cpus, value_name = "LIST")]
     pub(crate) on_a: Option<CpuSet>,
 
-    /// Which CPUs are kept busy: a list, none, or the rest, one of each other core of the power domain.
+    /// Which CPUs are kept busy while an arm runs elsewhere: a list, none, or the rest, one of each other core of
+    /// the package.
     #[arg(long, value_parser = busy, default_value = "rest", value_name = "LIST|rest|none")]
     pub(crate) busy: Chosen,
 

@@ -64,7 +64,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wait(args) => wait::run(&machine(name, root)?, args),
         Command::Openmp(args) => openmp::run(&machine(name, root)?, args),
         Command::Top(args) => top::run(&machine(name, root)?, args),
-        Command::Sst(args) => sst::run(&machine(name, root)?, args),
+        Command::Sst(args) => sst::run(machine(name, root)?, args),
         Command::Pmu(args) => pmu::run(&machine(name, root)?, args),
         Command::Worker => worker::run(),
         Command::Info(args) => info::run(&machine(name, root)?, args),

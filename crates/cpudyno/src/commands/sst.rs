@@ -21,28 +21,36 @@ use crate::args::{SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 
-pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
-    if let Some((wish, change)) = args.wish() {
-        return change::run(machine, args, &wish, change);
+pub(super) fn run(mut machine: Machine, args: SstArgs) -> Result<ExitCode, Failure> {
+    let calls = args.debug.then(|| Calls::of(&mut machine));
+    let (answer, is_told) = match args.wish() {
+        Some((wish, change)) => (change::run(&machine, args, &wish, change), false),
+        None if matches!(args.feature, Some(SstFeature::Try(_))) => {
+            (tried::run(&machine, args), false)
+        }
+        None => {
+            let answer = shown(&machine, args, calls.as_ref());
+            let is_told = answer.is_ok();
+            (answer, is_told)
+        }
+    };
+    // Where they are on no page, they are told beside it; they may say why there is none.
+    for line in calls.iter().filter(|_| !is_told).flat_map(Calls::lines) {
+        output::remark(&line);
     }
-    if matches!(args.feature, Some(SstFeature::Try(_))) {
-        return tried::run(machine, args);
-    }
+    answer
+}
+
+/// What reads, and changes nothing.
+fn shown(machine: &Machine, mut args: SstArgs, calls: Option<&Calls>) -> Result<ExitCode, Failure> {
     let sinks = sinks(&args.files, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let presentation = presentation(&args.look, PageKind::Sst);
-    let calls = args.debug.then(Calls::default);
     let begin = sys::clock::monotonic_raw();
     let answered = match args.planned() {
-        Some(wish) => planned(machine, args.question(), &wish, calls.as_ref()),
-        None => answered(machine, args.question(), calls.as_ref()),
-    };
-    let answered = answered.inspect_err(|_| {
-        // Where there is no page, they may say why.
-        for line in calls.iter().flat_map(Calls::lines) {
-            output::remark(&line);
-        }
-    })?;
+        Some(wish) => planned(machine, args.question(), &wish, calls),
+        None => answered(machine, args.question(), calls),
+    }?;
     let took = sys::clock::monotonic_raw().saturating_sub(begin);
     let words = without_path(command(), args.out.as_deref());
     let mut record = sst::record(machine, answered, words, presentation);
@@ -66,7 +74,7 @@ fn answered(
     if let Some(level) = question.level {
         wanted.levels = Levels::Only(level);
     }
-    let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    let snapshot = sst::read(machine, &wanted).map_err(refused)?;
     if let Some(reason) = nothing(&snapshot, asked) {
         return Err(refused(Error::Unavailable(reason.clone())));
     }
@@ -120,13 +128,22 @@ fn planned(
         )
         .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
     }
-    let expected =
-        sst::change::expected(machine, wish).map_err(|error| change::not_changed(error.into()))?;
+    let refusing = |refused: sst::change::Refused| change::not_changed(refused.into());
+    let (expected, to_know) =
+        match (sst::change::expected(machine, wish), sst::change::foreseen(machine, wish)) {
+            (Ok(expected), Ok(remarks)) => (expected, remarks),
+            (Ok(expected), Err(refused)) => {
+                let hint = refused.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                (expected, vec![format!("as things are, it would be refused: {refused}{hint}")])
+            }
+            // Who would refuse it says more than who cannot tell the clocks.
+            (Err(_), Err(refused)) | (Err(refused), Ok(_)) => return Err(refusing(refused)),
+        };
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
-    let snapshot = sst::read_telling(machine, &wanted, calls).map_err(refused)?;
+    let snapshot = sst::read(machine, &wanted).map_err(refused)?;
     let lines = calls.map(Calls::lines).unwrap_or_default();
     let answered = sst::speed_select(&snapshot, question, lines);
-    Ok(SpeedSelect { expected: sst::expected(&expected), ..answered })
+    Ok(SpeedSelect { expected: sst::expected(&expected), to_know, ..answered })
 }
 
 pub(super) fn refused(error: Error) -> Failure {

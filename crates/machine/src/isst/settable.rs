@@ -54,19 +54,31 @@ impl Die {
         const CPU: &str = "/sys/devices/system/cpu";
         let list = tree.read(&format!("{CPU}/online"))?;
         let online: CpuSet = list.trim().parse().unwrap_or_default();
-        let number = |cpu: CpuId, file: &str| -> Option<u32> {
-            tree.read(&format!("{CPU}/cpu{cpu}/topology/{file}")).ok()?.trim().parse().ok()
+        let text = |cpu: CpuId, file: &str| -> Option<String> {
+            let text = tree.read(&format!("{CPU}/cpu{cpu}/topology/{file}")).ok()?;
+            Some(text.trim().to_owned())
         };
-        let is_here = |cpu: &CpuId| {
-            number(*cpu, "physical_package_id") == Some(self.package)
-                && self.die.is_none_or(|die| number(*cpu, "die_id").unwrap_or(0) == die)
-        };
-        online.iter().find(is_here).ok_or_else(|| {
-            let why = format!("no CPU of {self} is online, and it is asked through one");
-            Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(
-                "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back",
-            )
-        })
+        let number = |cpu, file| text(cpu, file)?.parse::<u32>().ok();
+        // Neighbours of a CPU that is elsewhere are elsewhere, too: of hundreds a few are asked.
+        let mut elsewhere = CpuSet::default();
+        for cpu in online.iter() {
+            if elsewhere.contains(cpu) {
+                continue;
+            }
+            let is_package = number(cpu, "physical_package_id") == Some(self.package);
+            let is_die = |die| number(cpu, "die_id").unwrap_or(0) == die;
+            let others = match is_package {
+                true if self.die.is_none_or(is_die) => return Ok(cpu),
+                true => "die_cpus_list",
+                false => "package_cpus_list",
+            };
+            let neighbours: Option<CpuSet> = text(cpu, others).and_then(|list| list.parse().ok());
+            elsewhere = elsewhere.iter().chain(neighbours.iter().flat_map(CpuSet::iter)).collect();
+        }
+        let why = format!("no CPU of {self} is online, and it is asked through one");
+        Err(Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(
+            "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back",
+        ))
     }
 }
 

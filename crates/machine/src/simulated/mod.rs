@@ -33,7 +33,7 @@ pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
 pub use self::tax::{Left, Tax};
-pub use self::work::{Power, Work, Worked};
+pub use self::work::{Busy, Power, Work, Worked};
 
 use ::model::name::did_you_mean;
 

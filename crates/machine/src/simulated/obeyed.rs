@@ -71,25 +71,29 @@ impl Occupied {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = cpus;
     }
 
-    fn cpus(&self) -> CpuSet {
+    pub(super) fn cpus(&self) -> CpuSet {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Model {
-    /// How many cores of a CPU's package are active while these CPUs, and those that somebody keeps busy,
-    /// are at work.
+    /// How many cores are active that share turbo limits with a CPU, while these CPUs, and those that somebody
+    /// keeps busy, are at work: those of its package, or of its power domain where a package has several.
     pub fn active_cores(&self, cpu: CpuId, at_work: &[CpuId]) -> u32 {
-        let occupied = self.occupied.cpus();
+        let place = |cpu: CpuId| {
+            let die = Firmware::of(self).and_then(|firmware| firmware.die(cpu));
+            (self.package_of(cpu), die)
+        };
+        let (occupied, here) = (self.occupied.cpus(), place(cpu));
         let all = at_work.iter().copied().chain(occupied.iter());
-        let here = all.filter(|other| self.package_of(*other) == self.package_of(cpu));
+        let here = all.filter(|other| place(*other) == here);
         let mut cores: Vec<u32> = here.map(|other| self.core_of(other)).collect();
         cores.sort_unstable();
         cores.dedup();
         cores.len() as u32
     }
 
-    /// How fast a core runs under a licence while so many cores of its package are active, by what the
+    /// How fast a core runs under a licence while so many cores are active that share its turbo limits, by what the
     /// machine came with and by what Speed Select was told, in hertz.
     pub fn granted_hz(&self, cpu: CpuId, licence: usize, active: u32) -> f64 {
         let firmware = Firmware::of(self).and_then(|it| it.turbo_hz(cpu, licence, active));
@@ -105,9 +109,16 @@ impl Model {
         if self.speed_select.is_none() {
             return 1.0;
         }
-        let usual = self.bin_hz(0, 1);
-        let granted = self.granted_hz(cpu, 0, self.active_cores(cpu, at_work));
-        usual / granted.min(self.ceiling_hz(cpu))
+        self.bin_hz(0, 1) / self.hz_at_work(cpu, 0, at_work)
+    }
+
+    /// The clock of a CPU that works under a licence while these are at work, too, in hertz.
+    ///
+    /// # Caveats
+    /// Neither power nor drift has a part in it.
+    pub fn hz_at_work(&self, cpu: CpuId, licence: usize, at_work: &[CpuId]) -> f64 {
+        let granted = self.granted_hz(cpu, licence, self.active_cores(cpu, at_work));
+        granted.min(self.ceiling_hz(cpu)).min(self.clip_hz(cpu, licence))
     }
 
     /// The clock that its core, settings and PROCHOT allow a CPU, in hertz.

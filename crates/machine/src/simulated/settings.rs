@@ -153,6 +153,13 @@ impl Writer {
         Writer { model: model.clone(), tree, request: None, isst }
     }
 
+    /// The same, writing to Speed Select through that device.
+    #[must_use]
+    pub fn through(self, isst: &Arc<dyn Isst>) -> Writer {
+        let isst = Setter::new(isst, Box::new(self.tree.clone()));
+        Writer { isst, ..self }
+    }
+
     /// What writes to its Speed Select.
     pub fn speed_select(&self) -> &Setter {
         &self.isst

@@ -1,4 +1,5 @@
-//! What runs on a simulated machine while nobody measures: `top` watches that.
+//! What runs on a simulated machine: the work of others while nobody measures, and what jobs did. APERF, MPERF
+//! and energy count it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,11 +67,13 @@ struct Log {
     packages: BTreeMap<u32, Drawn>,
 }
 
-/// What a CPU did.
+/// What a CPU did while it was not halted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Busy {
-    pub(super) seconds: f64,
-    pub(super) cycles: f64,
+pub struct Busy {
+    /// For how long.
+    pub seconds: f64,
+    /// Cycles of its core.
+    pub cycles: f64,
 }
 
 /// What a package drew, in joules, and at last, in watts.
@@ -134,6 +137,27 @@ impl Model {
         self.elapsed.advance(duration);
     }
 
+    /// Lets time pass until then, in which jobs had CPUs do this. Who is kept busy beside them does light work all
+    /// the time.
+    pub fn worked_until(&self, end: Seconds, jobs: &[(CpuId, Busy)]) {
+        let duration = end - self.elapsed.seconds();
+        let at_work: Vec<CpuId> = jobs.iter().map(|(cpu, _)| *cpu).collect();
+        let beside = self.occupied.cpus();
+        let beside = beside.iter().map(|cpu| {
+            let cycles = duration.0 * self.hz_at_work(cpu, 0, &at_work);
+            (cpu, Busy { seconds: duration.0, cycles })
+        });
+        let beside: Vec<(CpuId, Busy)> = beside.collect();
+        let mut log = self.worked.log();
+        for (cpu, did) in beside.iter().chain(jobs) {
+            let busy = log.cpus.entry(*cpu).or_default();
+            busy.seconds += did.seconds;
+            busy.cycles += did.cycles;
+        }
+        drop(log);
+        self.elapsed.advance(duration);
+    }
+
     /// The share of time in which a CPU is busy.
     fn share_of(&self, cpu: CpuId) -> f64 {
         self.work.iter().find(|work| work.cpus.contains(cpu)).map_or(0.0, |work| work.share)
@@ -165,9 +189,9 @@ impl Model {
     }
 
     /// What APERF and MPERF of a CPU say.
-    pub(crate) fn counts_of_work(&self, cpu: CpuId, mperf_hz: f64) -> Counts {
-        let busy = self.busy(cpu);
-        Counts { aperf: busy.cycles as u64, mperf: (busy.seconds * mperf_hz) as u64 }
+    pub(crate) fn counts_of_work(&self, cpu: CpuId) -> Reading<Counts> {
+        let Busy { seconds, cycles } = self.busy(cpu);
+        self.cycle_counters()?.counts(self.elapsed.seconds(), cycles, Seconds(seconds))
     }
 
     pub(super) fn busy(&self, cpu: CpuId) -> Busy {

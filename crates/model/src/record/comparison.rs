@@ -44,6 +44,9 @@ pub struct AbRun {
     /// What the kernel says of the runs of a command, by arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ran: Vec<Ran>,
+    /// The clocks of CPUs around the measurements, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_clocks: Option<Known<BusyClocks>>,
     /// Why it ended.
     pub ended: String,
     /// What a quad took; none where there was none.
@@ -107,4 +110,63 @@ pub struct Ran {
     pub cpu_seconds: f64,
     /// Times that a CPU was taken away from one of their threads.
     pub involuntary_switches: u64,
+}
+
+/// The clock of each CPU that was measured or kept busy, while it was not halted (turbostat's `Bzy_MHz`): looked at
+/// around each measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BusyClocks {
+    /// Where it is read.
+    pub source: String,
+    /// Each CPU.
+    pub cpus: Vec<BusyClock>,
+}
+
+/// The clock of a CPU in both arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BusyClock {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Its package.
+    pub package: u32,
+    /// Its core, as the kernel numbers it within the package.
+    pub core: u32,
+    /// While A was measured.
+    pub a: ArmClock,
+    /// While B was measured.
+    pub b: ArmClock,
+}
+
+/// The clock of a CPU in one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ArmClock {
+    /// What it did.
+    pub role: CpuRole,
+    /// How fast it was.
+    pub clock: Known<ClockSpread>,
+}
+
+/// What a CPU did while an arm was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuRole {
+    /// The workload ran there.
+    Measured,
+    /// It was kept busy.
+    Busy,
+    /// Nothing ran there by us.
+    Idle,
+}
+
+/// A clock over several measurements, in hertz.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockSpread {
+    /// Measurements around which it was looked at.
+    pub count: u64,
+    /// 10th percentile.
+    pub p10: f64,
+    /// Median.
+    pub median: f64,
+    /// 90th percentile.
+    pub p90: f64,
 }

@@ -24,7 +24,10 @@ pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
     LimitState, LimitSwitch, PowerLimit, PowerTerm, ToldCell,
 };
-pub use comparison::{AbRun, ArmFailure, BesideRun, LeftOut, QuadCost, Ran};
+pub use comparison::{
+    AbRun, ArmClock, ArmFailure, BesideRun, BusyClock, BusyClocks, ClockSpread, CpuRole, LeftOut,
+    QuadCost, Ran,
+};
 pub use counts::{
     AnchorSpread, AnswerFound, BudgetRow, CountedBy, CountedUnit, Counts, CountsRun, EventCount,
     KnownAnswer, MetricValue,

@@ -36,6 +36,9 @@ pub struct SpeedSelect {
     /// Who would get which clock, where a change was thought through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedClocks>,
+    /// What to know of that change before it is made: what it does beside, or why it would be refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_know: Vec<String>,
 }
 
 /// The clocks of CPUs that are alike, before a change and after it, by the firmware's numbers.

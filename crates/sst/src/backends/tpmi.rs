@@ -9,9 +9,10 @@ use machine::isst::DomainAddress;
 use machine::isst::structures::{PerfLevelInfo, PerfLevels, TurboFreqInfo};
 use machine::{IsstDevice, Reading};
 use model::{Obstacle, Unavailable};
+use sys::errno::ENOTTY;
 
 use super::{Backend, Context, Found, chosen, domain_number, no_priorities, physical};
-use crate::asking::not_given;
+use crate::asking::{not_given, reason};
 use crate::model::{
     BaseFreq, Bucket, CLASSES, Celsius, Class, CorePower, Domain, Fabric, Feature, Features, Level,
     Licence, Megahertz, Member, Modules, On, PerLicence, Priority, Profiles, Properties, TurboFreq,
@@ -88,17 +89,17 @@ fn instances(context: &Context<'_>, package: u32) -> Reading<u16> {
         let why = "its number is beyond those that the driver can be asked for, 0 to 255";
         return Err(Unavailable::new(Obstacle::Cpudyno, what, why));
     };
-    let instances = context.asker.one(&what, |device| device.instances(at.package));
+    let instances = context.asker.once(|device| device.instances(at.package));
     let lost = || {
         let why = "the driver says that none of its power domains is there";
         Unavailable::new(Obstacle::Permission, what.clone(), why)
     };
-    let valid = instances.map(|instances| instances.valid).map_err(|reason| {
+    let valid = instances.map(|instances| instances.valid).map_err(|refusal| {
+        if !refusal.is(ENOTTY) {
+            return reason(&what, refusal);
+        }
         let why = "the driver lists no power domains: it has not found that package's hardware, or \
                    lost it (ENOTTY)";
-        if !reason.why.ends_with("(ENOTTY)") {
-            return reason;
-        }
         Unavailable::new(Obstacle::Permission, what.clone(), why)
             .with_remedy("`sudo modprobe isst_tpmi`, or see `dmesg | grep -i isst`")
     })?;
@@ -146,18 +147,18 @@ impl Asked<'_> {
         what: &str,
         ask: impl FnOnce(&dyn IsstDevice, DomainAddress) -> Result<T, machine::isst::Refusal>,
     ) -> Reading<T> {
-        self.context.asker.one(what, |device| ask(device, self.at)).map_err(|mut unavailable| {
-            if unavailable.why.ends_with("(ENOTTY)") {
-                let DomainAddress { package, domain } = self.at;
-                unavailable.obstacle =
-                    if self.has_cores { Obstacle::Permission } else { Obstacle::Hardware };
-                unavailable.remedy = None;
-                unavailable.why = format!(
-                    "power domain {domain} of package {package} does not have it, or the driver refused \
-                     for a reason that it does not tell (ENOTTY)"
-                );
+        self.context.asker.once(|device| ask(device, self.at)).map_err(|refusal| {
+            if !refusal.is(ENOTTY) {
+                return reason(what, refusal);
             }
-            unavailable
+            let DomainAddress { package, domain } = self.at;
+            let obstacle =
+                if self.has_cores { Obstacle::Permission } else { Obstacle::Hardware };
+            let why = format!(
+                "power domain {domain} of package {package} does not have it, or the driver refused \
+                 for a reason that it does not tell (ENOTTY)"
+            );
+            Unavailable::new(obstacle, what, why)
         })
     }
 

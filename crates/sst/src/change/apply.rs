@@ -50,6 +50,11 @@ pub fn planned(
     Ok(plan)
 }
 
+/// What to know before a wish is done, or why it would be refused; nothing is planned in full.
+pub fn foreseen(machine: &Machine, wish: &Wish) -> Result<Vec<String>, Refused> {
+    Ok(steps(&Ground::of(machine, wish, &sleepers(machine))?)?.remarks)
+}
+
 /// Limits of the clock are nobody's loss: who insists has them beside classes.
 fn forced(wish: &Wish, force: bool) -> Wish {
     let is_lenient = force && matches!(wish.what, What::TurboMode(_));

@@ -39,6 +39,17 @@ struct Standing<'a> {
     first: Modules,
     /// Who is there.
     allowed: Modules,
+    /// How many of them are at work; none: all.
+    active: Option<u32>,
+}
+
+/// As things are, or as they would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// Before a change.
+    Now,
+    /// After it.
+    Then,
 }
 
 /// The CPUs that a change is good for, two cores of them: those that gain, where firmware says so.
@@ -55,7 +66,8 @@ pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
             of(&it.now.base, &then.base).unwrap_or(0) + of(&it.now.turbo, &then.turbo).unwrap_or(0),
         )
     };
-    let best = expected.iter().filter(|it| it.then.is_some()).max_by_key(|it| gain(it));
+    // Of several that are alike, the first.
+    let best = expected.iter().filter(|it| it.then.is_some()).rev().max_by_key(|it| gain(it));
     let Some(best) = best else {
         return Err(
             wish.not_here("no CPU has a part in it", "`cpudyno sst info` says what there is")
@@ -64,14 +76,26 @@ pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
     Ok(best.cpus.iter().take(2).collect())
 }
 
-/// One CPU of each other core in the power domains of these CPUs, of those that have a part in it.
-pub fn others(machine: &Machine, wish: &Wish, cpus: &CpuSet) -> Result<CpuSet, Refused> {
+/// One CPU of each other core in the packages of these CPUs, of those that have a part in it at that time: all power
+/// domains of a package share its power, and firmware's limits suppose that all cores are at work.
+pub fn others(
+    machine: &Machine,
+    wish: &Wish,
+    cpus: &CpuSet,
+    time: Time,
+) -> Result<CpuSet, Refused> {
     let here = Wish { cpus: Some(cpus.clone()), ..wish.clone() };
     let sleepers = Sleepers::default();
     let ground = Ground::of(machine, &here, &sleepers)?;
+    ground.compute()?;
     let mut found = Vec::new();
-    for domain in ground.compute()? {
-        let allowed = then(&ground, domain)?.allowed;
+    for domain in ground.packages() {
+        // What is wished for is for the power domains that are meant alone.
+        let is_meant = wish.cpus.as_ref().is_none_or(|it| has_any(domain, it));
+        let allowed = match time {
+            Time::Then if is_meant => then(&ground, domain)?.allowed,
+            Time::Now | Time::Then => domain.modules(),
+        };
         let mut taken = modules_of(domain, cpus).0;
         for member in &domain.cpus {
             let bit = 1u64.checked_shl(member.module).unwrap_or(0);
@@ -84,13 +108,36 @@ pub fn others(machine: &Machine, wish: &Wish, cpus: &CpuSet) -> Result<CpuSet, R
     Ok(found.into_iter().collect())
 }
 
-/// The clocks that CPUs have, and those that they would have.
+fn has_any(domain: &Domain, cpus: &CpuSet) -> bool {
+    domain.cpus.iter().any(|member| cpus.contains(member.cpu))
+}
+
+/// The clocks that CPUs have, and those that they would have, while all cores are at work.
 pub fn expected(machine: &Machine, wish: &Wish) -> Result<Vec<Expected>, Refused> {
+    expected_of(machine, wish, None)
+}
+
+/// The same while these CPUs are at work, before and after it.
+pub fn expected_with(
+    machine: &Machine,
+    wish: &Wish,
+    at_work: &[CpuSet; 2],
+) -> Result<Vec<Expected>, Refused> {
+    expected_of(machine, wish, Some(at_work))
+}
+
+fn expected_of(
+    machine: &Machine,
+    wish: &Wish,
+    at_work: Option<&[CpuSet; 2]>,
+) -> Result<Vec<Expected>, Refused> {
     let sleepers = Sleepers::default();
     let ground = Ground::of(machine, wish, &sleepers)?;
     let mut found: Vec<Expected> = Vec::new();
     for domain in ground.compute()? {
-        let [now, then] = [now(&ground, domain)?, then(&ground, domain)?];
+        let active = |arm: usize| at_work.map(|cpus| modules_of(domain, &cpus[arm]).count());
+        let now = Standing { active: active(0), ..now(&ground, domain)? };
+        let then = Standing { active: active(1), ..then(&ground, domain)? };
         for member in &domain.cpus {
             let clocks = |standing: &Standing<'_>| standing.clocks(member.module);
             let one = Expected {
@@ -127,6 +174,7 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
         turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
         first: modules_of(domain, &first),
         allowed: domain.modules(),
+        active: None,
     })
 }
 
@@ -201,13 +249,13 @@ impl Standing<'_> {
         })
     }
 
-    /// The limit of the group in which all cores of the level are.
+    /// The limit of the group in which the cores at work are.
     fn all_cores(&self) -> Reading<Megahertz> {
         let properties = self.level.properties.as_ref().ok_or_else(|| none("turbo"))?;
         let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
         let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
         let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
-        let active = self.allowed.count();
+        let active = self.active.unwrap_or(self.allowed.count());
         let place = cores.iter().position(|cores| u32::from(*cores) >= active);
         let place = place.unwrap_or(limits.len() - 1);
         limits[place].ok_or_else(|| none("turbo"))

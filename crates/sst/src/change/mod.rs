@@ -16,8 +16,8 @@ mod recipes;
 use levers::plan::Step;
 use model::CpuSet;
 
-pub use self::apply::{NotChanged, apply, make, planned};
-pub use self::clocks::{Clocks, Expected, expected, gainers, others};
+pub use self::apply::{NotChanged, apply, foreseen, make, planned};
+pub use self::clocks::{Clocks, Expected, Time, expected, expected_with, gainers, others};
 pub(crate) use self::ground::registers;
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;
@@ -135,6 +135,18 @@ pub enum Refused {
         /// What is right.
         hint: String,
     },
+}
+
+impl Refused {
+    /// What helps, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Refused::Unread(_) => None,
+            Refused::NotHere { hint, .. }
+            | Refused::Order { hint, .. }
+            | Refused::Usage { hint, .. } => Some(hint),
+        }
+    }
 }
 
 impl Wish {

@@ -9,7 +9,12 @@ use super::parts::{NONE, Told, mhz, table};
 /// `plan`.
 pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
     lacking(told);
-    vec![expected(&told.run.expected)]
+    let mut blocks = vec![expected(&told.run.expected, "; nothing was measured or changed")];
+    if !told.run.to_know.is_empty() {
+        blocks.push(Block::Heading("To know".to_owned()));
+        blocks.push(Block::List(told.run.to_know.iter().map(|it| it.as_str().into()).collect()));
+    }
+    blocks
 }
 
 fn lacking(told: &mut Told<'_>) {
@@ -24,7 +29,7 @@ fn lacking(told: &mut Told<'_>) {
 }
 
 /// The clocks that CPUs are given, before a change and after it.
-pub(super) fn expected(expected: &[ExpectedClocks]) -> Block {
+pub(super) fn expected(expected: &[ExpectedClocks], and: &str) -> Block {
     let columns = [
         ("CPUs", Align::Left),
         ("base", Align::Right),
@@ -34,12 +39,10 @@ pub(super) fn expected(expected: &[ExpectedClocks]) -> Block {
         ("", Align::Left),
     ];
     let rows = expected.iter().map(row).collect();
-    let notes = vec![
-        "MHz, for the weakest instructions, by the firmware's own numbers; nothing was measured or \
-         changed. Base: guaranteed where power runs short or turbo is off. All-core turbo: the limit while \
-         all cores of the level are at work."
-            .to_owned(),
-    ];
+    let notes = vec![format!(
+        "MHz, for the weakest instructions, by the firmware's own numbers{and}. Base: guaranteed where power \
+         runs short or turbo is off. All-core turbo: the limit while all cores of the level are at work."
+    )];
     table("who would get which clock", &columns, rows, notes)
 }
 
@@ -63,8 +66,13 @@ fn row(it: &ExpectedClocks) -> Vec<Text> {
 /// Who gains, and who loses.
 fn verdict(it: &ExpectedClocks) -> Text {
     let Some(then) = &it.then else {
-        return Text::toned("not in the level: to be switched off", Tone::Warning);
+        return Text::toned("not in the level", Tone::Warning);
     };
+    // What nobody knows is no difference of nothing.
+    let pairs = [(&it.now.base, &then.base), (&it.now.turbo, &then.turbo)];
+    if pairs.iter().any(|(now, then)| now.value().is_some() != then.value().is_some()) {
+        return Text::toned("unknown", Tone::Warning);
+    }
     let change = |now: &Known<Hertz>, then: &Known<Hertz>, name: &str| {
         let mhz = (then.value()?.0 - now.value()?.0) / 1e6;
         (mhz.abs() >= 1.0).then(|| (mhz, format!("{mhz:+.0} MHz {name}")))

@@ -8,7 +8,7 @@ use sys::isst::REQUESTS;
 
 use super::{GUIDE, all, command, mhz, read};
 use crate::model::{Kind, Priority, Snapshot};
-use crate::read::{Wanted, read_telling};
+use crate::read::Wanted;
 use crate::trace::Calls;
 
 const GRANITE: &str = include_str!("../../../machine/src/simulated/machines/granite.toml");
@@ -35,9 +35,9 @@ fn set(model: &Model, number: usize, bytes: &[u8]) {
     SimulatedIsst::new(model).call(REQUESTS[number], &mut argument).unwrap();
 }
 
-fn asked(machine: &Machine, wanted: &Wanted) -> (Snapshot, Vec<String>) {
-    let calls = Calls::default();
-    let snapshot = read_telling(machine, wanted, Some(&calls)).unwrap();
+fn asked(machine: &mut Machine, wanted: &Wanted) -> (Snapshot, Vec<String>) {
+    let calls = Calls::of(machine);
+    let snapshot = crate::read(machine, wanted).unwrap();
     (snapshot, calls.lines())
 }
 
@@ -47,8 +47,8 @@ fn of(cpus: &str, words: &str) -> Wanted {
 
 #[test]
 fn power_domains_are_those_of_the_golden_vectors() {
-    let machine = Machine::from(system_b());
-    let (snapshot, lines) = asked(&machine, &all());
+    let mut machine = Machine::from(system_b());
+    let (snapshot, lines) = asked(&mut machine, &all());
     for cpu in 0..32u32 {
         let (domain, module, thread) = (cpu % 8 / 4, cpu % 4, cpu / 16);
         let number = domain << 11 | module << 3 | thread;
@@ -82,8 +82,8 @@ fn classes_of_power_domains_are_read_where_the_golden_vectors_write_them() {
         set(&model, 6, &[1, 0, domain, 1, 0, 1]);
     }
     set(&model, 11, &[0, 0, 1]);
-    let machine = Machine::from(model);
-    let (snapshot, lines) = asked(&machine, &of("5", "core-power get-assoc"));
+    let mut machine = Machine::from(model);
+    let (snapshot, lines) = asked(&mut machine, &of("5", "core-power get-assoc"));
     let [domain] = snapshot.domains.as_slice() else { panic!("{snapshot:?}") };
     assert_eq!((domain.package, domain.number), (0, 1));
     assert_eq!(domain.associations, Some(vec![(CpuId(5), Ok(2))]));
@@ -116,18 +116,18 @@ fn skylake_servers_have_their_classes_behind_the_mailbox() {
     };
     set(&model, 3, &entry([0xd0, 0, 0, 0], 0x103, 0x0002_0000));
     set(&model, 3, &entry([0xd0, 0, 1, 0], 0x101, 0x001e_1452));
-    let machine = Machine::from(model);
-    let (snapshot, lines) = asked(&machine, &of("3", "core-power get-assoc"));
+    let mut machine = Machine::from(model);
+    let (snapshot, lines) = asked(&mut machine, &of("3", "core-power get-assoc"));
     assert_eq!(snapshot.domains[0].associations, Some(vec![(CpuId(3), Ok(2))]));
     let end = lines.len() - 2;
     assert_eq!(lines[end..], ["mailbox of 1 = 1", "  CPU 0 d0/00 (3h): 0x00020000"], "{lines:#?}");
-    let (snapshot, lines) = asked(&machine, &of("3", "core-power get-config"));
+    let (snapshot, lines) = asked(&mut machine, &of("3", "core-power get-config"));
     let class = snapshot.domains[0].classes.as_ref().unwrap()[1].clone().unwrap();
     assert_eq!((class.energy_preference, class.weight, class.lowest.0), (Some(2), 5, 2000));
     assert_eq!(mhz(class.highest), 3000);
     assert!(lines.contains(&"  CPU 0 d0/01 (1h): 0x001e1452".to_owned()), "{lines:#?}");
     // Registers in memory are never asked for.
-    let (snapshot, lines) = asked(&machine, &all());
+    let (snapshot, lines) = asked(&mut machine, &all());
     assert!(!lines.iter().any(|line| line.starts_with("mmio")), "{lines:#?}");
     let profiles = snapshot.domains[1].profiles.as_ref().unwrap().as_ref().unwrap();
     assert_eq!(profiles.levels.len(), 5);

@@ -39,6 +39,7 @@ impl Here {
         let file = self.folder.path().join("state");
         let model = match self.name {
             "skylake" => Model::parse("skylake.toml", &skylake()),
+            "exclusive" => Model::parse("exclusive.toml", &exclusive()),
             name => Model::named(name),
         };
         Machine::from(model.unwrap().kept_in(file.to_str().unwrap()).unwrap())
@@ -154,6 +155,12 @@ impl Here {
 fn skylake() -> String {
     const GUIDE: &str = include_str!("../../../machine/src/simulated/machines/guide.toml");
     GUIDE.replace("model = 106", "model = 85")
+}
+
+/// A machine of the newer generation that has base-freq and turbo-freq, and not both at once.
+fn exclusive() -> String {
+    const GRANITE: &str = include_str!("../../../machine/src/simulated/machines/granite.toml");
+    GRANITE.replace("interface = 3\n", "interface = 3\nexclusive_features = true\n")
 }
 
 pub(crate) fn wish(what: What) -> Wish {

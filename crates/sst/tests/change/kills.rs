@@ -40,6 +40,9 @@ enum Fate {
     IsLate(Duration),
     /// The driver of firmware does not wait for it, and says that it failed.
     GivesUp(Duration),
+    /// The same of that write alone, as the driver of the newer generation says it; nothing comes of it, or it
+    /// is there some time later.
+    Refuses(usize, Option<Duration>),
     /// How many writes were refused is counted.
     Refusals(Arc<Mutex<Vec<String>>>),
 }
@@ -76,6 +79,10 @@ impl Levers for Between {
             Fate::GivesUp(time) if matches!(object, Object::SpeedSelect(_)) => {
                 later(*time);
                 Err(io::ErrorKind::TimedOut.into())
+            }
+            Fate::Refuses(at, time) if nth == *at => {
+                time.map(later);
+                Err(io::Error::from_raw_os_error(sys::errno::ENOTTY))
             }
             Fate::Refusals(refused) => write(object, text).inspect_err(|error| {
                 refused.lock().unwrap().push(format!("{object}: {text}: {error}"));
@@ -224,6 +231,9 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
     const NO_TURBO: &str = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#;
     const LIMITED: &str = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1",
         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq": "2000000"}}"#;
+    const NO_SMT: &str = r#"{"files": {"/sys/devices/system/cpu/smt/control": "off"}}"#;
+    const FEWER_WITHOUT_SMT: &str = r#"{"firmware": {"0.0/level": 4}, "files": {
+        "/sys/devices/system/cpu/smt/control": "off", "/sys/devices/system/cpu/cpu4/online": "0"}}"#;
     // Somebody switched a feature on before priorities.
     const UPSIDE_DOWN: &str = r#"{"firmware": {"0.0/features": 1}}"#;
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
@@ -245,6 +255,14 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("granite", r#"{"firmware": {"0.0/msr/1ad": 2097865012304223517}}"#, wish(level(1, false))),
         ("guide", NO_TURBO, on("0", BF_ON)),
         ("guide", LIMITED, on("0", level(4, false))),
+        // Threads of a core but the first are off.
+        ("guide", NO_SMT, on("0", level(4, true))),
+        ("guide", FEWER_WITHOUT_SMT, on("0", level(0, true))),
+        ("guide", NO_SMT, on("0", BF_ON)),
+        ("guide", NO_SMT, on("12,13", TF_ON)),
+        ("guide", NO_SMT, on("0-3", What::TurboMode(false))),
+        ("granite", NO_SMT, on("0", level(1, true))),
+        ("granite", NO_SMT, on("1,2", TF_ON)),
     ]);
     found
 }
@@ -483,6 +501,47 @@ fn firmware_that_comes_too_late_leaves_nothing() {
     fs::write(here.folder.path().join("state"), late).unwrap();
     here.undone();
     assert_eq!(here.state(), "{} {}");
+}
+
+/// The driver of the newer generation says no more of a level than that it failed: of two power domains nothing
+/// is left, and what was wanted of which is said.
+#[test]
+fn a_level_that_the_driver_refuses_leaves_nothing() {
+    for nth in [0, 1] {
+        let here = Here::with("granite", FRESH);
+        let error =
+            here.done_through(&on("0,11", level(1, false)), between(Fate::Refuses(nth, None)));
+        let NotChanged::NotMade(error) = error.unwrap_err() else { panic!("it was not made") };
+        let told = error.to_string();
+        let place = ["level of package 0", "level of package 0, power domain 1"][nth];
+        assert!(told.contains(place) && told.contains("ENOTTY"), "{told}");
+        // Firmware may have heard it: the next undo looks again.
+        if !error.undone.is_complete() {
+            assert!(told.contains("firmware may get there later"), "{told}");
+            here.undone();
+        }
+        assert_eq!(here.state(), "{} {}");
+        assert!(!here.shelf().path().exists());
+    }
+}
+
+/// The driver gave it up, and firmware did it all the same, long after: the next undo puts it back.
+#[test]
+fn a_level_that_comes_after_the_driver_gave_up_is_undone() {
+    let (here, time) = (Here::with("granite", FRESH), Duration::from_secs(4));
+    let late = between(Fate::Refuses(0, Some(time)));
+    let NotChanged::NotMade(error) =
+        here.done_through(&on("0", level(1, false)), late).unwrap_err()
+    else {
+        panic!("it was not made");
+    };
+    assert!(error.to_string().contains("firmware may get there later"), "{error}");
+    assert!(here.shelf().path().exists());
+    thread::sleep(time + Duration::from_secs(1));
+    assert_eq!(here.state(), r#"{"0.0/level":1} {}"#);
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+    assert!(!here.shelf().path().exists());
 }
 
 /// A process that was killed may have told firmware something just now.

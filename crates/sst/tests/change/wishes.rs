@@ -178,6 +178,7 @@ fn classes_keep_their_rules() {
         (ClassWish { min_mhz: Some(2050), ..class(0) }, "no multiple of 100 MHz"),
         (ClassWish { max_mhz: Some(25600), ..class(0) }, "no multiple of 100 MHz up to 25500"),
         (class(4), "there is no class 4"),
+        (ClassWish { max_mhz: Some(0), ..class(0) }, "lets no core of the class run"),
     ] {
         let refused = guide.refused(&what(bad)).to_string();
         assert!(refused.contains(why), "{refused}");
@@ -413,18 +414,37 @@ fn turbo_limits_are_those_of_a_package() {
     assert_eq!(granite.state(), "{} {}");
 }
 
+/// No bit tells it beforehand, in either generation: it is said at planning, refused by firmware, and nothing is left.
+/// What is said to come first is what helps.
 #[test]
 fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
-    let here = Here::new("sapphire");
-    here.done(&on("0", BF_ON)).unwrap();
-    let before = here.state();
-    let plan = here.plan(&on("0", TF_ON)).unwrap();
-    let said = "base-freq of package 0 is on, and processors need not have both at once";
-    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
-    let error = here.done(&on("0", TF_ON)).unwrap_err().to_string();
-    assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
-    assert!(error.contains("`cpudyno sst base-freq disable`"), "{error}");
-    assert_eq!(here.state(), before);
+    let (base, turbo) = ((BF_ON, BF_OFF, "base-freq"), (TF_ON, TF_OFF, "turbo-freq"));
+    for (machine, [(first, off, name), (second, ..)]) in [
+        ("sapphire", [base.clone(), turbo.clone()]),
+        ("sapphire", [turbo.clone(), base.clone()]),
+        ("exclusive", [base.clone(), turbo.clone()]),
+        ("exclusive", [turbo, base]),
+    ] {
+        let here = Here::new(machine);
+        here.done(&on("0", first)).unwrap();
+        let before = here.state();
+        let plan = here.plan(&on("0", second.clone())).unwrap();
+        let said = format!("{name} of package 0 is on, and processors need not have both at once");
+        assert!(plan.remarks.iter().any(|it| it.starts_with(&said)), "{:?}", plan.remarks);
+        let error = here.done(&on("0", second.clone())).unwrap_err().to_string();
+        assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
+        assert!(error.contains(&format!("`cpudyno sst {name} disable`")), "{error}");
+        assert_eq!(here.state(), before, "{machine}: {name}");
+        // Without -a core-power stays, which the other one stands on as well.
+        let off = match off {
+            What::BaseFreq { .. } => What::BaseFreq { on: false, auto: false },
+            _ => What::TurboFreq { on: false, auto: false, limits: None },
+        };
+        here.done(&on("0", off)).unwrap();
+        here.done(&on("0", second)).unwrap();
+        here.undone();
+        assert_eq!(here.state(), "{} {}", "{machine}: {name}");
+    }
 }
 
 /// That firmware is busy is no reason that has to do with features.

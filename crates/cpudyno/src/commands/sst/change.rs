@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::{Changed, Session};
+use levers::{Changed, Levers, Session};
 use machine::Machine;
 use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
@@ -25,8 +26,7 @@ pub(super) fn run(
     let sinks = settings::told_to(&args.files, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
     let telling = Telling { machine, args: &args, sinks, out };
-    let levers = settings::writer(machine)?;
-    let plan = sst::change::planned(machine, &*levers, wish, change.force).map_err(not_changed)?;
+    let (levers, plan) = ready(machine, wish, change.force)?;
     if change.dry_run {
         let planned = settings::told(&plan, &ChangeOutcome::Planned);
         telling.tell(Settings { remarks: plan.remarks, ..planned })?;
@@ -35,14 +35,10 @@ pub(super) fn run(
     remark(&plan);
     let signals = Signals::listen()?;
     let shelf = settings::shelf(machine)?;
-    let who = format!("cpudyno sst, process {}", std::process::id());
-    let mut session = Session::open(machine, levers, &shelf, &who).map_err(settings::refused)?;
     // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
     let _deaf = signals.ignore();
-    let done = match sst::change::apply(machine, &mut session, wish, change.force) {
-        Ok(done) => done,
-        Err(error) => return Err(undone(session, not_changed(error))),
-    };
+    let session = open(machine, levers, &shelf, "sst")?;
+    let (session, done) = made(machine, session, wish, change.force)?;
     if let Some((_, name)) = signals.came() {
         output::remark(&format!("stopped by {name}"));
         return settings::restore(session, &signals, ExitCode::SUCCESS);
@@ -61,6 +57,50 @@ pub(super) fn run(
         }
         // Nobody was told: nothing stays.
         Err(failure) => settings::restore(session, &signals, answer).and(Err(failure)),
+    }
+}
+
+/// What writes, and what a wish comes to: what is refused needs no lock.
+pub(super) fn ready(
+    machine: &Machine,
+    wish: &Wish,
+    force: bool,
+) -> Result<(Box<dyn Levers>, Plan), Failure> {
+    let levers = settings::writer(machine)?;
+    let plan = planned(machine, &*levers, wish, force)?;
+    Ok((levers, plan))
+}
+
+pub(super) fn planned(
+    machine: &Machine,
+    levers: &dyn Levers,
+    wish: &Wish,
+    force: bool,
+) -> Result<Plan, Failure> {
+    sst::change::planned(machine, levers, wish, force).map_err(not_changed)
+}
+
+/// A session of that command.
+pub(super) fn open<'m>(
+    machine: &'m Machine,
+    levers: Box<dyn Levers>,
+    shelf: &Shelf,
+    command: &str,
+) -> Result<Session<'m>, Failure> {
+    let who = format!("cpudyno {command}, process {}", std::process::id());
+    Session::open(machine, levers, shelf, &who).map_err(settings::refused)
+}
+
+/// A session in which a wish was fulfilled; where that fails, everything is put back.
+pub(super) fn made<'m>(
+    machine: &'m Machine,
+    mut session: Session<'m>,
+    wish: &Wish,
+    force: bool,
+) -> Result<(Session<'m>, Vec<Changed>), Failure> {
+    match sst::change::apply(machine, &mut session, wish, force) {
+        Ok(done) => Ok((session, done)),
+        Err(error) => Err(undone(session, not_changed(error))),
     }
 }
 
@@ -145,7 +185,10 @@ fn proofs(machine: &Machine, wish: &Wish) -> Vec<Proof> {
     if !matches!(wish.what, What::Level { .. } | What::BaseFreq { .. }) {
         return Vec::new();
     }
-    base_frequencies(machine, wish.cpus.as_ref())
+    // Of power domains whose named CPUs went with the level the others tell it.
+    let online = machine::facts::machine(machine).topology.online;
+    let named = wish.cpus.as_ref().map(|cpus| cpus.intersection(&online));
+    base_frequencies(machine, named.filter(|cpus| !cpus.is_empty()).as_ref())
 }
 
 /// The same of these CPUs, or of all.

@@ -4,20 +4,20 @@ use std::process::ExitCode;
 
 use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
+use levers::Session;
 use levers::journal::Shelf;
-use levers::{Levers, Session};
 use machine::{Machine, Reading};
 use model::record::{PageKind, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
-use sst::change::{Clocks, Expected, What, Wish};
+use sst::change::{Clocks, Expected, Time, What, Wish};
 use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
 use super::super::ab::{Told, compared};
 use super::super::{command, presentation, settings, sinks};
-use super::change::{base_frequencies, not_changed, remark, undone};
+use super::change::{base_frequencies, made, not_changed, open, planned, ready, remark, undone};
 use crate::args::{Chosen, Format, SstArgs, SstFeature, Tried, TriedWorkload, TryArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::signals::Signals;
 
 pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Failure> {
@@ -42,14 +42,10 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     if let Some(level) = tried.level.filter(|_| tried.feature != Tried::PerfProfile) {
         let what = What::Level { level, with_cpus: false };
         let first = Wish { what, cpus: tried.cpus(named.as_ref()), lenient: false };
-        let levers = settings::writer(machine)?;
-        remark(&sst::change::planned(machine, &*levers, &first, false).map_err(not_changed)?);
-        let mut opened =
-            Session::open(machine, levers, &shelf, &who()).map_err(settings::refused)?;
-        if let Err(error) = sst::change::apply(machine, &mut opened, &first, false) {
-            return Err(undone(opened, not_changed(error)));
-        }
-        session = Some(opened);
+        let (levers, plan) = ready(machine, &first, false)?;
+        remark(&plan);
+        let opened = open(machine, levers, &shelf, COMMAND)?;
+        session = Some(made(machine, opened, &first, false)?.0);
     }
     let prepared = prepared(machine, &tried, (named.as_ref(), question), &shelf, &mut session);
     let (comparing, answered) = match prepared {
@@ -81,20 +77,18 @@ fn prepared<'m>(
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
     answered.expected = sst::expected(&expected);
     if tried.control {
-        comparing.words[1] = vec!["as it is, once more".to_owned()];
+        if let Some(what) = comparing.words[1].first_mut() {
+            "as it is, once more".clone_into(what);
+        }
         return Ok((comparing, answered));
     }
-    let planned = |levers: &dyn Levers| {
-        sst::change::planned(machine, levers, &wish, false).map_err(not_changed)
-    };
     if session.is_none() {
-        let levers = settings::writer(machine)?;
-        // What is refused needs no lock; and nobody else changes what is planned under it.
-        planned(&*levers)?;
-        *session = Some(Session::open(machine, levers, shelf, &who()).map_err(settings::refused)?);
+        let (levers, _) = ready(machine, &wish, false)?;
+        *session = Some(open(machine, levers, shelf, COMMAND)?);
     }
     if let Some(session) = session {
-        let plan = planned(session.levers())?;
+        // Nobody else changes what is planned under the lock.
+        let plan = planned(machine, session.levers(), &wish, false)?;
         remark(&plan);
         comparing.changes = plan.as_arms();
     }
@@ -129,9 +123,8 @@ fn has_ends(tried: &TryArgs, cpus: &CpuSet) -> Result<(), Failure> {
     Err(Failure::usage(text).hint("name two: --on 12,13; or measure --workload clock"))
 }
 
-fn who() -> String {
-    format!("cpudyno sst try, process {}", std::process::id())
-}
+/// Who holds the machine meanwhile.
+const COMMAND: &str = "sst try";
 
 /// What is compared, what B is, and what firmware says of it.
 struct Trial {
@@ -143,38 +136,87 @@ struct Trial {
 fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<Trial, Failure> {
     let on = on(machine, tried, named)?;
     let on_a = tried.on_a.clone().unwrap_or_else(|| on.clone());
-    let all: CpuSet = on.iter().chain(on_a.iter()).collect();
     let wish = Wish { what: what(tried)?, cpus: Some(on.clone()), lenient: false };
-    let busy = match &tried.busy {
-        Chosen::Cpus(cpus) => cpus.clone(),
-        Chosen::None => CpuSet::default(),
-        Chosen::Usual => refusing(sst::change::others(machine, &wish, &all))?,
-    };
-    let mut expected = refusing(sst::change::expected(machine, &wish))?;
-    // Where only A runs, nothing changes.
-    let is_told = |it: &Expected| !it.cpus.intersection(&all).is_empty();
-    let is_known = |cpu| expected.iter().any(|it: &Expected| it.cpus.contains(cpu));
-    let beyond: CpuSet = on_a.iter().filter(|cpu| !is_known(*cpu)).collect();
-    if !beyond.is_empty() {
-        let there = Wish { cpus: Some(beyond), ..wish.clone() };
-        let there = refusing(sst::change::expected(machine, &there))?;
-        let as_it_is = |it: Expected| Expected { then: Some(it.now.clone()), ..it };
-        expected.extend(there.into_iter().filter(is_told).map(as_it_is));
+    if !tried.control {
+        refusing(sst::change::foreseen(machine, &wish))?;
     }
-    let mut comparing = comparing(tried, [&on_a, &on])?;
+    let arms = [&on_a, &on];
+    let busy = [
+        busy(machine, tried, &wish, &on_a, Time::Now)?,
+        busy(machine, tried, &wish, &on, Time::Then)?,
+    ];
+    let at_work = [0, 1].map(|arm| arms[arm].iter().chain(busy[arm].iter()).collect::<CpuSet>());
+    let expected = everywhere(&wish, arms, |wish| sst::change::expected(machine, wish))?;
+    let without = |it: &Expected| it.then.is_none() && !it.cpus.intersection(&on).is_empty();
+    if expected.iter().any(without) {
+        let with = expected.iter().filter(|it| it.then.is_some()).flat_map(|it| it.cpus.iter());
+        let text = format!("cannot measure on CPUs {on}: the level is without some of them");
+        let hint = format!("choose among --on {}", with.collect::<CpuSet>());
+        return Err(Failure::new(code::NOT_HERE, text).hint(hint));
+    }
+    let mut comparing = comparing(tried, arms)?;
     comparing.look = Some(|machine| base_frequencies(machine, None));
-    // What is promised holds while all cores are at work.
-    if !busy.is_empty() && !tried.control {
-        comparing.promises = promises(machine, &expected, [&on_a, &on], &busy);
+    // How many cores are at work beside nobody knows.
+    if busy.iter().all(|busy| !busy.is_empty()) && !tried.control {
+        let with = |wish: &Wish| sst::change::expected_with(machine, wish, &at_work);
+        comparing.promises = promises(machine, &everywhere(&wish, arms, with)?, arms, &busy);
     }
-    comparing.words[1] = vec![wish.words()];
-    if tried.on_a.is_some() {
-        for (words, cpus) in comparing.words.iter_mut().zip([&on_a, &on]) {
-            words.push(format!("cpus={cpus}"));
-        }
+    let what = ["as it is".to_owned(), wish.words()];
+    for (arm, what) in what.into_iter().enumerate() {
+        let cpus = [("cpus", arms[arm]), ("busy", &busy[arm])];
+        let cpus = cpus.into_iter().filter(|(_, cpus)| !cpus.is_empty());
+        let told = cpus.map(|(word, cpus)| format!("{word}={cpus}"));
+        comparing.words[arm] = std::iter::once(what).chain(told).collect();
     }
     comparing.busy = busy;
+    comparing.watches_clocks = true;
     Ok(Trial { comparing, wish, expected })
+}
+
+/// Who is kept busy while an arm runs on these CPUs: where it runs, nobody else does.
+fn busy(
+    machine: &Machine,
+    tried: &TryArgs,
+    wish: &Wish,
+    on: &CpuSet,
+    time: Time,
+) -> Result<CpuSet, Failure> {
+    let list = match &tried.busy {
+        Chosen::None => return Ok(CpuSet::default()),
+        Chosen::Usual => return refusing(sst::change::others(machine, wish, on, time)),
+        Chosen::Cpus(list) => list,
+    };
+    let online = machine::facts::machine(machine).topology.online;
+    let missing = list.difference(&online);
+    if !missing.is_empty() {
+        let text =
+            format!("cannot keep CPUs {missing} busy: this machine has them not, or not online");
+        return Err(Failure::usage(text).hint(format!("choose among --busy {online}")));
+    }
+    let left = list.difference(on);
+    if left.is_empty() {
+        let text = format!("cannot keep CPUs {list} busy: the workload runs on them");
+        return Err(Failure::usage(text).hint("name others, or nobody: --busy none"));
+    }
+    Ok(left)
+}
+
+/// What is expected where an arm runs. Where only A runs, nothing changes.
+fn everywhere(
+    wish: &Wish,
+    [on_a, on]: [&CpuSet; 2],
+    expected: impl Fn(&Wish) -> Result<Vec<Expected>, sst::change::Refused>,
+) -> Result<Vec<Expected>, Failure> {
+    let mut found = refusing(expected(wish))?;
+    let is_known = |cpu| found.iter().any(|it: &Expected| it.cpus.contains(cpu));
+    let beyond: CpuSet = on_a.iter().filter(|cpu| !is_known(*cpu)).collect();
+    if !beyond.is_empty() {
+        let all: CpuSet = on_a.iter().chain(on.iter()).collect();
+        let there = refusing(expected(&Wish { cpus: Some(beyond), ..wish.clone() }))?;
+        let there = there.into_iter().filter(|it| !it.cpus.intersection(&all).is_empty());
+        found.extend(there.map(|it| Expected { then: Some(it.now.clone()), ..it }));
+    }
+    Ok(found)
 }
 
 fn refusing<T>(answer: Result<T, sst::change::Refused>) -> Result<T, Failure> {
@@ -236,7 +278,7 @@ fn promises(
     machine: &Machine,
     expected: &[Expected],
     on: [&CpuSet; 2],
-    busy: &CpuSet,
+    busy: &[CpuSet; 2],
 ) -> Vec<Promise> {
     let is_off = !levers::open::allows_turbo(machine);
     let hertz = |reading: &Reading<Megahertz>| {
@@ -247,11 +289,11 @@ fn promises(
         let it = expected.iter().find(|it| it.cpus.contains(cpu))?;
         let then = it.then.as_ref().and_then(clock);
         let is_used = on.map(|cpus| cpus.contains(cpu));
-        Some(Promise { cpu, clocks: [clock(&it.now), then], is_used })
+        let is_busy = busy.each_ref().map(|cpus| cpus.contains(cpu));
+        Some(Promise { cpu, clocks: [clock(&it.now), then], is_used, is_busy })
     };
-    let measured: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
-    let beside = busy.difference(&measured);
-    measured.iter().chain(beside.iter()).filter_map(promise).collect()
+    let all: CpuSet = on.into_iter().chain(busy).flat_map(CpuSet::iter).collect();
+    all.iter().filter_map(promise).collect()
 }
 
 impl TryArgs {

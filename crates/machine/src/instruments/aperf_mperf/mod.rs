@@ -112,10 +112,8 @@ impl CycleCounters {
             Source::Msr(msr) => of_registers(msr.read_many(cpu, &[MPERF, APERF])),
             Source::Rdpru(rdpru) => of_rdpru(*rdpru, cpu),
             Source::Perf(events) => events.read(cpu),
-            // What is worked there while nobody measures: during jobs the executor computes them.
-            Source::Simulated(model) => {
-                Ok(model.counts_of_work(cpu, model.cycle_counters()?.mperf_hz))
-            }
+            // Within jobs the executor computes them.
+            Source::Simulated(model) => model.counts_of_work(cpu),
         }
     }
 

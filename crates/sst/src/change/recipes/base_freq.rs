@@ -59,9 +59,10 @@ pub(super) fn needs_priorities(
         return Ok(());
     }
     let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));
+    let cpus = ground.wish.cpus.as_ref().map(|cpus| format!("-c {cpus} ")).unwrap_or_default();
     let hint = format!(
         "first `cpudyno sst core-power enable -p 1`, with classes and their cores; or all at once: \
-         `cpudyno sst {feature} enable -a`"
+         `cpudyno sst {cpus}{feature} enable -a`"
     );
     Err(ground.wish.order(why, hint))
 }

@@ -177,6 +177,10 @@ fn checked(ground: &Ground<'_>, wish: &ClassWish) -> Result<ClassText, Refused> 
             return refuse(why, "such as -n 2000 -m 3000");
         }
     }
+    if wish.max_mhz.is_some_and(|mhz| mhz < STEP_MHZ) && !ground.wish.lenient {
+        let why = "a highest frequency of 0 lets no core of the class run".to_owned();
+        return refuse(why, "such as -m 3000, or leave it out for none");
+    }
     let floor = |mhz: u32| mhz / STEP_MHZ * STEP_MHZ;
     let min_mhz = floor(wish.min_mhz.unwrap_or(0));
     let max_mhz = wish.max_mhz.map(floor).filter(|mhz| *mhz < OPEN_MHZ);

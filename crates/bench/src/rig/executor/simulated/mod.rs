@@ -14,7 +14,7 @@ use std::io;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::{Budget, Left, Model, Rise};
+use machine::simulated::{Budget, Busy, Left, Model, Rise};
 use model::ticks::Stamp;
 use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
@@ -58,6 +58,28 @@ impl Simulated {
     /// Where the neighbours of this moment are, and what they do.
     fn busy(&self) -> Vec<(CpuId, &'static str)> {
         self.neighbours.iter().map(|it| (it.cpu, it.work.id())).collect()
+    }
+
+    /// Time has passed until then, in which a job had CPUs do this, and their neighbours worked all the time.
+    fn passed(&self, end: Seconds, mut did: Vec<(CpuId, Busy)>) {
+        let seconds = (end - self.model.elapsed.seconds()).0;
+        let beside = self.neighbours.iter().map(|it| it.cpu);
+        let at_work: Vec<CpuId> = did.iter().map(|(cpu, _)| *cpu).chain(beside).collect();
+        did.extend(self.neighbours.iter().map(|Neighbour { cpu, work, .. }| {
+            let licence = self.model.licence_of(work.id()).unwrap_or(0);
+            let cycles = seconds * self.model.hz_at_work(*cpu, licence, &at_work);
+            (*cpu, Busy { seconds, cycles })
+        }));
+        self.model.worked_until(end, &did);
+    }
+
+    /// The same, where they did light work all the time.
+    fn worked(&self, end: Seconds, cpus: &[CpuId]) {
+        let seconds = (end - self.model.elapsed.seconds()).0;
+        let did = |cpu: &CpuId| {
+            (*cpu, Busy { seconds, cycles: seconds * self.model.hz_at_work(*cpu, 0, cpus) })
+        };
+        self.passed(end, cpus.iter().map(did).collect());
     }
 
     /// What they leave a CPU.
@@ -111,8 +133,10 @@ impl Executor for Simulated {
             }
         }
         let end = cores.iter().map(|core| core.line.now.0).fold(begun.0, f64::max);
+        let did: Vec<(CpuId, Busy)> =
+            cores.iter().map(|core| (core.raw.cpu, core.did(begun))).collect();
         let members = cores.into_iter().map(|core| core.raw).collect();
-        self.model.elapsed.advance(Seconds(end) - self.model.elapsed.seconds());
+        self.passed(Seconds(end), did);
         for (package, budget) in &budgets {
             self.model.spend(*package, budget);
         }
@@ -130,7 +154,7 @@ impl Executor for Simulated {
         let stretch = round_trip * f64::from(job.round_trips);
         let stretches = (0..job.stretches).map(|_| line.pass(stretch)).collect();
         let end = line.now;
-        self.model.elapsed.advance(end - self.model.elapsed.seconds());
+        self.worked(end, &[job.first, job.second]);
         let around = [Around { settled: true, ..Around::default() }; 2];
         let stamp_cost = Ticks::new(self.model.clock.stamp_cost_ticks);
         let (trips, looks) = (Vec::new(), Vec::new());
@@ -333,6 +357,12 @@ impl<'a> Core<'a> {
         }
         let counted = before.and_then(|before| Some([before, self.counted(phase)?]));
         self.raw.phases.push(RawPhase { iterations, mixtures, stamps, counted });
+    }
+
+    /// What it did since then.
+    fn did(&self, begun: Seconds) -> Busy {
+        let cycles = self.cycles - begun.0 * self.line.model.clock.tsc_hz;
+        Busy { seconds: (self.unhalted - begun).0, cycles }
     }
 
     /// The counters of this moment, where the phase has them read and the machine has them.

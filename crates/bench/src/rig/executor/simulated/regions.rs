@@ -24,7 +24,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Regions) -> Result<RawRegions,
     let line = Line { model: &model, now, random: rig.random.fork() };
     let mut scene = Scene { openmp, job, line };
     let raw = scene.run();
-    model.elapsed.advance(scene.line.now - model.elapsed.seconds());
+    rig.worked(scene.line.now, &job.cpus);
     Ok(raw)
 }
 

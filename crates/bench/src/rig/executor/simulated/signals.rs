@@ -1,7 +1,7 @@
 //! Signals between simulated CPUs, and alarms: what they cost, and the idle states that they end.
 
 use machine::instruments::idle::IdleCounters;
-use machine::simulated::SignalCost;
+use machine::simulated::{Busy, Model, SignalCost};
 use model::{CpuId, Seconds, Ticks};
 
 use super::super::super::alarm::{Alarm, RawAlarm};
@@ -23,6 +23,7 @@ pub(super) fn exchange(sim: &mut Simulated, job: &Exchange<'_>) -> RawExchange {
         since: [begun; 2],
         cpus: [job.first, job.second],
         sleeps: [0; 2],
+        awake: [Seconds(0.0); 2],
         raw: RawExchange {
             stretches: Vec::new(),
             trips: Vec::new(),
@@ -33,13 +34,15 @@ pub(super) fn exchange(sim: &mut Simulated, job: &Exchange<'_>) -> RawExchange {
         },
     };
     game.play(job);
-    let Game { line, sleeps, mut raw, .. } = game;
+    let Game { line, cpus, sleeps, awake, mut raw, .. } = game;
     for (around, voluntary_switches) in std::iter::zip(&mut raw.around, sleeps) {
         let usage = sys::thread::Usage { voluntary_switches, ..sys::thread::Usage::default() };
         around.usage = Some(usage);
     }
-    let end = line.now;
-    sim.model.elapsed.advance(end - sim.model.elapsed.seconds());
+    let did = std::iter::zip(cpus, awake)
+        .map(|(cpu, awake)| (cpu, light(line.model, cpu, &cpus, awake)))
+        .collect();
+    sim.passed(line.now, did);
     raw
 }
 
@@ -50,7 +53,14 @@ struct Game<'a> {
     since: [Seconds; 2],
     cpus: [CpuId; 2],
     sleeps: [u64; 2],
+    /// For how long each side was not halted.
+    awake: [Seconds; 2],
     raw: RawExchange,
+}
+
+/// What a CPU does in so much time while these are at work.
+fn light(model: &Model, cpu: CpuId, at_work: &[CpuId], awake: Seconds) -> Busy {
+    Busy { seconds: awake.0, cycles: awake.0 * model.hz_at_work(cpu, 0, at_work) }
 }
 
 impl Game<'_> {
@@ -104,6 +114,13 @@ impl Game<'_> {
             None => Seconds(cost.seconds) + model.distance(from, cpu),
         };
         let seconds = seconds * model.slowdown(cpu, &self.cpus);
+        // Who polls is awake while the other one works.
+        let polls = !cost.sleeps && !alone;
+        for (side, awake) in self.awake.iter_mut().enumerate() {
+            if side == to || polls {
+                *awake = *awake + seconds;
+            }
+        }
         self.line.spend(seconds + exit);
     }
 }
@@ -126,8 +143,9 @@ pub(super) fn alarm(sim: &mut Simulated, job: &Alarm<'_>) -> RawAlarm {
     }
     let voluntary_switches = job.distances.len() as u64;
     let usage = sys::thread::Usage { voluntary_switches, ..sys::thread::Usage::default() };
-    let end = line.now;
-    sim.model.elapsed.advance(end - sim.model.elapsed.seconds());
+    let awake = Seconds(cost.seconds) * job.distances.len() as f64;
+    let did = light(&sim.model, job.cpu, &[job.cpu], awake);
+    sim.passed(line.now, vec![(job.cpu, did)]);
     RawAlarm {
         late,
         around: Around { settled: true, usage: Some(usage), ..Around::default() },

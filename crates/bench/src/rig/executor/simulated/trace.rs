@@ -48,7 +48,7 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
         end = Seconds(core.line.now.0.max(end.0));
     }
     let begun = Ticks::new((begun.0 * model.clock.tsc_hz) as u64);
-    rig.model.elapsed.advance(end - rig.model.elapsed.seconds());
+    rig.worked(end, &job.cpus());
     RawTrace { begun, cpus }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn simulate(
         counted.extend(before.zip(after).map(|(before, after)| [before, after]));
     }
     let end = line.now;
-    rig.model.elapsed.advance(end - rig.model.elapsed.seconds());
+    rig.worked(end, &job.cpus());
     RawTraffic { members, counted }
 }
 

@@ -1,0 +1,366 @@
+//! Whether a feature is worth it, on machines of which that is known: the method of the user guide.
+
+mod common;
+mod guide;
+mod signals;
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use common::{Running, cpudyno, finish};
+use guide::Guide;
+use model::record::{ArmClock, BusyClocks, CpuRole, Proof, ProofAnswer, Record};
+use model::stats::paired::{Comparison, Verdict};
+use model::{CpuId, CpuSet, Known};
+
+const NO_TURBO: &str = r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#;
+
+impl Guide {
+    /// What was tried; afterwards everything is as it was.
+    fn tried(&self, line: &str) -> Record {
+        let machine = self.machine();
+        let words = ["--machine", &machine, "sst", "-f", "json", "try"];
+        let words: Vec<&str> = words.into_iter().chain(line.split(' ')).collect();
+        let before = fs::read_to_string(self.file()).unwrap();
+        let finished = finish(cpudyno(&words));
+        assert!(matches!(finished.code, Some(0 | 3)), "{line}: {finished:?}");
+        // What was never set is not in the file, or empty.
+        let state = |text: &str| {
+            let all: serde_json::Value = serde_json::from_str(text).unwrap();
+            ["firmware", "files"].map(|part| all[part].as_object().cloned().unwrap_or_default())
+        };
+        assert_eq!(state(&fs::read_to_string(self.file()).unwrap()), state(&before), "{line}");
+        serde_json::from_str(&finished.stdout).unwrap()
+    }
+}
+
+fn comparison(record: &Record) -> &Comparison {
+    match &record.comparison.as_ref().unwrap().comparison {
+        Known::Yes(found) => found,
+        Known::No { unavailable } => panic!("{unavailable:?}"),
+    }
+}
+
+fn interval(found: &Comparison) -> [f64; 2] {
+    match &found.ratio.interval {
+        Known::Yes(interval) => [interval.low, interval.high],
+        Known::No { unavailable } => panic!("{unavailable:?}"),
+    }
+}
+
+/// What a round trip takes with a clock, by the description of the guide's system: two signals, and each time the way
+/// out of an idle state, which takes no cycles of the core.
+fn round_trip(gigahertz: f64) -> f64 {
+    let guide = machine::simulated::Model::named("guide").unwrap();
+    let way = guide.signals["pipe"].seconds + guide.distance.same_cache_seconds;
+    // Who waits for two signals is in C1E.
+    let exit = guide.idle.iter().find(|state| state.name == "C1E").unwrap().exit_latency_seconds;
+    2.0 * (way * guide.bin_hz(0, 1) / (gigahertz * 1e9) + exit)
+}
+
+/// Shorter, as two clocks in gigahertz make it.
+fn is_shorter(record: &Record, [before, after]: [f64; 2]) {
+    is_gain(record, round_trip(after) / round_trip(before));
+}
+
+fn is_gain(record: &Record, ratio: f64) {
+    let found = comparison(record);
+    assert_eq!(found.verdict, Verdict::Faster, "{found:?}");
+    let put_in = ratio.ln();
+    let [low, high] = interval(found);
+    assert!(low < put_in + 0.004 && high > put_in - 0.004, "{put_in}: {found:?}");
+    assert!((found.ratio.centre - put_in).abs() < 0.01, "{put_in}: {found:?}");
+}
+
+#[test]
+fn turbo_frequencies_give_what_the_description_puts_in() {
+    let guide = Guide::with("guide", "{}");
+    // All cores at work: 3.1 GHz without, 3.2 GHz with it.
+    is_gain(&guide.tried("turbo-freq --on 12,13 --workload clock"), 3.2 / 3.1);
+    // A round trip takes as much less, but for the exit from idle states.
+    let record = guide.tried("turbo-freq --on 12,13");
+    is_shorter(&record, [3.1, 3.2]);
+    // Two clocks, those of all who were busy, and the base frequency of every CPU whenever an arm was set.
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    let ids: Vec<&str> = proofs.iter().map(|proof| proof.id.as_str()).collect();
+    let clocks = ["clock of CPU 12", "clock of CPU 13", "clock of busy CPUs 0-11"];
+    assert_eq!(ids, [&clocks[..], &["base_frequency as A", "base_frequency as B"]].concat());
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    let expected = record.speed_select.unwrap().expected;
+    assert!(expected.iter().any(|it| it.cpus.to_string() == "12-13,40-41"), "{expected:?}");
+}
+
+/// The workload moves to the CPUs that the feature is good for; and a feature is tried at another level, at
+/// which both arms are.
+#[test]
+fn arms_may_run_elsewhere_and_at_another_level() {
+    let guide = Guide::with("guide", NO_TURBO);
+    let record = guide.tried("base-freq --on-a 3,4 --on 5,6 --workload clock");
+    is_gain(&record, 3.0 / 2.6);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    let seen = |id: &str| &proofs.iter().find(|proof| proof.id == id).unwrap().seen;
+    assert!(seen("clock of CPU 3").ends_with("as A, promised 2600 MHz"), "{proofs:?}");
+    assert!(seen("clock of CPU 5").ends_with("as B, promised 3000 MHz"), "{proofs:?}");
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    let guide = Guide::with("guide", "{}");
+    is_gain(&guide.tried("turbo-freq -l 4 --on 0,1 --workload clock"), 3.3 / 3.2);
+}
+
+#[test]
+fn base_frequencies_give_what_the_description_puts_in_where_turbo_is_off() {
+    let guide = Guide::with("guide", NO_TURBO);
+    is_gain(&guide.tried("base-freq --workload clock"), 3.0 / 2.6);
+    let record = guide.tried("base-freq");
+    is_shorter(&record, [2.6, 3.0]);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    // Those with the lower base frequency lose.
+    let record = guide.tried("base-freq --on 3,4");
+    assert_eq!(comparison(&record).verdict, Verdict::Slower);
+}
+
+#[test]
+fn with_itself_a_machine_shows_no_difference() {
+    let guide = Guide::with("guide", "{}");
+    for line in
+        ["turbo-freq --on 12,13 --control --budget 120s", "base-freq --control --budget 120s"]
+    {
+        let record = guide.tried(line);
+        let found = comparison(&record);
+        assert!(!matches!(found.verdict, Verdict::Faster | Verdict::Slower), "{line}: {found:?}");
+        let [low, high] = interval(found);
+        assert!(low <= 0.0 && high >= 0.0, "{line}: {found:?}");
+    }
+}
+
+/// What is asked for wrongly is said before a level is set; what fails later puts the level back, and says so.
+#[test]
+fn what_cannot_be_tried_leaves_nothing_set() {
+    let guide = Guide::new();
+    for (line, why) in [
+        ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
+        ("try turbo-freq -l 4 --on 12", "it has two ends"),
+        ("try base-freq -l 1 --on-a 3", "it has two ends"),
+    ] {
+        let finished = guide.run(&format!("sst {line}"));
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (Some(2), ""),
+            "{line}: {finished:?}"
+        );
+        assert!(finished.stderr.contains(why), "{line}: {finished:?}");
+        assert!(!finished.stderr.contains("put back"), "{line}: {finished:?}");
+    }
+    let finished = guide.run("sst try base-freq -l 4");
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stderr.contains("2 former values put back"), "{finished:?}");
+    assert_eq!(guide.state(), "null {}");
+}
+
+/// What the kernel says of base frequencies is told in every comparison, also where nobody is busy.
+#[test]
+fn base_frequencies_are_always_looked_at() {
+    let guide = Guide::with("guide", "{}");
+    for line in ["base-freq --busy none --budget 20s", "base-freq --control --budget 20s"] {
+        let record = guide.tried(line);
+        let proofs = record.settings.unwrap().proofs;
+        let is_base = |proof: &Proof| proof.id.starts_with("base_frequency as A");
+        assert!(proofs.iter().any(is_base), "{line}: {proofs:?}");
+    }
+    // A runs in another package, where nothing changes.
+    let record = guide.tried("base-freq --on-a 15,16 --on 5,6 --budget 20s");
+    let expected = record.speed_select.unwrap().expected;
+    let there = expected.iter().find(|it| it.cpus.contains(CpuId(15))).unwrap();
+    assert_eq!(Some(&there.now), there.then.as_ref());
+}
+
+fn clocks(record: &Record) -> &BusyClocks {
+    match record.comparison.as_ref().unwrap().busy_clocks.as_ref().unwrap() {
+        Known::Yes(clocks) => clocks,
+        Known::No { unavailable } => panic!("{unavailable:?}"),
+    }
+}
+
+/// What CPUs did in an arm, and how fast they were in MHz, to 2 %.
+fn are(
+    record: &Record,
+    cpus: &str,
+    arm: fn(&BusyClocks, usize) -> &ArmClock,
+    role: CpuRole,
+    mhz: f64,
+) {
+    let (clocks, cpus) = (clocks(record), cpus.parse::<CpuSet>().unwrap());
+    for (place, it) in clocks.cpus.iter().enumerate().filter(|(_, it)| cpus.contains(it.cpu)) {
+        let ArmClock { role: is, clock: Known::Yes(clock) } = arm(clocks, place) else {
+            panic!("CPU {} has no clock", it.cpu);
+        };
+        assert_eq!(*is, role, "CPU {}", it.cpu);
+        assert!(clock.count >= 8 && clock.p10 <= clock.median && clock.median <= clock.p90);
+        assert!((clock.median / 1e6 / mhz - 1.0).abs() < 0.02, "CPU {}: {clock:?}", it.cpu);
+    }
+    let known: CpuSet = clocks.cpus.iter().map(|it| it.cpu).collect();
+    assert!(cpus.difference(&known).is_empty(), "{known}");
+}
+
+const AS_A: fn(&BusyClocks, usize) -> &ArmClock = |clocks, place| &clocks.cpus[place].a;
+const AS_B: fn(&BusyClocks, usize) -> &ArmClock = |clocks, place| &clocks.cpus[place].b;
+
+/// The guide's tables: in the record, and in every view of it.
+#[test]
+fn clocks_of_all_cpus_at_work_are_shown_before_and_after() {
+    use CpuRole::{Busy, Measured};
+    let guide = Guide::with("guide", "{}");
+    let record = guide.tried("turbo-freq --on 12,13 --budget 20s");
+    are(&record, "12-13", AS_A, Measured, 3100.0);
+    are(&record, "12-13", AS_B, Measured, 3200.0);
+    are(&record, "0-11", AS_A, Busy, 3100.0);
+    // The clip of those that go last.
+    are(&record, "0-11", AS_B, Busy, 2600.0);
+    assert_eq!(clocks(&record).cpus.len(), 14);
+    assert!(clocks(&record).source.contains("simulated"), "{}", clocks(&record).source);
+    let html = guide.file().with_extension("html");
+    for format in ["text", "markdown"] {
+        let line = format!(
+            "sst -f {format} --html {} try turbo-freq --on 12,13 --budget 20s --width 160",
+            html.display()
+        );
+        let page = guide.run(&line).stdout;
+        assert!(page.contains("Bzy_MHz before") && page.contains("Bzy_MHz after"), "{page}");
+        let row = |page: &str| {
+            let words = |line: &str| {
+                line.replace(['|', '*'], " ").split_whitespace().map(str::to_owned).collect()
+            };
+            let mut rows = page.lines().map(words);
+            rows.find(|row: &Vec<String>| {
+                row.len() > 4 && row[..4] == ["0", "13", "13", "measured"]
+            })
+        };
+        let row = row(&page).unwrap_or_else(|| panic!("no row of CPU 13 in {page}"));
+        assert!(row[4].starts_with("31") || row[4].starts_with("30"), "{row:?}");
+    }
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.contains("Bzy_MHz before") && page.contains("Bzy_MHz after"));
+}
+
+#[test]
+fn clocks_that_cannot_be_read_have_a_reason() {
+    let guide = Guide::with("guide", r#"{"faults": ["no-msr"]}"#);
+    let record = guide.tried("turbo-freq --on 12,13 --budget 20s");
+    let Some(Known::No { unavailable }) = &record.comparison.as_ref().unwrap().busy_clocks else {
+        panic!("nobody can read registers there");
+    };
+    assert!(unavailable.why.contains("/dev/cpu/*/msr"), "{unavailable:?}");
+    let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s").stdout;
+    assert!(page.contains("[unavailable] Bzy_MHz: ") && page.contains("modprobe msr"), "{page}");
+}
+
+/// Where the workload moves, all others are at work in each arm: as in the guide.
+#[test]
+fn whoever_is_not_measured_is_busy_in_each_arm() {
+    use CpuRole::{Busy, Measured};
+    let guide = Guide::with("guide", NO_TURBO);
+    let record = guide.tried("base-freq --on-a 3,4 --on 5,6 --budget 20s");
+    are(&record, "3-4", AS_A, Measured, 2600.0);
+    are(&record, "0-2,5-13", AS_A, Busy, 2600.0);
+    are(&record, "5-6", AS_B, Measured, 3000.0);
+    are(&record, "8,13", AS_B, Busy, 3000.0);
+    are(&record, "0-4,7,9-12", AS_B, Busy, 2400.0);
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    assert!(proofs.iter().all(|proof| proof.answer == ProofAnswer::Obeyed), "{proofs:?}");
+    // A CPU of a list is left alone while it is measured.
+    let record = guide.tried("base-freq --on-a 3,4 --on 5,6 --busy 3-6 --budget 20s");
+    are(&record, "5-6", AS_A, Busy, 2600.0);
+    are(&record, "3-4", AS_B, Busy, 2400.0);
+}
+
+/// All power domains of a package are at work, as the firmware's numbers suppose.
+#[test]
+fn promises_are_kept_where_a_package_has_several_power_domains() {
+    for (state, line) in [
+        ("{}", "base-freq"),
+        (NO_TURBO, "base-freq"),
+        ("{}", "turbo-freq --on 1,2"),
+        ("{}", "perf-profile -l 1 --workload clock"),
+    ] {
+        let granite = Guide::with("granite", state);
+        let record = granite.tried(&format!("{line} --budget 20s"));
+        let proofs = &record.settings.as_ref().unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+        assert!(proofs.iter().any(|it| it.id.starts_with("clock of CPU ")), "{line}: {proofs:?}");
+        let cpus: CpuSet = clocks(&record).cpus.iter().map(|it| it.cpu).collect();
+        assert_eq!(cpus.to_string(), "0-31", "{line}");
+    }
+}
+
+/// Promises are those of as many cores as are at work, where groups are steep.
+#[test]
+fn promises_are_of_as_many_cores_as_are_at_work() {
+    for (machine, line) in [
+        ("sapphire", "turbo-freq --on 2,3 --busy 5,6"),
+        ("sapphire", "turbo-freq --on 2,3 --busy 60,61"),
+        ("icelake", "base-freq --on 2,3 --busy 4-12"),
+        ("granite", "perf-profile -l 1 --on 33,34"),
+    ] {
+        let record = Guide::with(machine, "{}").tried(&format!("{line} --budget 20s"));
+        let proofs = &record.settings.as_ref().unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+    }
+}
+
+#[test]
+fn who_cannot_be_busy_or_measured_is_named() {
+    let guide = Guide::with("guide", "{}");
+    for (line, code, why) in [
+        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPUs 99 busy"),
+        ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs on them"),
+        ("perf-profile -l 4 --on 4,6", 3, "the level is without some of them"),
+    ] {
+        let ended = guide.run(&format!("sst try {line}"));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(why) && ended.stderr.contains("hint: "), "{line}: {ended:?}");
+    }
+    // The page says where it ran, and heat is told of once.
+    let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s").stdout;
+    assert!(page.contains("enable turbo-freq, cpus=12-13, busy=0-11"), "{page}");
+    assert_eq!(page.matches("may be heat that was").count(), 1, "{page}");
+}
+
+/// Whoever stops it gets his machine back, and what was measured until then.
+#[test]
+fn a_signal_puts_back_what_was_tried() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let guide = Guide::with("guide", "{}");
+        // Without a load nothing differs, so that it goes on for long.
+        let running = Running::start(guide.command("sst try base-freq --busy none --budget 1h"));
+        while !guide.state().contains("features") {
+            thread::sleep(Duration::from_millis(1));
+        }
+        signals::send(&running.child, signal);
+        let ended = running.finish();
+        assert_eq!(ended.code, Some(code), "{signal}: {ended:?}");
+        assert!(ended.stderr.contains(" put back"), "{signal}: {ended:?}");
+        assert!(ended.stdout.contains("interrupted"), "{signal}: {ended:?}");
+        assert_eq!(guide.state().replace("null", "{}"), "{} {}", "{signal}");
+        assert!(guide.done("undo").contains("nothing"), "{signal}");
+    }
+}
+
+/// Whatever is killed in the middle, another process brings the machine back.
+#[test]
+fn what_was_killed_is_undone() {
+    for (line, begun) in [
+        ("sst try base-freq --busy none --budget 1h", "features"),
+        ("sst -c 0 perf-profile set-config-level -l 4 -o", "level"),
+    ] {
+        let guide = Guide::with("guide", "{}");
+        let mut running = Running::start(guide.command(line));
+        while !guide.state().contains(begun) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        running.child.kill().unwrap();
+        running.finish();
+        guide.done("undo");
+        assert_eq!(guide.state().replace("null", "{}"), "{} {}", "{line}");
+    }
+}
