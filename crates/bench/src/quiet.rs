@@ -80,6 +80,8 @@ pub fn refused(reasons: &[Unavailable]) -> Vec<Finding> {
         about: reason.what.clone(),
         text: format!("it was asked for and not set: {}", reason.why),
         remedy: reason.remedy.clone(),
+        cause: None,
+        gain: None,
     };
     reasons.iter().map(finding).collect()
 }
@@ -253,6 +255,8 @@ fn others_finding(share: f64) -> Finding {
             share * 100.0
         ),
         remedy: Some("stop other work and run it again; `cpudyno top` shows who works".to_owned()),
+        cause: None,
+        gain: None,
     }
 }
 
@@ -278,6 +282,8 @@ fn moved(
              `cpudyno turbo --why` says what limits it"
                 .to_owned(),
         ),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -296,6 +302,8 @@ fn limited(clock: &ClockRecord) -> Vec<Finding> {
             remedy: Some(
                 "`cpudyno turbo --why` says which limit it is, and by how much".to_owned(),
             ),
+            cause: None,
+            gain: None,
         })
         .collect()
 }

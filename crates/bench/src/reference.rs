@@ -232,6 +232,8 @@ pub fn findings(run: &ReferenceRun) -> Vec<Finding> {
         about: name(&position.what),
         text: in_words(position),
         remedy: Some("hold a good record against this one: `cpudyno compare GOOD THIS`".to_owned()),
+        cause: None,
+        gain: None,
     };
     let mut findings: Vec<Finding> = worse.iter().map(finding).collect();
     let placed = run.positions.iter().any(|position| position.place.value().is_some());
@@ -242,6 +244,8 @@ pub fn findings(run: &ReferenceRun) -> Vec<Finding> {
             about: "earlier records".to_owned(),
             text: too_few(run),
             remedy: Some("keep records in that folder: `cpudyno sheet --json FILE`".to_owned()),
+            cause: None,
+            gain: None,
         });
     }
     findings

@@ -207,6 +207,8 @@ fn steal_finding(steal: f64, seconds: f64, cpus: usize) -> Option<Finding> {
             share * 100.0
         ),
         remedy: Some("measure on a dedicated host, or when its neighbours are quiet".into()),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -220,6 +222,8 @@ fn thermal_finding(count: f64) -> Finding {
              those of the cooling, not of the CPU"
         ),
         remedy: Some("improve the cooling, or let the machine cool down, and measure again".into()),
+        cause: None,
+        gain: None,
     }
 }
 
@@ -232,5 +236,7 @@ fn quota_finding(count: f64, seconds: f64) -> Option<Finding> {
             "the CPU quota of this cgroup stopped its threads {count} times, {seconds:.2} s in all"
         ),
         remedy: Some("raise the quota (`cpu.max`), or run outside of the container".into()),
+        cause: None,
+        gain: None,
     })
 }

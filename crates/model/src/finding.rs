@@ -38,7 +38,25 @@ pub struct Finding {
     pub about: String,
     /// What was seen, with numbers and units.
     pub text: String,
+    /// What likely causes it, where its text does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// What would help; a command where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// What the remedy is expected to give, by the numbers of the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<String>,
+}
+
+impl Finding {
+    /// With what the remedy is expected to give.
+    pub fn gaining(self, gain: impl Into<String>) -> Finding {
+        Finding { gain: Some(gain.into()), ..self }
+    }
+
+    /// With what likely causes it.
+    pub fn caused_by(self, cause: impl Into<String>) -> Finding {
+        Finding { cause: Some(cause.into()), ..self }
+    }
 }

@@ -296,6 +296,8 @@ fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
                 remedy: Some(
                     "bring it online again, or compare on others: --a cpus=LIST".to_owned(),
                 ),
+                cause: None,
+                gain: None,
             }));
         }
         Stopped::Error(Error::Setting(error)) => {

@@ -176,6 +176,8 @@ fn heat(machine: &Machine, changes: &[Change]) -> Vec<Finding> {
                 about,
                 text,
                 remedy: Some("give it that time: --budget".to_owned()),
+                cause: None,
+                gain: None,
             }),
         }
     }
@@ -189,5 +191,7 @@ fn equal(comparing: &Comparing) -> Option<Finding> {
         about: "A and B".to_owned(),
         text: "both are the same: what differs is this machine's noise".to_owned(),
         remedy: None,
+        cause: None,
+        gain: None,
     })
 }

@@ -64,6 +64,8 @@ fn preempted(ran: &[Ran]) -> Option<Finding> {
             switches / seconds.max(1e-6)
         ),
         remedy: Some("stop other work, or give it as many CPUs as it has threads".to_owned()),
+        cause: None,
+        gain: None,
     })
 }
 

@@ -335,7 +335,15 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
     let [a, b] = probe.pair;
     let finding = |id: &str, severity, text| {
         let about = format!("CPUs {a} and {b}");
-        Some(Finding { id: id.to_owned(), severity, about, text, remedy: None })
+        Some(Finding {
+            id: id.to_owned(),
+            severity,
+            about,
+            text,
+            remedy: None,
+            cause: None,
+            gain: None,
+        })
     };
     match probe.class() {
         Class::SameCore if !first.siblings.contains(b) => finding(

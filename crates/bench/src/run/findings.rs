@@ -23,7 +23,9 @@ pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
              those blocks stand apart as class `changed`"
         ),
         remedy: None,
-    })
+ cause: None,
+ gain: None,
+})
 }
 
 /// Rulers that were hard to calibrate, or could not be.
@@ -41,6 +43,8 @@ pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
                    cycles are unknown there"
                 .to_owned(),
             remedy: Some("run again when the machine, or its SMT siblings, are idle".to_owned()),
+            cause: None,
+            gain: None,
         });
     }
     if retried > 0 {
@@ -54,6 +58,8 @@ pub(super) fn of_rulers(rulers: &Rulers) -> Vec<Finding> {
                 rulers.len()
             ),
             remedy: None,
+            cause: None,
+            gain: None,
         });
     }
     findings
@@ -77,6 +83,8 @@ pub(super) fn of_lost(lost: &Lost, sweeps: u64) -> Finding {
             lost.why
         ),
         remedy: Some(WITHOUT_LOST.to_owned()),
+        cause: None,
+        gain: None,
     }
 }
 
@@ -100,6 +108,8 @@ pub(super) fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -
         about: program.areas[area].title().to_owned(),
         text: format!("{} failed: {why}; everything else stands", in_order(ids).join(", ")),
         remedy: remedy(area, &why),
+        cause: None,
+        gain: None,
     };
     alike.into_iter().map(of).collect()
 }
@@ -119,6 +129,8 @@ fn finding(id: &str, severity: Severity, text: String, remedy: Option<&str>) -> 
         about: "this run".to_owned(),
         text,
         remedy: remedy.map(str::to_owned),
+        cause: None,
+        gain: None,
     }
 }
 

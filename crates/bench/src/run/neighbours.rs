@@ -112,6 +112,8 @@ impl Rivals {
             about: "other work".to_owned(),
             text: format!("meanwhile {}", named.join(", ")),
             remedy: Some("stop it, or use other CPUs".to_owned()),
+            cause: None,
+            gain: None,
         });
         (finding, share)
     }
@@ -132,6 +134,8 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
         about: "other work".to_owned(),
         text: format!("{who} busy with something else {when}"),
         remedy: Some("stop it, or measure other CPUs: --cpus LIST".to_owned()),
+        cause: None,
+        gain: None,
     };
     let before = said(&record.conditions.before);
     let after = said(&record.conditions.after);

@@ -101,10 +101,12 @@ pub(crate) fn findings(record: &Record, areas: &[&dyn Area]) -> Vec<Finding> {
             severity: Severity::Note,
             about: band.what,
             text: format!(
-                "{} measured, {} expected ({}): {why}",
+                "{} measured, {} expected ({})",
                 band.measured, band.expected, band.position
             ),
             remedy: None,
+            cause: Some(why),
+            gain: None,
         })
     };
     areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()

@@ -170,8 +170,14 @@ pub(crate) fn findings(record: &Record) -> Block {
             },
         ),
         about: finding.about.clone(),
-        text: finding.text.clone(),
-        remedy: finding.remedy.clone(),
+        text: match &finding.cause {
+            Some(cause) => format!("{}; likely because {cause}", finding.text),
+            None => finding.text.clone(),
+        },
+        remedy: match (&finding.remedy, &finding.gain) {
+            (Some(remedy), Some(gain)) => Some(format!("{remedy} (expected: {gain})")),
+            (remedy, _) => remedy.clone(),
+        },
     };
     if record.findings.is_empty() {
         return Block::Paragraph("None: nothing that was watched disturbed this run.".into());

@@ -97,7 +97,11 @@ fn advice_follows_from_the_numbers() {
     let wide = finding("turbo.wide-neighbours");
     assert!(wide.text.contains("heavy 512 bit on other cores"), "{}", wide.text);
     assert!(wide.remedy.as_ref().unwrap().contains("256 bit there cost"), "{wide:?}");
-    assert!(finding("turbo.busy-sibling").text.contains("SMT sibling"));
+    // 10 % of the clock are gone beside 512 bit, none beside 256.
+    assert!(wide.gain.as_ref().unwrap().starts_with("11.1 % more scalar MHz"), "{wide:?}");
+    let sibling = finding("turbo.busy-sibling");
+    assert!(sibling.text.contains("SMT sibling"));
+    assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
 }

@@ -208,7 +208,9 @@ fn findings(record: &Record) -> Vec<String> {
     let line = |it: &Value| {
         let about = text(&it["about"]);
         let about = if about.is_empty() { String::new() } else { format!(" {about}:") };
-        format!("{}{about} {}", text(&it["severity"]), text(&it["text"]))
+        let cause =
+            it["cause"].as_str().map_or(String::new(), |it| format!("; likely because {it}"));
+        format!("{}{about} {}{cause}", text(&it["severity"]), text(&it["text"]))
     };
     let lines: Vec<String> = items(&record.value["findings"]).iter().map(line).collect();
     if lines.is_empty() {
@@ -219,7 +221,11 @@ fn findings(record: &Record) -> Vec<String> {
 
 fn remedies(record: &Record) -> Vec<String> {
     let all = items(&record.value["findings"]).iter();
-    all.filter_map(|it| Some(format!("→ {}", it["remedy"].as_str()?))).collect()
+    let line = |it: &Value| {
+        let gain = it["gain"].as_str().map_or(String::new(), |it| format!(" (expected: {it})"));
+        Some(format!("→ {}{gain}", it["remedy"].as_str()?))
+    };
+    all.filter_map(line).collect()
 }
 
 /// What each finding says, calculated again. Those that repeat what the machine said are facts.
@@ -233,6 +239,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
         let (area, wanted) = match id {
             "turbo.transition" => ("turbo: transitions", trace::findings(record)),
             "turbo.clock-drops" => ("turbo: heat", heat::findings(record)),
+            "turbo.few-windows" => ("turbo: heat", heat::few(record)),
             "turbo.clock-drifts" => ("turbo: clock", drift(record)),
             "turbo.wide-neighbours" | "turbo.busy-sibling" | "turbo.memory-neighbours" => {
                 ("turbo: neighbours", neighbours::findings(record))

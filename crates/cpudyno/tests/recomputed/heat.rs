@@ -169,6 +169,18 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     streams(record).iter().filter_map(said).collect()
 }
 
+/// Fewer than ten windows.
+pub(crate) fn few(record: &Record) -> Vec<String> {
+    let said = |stream: &&str| {
+        let count = of(record, stream, "soak_time")?.len();
+        Some(format!(
+            "its time has {count} windows instead of 10, because somebody else had the CPUs, or it was ended early: a \
+             drop near one of its ends is not seen"
+        ))
+    };
+    streams(record).iter().filter_map(said).collect()
+}
+
 /// A limit of the method, and no number of the record.
 fn drops(record: &Record) -> Vec<String> {
     let line = "a drop is a clock that stays 2 % below what it was before".to_owned();

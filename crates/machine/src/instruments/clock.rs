@@ -176,5 +176,7 @@ fn no_counter() -> Finding {
                stamps are CLOCK_MONOTONIC_RAW: coarser, and dearer"
                 .into(),
         remedy: Some("where a hypervisor hides it, let it pass the invariant TSC on".into()),
+        cause: None,
+        gain: None,
     }
 }

@@ -123,6 +123,8 @@ fn disagreement(clock: &str, source: &Source, chosen: (&Source, f64)) -> Option<
             "compare within this machine only, or calibrate while a time daemon synchronises it"
                 .into(),
         ),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -141,6 +143,8 @@ fn replaced(clock: &str, announced: (&Source, f64), measured: (&Source, f64)) ->
             (announced.1 / measured.1 - 1.0) * 100.0
         ),
         remedy: Some("report it to who runs the hypervisor or writes the firmware".into()),
+        cause: None,
+        gain: None,
     }
 }
 

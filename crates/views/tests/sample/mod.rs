@@ -371,6 +371,8 @@ pub(crate) fn record() -> Record {
             about: "CPU 1".into(),
             text: "the sibling was busy".into(),
             remedy: None,
+            cause: None,
+            gain: None,
         }],
     }
 }

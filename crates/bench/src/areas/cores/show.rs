@@ -273,6 +273,8 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
                 si::format(high, Unit::Second)
             ),
             remedy: Some("the map shows who is near whom: `cpudyno cores`".to_owned()),
+            cause: None,
+            gain: None,
         })
     };
     kinds(&told).iter().filter_map(uneven).collect()

@@ -58,6 +58,8 @@ fn too_small(record: &Record) -> Option<Finding> {
         remedy: Some(format!(
             "make them larger, or leave the length to cpudyno: --length {elements}"
         )),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -78,6 +80,8 @@ fn limited(record: &Record) -> Option<Finding> {
             cell.text("limited_by")?
         ),
         remedy: Some("give it more memory, or use fewer CPUs: --threads N".to_owned()),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -110,6 +114,8 @@ fn other_pages(record: &Record) -> Option<Finding> {
             got.iter().map(|got| got.as_str()).collect::<Vec<_>>().join("; ")
         ),
         remedy: Some(remedy.to_owned()),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -144,6 +150,8 @@ fn modes(record: &Record) -> Option<Finding> {
             some(&found)
         ),
         remedy: Some("compare runs of one mode only; the record has every sample".to_owned()),
+        cause: None,
+        gain: None,
     })
 }
 
@@ -204,6 +212,8 @@ fn other_traffic(record: &Record, kind: &OtherTraffic) -> Option<Finding> {
         about: "memory traffic".to_owned(),
         text: format!("{}: {}", some(&found), kind.means),
         remedy: None,
+        cause: None,
+        gain: None,
     })
 }
 
@@ -231,6 +241,8 @@ fn other_sizes(record: &Record, sweep: &Sweep<'_>) -> Vec<Finding> {
         about: format!("L{level} cache"),
         text,
         remedy: None,
+        cause: None,
+        gain: None,
     };
     let bytes = |bytes: f64| si::format(bytes, Unit::Byte);
     let of_level = |level: &super::knees::Level| {

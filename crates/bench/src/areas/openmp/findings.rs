@@ -64,6 +64,8 @@ fn sleeping(teams: &[&Team<'_>]) -> Option<Finding> {
             fast.active.len()
         ),
         remedy: None,
+        cause: None,
+        gain: None,
     })
 }
 
@@ -92,6 +94,8 @@ fn default_sleeps(teams: &[&Team<'_>]) -> Option<Finding> {
             time(least)
         ),
         remedy: Some(format!("export {}", fast.setting())),
+        cause: Some("threads sleep between regions and are woken for each".to_owned()),
+        gain: Some(format!("{:.1} times as fast a region", default / least)),
     })
 }
 
@@ -106,7 +110,7 @@ fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
         least.is_some_and(|least| *time <= AS_GOOD * least)
             && busy(team).is_some_and(|busy| busy < burnt / 2.0)
     };
-    let better = timed.iter().find(modest).map(|(team, _)| *team);
+    let better: Option<&Team<'_>> = timed.iter().find(modest).map(|(team, _)| *team);
     Some(Finding {
         id: "openmp.default-burns".to_owned(),
         severity: Severity::Note,
@@ -115,5 +119,9 @@ fn default_burns(teams: &[&Team<'_>]) -> Option<Finding> {
             "with its default, threads without work keep {burnt:.2} cores busy right after a region"
         ),
         remedy: better.map(|team| format!("export {}", team.setting())),
+        cause: Some("they spin before they sleep".to_owned()),
+        gain: better
+            .and_then(busy)
+            .map(|busy| format!("{:.2} cores free for others", burnt - busy)),
     })
 }

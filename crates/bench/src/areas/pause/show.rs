@@ -213,5 +213,7 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             si::format(high, Unit::SecondPerOp)
         ),
         remedy: None,
+        cause: None,
+        gain: None,
     }]
 }

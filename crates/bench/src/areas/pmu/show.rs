@@ -92,5 +92,7 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             apart.join(", ")
         ),
         remedy: Some("`cpudyno pmu selftest` says which events count what they should".to_owned()),
+        cause: None,
+        gain: None,
     }]
 }

@@ -40,5 +40,7 @@ pub(super) fn differing(record: &Record) -> Option<Finding> {
             streams.join("; ")
         ),
         remedy: None,
+        cause: None,
+        gain: None,
     })
 }

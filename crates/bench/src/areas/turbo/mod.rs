@@ -577,6 +577,8 @@ fn drifting(record: &Record) -> Option<Finding> {
             drift * 100.0
         ),
         remedy: None,
+        cause: None,
+        gain: None,
     })
 }
 
@@ -605,5 +607,7 @@ fn slow_looks(record: &Record) -> Option<Finding> {
             cells.join(", ")
         ),
         remedy: None,
-    })
+ cause: None,
+ gain: None,
+})
 }

@@ -306,6 +306,15 @@ fn worst<'a>(
     sure.max_by(|a, b| loss(a.0, &a.2).total_cmp(&loss(b.0, &b.2)))
 }
 
+/// What the victim has again without what costs it that.
+fn back(column: &Column, ratio: f64) -> String {
+    if column.measure.ratio == WAIT.ratio {
+        format!("{:.1} % less {} at most", (1.0 - 1.0 / ratio) * 100.0, column.title)
+    } else {
+        format!("{:.1} % more {} at most", (1.0 / ratio - 1.0) * 100.0, column.title)
+    }
+}
+
 fn finding(id: &str, text: String, remedy: String) -> Finding {
     Finding {
         id: id.to_owned(),
@@ -313,6 +322,8 @@ fn finding(id: &str, text: String, remedy: String) -> Finding {
         about: "neighbours".to_owned(),
         text,
         remedy: Some(remedy),
+        cause: None,
+        gain: None,
     }
 }
 
@@ -332,6 +343,7 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
         return None;
     }
     let spared = narrow.filter(|narrow| narrow.ratio - change.ratio >= WORTH);
+    let gain = back(column, spared.map_or(own, |narrow| change.ratio / narrow.ratio));
     let mut advice = Vec::new();
     if let Some(narrow) = spared {
         advice.push(format!("256 bit there cost {} instead", narrow.words()));
@@ -347,11 +359,12 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     if advice.is_empty() {
         advice.push("keep such code away while this core's clock counts".to_owned());
     }
-    Some(finding(
+    let finding = finding(
         "turbo.wide-neighbours",
         format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
         advice.join("; "),
-    ))
+    );
+    Some(finding.gaining(gain).caused_by("licences and limits of power hold for cores together"))
 }
 
 /// Whether there is a package that none of the measured cores is in.
@@ -369,8 +382,9 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
     let of = |place: &'static str| CLASSES.iter().map(move |(class, _)| (*class, place));
     let rows = places.into_iter().flat_map(of);
     let (column, row, change) = worst(matrix, &COLUMNS.each_ref(), rows)?;
+    let gain = back(column, change.ratio);
     if row.1 == HIDDEN {
-        return Some(finding(
+        let finding = finding(
             "turbo.hidden-sibling",
             format!(
                 "{} on a CPU that shares this one's core, as probed, changes {} by {}",
@@ -379,13 +393,15 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
                 change.words()
             ),
             "leave that CPU idle where it counts; in a guest, ask for whole cores".to_owned(),
-        ));
+        );
+        return Some(finding.gaining(gain));
     }
-    Some(finding(
+    let finding = finding(
         "turbo.busy-sibling",
         format!("{} on the SMT sibling changes {} by {}", row.0, column.title, change.words()),
         "leave the sibling idle where that counts: isolate it, or `cpudyno set smt=off`".to_owned(),
-    ))
+    );
+    Some(finding.gaining(gain))
 }
 
 /// Others who move memory take from what there is.
@@ -394,11 +410,13 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let memory: Vec<&Column> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
-    Some(finding(
+    let gain = back(column, change.ratio);
+    let finding = finding(
         "turbo.memory-neighbours",
         format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
         "isolate such work on another node or package, or limit its bandwidth (resctrl)".to_owned(),
-    ))
+    );
+    Some(finding.gaining(gain))
 }
 
 /// The bandwidth and clock that the other cores cost, in a sentence.

@@ -289,6 +289,8 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
                 drop.cause
             ),
             remedy: None,
+            cause: None,
+            gain: None,
         })
     };
     let soaked = soaked(record);
@@ -310,5 +312,7 @@ fn few(soaked: &Soaked) -> Option<Finding> {
         about: format!("{} on all cores", soaked.stream),
         text: text(),
         remedy: Some("stop other work, or sustain it for longer: --sustain 60s".to_owned()),
+        cause: None,
+        gain: None,
     })
 }

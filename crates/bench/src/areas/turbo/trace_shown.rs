@@ -245,6 +245,8 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
                 hold(record, stream)
             ),
             remedy: None,
+            cause: None,
+            gain: None,
         })
     };
     streams(record).iter().filter_map(seen).collect()

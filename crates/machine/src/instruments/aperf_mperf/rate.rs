@@ -90,6 +90,8 @@ fn own_rate(measured: f64, tsc: f64) -> Finding {
             (measured / tsc - 1.0) * 100.0
         ),
         remedy: None,
+        cause: None,
+        gain: None,
     }
 }
 
