@@ -111,6 +111,48 @@ fn a_record_beside_itself_differs_in_nothing() {
 }
 
 #[test]
+fn what_speed_select_is_set_to_is_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = format!("sim:icelake@{}", folder.path().join("state").to_str().unwrap());
+    let asked = |args: &[&str]| {
+        let mut command = cpudyno(&[args, &["--machine", &machine]].concat());
+        command.env("CPUDYNO_STATE", folder.path().join("journal"));
+        let done = finish(command);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    };
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (off, on) = (file("off.json"), file("on.json"));
+    asked(&["sheet", "--budget", "3s", "--json", &off]);
+    asked(&["sst", "core-power", "enable"]);
+    asked(&["sheet", "--budget", "3s", "--json", &on]);
+    let json = finish(cpudyno(&["compare", &off, &on, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let settings = found["settings"].as_array().unwrap();
+    assert_eq!(settings.len(), 1, "{settings:?}");
+    assert_eq!(settings[0]["id"], "sst.core_power");
+    assert_eq!(settings[0]["values"], serde_json::json!(["off", "on"]));
+    assert_eq!(settings[0]["can_be_chosen"], true);
+}
+
+#[test]
+fn conditions_that_did_not_stay_are_told_as_they_were_after_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = measured("sim:4c", folder.path(), "as_it_was.json");
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let after = record["conditions"]["after"].as_array_mut().unwrap();
+    let governor = after.iter_mut().find(|fact| fact["id"] == "cpufreq.governor").unwrap();
+    governor["value"] = "powersave".into();
+    let moved = folder.path().join("moved.json").to_str().unwrap().to_owned();
+    std::fs::write(&moved, record.to_string()).unwrap();
+    let json = finish(cpudyno(&["compare", &file, &moved, "--json", "-"])).success();
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let settings = found["settings"].as_array().unwrap();
+    assert_eq!(settings.len(), 1, "{settings:?}");
+    assert_eq!(settings[0]["id"], "after.cpufreq.governor");
+    assert_eq!(settings[0]["values"], serde_json::json!(["performance", "powersave"]));
+}
+
+#[test]
 fn what_no_record_has_is_not_said_to_be_in_some() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json").to_str().unwrap().to_owned();

@@ -91,7 +91,9 @@ fn fill_gaps(section: &mut Vec<Block>, reasons: Vec<Block>) {
         if is_gap && reasons.is_empty() {
             section.remove(place);
         } else if is_gap {
-            section.splice(place + 1..place + 1, std::mem::take(&mut reasons));
+            let after = section.split_off(place + 1);
+            section.append(&mut reasons);
+            section.extend(after);
         } else {
             place += 1;
         }

@@ -42,8 +42,7 @@ pub(crate) fn in_the_box(record: &Record) -> Option<String> {
         };
         Some(word.to_owned())
     };
-    type Of<'a> = &'a dyn Fn(&Value) -> Option<String>;
-    let told = |word: &str, of: Of<'_>| {
+    let told = |word: &str, of: &dyn Fn(&Value) -> Option<String>| {
         let values: BTreeSet<String> = domains(record).iter().filter_map(of).collect();
         let values: Vec<String> = values.into_iter().collect();
         (!values.is_empty()).then(|| format!("{word} {}", values.join(" / ")))

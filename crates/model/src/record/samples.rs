@@ -48,13 +48,13 @@ impl<'de> Visitor<'de> for PlainOrPacked {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Samples, A::Error> {
         #[derive(Deserialize)]
-        struct Packed {
+        struct Counted {
             step: f64,
             packed: Vec<(i64, u64)>,
             block_medians: Vec<(u64, f64)>,
         }
-        let Packed { step, packed, block_medians } =
-            Packed::deserialize(MapAccessDeserializer::new(map))?;
+        let Counted { step, packed, block_medians } =
+            Counted::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Samples::Packed { step, packed, block_medians })
     }
 }

@@ -181,7 +181,7 @@ fn prose(text: &str) -> Markup {
     let text = seen(text);
     let parts: Vec<&str> = text.split('`').collect();
     // One that is left over is a character like others.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html! { (text) };
     }
     html! {

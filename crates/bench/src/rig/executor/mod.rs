@@ -123,8 +123,10 @@ impl RunError {
     /// Whether it says nothing of other jobs: they may go on.
     pub(crate) fn is_of_one_job(&self) -> bool {
         match self {
-            RunError::Spawn { .. } | RunError::Memory { .. } | RunError::Signal { .. } => true,
-            RunError::Fault(_) => true,
+            RunError::Spawn { .. }
+            | RunError::Memory { .. }
+            | RunError::Signal { .. }
+            | RunError::Fault(_) => true,
             RunError::Interrupted | RunError::Pin { .. } | RunError::WrongAnswer(_) => false,
         }
     }
