@@ -157,6 +157,24 @@ fn what_only_one_arm_names_is_as_it_was_in_the_other() {
     assert!(!shelf(&folder, &machine).path().exists());
 }
 
+/// Whoever looks at the machine whenever an arm was set writes nothing.
+#[test]
+fn a_look_at_what_was_set_is_no_time_of_writing() {
+    let machine = machine(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut comparing = comparing(&machine, &["no_turbo=on"], &["no_turbo=off"]);
+    comparing.look = Some(|machine| {
+        machine.simulated.as_ref().unwrap().elapsed.advance(Seconds(5e-3));
+        Vec::new()
+    });
+    let mut session = session(&machine, &folder);
+    let (lent, stop) = (Some(&mut session), Stop::default());
+    let done = ab::run(&machine, &comparing, lent, described(&machine), &stop, &mut |_| {});
+    assert!(session.restore().is_complete());
+    let cost = done.unwrap().comparison.unwrap().cost.unwrap();
+    assert!(cost.setting < 1e-9 && cost.own > 5e-3, "{cost:?}");
+}
+
 #[test]
 fn a_cpu_that_is_lost_between_rounds_ends_it_with_everything_put_back() {
     let machine = machine(&[Fault::CpuLost]);

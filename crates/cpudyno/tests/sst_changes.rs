@@ -241,7 +241,7 @@ fn a_plan_says_who_gains_and_who_loses() {
         r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#,
     );
     let page = slow.done("sst -c 12,13 plan turbo-freq");
-    assert!(page.contains("turbo is switched off; first `cpudyno set no_turbo=off`"), "{page}");
+    assert!(page.contains("it would be refused: cannot enable turbo-freq: turbo is"), "{page}");
     let locked = Guide::called("sapphire-locked");
     locked.refused(
         "sst plan perf-profile -l 1",
@@ -278,4 +278,12 @@ fn remarks_are_made_in_the_face_of_the_guides_tool() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let said = "note: the kernel does not say where CPUs 4,6,12-13,32,34,40-41 are";
     assert!(finished.stderr.contains(said), "{finished:?}");
+}
+
+/// CPUs that went with the level cannot tell it; their neighbours can.
+#[test]
+fn a_level_is_proved_by_the_cpus_that_stay() {
+    let guide = Guide::new();
+    let page = guide.done("sst -c 4,6 perf-profile set-config-level -l 4 -o");
+    assert!(page.contains("[obeyed] base_frequency: ") && !page.contains("not obs"), "{page}");
 }

@@ -673,3 +673,66 @@ fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
     assert_eq!(here.state().replace("\"2147483647\"", "\"3200000\""), before);
     fs::remove_dir_all(here.folder.path()).unwrap();
 }
+
+/// A kernel that has limits of the uncore by power domain.
+struct Uncore(Box<dyn Tree>);
+
+const UNCORE: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
+
+impl Tree for Uncore {
+    fn read(&self, path: &str) -> Reading<String> {
+        let Some((folder, file)) = path.strip_prefix(UNCORE).and_then(|it| it[1..].split_once('/'))
+        else {
+            return self.0.read(path);
+        };
+        Ok(match (folder, file) {
+            ("uncore00", "domain_id") => "1",
+            ("uncore01", "domain_id") | ("uncore00" | "uncore01", "package_id") => "0",
+            (_, "min_freq_khz") => "900000",
+            (_, "max_freq_khz") => "2400000",
+            _ => return self.0.read(path),
+        }
+        .to_owned())
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        if path == UNCORE {
+            return Ok(["uncore00", "uncore01"].map(str::to_owned).to_vec());
+        }
+        self.0.list(path)
+    }
+}
+
+/// Who may write everything.
+struct Anything;
+
+impl levers::Levers for Anything {
+    fn permits(&self, _: &Object) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&mut self, _: &Object, _: &str) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// In kHz, in the folder of the power domain; where there is none, it is said.
+#[test]
+fn limits_of_the_uncore_go_with_a_level_in_the_newer_generation() {
+    let here = Here::new("granite");
+    let machine = Machine { tree: Box::new(Uncore(here.machine().tree)), ..here.machine() };
+    let plan = planned(&machine, &Anything, &on("0", level(1, true)), true).unwrap();
+    let uncore = plan.changes.iter().filter(|it| it.object.to_string().contains("uncore"));
+    let lines: Vec<String> =
+        uncore.map(|it| format!("{}: {} -> {}", it.object, it.former, it.wanted)).collect();
+    assert_eq!(
+        lines,
+        [
+            format!("{UNCORE}/uncore01/min_freq_khz: 900000 -> 800000"),
+            format!("{UNCORE}/uncore01/max_freq_khz: 2400000 -> 2200000"),
+        ]
+    );
+    let plan = here.plan(&on("0", level(1, true))).unwrap();
+    let said = "limits of the uncore of package 0 stay as they are";
+    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
+}

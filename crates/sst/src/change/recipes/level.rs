@@ -25,7 +25,9 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         let modules = modules(ground, domain, found)?;
         steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
         if with_cpus {
-            steps.limits.extend(uncore(ground, domain, found));
+            let (limits, remark) = uncore(ground, domain, found);
+            steps.limits.extend(limits);
+            steps.remarks.extend(remark);
         }
     }
     if with_cpus {
@@ -254,15 +256,21 @@ fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     asked.into_iter().chain(left).collect()
 }
 
-/// The limits of the uncore that a level has.
-fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Vec<Step> {
+/// The limits of the uncore that a level has; or that nobody can set them.
+fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> (Vec<Step>, Option<String>) {
     if ground.snapshot.processor.is_some_and(|it| it.family == OWN_UNCORE_FAMILY) {
-        return Vec::new();
+        return (Vec::new(), None);
     }
     let properties = level.properties.as_ref();
     let fabric = properties.and_then(|it| it.fabrics.as_ref().ok()?.first().copied());
-    let (Some(fabric), Some(folder)) = (fabric, uncore_folder(ground, domain)) else {
-        return Vec::new();
+    let Some(fabric) = fabric else { return (Vec::new(), None) };
+    let Some(folder) = uncore_folder(ground, domain) else {
+        let why = format!(
+            "limits of the uncore of {} stay as they are: the kernel has none to set \
+             (`sudo modprobe intel-uncore-frequency`)",
+            place(domain)
+        );
+        return (Vec::new(), Some(why));
     };
     let files = [("min_freq_khz", fabric.lowest), ("max_freq_khz", fabric.highest)];
     let step = |(file, mhz): (&str, Option<crate::model::Megahertz>)| {
@@ -274,7 +282,7 @@ fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Vec<Step> {
         let of = Of::Part(place(domain));
         Some(Step { setting, of, object, wanted, is_effective: false })
     };
-    files.into_iter().filter_map(step).collect()
+    (files.into_iter().filter_map(step).collect(), None)
 }
 
 /// Where the uncore of a power domain is set.
