@@ -31,6 +31,8 @@ mod neighbours;
 mod openmp;
 #[path = "recomputed/page.rs"]
 mod page;
+#[path = "recomputed/turbo.rs"]
+mod promise;
 #[path = "recomputed/record.rs"]
 mod record;
 #[path = "recomputed/sst.rs"]
@@ -39,7 +41,6 @@ mod sst;
 mod stats;
 #[path = "recomputed/trace.rs"]
 mod trace;
-#[path = "recomputed/turbo.rs"]
 mod turbo;
 #[path = "recomputed/waiting.rs"]
 mod waiting;
@@ -59,6 +60,7 @@ use serde_json::Value;
 fn rules() -> Vec<&'static [Rule]> {
     vec![
         turbo::RULES,
+        promise::RULES,
         why::RULES,
         trace::RULES,
         neighbours::RULES,

@@ -370,6 +370,7 @@ fn promised(record: &Record) -> Vec<Table> {
         let label = "turbo-freq, others".to_owned();
         rows.push(std::iter::once(label).chain(names.iter().map(clip)).collect());
     }
+    rows.extend(super::promise::by_licence(record, names.len()));
     let columns: Vec<&str> = std::iter::once("active cores").chain(names.iter().copied()).collect();
     vec![table("promised by licence and active cores, MHz", &columns, rows)]
 }

@@ -372,7 +372,7 @@ fn promised(record: &Record, account: &Value, alone: bool) -> Option<f64> {
 }
 
 /// The same by registers alone.
-fn by_count(record: &Record, cpus: &[u64]) -> Option<f64> {
+pub(crate) fn by_count(record: &Record, cpus: &[u64]) -> Option<f64> {
     let first = cpus.first()?;
     let mut limits = items(&record.value["machine"]["turbo_limits"]).iter();
     let limit = limits.find(|it| numbers(text(&it["cpus"])).contains(first))?;
@@ -484,7 +484,7 @@ pub(crate) fn level(record: &Record) -> Option<(&Value, &Value)> {
 
 /// The row of a firmware's table that states a stream's clock. Light 512-bit code shares a licence with heavy
 /// 256-bit code, unless the table has five rows and more.
-fn row(stream: &str, rows: usize) -> usize {
+pub(crate) fn row(stream: &str, rows: usize) -> usize {
     let more = usize::from(rows >= 5);
     let is_heavy = ["fma", "imul", "vlzcnt"].iter().any(|word| stream.contains(word));
     match (stream.split_once('_').map_or("", |it| it.0), is_heavy && !stream.contains("sparse")) {
