@@ -286,9 +286,10 @@ pub fn step(raw: &RawTraced, rate: Rate<Stamp>) -> f64 {
     let chains = |look: &Look| [0, 1].map(|at| look.stamps[at + 1].saturating_sub(look.stamps[at]));
     let lengths: BTreeSet<u64> = raw.looks.iter().flat_map(chains).collect();
     let lengths: Vec<u64> = lengths.into_iter().collect();
-    let apart = lengths.windows(2).map(|pair| pair[1] - pair[0]).filter(|it| *it > ROUNDED).min();
+    let apart = || lengths.windows(2).map(|pair| pair[1] - pair[0]);
+    let step = apart().filter(|apart| *apart > ROUNDED).min().or_else(|| apart().min());
     // Of one length alone nothing is known.
-    apart.or(lengths.first().copied()).unwrap_or(0) as f64 / rate.hertz().0
+    step.or(lengths.first().copied()).unwrap_or(0) as f64 / rate.hertz().0
 }
 
 /// By what the clocks of looks are set right: that of multiplies, and that of adds.
@@ -491,7 +492,9 @@ impl Windows {
                 let begin = ((from + BIN) / Self::APART).ceil().max(0.0) as usize;
                 let end = ((to / Self::APART).ceil() as usize).min(count);
                 for window in unseen.iter_mut().take(end).skip(begin) {
-                    window.get_mut(period).map(|unseen| *unseen = true);
+                    if let Some(unseen) = window.get_mut(period) {
+                        *unseen = true;
+                    }
                 }
             }
         }

@@ -270,7 +270,9 @@ impl Followed {
             });
             let clock = begun.scales.get(&cpu).cloned().unwrap_or_else(|| Err(no_looks(cpu)));
             if let Ok(scale) = &clock {
-                seen.iter_mut().for_each(|seen| scale.apply(seen));
+                for seen in &mut seen {
+                    scale.apply(seen);
+                }
             }
             for (seen, (_, job)) in std::iter::zip(&seen, passes) {
                 let ticks = |seconds: f64| (seconds * rate.hertz().0) as u64;
