@@ -31,7 +31,7 @@ mod neighbours;
 mod openmp;
 #[path = "recomputed/page.rs"]
 mod page;
-#[path = "recomputed/turbo.rs"]
+#[path = "recomputed/promise.rs"]
 mod promise;
 #[path = "recomputed/record.rs"]
 mod record;
@@ -41,6 +41,7 @@ mod sst;
 mod stats;
 #[path = "recomputed/trace.rs"]
 mod trace;
+#[path = "recomputed/turbo.rs"]
 mod turbo;
 #[path = "recomputed/waiting.rs"]
 mod waiting;

@@ -51,11 +51,13 @@ pub struct Finding {
 
 impl Finding {
     /// With what the remedy is expected to give.
+    #[must_use]
     pub fn gaining(self, gain: impl Into<String>) -> Finding {
         Finding { gain: Some(gain.into()), ..self }
     }
 
     /// With what likely causes it.
+    #[must_use]
     pub fn caused_by(self, cause: impl Into<String>) -> Finding {
         Finding { cause: Some(cause.into()), ..self }
     }

@@ -148,8 +148,12 @@ pub trait Errand {
     fn order(&self) -> usize;
     /// The workload.
     fn workload(&self) -> &'static str;
-    /// The active CPUs; its series are those of the first.
+    /// The active CPUs.
     fn cpus(&self) -> Vec<CpuId>;
+    /// The one that samples with these further parameters are of: see [`Run::parts`].
+    fn cpu_of(&self, _part: &BTreeMap<String, String>) -> CpuId {
+        self.cpus()[0]
+    }
     /// How long one block of it takes, as planned.
     fn duration(&self) -> Seconds;
     /// Whether the placement of its CPUs is probed before and after each sweep. Where they are many

@@ -135,6 +135,53 @@ pub fn quiet(tools: &Tools, cpu: CpuId) -> Repeat {
     }
 }
 
+/// What a CPU does without a payload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Undisturbed {
+    /// Seconds of the empty repetition.
+    pub null: f64,
+    /// The clock in hertz, or why nothing tells.
+    pub hertz: Result<f64, Unavailable>,
+}
+
+/// What a CPU does without a payload while nobody disturbs it: in jobs whose rulers agree with each other as they did
+/// at calibration, and of which three say the same. Who is disturbed is slow, so that the highest such clock is it.
+pub fn undisturbed(
+    executor: &mut dyn Executor,
+    tools: &Tools,
+    cpu: CpuId,
+    ruler: &Ruler,
+) -> Result<Undisturbed, RunError> {
+    const ALIKE: usize = 3;
+    const TOLERANCE: f64 = 0.01;
+    let job = quiet(tools, cpu);
+    let (mut null, mut clocks) = (f64::INFINITY, Vec::new());
+    for _ in 0..ATTEMPTS_MAX {
+        let raw = executor.repeat(&job)?;
+        let reduced =
+            reduce::reduce(&raw.members[0], tools.null, &job, Some(ruler), executor.rate());
+        null = reduced.null_seconds.unwrap_or(0.0).min(null);
+        let latency = reduce::ruler_latency(&raw.members[0], &job).and_then(whole);
+        clocks
+            .extend(median(&reduced.quiet_clock).filter(|_| latency == Some(ruler.latency_cycles)));
+        clocks.sort_by(f64::total_cmp);
+        let are_alike = |it: &&[f64]| it[ALIKE - 1] <= it[0] * (1.0 + TOLERANCE);
+        if let Some(alike) = clocks.windows(ALIKE).rev().find(are_alike) {
+            return Ok(Undisturbed { null, hertz: Ok(alike[ALIKE / 2]) });
+        }
+    }
+    let why = format!(
+        "contended: without a payload the rulers of CPU {cpu} agreed in {} of {ATTEMPTS_MAX} attempts, and no \
+         {ALIKE} of those found the same clock within 1 %",
+        clocks.len()
+    );
+    let reason = Unavailable::new(Obstacle::Measurement, "core clock", why);
+    Ok(Undisturbed { null, hertz: Err(reason.with_remedy(WHEN_IDLE)) })
+}
+
+/// What helps where something else uses the core.
+const WHEN_IDLE: &str = "run again when the machine, or its SMT sibling, is idle";
+
 /// Seconds that one multiply of the chain takes on a CPU at this moment, as the middle of a few short
 /// stretches: the same work whatever else is set, so that only the clock can change it. None where the
 /// clock sees no time pass.
@@ -187,8 +234,7 @@ fn calibrate_one(
         ),
         None => "the rulers took no time that the clock can see".to_owned(),
     };
-    Ok(Err(Unavailable::new(Obstacle::Measurement, "core clock", why)
-        .with_remedy("run again when the machine, or its SMT sibling, is idle")))
+    Ok(Err(Unavailable::new(Obstacle::Measurement, "core clock", why).with_remedy(WHEN_IDLE)))
 }
 
 /// The whole number of cycles that this is within tolerance of.

@@ -5,7 +5,7 @@
 //! and the multiplies, of three cycles, a third longer: so the two are told apart, and such looks say nothing of
 //! the clock. A halt is time that is in none of them. What the machine loses anyway comes at any time; what the
 //! payload causes comes at the same time in each period, so that only what is there in most periods at one phase
-//! is believed.
+//! is believed; and that nothing is there is believed only where enough periods were looked at.
 
 use std::collections::BTreeSet;
 
@@ -119,8 +119,6 @@ pub struct Chains {
     pub null: f64,
     /// The same in iterations.
     pub fixed: [f64; 2],
-    /// The clock without a payload by longer chains, in hertz; none: nothing tells.
-    pub hertz: Option<f64>,
 }
 
 /// A look in numbers.
@@ -138,10 +136,23 @@ pub struct Seen {
     pub stretch: f64,
     /// Seconds before it that are missing.
     pub lost: f64,
-    /// Where that began, if it ended with this look: seconds since the period began.
-    pub lost_at: f64,
+    /// When those began, if they ended with this look: seconds since the first period began.
+    pub lost_from: f64,
     /// Seconds that a look of its kind takes usually, with the payload before it.
     pub usual: f64,
+}
+
+impl Seen {
+    /// Seconds since the first period began.
+    fn at(&self, job: &Trace) -> f64 {
+        f64::from(self.period) * job.period.0 + self.phase
+    }
+
+    /// Where in its period the time that is missing began. What began in the period before is there when this one
+    /// begins.
+    fn lost_at(&self, job: &Trace) -> f64 {
+        (self.lost_from - f64::from(self.period) * job.period.0).max(0.0)
+    }
 }
 
 /// A look in which adds are stretched by less than this, or by more, is no throttled dispatch.
@@ -171,18 +182,19 @@ pub fn seen(
     let start = Look { stamps: [begun; 3], waited: [begun; 2] };
     let before = std::iter::once(&start).chain(&raw.looks);
     let seconds = |ticks: u64| ticks as f64 / hertz;
-    // Where looks wait for each other, time that is missing is in the look before or between two polls; else all of
-    // it is in the way from look to look.
+    // Time that is missing is in the look before or after it: where looks wait for each other, between two polls.
+    // The parts are judged apart, because a clock that changes between them is no time that is missing.
     let is_paced = job.pace().0 > 0.0;
     let steps: Vec<Step> = std::iter::zip(before, &raw.looks)
         .map(|(before, look)| {
             // The payload is in the step that ends in the burst, too.
             let loaded = [before, look].iter().any(|it| is_loaded(place(it.first()).1));
-            let parts = if is_paced {
-                [before.length(), look.waited[1].saturating_sub(look.waited[0])].map(seconds)
+            let after = if is_paced {
+                look.waited[1].saturating_sub(look.waited[0])
             } else {
-                [seconds(look.first().saturating_sub(before.first())), 0.0]
+                look.first().saturating_sub(before.stamps[2])
             };
+            let parts = [before.length(), after].map(seconds);
             Step { loaded, parts, begins: [before.first(), look.waited[0]] }
         })
         .collect();
@@ -206,12 +218,11 @@ pub fn seen(
         let parts = [0, 1].map(|part| (step.parts[part] - usual[part]).max(0.0));
         let lost = parts[0] + parts[1];
         let (period, phase) = place(look.first());
-        let lost_at = if is_paced {
-            let begin = step.begins[usize::from(parts[1] > parts[0])];
-            // What began in the period before is there when this one begins.
-            Some(place(begin)).filter(|(number, _)| *number == period).map_or(0.0, |(_, at)| at)
+        let since_begun = |stamp: u64| seconds(stamp.saturating_sub(begun));
+        let lost_from = if is_paced {
+            since_begun(step.begins[usize::from(parts[1] > parts[0])])
         } else {
-            (phase - lost).max(0.0)
+            (since_begun(look.first()) - lost).max(0.0)
         };
         Seen {
             period,
@@ -220,7 +231,7 @@ pub fn seen(
             adds: clocks[0],
             stretch: clocks[1] / clocks[0],
             lost,
-            lost_at,
+            lost_from,
             usual: long + if step.loaded { PIECE.0 } else { 0.0 },
         }
     };
@@ -238,8 +249,9 @@ fn untangle(all: &mut [Seen], excess: &[f64], is_paced: bool) {
         let before = [all[index - 2], all[index - 1]];
         if before.iter().all(|look| STRETCHED.contains(&look.stretch)) {
             let (look, excess) = (&mut all[index], excess[index - 1]);
-            look.lost_at =
-                if is_paced { look.lost_at } else { look.lost_at + excess.min(look.lost) };
+            if !is_paced {
+                look.lost_from += excess.min(look.lost);
+            }
             look.lost = (look.lost - excess).max(0.0);
         }
     }
@@ -249,22 +261,65 @@ fn untangle(all: &mut [Seen], excess: &[f64], is_paced: bool) {
 struct Step {
     /// Whether the payload was on it.
     loaded: bool,
-    /// What of it may be too long, in seconds: the look before and the longest time between polls, or all of it.
+    /// What of it may be too long, in seconds: the look before, and all of the rest or the longest time between polls.
     parts: [f64; 2],
     /// When those began, in stamps.
     begins: [u64; 2],
 }
 
-/// Sets looks right by those without a payload: chains this short are longer by what of them is fixed, which is
-/// known less well than they need it. `hertz` is the clock of that time, by longer chains.
-pub fn set_right(seen: &mut [Seen], quiet: &[Seen], hertz: f64) {
-    let typical = |of: fn(&Seen) -> f64| median(&quiet.iter().map(of).collect::<Vec<_>>());
-    let (clock, adds) = (typical(|look| look.clock), typical(|look| look.adds));
-    let Some((clock, adds)) = clock.zip(adds) else { return };
-    for look in seen {
-        look.clock *= hertz / clock;
-        look.adds *= hertz / adds;
-        look.stretch = look.clock / look.adds;
+/// The clock that some looks saw together: the mean of their times. Stamps have steps, 10 ns on some machines, which
+/// are 3 % of a look; a median of looks keeps them, and their mean does not, because looks begin anywhere between two
+/// steps. Looks that something came into are left out.
+fn together(clocks: &[f64]) -> Option<f64> {
+    /// Farther from the median no clock was: several steps, and less than what came into looks.
+    const NEAR: f64 = 0.15;
+    let middle = median(clocks)?;
+    let is_near = |time: &f64| (time * middle - 1.0).abs() < NEAR;
+    let times: Vec<f64> = clocks.iter().map(|clock| 1.0 / clock).filter(is_near).collect();
+    (!times.is_empty()).then(|| times.len() as f64 / times.iter().sum::<f64>())
+}
+
+/// The least difference of lengths of looks: a step of the stamps, in seconds.
+pub fn step(raw: &RawTraced, rate: Rate<Stamp>) -> f64 {
+    /// Ticks that a counter whose steps are no whole number of ticks is off by.
+    const ROUNDED: u64 = 2;
+    let chains = |look: &Look| [0, 1].map(|at| look.stamps[at + 1].saturating_sub(look.stamps[at]));
+    let lengths: BTreeSet<u64> = raw.looks.iter().flat_map(chains).collect();
+    let lengths: Vec<u64> = lengths.into_iter().collect();
+    let apart = || lengths.windows(2).map(|pair| pair[1] - pair[0]);
+    let step = apart().filter(|apart| *apart > ROUNDED).min().or_else(|| apart().min());
+    // Of one length alone nothing is known.
+    step.or(lengths.first().copied()).unwrap_or(0) as f64 / rate.hertz().0
+}
+
+/// By what the clocks of looks are set right: that of multiplies, and that of adds.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    clock: f64,
+    adds: f64,
+}
+
+impl Scale {
+    /// From looks without a payload, at a time when longer chains say that the clock is `hertz`: chains this short are
+    /// longer by what of them is fixed, which is known less well than they need it. None: there were no looks.
+    pub fn of(quiet: &[Seen], hertz: f64) -> Option<Scale> {
+        let typical = |of: fn(&Seen) -> f64| together(&quiet.iter().map(of).collect::<Vec<_>>());
+        let (clock, adds) = (typical(|look| look.clock)?, typical(|look| look.adds)?);
+        Some(Scale { clock: hertz / clock, adds: hertz / adds })
+    }
+
+    /// How far the worse of the two is from one.
+    pub fn off(&self) -> f64 {
+        (self.clock - 1.0).abs().max((self.adds - 1.0).abs())
+    }
+
+    /// Sets these looks right.
+    pub fn apply(&self, seen: &mut [Seen]) {
+        for look in seen {
+            look.clock *= self.clock;
+            look.adds *= self.adds;
+            look.stretch = look.clock / look.adds;
+        }
     }
 }
 
@@ -275,8 +330,19 @@ pub struct Halt {
     pub phase: f64,
     /// How long it is, one for each period that has it.
     pub lengths: Vec<f64>,
-    /// In which share of periods it is there.
+    /// In which share of the periods that were looked at then it is there.
     pub share: f64,
+}
+
+/// What the looks of all periods say of halts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Halts {
+    /// Those that are believed.
+    pub found: Vec<Halt>,
+    /// In how many periods a phase was looked at, where that was in fewest; the halts themselves do not count.
+    pub fewest: u32,
+    /// Which phase that is, in seconds since the period began.
+    pub fewest_at: f64,
 }
 
 /// Dispatch that is throttled at the same phase in most periods.
@@ -295,8 +361,10 @@ pub struct Throttled {
 pub struct Folded {
     /// Seconds of a bin.
     pub bin: f64,
-    /// The median clock of each bin, of looks that saw one; none where no look fell into it.
+    /// The mean clock of each bin, of looks that saw one; none where no look fell into it.
     pub clock: Vec<Option<f64>>,
+    /// How many looks that is.
+    pub looks: Vec<usize>,
     /// The median clock by the adds, of all looks.
     pub adds: Vec<Option<f64>>,
     /// The median stretch of each bin, of all looks.
@@ -319,29 +387,37 @@ const WINDOW: f64 = 20e-6;
 /// What is in fewer periods than this comes by chance (R9 of the methods).
 const SHARE: f64 = 0.8;
 
+/// Where fewer periods were looked at, nothing is told (R9 of the methods).
+pub const PERIODS_MIN: u32 = 50;
+
 /// Folds the looks of all periods over each other.
 pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
     let bins = (job.period.0 / BIN).ceil().max(1.0) as usize;
     let place = |look: &Seen| ((look.phase / BIN) as usize).min(bins - 1);
-    let medians = |of: fn(&Seen) -> Option<f64>| {
+    let by_bin = |of: fn(&Seen) -> Option<f64>| {
         let mut all: Vec<Vec<f64>> = vec![Vec::new(); bins];
         for look in seen {
             all[place(look)].extend(of(look));
         }
-        all.iter().map(|of| median(of)).collect()
+        all
     };
-    let clock = |look: &Seen| AGREE.contains(&look.stretch).then_some(look.clock);
+    let medians = |of: fn(&Seen) -> Option<f64>| by_bin(of).iter().map(|of| median(of)).collect();
     let (adds, stretch) = (medians(|look| Some(look.adds)), medians(|look| Some(look.stretch)));
-    Folded { bin: BIN, clock: medians(clock), adds, stretch }
+    let clocks = by_bin(|look| AGREE.contains(&look.stretch).then_some(look.clock));
+    let clock = clocks.iter().map(|of| together(of)).collect();
+    Folded { bin: BIN, clock, looks: clocks.iter().map(Vec::len).collect(), adds, stretch }
 }
 
 /// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
-/// shorter cannot be told from the machine's own gaps, or from the length of a look. `quiet` are the looks of
-/// that long without a payload, `loaded` is the job whose halts are asked for.
-pub fn visible(quiet: &[Seen], duration: Seconds, loaded: &Trace) -> f64 {
+/// shorter cannot be told from the machine's own gaps. Halts that were found do not count.
+pub fn by_chance(seen: &[Seen], job: &Trace, except: &[Halt]) -> f64 {
+    // Where halts seem to be everywhere, all of it is chance.
+    let is_halted = |phase: f64| except.iter().any(|it| (phase - it.phase).abs() < WINDOW);
+    let is_left_out =
+        |phase: f64| except.len() as f64 * 4.0 * WINDOW < job.period.0 && is_halted(phase);
     let mut worst: Vec<f64> = Vec::new();
     let mut window = (0, 0);
-    for look in quiet {
+    for look in seen.iter().filter(|look| !is_left_out(look.lost_at(job))) {
         let at = (look.period, (look.phase / WINDOW) as u64);
         if at != window || worst.is_empty() {
             worst.push(0.0);
@@ -351,77 +427,172 @@ pub fn visible(quiet: &[Seen], duration: Seconds, loaded: &Trace) -> f64 {
             *last = last.max(look.lost);
         }
     }
-    let least = if loaded.pace().0 > 0.0 {
-        // What is between two looks that wait for each other is seen by polls, with the payload in between.
-        let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
-        median(&looks).unwrap_or(f64::INFINITY) + PIECE.0
-    } else {
-        duration.0 / quiet.len().max(1) as f64
-    };
-    quantile(&worst, 0.9).unwrap_or(f64::INFINITY).max(least)
+    quantile(&worst, 0.9).unwrap_or(f64::INFINITY)
 }
 
-/// Halts: time that is missing at the same phase in most periods.
-pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Vec<Halt> {
+/// What is shorter cannot be told from the length of a look. `quiet` are the looks of that long without a payload,
+/// `loaded` is the job whose halts are asked for.
+pub fn resolved(quiet: &[Seen], duration: Seconds, loaded: &Trace) -> f64 {
+    if loaded.pace().0 > 0.0 {
+        // What is between two looks that wait for each other is seen by polls, with the payload in between.
+        let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
+        return median(&looks).unwrap_or(f64::INFINITY) + PIECE.0;
+    }
+    duration.0 / quiet.len().max(1) as f64
+}
+
+/// Whether what is missing before a look is what throttled dispatch has made of it.
+fn is_throttled(seen: &[Seen], index: usize) -> bool {
     /// Dispatch at a quarter makes a look four times as long, and no more.
     const SLOWED: f64 = 3.5;
+    let near = &seen[index.saturating_sub(1)..(index + 2).min(seen.len())];
     let is_stretched = |look: &Seen| STRETCHED.contains(&look.stretch);
-    let throttled = |index: usize| {
-        let near = &seen[index.saturating_sub(1)..(index + 2).min(seen.len())];
-        near.iter().any(is_stretched) && seen[index].lost < SLOWED * seen[index].usual
+    near.iter().any(is_stretched) && seen[index].lost < SLOWED * seen[index].usual
+}
+
+/// Looks before which more than that is missing.
+fn gaps(seen: &[Seen], visible: f64) -> impl Iterator<Item = &Seen> {
+    let is_gap = move |index: &usize| seen[*index].lost > visible && !is_throttled(seen, *index);
+    (0..seen.len()).filter(is_gap).map(|index| &seen[index])
+}
+
+/// Time that is missing at once for longer than that, in seconds each: whatever took it, at the end, too.
+pub fn missing(seen: &[Seen], job: &Trace, visible: f64) -> Vec<f64> {
+    let lost = seen.iter().map(|look| look.lost).filter(|lost| *lost > visible);
+    let [from, to] = unseen_end(seen, job);
+    lost.chain(Some(to - from).filter(|lost| *lost > visible)).collect()
+}
+
+/// From the last look to the end of the job: no look comes after that.
+fn unseen_end(seen: &[Seen], job: &Trace) -> [f64; 2] {
+    let last = seen.last().map_or(0.0, |look| look.at(job) + look.usual);
+    let end = job.duration().0;
+    [last.min(end), end]
+}
+
+/// Windows of phases, half over each other, and in which periods nobody looked at their beginning.
+struct Windows {
+    /// By window and period.
+    unseen: Vec<Vec<bool>>,
+}
+
+impl Windows {
+    const APART: f64 = WINDOW / 2.0;
+
+    fn of(seen: &[Seen], job: &Trace, visible: f64) -> Windows {
+        let count = (job.period.0 / Self::APART).ceil().max(1.0) as usize;
+        let mut unseen = vec![vec![false; job.periods as usize]; count];
+        let ended = unseen_end(seen, job);
+        let all = gaps(seen, visible).map(|gap| [gap.lost_from, gap.lost_from + gap.lost]);
+        for [from, to] in all.chain(Some(ended).filter(|[from, to]| to - from > visible)) {
+            let first = (from / job.period.0) as usize;
+            for period in first..=(to / job.period.0) as usize {
+                let [from, to] = [from, to].map(|at| at - period as f64 * job.period.0);
+                // A look ago is not before.
+                let begin = ((from + BIN) / Self::APART).ceil().max(0.0) as usize;
+                let end = ((to / Self::APART).ceil() as usize).min(count);
+                for window in unseen.iter_mut().take(end).skip(begin) {
+                    if let Some(unseen) = window.get_mut(period) {
+                        *unseen = true;
+                    }
+                }
+            }
+        }
+        Windows { unseen }
+    }
+
+    /// In how many periods its beginning was seen.
+    fn periods(&self, window: usize) -> u32 {
+        self.unseen[window].iter().filter(|unseen| !**unseen).count() as u32
+    }
+
+    /// Whether it was in that one.
+    fn is_seen(&self, window: usize, period: u32) -> bool {
+        let of = self.unseen.get(window).and_then(|of| of.get(period as usize));
+        of.is_some_and(|unseen| !unseen)
+    }
+}
+
+/// Halts: time that is missing at the same phase in most of the periods that were looked at then.
+pub fn halts(seen: &[Seen], job: &Trace, visible: f64) -> Halts {
+    let windows = Windows::of(seen, job, visible);
+    let gaps: Vec<&Seen> = gaps(seen, visible).collect();
+    let within = |window: usize| {
+        let from = window as f64 * Windows::APART;
+        let is_inside = |gap: &&&Seen| {
+            (from..from + WINDOW).contains(&gap.lost_at(job)) && windows.is_seen(window, gap.period)
+        };
+        gaps.iter().filter(is_inside).copied().collect::<Vec<&Seen>>()
     };
-    let gaps: Vec<&Seen> = (0..seen.len())
-        .filter(|&index| seen[index].lost > visible && !throttled(index))
-        .map(|index| &seen[index])
-        .collect();
-    let within = |from: f64| {
-        let inside = |gap: &&&Seen| (from..from + WINDOW).contains(&gap.lost_at);
-        gaps.iter().filter(inside).copied().collect::<Vec<&Seen>>()
-    };
-    let periods =
-        |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>().len() as f64;
+    let numbers = |gaps: &[&Seen]| gaps.iter().map(|gap| gap.period).collect::<BTreeSet<u32>>();
     let mut found: Vec<Halt> = Vec::new();
-    let mut from = 0.0;
-    while from < job.period.0 {
-        let here = within(from);
-        let share = periods(&here) / f64::from(job.periods);
-        let next = periods(&within(from + WINDOW / 2.0)) / f64::from(job.periods);
-        if share < SHARE || next > share {
-            from += WINDOW / 2.0;
+    let mut window = 0;
+    while window < windows.unseen.len() {
+        let here = within(window);
+        let (with, looked) = (numbers(&here), windows.periods(window));
+        let share = with.len() as f64 / f64::from(looked.max(1));
+        let is_next = numbers(&within(window + 1)).len() > with.len();
+        if share < SHARE || looked < PERIODS_MIN.min(job.periods) || is_next {
+            window += 1;
             continue;
         }
-        let phases: Vec<f64> = here.iter().map(|gap| gap.lost_at).collect();
+        let phases: Vec<f64> = here.iter().map(|gap| gap.lost_at(job)).collect();
         // Of several gaps of one period the longest is the halt.
-        let numbers: BTreeSet<u32> = here.iter().map(|gap| gap.period).collect();
         let longest = |number: u32| {
             let of = here.iter().filter(|gap| gap.period == number).map(|gap| gap.lost);
             of.fold(0.0, f64::max)
         };
         found.push(Halt {
-            phase: median(&phases).unwrap_or(from),
-            lengths: numbers.into_iter().map(longest).collect(),
+            phase: median(&phases).unwrap_or(window as f64 * Windows::APART),
+            lengths: with.into_iter().map(longest).collect(),
             share,
         });
-        from += WINDOW;
+        window += 2;
     }
-    found
+    let is_halted = |at: f64| {
+        let covers = |halt: &Halt| {
+            let length = median(&halt.lengths).unwrap_or(0.0);
+            (halt.phase - WINDOW..halt.phase + length + WINDOW).contains(&at)
+        };
+        found.iter().any(covers)
+    };
+    let all = (0..windows.unseen.len()).map(|it| (windows.periods(it), it as f64 * Windows::APART));
+    let fewest = all.filter(|(_, at)| !is_halted(*at)).min_by_key(|(periods, _)| *periods);
+    let (fewest, fewest_at) = fewest.unwrap_or((job.periods, 0.0));
+    Halts { found, fewest, fewest_at }
 }
 
 /// Fewer bins are chance.
 const BINS_MIN: usize = 2;
 
 /// The shortest stretch of throttled dispatch that is seen wherever it begins: as many bins as it takes, with those
-/// between them into which no look fell, and no less than what looks were taken for by chance: `without` are those
-/// without a payload, whose clock is `quiet`.
-pub fn throttled_visible(without: &Folded, quiet: f64) -> f64 {
+/// between them into which no look fell, with the payload or without, and no less than what looks were taken for by
+/// chance: `without` are those without a payload, whose clock is `quiet`. Where the core halts or is throttled there
+/// are fewer looks.
+pub fn throttled_visible(without: &Folded, with: &Folded, quiet: f64, halts: &Halts) -> f64 {
+    let chance = throttled(without, quiet);
+    let halted = halts.found.iter().filter_map(|it| Some([it.phase, median(&it.lengths)?]));
+    let slow = throttled(with, quiet).into_iter().map(|it| [it.phase, it.length]).chain(halted);
+    let slow: Vec<[f64; 2]> = slow.collect();
+    let longest = unseen_bins(without, &[]).max(unseen_bins(with, &slow));
+    let resolved = (BINS_MIN + longest) as f64 * without.bin;
+    chance.iter().map(|it| it.length).fold(resolved, f64::max)
+}
+
+/// The most bins in a row into which no look fell, but for those in or beside stretches with these beginnings and
+/// lengths.
+fn unseen_bins(folded: &Folded, except: &[[f64; 2]]) -> usize {
+    let is_beside = |at: f64| {
+        let around = |[from, length]: &[f64; 2]| *from - BIN..from + length + 2.0 * BIN;
+        except.iter().any(|it| around(it).contains(&at))
+    };
     let (mut longest, mut empty) = (0, 0);
-    for stretch in &without.stretch {
-        empty = if stretch.is_some() { 0 } else { empty + 1 };
+    for (bin, stretch) in folded.stretch.iter().enumerate() {
+        let is_empty = stretch.is_none() && !is_beside((bin as f64 + 0.5) * folded.bin);
+        empty = if is_empty { empty + 1 } else { 0 };
         longest = longest.max(empty);
     }
-    let resolved = (BINS_MIN + longest) as f64 * without.bin;
-    let by_chance = throttled(without, quiet);
-    by_chance.iter().map(|it| it.length).fold(resolved, f64::max)
+    longest
 }
 
 /// Stretches of bins in which adds are held up while multiplies hardly are, against the clock without a payload:
@@ -471,23 +642,19 @@ pub struct Hold {
 }
 
 /// The clock after the payload. `quiet` is the one of a while before and of a while after without any: a clock that
-/// does not come back within the period differs from those alone.
-pub fn hold(folded: &Folded, job: &Trace, quiet: [f64; 2]) -> Option<Hold> {
-    /// Medians of many looks still differ by as much.
+/// does not come back within the period differs from those alone. `step` is that of the stamps, in seconds. None: no
+/// look saw the clock in one of the two windows.
+pub fn hold(folded: &Folded, job: &Trace, quiet: [f64; 2], step: f64) -> Option<Hold> {
+    /// Means of many looks still differ by as much.
     const LEAST: f64 = 0.004;
     /// Within a second clocks drift by as much, and a payload costs half of it by its heat.
     const DRIFT: f64 = 0.01;
     let bin = |seconds: f64| (seconds / folded.bin) as usize;
-    let of = |from: f64, to: f64| -> Vec<f64> {
-        let to = bin(to).min(folded.clock.len());
-        folded.clock.get(bin(from)..to).unwrap_or_default().iter().copied().flatten().collect()
-    };
     let (period, burst) = (job.period.0, job.burst.0);
-    let low = median(&of(burst / 2.0, burst))?;
-    let rest = of(period * 0.75, period);
-    let end = median(&rest)?;
-    let deviations: Vec<f64> = rest.iter().map(|clock| (clock / end - 1.0).abs()).collect();
-    let within = (median(&deviations)? * 4.0).max(LEAST);
+    let under = Stretch::of(folded, bin(burst / 2.0)..bin(burst))?;
+    let rest = Stretch::of(folded, bin(period * 0.75)..bin(period))?;
+    let (low, end) = (under.clock, rest.clock);
+    let within = [under, rest].map(|it| it.visible(step)).into_iter().fold(LEAST, f64::max);
     if low < end * (1.0 - within) {
         let length = back(folded, bin(burst), f64::midpoint(low, end));
         return Some(Hold { low, relaxed: end, is_lower: true, length, visible: within });
@@ -498,6 +665,35 @@ pub fn hold(folded: &Folded, job: &Trace, quiet: [f64; 2]) -> Option<Hold> {
     let is_lower = low < least * (1.0 - visible);
     let (relaxed, visible) = if is_lower { (least, visible) } else { (end, within) };
     Some(Hold { low, relaxed, is_lower, length: None, visible })
+}
+
+/// Bins of one clock.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// Their median.
+    clock: f64,
+    /// The median distance from it, as a share.
+    scatter: f64,
+    /// How many looks saw a clock in one of them, by the median.
+    looks: f64,
+}
+
+impl Stretch {
+    fn of(folded: &Folded, bins: std::ops::Range<usize>) -> Option<Stretch> {
+        let bins = bins.start..bins.end.min(folded.clock.len());
+        let clocks: Vec<f64> = folded.clock.get(bins.clone())?.iter().copied().flatten().collect();
+        let clock = median(&clocks)?;
+        let distances: Vec<f64> = clocks.iter().map(|it| (it / clock - 1.0).abs()).collect();
+        let looks = folded.looks.get(bins)?.iter().filter(|it| **it > 0).map(|it| *it as f64);
+        let looks = median(&looks.collect::<Vec<_>>())?;
+        Some(Stretch { clock, scatter: median(&distances)?, looks })
+    }
+
+    /// The least difference that can be told: by the scatter of its bins, and by the steps of stamps, of which the
+    /// mean of many looks keeps the less the more they are.
+    fn visible(&self, step: f64) -> f64 {
+        (4.0 * self.scatter).max(step / CHAIN.0 / self.looks.sqrt())
+    }
 }
 
 /// Seconds from that bin on until the clock is above the middle, and stays there; none: it never is.

@@ -445,17 +445,18 @@ impl<'a> Sweeper<'a> {
         Ok(vec![Piece { order, workload, cpu, parameters: BTreeMap::new(), around, reduced }])
     }
 
-    /// What the area makes of its own jobs: one piece for all of its CPUs.
+    /// What the area makes of its own jobs: one piece for all of its CPUs, and one for each part.
     fn errand(&mut self, errand: &dyn Errand, swept: &mut Swept) -> Result<Pieces, RunError> {
         self.tell(errand.workload());
         let run = errand.run(self.executor, &swept.rulers, self.planning.machine)?;
-        let (order, workload, cpu) = (errand.order(), errand.workload(), errand.cpus()[0]);
+        let (order, workload) = (errand.order(), errand.workload());
         // Where all numbers are of parts, there are none of the whole.
         let is_split = run.readings.is_empty() && !run.parts.is_empty();
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
         let pieces = whole.into_iter().chain(run.parts).map(|(parameters, readings)| {
             let readings = numbers_only(errand.workload(), readings);
             let reduced = reduce::Reduced { readings, ..reduce::Reduced::default() };
+            let cpu = errand.cpu_of(&parameters);
             Piece { order, workload, cpu, parameters, around: run.around, reduced }
         });
         Ok(pieces.collect())

@@ -194,7 +194,7 @@ fn a_request_to_the_hardware_is_a_step() {
 /// A server of AMD: registers by its references, levels in proportion to the nominal clock of 2.0 GHz.
 fn of_amd(registers: &[(u32, u64)]) -> Record {
     let machine = machine("2s-56c", |model| {
-        model.identity.vendor = "AuthenticAMD".to_owned();
+        "AuthenticAMD".clone_into(&mut model.identity.vendor);
         (model.identity.family, model.identity.model) = (25, 17);
     });
     let machine = rewritten(machine, registers);
@@ -401,7 +401,7 @@ fn bare_metal_has_no_hypervisor() {
 fn clocks_that_others_state_are_named() {
     let of = |heavy: f64| {
         let machine = machine("2s-56c", |model| {
-            model.identity.brand = "SIMULATED Intel Xeon Gold 6154 CPU".to_owned();
+            "SIMULATED Intel Xeon Gold 6154 CPU".clone_into(&mut model.identity.brand);
             model.licence[2].bins = vec![(56, heavy)];
         });
         why(&machine)

@@ -137,9 +137,8 @@ fn levels(record: &Record, id: &str, label: &str) -> Vec<String> {
 pub(crate) fn by_licence(record: &Record, licences: usize) -> Vec<Vec<String>> {
     let line = |it: &Cells<'_>| {
         let best = |place: usize| {
-            let mine = it.streams.iter().filter(|(id, _)| {
-                row(id, licences).min(licences - 1) == place
-            });
+            let mine =
+                it.streams.iter().filter(|(id, _)| row(id, licences).min(licences - 1) == place);
             mine.filter_map(|it| it.1).reduce(f64::max)
         };
         let cells = (0..licences).map(|place| best(place).map_or("-".to_owned(), mhz));

@@ -1,8 +1,8 @@
 //! Transitions: halts, throttled dispatch, clocks that stay low, gaps, and the folded timeline.
 
-use super::check::{Plot, Rule, table};
+use super::check::{Plot, Rule, marks, table};
 use super::page::Table;
-use super::record::{Record, Series};
+use super::record::{Record, Series, text};
 use super::stats::{median, mhz, once, time};
 
 const AREA: &str = "turbo: transitions";
@@ -21,6 +21,38 @@ pub(crate) static RULES: &[Rule] = &[
         template: "a halt counts only where it comes at the same phase in {}",
         want: what_counts,
     },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "halts of {} unavailable: {}",
+        want: unseen,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "low clock of {} unavailable: {}",
+        want: unknown,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "{}the stream ends at {}",
+        want: |record| marked(record, |line| line.contains("the stream ends at ")),
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "throttled for {}",
+        want: |record| {
+            marked(record, |line| !line.contains("ends") && line.starts_with("throttled"))
+        },
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "halt of {}",
+        want: |record| marked(record, |line| !line.contains("ends") && line.starts_with("halt")),
+    },
     Rule::Tables {
         area: AREA,
         section: SECTION,
@@ -31,119 +63,232 @@ pub(crate) static RULES: &[Rule] = &[
         area: AREA,
         section: SECTION,
         template: "clock by the time since {} began, all periods over each other ({})",
-        want: timelines,
+        want: wholes,
+    },
+    Rule::Plots {
+        area: AREA,
+        section: SECTION,
+        template: "clock by the time since {} began, all periods over each other, the first 100 us ({})",
+        want: beginnings,
     },
 ];
 
-fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'a str) -> Vec<&'a Series> {
-    let all = record.of_quantity("turbo", quantity);
-    all.filter(|it| it.parameter("stream") == Some(stream)).collect()
+/// A core that watched, told apart by what its series share.
+struct Core<'a> {
+    record: &'a Record,
+    name: String,
+    is_own: bool,
+    title: String,
+    of: &'a Series,
 }
 
-fn first(record: &Record, stream: &str, quantity: &str) -> Option<f64> {
-    of(record, stream, quantity).first()?.median()
+fn name(series: &Series) -> String {
+    let kind = series.parameter("core_type").map_or(String::new(), |kind| format!(" on {kind}"));
+    format!("{}{kind}", series.parameter("stream").unwrap_or_default())
 }
 
-fn streams(record: &Record) -> Vec<&str> {
-    let all = record.of_quantity("turbo", "trace_visible").filter(|it| it.has());
-    once(all.filter_map(|it| it.parameter("stream")))
-}
-
-/// The series of the same phase.
-fn there<'a>(all: Vec<&'a Series>, at: &Series) -> Option<&'a Series> {
-    all.into_iter().find(|it| it.parameter("at_us") == at.parameter("at_us"))
-}
-
-fn halts(record: &Record, stream: &str) -> String {
-    let one = |halt: &&Series| {
-        let share = there(of(record, stream, "trace_halt_share"), halt).and_then(Series::median);
-        let share =
-            share.map_or(String::new(), |it| format!(", in {:.0} % of periods", it * 100.0));
-        let at = halt.parameter("at_us")?;
-        Some(format!("{} at {at} us{share}", time(halt.median()?)))
-    };
-    let said: Vec<String> = of(record, stream, "trace_halt").iter().filter_map(one).collect();
-    if said.is_empty() {
-        let least = first(record, stream, "trace_visible").expect("it was followed");
-        return format!("none seen above {}", time(least));
+/// For each stream the core that runs it, and then the one beside it.
+fn cores(record: &Record) -> Vec<Core<'_>> {
+    let all: Vec<&Series> =
+        record.of_quantity("turbo", "trace_visible").filter(|it| it.has()).collect();
+    let mut cores = Vec::new();
+    for wanted in once(all.iter().map(|it| name(it))) {
+        for role in ["own", "other"] {
+            for of in
+                all.iter().filter(|it| name(it) == wanted && it.parameter("core") == Some(role))
+            {
+                let is_same = of.class.as_deref().is_some_and(|it| it.contains("same-core"));
+                let word = if role == "other" && is_same { "hidden sibling" } else { role };
+                let title = format!("{word}, CPU {}", of.cpu);
+                cores.push(Core { record, name: wanted.clone(), is_own: role == "own", title, of });
+            }
+        }
     }
-    said.join("; ")
+    cores
 }
 
-fn throttled(record: &Record, stream: &str) -> String {
-    let one = |it: &&Series| {
-        let ratio = there(of(record, stream, "trace_throttled_ratio"), it)?.median()?;
-        let (length, at) = (time(it.median()?), it.parameter("at_us")?);
-        Some(format!("{length} at {at} us, adds take {ratio:.1} times as long"))
-    };
-    let said: Vec<String> = of(record, stream, "trace_throttled").iter().filter_map(one).collect();
-    if !said.is_empty() {
-        return said.join("; ");
+impl<'a> Core<'a> {
+    fn all(&self, quantity: &'a str) -> Vec<&'a Series> {
+        let all = self.record.of_quantity("turbo", quantity);
+        all.filter(|it| name(it) == self.name && it.cpu == self.of.cpu).collect()
     }
-    let least = first(record, stream, "trace_throttled_visible");
-    least.map_or("none seen".to_owned(), |it| format!("none seen above {}", time(it)))
-}
 
-fn low(record: &Record, stream: &str) -> String {
-    let number = |quantity| first(record, stream, quantity);
-    let clocks = number("trace_low").zip(number("trace_relaxed"));
-    let clocks = clocks.map(|(low, high)| format!("{} of {} MHz", mhz(low), mhz(high)));
-    let is_there = !of(record, stream, "trace_hold").is_empty();
-    match (number("trace_hold"), clocks) {
-        (Some(length), Some(clocks)) => format!("{} after it, at {clocks}", time(length)),
-        (None, Some(clocks)) if is_there => format!("not back within the period: {clocks}"),
-        _ => number("trace_hold_visible")
-            .map_or("-".to_owned(), |it| format!("no lower clock seen above {:.1} %", it * 100.0)),
+    fn number(&self, quantity: &'a str) -> Option<f64> {
+        self.all(quantity).into_iter().find_map(Series::median)
+    }
+
+    fn why(&self, quantity: &'a str) -> Option<&'a str> {
+        self.all(quantity).into_iter().find_map(|it| Some(text(&it.unavailable.as_ref()?["why"])))
+    }
+
+    /// Phase, length, and what of another quantity belongs to it.
+    fn events(&self, quantity: &'a str, with: &'a str) -> Vec<(&'a str, f64, f64)> {
+        let others = self.all(with);
+        let one = |it: &'a Series| {
+            let at = it.parameter("at_us")?;
+            let other = others.iter().find(|other| other.parameter("at_us") == Some(at))?;
+            Some((at, it.median()?, other.median()?))
+        };
+        self.all(quantity).into_iter().filter_map(one).collect()
+    }
+
+    fn halts(&self) -> String {
+        let said: Vec<String> = self
+            .events("trace_halt", "trace_halt_share")
+            .iter()
+            .map(|(at, length, share)| {
+                format!("{} at {at} us, in {:.0} % of periods", time(*length), share * 100.0)
+            })
+            .collect();
+        if !said.is_empty() {
+            return said.join("; ");
+        }
+        // Fewer than 50 periods tell nothing.
+        let Some(looked) = self.number("trace_looked").filter(|looked| *looked >= 50.0) else {
+            return "unavailable".to_owned();
+        };
+        let least = self.number("trace_visible").expect("it was followed");
+        format!("none seen above {}, {looked:.0} periods", time(least))
+    }
+
+    fn throttled(&self) -> String {
+        let said: Vec<String> = self
+            .events("trace_throttled", "trace_throttled_ratio")
+            .iter()
+            .map(|(at, length, ratio)| {
+                format!("{} at {at} us, adds take {ratio:.1} times as long", time(*length))
+            })
+            .collect();
+        if !said.is_empty() {
+            return said.join("; ");
+        }
+        let least = self.number("trace_throttled_visible");
+        least.map_or("-".to_owned(), |it| format!("none seen above {}", time(it)))
+    }
+
+    fn low(&self) -> String {
+        let clocks = self.number("trace_low").zip(self.number("trace_relaxed"));
+        let clocks = clocks.map(|(low, high)| format!("{} of {} MHz", mhz(low), mhz(high)));
+        let is_there = !self.all("trace_hold").is_empty();
+        match (self.number("trace_hold"), clocks) {
+            (Some(length), Some(clocks)) => format!("{} after it, at {clocks}", time(length)),
+            (None, Some(clocks)) if is_there => format!("not back within the period: {clocks}"),
+            _ => match self.number("trace_hold_visible") {
+                Some(least) => format!("no lower clock seen above {:.1} %", least * 100.0),
+                None if self.why("trace_hold_visible").is_some() => "unavailable".to_owned(),
+                None => "-".to_owned(),
+            },
+        }
+    }
+
+    /// A line over some of the period; of many bins medians of as many neighbours as leave 250.
+    fn line(&self, until: f64) -> Option<(String, Vec<(f64, f64)>)> {
+        let (at, clock) =
+            (self.all("trace_folded_time").pop()?, self.all("trace_folded_clock").pop()?);
+        let bins: Vec<(f64, f64)> =
+            at.samples.iter().copied().zip(clock.samples.iter().copied()).collect();
+        let bins: Vec<(f64, f64)> = bins.into_iter().filter(|it| it.0 * 1e6 < until).collect();
+        let size = bins.len().div_ceil(250).max(1);
+        let middle = |chunk: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
+            median(&chunk.iter().map(of).collect::<Vec<_>>()).expect("a chunk has bins")
+        };
+        let point =
+            |it: &[(f64, f64)]| (middle(it, |bin| bin.0) * 1e6, middle(it, |bin| bin.1) / 1e6);
+        let points: Vec<(f64, f64)> = bins.chunks(size).map(point).collect();
+        (!points.is_empty()).then(|| (self.title.clone(), points))
+    }
+
+    /// What is marked in it.
+    fn marks(&self, until: f64) -> Vec<String> {
+        let is_drawn = |at: &str| at.parse::<f64>().is_ok_and(|at| at < until);
+        let mut marks = Vec::new();
+        for (at, length, _) in self.events("trace_throttled", "trace_throttled_ratio") {
+            marks.extend(
+                is_drawn(at).then(|| format!("throttled for {} from {at} us on", time(length))),
+            );
+        }
+        for (at, length, _) in self.events("trace_halt", "trace_halt_share") {
+            marks.extend(is_drawn(at).then(|| format!("halt of {} at {at} us", time(length))));
+        }
+        let end = self.of.parameter("burst_us").unwrap_or("?");
+        marks.extend(is_drawn(end).then(|| format!("the stream ends at {end} us")));
+        marks
     }
 }
 
 /// The same as a finding has it.
 pub(crate) fn findings(record: &Record) -> Vec<String> {
-    let said = |stream: &&str| {
-        let [halts, throttled, low] = [halts, throttled, low].map(|it| it(record, stream));
+    let said = |it: &Core<'_>| {
+        let [halts, throttled, low] = [it.halts(), it.throttled(), it.low()];
         format!("halts: {halts}; throttled: {throttled}; low clock: {low}")
     };
-    streams(record).iter().map(said).collect()
+    cores(record).iter().map(said).collect()
 }
 
 fn events(record: &Record) -> Vec<Table> {
-    let streams = streams(record);
-    let Some(stream) = streams.first() else { return Vec::new() };
-    let layout = of(record, stream, "trace_visible")[0];
-    let [burst, period] = ["burst_us", "period_us"].map(|it| layout.parameter(it).unwrap_or("?"));
-    let row = |stream: &&str| {
-        let cells = [halts, throttled, low].map(|it| it(record, stream));
-        std::iter::once((*stream).to_owned()).chain(cells).collect()
+    let cores = cores(record);
+    let Some(first) = cores.first() else { return Vec::new() };
+    let [burst, period] = ["burst_us", "period_us"].map(|it| first.of.parameter(it).unwrap_or("?"));
+    let row = |it: &Core<'_>| {
+        vec![it.name.clone(), it.title.clone(), it.halts(), it.throttled(), it.low()]
     };
     let caption = format!("what a stream in a duty cycle causes: {burst} us in each {period} us");
-    let columns = ["stream", "halts", "throttled", "low clock"];
-    vec![table(caption, &columns, streams.iter().map(row).collect())]
+    let columns = ["stream", "core", "halts", "throttled", "low clock"];
+    vec![table(caption, &columns, cores.iter().map(row).collect())]
 }
 
-/// A limit of the method, and no number of the record.
+/// Limits of the method, and no numbers of the record.
 fn what_counts(record: &Record) -> Vec<String> {
-    let line = "a halt counts only where it comes at the same phase in 80 % of periods and more; adds that are \
-                held up while multiplies are not are throttled dispatch, and no clock";
-    if streams(record).is_empty() { Vec::new() } else { vec![line.to_owned()] }
+    let line = "a halt counts only where it comes at the same phase in 80 % of the periods that were looked at then, \
+                of 50 and more; adds that are held up while multiplies are not are throttled dispatch, and no clock";
+    if cores(record).is_empty() { Vec::new() } else { vec![line.to_owned()] }
 }
 
+fn without(record: &Record, what: &str, quantity: &str) -> Vec<String> {
+    let line = |it: &Core<'_>| {
+        let all = record.of_quantity("turbo", quantity);
+        let mut mine = all.filter(|of| name(of) == it.name && of.cpu == it.of.cpu);
+        let why = mine.find_map(|of| Some(text(&of.unavailable.as_ref()?["why"])))?;
+        Some(format!("{what} of {} ({}) unavailable: {why}", it.name, it.title))
+    };
+    cores(record).iter().filter_map(line).collect()
+}
+
+fn unseen(record: &Record) -> Vec<String> {
+    without(record, "halts", "trace_halt")
+}
+
+fn unknown(record: &Record) -> Vec<String> {
+    without(record, "low clock", "trace_hold_visible")
+}
+
+/// Each stream's gaps, cut where its own core could tell; their times are all that is missing of the pass.
 fn gaps(record: &Record) -> Vec<Table> {
     let mut rows = Vec::new();
-    let streams = streams(record);
-    for stream in &streams {
+    let cores = cores(record);
+    for stream in once(cores.iter().map(|it| it.name.clone())) {
         for pass in ["without payload", "with payload"] {
-            for core in ["own", "other"] {
+            for core in cores.iter().filter(|it| it.name == stream) {
                 let find = |quantity| {
-                    let is = |it: &&Series| {
-                        it.parameter("pass") == Some(pass) && it.parameter("core") == Some(core)
-                    };
-                    of(record, stream, quantity).into_iter().find(is).filter(|it| it.has())
+                    let mut all = core.all(quantity).into_iter();
+                    all.find(|it| it.parameter("pass") == Some(pass)).filter(|it| it.has())
                 };
-                let Some(rate) = find("trace_gap_rate").and_then(Series::median) else { continue };
+                let number = |quantity| find(quantity).and_then(Series::median);
+                let Some(rate) = number("trace_gap_rate") else { continue };
+                let mut share = number("trace_gap_share").unwrap_or(f64::NAN);
                 let gap = find("trace_gap");
+                if let Some(gap) = gap {
+                    // As many gaps as there are in a second of so many seconds.
+                    let seconds = gap.samples.len() as f64 / rate;
+                    let missing = gap.samples.iter().sum::<f64>() / seconds;
+                    let is_it = (missing - share).abs() <= 0.002 * share + 1e-9;
+                    share = if is_it { share } else { missing };
+                }
+                let above = core.number("trace_visible").map_or("-".to_owned(), time);
                 let of_gap = |q| gap.and_then(|it| it.q(q)).map_or("-".to_owned(), time);
-                let words = [*stream, pass, core].map(str::to_owned);
-                let numbers = [format!("{rate:.0}"), of_gap(0.5), of_gap(1.0)];
+                let words = [stream.clone(), pass.to_owned(), core.title.clone(), above];
+                let share = format!("{:.1} %", share * 100.0);
+                let numbers = [format!("{rate:.0}"), share, of_gap(0.5), of_gap(1.0)];
                 rows.push(words.into_iter().chain(numbers).collect());
             }
         }
@@ -151,34 +296,36 @@ fn gaps(record: &Record) -> Vec<Table> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let least = streams.first().and_then(|it| first(record, it, "trace_visible"));
-    let least = least.map_or(String::new(), |it| format!(" above {}", time(it)));
-    let caption =
-        format!("time that is missing at once{least}, whatever took it (lower is better)");
-    vec![table(caption, &["stream", "pass", "core", "gaps per second", "median", "longest"], rows)]
+    let caption = "time that is missing at once, whatever took it (lower is better)";
+    let columns =
+        ["stream", "pass", "core", "above", "gaps per second", "time missing", "median", "longest"];
+    vec![table(caption, &columns, rows)]
 }
 
-/// The medians of neighbouring bins, so that there are no more than 250 points.
-fn timelines(record: &Record) -> Vec<Plot> {
-    let plot = |stream: &&str| {
-        let line = |core: &str| {
-            let samples = |quantity| {
-                let mut all = of(record, stream, quantity).into_iter();
-                all.find(|it| it.parameter("core") == Some(core)).map(|it| &it.samples)
-            };
-            let (at, clock) = (samples("trace_folded_time")?, samples("trace_folded_clock")?);
-            let size = at.len().div_ceil(250).max(1);
-            let bins = at.chunks(size).zip(clock.chunks(size));
-            let point =
-                |(at, clock): (&[f64], &[f64])| Some((median(at)? * 1e6, median(clock)? / 1e6));
-            let points: Vec<(f64, f64)> = bins.filter_map(point).collect();
-            let name = if core == "own" { stream } else { "other core" };
-            (!points.is_empty()).then(|| (name.to_owned(), points))
-        };
-        let lines: Vec<_> = ["own", "other"].into_iter().filter_map(line).collect();
-        let caption =
-            format!("clock by the time since {stream} began, all periods over each other");
-        (!lines.is_empty()).then(|| Plot::new(caption, ["us", "MHz"], lines))
+fn plots(record: &Record, until: f64, words: &str) -> Vec<Plot> {
+    let cores = cores(record);
+    let plot = |own: &Core<'_>| {
+        let both = cores.iter().filter(|it| it.name == own.name);
+        let lines: Vec<_> = both.filter_map(|it| it.line(until)).collect();
+        let caption = format!(
+            "clock by the time since {} began, all periods over each other{words}",
+            own.name
+        );
+        let marks = own.marks(until);
+        (!lines.is_empty()).then(|| Plot { marks, ..Plot::new(caption, ["us", "MHz"], lines) })
     };
-    streams(record).iter().filter_map(plot).collect()
+    cores.iter().filter(|it| it.is_own).filter_map(plot).collect()
+}
+
+fn wholes(record: &Record) -> Vec<Plot> {
+    plots(record, f64::INFINITY, "")
+}
+
+fn beginnings(record: &Record) -> Vec<Plot> {
+    plots(record, 100.0, ", the first 100 us")
+}
+
+fn marked(record: &Record, is_wanted: fn(&String) -> bool) -> Vec<String> {
+    let all = wholes(record).into_iter().chain(beginnings(record));
+    marks(all.collect()).into_iter().filter(is_wanted).collect()
 }

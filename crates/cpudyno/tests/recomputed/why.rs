@@ -268,9 +268,9 @@ fn evidence(record: &Record) -> Vec<String> {
         }
     }
     let alone = |label: &str| said.iter().filter(|it| it.0 == label).count() == 1;
-    let line = |(label, why, cells): &(&str, &str, Vec<String>)| match alone(label) {
-        true => format!("{label}: {why}"),
-        false => format!("{label}, {}: {why}", cells.join(", ")),
+    let line = |(label, why, cells): &(&str, &str, Vec<String>)| {
+        let whose = if alone(label) { String::new() } else { format!(", {}", cells.join(", ")) };
+        format!("{label}{whose}: {why}")
     };
     let mut lines: Vec<String> = said.iter().map(line).collect();
     if lines.is_empty() && all(record).is_empty() {

@@ -42,6 +42,9 @@ pub struct Model {
     /// How long a core halts when it gives a licence back, in seconds.
     #[serde(default)]
     pub return_halt_seconds: f64,
+    /// Whether the other cores halt with it.
+    #[serde(default)]
+    pub halts_others: bool,
     /// What faults were put in.
     #[serde(default)]
     pub faults: Vec<Fault>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use machine::pages::parts::fact;
+use machine::pages::parts::{fact, is_guest};
 use model::record::{FactValue, Record};
 use serde::Deserialize;
 
@@ -170,7 +170,7 @@ fn bandwidth(record: &Record) -> Option<Band> {
     let packages: BTreeSet<u32> = widest.active.iter().filter_map(package).collect();
     let expected = peak.bytes_per_second() * packages.len() as f64;
     let share = moved / expected;
-    let guest = text(record, "platform.virtualisation").is_some_and(|it| !it.starts_with("none"));
+    let guest = is_guest(record);
     let few = widest.active.len() < CORES_MIN * packages.len();
     let verdict = if share > 1.0 {
         normal::Verdict::Outside("more than memory can give: caches took part".to_owned())

@@ -234,21 +234,30 @@ static QUANTITIES: &[Quantity] = &[
         "the least halt that can be told",
         Unit::Second,
         "lower is better",
-        "Nine windows of 20 us in ten lose less than this at once without a payload, and no look is shorter.",
+        "Nine windows of 20 us in ten lose less than this at once, without the payload and with it, and no look is \
+         shorter.",
+    ),
+    Quantity::named(
+        trace::LOOKED,
+        "periods in which a phase was looked at",
+        Unit::Count,
+        "higher is better",
+        "Those in which no gap covers the phase, at the phase where they are fewest; of fewer than 50 nothing is told.",
     ),
     Quantity::named(
         trace::HALT,
         "halt",
         Unit::Second,
         "lower is better",
-        "Time that is missing at one phase in 80 % of periods and more, one for each period that has it.",
+        "Time that is missing at one phase in 80 % and more of the periods that were looked at then, one for each \
+         that has it.",
     ),
     Quantity::named(
         trace::HALT_SHARE,
         "share of periods that have the halt",
         Unit::One,
         "",
-        "Halts that come by chance are in few.",
+        "Of those that were looked at at that phase. Halts that come by chance are in few.",
     ),
     Quantity::named(
         trace::THROTTLED,
@@ -262,8 +271,8 @@ static QUANTITIES: &[Quantity] = &[
         "the least throttled dispatch that can be told",
         Unit::Second,
         "lower is better",
-        "Two bins of 2 us, those between them that no look fell into, and no less than what is seen \
-         without a payload.",
+        "Two bins of 2 us, those between them that no look fell into, without the payload or with it, and no \
+         less than what is seen without.",
     ),
     Quantity::named(
         trace::THROTTLED_RATIO,
@@ -285,7 +294,8 @@ static QUANTITIES: &[Quantity] = &[
         "the least difference of clocks that can be told",
         Unit::One,
         "lower is better",
-        "Four median distances between the bins of the last quarter of the period.",
+        "Of the payload's second half and the period's last quarter the worse: four median distances of the bins \
+         from their median, or a step of the stamps over a look's chain and the root of the looks in a bin.",
     ),
     Quantity::named(
         trace::LOW,
@@ -348,7 +358,7 @@ static QUANTITIES: &[Quantity] = &[
             "clock in a bin",
             Unit::Hertz,
             "higher is better",
-            "Median over all periods.",
+            "By the mean time of looks in all periods, without those that something came into.",
         )
     },
     Quantity::named(
@@ -364,6 +374,13 @@ static QUANTITIES: &[Quantity] = &[
         Unit::PerSecond,
         "lower is better",
         "Those above the least halt that can be told.",
+    ),
+    Quantity::named(
+        trace::GAP_SHARE,
+        "share of time that is missing in such gaps",
+        Unit::One,
+        "lower is better",
+        "All gaps above the least halt that can be told, over the time of the pass.",
     ),
     Quantity::named(
         neighbours::CLOCK.alone,

@@ -281,7 +281,7 @@ fn phases_of(rows: &[&StreamRow]) -> Vec<Phase> {
 }
 
 /// The CPUs of each type of core: types never share a row.
-fn kinds(plan: &Planning<'_>) -> Vec<(Option<String>, Vec<CpuId>)> {
+pub(super) fn kinds(plan: &Planning<'_>) -> Vec<(Option<String>, Vec<CpuId>)> {
     let mut kinds: Vec<(Option<String>, Vec<CpuId>)> = Vec::new();
     for &cpu in &plan.placement.cpus {
         let kind = plan.topology().place(cpu).and_then(|place: &CpuPlace| place.kind.clone());

@@ -7,13 +7,13 @@ use machine::Machine;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
-use super::promise;
 use super::soak::{STREAM, TIMELINE};
+use super::{promise, request};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Tools};
-use crate::rig::reduce::{self, Readings};
+use crate::rig::reduce::Readings;
 use crate::rig::ruler::{self, Rulers};
-use crate::rig::trace::{self, Chains, Folded, RawTrace, RawTraced, Seen, Trace};
+use crate::rig::trace::{self, Chains, Folded, Halts, RawTrace, RawTraced, Scale, Seen, Trace};
 use crate::streams;
 
 /// Its workload.
@@ -32,12 +32,16 @@ pub(super) const OTHER: &str = "other";
 pub(super) const QUIET: &str = "without payload";
 pub(super) const LOADED: &str = "with payload";
 
+/// The type of the cores, where there are several.
+pub(super) const CORE_TYPE: &str = "core_type";
+
 /// How the duty cycle is laid out, in microseconds.
 pub(super) const PERIOD_US: &str = "period_us";
 pub(super) const BURST_US: &str = "burst_us";
 
 /// Its quantities.
 pub(super) const VISIBLE: &str = "trace_visible";
+pub(super) const LOOKED: &str = "trace_looked";
 pub(super) const HALT: &str = "trace_halt";
 pub(super) const HALT_SHARE: &str = "trace_halt_share";
 pub(super) const THROTTLED: &str = "trace_throttled";
@@ -54,6 +58,7 @@ pub(super) const FOLDED_TIME: &str = "trace_folded_time";
 pub(super) const FOLDED_CLOCK: &str = "trace_folded_clock";
 pub(super) const GAP: &str = "trace_gap";
 pub(super) const GAP_RATE: &str = "trace_gap_rate";
+pub(super) const GAP_SHARE: &str = "trace_gap_share";
 
 /// No multiple of the kernel's tick: one that came at the same phase of every period would be a halt.
 const UNEVEN: f64 = 1.0037;
@@ -96,39 +101,46 @@ struct Followed {
     tools: Tools,
 }
 
-/// A cell for each of these streams.
+/// A cell for each of these streams on the first CPU of each type of core.
 pub(super) fn wishes(
     plan: &Planning<'_>,
     rows: &[&'static StreamRow],
     extent: Extent,
 ) -> Result<Wishes, Unavailable> {
     let tools = streams::tools(plan.machine)?;
-    let Some(&cpu) = plan.placement.cpus.first() else {
-        return Err(Unavailable::new(Obstacle::Hardware, "trace", "there is no CPU"));
-    };
-    let beside = promise::others(plan, cpu).first().copied();
     let kept = if rows.len() == 1 { extent.kept } else { extent.kept.min(1) };
     let extent = Extent { kept, ..extent };
     let period = extent.period;
     let mut wishes = Wishes::default();
     let mut refused = None;
-    for (order, row) in rows.iter().enumerate() {
-        let load = match streams::load(plan.machine, row, DATA) {
-            Ok(load) => load,
-            Err(reason) => {
-                refused = Some(reason);
-                continue;
-            }
-        };
-        let followed = Followed { order, load, cpu, beside, extent, tools };
-        let word = |seconds: f64| format!("{:.0}", seconds * 1e6);
-        let parameters = BTreeMap::from([
-            (STREAM.to_owned(), row.id.to_owned()),
-            (PERIOD_US.to_owned(), word(period.0)),
-            (BURST_US.to_owned(), word(period.0 * DUTY)),
-            (TIMELINE.to_owned(), "periods".to_owned()),
-        ]);
-        wishes.cells.push(Cell { work: Work::Errand(Box::new(followed)), parameters });
+    let firsts = request::kinds(plan).into_iter();
+    let firsts: Vec<_> = firsts.filter_map(|(kind, of)| Some((kind, *of.first()?, of))).collect();
+    if firsts.is_empty() {
+        return Err(Unavailable::new(Obstacle::Hardware, "trace", "there is no CPU"));
+    }
+    for (kind, cpu, alike) in firsts {
+        let others = promise::others(plan, cpu);
+        // One of its own type, if there is one.
+        let beside = others.iter().find(|other| alike.contains(other)).or(others.first()).copied();
+        for (order, row) in rows.iter().enumerate() {
+            let load = match streams::load(plan.machine, row, DATA) {
+                Ok(load) => load,
+                Err(reason) => {
+                    refused = Some(reason);
+                    continue;
+                }
+            };
+            let followed = Followed { order, load, cpu, beside, extent, tools };
+            let word = |seconds: f64| format!("{:.0}", seconds * 1e6);
+            let mut parameters = BTreeMap::from([
+                (STREAM.to_owned(), row.id.to_owned()),
+                (PERIOD_US.to_owned(), word(period.0)),
+                (BURST_US.to_owned(), word(period.0 * DUTY)),
+                (TIMELINE.to_owned(), "periods".to_owned()),
+            ]);
+            parameters.extend(kind.clone().map(|kind| (CORE_TYPE.to_owned(), kind)));
+            wishes.cells.push(Cell { work: Work::Errand(Box::new(followed)), parameters });
+        }
     }
     match refused {
         Some(reason) if wishes.cells.is_empty() => Err(reason),
@@ -136,8 +148,29 @@ pub(super) fn wishes(
     }
 }
 
-/// What is known of the chains of each CPU.
-type Known = BTreeMap<CpuId, Chains>;
+/// What is known of a CPU before anything is looked at: its chains, and its clock by longer ones.
+struct Known {
+    chains: Chains,
+    hertz: Result<f64, Unavailable>,
+}
+
+/// The looks of one CPU: before the payload, with it, after it.
+struct Watched {
+    cpu: CpuId,
+    index: usize,
+    seen: [Vec<Seen>; 3],
+    /// Of the stamps, in seconds.
+    step: f64,
+    /// Whether clocks are set right, or why they are not.
+    clock: Result<(), Unavailable>,
+}
+
+/// Looks without a payload, and by what they set the clock of each CPU right.
+struct Begun {
+    known: BTreeMap<CpuId, Known>,
+    raw: RawTrace,
+    scales: BTreeMap<CpuId, Result<Scale, Unavailable>>,
+}
 
 impl Followed {
     fn job(&self, payload: Option<Load>, periods: u32) -> Trace {
@@ -152,38 +185,62 @@ impl Followed {
         }
     }
 
-    /// The chains of all CPUs; or why there is no clock.
-    fn chains(
+    /// The chains of all CPUs; or why there are none.
+    fn known(
         &self,
         executor: &mut dyn Executor,
         rulers: &Rulers,
-    ) -> Result<Result<Known, Unavailable>, RunError> {
-        let mut known = Known::new();
+    ) -> Result<Result<BTreeMap<CpuId, Known>, Unavailable>, RunError> {
+        let mut known = BTreeMap::new();
         for cpu in self.cpus() {
-            let found = match rulers.get(&cpu) {
-                Some(Ok(found)) => found,
+            let ruler = match rulers.get(&cpu) {
+                Some(Ok(ruler)) => ruler,
                 Some(Err(reason)) => return Ok(Err(reason.clone())),
                 None => {
                     let why = format!("CPU {cpu} has no ruler");
                     return Ok(Err(Unavailable::new(Obstacle::Measurement, "trace", why)));
                 }
             };
-            let job = ruler::quiet(&self.tools, cpu);
-            let raw = executor.repeat(&job)?;
-            let (null, rate) = (self.tools.null, executor.rate());
-            let reduced = reduce::reduce(&raw.members[0], null, &job, Some(found), rate);
+            let undisturbed = ruler::undisturbed(executor, &self.tools, cpu, ruler)?;
             let adds = self.tools.witness.ops_per_iteration as f64;
             let multiplies = self.tools.ruler.ops_per_iteration as f64;
-            let latency = f64::from(found.latency_cycles);
             let chains = Chains {
-                cycles: [adds, multiplies * latency],
-                null: reduced.null_seconds.unwrap_or(0.0),
-                fixed: [found.fixed.witness, found.fixed.ruler],
-                hertz: model::stats::median(&reduced.quiet_clock),
+                cycles: [adds, multiplies * f64::from(ruler.latency_cycles)],
+                null: undisturbed.null,
+                fixed: [ruler.fixed.witness, ruler.fixed.ruler],
             };
-            known.insert(cpu, chains);
+            known.insert(cpu, Known { chains, hertz: undisturbed.hertz });
         }
         Ok(Ok(known))
+    }
+
+    /// Looks without a payload, until they and longer chains say of each clock what is nearly the same.
+    fn begin(
+        &self,
+        executor: &mut dyn Executor,
+        rulers: &Rulers,
+        quiet: &Trace,
+    ) -> Result<Result<Begun, Unavailable>, RunError> {
+        const ATTEMPTS: usize = 3;
+        let mut attempt = 1;
+        loop {
+            let known = match self.known(executor, rulers)? {
+                Ok(known) => known,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            let raw = executor.trace(quiet)?;
+            let rate = executor.rate();
+            let of = |of: &RawTraced| {
+                let known = known.get(&of.cpu)?;
+                let seen = trace::seen(of, quiet, known.chains, raw.begun.count(), rate);
+                Some((of.cpu, scale(of.cpu, &seen, &known.hertz)))
+            };
+            let scales: BTreeMap<_, _> = raw.cpus.iter().filter_map(of).collect();
+            if attempt == ATTEMPTS || scales.values().all(Result::is_ok) {
+                return Ok(Ok(Begun { known, raw, scales }));
+            }
+            attempt += 1;
+        }
     }
 
     fn measure(
@@ -191,78 +248,83 @@ impl Followed {
         executor: &mut dyn Executor,
         rulers: &Rulers,
     ) -> Result<Result<Run, Unavailable>, RunError> {
-        let known = match self.chains(executor, rulers)? {
-            Ok(known) => known,
-            Err(reason) => return Ok(Err(reason)),
-        };
         let quiet = self.job(None, self.extent.quiet);
         let loaded = self.job(Some(self.load), self.extent.periods);
-        let raw = [executor.trace(&quiet)?, executor.trace(&loaded)?, executor.trace(&quiet)?];
-        let rate = executor.rate();
-        let seen = |raw: &RawTrace, job: &Trace| -> Seens {
-            let of = |(index, cpu): (usize, &RawTraced)| {
-                let chains = known.get(&cpu.cpu)?;
-                Some((index, trace::seen(cpu, job, *chains, raw.begun.count(), rate)))
-            };
-            raw.cpus.iter().enumerate().filter_map(of).collect()
+        let begun = match self.begin(executor, rulers, &quiet)? {
+            Ok(begun) => begun,
+            Err(reason) => return Ok(Err(reason)),
         };
-        let mut all = [seen(&raw[0], &quiet), seen(&raw[1], &loaded), seen(&raw[2], &quiet)];
-        set_right(&known, &raw[0], &mut all);
-        let [before, with, after] = all;
-        let around = raw[1].cpus.iter().map(|cpu| cpu.around).reduce(Around::and);
-        let around = around.unwrap_or_default();
-        let mut run = Run { around, ..Run::default() };
-        let typical = |seens: &Seens| trace::fold(&seens.first()?.1, &quiet).typical();
-        let Some(clocks) = typical(&before).zip(typical(&after)) else { return Ok(Ok(run)) };
-        let without = together(before, after);
-        let of_quiet = quiet.duration() * 2.0;
-        let visible = trace::visible(&without[0].1, of_quiet, &loaded);
-        run.readings.insert(VISIBLE, Ok(vec![visible]));
-        let least = trace::throttled_visible(&trace::fold(&without[0].1, &quiet), clocks.0);
-        for (pass, duration, all) in
-            [(QUIET, of_quiet, &without), (LOADED, loaded.duration(), &with)]
-        {
-            for (index, seen) in all {
-                run.parts.push(gaps(pass, core(*index), seen, duration, visible));
+        let (with, after) = (executor.trace(&loaded)?, executor.trace(&quiet)?);
+        let rate = executor.rate();
+        let passes = [(&begun.raw, &quiet), (&with, &loaded), (&after, &quiet)];
+        let mut run = Run::default();
+        let around = passes.iter().flat_map(|(raw, _)| raw.cpus.iter().map(|cpu| cpu.around));
+        run.around = around.reduce(Around::and).unwrap_or_default();
+        for (index, cpu) in self.cpus().into_iter().enumerate() {
+            let Some(Known { chains, .. }) = begun.known.get(&cpu) else { continue };
+            let mut seen = passes.map(|(raw, job)| {
+                let of = raw.cpus.iter().find(|of| of.cpu == cpu);
+                of.map_or_else(Vec::new, |of| {
+                    trace::seen(of, job, *chains, raw.begun.count(), rate)
+                })
+            });
+            let clock = begun.scales.get(&cpu).cloned().unwrap_or_else(|| Err(no_looks(cpu)));
+            if let Ok(scale) = &clock {
+                for seen in &mut seen {
+                    scale.apply(seen);
+                }
             }
-        }
-        for (index, seen) in &with {
-            let folded = trace::fold(seen, &loaded);
-            if *index == 0 {
-                run.readings.insert(THROTTLED_VISIBLE, Ok(vec![least]));
-                own(&mut run, seen, &folded, &loaded, [visible, least], clocks.into());
+            for (seen, (_, job)) in std::iter::zip(&seen, passes) {
+                let ticks = |seconds: f64| (seconds * rate.hertz().0) as u64;
+                let gaps = lost(seen, job);
+                let total = &mut run.around.gaps;
+                total.polled += ticks(job.duration().0);
+                total.lost += ticks(gaps.iter().sum());
+                total.long += gaps.iter().filter(|it| **it > LONG).count() as u64;
             }
-            run.parts.push(timeline(core(*index), &folded));
-            run.parts.extend((0..self.extent.kept).map(|period| looks(core(*index), period, seen)));
+            let with = with.cpus.iter().find(|of| of.cpu == cpu);
+            let step = with.map_or(0.0, |of| trace::step(of, rate));
+            let watched = Watched { cpu, index, seen, step, clock: clock.map(drop) };
+            run.parts.extend(watched.parts(&quiet, &loaded, self.extent.kept));
         }
         Ok(Ok(run))
     }
 }
 
-/// The looks of each CPU, by its place in the job.
-type Seens = Vec<(usize, Vec<Seen>)>;
+/// Gaps as all jobs count them: those longer than 1 us.
+fn lost(seen: &[Seen], job: &Trace) -> Vec<f64> {
+    const SHORT: f64 = 1e-6;
+    trace::missing(seen, job, SHORT)
+}
 
-/// Sets the looks of all passes right by those of the first, without a payload.
-fn set_right(known: &Known, first: &RawTrace, all: &mut [Seens; 3]) {
-    for (index, raw) in first.cpus.iter().enumerate() {
-        let Some(hertz) = known.get(&raw.cpu).and_then(|chains| chains.hertz) else { continue };
-        let quiet = all[0].get(index).map(|(_, seen)| seen.clone()).unwrap_or_default();
-        for seens in &mut *all {
-            if let Some((_, seen)) = seens.get_mut(index) {
-                trace::set_right(seen, &quiet, hertz);
-            }
-        }
+/// Of those the ones that are long.
+const LONG: f64 = 10e-6;
+
+/// By what looks set the clock right; or why they do not.
+fn scale(
+    cpu: CpuId,
+    quiet: &[Seen],
+    hertz: &Result<f64, Unavailable>,
+) -> Result<Scale, Unavailable> {
+    /// What of a look is fixed is known no worse than to 30 ns, and no clock moves farther from one moment to the next.
+    const OFF_MAX: f64 = 0.1;
+    let hertz = hertz.clone()?;
+    let scale = Scale::of(quiet, hertz).ok_or_else(|| no_looks(cpu))?;
+    if scale.off() <= OFF_MAX {
+        return Ok(scale);
     }
+    let why = format!(
+        "contended: without a payload the looks at CPU {cpu} are {:.0} % off its clock by longer chains, {:.0} MHz",
+        scale.off() * 100.0,
+        hertz / 1e6
+    );
+    let reason = Unavailable::new(Obstacle::Measurement, "clock of looks", why);
+    Err(reason.with_remedy("run again when the machine, or its SMT sibling, is idle"))
 }
 
-/// The looks of two passes, one after the other.
-fn together(first: Seens, second: Seens) -> Seens {
-    let both = std::iter::zip(first, second);
-    both.map(|((index, first), (_, second))| (index, [first, second].concat())).collect()
-}
-
-fn core(index: usize) -> &'static str {
-    if index == 0 { OWN } else { OTHER }
+fn no_looks(cpu: CpuId) -> Unavailable {
+    let why = format!("without a payload nobody looked at CPU {cpu}: something else used it");
+    Unavailable::new(Obstacle::Measurement, "clock of looks", why)
 }
 
 type Part = (BTreeMap<String, String>, Readings);
@@ -274,41 +336,170 @@ fn part<const N: usize>(parameters: [(&str, String); N], readings: Readings) -> 
 /// Lengths are whole bins: what is as long as the least is not shorter by rounding.
 const LEAST: f64 = 0.999;
 
-/// What the payload does to its own core, with the least halt and the least throttled stretch that can be told.
-fn own(
-    run: &mut Run,
-    seen: &[Seen],
-    folded: &Folded,
-    job: &Trace,
-    [visible, least]: [f64; 2],
-    quiet: [f64; 2],
-) {
-    let microseconds = |seconds: f64| format!("{:.0}", seconds * 1e6);
-    for halt in trace::halts(seen, job, visible) {
-        let readings =
-            Readings::from([(HALT, Ok(halt.lengths)), (HALT_SHARE, Ok(vec![halt.share]))]);
-        let at = microseconds(halt.phase);
-        run.parts.push(part([(EVENT, "halt".to_owned()), (AT, at)], readings));
+fn microseconds(seconds: f64) -> String {
+    format!("{:.0}", seconds * 1e6)
+}
+
+impl Watched {
+    fn core(&self) -> String {
+        if self.index == 0 { OWN } else { OTHER }.to_owned()
     }
-    let throttled = trace::throttled(folded, quiet[0]).into_iter();
-    for throttled in throttled.filter(|it| it.length >= least * LEAST) {
-        let readings = Readings::from([
-            (THROTTLED, Ok(vec![throttled.length])),
-            (THROTTLED_RATIO, Ok(vec![throttled.ratio])),
-        ]);
-        let at = microseconds(throttled.phase);
-        run.parts.push(part([(EVENT, "throttled".to_owned()), (AT, at)], readings));
+
+    /// What the payload does to this core.
+    fn parts(&self, quiet: &Trace, loaded: &Trace, kept: u32) -> Vec<Part> {
+        let [before, with, after] = &self.seen;
+        let without = [before.as_slice(), after.as_slice()].concat();
+        let halts = self.halts(&without, quiet, loaded);
+        let [before, after] = [before, after].map(|seen| trace::fold(seen, quiet));
+        let folded = trace::fold(with, loaded);
+        let mut readings = Readings::new();
+        let visible = Some(halts.visible).filter(|visible| visible.is_finite());
+        readings.insert(VISIBLE, visible.map(|it| vec![it]).ok_or_else(|| no_looks(self.cpu)));
+        readings.insert(LOOKED, Ok(vec![f64::from(halts.all.fewest)]));
+        if halts.all.found.is_empty() && halts.all.fewest < trace::PERIODS_MIN {
+            readings.insert(HALT, Err(not_seen(&halts.all, loaded)));
+        }
+        let mut parts = self.halted(&halts.all);
+        match before.typical().zip(after.typical()) {
+            Some(clocks) => {
+                let least = trace::throttled_visible(&before, &folded, clocks.0, &halts.all);
+                readings.insert(THROTTLED_VISIBLE, Ok(vec![least]));
+                parts.extend(self.throttled(&folded, clocks.0, least));
+                self.hold(&mut readings, &folded, loaded, clocks.into());
+            }
+            None => drop(readings.insert(HOLD_VISIBLE, Err(unseen_clock()))),
+        }
+        let [before, with, after] = &self.seen;
+        for (pass, passes, job) in
+            [(QUIET, vec![before, after], quiet), (LOADED, vec![with], loaded)]
+        {
+            parts.push(self.gaps(pass, &passes, job, halts.visible));
+        }
+        readings.extend(self.timeline(&folded));
+        if self.clock.is_ok() {
+            parts.extend((0..kept).map(|period| self.looks(period, with)));
+        }
+        parts.insert(0, part([(CORE, self.core())], readings));
+        parts
     }
-    if let Some(hold) = trace::hold(folded, job, quiet) {
-        run.readings.insert(LOW, Ok(vec![hold.low]));
-        run.readings.insert(RELAXED, Ok(vec![hold.relaxed]));
-        run.readings.insert(HOLD_VISIBLE, Ok(vec![hold.visible]));
+
+    /// Halts, and the least that could be told: by what is missing without the payload, and with it.
+    fn halts(&self, without: &[Seen], quiet: &Trace, loaded: &Trace) -> Told {
+        let resolved = trace::resolved(without, quiet.duration() * 2.0, loaded);
+        let of_quiet = trace::by_chance(without, quiet, &[]).max(resolved);
+        let with = &self.seen[1];
+        let some = trace::halts(with, loaded, of_quiet).found;
+        let visible = trace::by_chance(with, loaded, &some).max(of_quiet);
+        Told { all: trace::halts(with, loaded, visible), visible }
+    }
+
+    fn halted(&self, halts: &Halts) -> Vec<Part> {
+        let of = |halt: &trace::Halt| {
+            let lengths = halt.lengths.clone();
+            let readings =
+                Readings::from([(HALT, Ok(lengths)), (HALT_SHARE, Ok(vec![halt.share]))]);
+            let at = (AT, microseconds(halt.phase));
+            part([(CORE, self.core()), (EVENT, "halt".to_owned()), at], readings)
+        };
+        halts.found.iter().map(of).collect()
+    }
+
+    fn throttled(&self, folded: &Folded, quiet: f64, least: f64) -> Vec<Part> {
+        let all = trace::throttled(folded, quiet).into_iter();
+        let of = |throttled: trace::Throttled| {
+            let readings = Readings::from([
+                (THROTTLED, Ok(vec![throttled.length])),
+                (THROTTLED_RATIO, Ok(vec![throttled.ratio])),
+            ]);
+            let at = (AT, microseconds(throttled.phase));
+            part([(CORE, self.core()), (EVENT, "throttled".to_owned()), at], readings)
+        };
+        all.filter(|it| it.length >= least * LEAST).map(of).collect()
+    }
+
+    fn hold(&self, readings: &mut Readings, folded: &Folded, job: &Trace, quiet: [f64; 2]) {
+        if let Err(reason) = &self.clock {
+            readings.insert(HOLD_VISIBLE, Err(reason.clone()));
+            return;
+        }
+        let Some(hold) = trace::hold(folded, job, quiet, self.step) else {
+            readings.insert(HOLD_VISIBLE, Err(unseen_clock()));
+            return;
+        };
+        readings.insert(LOW, Ok(vec![hold.low]));
+        readings.insert(RELAXED, Ok(vec![hold.relaxed]));
+        readings.insert(HOLD_VISIBLE, Ok(vec![hold.visible]));
         match hold.length {
-            Some(length) => drop(run.readings.insert(HOLD, Ok(vec![length]))),
-            None if hold.is_lower => drop(run.readings.insert(HOLD, Err(not_back(job)))),
+            Some(length) => drop(readings.insert(HOLD, Ok(vec![length]))),
+            None if hold.is_lower => drop(readings.insert(HOLD, Err(not_back(job)))),
             None => {}
         }
     }
+
+    /// Time that is missing at once, whenever that is.
+    fn gaps(&self, pass: &str, passes: &[&Vec<Seen>], job: &Trace, visible: f64) -> Part {
+        let lost: Vec<f64> =
+            passes.iter().flat_map(|seen| trace::missing(seen, job, visible)).collect();
+        let duration = job.duration().0 * passes.len() as f64;
+        let rate = lost.len() as f64 / duration;
+        let share = lost.iter().sum::<f64>() / duration;
+        let mut readings =
+            Readings::from([(GAP_RATE, Ok(vec![rate])), (GAP_SHARE, Ok(vec![share]))]);
+        if !lost.is_empty() {
+            readings.insert(GAP, Ok(lost));
+        }
+        part([(PASS, pass.to_owned()), (CORE, self.core())], readings)
+    }
+
+    /// The clock of all periods over each other, by phase.
+    fn timeline(&self, folded: &Folded) -> Readings {
+        let bins = folded.clock.iter().enumerate();
+        let known =
+            bins.filter_map(|(bin, clock)| Some(((bin as f64 + 0.5) * folded.bin, (*clock)?)));
+        let (time, clock): (Vec<f64>, Vec<f64>) = known.unzip();
+        let clock = self.clock.clone().map(|()| clock);
+        Readings::from([(FOLDED_TIME, Ok(time)), (FOLDED_CLOCK, clock)])
+    }
+
+    /// The looks of one period, one by one.
+    fn looks(&self, period: u32, seen: &[Seen]) -> Part {
+        let of = |value: fn(&Seen) -> f64| {
+            Ok(seen.iter().filter(|look| look.period == period).map(value).collect())
+        };
+        let readings = Readings::from([
+            (TIME, of(|look| look.phase)),
+            (CLOCK, of(|look| look.clock)),
+            (STRETCH, of(|look| look.stretch)),
+        ]);
+        part([(CORE, self.core()), (PERIOD, period.to_string())], readings)
+    }
+}
+
+/// Halts, and the least that could be told.
+struct Told {
+    all: Halts,
+    visible: f64,
+}
+
+/// Too few periods were looked at.
+fn not_seen(halts: &Halts, job: &Trace) -> Unavailable {
+    let why = format!(
+        "{} us after the stream begins, {} of {} periods were looked at, and {} are needed: gaps cover the others",
+        microseconds(halts.fewest_at),
+        halts.fewest,
+        job.periods,
+        trace::PERIODS_MIN
+    );
+    let reason = Unavailable::new(Obstacle::Measurement, HALT, why);
+    reason.with_remedy("stop other work on these CPUs")
+}
+
+/// No look saw a clock where one is needed.
+fn unseen_clock() -> Unavailable {
+    let why =
+        "no look saw the clock in the second half of the stream, or in the period's last quarter";
+    let reason = Unavailable::new(Obstacle::Measurement, HOLD_VISIBLE, why);
+    reason.with_remedy("stop other work on these CPUs")
 }
 
 /// The clock was low until the period ended.
@@ -325,39 +516,6 @@ fn not_back(job: &Trace) -> Unavailable {
     reason.with_remedy(format!("give it a longer one: --period {:.0}ms", longer * 1e3))
 }
 
-/// Time that is missing at once, whenever that is.
-fn gaps(pass: &str, core: &str, seen: &[Seen], duration: Seconds, visible: f64) -> Part {
-    let lost: Vec<f64> = seen.iter().map(|look| look.lost).filter(|lost| *lost > visible).collect();
-    let rate = lost.len() as f64 / duration.0;
-    let mut readings = Readings::from([(GAP_RATE, Ok(vec![rate]))]);
-    if !lost.is_empty() {
-        readings.insert(GAP, Ok(lost));
-    }
-    part([(PASS, pass.to_owned()), (CORE, core.to_owned())], readings)
-}
-
-/// The clock of all periods over each other, by phase.
-fn timeline(core: &str, folded: &Folded) -> Part {
-    let bins = folded.clock.iter().enumerate();
-    let known = bins.filter_map(|(bin, clock)| Some(((bin as f64 + 0.5) * folded.bin, (*clock)?)));
-    let (time, clock): (Vec<f64>, Vec<f64>) = known.unzip();
-    let readings = Readings::from([(FOLDED_TIME, Ok(time)), (FOLDED_CLOCK, Ok(clock))]);
-    part([(CORE, core.to_owned())], readings)
-}
-
-/// The looks of one period, one by one.
-fn looks(core: &str, period: u32, seen: &[Seen]) -> Part {
-    let of = |value: fn(&Seen) -> f64| {
-        Ok(seen.iter().filter(|look| look.period == period).map(value).collect())
-    };
-    let readings = Readings::from([
-        (TIME, of(|look| look.phase)),
-        (CLOCK, of(|look| look.clock)),
-        (STRETCH, of(|look| look.stretch)),
-    ]);
-    part([(CORE, core.to_owned()), (PERIOD, period.to_string())], readings)
-}
-
 impl Errand for Followed {
     fn order(&self) -> usize {
         super::ORDER_OF_QUESTIONS + 10 + self.order
@@ -369,6 +527,11 @@ impl Errand for Followed {
 
     fn cpus(&self) -> Vec<CpuId> {
         std::iter::once(self.cpu).chain(self.beside).collect()
+    }
+
+    fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
+        let is_other = part.get(CORE).is_some_and(|core| core == OTHER);
+        self.beside.filter(|_| is_other).unwrap_or(self.cpu)
     }
 
     fn duration(&self) -> Seconds {
@@ -386,5 +549,179 @@ impl Errand for Followed {
         _machine: &Machine,
     ) -> Result<Run, RunError> {
         Ok(Run::or_reason(self.measure(executor, rulers)?, [VISIBLE]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::instruments::traffic::TrafficCounters;
+    use machine::simulated::Model;
+    use model::Rate;
+    use model::ticks::Stamp;
+
+    use super::*;
+    use crate::rig::alarm::{Alarm, RawAlarm};
+    use crate::rig::exchange::{Exchange, RawExchange};
+    use crate::rig::executor::Stop;
+    use crate::rig::executor::simulated::Simulated;
+    use crate::rig::job::{RawRepeat, Repeat};
+    use crate::rig::neighbour::Neighbour;
+    use crate::rig::regions::{RawRegions, Regions};
+    use crate::rig::traffic::{Placed, RawTraffic, Traffic};
+
+    /// A simulated machine that something comes into.
+    struct Disturbed {
+        inner: Simulated,
+        /// Jobs without looks that take three times as long, all of them; the next ones.
+        slow: usize,
+        /// Ticks that every fiftieth look with the payload is late by.
+        late: u64,
+    }
+
+    impl Executor for Disturbed {
+        fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
+            let mut raw = self.inner.repeat(job)?;
+            if self.slow > 0 {
+                self.slow -= 1;
+                for stamp in raw.members.iter_mut().flat_map(|it| &mut it.phases[0].stamps) {
+                    let length = stamp.length().count();
+                    stamp.end = model::Ticks::new(stamp.end.count() + 2 * length);
+                }
+            }
+            Ok(raw)
+        }
+
+        fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+            self.inner.exchange(job)
+        }
+
+        fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+            self.inner.alarm(job)
+        }
+
+        fn traffic(
+            &mut self,
+            job: &Traffic,
+            tools: &Tools,
+            counters: Option<&TrafficCounters>,
+        ) -> Result<RawTraffic, RunError> {
+            self.inner.traffic(job, tools, counters)
+        }
+
+        fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
+            self.inner.regions(job)
+        }
+
+        fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
+            let mut raw = self.inner.trace(job)?;
+            let late = if job.payload.is_some() { self.late } else { 0 };
+            for (at, look) in raw.cpus.iter_mut().flat_map(|cpu| cpu.looks.iter_mut().enumerate()) {
+                let late = (at as u64 / 50) * late;
+                look.stamps = look.stamps.map(|stamp| stamp + late);
+                look.waited = look.waited.map(|stamp| stamp + late);
+            }
+            Ok(raw)
+        }
+
+        fn among(
+            &mut self,
+            neighbours: &[Neighbour],
+            jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+        ) -> Result<(), RunError> {
+            self.inner.among(neighbours, jobs)
+        }
+
+        fn placed(&self) -> Vec<Placed> {
+            self.inner.placed()
+        }
+
+        fn rate(&self) -> Rate<Stamp> {
+            self.inner.rate()
+        }
+
+        fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
+            self.inner.rest(time)
+        }
+
+        fn elapsed(&self) -> Seconds {
+            self.inner.elapsed()
+        }
+    }
+
+    /// What is seen of the heaviest stream on CPU 0 of the large server, by core and quantity.
+    fn seen(
+        slow: usize,
+        late: u64,
+    ) -> BTreeMap<(String, &'static str), Result<Vec<f64>, Unavailable>> {
+        let mut model = Model::named("2s-56c").unwrap();
+        model.noise.drift_amplitude = 0.0;
+        let machine = Machine::from(model.clone());
+        let tools = streams::tools(&machine).unwrap();
+        let row = kernels::streams::find("avx512_fma_t").unwrap();
+        let load = streams::load(&machine, row, DATA).unwrap();
+        let rate = Rate::new(model::Hertz(model.clock.tsc_hz));
+        let mut inner = Simulated::new(model, rate, Stop::default());
+        let cpus = [CpuId(0), CpuId(1)];
+        let mut rulers = ruler::calibrate(&mut inner, &tools, &cpus).unwrap();
+        for _ in 0..ruler::LOOKS {
+            ruler::refine(&mut inner, &tools, &mut rulers).unwrap();
+        }
+        ruler::share(&mut rulers, |_| ());
+        let (cpu, beside) = (cpus[0], Some(cpus[1]));
+        let followed = Followed { order: 0, load, cpu, beside, extent: Extent::SHORT, tools };
+        let mut executor = Disturbed { inner, slow, late };
+        let run = followed.measure(&mut executor, &rulers).unwrap().unwrap();
+        let of = |(parameters, readings): Part| {
+            let core = parameters[CORE].clone();
+            readings.into_iter().map(move |(quantity, samples)| ((core.clone(), quantity), samples))
+        };
+        run.parts.into_iter().flat_map(of).collect()
+    }
+
+    #[track_caller]
+    fn one(of: &Result<Vec<f64>, Unavailable>) -> f64 {
+        of.as_ref().unwrap()[0]
+    }
+
+    /// Whoever shares a core makes all that it does three times as long for a while, and both rulers agree.
+    #[test]
+    fn a_disturbed_quiet_job_sets_no_clock() {
+        for slow in [0, 2, 7] {
+            let seen = seen(slow, 0);
+            for (core, quantity, hertz) in
+                [(OWN, LOW, 3.4e9), (OWN, RELAXED, 3.8e9), (OTHER, LOW, 3.8e9)]
+            {
+                let found = one(&seen[&(core.to_owned(), quantity)]);
+                assert!(
+                    (found / hertz - 1.0).abs() < 0.01,
+                    "{core} {quantity}: {found}, {slow} slow"
+                );
+            }
+        }
+    }
+
+    /// Where it does so all the time, there are looks and no clocks; halts need none.
+    #[test]
+    fn clocks_that_are_far_off_are_refused() {
+        let seen = seen(usize::MAX, 0);
+        for core in [OWN, OTHER] {
+            for quantity in [HOLD_VISIBLE, FOLDED_CLOCK] {
+                let reason = seen[&(core.to_owned(), quantity)].as_ref().unwrap_err();
+                assert!(reason.why.starts_with("contended: "), "{reason:?}");
+                assert!(reason.remedy.is_some(), "{reason:?}");
+            }
+            assert!(!seen.contains_key(&(core.to_owned(), LOW)));
+        }
+        let halt = one(&seen[&(OWN.to_owned(), HALT)]);
+        assert!((halt / 10e-6 - 1.0).abs() < 0.02, "{halt}");
+    }
+
+    /// Gaps that come with the payload alone: the least that could be told is that of the pass that is asked.
+    #[test]
+    fn the_least_halt_is_that_of_the_worse_pass() {
+        let visible = |late: u64| one(&seen(0, late)[&(OTHER.to_owned(), VISIBLE)]);
+        let (quiet, late) = (visible(0), visible(10_000));
+        assert!(quiet < 2e-6, "{quiet}");
+        assert!((late / 5e-6 - 1.0).abs() < 0.05, "{late}");
     }
 }

@@ -1,50 +1,131 @@
 //! Transitions as people read them: what the payload causes, what the machine loses anyway, and the timeline.
 
-use machine::pages::parts::fact;
-use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
-use model::record::{FactValue, Record, Series};
+use machine::pages::parts::is_guest;
+use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone, si};
+use model::record::{Outcome, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unit};
+use model::{Finding, Severity, Unavailable, Unit};
 
 use super::super::{in_order, series_of};
 use super::soak::STREAM;
 use super::trace::{
-    AT, BURST_US, CORE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, HALT, HALT_SHARE, HOLD,
-    HOLD_VISIBLE, LOADED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET, RELAXED, THROTTLED,
-    THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
+    AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
+    HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET,
+    RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
 };
 use super::{AREA, published};
-
-fn of<'a>(record: &'a Record, stream: &'a str, quantity: &'static str) -> Vec<&'a Series> {
-    let mine = |series: &&Series| series.parameters.get(STREAM).is_some_and(|it| it == stream);
-    series_of(record, AREA, quantity).filter(mine).collect()
-}
-
-fn number(record: &Record, stream: &str, quantity: &'static str) -> Option<f64> {
-    of(record, stream, quantity).first()?.summary().map(|summary| summary.median)
-}
+use crate::rig::placement::Class;
 
 fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
     series.parameters.get(key).map_or("", String::as_str)
 }
 
-/// The streams that were followed, in the order of the run.
-fn streams(record: &Record) -> Vec<&str> {
-    in_order(series_of(record, AREA, VISIBLE).filter_map(|series| {
-        series.summary()?;
-        series.parameters.get(STREAM).map(String::as_str)
-    }))
+/// A stream in a duty cycle, as one core saw it.
+#[derive(Clone, Copy)]
+struct Watched<'a> {
+    record: &'a Record,
+    /// The series that every such core has.
+    first: &'a Series,
+}
+
+/// The cores that streams were followed on, in the order of the run, each before the one beside it.
+fn watched(record: &Record) -> Vec<Watched<'_>> {
+    let mut all: Vec<Watched<'_>> = series_of(record, AREA, VISIBLE)
+        .filter(|first| first.summary().is_some())
+        .map(|first| Watched { record, first })
+        .collect();
+    let names = in_order(all.iter().map(Watched::name));
+    all.sort_by_key(|it| (names.iter().position(|name| *name == it.name()), !it.is_own()));
+    all
+}
+
+impl<'a> Watched<'a> {
+    fn is_own(&self) -> bool {
+        parameter(self.first, CORE) == OWN
+    }
+
+    /// The stream, with the type of core where there are several.
+    fn name(&self) -> String {
+        match self.first.parameters.get(CORE_TYPE) {
+            Some(kind) => format!("{} on {kind}", parameter(self.first, STREAM)),
+            None => parameter(self.first, STREAM).to_owned(),
+        }
+    }
+
+    /// Which core it is: what the probes say goes before what the kernel lists.
+    fn core(&self) -> String {
+        let probed = self.first.placement_class.as_deref().unwrap_or_default();
+        let word = match parameter(self.first, CORE) {
+            OTHER if probed.contains(Class::SameCore.word()) => "hidden sibling",
+            word => word,
+        };
+        format!("{word}, CPU {}", self.first.cpu)
+    }
+
+    fn of(&self, quantity: &'static str) -> Vec<&'a Series> {
+        let alike = |series: &&Series| {
+            [STREAM, CORE_TYPE, CORE]
+                .iter()
+                .all(|key| parameter(series, key) == parameter(self.first, key))
+        };
+        series_of(self.record, AREA, quantity).filter(alike).collect()
+    }
+
+    fn number(&self, quantity: &'static str) -> Option<f64> {
+        self.of(quantity).first()?.summary().map(|summary| summary.median)
+    }
+
+    fn reason(&self, quantity: &'static str) -> Option<&'a Unavailable> {
+        self.of(quantity).into_iter().find_map(|series| match &series.outcome {
+            Outcome::Unavailable { unavailable } => Some(unavailable),
+            Outcome::Measured { .. } => None,
+        })
+    }
+
+    /// Those of some events with numbers, each with a number of another quantity at the same phase.
+    fn events(&self, quantity: &'static str, with: &'static str) -> Vec<Event<'a>> {
+        let others = self.of(with);
+        let event = |series: &&'a Series| {
+            let at = parameter(series, AT);
+            let same = others.iter().find(|it| parameter(it, AT) == at)?;
+            Some(Event { at, length: series.summary()?.median, with: same.summary()?.median })
+        };
+        self.of(quantity).iter().filter_map(event).collect()
+    }
+
+    fn halts(&self) -> Vec<Event<'a>> {
+        self.events(HALT, HALT_SHARE)
+    }
+
+    fn throttled(&self) -> Vec<Event<'a>> {
+        self.events(THROTTLED, THROTTLED_RATIO)
+    }
+}
+
+/// Something at one phase of most periods.
+struct Event<'a> {
+    /// When, in microseconds.
+    at: &'a str,
+    /// How long, in seconds.
+    length: f64,
+    /// The share of periods that have it, or how much longer adds take.
+    with: f64,
 }
 
 /// Tables and timelines; nothing where nothing was followed.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
-    let streams = streams(record);
-    if streams.is_empty() {
+    let watched = watched(record);
+    if watched.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Heading("Transitions".to_owned()), events(record, &streams)];
-    blocks.push(gaps(record, &streams));
-    blocks.extend(streams.iter().filter_map(|stream| timeline(record, stream)));
+    let mut blocks = vec![Block::Heading("Transitions".to_owned()), events(record, &watched)];
+    blocks.push(gaps(&watched));
+    for own in watched.iter().filter(|it| it.is_own()) {
+        let both: Vec<Watched<'_>> =
+            watched.iter().copied().filter(|it| it.name() == own.name()).collect();
+        blocks.extend(timeline(own, &both, None));
+        blocks.extend(timeline(own, &both, Some(BEGINNING)));
+    }
     blocks
 }
 
@@ -52,84 +133,81 @@ fn time(seconds: f64) -> String {
     si::format(seconds, Unit::Second)
 }
 
+/// What stands where there is a reason instead of a number; the reason is in a note.
+const UNAVAILABLE: &str = "unavailable";
+
 /// `11.00 us at 9 us, in 100 % of periods`.
-fn halts(record: &Record, stream: &str) -> String {
-    let visible = number(record, stream, VISIBLE).unwrap_or(f64::NAN);
-    let share = |halt: &Series| {
-        let mut shares = of(record, stream, HALT_SHARE).into_iter();
-        let same = shares.find(|it| parameter(it, AT) == parameter(halt, AT))?;
-        same.summary().map(|summary| summary.median * 100.0)
+fn halts(of: &Watched<'_>) -> String {
+    let say = |it: &Event<'_>| {
+        format!("{} at {} us, in {:.0} % of periods", time(it.length), it.at, it.with * 100.0)
     };
-    let say = |halt: &&Series| {
-        let length = halt.summary()?.median;
-        let share = share(halt).map_or(String::new(), |it| format!(", in {it:.0} % of periods"));
-        Some(format!("{} at {} us{share}", time(length), parameter(halt, AT)))
-    };
-    let said: Vec<String> = of(record, stream, HALT).iter().filter_map(say).collect();
-    if said.is_empty() { format!("none seen above {}", time(visible)) } else { said.join("; ") }
-}
-
-fn throttled(record: &Record, stream: &str) -> String {
-    let ratio = |series: &Series| {
-        let mut ratios = of(record, stream, THROTTLED_RATIO).into_iter();
-        let same = ratios.find(|it| parameter(it, AT) == parameter(series, AT))?;
-        same.summary().map(|summary| summary.median)
-    };
-    let say = |series: &&Series| {
-        let length = series.summary()?.median;
-        let ratio = ratio(series)?;
-        let at = parameter(series, AT);
-        Some(format!("{} at {at} us, adds take {ratio:.1} times as long", time(length)))
-    };
-    let said: Vec<String> = of(record, stream, THROTTLED).iter().filter_map(say).collect();
-    if !said.is_empty() {
-        return said.join("; ");
-    }
-    let visible = number(record, stream, THROTTLED_VISIBLE);
-    visible.map_or("none seen".to_owned(), |it| format!("none seen above {}", time(it)))
-}
-
-fn hold(record: &Record, stream: &str) -> String {
-    let of = |quantity| number(record, stream, quantity);
-    match (of(HOLD), of(LOW), of(RELAXED), of(HOLD_VISIBLE)) {
-        (Some(length), Some(low), Some(relaxed), _) => {
-            let (low, relaxed) = (low / 1e6, relaxed / 1e6);
-            format!("{} after it, at {low:.0} of {relaxed:.0} MHz", time(length))
+    let said: Vec<String> = of.halts().iter().map(say).collect();
+    match (of.number(VISIBLE), of.number(LOOKED)) {
+        _ if !said.is_empty() => said.join("; "),
+        _ if of.reason(HALT).is_some() => UNAVAILABLE.to_owned(),
+        (Some(visible), Some(periods)) => {
+            format!("none seen above {}, {periods:.0} periods", time(visible))
         }
-        (None, Some(low), Some(relaxed), _) if !self::of(record, stream, HOLD).is_empty() => {
-            let (low, relaxed) = (low / 1e6, relaxed / 1e6);
-            format!("not back within the period: {low:.0} of {relaxed:.0} MHz")
-        }
-        (.., Some(visible)) => format!("no lower clock seen above {:.1} %", visible * 100.0),
         _ => "-".to_owned(),
     }
 }
 
-fn events(record: &Record, streams: &[&str]) -> Block {
-    let row = |stream: &&str| -> Vec<Text> {
-        vec![
-            (*stream).into(),
-            halts(record, stream).into(),
-            throttled(record, stream).into(),
-            hold(record, stream).into(),
-        ]
+fn throttled(of: &Watched<'_>) -> String {
+    let say = |it: &Event<'_>| {
+        let length = time(it.length);
+        format!("{length} at {} us, adds take {:.1} times as long", it.at, it.with)
     };
-    let first = of(record, streams[0], VISIBLE).first().copied();
-    let layout = first.map_or(String::new(), |series| {
-        let (burst, period) = (parameter(series, BURST_US), parameter(series, PERIOD_US));
+    let said: Vec<String> = of.throttled().iter().map(say).collect();
+    if !said.is_empty() {
+        return said.join("; ");
+    }
+    let visible = of.number(THROTTLED_VISIBLE);
+    visible.map_or("-".to_owned(), |it| format!("none seen above {}", time(it)))
+}
+
+fn hold(of: &Watched<'_>) -> String {
+    let clocks = of.number(LOW).zip(of.number(RELAXED));
+    let clocks = clocks.map(|(low, high)| format!("{:.0} of {:.0} MHz", low / 1e6, high / 1e6));
+    match (of.number(HOLD), clocks, of.number(HOLD_VISIBLE)) {
+        (Some(length), Some(clocks), _) => format!("{} after it, at {clocks}", time(length)),
+        (None, Some(clocks), _) if of.reason(HOLD).is_some() => {
+            format!("not back within the period: {clocks}")
+        }
+        (.., Some(visible)) => format!("no lower clock seen above {:.1} %", visible * 100.0),
+        _ if of.reason(HOLD_VISIBLE).is_some() => UNAVAILABLE.to_owned(),
+        _ => "-".to_owned(),
+    }
+}
+
+fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
+    let row = |of: &Watched<'_>| -> Vec<Text> {
+        let cells = [of.name(), of.core(), halts(of), throttled(of), hold(of)];
+        cells.map(Text::from).to_vec()
+    };
+    let layout = watched.first().map_or(String::new(), |of| {
+        let (burst, period) = (parameter(of.first, BURST_US), parameter(of.first, PERIOD_US));
         format!(": {burst} us in each {period} us")
     });
     let columns = [
-        ("stream", Align::Left),
+        ("stream", Align::Label),
+        ("core", Align::Label),
         ("halts", Align::Left),
         ("throttled", Align::Left),
         ("low clock", Align::Left),
     ];
     let mut notes = vec![
-        "a halt counts only where it comes at the same phase in 80 % of periods and more; adds that are \
-         held up while multiplies are not are throttled dispatch, and no clock"
+        "a halt counts only where it comes at the same phase in 80 % of the periods that were looked at then, of 50 \
+         and more; adds that are held up while multiplies are not are throttled dispatch, and no clock"
             .to_owned(),
     ];
+    for of in watched {
+        for (what, quantity) in [("halts", HALT), ("low clock", HOLD_VISIBLE)] {
+            let reason = of.reason(quantity).into_iter();
+            notes.extend(reason.map(|it| {
+                format!("{what} of {} ({}) unavailable: {}", of.name(), of.core(), it.why)
+            }));
+        }
+    }
     if is_guest(record) {
         notes.push(
             "this is a guest: what its host takes away comes at any phase, and is among the gaps below"
@@ -140,114 +218,133 @@ fn events(record: &Record, streams: &[&str]) -> Block {
     Block::Table(Table {
         caption: format!("what a stream in a duty cycle causes{layout}"),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
-        rows: streams.iter().map(row).collect(),
+        rows: watched.iter().map(row).collect(),
         notes,
     })
 }
 
-fn is_guest(record: &Record) -> bool {
-    let said = fact(record, "platform.virtualisation").and_then(|fact| fact.value.value());
-    matches!(said, Some(FactValue::Text(text)) if !text.starts_with("none"))
-}
-
 /// What the machine loses anyway, beside what is lost with the payload.
-fn gaps(record: &Record, streams: &[&str]) -> Block {
+fn gaps(watched: &[Watched<'_>]) -> Block {
     let mut rows: Vec<Vec<Text>> = Vec::new();
-    for stream in streams {
-        for pass in [QUIET, LOADED] {
-            for core in [OWN, OTHER] {
-                let of = |quantity| {
-                    let mut all = of(record, stream, quantity).into_iter();
-                    let is =
-                        |it: &&Series| parameter(it, PASS) == pass && parameter(it, CORE) == core;
-                    all.find(is).and_then(|series| series.summary())
-                };
-                let Some(rate) = of(GAP_RATE) else { continue };
-                let gap = of(GAP);
-                let of_gap = |value: fn(&model::stats::Summary) -> f64| {
-                    gap.map_or(Text::toned("-", Tone::Faint), |it| time(value(it)).into())
-                };
-                rows.push(vec![
-                    (*stream).into(),
-                    pass.into(),
-                    core.into(),
-                    format!("{:.0}", rate.median).into(),
-                    of_gap(|summary| summary.median),
-                    of_gap(|summary| summary.max),
-                ]);
-            }
+    let names = in_order(watched.iter().map(Watched::name));
+    for (name, pass) in names.iter().flat_map(|name| [QUIET, LOADED].map(|pass| (name, pass))) {
+        for core in watched.iter().filter(|it| it.name() == *name) {
+            let of = |quantity| {
+                let mut all = core.of(quantity).into_iter();
+                all.find(|it| parameter(it, PASS) == pass).and_then(|series| series.summary())
+            };
+            let (Some(rate), Some(share)) = (of(GAP_RATE), of(GAP_SHARE)) else { continue };
+            let gap = of(GAP);
+            let of_gap = |value: fn(&model::stats::Summary) -> f64| {
+                gap.map_or(Text::toned("-", Tone::Faint), |it| time(value(it)).into())
+            };
+            rows.push(vec![
+                core.name().into(),
+                pass.into(),
+                core.core().into(),
+                core.number(VISIBLE).map_or(String::from("-"), time).into(),
+                format!("{:.0}", rate.median).into(),
+                format!("{:.1} %", share.median * 100.0).into(),
+                of_gap(|summary| summary.median),
+                of_gap(|summary| summary.max),
+            ]);
         }
     }
     let columns = [
-        ("stream", Align::Left),
-        ("pass", Align::Left),
-        ("core", Align::Left),
+        ("stream", Align::Label),
+        ("pass", Align::Label),
+        ("core", Align::Label),
+        ("above", Align::Right),
         ("gaps per second", Align::Right),
+        ("time missing", Align::Right),
         ("median", Align::Right),
         ("longest", Align::Right),
     ];
-    let visible = streams.first().and_then(|stream| number(record, stream, VISIBLE));
-    let above = visible.map_or(String::new(), |it| format!(" above {}", time(it)));
     Block::Table(Table {
-        caption: format!("time that is missing at once{above}, whatever took it (lower is better)"),
+        caption: "time that is missing at once, whatever took it (lower is better)".to_owned(),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows,
         notes: Vec::new(),
     })
 }
 
-/// The clock by phase, of both cores.
-fn timeline(record: &Record, stream: &str) -> Option<Block> {
+/// What of a period is drawn a second time, in microseconds: transitions begin with the stream.
+const BEGINNING: f64 = 100.0;
+
+/// The clock by phase, of both cores: all of the period, or its beginning.
+fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Option<Block> {
     /// More points than this fall onto each other.
     const POINTS: usize = 250;
-    let line = |core: &str| {
-        let samples = |quantity| {
-            let mut all = of(record, stream, quantity).into_iter();
-            Some(all.find(|it| parameter(it, CORE) == core)?.samples()?.all())
-        };
+    let is_drawn = |at: f64| until.is_none_or(|until| at < until);
+    let line = |core: &Watched<'_>| {
+        let samples = |quantity| Some(core.of(quantity).first()?.samples()?.all());
         let (time, clock) = (samples(FOLDED_TIME)?, samples(FOLDED_CLOCK)?);
-        let size = time.len().div_ceil(POINTS).max(1);
-        let chunks = std::iter::zip(time.chunks(size), clock.chunks(size));
+        let drawn = time.iter().filter(|at| is_drawn(**at * 1e6)).count();
+        let size = drawn.div_ceil(POINTS).max(1);
+        let chunks = std::iter::zip(time[..drawn].chunks(size), clock[..drawn].chunks(size));
         let point =
             |(time, clock): (&[f64], &[f64])| Some((median(time)? * 1e6, median(clock)? / 1e6));
         let points: Vec<(f64, f64)> = chunks.filter_map(point).collect();
-        let name = if core == OWN { stream.to_owned() } else { "other core".to_owned() };
-        (!points.is_empty()).then_some((name, points))
+        (!points.is_empty()).then(|| (core.core(), points))
     };
-    let lines: Vec<(String, Vec<(f64, f64)>)> = [OWN, OTHER].into_iter().filter_map(line).collect();
+    let lines: Vec<(String, Vec<(f64, f64)>)> = both.iter().filter_map(line).collect();
+    let span = until.map_or(String::new(), |until| format!(", the first {until:.0} us"));
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: format!("clock by the time since {stream} began, all periods over each other"),
+            caption: format!(
+                "clock by the time since {} began, all periods over each other{span}",
+                own.name()
+            ),
             x: "us".to_owned(),
             y: "MHz".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
             lines,
-            marks: Vec::new(),
+            marks: marks(own).into_iter().filter(|mark| is_drawn(mark.at)).collect(),
         })
     })
 }
 
+/// What happens to the core of the stream, and when that ends.
+fn marks(own: &Watched<'_>) -> Vec<Mark> {
+    let at = |text: &str| text.parse::<f64>().ok();
+    let halt = |it: &Event<'_>| {
+        let text = format!("halt of {} at {} us", time(it.length), it.at);
+        Some(Mark { at: at(it.at)?, text })
+    };
+    let throttled = |it: &Event<'_>| {
+        let text = format!("throttled for {} from {} us on", time(it.length), it.at);
+        Some(Mark { at: at(it.at)?, text })
+    };
+    let burst = parameter(own.first, BURST_US);
+    let end = at(burst).map(|at| Mark { at, text: format!("the stream ends at {burst} us") });
+    let halts = own.halts();
+    let of_throttled = own.throttled();
+    let mut marks: Vec<Mark> =
+        of_throttled.iter().filter_map(throttled).chain(halts.iter().filter_map(halt)).collect();
+    marks.extend(end);
+    marks
+}
+
 /// A transition that was seen.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    let seen = |stream: &&str| {
-        let is_there = |quantity| !of(record, stream, quantity).is_empty();
+    let seen = |of: &Watched<'_>| {
         // A clock that was not back within the period has a reason instead of a length.
-        let any = is_there(HALT) || is_there(THROTTLED) || is_there(HOLD);
+        let any = !of.halts().is_empty() || !of.throttled().is_empty() || !of.of(HOLD).is_empty();
         any.then(|| Finding {
             id: "turbo.transition".to_owned(),
             severity: Severity::Note,
-            about: (*stream).to_owned(),
+            about: if of.is_own() { of.name() } else { format!("{}, {}", of.name(), of.core()) },
             text: format!(
                 "halts: {}; throttled: {}; low clock: {}",
-                halts(record, stream),
-                throttled(record, stream),
-                hold(record, stream)
+                halts(of),
+                throttled(of),
+                hold(of)
             ),
             remedy: None,
             cause: None,
             gain: None,
         })
     };
-    streams(record).iter().filter_map(seen).collect()
+    watched(record).iter().filter_map(seen).collect()
 }

@@ -19,11 +19,16 @@ enum Licence {
     Heavy { used: Seconds },
 }
 
+/// What looks wait for at most before they begin.
+const DITHER: Seconds = Seconds(40e-9);
+
 /// One core at work.
 struct Core<'a> {
     line: Line<'a>,
     model: &'a Model,
     licence: Licence,
+    /// When it halted, and for how long; or when it has to, the next one first, because another core does.
+    halts: Vec<[Seconds; 2]>,
     /// The licence that the payload needs.
     needs: usize,
     /// The clock with the lightest licence and with that one, in hertz.
@@ -36,16 +41,19 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
     let begun = model.elapsed.seconds() + START;
     let active = job.cpus().len() as u32;
     let mut end = begun;
-    let mut cpus = Vec::new();
+    let (mut cpus, mut halts) = (Vec::new(), Vec::new());
     for cpu in job.cpus() {
         let payload = job.payload.filter(|_| cpu == job.cpu);
         let needs = payload.and_then(|load| model.licence_of(load.id)).unwrap_or(0);
         let clock = |licence| model.bin_hz(licence, active).min(model.ceiling_hz(cpu));
         let clocks = [clock(0), clock(needs)];
         let line = Line { model: &model, now: begun, random: rig.random.fork() };
-        let mut core = Core { line, model: &model, licence: Licence::Light, needs, clocks };
+        let licence = Licence::Light;
+        let mut core = Core { line, model: &model, licence, halts, needs, clocks };
         cpus.push(core.follow(job, cpu, payload));
         end = Seconds(core.line.now.0.max(end.0));
+        halts = if model.halts_others && payload.is_some() { core.halts } else { Vec::new() };
+        halts.reverse();
     }
     let begun = Ticks::new((begun.0 * model.clock.tsc_hz) as u64);
     rig.worked(end, &job.cpus());
@@ -87,6 +95,8 @@ impl Core<'_> {
                     break;
                 }
             }
+            // Looks begin anywhere between two steps of the stamps, as those of threads do.
+            self.line.now = self.line.now + DITHER * self.line.random.f64();
             let first = self.line.stamp();
             let adds = self.cycles(witness, iterations[0]);
             self.execute(adds, self.stretch(4.0));
@@ -131,19 +141,29 @@ impl Core<'_> {
         }
     }
 
+    fn halt(&mut self, length: Seconds) {
+        self.halts.push([self.line.now, length]);
+        self.line.now = self.line.now + length;
+    }
+
     /// Lets cycles pass, and halts where a licence changes.
     fn execute(&mut self, cycles: f64, stretch: f64) {
         let now = self.line.now;
         match self.licence {
             Licence::Asked { until } if now.0 >= until.0 => {
                 self.licence = Licence::Heavy { used: now };
-                self.line.now = now + Seconds(self.model.halt_seconds);
+                self.halt(Seconds(self.model.halt_seconds));
             }
             Licence::Heavy { used } if now.0 > used.0 + self.model.licence_hold_seconds => {
                 self.licence = Licence::Light;
-                self.line.now = now + Seconds(self.model.return_halt_seconds);
+                self.halt(Seconds(self.model.return_halt_seconds));
             }
             _ => {}
+        }
+        if self.needs == 0 {
+            while let Some([_, length]) = self.halts.pop_if(|[at, _]| at.0 <= now.0) {
+                self.line.now = self.line.now + length;
+            }
         }
         let heavy = usize::from(matches!(self.licence, Licence::Heavy { .. }));
         let noise = (1.0 + self.model.noise.relative_sd * self.line.gaussian()).max(0.5);

@@ -74,6 +74,7 @@ impl<P: Probe> Threads<P> {
             std::hint::spin_loop();
         }
         let (mut taken, mut next, mut last) = (0, begun, begun);
+        let mut dither = Dither(begun);
         for look in looks {
             let mut waited = [last; 2];
             let mut poll = |now: u64| {
@@ -99,6 +100,7 @@ impl<P: Probe> Threads<P> {
                 break;
             }
             next = now + pace;
+            dither.pass();
             let first = self.probe.stamp();
             poll(first);
             plan.adds.0.kernel.run(plan.adds.1, plan.adds.0.operands);
@@ -112,5 +114,21 @@ impl<P: Probe> Threads<P> {
             }
         }
         Ok(taken)
+    }
+}
+
+/// What looks wait for, so that they begin anywhere between two steps of the stamps: else a loop and a counter whose
+/// clocks are multiples of one would always meet at the same few places, and no mean of looks would be free of steps.
+struct Dither(u64);
+
+impl Dither {
+    /// Lets some cycles pass, up to a hundred or two; no two times the same number but by chance.
+    fn pass(&mut self) {
+        // The constants are Knuth's (MMIX); upper bits are the random ones.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        for trip in 0..self.0 >> 58 {
+            std::hint::black_box(trip);
+        }
     }
 }
