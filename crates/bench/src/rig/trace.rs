@@ -281,15 +281,12 @@ fn together(clocks: &[f64]) -> Option<f64> {
 
 /// The least difference of lengths of looks: a step of the stamps, in seconds.
 pub fn step(raw: &RawTraced, rate: Rate<Stamp>) -> f64 {
-    /// Ticks that a counter whose steps are no whole number of ticks is off by.
-    const ROUNDED: u64 = 2;
     let chains = |look: &Look| [0, 1].map(|at| look.stamps[at + 1].saturating_sub(look.stamps[at]));
     let lengths: BTreeSet<u64> = raw.looks.iter().flat_map(chains).collect();
     let lengths: Vec<u64> = lengths.into_iter().collect();
-    let apart = || lengths.windows(2).map(|pair| pair[1] - pair[0]);
-    let step = apart().filter(|apart| *apart > ROUNDED).min().or_else(|| apart().min());
+    let apart = lengths.windows(2).map(|pair| pair[1] - pair[0]).min();
     // Of one length alone nothing is known.
-    step.or(lengths.first().copied()).unwrap_or(0) as f64 / rate.hertz().0
+    apart.or(lengths.first().copied()).unwrap_or(0) as f64 / rate.hertz().0
 }
 
 /// By what the clocks of looks are set right: that of multiplies, and that of adds.
@@ -430,15 +427,10 @@ pub fn by_chance(seen: &[Seen], job: &Trace, except: &[Halt]) -> f64 {
     quantile(&worst, 0.9).unwrap_or(f64::INFINITY)
 }
 
-/// What is shorter cannot be told from the length of a look. `quiet` are the looks of that long without a payload,
-/// `loaded` is the job whose halts are asked for.
-pub fn resolved(quiet: &[Seen], duration: Seconds, loaded: &Trace) -> f64 {
-    if loaded.pace().0 > 0.0 {
-        // What is between two looks that wait for each other is seen by polls, with the payload in between.
-        let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
-        return median(&looks).unwrap_or(f64::INFINITY) + PIECE.0;
-    }
-    duration.0 / quiet.len().max(1) as f64
+/// What is shorter cannot be told from the way from look to look: by looks without a payload, and a piece of one.
+pub fn resolved(quiet: &[Seen]) -> f64 {
+    let looks: Vec<f64> = quiet.iter().map(|look| look.usual).collect();
+    median(&looks).unwrap_or(f64::INFINITY) + PIECE.0
 }
 
 /// Whether what is missing before a look is what throttled dispatch has made of it.

@@ -274,7 +274,10 @@ impl Followed {
                     scale.apply(seen);
                 }
             }
-            for (seen, (_, job)) in std::iter::zip(&seen, passes) {
+            // What the payload takes is none of what the machine loses anyway.
+            let of_quiet =
+                std::iter::zip(&seen, passes).filter(|(_, (_, job))| job.payload.is_none());
+            for (seen, (_, job)) in of_quiet {
                 let ticks = |seconds: f64| (seconds * rate.hertz().0) as u64;
                 let gaps = lost(seen, job);
                 let total = &mut run.around.gaps;
@@ -385,7 +388,7 @@ impl Watched {
 
     /// Halts, and the least that could be told: by what is missing without the payload, and with it.
     fn halts(&self, without: &[Seen], quiet: &Trace, loaded: &Trace) -> Told {
-        let resolved = trace::resolved(without, quiet.duration() * 2.0, loaded);
+        let resolved = trace::resolved(without);
         let of_quiet = trace::by_chance(without, quiet, &[]).max(resolved);
         let with = &self.seen[1];
         let some = trace::halts(with, loaded, of_quiet).found;
