@@ -25,8 +25,13 @@ impl<'a> Range<'a> {
             Some((text, _)) => (value, text),
             None => (value, text),
         };
-        let least = if map.shaded_from.is_some() { (0.0, "0") } else { alone(least) };
-        Some(Range { least, greatest: alone(greatest), noise: map.shaded_from })
+        let (mut least, mut greatest) = (alone(least), alone(greatest));
+        if map.shaded_from.is_some() {
+            // Sizes, whichever sign says that more is worse.
+            least = (0.0, "0");
+            greatest.1 = greatest.1.trim_start_matches(['-', '+']);
+        }
+        Some(Range { least, greatest, noise: map.shaded_from })
     }
 
     /// How far the two are apart, as a share of the larger.

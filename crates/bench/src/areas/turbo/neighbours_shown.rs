@@ -210,7 +210,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
             "what neighbours change, % of what the victim has alone: the median and its 95 % interval \
                   (ns: higher is worse)"
                 .to_owned(),
-        unit: "%".to_owned(),
+        unit: "% lost".to_owned(),
         row_title: "beside".to_owned(),
         column_title: "victim".to_owned(),
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),

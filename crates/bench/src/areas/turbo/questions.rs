@@ -94,7 +94,8 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let light = why::streams().first().copied().unwrap_or(row);
     add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
     let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
-    let soak = soak::cell(plan, seconds / 2.0, &[light, row]);
+    // Two streams, and a rest between them.
+    let soak = soak::cell(plan, seconds / 3.0, &[light, row]);
     let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
     add(&mut all, soak::WORKLOAD, soak);
     let matrix = neighbours::Matrix::short(row);
