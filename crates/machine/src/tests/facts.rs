@@ -36,7 +36,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
               3.1 GHz to 48, 3 GHz to 56",
             "turbo.hwp: highest 38, guaranteed 20, efficient 11, lowest 8",
             "cppc.performance: unavailable",
-            "cppc.favoured_cores: unavailable",
+            "cppc.favoured_cores: none: all have 38 (MSR 771h)",
             "uncore.limits: 0.8 to 2.5 GHz",
             "idle.driver: intel_idle, governor menu",
             "idle.states: POLL, C1 1/1 us, C1E 2/4 us, C6 290/800 us",
