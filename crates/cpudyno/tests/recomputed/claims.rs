@@ -6,7 +6,7 @@ use super::check::{Rule, table};
 use super::levels::{Ends, Whose, sweep};
 use super::memory::{cells, unseen};
 use super::page::Table;
-use super::record::{Record, items, number, text};
+use super::record::{Record, items, number, of_one_class, text};
 use super::stats::{bytes, greatest, least, median, mhz, micro, numbers, once, three};
 use super::waiting;
 use super::why::{over_threads, promised_to};
@@ -273,6 +273,7 @@ fn states(record: &Record) -> Vec<Claim> {
     states.sort_unstable();
     let of = |(_, name): &(u64, &str)| {
         let samples = all().filter(|it| it.parameter("state_name") == Some(name));
+        let samples = of_one_class(samples).into_iter();
         let samples: Vec<f64> = samples.flat_map(|it| it.samples.clone()).collect();
         let beyond = median(&samples)? - light;
         let mut known = items(&record.value["machine"]["idle_states"]).iter();

@@ -122,6 +122,23 @@ pub(crate) fn class_with_most<'a>(cell: &[&'a Series]) -> Option<&'a Option<Stri
     best.map(|(_, class)| class)
 }
 
+/// Of series that only the class of placement tells apart the one with most samples; of equals the last one.
+pub(crate) fn of_one_class<'a>(all: impl Iterator<Item = &'a Series>) -> Vec<&'a Series> {
+    let mut kept: Vec<&Series> = Vec::new();
+    for one in all {
+        let is_same = |it: &&mut &Series| {
+            (&it.area, &it.workload, &it.quantity) == (&one.area, &one.workload, &one.quantity)
+                && (&it.active, &it.parameters) == (&one.active, &one.parameters)
+        };
+        match kept.iter_mut().find(is_same) {
+            Some(known) if one.samples.len() >= known.samples.len() => *known = one,
+            Some(_) => {}
+            None => kept.push(one),
+        }
+    }
+    kept
+}
+
 /// The series with most samples.
 pub(crate) fn with_most<'a>(series: impl Iterator<Item = &'a Series>) -> Option<&'a Series> {
     series.max_by_key(|it| it.samples.len())

@@ -2,7 +2,7 @@
 
 use super::check::{ANYWHERE, Plot, Rule, table};
 use super::page::Table;
-use super::record::{Record, Series, with_most};
+use super::record::{Record, Series, of_one_class, with_most};
 use super::stats::{greatest, least, median, micro, once, plural, quantile, si, time};
 
 const CORES: &str = "cores";
@@ -385,7 +385,7 @@ fn by_state(record: &Record) -> Vec<Plot> {
     let mine = |it: &&Series| {
         it.parameter("question") == Some("idle") && it.parameter("limit_us").is_none()
     };
-    let all: Vec<&Series> = all.filter(mine).collect();
+    let all: Vec<&Series> = of_one_class(all.filter(mine));
     let pooled = |key: &str, value: &str| {
         let of = all.iter().filter(|it| it.parameter(key) == Some(value));
         of.flat_map(|it| it.samples.clone()).collect::<Vec<f64>>()
@@ -454,7 +454,10 @@ fn rests(record: &Record) -> Vec<Rest<'_>> {
             trips: with_most(of_rest.clone()("round_trip", false))?,
             slept: number("slept"),
             ambiguous: number("ambiguous"),
-            left: of_rest.clone()("entries", true).filter_map(state).collect(),
+            left: of_one_class(of_rest.clone()("entries", true))
+                .into_iter()
+                .filter_map(state)
+                .collect(),
         })
     };
     keys.iter().filter_map(rest).collect()
@@ -531,6 +534,7 @@ pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
     let names = once(all().filter_map(|it| it.parameter("state_name")));
     let said = |name: &&str| {
         let of_state = all().filter(|it| it.parameter("state_name") == Some(name));
+        let of_state = of_one_class(of_state).into_iter();
         let samples: Vec<f64> = of_state.flat_map(|it| it.samples.clone()).collect();
         let middle = median(&samples)?;
         let (takes, more) = (micro(middle), micro(middle - light));
