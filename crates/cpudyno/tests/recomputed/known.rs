@@ -135,6 +135,31 @@ fn notes(record: &Record, kind: &str) -> Vec<String> {
     all(record).iter().filter_map(of).collect()
 }
 
+/// What findings say of numbers outside of their bands.
+pub(crate) fn findings(record: &Record) -> Vec<String> {
+    let is_outside = |([_, _, _, _, verdict], _): &&Band| verdict.starts_with("outside");
+    let said = |([_, expected, measured, position, _], _): &Band| {
+        format!("{measured} measured, {expected} expected ({position})")
+    };
+    all(record).iter().filter(is_outside).map(said).collect()
+}
+
+/// What the finding on cycles per op says of all streams together.
+pub(crate) fn differing(record: &Record) -> Vec<String> {
+    let is_outside = |([_, _, _, _, verdict], _): &&Band| verdict.starts_with("outside");
+    let said = |([what, expected, measured, _, _], source): &Band| {
+        let [expected, measured] = [expected, measured].map(|it| it.replace(" cycles", ""));
+        let by = source.rsplit_once("expected: ").map_or("", |it| it.1);
+        format!("{what} {measured} (known: {expected}, by {by})")
+    };
+    let all = instructions(record);
+    let streams: Vec<String> = all.iter().filter(is_outside).map(said).collect();
+    vec![format!(
+        "with one core active, core cycles per op are not as others found them on this microarchitecture: {}",
+        streams.join("; ")
+    )]
+}
+
 fn outside(record: &Record) -> Vec<String> {
     notes(record, "outside")
 }
