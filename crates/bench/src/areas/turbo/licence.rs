@@ -2,13 +2,18 @@
 
 use kernels::{StreamRow, Weight};
 use model::Isa;
+use serde::Deserialize;
 
 /// What a stream asks of a core, lightest first, as frequency licences tell it apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Licence {
     Plain,
+    #[serde(rename = "heavy-256")]
     Heavy256,
+    #[serde(rename = "light-512")]
     Light512,
+    #[serde(rename = "heavy-512")]
     Heavy512,
     Tiles,
 }

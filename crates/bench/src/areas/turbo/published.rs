@@ -35,34 +35,9 @@ pub(super) struct Cpu {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Clock {
-    licences: Vec<Name>,
+    licences: Vec<Licence>,
     /// From and to so many active cores of a package.
     megahertz: Vec<(usize, usize, u32)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Name {
-    Plain,
-    #[serde(rename = "heavy-256")]
-    Heavy256,
-    #[serde(rename = "light-512")]
-    Light512,
-    #[serde(rename = "heavy-512")]
-    Heavy512,
-}
-
-impl Name {
-    /// Nobody states clocks of tiles.
-    const fn of(licence: Licence) -> Option<Name> {
-        match licence {
-            Licence::Plain => Some(Name::Plain),
-            Licence::Heavy256 => Some(Name::Heavy256),
-            Licence::Light512 => Some(Name::Light512),
-            Licence::Heavy512 => Some(Name::Heavy512),
-            Licence::Tiles => None,
-        }
-    }
 }
 
 /// What a change of licence was found to take, in microseconds from and to.
@@ -96,8 +71,7 @@ impl Cpu {
 
     /// The clock of a licence with so many active cores in a package, in hertz.
     pub(super) fn hertz(&self, licence: Licence, active: usize) -> Option<f64> {
-        let name = Name::of(licence)?;
-        let clock = self.clock.iter().find(|clock| clock.licences.contains(&name))?;
+        let clock = self.clock.iter().find(|clock| clock.licences.contains(&licence))?;
         let steps = clock.megahertz.iter();
         let step = steps.copied().find(|(from, to, _)| (*from..=*to).contains(&active));
         step.map(|(_, _, megahertz)| f64::from(megahertz) * 1e6)
