@@ -287,10 +287,15 @@ fn is_fleeting(id: &str) -> bool {
 /// Holds records against the first of them.
 pub fn compare(records: &[Digest]) -> Comparison {
     let (settings, known_to_some) = settings(records);
-    let keys: BTreeSet<&What> = records.iter().flat_map(|of| of.results.keys()).collect();
+    // Hashed before they are sorted: a thousand records have the same results.
+    let mut results: HashMap<&What, Vec<Option<&Found>>> = HashMap::new();
+    for (place, record) in records.iter().enumerate() {
+        for (what, found) in &record.results {
+            results.entry(what).or_insert_with(|| vec![None; records.len()])[place] = Some(found);
+        }
+    }
     let (mut rows, mut lonely) = (Vec::new(), Vec::new());
-    for what in keys {
-        let found: Vec<Option<&Found>> = records.iter().map(|of| of.results.get(what)).collect();
+    for (what, found) in BTreeMap::from_iter(results) {
         match row(what, &found) {
             Ok(row) => rows.push(row),
             Err(why) => {

@@ -122,6 +122,10 @@ fn contents(sections: &[&[Block]]) -> Markup {
 
 /// The record that hangs on a page; `None` where the text is no such page.
 pub fn attached(html: &str) -> Option<String> {
+    // A record has no page around it: not searched for one, as there may be a thousand.
+    if html.starts_with('{') {
+        return None;
+    }
     let (_, link) = html.rsplit_once("href=\"data:application/")?;
     let (_, bytes) = link.split('"').next()?.split_once(";base64,")?;
     unpacked(STANDARD.decode(bytes).ok()?)
