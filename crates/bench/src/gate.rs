@@ -178,13 +178,12 @@ impl Bound {
 
     /// Whether a result is meant.
     fn is_about(&self, what: &ResultKey) -> bool {
-        let other = ["sweep", "trial"];
         let question = what.parameters.get("question").map(String::as_str);
         what.area == self.area
             && what.quantity == self.quantity
             && self.workload.as_ref().is_none_or(|workload| *workload == what.workload)
             && self.cores.is_none_or(|cores| cores == what.active)
-            && !question.is_some_and(|question| other.contains(&question))
+            && question != Some("sweep")
             // Under load beside it, or after a rest, it is another number.
             && !["beside", "rest_us"].iter().any(|it| what.parameters.contains_key(*it))
     }

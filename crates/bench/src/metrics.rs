@@ -69,10 +69,6 @@ fn results_of(record: &Record) -> Vec<Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for (what, found) in results::of(&brief) {
         let Found::Is(measured) = found else { continue };
-        // Short trials choose how something is measured.
-        if what.parameters.get("question").is_some_and(|question| question == "trial") {
-            continue;
-        }
         let unit = suffix(measured.unit);
         let named = name(&what.area, &what.quantity, unit);
         let quantity = areas::area(&what.area).and_then(|a| areas::quantity(a, &what.quantity));

@@ -6,6 +6,8 @@ use machine::pages::parts::fact;
 use model::record::{FactValue, PlannedWorkload, Record};
 use serde::Deserialize;
 
+use crate::sheet::normal::{self, Band};
+
 /// The table, as `data/README.md` describes it.
 static SETS: LazyLock<Vec<Set>> = LazyLock::new(|| {
     const TEXT: &str = include_str!("../../../../data/instruction-latency.toml");
@@ -205,6 +207,30 @@ impl<'a> Comparison<'a> {
         } else {
             Verdict::Differs
         }
+    }
+
+    /// The same as a line of what is normal, where anything is known.
+    pub(crate) fn band(&self) -> Option<Band> {
+        let verdict = match self.verdict() {
+            Verdict::Unknown => return None,
+            Verdict::Equal => normal::Verdict::Normal,
+            Verdict::Differs if self.bound == Some(Bound::Spin) => normal::Verdict::NotTold(
+                "it differs between CPUs and guests of one core".to_owned(),
+            ),
+            Verdict::Differs => {
+                normal::Verdict::Outside("another core than it says, or shared units".to_owned())
+            }
+        };
+        let on = self.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
+        let nearest = self.figures.nearest(self.measured)?;
+        Some(Band {
+            what: format!("{}{on}", self.stream),
+            expected: format!("{} cycles", self.figures.words()),
+            source: format!("cycles expected: {}", self.figures.sources()),
+            measured: format!("{:.3} cycles", self.measured),
+            position: format!("{:+.1} %", (self.measured / nearest - 1.0) * 100.0),
+            verdict,
+        })
     }
 }
 

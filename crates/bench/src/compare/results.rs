@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::page::si;
 use model::record::{Brief, BriefSeries};
 use model::stats::paired::Better;
 use model::stats::{median, median_interval};
@@ -87,7 +88,12 @@ pub fn is_judged(area: &str, quantity: &str) -> bool {
 /// The results of a record by what they are.
 pub(crate) fn of(record: &Brief) -> BTreeMap<What, Found> {
     let mut cells: BTreeMap<(What, String), Vec<&BriefSeries>> = BTreeMap::new();
-    let wanted = |series: &&BriefSeries| is_judged(&series.area, &series.quantity);
+    // What chose the fastest way is no result beside that way's own.
+    let is_trial = |series: &BriefSeries| {
+        series.parameters.get("question").is_some_and(|question| question == "trial")
+    };
+    let wanted =
+        |series: &&BriefSeries| is_judged(&series.area, &series.quantity) && !is_trial(series);
     for series in record.series.iter().filter(wanted) {
         let key = (what(record, series), series.active.to_string());
         cells.entry(key).or_default().push(series);
@@ -144,6 +150,23 @@ fn class<'a>(cell: &[&'a BriefSeries]) -> Option<&'a Option<String>> {
     Some(&most.placement_class)
 }
 
+/// Why a cell has no one number, where its samples fall into several modes.
+fn several(cell: &[&BriefSeries]) -> Option<Unavailable> {
+    let class = class(cell)?;
+    let of_class = cell.iter().filter(|series| series.placement_class == *class);
+    let with_modes =
+        of_class.filter(|series| series.outcome.as_ref().is_ok_and(|it| !it.modes.is_empty()));
+    let series = with_modes.into_iter().next()?;
+    let modes = series.outcome.as_ref().ok()?.modes.iter();
+    let modes: Vec<String> = modes.map(|mode| si::format(*mode, series.unit)).collect();
+    let why = format!(
+        "its samples fall into groups around {}, with nothing between: no one number is right for them",
+        modes.join(" and ")
+    );
+    let remedy = "measure on an idle machine, and longer: `cpudyno sheet --budget 60s`";
+    Some(Unavailable::new(Obstacle::Measurement, "result", why).with_remedy(remedy))
+}
+
 /// What all CPUs of a cell say together.
 fn found(cell: &[&BriefSeries]) -> Found {
     let absent = |series: &&BriefSeries| Some(series.outcome.as_ref().err()?.clone());
@@ -164,5 +187,8 @@ fn found(cell: &[&BriefSeries]) -> Found {
         let better = judged(&first.area, &first.quantity)?.better;
         Some(Measured { unit: first.unit, better, value, blocks })
     };
-    result().map_or_else(|| Found::Absent(why()), Found::Is)
+    match several(cell) {
+        Some(reason) => Found::Absent(reason),
+        None => result().map_or_else(|| Found::Absent(why()), Found::Is),
+    }
 }

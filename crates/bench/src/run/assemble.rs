@@ -11,7 +11,7 @@ use model::record::{
     PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
 };
 use model::stats::BLOCKS_FOR_INTERVAL;
-use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable, Unit};
+use model::{CpuId, CpuSet, Finding, Obstacle, Seconds, Unavailable, Unit};
 
 use super::controllers::Controllers;
 use super::counters::Counters;
@@ -23,7 +23,7 @@ use crate::rig::collect::rounded;
 use crate::rig::executor::RunError;
 use crate::rig::placement::{self, Placement};
 use crate::rig::traffic::Placed;
-use crate::sheet::normal;
+use crate::sheet::{claims, normal};
 
 /// What a record is made of.
 pub(super) struct Parts<'a> {
@@ -125,6 +125,9 @@ fn judge(record: &mut Record, areas: &[&dyn Area]) {
     more.extend(neighbours::findings(record));
     more.extend(areas.iter().flat_map(|area| area.findings(record)));
     more.extend(normal::findings(record, areas));
+    let told: Vec<&Finding> = record.findings.iter().chain(&more).collect();
+    let refuted = claims::findings(record, areas, &told);
+    more.extend(refuted);
     record.findings.extend(more);
     record.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
 }

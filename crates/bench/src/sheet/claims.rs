@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::{InstrumentState, Record, Relation};
-use model::{CpuId, Known};
+use model::{CpuId, Finding, Known, Severity};
 
-use crate::areas::{AREAS, in_order};
+use crate::areas::{AREAS, Area, in_order};
 
 /// One claim and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,10 @@ pub struct Claim {
     pub measured: String,
     /// How the two compare.
     pub verdict: Verdict,
+    /// What the ids of findings begin with that say so themselves where it is refuted.
+    pub finding: Option<&'static str>,
+    /// The command that shows more of it.
+    pub command: &'static str,
 }
 
 /// How what was measured compares with what was claimed.
@@ -41,7 +45,7 @@ impl Verdict {
     fn text(&self) -> Text {
         match self {
             Verdict::AsClaimed => Text::toned("as claimed", Tone::Good),
-            Verdict::Differs(how) => Text::toned(how, Tone::Warning),
+            Verdict::Differs(how) => Text::toned(format!("differs: {how}"), Tone::Warning),
             Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
         }
     }
@@ -51,6 +55,30 @@ impl Verdict {
 pub fn claims(record: &Record) -> Vec<Claim> {
     let of_areas = AREAS.iter().flat_map(|area| area.claims(record));
     stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record)).collect()
+}
+
+/// A finding for each claim that is refuted, unless another one says so; areas are those that measured.
+pub(crate) fn findings(record: &Record, areas: &[&dyn Area], told: &[&Finding]) -> Vec<Finding> {
+    let of_areas = areas.iter().flat_map(|area| area.claims(record));
+    let all = stamp_clock(record).into_iter().chain(of_areas).chain(sharing(record));
+    let refuted = all.filter_map(|claim| {
+        let Verdict::Differs(how) = &claim.verdict else { return None };
+        let is_told = |id: &str| told.iter().any(|finding| finding.id.starts_with(id));
+        if claim.finding.is_some_and(is_told) {
+            return None;
+        }
+        let Claim { claimed, by, measured, .. } = &claim;
+        Some(Finding {
+            id: "sheet.claim-refuted".to_owned(),
+            severity: Severity::Note,
+            text: format!("{by} claims {claimed}; measured: {measured} ({how})"),
+            about: claim.what,
+            cause: None,
+            remedy: Some(format!("look closer: `{}`", claim.command)),
+            gain: None,
+        })
+    });
+    refuted.collect()
 }
 
 /// The section; nothing where nothing was measured that could be held against a claim.
@@ -115,6 +143,8 @@ fn stamp_clock(record: &Record) -> Option<Claim> {
             format!("{ppm:+.1} ppm by {by}")
         }),
         verdict,
+        finding: Some("clock.rates-disagree"),
+        command: "cpudyno info -v",
     })
 }
 
@@ -153,6 +183,8 @@ fn sharing(record: &Record) -> Vec<Claim> {
             by: "kernel".to_owned(),
             measured: format!("{class}, as probed"),
             verdict,
+            finding: Some("placement."),
+            command: "cpudyno cores",
         })
     };
     seen.iter().filter_map(claim).collect()

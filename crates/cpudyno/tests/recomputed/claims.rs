@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::check::{Rule, table};
-use super::levels::{Ends, Whose, sweep};
+use super::levels::{self, Ends, Whose, sweep};
 use super::memory::{cells, unseen};
 use super::page::Table;
 use super::record::{Record, items, number, of_one_class, text};
-use super::stats::{bytes, greatest, least, median, mhz, micro, numbers, once, three};
+use super::stats::{bytes, greatest, least, median, mhz, micro, numbers, once, plural, three};
 use super::waiting;
 use super::why::{over_threads, promised_to};
 
@@ -49,6 +49,15 @@ const AS_CLAIMED: &str = "as claimed";
 fn all(record: &Record) -> Vec<Claim> {
     let all = [stamp_clock, one_core, limits, caches, nodes, pairs, states, sharing];
     all.iter().flat_map(|of| of(record)).collect()
+}
+
+/// What findings say of those that are refuted.
+pub(crate) fn findings(record: &Record) -> Vec<String> {
+    let said = |[_, claimed, by, measured, verdict]: Claim| {
+        let how = verdict.strip_prefix("differs: ")?;
+        Some(format!("{by} claims {claimed}; measured: {measured} ({how})"))
+    };
+    all(record).into_iter().filter_map(said).collect()
 }
 
 /// Those of one claimant in one line.
@@ -97,7 +106,7 @@ fn stamp_clock(record: &Record) -> Vec<Claim> {
     let verdict = match &worst {
         None => "not told: no other source says anything".to_owned(),
         Some((ppm, _)) if ppm.abs() <= 200.0 => AS_CLAIMED.to_owned(),
-        Some((ppm, _)) => format!("{ppm:+.0} ppm"),
+        Some((ppm, _)) => format!("differs: {ppm:+.0} ppm"),
     };
     let measured = worst.map_or("-".to_owned(), |(ppm, by)| {
         format!("{ppm:+.1} ppm by {}", by.split(" (").next().unwrap_or_default())
@@ -122,11 +131,8 @@ fn one_core(record: &Record) -> Vec<Claim> {
     }
     let hertz = number(&advertised["hertz"]);
     let off = (clock / hertz - 1.0) * 100.0;
-    let verdict = if off.abs() <= 1.0 {
-        AS_CLAIMED.to_owned()
-    } else {
-        format!("{off:+.1} %: see \"Why not faster?\"")
-    };
+    let verdict =
+        if off.abs() <= 1.0 { AS_CLAIMED.to_owned() } else { format!("differs: {off:+.1} %") };
     let by = text(&advertised["source"]).to_owned();
     vec![[what, format!("{} MHz", mhz(hertz)), by, measured, verdict]]
 }
@@ -148,7 +154,7 @@ fn limits(record: &Record) -> Vec<Claim> {
     let verdict = if off(worst).abs() <= 1.0 {
         AS_CLAIMED.to_owned()
     } else {
-        format!("{:+.1} % with {} active", off(worst), worst.0)
+        format!("differs: {:+.1} % with {} active", off(worst), worst.0)
     };
     let from_to = |a: f64, b: f64| format!("{} to {} MHz", mhz(a), mhz(b));
     let by = record.value["machine"]["turbo_limits"][0]["source"].as_str().unwrap_or("firmware");
@@ -166,10 +172,10 @@ fn size(of: f64) -> String {
 }
 
 fn caches(record: &Record) -> Vec<Claim> {
-    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let sweep = sweep(record);
     let kernel = || "kernel".to_owned();
-    let mut claims = Vec::new();
-    for level in &sweep.levels {
+    let mut claims: Vec<Claim> = Vec::new();
+    for level in sweep.iter().flat_map(|sweep| &sweep.levels) {
         let Whose::Cache(number, claimed) = level.whose else { continue };
         let measured = level.knee.as_ref().map_or("-".to_owned(), |knee| {
             let [at, low, high] = [knee.at, knee.interval[0], knee.interval[1]].map(size);
@@ -177,16 +183,30 @@ fn caches(record: &Record) -> Vec<Claim> {
         });
         let verdict = match level.ends() {
             Ends::AsClaimed => AS_CLAIMED.to_owned(),
-            Ends::Elsewhere(at) => format!("behaves like {}", size(at)),
+            Ends::Elsewhere(at) => format!("differs: behaves like {}", size(at)),
             Ends::Unknown => "not told: too little was measured around its end".to_owned(),
         };
         claims.push([format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]);
     }
-    claims.extend(unseen(&sweep).map(|(number, claimed)| {
+    claims.extend(sweep.iter().flat_map(unseen).map(|(number, claimed)| {
         let [measured, verdict] =
-            ["no plateau of its own", "latencies do not show it"].map(str::to_owned);
+            ["no plateau of its own", "differs: latencies do not show it"].map(str::to_owned);
         [format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]
     }));
+    let why = match &sweep {
+        Some(_) => "not told: latencies were not measured up to its end",
+        None => "not told: no latencies were measured",
+    };
+    let of_first =
+        || levels::claimed(record, numbers(text(&record.value["run"]["plan"]["cpus"]))[0]);
+    let claimed = sweep.as_ref().map_or_else(of_first, |sweep| sweep.claims.clone());
+    for (number, bytes) in claimed {
+        let what = format!("L{number}");
+        if claims.iter().all(|it| it[0] != what) {
+            claims.push([what, size(bytes as f64), kernel(), "-".to_owned(), why.to_owned()]);
+        }
+    }
+    claims.sort();
     claims
 }
 
@@ -210,18 +230,21 @@ fn id(node: &Value) -> u64 {
 }
 
 fn nodes(record: &Record) -> Vec<Claim> {
-    let mut claims = Vec::new();
+    let (mut claims, mut unmeasured) = (Vec::new(), Vec::new());
     for node in topology_nodes(record) {
         for to in topology_nodes(record).iter().filter(|to| id(to) != id(node)) {
             let Some(distance) = node["distances"][id(to).to_string()].as_f64() else { continue };
             let ends = between(record, id(node), id(node)).zip(between(record, id(node), id(to)));
-            let Some((own, far)) = ends else { continue };
+            let Some((own, far)) = ends else {
+                unmeasured.push(distance);
+                continue;
+            };
             let (claimed, ratio) = (distance / 10.0, far / own);
             let off = ratio / claimed - 1.0;
             let verdict = if off.abs() <= 0.25 {
                 AS_CLAIMED.to_owned()
             } else {
-                format!("{:+.0} %", off * 100.0)
+                format!("differs: {:+.0} %", off * 100.0)
             };
             let [own, far] = [own, far].map(|it| three(it * 1e9));
             claims.push([
@@ -232,6 +255,17 @@ fn nodes(record: &Record) -> Vec<Claim> {
                 verdict,
             ]);
         }
+    }
+    if let (Some(low), Some(high)) = (least(&unmeasured), greatest(&unmeasured)) {
+        let claimed = if low == high {
+            format!("distance {low}")
+        } else {
+            format!("distances {low} to {high}")
+        };
+        let why = "not told: latencies from node to node were not measured";
+        let what = plural(unmeasured.len(), "way") + " between nodes";
+        let [by, dash, why] = ["firmware (SLIT)", "-", why].map(str::to_owned);
+        claims.push([what, claimed, by, dash, why]);
     }
     claims
 }
@@ -246,7 +280,7 @@ fn pairs(record: &Record) -> Vec<Claim> {
         let verdict = if high <= low * 1.6 {
             AS_CLAIMED
         } else {
-            "not all alike: the map shows who is near whom"
+            "differs: not all alike: the map shows who is near whom"
         };
         let [low, high] = [low, high].map(|it| format!("{:.1}", it * 1e9));
         (all.len() >= 3).then(|| {
@@ -284,7 +318,11 @@ fn states(record: &Record) -> Vec<Claim> {
         } else if off.abs() <= (0.5 * said).max(2e-6) {
             AS_CLAIMED.to_owned()
         } else {
-            format!("{} us {}", micro(off.abs()), if off > 0.0 { "longer" } else { "shorter" })
+            format!(
+                "differs: {} us {}",
+                micro(off.abs()),
+                if off > 0.0 { "longer" } else { "shorter" }
+            )
         };
         let measured = format!("{} us beyond lightest sleep", micro(beyond));
         let claimed = format!("{} us", micro(said));
@@ -330,9 +368,9 @@ fn sharing(record: &Record) -> Vec<Claim> {
     ];
     let claim = |(relation, class, [a, b]): &(usize, &str, [u64; 2])| {
         let verdict = match (*relation, class.contains("same-core")) {
-            (0, false) => "they do not share a core",
-            (1..=3, true) => "two threads of one core",
-            (1, false) if class.contains("apart") => "not always near each other",
+            (0, false) => "differs: they do not share a core",
+            (1..=3, true) => "differs: two threads of one core",
+            (1, false) if class.contains("apart") => "differs: not always near each other",
             _ => AS_CLAIMED,
         };
         let [claimed, by, verdict] = [claimed[*relation], "kernel", verdict].map(str::to_owned);

@@ -113,7 +113,8 @@ fn citations(record: &Record) -> Vec<String> {
 type Band = ([String; 5], String);
 
 fn all(record: &Record) -> Vec<Band> {
-    peak(record).into_iter().chain(instructions(record)).chain(copy(record)).collect()
+    let turbo = peak(record).into_iter().chain(instructions(record));
+    turbo.chain(copy(record)).chain(pauses(record)).collect()
 }
 
 fn bands(record: &Record) -> Vec<Table> {
@@ -211,25 +212,44 @@ fn instructions(record: &Record) -> Vec<Band> {
         let cell = super::turbo::cell(record, "cycles_per_op", stream, 1);
         let medians: Vec<f64> = cell.iter().filter_map(|it| it.median()).collect();
         let measured = median(&medians).filter(|it| *it > 0.0)?;
-        let known = figures(record, stream);
-        let off = |it: &Figure| (measured / it.cycles - 1.0).abs();
-        let nearest = known.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
-        let tolerance = if record.planned(stream)["kind"] == "latency" { 0.02 } else { 0.05 };
-        let verdict = if off(nearest) <= tolerance {
-            "normal"
-        } else {
-            "outside: another core than it says, or shared units"
-        };
-        let row = [
-            (*stream).to_owned(),
-            format!("{} cycles", words(&known)),
-            format!("{measured:.3} cycles"),
-            format!("{} %", change(measured / nearest.cycles)),
-            verdict.to_owned(),
-        ];
-        Some((row, format!("cycles expected: {}", who(&known))))
+        beside_known(record, stream, measured)
     };
     streams.iter().filter_map(of).collect()
+}
+
+/// A stream's cycles beside the nearest figure.
+fn beside_known(record: &Record, stream: &str, measured: f64) -> Option<Band> {
+    let known = figures(record, stream);
+    let off = |it: &Figure| (measured / it.cycles - 1.0).abs();
+    let nearest = known.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let kind = text(&record.planned(stream)["kind"]);
+    let tolerance = if kind == "latency" { 0.02 } else { 0.05 };
+    let verdict = if off(nearest) <= tolerance {
+        "normal"
+    } else if kind == "spin" {
+        "not told: it differs between CPUs and guests of one core"
+    } else {
+        "outside: another core than it says, or shared units"
+    };
+    let row = [
+        stream.to_owned(),
+        format!("{} cycles", words(&known)),
+        format!("{measured:.3} cycles"),
+        format!("{} %", change(measured / nearest.cycles)),
+        verdict.to_owned(),
+    ];
+    Some((row, format!("cycles expected: {}", who(&known))))
+}
+
+/// A pause on all CPUs, each alone.
+fn pauses(record: &Record) -> Vec<Band> {
+    let all = || record.of_quantity("pause", "cycles_per_op");
+    let of = |stream: &&str| {
+        let same = all().filter(|it| it.workload == *stream);
+        let medians: Vec<f64> = same.filter_map(super::record::Series::median).collect();
+        beside_known(record, stream, median(&medians)?)
+    };
+    once(all().map(|it| it.workload.as_str())).iter().filter_map(of).collect()
 }
 
 /// Copies of all cores, of channels x rate x 8 bytes.

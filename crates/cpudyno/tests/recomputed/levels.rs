@@ -106,10 +106,8 @@ struct Point {
     blocks: Vec<(u64, f64)>,
 }
 
-pub(crate) fn sweep(record: &Record) -> Option<Sweep<'_>> {
-    let mut cells = cells(record, "sweep");
-    cells.sort_by_key(|it| it.whole("footprint"));
-    let cpu = *cells.first()?.cpus.first()?;
+/// Level and bytes of the data caches of a CPU.
+pub(crate) fn claimed(record: &Record, cpu: u64) -> Vec<(u64, u64)> {
     let claim = |it: &serde_json::Value| {
         let mut instances = items(&it["instances"]).iter().map(|it| numbers(text(it)));
         let is_mine = instances.any(|it| it.contains(&cpu));
@@ -118,6 +116,14 @@ pub(crate) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let mut claims: Vec<(u64, u64)> = data_caches(record).into_iter().filter_map(claim).collect();
     claims.sort_unstable();
     claims.dedup_by_key(|it| it.0);
+    claims
+}
+
+pub(crate) fn sweep(record: &Record) -> Option<Sweep<'_>> {
+    let mut cells = cells(record, "sweep");
+    cells.sort_by_key(|it| it.whole("footprint"));
+    let cpu = *cells.first()?.cpus.first()?;
+    let claims = claimed(record, cpu);
     let point = |it: &Cell<'_>| {
         let series = it.shown("latency")?;
         let (bytes, blocks) = (it.whole("footprint")?, series.blocks.clone());

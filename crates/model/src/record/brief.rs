@@ -15,7 +15,7 @@ use super::read::{ReadError, judged};
 use super::{Conditions, Fact, Outcome, Record, Series, SpeedSelect, Tool, Topology};
 use crate::cpus::{CpuId, CpuSet};
 use crate::quantity::Unit;
-use crate::stats::median;
+use crate::stats::{median, modes};
 use crate::unavailable::Unavailable;
 
 /// What is needed of a record to hold it against others.
@@ -90,6 +90,19 @@ pub struct Blocks {
     pub count: u64,
     /// The number of each block that has samples, and its median.
     pub medians: Vec<(u64, f64)>,
+    /// Of samples of a bandwidth that fall into several modes, the median of each: no one number is right
+    /// for them.
+    pub modes: Vec<f64>,
+}
+
+/// Whether samples of that unit are asked for modes. Other quantities are told by their distribution.
+fn has_modes(unit: Unit) -> bool {
+    unit == Unit::BytePerSecond
+}
+
+fn modes_of(samples: &[f64]) -> Vec<f64> {
+    let several = modes::several(samples).unwrap_or_default();
+    several.iter().map(|mode| mode.median).collect()
 }
 
 /// Which quantities of which areas are wanted.
@@ -153,7 +166,9 @@ impl BriefSeries {
         let outcome = match &series.outcome {
             Outcome::Unavailable { unavailable } => Err(unavailable.clone()),
             Outcome::Measured { samples, summary } => {
-                Ok(Blocks { count: summary.count, medians: samples.numbered_medians() })
+                let modes =
+                    if has_modes(series.unit) { modes_of(&samples.all()) } else { Vec::new() };
+                Ok(Blocks { count: summary.count, medians: samples.numbered_medians(), modes })
             }
         };
         BriefSeries {
@@ -303,7 +318,7 @@ impl<'de> Visitor<'de> for One<'_> {
         let (mut area, mut workload, mut quantity) = (None::<String>, None, None::<String>);
         let (mut unit, mut cpu, mut active) = (None, None, None);
         let (mut parameters, mut placement_class) = (BTreeMap::new(), None);
-        let (mut unavailable, mut medians, mut count) = (None, None, None);
+        let (mut unavailable, mut samples, mut count) = (None, None, None);
         while let Some(field) = map.next_key()? {
             match field {
                 Field::Area => area = Some(map.next_value()?),
@@ -315,7 +330,10 @@ impl<'de> Visitor<'de> for One<'_> {
                 Field::Active => active = Some(map.next_value()?),
                 Field::PlacementClass => placement_class = map.next_value()?,
                 Field::Unavailable => unavailable = Some(map.next_value()?),
-                Field::Samples => medians = Some(map.next_value_seed(Medians)?),
+                Field::Samples => {
+                    let modes = unit.is_some_and(has_modes);
+                    samples = Some(map.next_value_seed(Samples { modes })?);
+                }
                 Field::Summary => count = Some(map.next_value::<Count>()?.count),
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -327,10 +345,10 @@ impl<'de> Visitor<'de> for One<'_> {
             }
         }
         let missing = A::Error::missing_field;
-        let outcome = match (unavailable, medians) {
+        let outcome = match (unavailable, samples) {
             (Some(unavailable), _) => Err(unavailable),
-            (None, Some(medians)) => {
-                Ok(Blocks { medians, count: count.ok_or_else(|| missing("summary"))? })
+            (None, Some((medians, modes))) => {
+                Ok(Blocks { medians, modes, count: count.ok_or_else(|| missing("summary"))? })
             }
             (None, None) => return Err(missing("samples")),
         };
@@ -348,31 +366,40 @@ impl<'de> Visitor<'de> for One<'_> {
     }
 }
 
-/// The median of each block, whether samples are plain or packed.
-struct Medians;
+/// The median of each block, whether samples are plain or packed; and modes, of plain ones that are asked
+/// for them.
+struct Samples {
+    modes: bool,
+}
 
-impl<'de> DeserializeSeed<'de> for Medians {
-    type Value = Vec<(u64, f64)>;
+/// Numbered medians of blocks, and medians of modes.
+type Middles = (Vec<(u64, f64)>, Vec<f64>);
+
+impl<'de> DeserializeSeed<'de> for Samples {
+    type Value = Middles;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Medians {
-    type Value = Vec<(u64, f64)>;
+impl<'de> Visitor<'de> for Samples {
+    type Value = Middles;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("samples, block by block or packed")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
-        let (mut medians, mut number) = (Vec::new(), 0);
+        let (mut medians, mut all, mut number) = (Vec::new(), Vec::new(), 0);
         while let Some(block) = blocks.next_element::<Vec<f64>>()? {
             medians.extend(median(&block).map(|median| (number, median)));
             number += 1;
+            if self.modes {
+                all.extend(block);
+            }
         }
-        Ok(medians)
+        Ok((medians, modes_of(&all)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -384,7 +411,8 @@ impl<'de> Visitor<'de> for Medians {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        medians.ok_or_else(|| A::Error::missing_field("block_medians"))
+        let medians = medians.ok_or_else(|| A::Error::missing_field("block_medians"))?;
+        Ok((medians, Vec::new()))
     }
 }
 

@@ -86,6 +86,17 @@ impl Group {
     }
 }
 
+/// Samples fall into groups where neighbours are so many times each other ...
+pub const GAP: f64 = 1.2;
+/// ... and the groups' medians are.
+pub const APART: f64 = 1.4;
+
+/// The groups of samples that are modes, where there are several: together they have no middle.
+pub fn several(samples: &[f64]) -> Option<Vec<Group>> {
+    let modes = groups(samples, GAP, APART).into_iter().filter(Group::is_mode).collect::<Vec<_>>();
+    (modes.len() > 1).then_some(modes)
+}
+
 /// Cuts positive samples wherever a neighbour is `gap` times as large, and puts groups together again
 /// whose medians are less than `apart` times each other. Ascending. Of fewer than eight samples, and
 /// where one is not positive, all are one group; of none there is none.

@@ -247,6 +247,8 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             by: "kernel".to_owned(),
             measured: format!("{} to {} ns", nanoseconds(*least), nanoseconds(*greatest)),
             verdict,
+            finding: Some("cores.uneven"),
+            command: "cpudyno cores",
         });
     }
     claims

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::counting::Counting;
 use super::extent::Extent;
-use super::knees::Whose;
+use super::knees::{self, Whose};
 use super::read::{Cell, cells};
-use super::shown::sweep::{self, name, not_seen, sweep};
+use super::shown::sweep::{self, Sweep, name, not_seen, sweep};
 use super::shown::{nanoseconds, plural, size};
 use super::{ALONE, CHASE};
 use crate::sheet::claims::{Claim, Verdict};
@@ -22,9 +22,28 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
     caches(record).into_iter().chain(distances(record)).collect()
 }
 
+/// Claims of caches as latencies tell of them, and of those that they do not reach.
 fn caches(record: &Record) -> Vec<Claim> {
-    let Some(sweep) = sweep(record) else { return Vec::new() };
-    let claim = |level: &super::knees::Level| {
+    let sweep = sweep(record);
+    let mut claims = sweep.as_ref().map_or_else(Vec::new, told);
+    let why = match &sweep {
+        Some(_) => "latencies were not measured up to its end",
+        None => "no latencies were measured",
+    };
+    let cpu = sweep.map(|sweep| sweep.cpu).or(record.run.plan.cpus.iter().next());
+    let claimed = cpu.map(|cpu| sweep::claims(&record.machine.topology, cpu));
+    for cache in claimed.into_iter().flatten() {
+        let (what, verdict) = (format!("L{}", cache.level), Verdict::NotTold(why.to_owned()));
+        if claims.iter().all(|claim| claim.what != what) {
+            claims.push(of_cache(what, cache.bytes, "-".to_owned(), verdict));
+        }
+    }
+    claims.sort_by(|a, b| a.what.cmp(&b.what));
+    claims
+}
+
+fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
+    let claim = |level: &knees::Level| {
         let Whose::Cache(claimed) = level.whose else { return None };
         let measured = level.knee.map_or("-".to_owned(), |knee| {
             let [low, high] = knee.interval.map(|bytes| size(bytes as u64));
@@ -39,22 +58,26 @@ fn caches(record: &Record) -> Vec<Claim> {
                 Verdict::NotTold("too little was measured around its end".to_owned())
             }
         };
-        Some(Claim {
-            what: name(level.whose),
-            claimed: size(claimed.bytes),
-            by: "kernel".to_owned(),
-            measured,
-            verdict,
-        })
+        Some(of_cache(name(level.whose), claimed.bytes, measured, verdict))
     };
-    let unseen = not_seen(&sweep).into_iter().map(|claim| Claim {
-        what: format!("L{}", claim.level),
-        claimed: size(claim.bytes),
-        by: "kernel".to_owned(),
-        measured: "no plateau of its own".to_owned(),
-        verdict: Verdict::Differs("latencies do not show it".to_owned()),
+    let unseen = not_seen(sweep).into_iter().map(|claim| {
+        let verdict = Verdict::Differs("latencies do not show it".to_owned());
+        let (what, measured) = (format!("L{}", claim.level), "no plateau of its own".to_owned());
+        of_cache(what, claim.bytes, measured, verdict)
     });
     sweep.levels.iter().filter_map(claim).chain(unseen).collect()
+}
+
+fn of_cache(what: String, claimed: u64, measured: String, verdict: Verdict) -> Claim {
+    Claim {
+        what,
+        claimed: size(claimed),
+        by: "kernel".to_owned(),
+        measured,
+        verdict,
+        finding: Some("memory.cache-size"),
+        command: "cpudyno memory sweep",
+    }
 }
 
 /// The firmware's relative distances are relative latencies.
@@ -75,10 +98,12 @@ fn distances(record: &Record) -> Vec<Claim> {
         };
         cells.iter().find(of)?.median("latency")
     };
-    let mut claims = Vec::new();
+    let (mut claims, mut unmeasured) = (Vec::new(), Vec::new());
+    let firmware = "firmware (SLIT)";
     for node in &record.machine.topology.nodes {
         for (&to, &distance) in node.distances.iter().filter(|(to, _)| **to != node.id) {
             let (Some(own), Some(far)) = (latency(node.id, node.id), latency(node.id, to)) else {
+                unmeasured.push(distance);
                 continue;
             };
             let (claimed, ratio) = (f64::from(distance) / SELF, far / own);
@@ -90,18 +115,37 @@ fn distances(record: &Record) -> Vec<Claim> {
             claims.push(Claim {
                 what: format!("node {} to node {to}", node.id),
                 claimed: format!("distance {distance}: {claimed:.2} times"),
-                by: "firmware (SLIT)".to_owned(),
+                by: firmware.to_owned(),
                 measured: format!(
                     "{} ns for {} ns: {ratio:.2} times",
                     nanoseconds(far),
                     nanoseconds(own)
                 ),
                 verdict,
+                finding: None,
+                command: NUMA,
             });
         }
     }
+    let ends = unmeasured.iter().min().zip(unmeasured.iter().max());
+    claims.extend(ends.map(|(least, greatest)| Claim {
+        what: plural(unmeasured.len(), "way") + " between nodes",
+        claimed: if least == greatest {
+            format!("distance {least}")
+        } else {
+            format!("distances {least} to {greatest}")
+        },
+        by: firmware.to_owned(),
+        measured: "-".to_owned(),
+        verdict: Verdict::NotTold("latencies from node to node were not measured".to_owned()),
+        finding: None,
+        command: NUMA,
+    }));
     claims
 }
+
+/// What shows latencies from node to node.
+const NUMA: &str = "cpudyno memory numa";
 
 /// The table, as `data/README.md` describes it.
 static PEAKS: LazyLock<Vec<Peak>> = LazyLock::new(|| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::CpuSet;
 use model::record::{Record, Series};
-use model::stats::modes::{Group, groups};
+use model::stats::modes::{APART, GAP, Group, groups};
 
 pub(super) use super::super::in_order;
 use super::AREA;
@@ -67,11 +67,6 @@ impl Measured {
 
 /// Of fewer samples a tenth is none of them.
 const SAMPLES_FOR_SPREAD: usize = 5;
-/// Samples fall into groups where neighbours are so many times each other ...
-const GAP: f64 = 1.2;
-/// ... and the groups' medians are.
-const APART: f64 = 1.4;
-
 impl<'a> Cell<'a> {
     /// A parameter.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {

@@ -17,6 +17,7 @@ use crate::rig::job::Manner;
 use crate::rig::placement::Choice;
 use crate::rig::protocol;
 use crate::run::{Asked, Error, Request, Span};
+use crate::sheet::normal::Band;
 use crate::streams;
 
 /// The area.
@@ -122,6 +123,10 @@ impl Area for Pause {
 
     fn sentences(&self, record: &Record) -> Vec<Text> {
         show::sentences(record)
+    }
+
+    fn bands(&self, record: &Record) -> Vec<Band> {
+        show::bands(record)
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

@@ -4,9 +4,10 @@ use model::page::{Align, Bar, Bars, Block, Page, Table, Text, Tone, si};
 use model::record::{Record, Series};
 use model::{Finding, Severity, Unit, stats};
 
-use super::super::known::{Figures, citations};
+use super::super::known::{Comparison, Figures, citations};
 use super::super::series_of;
 use super::{AREA, PAUSE};
+use crate::sheet::normal::Band;
 use crate::sheet::parts::{self, Leaf, known};
 
 /// One instruction on one CPU.
@@ -141,6 +142,23 @@ fn bars(waits: &[Wait<'_>]) -> Block {
         caption: "time per wait (neither direction is better)".to_owned(),
         bars: shown(waits, BARS_MAX).iter().filter_map(bar).collect(),
     })
+}
+
+/// Each instruction on each type of core, all its CPUs together.
+pub(super) fn bands(record: &Record) -> Vec<Band> {
+    let mut kinds: Vec<(&str, Option<&str>, Vec<f64>)> = Vec::new();
+    for wait in waits(record) {
+        let Some(cycles) = wait.cycles.and_then(Series::summary) else { continue };
+        let (workload, kind) = (wait.time.workload.as_str(), wait.core_type);
+        match kinds.iter_mut().find(|it| (it.0, it.1) == (workload, kind)) {
+            Some((_, _, all)) => all.push(cycles.median),
+            None => kinds.push((workload, kind, vec![cycles.median])),
+        }
+    }
+    let band = |(workload, kind, cycles): &(&str, Option<&str>, Vec<f64>)| {
+        Comparison::in_record(record, workload, *kind, stats::median(cycles)?)?.band()
+    };
+    kinds.iter().filter_map(band).collect()
 }
 
 pub(super) fn section(record: &Record) -> Vec<Block> {

@@ -2,7 +2,7 @@
 
 use model::record::Record;
 
-use super::super::known::{self, Bound, Figures};
+use super::super::known::{self, Figures};
 use super::read::{Row, mhz, rows, summary};
 use super::why;
 use crate::sheet::claims::{Claim, Verdict, said};
@@ -13,6 +13,9 @@ pub(super) const AS_CLAIMED: f64 = 0.01;
 
 /// The stream that no licence slows down.
 const LIGHT: &str = "scalar_iadd";
+
+/// What tells where clock is lost.
+const WHY: &str = "cpudyno turbo --why";
 
 /// The clock of one core, and the turbo limits by active cores.
 pub(super) fn claims(record: &Record) -> Vec<Claim> {
@@ -26,19 +29,28 @@ fn one_core(record: &Record) -> Option<Claim> {
     let what = "clock of one core".to_owned();
     let claimed = said(&account.advertised, |it| format!("{} MHz", mhz(it.hertz)));
     let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
+    let claim = |claimed, verdict| Claim {
+        what,
+        claimed,
+        by,
+        measured,
+        verdict,
+        finding: None,
+        command: WHY,
+    };
     Some(match claimed {
         Err(why) => {
             let verdict = Verdict::NotTold(why);
-            Claim { what, claimed: "-".to_owned(), by, measured, verdict }
+            claim("-".to_owned(), verdict)
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
             let verdict = if off.abs() <= AS_CLAIMED {
                 Verdict::AsClaimed
             } else {
-                Verdict::Differs(format!("{:+.1} %: see \"Why not faster?\"", off * 100.0))
+                Verdict::Differs(format!("{:+.1} %", off * 100.0))
             };
-            Claim { what, claimed, by, measured, verdict }
+            claim(claimed, verdict)
         }
     })
 }
@@ -72,6 +84,8 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
             .to_owned(),
         measured: range(|it| it.2),
         verdict,
+        finding: None,
+        command: WHY,
     })
 }
 
@@ -127,26 +141,5 @@ fn peak(record: &Record) -> Option<Band> {
 
 /// Streams with one core active.
 fn instructions(record: &Record) -> Vec<Band> {
-    let compared = super::known::compare(record);
-    let known = compared.iter().filter(|it| it.verdict() != known::Verdict::Unknown);
-    let band = |it: &known::Comparison<'_>| {
-        let verdict = match it.verdict() {
-            known::Verdict::Equal => normal::Verdict::Normal,
-            _ if it.bound == Some(Bound::Spin) => normal::Verdict::NotTold(
-                "it differs between CPUs and guests of one core".to_owned(),
-            ),
-            _ => normal::Verdict::Outside("another core than it says, or shared units".to_owned()),
-        };
-        let on = it.core_type.map_or(String::new(), |kind| format!(" on {kind}"));
-        let least = it.figures.nearest(it.measured)?;
-        Some(Band {
-            what: format!("{}{on}", it.stream),
-            expected: format!("{} cycles", it.figures.words()),
-            source: format!("cycles expected: {}", it.figures.sources()),
-            measured: format!("{:.3} cycles", it.measured),
-            position: format!("{:+.1} %", (it.measured / least - 1.0) * 100.0),
-            verdict,
-        })
-    };
-    known.filter_map(band).collect()
+    super::known::compare(record).iter().filter_map(known::Comparison::band).collect()
 }

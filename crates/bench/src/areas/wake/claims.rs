@@ -34,5 +34,7 @@ fn claim(state: &State<'_>) -> Option<Claim> {
         by: "kernel (cpuidle)".to_owned(),
         measured: format!("{} us beyond lightest sleep", microseconds(beyond)),
         verdict,
+        finding: None,
+        command: "cpudyno wake idle",
     })
 }

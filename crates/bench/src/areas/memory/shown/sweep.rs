@@ -1,7 +1,7 @@
 //! Latency and bandwidth by the size of what is used, and where caches end.
 
 use model::page::{Align, Block, Lines, Mark, Scale, Table, Text, Tone};
-use model::record::Record;
+use model::record::{Record, Topology};
 use model::stats::{median, quantile};
 use model::{CpuId, CpuSet};
 
@@ -33,6 +33,16 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let active = cells.first()?.active;
     let &cpu = active.as_slice().first()?;
     let topology = &record.machine.topology;
+    let claims = claims(topology, cpu);
+    let points: Vec<Point> =
+        cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
+    let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
+    let largest = points.last()?.bytes;
+    Some(Sweep { cpu, levels, claims, largest, cells })
+}
+
+/// What the machine claims of the data caches of a CPU.
+pub(in super::super) fn claims(topology: &Topology, cpu: CpuId) -> Vec<Claim> {
     let only = CpuSet::from_iter([cpu]);
     let claim = |cache: &model::record::Cache| {
         Some(Claim { level: cache.level, bytes: cache.bytes.filter(|bytes| *bytes > 0)? })
@@ -40,11 +50,7 @@ pub(in super::super) fn sweep(record: &Record) -> Option<Sweep<'_>> {
     let mut claims: Vec<Claim> = data_caches(topology, &only).filter_map(claim).collect();
     claims.sort_by_key(|claim| claim.level);
     claims.dedup_by_key(|claim| claim.level);
-    let points: Vec<Point> =
-        cells.iter().filter(|cell| cell.workload == CHASE).filter_map(point).collect();
-    let levels = knees::levels(&points, &claims, size::caches(topology, &[cpu]));
-    let largest = points.last()?.bytes;
-    Some(Sweep { cpu, levels, claims, largest, cells })
+    claims
 }
 
 /// Noise only adds to a latency: the lower quartile of all samples is more typical than the median.
