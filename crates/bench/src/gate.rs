@@ -357,7 +357,23 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
         (_, [first, rest @ ..]) => format!("{first}; and {} more", rest.len()),
         (_, []) => String::new(),
     };
+    // Whoever drains a machine for it is to know that somebody else was at work.
+    let disturbed = record.findings.iter().filter(|finding| is_disturbance(finding));
+    let worst =
+        disturbed.max_by_key(|finding| finding.severity).filter(|_| verdict == GateVerdict::Fail);
+    let reason = match worst {
+        Some(finding) => format!("{reason}; this run was disturbed: {}", finding.text),
+        None => reason,
+    };
     GateRun { verdict, reason, bounds }
+}
+
+/// Whether it says that something else than the machine itself may have made numbers worse.
+fn is_disturbance(finding: &Finding) -> bool {
+    const DISTURBANCES: [&str; 6] =
+        ["run.gaps", "run.contended", "run.preempted", "run.rivals", "run.busy-", "disturbance."];
+    finding.severity >= Severity::Warning
+        && DISTURBANCES.iter().any(|begin| finding.id.starts_with(begin))
 }
 
 fn in_brief(finding: &Finding) -> String {
@@ -584,6 +600,33 @@ mod tests {
         }
         let hint = Bound::read("memory.triadd=1GB/s", BoundKind::Min).unwrap_err().hint;
         assert!(hint.contains("`memory.triad`"), "{hint}");
+    }
+
+    #[test]
+    fn a_failure_of_a_disturbed_run_says_so() {
+        use model::record::PageKind;
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let bounds = vec![Bound::read("turbo.clock@1=1000GHz", BoundKind::Min).unwrap()];
+        let asked = request(Seconds(3.0), None, Some(bounds.clone()), Vec::new(), look);
+        let machine = machine::Machine::named("sim:4c").unwrap();
+        let stop = crate::rig::executor::Stop::default();
+        let mut record = crate::run::measure(&machine, &asked, &stop, &mut |_| {}).unwrap();
+        let quiet = judge(&record, &bounds, None);
+        assert!(quiet.verdict == GateVerdict::Fail && !quiet.reason.contains("disturbed"));
+        record.findings.push(Finding {
+            id: "run.gaps".to_owned(),
+            severity: Severity::Warning,
+            about: "this run".to_owned(),
+            text: "25 % of the time polled was lost in gaps".to_owned(),
+            cause: None,
+            remedy: None,
+            gain: None,
+        });
+        let reason = judge(&record, &bounds, None).reason;
+        assert!(
+            reason.ends_with("disturbed: 25 % of the time polled was lost in gaps"),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("a_browser_shows_the_page_and_fetches_nothing", shows_and_fetches_nothing),
         trial("the_page_is_drawn_in_every_size", is_drawn_in_every_size),
+        trial("nothing_is_wider_than_the_page_and_bars_stand_by_their_names", is_laid_out),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -143,5 +144,56 @@ fn is_drawn_in_every_size() -> Result<(), Failed> {
     let file = format!("--print-to-pdf={}", paper.display());
     browse(&[&file, &format!("file://{}", html.display())])?;
     assert!(std::fs::read(&paper)?.starts_with(b"%PDF"));
+    Ok(())
+}
+
+/// Text as an attribute of HTML.
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;")
+}
+
+/// In a frame as narrow as a phone nothing sticks out, and each value of a bar stands on the line of its name.
+fn is_laid_out() -> Result<(), Failed> {
+    const SCRIPT: &str = r#"
+        const frame = document.querySelector("iframe");
+        frame.onload = () => {
+            const page = frame.contentDocument, root = page.documentElement;
+            const names = [...page.querySelectorAll(".bars .name")];
+            const values = [...page.querySelectorAll(".bars .value")];
+            const middle = (of) => { const at = of.getBoundingClientRect(); return at.top + at.height / 2; };
+            const apart = names.filter((name, at) => {
+                const next = names[at + 1], mine = Math.abs(middle(name) - middle(values[at]));
+                return next && Math.abs(middle(next) - middle(values[at])) <= mine;
+            });
+            const out = [...page.querySelectorAll("main *")].filter((part) =>
+                !part.closest(".scroll") && part.getBoundingClientRect().right > root.clientWidth + 1);
+            document.body.dataset.result = JSON.stringify({
+                width: root.clientWidth, needs: root.scrollWidth, bars: names.length,
+                apart: apart.map((name) => name.textContent),
+                out: out.map((part) => part.tagName + "." + part.className).slice(0, 5),
+            });
+        };"#;
+    let folder = tempfile::tempdir()?;
+    let (html, _) = page(folder.path());
+    let page = attribute(&std::fs::read_to_string(&html)?);
+    for (width, _) in SIZES {
+        let frame = format!("<iframe style=\"width:{width}px;height:800px;border:0\"></iframe>");
+        let set = "frame.srcdoc = document.querySelector('template').dataset.page;";
+        let file = folder.path().join("frame.html");
+        let held = format!("<template data-page=\"{page}\"></template>");
+        std::fs::write(
+            &file,
+            format!("<!doctype html><body>{frame}{held}<script>{SCRIPT}{set}</script>"),
+        )?;
+        let wait = "--virtual-time-budget=20000";
+        let done = browse(&["--dump-dom", wait, &format!("file://{}", file.display())])?;
+        let dom = String::from_utf8_lossy(&done.stdout);
+        let (_, said) = dom.split_once("data-result=\"").ok_or("the frame did not load")?;
+        let said = said.split('"').next().unwrap_or_default().replace("&quot;", "\"");
+        let said: serde_json::Value = serde_json::from_str(&said)?;
+        assert!(said["bars"].as_u64() > Some(3), "{width}: {said}");
+        assert!(said["needs"].as_u64() <= said["width"].as_u64(), "{width}: {said}");
+        assert_eq!(said["apart"], serde_json::json!([]), "{width}: {said}");
+    }
     Ok(())
 }

@@ -72,6 +72,27 @@ fn every_plot_is_filled(page: &str) {
     assert!(bytes < 2_000_000, "{bytes} bytes are more than people forward");
 }
 
+/// A ticket shows the top, and hides the rest behind a line; no heading stands over nothing.
+#[test]
+fn a_sheet_in_a_ticket_is_short() {
+    for (machine, budget) in [("sim:2s-28c", "30s"), ("sim:2s-28c", "3s"), ("sim:container", "10s")]
+    {
+        let args = ["sheet", "--machine", machine, "--budget", budget, "--format", "markdown"];
+        let page = finish(cpudyno(&args)).success();
+        let (top, rest) = page.split_once("<details><summary>").unwrap();
+        assert!(top.lines().count() < 100, "{machine}: {top}");
+        for heading in ["### Findings", "### Claims against facts"] {
+            assert!(top.contains(heading), "{machine}: {top}");
+        }
+        assert!(rest.ends_with("</details>\n") && rest.contains("### Clock"), "{machine}: {rest}");
+        let lines: Vec<&str> = page.lines().filter(|line| !line.trim().is_empty()).collect();
+        for pair in lines.windows(2) {
+            let both = pair.iter().all(|line| line.starts_with("### "));
+            assert!(!both, "{machine} with {budget}: {pair:?}");
+        }
+    }
+}
+
 #[test]
 fn a_container_without_rights_has_reasons_in_the_same_places() {
     let page = page("sim:container", Some("60s"));

@@ -35,6 +35,8 @@ mod page;
 mod promise;
 #[path = "recomputed/record.rs"]
 mod record;
+#[path = "recomputed/reference.rs"]
+mod reference;
 #[path = "recomputed/sst.rs"]
 mod sst;
 #[path = "recomputed/stats.rs"]
@@ -69,6 +71,7 @@ fn rules() -> Vec<&'static [Rule]> {
         memory::RULES,
         waiting::RULES,
         known::RULES,
+        reference::RULES,
         openmp::RULES,
         sst::RULES,
         claims::RULES,
@@ -280,6 +283,30 @@ fn speed_select_pages_follow_from_their_records() {
     for name in ["guide", "granite", "sierra"] {
         let machine = format!("sim:{name}");
         assert_follows(&Run::of(name, &["--machine", &machine, "--budget", "5s"]));
+    }
+}
+
+#[test]
+fn a_page_beside_earlier_records_follows_from_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let (earlier, state) = (folder.path().join("earlier"), folder.path().join("state"));
+    fs::create_dir(&earlier).unwrap();
+    let mut record = Run::of("earlier", &["--machine", "sim:4c", "--budget", "10s"]).json;
+    for run in 0..8 {
+        record["run"]["id"] = Value::from(format!("run {run}"));
+        fs::write(earlier.join(format!("{run}.json")), record.to_string()).unwrap();
+    }
+    fs::write(earlier.join("other.json"), "{}").unwrap();
+    let slowed = format!("sim:4c@{}", state.display());
+    let mut set = cpudyno(&["set", "no_turbo=on", "--machine", &slowed]);
+    set.env("CPUDYNO_STATE", folder.path().join("journal"));
+    finish(set).success();
+    for (name, machine) in [("usual", "sim:4c"), ("slower", &slowed)] {
+        let reference = ["--reference", earlier.to_str().unwrap()];
+        let args = [&["--machine", machine, "--budget", "15s"], &reference[..]].concat();
+        let run = Run::of(name, &args);
+        assert!(run.markdown.contains("among earlier records of machines like this one"));
+        assert_follows(&run);
     }
 }
 

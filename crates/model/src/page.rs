@@ -43,6 +43,9 @@ pub enum Block {
     },
     /// A heading.
     Heading(String),
+    /// All that follows is for who wants more than a top, and is called so. A view that can hides it until
+    /// it is asked for.
+    Fold(String),
     /// Label and value pairs in a box.
     Box(Vec<(String, Text)>),
     /// Label and value pairs in groups, aligned over all of them: many facts on one screen.

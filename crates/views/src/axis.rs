@@ -63,6 +63,25 @@ impl Axis {
         Axis { low, high, step: if whole { step.max(1.0) } else { step }, scale }
     }
 
+    /// As [`Axis::over`], for what is measured: where all of it is nearly the same it is to look so.
+    pub(crate) fn of_measured(
+        values: impl Iterator<Item = f64> + Clone,
+        labels: usize,
+        scale: Scale,
+    ) -> Axis {
+        /// A smaller share of the numbers themselves is no height of a picture.
+        const SHARE_MIN: f64 = 0.05;
+        let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        let (low, high) = values.clone().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+        let least = match scale {
+            Scale::Linear => low.abs().max(high.abs()) * SHARE_MIN,
+            Scale::Logarithmic | Scale::Bytes => (1.0 + SHARE_MIN).log2(),
+        };
+        let room = ((least - (high - low)) / 2.0).max(0.0);
+        let ends = [low - room, high + room].into_iter().filter(|end| end.is_finite());
+        Axis::over(values.chain(ends.collect::<Vec<_>>()), labels, scale)
+    }
+
     /// The same axis from label to label.
     pub(crate) fn rounded(self) -> Axis {
         let low = (self.low / self.step).floor() * self.step;
@@ -117,6 +136,17 @@ mod tests {
         let places = values.iter().filter_map(|value| place(*value, scale)).collect::<Vec<_>>();
         let axis = Axis::over(places.into_iter(), labels, scale);
         axis.labels().into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn what_is_nearly_the_same_looks_so() {
+        let of = |low: f64, high: f64| {
+            Axis::of_measured([low, high].into_iter(), 5, Scale::Linear).rounded()
+        };
+        let flat = of(8.98, 8.99);
+        assert!(flat.share(8.99) - flat.share(8.98) < 0.05, "{flat:?}");
+        let steep = of(5.0, 9.0);
+        assert!(steep.share(9.0) - steep.share(5.0) > 0.7, "{steep:?}");
     }
 
     #[test]

@@ -15,7 +15,10 @@ const LISTED_COLUMNS_MAX: usize = 64;
 
 /// The page as Markdown. Plots become tables: a ticket has no columns to rely on.
 pub fn render(page: &Page) -> String {
-    let blocks: Vec<String> = page.blocks.iter().map(block).collect();
+    let mut blocks: Vec<String> = page.blocks.iter().map(block).collect();
+    let is_fold = |block: &&Block| matches!(block, Block::Fold(_));
+    // A fold is open until the end.
+    blocks.extend(page.blocks.iter().filter(is_fold).map(|_| "</details>\n".to_owned()));
     blocks.join("\n")
 }
 
@@ -26,6 +29,7 @@ fn block(block: &Block) -> String {
             format!("## {}\n\n{}\n", escape(text), escape(subtitle))
         }
         Block::Heading(text) => format!("### {}\n", escape(text)),
+        Block::Fold(text) => format!("<details><summary>{}</summary>\n", escape(text)),
         Block::Box(pairs) => pair_table(pairs.iter()),
         Block::Groups(groups) => pair_table(groups.iter().flatten()),
         Block::Paragraph(text) => format!("{}\n", toned(text)),

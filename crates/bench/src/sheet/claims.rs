@@ -235,6 +235,44 @@ mod tests {
     }
 
     #[test]
+    fn simulated_servers_keep_what_their_firmware_promises() {
+        for name in ["sim:icelake", "sim:sapphire", "sim:guide", "sim:granite", "sim:sierra"] {
+            let claims = claims_of(name, 10.0);
+            let limits = claims.iter().find(|claim| claim.what.starts_with("turbo"));
+            let verdict = limits.map(|claim| &claim.verdict);
+            assert_eq!(verdict, Some(&Verdict::AsClaimed), "{name}: {claims:#?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_has_its_line() {
+        let claims = claims_of("sim:2s-56c", 5.0);
+        for what in ["L1", "L2", "L3", "2 ways between nodes"] {
+            assert!(matches!(verdict(&claims, what), Verdict::NotTold(_)), "{what}: {claims:#?}");
+        }
+    }
+
+    #[test]
+    fn a_refuted_claim_is_a_finding_once() {
+        // Its limits of power lie below what its firmware promises for four cores.
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let found = |name: &str, budget| {
+            let command = vec!["test".to_owned()];
+            let request = crate::sheet::request(Seconds(budget), None, None, command, look);
+            let machine = Machine::named(name).unwrap();
+            let record = crate::run::measure(&machine, &request, &Stop::default(), &mut |_| {});
+            let findings = record.unwrap().findings.into_iter();
+            findings.filter(|it| it.id == "sheet.claim-refuted").collect::<Vec<_>>()
+        };
+        let laptop = found("sim:laptop", 20.0);
+        assert_eq!(laptop.len(), 1, "{laptop:#?}");
+        assert!(laptop[0].about.starts_with("turbo") && laptop[0].remedy.is_some(), "{laptop:#?}");
+        // What its caches and siblings are is said by findings of their own.
+        let guest = found("sim:vm-2c", 90.0);
+        assert!(guest.is_empty(), "{guest:#?}");
+    }
+
+    #[test]
     fn a_guest_that_misleads_is_found_out() {
         let claims = claims_of("sim:vm-2c", 90.0);
         for what in ["CPUs 0 and 1", "L3", "rate of tsc"] {

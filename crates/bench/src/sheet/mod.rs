@@ -59,6 +59,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     blocks.push(parts::findings(record));
     blocks.extend(claims::section(record));
     blocks.extend(normal::section(record, verbosity));
+    blocks.push(Block::Fold("All numbers, area by area".to_owned()));
     for area in AREAS {
         let mut section = area.section(record);
         section.retain(|block| !matches!(block, Block::Table(table) if table.rows.is_empty()));

@@ -9,7 +9,7 @@ use super::page::{Table, has_digit};
 use super::record::{Record, Series, items, number, text};
 use super::stats::{bytes, greatest, least, median, mhz, once, si};
 use super::why::lost_share;
-use super::{claims, heat, known, memory, neighbours, openmp, trace, waiting};
+use super::{claims, heat, known, memory, neighbours, openmp, reference, trace, waiting};
 
 const TOP: &str = "box";
 const HOW: &str = "instruments";
@@ -246,6 +246,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             }
             "turbo.latency-differs" => ("turbo: clock", known::differing(record)),
             "sheet.claim-refuted" => ("claims", claims::findings(record)),
+            "reference.outside" | "reference.too-few" => ("reference", reference::findings(record)),
             "sheet.outside-band" => ("known", known::findings(record)),
             "turbo.slow-looks" => ("turbo: clock", slow_looks(record)),
             "memory.cache-size" => ("memory", memory::findings(record)),

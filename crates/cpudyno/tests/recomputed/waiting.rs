@@ -69,7 +69,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Plots {
         area: WAKE,
         section: "Wake-ups",
-        template: "round trips by how long they took ({})",
+        template: "round trips by how long they took (farther to the left is better) ({})",
         want: distribution,
     },
     Rule::Plots {
@@ -376,7 +376,10 @@ fn distribution(record: &Record) -> Vec<Plot> {
     let of = |it: &&&Series| {
         Some((it.workload.clone(), same(record, it, "round_trip")?.samples.clone()))
     };
-    shares("round trips by how long they took", shown.iter().filter_map(of).collect())
+    shares(
+        "round trips by how long they took (farther to the left is better)",
+        shown.iter().filter_map(of).collect(),
+    )
 }
 
 /// By the idle state that wake-ups ended; by the length of rest where nobody counts states.
@@ -393,14 +396,17 @@ fn by_state(record: &Record) -> Vec<Plot> {
     let names = once(all.iter().filter_map(|it| it.parameter("state_name")));
     if !names.is_empty() {
         let of = names.iter().map(|name| ((*name).to_owned(), pooled("state_name", name)));
-        return shares("wake-ups by the idle state that they ended", of.collect());
+        return shares(
+            "wake-ups by the idle state that they ended (farther to the left is better)",
+            of.collect(),
+        );
     }
     let mut rests = once(all.iter().filter_map(|it| it.parameter("rest_us")?.parse::<u64>().ok()));
     rests.sort_unstable();
     let of = rests
         .iter()
         .map(|us| (format!("after {}", rest_words(*us)), pooled("rest_us", &us.to_string())));
-    shares("wake-ups by how long the sleeper rested", of.collect())
+    shares("wake-ups by how long the sleeper rested (farther to the left is better)", of.collect())
 }
 
 fn wake_sentence(record: &Record) -> Vec<String> {

@@ -464,6 +464,39 @@ fn step_again(
             let said = format!("the kernel counts {seconds:.2} s beside {work:.1} s of work");
             Some((clock * stolen(record), said))
         }
+        id => {
+            let (hertz, evidence) = stated(record, account, id)?;
+            Some((left? - hertz, evidence))
+        }
+    }
+}
+
+/// A limit that states a clock: the clock, and how its evidence begins.
+fn stated(record: &Record, account: &Value, id: &str) -> Option<(f64, String)> {
+    let active = numbers(text(&account["active"]));
+    let clock = record.clock();
+    let is_here = |it: &&Value| numbers(text(&it["cpus"])).iter().any(|cpu| active.contains(cpu));
+    let least = |is: &dyn Fn(&str) -> bool| {
+        let all = items(&clock["allowed"]).iter().filter(is_here);
+        let of = all.filter(|it| is(text(&it["source"])));
+        let least = of.min_by(|a, b| number(&a["hertz"]).total_cmp(&number(&b["hertz"])))?;
+        let hertz = number(&least["hertz"]);
+        Some((hertz, format!("{} {}", text(&least["source"]), mhz(hertz))))
+    };
+    let [kernel, governor] = ["scaling_max_freq", "governor "];
+    match id {
+        "boost" => {
+            let base = record.fact("cpu.base_frequency")?["value"]["value"].as_f64()?;
+            Some((base, String::new()))
+        }
+        "kernel" => least(&|source| source == kernel),
+        "governor" => least(&|source| source.starts_with(governor)),
+        "hwp" => least(&|source| source != kernel && !source.starts_with(governor)),
+        "core" => {
+            let own = items(&clock["highest"]).iter().find(is_here)?;
+            let hertz = number(&own["hertz"]);
+            Some((hertz, format!("{} {}; CPUs ", text(&own["source"]), mhz(hertz))))
+        }
         _ => None,
     }
 }

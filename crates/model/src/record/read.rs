@@ -27,6 +27,9 @@ pub enum ReadError {
     Contradiction(String),
 }
 
+/// No run is longer: a hundred years.
+const LONGEST_SECONDS: f64 = 3.2e9;
+
 /// Reads a record of the same major schema; fields that this version does not know are ignored.
 pub fn read(text: &str) -> Result<Record, ReadError> {
     let record = match serde_json::from_str::<Record>(text) {
@@ -34,6 +37,12 @@ pub fn read(text: &str) -> Result<Record, ReadError> {
         Err(_) => slowly(text)?,
     };
     judged(Some(record.schema.clone()))?;
+    let (run, plan) = (&record.run, &record.run.plan);
+    for (what, seconds) in [("length", run.seconds), ("budget", plan.budget_seconds)] {
+        if !(0.0..=LONGEST_SECONDS).contains(&seconds) {
+            return Err(ReadError::Contradiction(format!("the run's {what}, {seconds} s")));
+        }
+    }
     record.series.iter().try_for_each(check)?;
     Ok(record)
 }

@@ -210,6 +210,8 @@ fn block(block: &Block) -> Markup {
         Block::List(items) => html! {
             ul { @for item in items { li class=[class(item.tone)] { (prose(&item.text)) } } }
         },
+        // Whoever opens a page has all of it.
+        Block::Fold(_) => html! {},
         Block::Remarks(remarks) => html! { ul.remarks { @for one in remarks { (remark(one)) } } },
         Block::Table(table) => {
             tables(&table.caption, &table.columns, std::slice::from_ref(&table.rows), &table.notes)

@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
 fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
     let points = || lines.iter().flat_map(|line| &line.points);
     let x = Axis::over(points().map(|point| point.at.0), X_LABELS, plot.x_scale);
-    let y = Axis::over(points().map(|point| point.at.1), Y_LABELS, plot.y_scale).rounded();
+    let y = Axis::of_measured(points().map(|point| point.at.1), Y_LABELS, plot.y_scale).rounded();
     let across = |at: f64| LEFT + x.share(at) * (WIDTH - LEFT - RIGHT);
     let down = |at: f64| HEIGHT - BOTTOM - y.share(at) * (HEIGHT - TOP - BOTTOM);
     let mut drawn = String::new();

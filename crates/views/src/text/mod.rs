@@ -37,7 +37,8 @@ pub fn render(page: &Page, layout: Layout) -> String {
     let width = usize::from(layout.width).clamp(*WIDTHS.start(), *WIDTHS.end());
     let mut text = String::new();
     let mut close = true;
-    for block in &page.blocks {
+    let shown = |block: &&Block| !matches!(block, Block::Fold(_) | Block::Slopes(_));
+    for block in page.blocks.iter().filter(shown) {
         if !close || (matches!(block, Block::Heading(_)) && !text.is_empty()) {
             text.push('\n');
         }
@@ -58,6 +59,7 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
         Block::Groups(groups) => panel::groups(groups, width),
         Block::Paragraph(text) => toned(&text.text, text.tone, width),
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
+        Block::Fold(_) => Vec::new(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
         Block::Table(table) => table::lines(table, width),
         Block::Ruled(ruled) => ruled::lines(ruled, width),

@@ -91,7 +91,7 @@ fn line_style(index: usize) -> Style {
 fn draw(data: &[Points], (x, y): (Scale, Scale), marks: &[f64], limit: usize) -> Vec<Line> {
     let points = || data.iter().flatten();
     let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
-    let y = Axis::over(points().map(|point| point.1), Y_LABELS, y).rounded();
+    let y = Axis::of_measured(points().map(|point| point.1), Y_LABELS, y).rounded();
     let y_labels: Vec<String> = y.labels().into_iter().map(|(_, label)| label).collect();
     let gutter = y_labels.iter().map(|label| width(label)).max().unwrap_or(0);
     // The widget gives labels no more than a third.

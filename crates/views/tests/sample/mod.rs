@@ -47,6 +47,7 @@ pub(crate) fn page() -> Page {
             Block::Lines(long_line()),
             Block::Heading("Remarks".into()),
             Block::Remarks(remarks()),
+            Block::Fold("More, `as code`".to_owned()),
             Block::List(vec![
                 text(
                     "Measured: turbo. Left out for want of time: memory, which needs 12 s more \

@@ -59,7 +59,7 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
     let lines: Vec<(String, Vec<(f64, f64)>)> = samples.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
-            caption: caption.to_owned(),
+            caption: format!("{caption} (farther to the left is better)"),
             x: x.to_owned(),
             y: "per cent (steps without any stand at half a sample)".to_owned(),
             x_scale: Scale::Logarithmic,
