@@ -195,3 +195,31 @@ fn a_page_is_as_good_as_its_record() {
     let found: Value = serde_json::from_str(&both).unwrap();
     assert_eq!(found["lonely"], serde_json::json!([]));
 }
+
+#[test]
+fn a_bandwidth_of_two_modes_has_no_one_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (plain, split) = (file("plain.json"), file("split.json"));
+    let args = ["memory", "--machine", "sim:4c", "--kernels", "copy", "--json", &plain];
+    finish(cpudyno(&args)).success();
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&plain).unwrap()).unwrap();
+    let of_copy = |it: &&mut Value| it["quantity"] == "bandwidth" && it.get("samples").is_some();
+    for series in record["series"].as_array_mut().unwrap().iter_mut().filter(of_copy) {
+        let all = series["samples"].as_array_mut().unwrap().iter_mut();
+        for (place, sample) in all.flat_map(|block| block.as_array_mut().unwrap()).enumerate() {
+            *sample = (sample.as_f64().unwrap() * [1.0, 2.0][place % 2]).into();
+        }
+    }
+    std::fs::write(&split, record.to_string()).unwrap();
+    let lonely = |first: &str, second: &str| {
+        let json = finish(cpudyno(&["compare", first, second, "--json", "-"])).success();
+        let found: Value = serde_json::from_str(&json).unwrap();
+        found["lonely"].as_array().unwrap().clone()
+    };
+    let is_told =
+        |it: &Value| it["why"].as_str().is_some_and(|why| why.contains("into groups around"));
+    assert!(!lonely(&plain, &plain).iter().any(is_told));
+    let found = lonely(&plain, &split);
+    assert!(found.iter().any(is_told), "{found:?}");
+}

@@ -447,6 +447,8 @@ const FILES: &[Case] = &[
     case("show foreign.json", USAGE,
         "cannot show `foreign.json`: not a record: its schema is `foreign/1`, expected `cpudyno.",
         "`cpudyno sheet --json FILE`"),
+    case("show early.json", USAGE,
+        "cannot show `early.json`: the record contradicts itself: the run's length, -5 s", "write it again"),
     case("show newer.json", USAGE,
         "cannot show `newer.json`: its schema is `cpudyno.record/2`, and this version reads `",
         "another version of cpudyno wrote it"),
@@ -525,6 +527,8 @@ fn prepare(folder: &Path) {
     let mut incomplete: serde_json::Value = serde_json::from_str(&record).unwrap();
     let mut wrong = incomplete.clone();
     incomplete.as_object_mut().unwrap().remove("series");
+    let mut early = wrong.clone();
+    early["run"]["seconds"] = (-5).into();
     wrong["run"]["seconds"] = "many".into();
     fs::create_dir(folder.join("folder")).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
@@ -537,6 +541,7 @@ fn prepare(folder: &Path) {
     write("newer.json", record.replacen("cpudyno.record/1", "cpudyno.record/2", 1).as_bytes());
     write("incomplete.json", incomplete.to_string().as_bytes());
     write("wrong.json", wrong.to_string().as_bytes());
+    write("early.json", early.to_string().as_bytes());
     write("stream.c", include_bytes!("../../../benchmarks/stream-format/loops.c"));
     write("binary", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
 }

@@ -11,6 +11,9 @@ use crate::areas;
 /// Differing results that are listed; more are in the record of the comparison.
 const LISTED: usize = 40;
 
+/// Of one quantity of an area: a setting that moves the clock moves that of each stream.
+const LISTED_OF_EACH: usize = 6;
+
 /// Records that have columns; all are in the comparison's JSON.
 const NAMED: usize = 6;
 
@@ -50,9 +53,13 @@ pub fn drawn(comparison: &Comparison, verbosity: u8) -> Page {
 fn slopes(comparison: &Comparison) -> Option<Block> {
     /// More lines are no picture.
     const DRAWN: usize = 14;
+    /// Of a kind: what one setting does to all streams and numbers of cores is the same line again.
+    const DRAWN_OF_EACH: usize = 2;
     let records = comparison.records.len().min(NAMED);
-    let differing = comparison.results.iter().filter(|row| row.differs()).take(DRAWN);
-    let lines: Vec<Slope> = differing
+    let differing = comparison.results.iter().filter(|row| row.differs());
+    let lines: Vec<Slope> = first_of_each(differing, DRAWN_OF_EACH)
+        .into_iter()
+        .take(DRAWN)
         .map(|row| {
             let values = row.values.iter().take(records);
             let cores = if row.what.active == 1 { "core" } else { "cores" };
@@ -66,6 +73,17 @@ fn slopes(comparison: &Comparison) -> Option<Block> {
     let caption = "the largest differences, each as a ratio to A, by its logarithm".to_owned();
     let columns = (0..records).map(letter).collect();
     (!lines.is_empty()).then_some(Block::Slopes(Slopes { caption, columns, lines }))
+}
+
+/// The first rows of each quantity of each area.
+fn first_of_each<'a>(rows: impl Iterator<Item = &'a ResultRow>, most: usize) -> Vec<&'a ResultRow> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let is_early = |row: &&'a ResultRow| {
+        let count = counts.entry((&row.what.area, &row.what.quantity)).or_default();
+        *count += 1;
+        *count <= most
+    };
+    rows.filter(is_early).collect()
 }
 
 /// `A`, `B` ... by which records are named in tables.
@@ -232,13 +250,18 @@ fn ratio(beside: &Beside) -> String {
 }
 
 fn results(comparison: &Comparison, verbosity: u8) -> Block {
-    let wanted = |row: &&ResultRow| verbosity > 0 || row.differs();
-    let all: Vec<&ResultRow> = comparison.results.iter().filter(wanted).collect();
+    let differing = || comparison.results.iter().filter(|row| row.differs());
+    let all: Vec<&ResultRow> =
+        if verbosity > 0 { comparison.results.iter().collect() } else { differing().collect() };
     if all.is_empty() {
         let none = "none with certainty; -v lists every result";
         return Block::Paragraph(none.into());
     }
-    let listed = if verbosity > 0 { all.len() } else { all.len().min(LISTED) };
+    let mut listed = all.clone();
+    if verbosity == 0 {
+        listed = first_of_each(differing(), LISTED_OF_EACH);
+        listed.truncate(LISTED);
+    }
     let mut heads =
         columns(&[("result", Align::Label), ("cores", Align::Right)], comparison, Align::Right);
     for place in (1..comparison.records.len()).take(NAMED - 1) {
@@ -265,13 +288,13 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
          run: what changed between the runs is in none"
             .to_owned(),
     ];
-    if listed < all.len() {
-        notes.push(format!("{} more differ: -v lists them", all.len() - listed));
+    if listed.len() < all.len() {
+        notes.push(format!("{} more differ: -v lists them", all.len() - listed.len()));
     }
     Block::Table(Table {
         caption: "the largest difference first".to_owned(),
         columns: heads,
-        rows: all[..listed].iter().map(row).collect(),
+        rows: listed.iter().map(row).collect(),
         notes,
     })
 }

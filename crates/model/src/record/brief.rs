@@ -331,7 +331,8 @@ impl<'de> Visitor<'de> for One<'_> {
                 Field::PlacementClass => placement_class = map.next_value()?,
                 Field::Unavailable => unavailable = Some(map.next_value()?),
                 Field::Samples => {
-                    let modes = unit.is_some_and(has_modes);
+                    // Fields may come in any order.
+                    let modes = unit.is_none_or(has_modes);
                     samples = Some(map.next_value_seed(Samples { modes })?);
                 }
                 Field::Summary => count = Some(map.next_value::<Count>()?.count),
@@ -347,7 +348,10 @@ impl<'de> Visitor<'de> for One<'_> {
         let missing = A::Error::missing_field;
         let outcome = match (unavailable, samples) {
             (Some(unavailable), _) => Err(unavailable),
-            (None, Some((medians, modes))) => {
+            (None, Some((medians, mut modes))) => {
+                if !unit.is_some_and(has_modes) {
+                    modes.clear();
+                }
                 Ok(Blocks { medians, modes, count: count.ok_or_else(|| missing("summary"))? })
             }
             (None, None) => return Err(missing("samples")),
