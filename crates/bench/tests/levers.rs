@@ -458,17 +458,15 @@ const OF_AMD: &[&str] = &[
 
 /// A machine that has a lever, with faults.
 fn machine_with(id: &str, faults: &[Fault]) -> Machine {
-    let mut model = Model::named("2s-56c").unwrap();
+    let name = if OF_AMD.contains(&id) { "epyc" } else { "2s-56c" };
+    let mut model = Model::named(name).unwrap();
     // Each look lists all CPUs.
     model.topology.cores_per_package = 4;
-    let is_amd = OF_AMD.contains(&id);
-    if is_amd {
-        "AuthenticAMD".clone_into(&mut model.identity.vendor);
-    }
     if id == "platform_profile" {
         model.platform_profiles = ["balanced", "performance"].map(str::to_owned).to_vec();
     }
-    let cpufreq_driver = (is_amd || id == "boost").then(|| "acpi-cpufreq".to_owned());
+    let other = (id == "boost").then(|| "acpi-cpufreq".to_owned());
+    let cpufreq_driver = other.or(model.cpufreq_driver);
     let faults = faults.to_vec();
     Machine::from(Model { faults, cpufreq_driver, may_limit_latency: true, ..model })
 }

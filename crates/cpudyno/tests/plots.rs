@@ -10,7 +10,7 @@ use common::{cpudyno, finish};
 const EVERYTHING: &[(&str, bool)] = &[
     ("what the machine says of itself", false),
     ("median clock by the chain, MHz", true),
-    ("what is left after each step", true),
+    ("what each step takes", true),
     ("clock by the time since", true),
     ("what neighbours change", true),
     ("clock of all cores over time", true),

@@ -244,9 +244,11 @@ pub struct Bars {
 pub struct Bar {
     /// What it is.
     pub label: String,
-    /// Its length, in the unit of the caption.
+    /// Where it begins, in the unit of the caption: at zero, but for what is a part of others.
+    pub from: f64,
+    /// Where it ends.
     pub value: f64,
-    /// The value as text, with its unit.
+    /// The value, or what lies between both, as text, with its unit.
     pub text: String,
 }
 
@@ -263,10 +265,24 @@ pub struct Lines {
     pub x_scale: Scale,
     /// How the vertical axis is divided.
     pub y_scale: Scale,
+    /// Points of a line that lie farther apart than this along the horizontal axis are not joined: nothing is known
+    /// of what lies between. None: all are.
+    pub reach: Option<f64>,
     /// The lines: name and points.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
     /// Places on the horizontal axis that have a name.
     pub marks: Vec<Mark>,
+}
+
+impl Lines {
+    /// The pieces of a line whose points are joined.
+    pub fn pieces<'a>(
+        &self,
+        points: &'a [(f64, f64)],
+    ) -> impl Iterator<Item = &'a [(f64, f64)]> + use<'a> {
+        let reach = self.reach;
+        points.chunk_by(move |a, b| reach.is_none_or(|reach| b.0 - a.0 <= reach))
+    }
 }
 
 /// A place on the horizontal axis of a plot.

@@ -261,6 +261,7 @@ mod tests {
             y: "s".into(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines: vec![("square".into(), points)],
             marks: Vec::new(),
         };

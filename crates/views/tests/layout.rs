@@ -58,6 +58,7 @@ fn lines() -> impl Strategy<Value = Lines> {
             y,
             x_scale,
             y_scale,
+            reach: None,
             lines,
             marks: Vec::new(),
         },
@@ -65,8 +66,8 @@ fn lines() -> impl Strategy<Value = Lines> {
 }
 
 fn bars() -> impl Strategy<Value = Bars> {
-    let bar = (words(), number(), words());
-    let bar = bar.prop_map(|(label, value, text)| Bar { label, value, text });
+    let bar = (words(), number(), number(), words());
+    let bar = bar.prop_map(|(label, from, value, text)| Bar { label, from, value, text });
     (words(), vec(bar, 0..5)).prop_map(|(caption, bars)| Bars { caption, bars })
 }
 

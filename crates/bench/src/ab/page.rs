@@ -228,6 +228,7 @@ fn quads(run: &AbRun) -> Option<Block> {
             y: "ratio".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines,
             marks: Vec::new(),
         })

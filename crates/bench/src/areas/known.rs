@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use machine::pages::parts::fact;
-use model::record::{FactValue, PlannedWorkload, Record};
+use machine::pages::parts::text;
+use model::record::{PlannedWorkload, Record};
 use serde::Deserialize;
 
 use crate::sheet::normal::{self, Band};
@@ -247,12 +247,8 @@ fn distinct(texts: impl Iterator<Item = String>, between: &str) -> String {
 
 /// The name of a core in the table: the microarchitecture, and the type where there are several.
 fn core(record: &Record, core_type: Option<&str>) -> Option<String> {
-    match fact(record, "cpu.microarchitecture")?.value.value()? {
-        FactValue::Text(name) => {
-            Some(core_type.map_or(name.clone(), |core_type| format!("{name} {core_type}")))
-        }
-        FactValue::Number { .. } => None,
-    }
+    let name = text(record, "cpu.microarchitecture")?;
+    Some(core_type.map_or(name.to_owned(), |core_type| format!("{name} {core_type}")))
 }
 
 /// What is known of that core.

@@ -353,6 +353,20 @@ pub struct Throttled {
     pub ratio: f64,
 }
 
+impl Throttled {
+    /// Whether it is there in most of the periods that were looked at then, and those are enough.
+    pub fn is_believed(&self, seen: &[Seen]) -> bool {
+        let phases = self.phase..self.phase + self.length;
+        let here = || seen.iter().filter(|look| phases.contains(&look.phase));
+        let periods = |looks: &mut dyn Iterator<Item = &Seen>| -> u32 {
+            looks.map(|look| look.period).collect::<BTreeSet<u32>>().len() as u32
+        };
+        let looked = periods(&mut here());
+        let with = periods(&mut here().filter(|look| STRETCHED.contains(&look.stretch)));
+        looked >= PERIODS_MIN && f64::from(with) >= SHARE * f64::from(looked)
+    }
+}
+
 /// What the looks at one CPU say together.
 #[derive(Debug, Clone)]
 pub struct Folded {
@@ -366,6 +380,8 @@ pub struct Folded {
     pub adds: Vec<Option<f64>>,
     /// The median stretch of each bin, of all looks.
     pub stretch: Vec<Option<f64>>,
+    /// In how many periods each window of phases saw a clock.
+    pub periods: Vec<u32>,
 }
 
 impl Folded {
@@ -402,7 +418,14 @@ pub fn fold(seen: &[Seen], job: &Trace) -> Folded {
     let (adds, stretch) = (medians(|look| Some(look.adds)), medians(|look| Some(look.stretch)));
     let clocks = by_bin(|look| AGREE.contains(&look.stretch).then_some(look.clock));
     let clock = clocks.iter().map(|of| together(of)).collect();
-    Folded { bin: BIN, clock, looks: clocks.iter().map(Vec::len).collect(), adds, stretch }
+    let windows = (job.period.0 / WINDOW).ceil().max(1.0) as usize;
+    let mut periods = vec![BTreeSet::new(); windows];
+    for look in seen.iter().filter(|look| AGREE.contains(&look.stretch)) {
+        periods[((look.phase / WINDOW) as usize).min(windows - 1)].insert(look.period);
+    }
+    let periods = periods.iter().map(|of| of.len() as u32).collect();
+    let looks = clocks.iter().map(Vec::len).collect();
+    Folded { bin: BIN, clock, looks, adds, stretch, periods }
 }
 
 /// The time that must be missing at once so that no more than one window in ten misses it by chance: what is
@@ -631,6 +654,8 @@ pub struct Hold {
     pub length: Option<f64>,
     /// The least difference that can be seen, as a share of the clock.
     pub visible: f64,
+    /// In how many periods both clocks were seen.
+    pub periods: u32,
 }
 
 /// The clock after the payload. `quiet` is the one of a while before and of a while after without any: a clock that
@@ -646,17 +671,18 @@ pub fn hold(folded: &Folded, job: &Trace, quiet: [f64; 2], step: f64) -> Option<
     let under = Stretch::of(folded, bin(burst / 2.0)..bin(burst))?;
     let rest = Stretch::of(folded, bin(period * 0.75)..bin(period))?;
     let (low, end) = (under.clock, rest.clock);
+    let periods = under.periods.min(rest.periods);
     let within = [under, rest].map(|it| it.visible(step)).into_iter().fold(LEAST, f64::max);
     if low < end * (1.0 - within) {
         let length = back(folded, bin(burst), f64::midpoint(low, end));
-        return Some(Hold { low, relaxed: end, is_lower: true, length, visible: within });
+        return Some(Hold { low, relaxed: end, is_lower: true, length, visible: within, periods });
     }
     let [before, after] = quiet;
     let visible = DRIFT.max(2.0 * (before / after - 1.0).abs()).max(within);
     let least = before.min(after);
     let is_lower = low < least * (1.0 - visible);
     let (relaxed, visible) = if is_lower { (least, visible) } else { (end, within) };
-    Some(Hold { low, relaxed, is_lower, length: None, visible })
+    Some(Hold { low, relaxed, is_lower, length: None, visible, periods })
 }
 
 /// Bins of one clock.
@@ -668,6 +694,8 @@ struct Stretch {
     scatter: f64,
     /// How many looks saw a clock in one of them, by the median.
     looks: f64,
+    /// In how many periods a window among them saw one, by the median.
+    periods: u32,
 }
 
 impl Stretch {
@@ -676,9 +704,14 @@ impl Stretch {
         let clocks: Vec<f64> = folded.clock.get(bins.clone())?.iter().copied().flatten().collect();
         let clock = median(&clocks)?;
         let distances: Vec<f64> = clocks.iter().map(|it| (it / clock - 1.0).abs()).collect();
-        let looks = folded.looks.get(bins)?.iter().filter(|it| **it > 0).map(|it| *it as f64);
+        let looks =
+            folded.looks.get(bins.clone())?.iter().filter(|it| **it > 0).map(|it| *it as f64);
         let looks = median(&looks.collect::<Vec<_>>())?;
-        Some(Stretch { clock, scatter: median(&distances)?, looks })
+        let windows = |bin: usize| bin as f64 * folded.bin / WINDOW;
+        let (first, last) = (windows(bins.start) as usize, windows(bins.end).ceil() as usize);
+        let periods = folded.periods.get(first..last.min(folded.periods.len()))?.iter();
+        let periods = median(&periods.map(|it| f64::from(*it)).collect::<Vec<_>>())? as u32;
+        Some(Stretch { clock, scatter: median(&distances)?, looks, periods })
     }
 
     /// The least difference that can be told: by the scatter of its bins, and by the steps of stamps, of which the

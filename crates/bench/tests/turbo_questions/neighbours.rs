@@ -212,3 +212,46 @@ fn classes_that_are_missing_have_a_reason() {
     let page = bench::areas::turbo::page(&record, 0, 200);
     assert!(format!("{page:?}").contains("neighbours: tiles"), "{page:?}");
 }
+
+/// The matrix and the numbers below it say the same of each cell, and what neighbours cost that are merely active
+/// stands beside it.
+#[test]
+fn the_matrix_agrees_with_the_numbers_below_it() {
+    let record = taxed();
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    let (mut matrix, mut numbers) = (None, None);
+    for block in page.blocks {
+        match block {
+            Block::HeatMap(map) if map.caption.starts_with("what neighbours change") => {
+                matrix = Some(map);
+            }
+            Block::Table(table) if table.caption.starts_with("alone to beside") => {
+                numbers = Some(table);
+            }
+            _ => {}
+        }
+    }
+    let (matrix, numbers) = (matrix.unwrap(), numbers.unwrap());
+    let rows: Vec<_> = matrix.groups.iter().flatten().collect();
+    assert_eq!(rows.len(), numbers.rows.len());
+    let mut compared = 0;
+    for (row, line) in std::iter::zip(rows, &numbers.rows) {
+        assert_eq!(row.label, line[0].text);
+        for (cell, number) in std::iter::zip(&row.cells, &line[1..]) {
+            let HeatCell::Value { text, .. } = cell else { continue };
+            let change: f64 = text.split(' ').next().unwrap().parse().unwrap();
+            let (alone, beside) = number.text.split_once(" to ").unwrap();
+            let [alone, beside] = [alone, beside].map(|it| it.parse::<f64>().unwrap());
+            let said = (beside / alone - 1.0) * 100.0;
+            assert!((said - change).abs() < 1.0, "{}: {text}, {}", row.label, number.text);
+            compared += 1;
+        }
+    }
+    assert!(compared > 60, "{compared} cells");
+    let first = &matrix.groups[0];
+    let scalar = first.iter().find(|row| row.label == "scalar, other cores").unwrap();
+    let HeatCell::Value { text, .. } = &scalar.cells[0] else { panic!("{scalar:?}") };
+    let note =
+        format!("neighbours that are merely active (other cores) change scalar MHz {text}, ");
+    assert!(matrix.notes.iter().any(|it| it.starts_with(&note)), "{note}: {:?}", matrix.notes);
+}

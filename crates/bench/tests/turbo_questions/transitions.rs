@@ -313,7 +313,11 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
     assert!(reason.contains("of 100 periods were looked at, and 50 are needed"), "{reason}");
     assert!(one(&record, "trace_looked") < 50.0);
     let tables = tables(&record);
-    assert_eq!(tables[0].rows[0][2].text, "unavailable");
+    for (cell, what) in [(2, "halts"), (3, "throttled")] {
+        assert_eq!(tables[0].rows[0][cell].text, "unavailable", "{what}");
+        let note = format!("{what} of avx512_fma_t (own, CPU 0) unavailable: ");
+        assert!(tables[0].notes.iter().any(|it| it.starts_with(&note)), "{:?}", tables[0].notes);
+    }
     assert!(tables[0].notes.iter().any(|note| note.contains(reason)), "{:?}", tables[0].notes);
     let mut findings = record.findings.iter().filter(|it| it.id == "turbo.transition");
     assert!(
@@ -444,6 +448,12 @@ fn the_timeline_marks_what_happened() {
     assert_eq!(marks(beginning), [throttled.clone(), first.clone()]);
     let own = &beginning.lines[0].1;
     assert!(own.len() > 30 && own.iter().all(|(at, _)| *at < 100.0), "{own:?}");
+    // While dispatch is throttled and the core halts, there is no clock, and so no line.
+    let pieces: Vec<&[(f64, f64)]> = beginning.pieces(own).collect();
+    let long: Vec<_> = pieces.iter().filter(|piece| piece.len() > 2).collect();
+    let [after] = long.as_slice() else { panic!("{pieces:?}") };
+    assert!((18.0..24.0).contains(&after[0].0), "{pieces:?}");
+    assert_eq!(beginning.pieces(&beginning.lines[1].1).count(), 1, "the other core");
 }
 
 /// A halt is as long as it was, although the clock is lower after it.
@@ -458,4 +468,32 @@ fn halts_before_a_lower_clock_have_their_length() {
     for (halt, length) in halts.iter().zip([11e-6, 10e-6]) {
         assert_near(halt.summary().unwrap().median, length, 0.005, "halt");
     }
+}
+
+/// What was found is not all that may be there: the least that could be told of others stands beside it.
+#[test]
+fn what_was_found_has_the_least_of_others_beside_it() {
+    let record = traced("2s-56c", "avx512_fma_t", transitions);
+    let row = &tables(&record)[0].rows[0];
+    let [visible, throttled] = ["trace_visible", "trace_throttled_visible"]
+        .map(|it| model::page::si::format(one(&record, it), model::Unit::Second));
+    let looked = one(&record, "trace_looked");
+    let least = format!("; no others above {visible}, {looked:.0} periods");
+    assert!(row[2].text.ends_with(&least), "{row:?}");
+    assert!(row[3].text.ends_with(&format!("; no others above {throttled}")), "{row:?}");
+}
+
+/// What others found stands below what was seen, on CPUs of that microarchitecture.
+#[test]
+fn what_others_found_stands_on_the_page() {
+    let notes = |core: &str| {
+        let record = traced("2s-56c", "avx512_fma_t", |model| {
+            core.clone_into(&mut model.identity.microarchitecture);
+        });
+        tables(&record).remove(0).notes
+    };
+    let line = "others found on a Xeon W-2104: dispatch throttled for 8 to 20 us, halts of 10 us, the lower clock held \
+                for 650 to 680 us, 11 us halted when it is given back (avxfreq1)";
+    assert!(notes("Skylake-SP").iter().any(|note| note == line), "{:?}", notes("Skylake-SP"));
+    assert!(!notes("Zen 4").iter().any(|note| note.starts_with("others found")));
 }

@@ -417,7 +417,8 @@ fn name(series: &Series, reason: &Value) -> String {
                 return format!("{workload} beside {beside}, {place}");
             }
             if let Some(stream) = of("stream") {
-                return format!("{workload} of {stream}, {}", series.quantity);
+                let core = of("core").map_or(String::new(), |core| format!("{core} core, "));
+                return format!("{workload} of {stream}, {core}{}", series.quantity);
             }
         }
         "pmu" => return "counters of the core".to_owned(),

@@ -26,6 +26,12 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
         section: SECTION,
+        template: "first drop of {} unavailable: {}",
+        want: untold,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
         template: "the machine rested for {}",
         want: rests,
     },
@@ -79,9 +85,11 @@ fn ends(record: &Record) -> Vec<Table> {
         };
         let (begin, end) = ends("soak_clock").expect("a clock in a window");
         let kept = format!("{:.1} %", end / begin * 100.0);
-        let fell = fall(record, stream).map_or("none seen".to_owned(), |fall| {
+        let is_told = of(record, stream, "soak_time").is_some_and(|it| it.len() >= 10);
+        let none = if is_told { "none seen" } else { "unavailable" };
+        let fell = fall(record, stream).map_or(none.to_owned(), |fall| {
             let [from, to] = [fall.from, fall.to].map(mhz);
-            format!("after {:.1} s: {from} to {to} MHz, {}", fall.at, fall.cause)
+            format!("{}: {from} to {to} MHz, {}", fall.when(), fall.cause)
         });
         let cells = [mhz(begin), mhz(end), kept, change("soak_power", "W")];
         let more = [change("soak_temperature", "°C"), fell];
@@ -110,10 +118,24 @@ fn least_fall(record: &Record, stream: &str) -> Option<f64> {
 
 /// A clock that fell by more than that, and stayed there.
 struct Fall {
-    at: f64,
+    /// The middles of the windows before and after.
+    middles: [f64; 2],
     from: f64,
     to: f64,
     cause: String,
+}
+
+impl Fall {
+    /// So many decimals that both differ by two and more of the last one.
+    fn when(&self) -> String {
+        let [from, to] = self.middles;
+        let mut decimals = 1;
+        while decimals < 4 && (to - from) / 2.0 < 10f64.powi(-decimals) {
+            decimals += 1;
+        }
+        let decimals = decimals as usize;
+        format!("between {from:.decimals$} and {to:.decimals$} s")
+    }
 }
 
 fn fall(record: &Record, stream: &str) -> Option<Fall> {
@@ -128,7 +150,7 @@ fn fall(record: &Record, stream: &str) -> Option<Fall> {
     })?;
     let (from, to) = (median(&clock[..place])?, median(&clock[place..])?);
     let cause = cause(record, stream, place);
-    Some(Fall { at: f64::midpoint(at[place - 1], at[place]), from, to, cause })
+    Some(Fall { middles: [at[place - 1], at[place]], from, to, cause })
 }
 
 /// From one limit of power to the other, where power was within a twentieth of both; heat that the kernel
@@ -170,13 +192,25 @@ fn cause(record: &Record, stream: &str, place: usize) -> String {
 /// The same as findings have it.
 pub(crate) fn findings(record: &Record) -> Vec<String> {
     let said = |stream: &&str| {
-        let Fall { at, from, to, cause } = fall(record, stream)?;
-        let [from, to] = [from, to].map(mhz);
+        let fall = fall(record, stream)?;
+        let ([from, to], when) = ([fall.from, fall.to].map(mhz), fall.when());
         Some(format!(
-            "{at:.1} s after its beginning the clock fell from {from} to {to} MHz and stayed there: {cause}"
+            "{when} after its beginning the clock fell from {from} to {to} MHz and stayed there: {}",
+            fall.cause
         ))
     };
     streams(record).iter().filter_map(said).collect()
+}
+
+/// Fewer than ten windows, in which no drop was seen.
+fn untold(record: &Record) -> Vec<String> {
+    let line = |stream: &&str| {
+        let count = of(record, stream, "soak_time")?.len();
+        (count < 10 && fall(record, stream).is_none()).then(|| {
+            format!("first drop of {stream} unavailable: {count} windows, and 10 are needed")
+        })
+    };
+    streams(record).iter().filter_map(line).collect()
 }
 
 /// Fewer than ten windows.

@@ -28,6 +28,12 @@ pub(crate) static RULES: &[Rule] = &[
         want: medians,
     },
     Rule::Lines { area: AREA, section: SECTION, template: "victim on CPU {}", want: places },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "neighbours that are merely active ({}) change {}",
+        want: active,
+    },
 ];
 
 /// A column: its title, the victim, what is measured, and how that is printed.
@@ -165,6 +171,23 @@ fn places(record: &Record) -> Vec<String> {
         format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
     };
     once(ratios(record).into_iter().map(line))
+}
+
+/// What the rows of scalar neighbours say.
+fn active(record: &Record) -> Vec<String> {
+    let line = |row: &(&str, &str)| {
+        let cell = |column: &&Column| {
+            let series = find(record, column, "_ratio", *row)?;
+            let [low, high] = series.interval()?.map(change);
+            Some(format!("{} {} ({low}, {high})", column.0, change(series.median()?)))
+        };
+        let cells: Vec<String> = columns(record).iter().filter_map(cell).collect();
+        let (at, cells) = (row.1, cells.join(", "));
+        let line = "neighbours that are merely active";
+        (!cells.is_empty())
+            .then(|| format!("{line} ({at}) change {cells}: the other rows hold that, too"))
+    };
+    rows(record).iter().filter(|row| row.0 == "scalar").filter_map(line).collect()
 }
 
 /// `-46.8 % (-46.9 % to -46.7 %)`.

@@ -30,6 +30,12 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
         section: SECTION,
+        template: "throttled of {} unavailable: {}",
+        want: unthrottled,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
         template: "low clock of {} unavailable: {}",
         want: unknown,
     },
@@ -140,15 +146,14 @@ impl<'a> Core<'a> {
                 format!("{} at {at} us, in {:.0} % of periods", time(*length), share * 100.0)
             })
             .collect();
-        if !said.is_empty() {
-            return said.join("; ");
-        }
-        // Fewer than 50 periods tell nothing.
-        let Some(looked) = self.number("trace_looked").filter(|looked| *looked >= 50.0) else {
-            return "unavailable".to_owned();
-        };
         let least = self.number("trace_visible").expect("it was followed");
-        format!("none seen above {}, {looked:.0} periods", time(least))
+        let least = self.enough().map(|looked| format!("{}, {looked:.0} periods", time(least)));
+        beside(&said, least)
+    }
+
+    /// Periods that were looked at; fewer than 50 tell nothing.
+    fn enough(&self) -> Option<f64> {
+        self.number("trace_looked").filter(|looked| *looked >= 50.0)
     }
 
     fn throttled(&self) -> String {
@@ -159,11 +164,8 @@ impl<'a> Core<'a> {
                 format!("{} at {at} us, adds take {ratio:.1} times as long", time(*length))
             })
             .collect();
-        if !said.is_empty() {
-            return said.join("; ");
-        }
-        let least = self.number("trace_throttled_visible");
-        least.map_or("-".to_owned(), |it| format!("none seen above {}", time(it)))
+        let least = self.number("trace_throttled_visible").filter(|_| self.enough().is_some());
+        beside(&said, least.map(time))
     }
 
     fn low(&self) -> String {
@@ -216,6 +218,17 @@ impl<'a> Core<'a> {
     }
 }
 
+/// What was seen, beside the least that others could have been.
+fn beside(said: &[String], least: Option<String>) -> String {
+    let rest = match (said.is_empty(), least) {
+        (true, Some(least)) => format!("none seen above {least}"),
+        (true, None) => "unavailable".to_owned(),
+        (false, Some(least)) => format!("no others above {least}"),
+        (false, None) => "others unavailable".to_owned(),
+    };
+    said.iter().cloned().chain([rest]).collect::<Vec<_>>().join("; ")
+}
+
 /// The same as a finding has it.
 pub(crate) fn findings(record: &Record) -> Vec<String> {
     let said = |it: &Core<'_>| {
@@ -256,6 +269,10 @@ fn without(record: &Record, what: &str, quantity: &str) -> Vec<String> {
 
 fn unseen(record: &Record) -> Vec<String> {
     without(record, "halts", "trace_halt")
+}
+
+fn unthrottled(record: &Record) -> Vec<String> {
+    without(record, "throttled", "trace_throttled")
 }
 
 fn unknown(record: &Record) -> Vec<String> {

@@ -24,15 +24,17 @@ pub(crate) static RULES: &[Rule] = &[
         template: "from the advertised clock to the delivered one, MHz",
         want: accounts,
     },
-    Rule::Lines { area: WHY, section: SECTION, template: "advertised: {}", want: advertised },
-    Rule::Lines { area: WHY, section: SECTION, template: "power limits: {}", want: power },
-    Rule::Tables {
+    Rule::Lines {
         area: WHY,
         section: SECTION,
-        template: "what is left after each step, {}",
-        want: bars,
+        template: "unavailable: no stream has a clock here; {}",
+        want: unclocked,
     },
+    Rule::Lines { area: WHY, section: SECTION, template: "advertised: {}", want: advertised },
+    Rule::Lines { area: WHY, section: SECTION, template: "power limits: {}", want: power },
+    Rule::Tables { area: WHY, section: SECTION, template: "what each step takes, {}", want: bars },
     // Asked before evidence, which may begin with anything.
+    Rule::Lines { area: WHY, section: SECTION, template: "{} no clock{}", want: settings },
     Rule::Lines {
         area: WHY,
         section: SECTION,
@@ -140,6 +142,14 @@ fn accounts(record: &Record) -> Vec<Table> {
     vec![table("from the advertised clock to the delivered one, MHz", &columns, rows)]
 }
 
+/// Streams without a clock, of which the first says why.
+fn unclocked(record: &Record) -> Vec<String> {
+    let mut clocks = record.of_quantity("turbo", "clock");
+    let why = clocks.find_map(|it| Some(text(&it.unavailable.as_ref()?["why"]).to_owned()));
+    let line = why.filter(|_| all(record).is_empty() && !record.clock().is_null());
+    line.map(|why| format!("unavailable: no stream has a clock here; {why}")).into_iter().collect()
+}
+
 fn advertised(record: &Record) -> Vec<String> {
     let line = |account: &Value| match account["advertised"].get("unavailable") {
         None => format!("advertised: {}", text(&account["advertised"]["source"])),
@@ -171,22 +181,50 @@ fn power(record: &Record) -> Vec<String> {
 }
 
 fn bars(record: &Record) -> Vec<Table> {
+    let lost = |of: &Value| format!("{} MHz", loss(number(of)));
     let of = |account: &Value| {
-        let mut left = advertised_hertz(account)?;
-        let bar = |label: String, hertz: f64| vec![label, format!("{} MHz", mhz(hertz))];
-        let mut rows = vec![bar("advertised".to_owned(), left)];
-        for step in items(&account["steps"]).iter().filter(|it| !is_after(it)) {
-            left -= number(&step["hertz"]);
-            rows.push(bar(format!("after {}", text(&step["label"])), left));
-        }
-        let rest = account["unexplained"].as_f64().map(loss).filter(|rest| rest != "0");
-        let clock = rest.map_or("clock".to_owned(), |it| format!("clock ({it} unexplained)"));
-        rows.push(bar(clock, number(&account["clock"])));
-        rows.push(bar("delivered".to_owned(), number(&account["delivered"])));
-        let caption = format!("what is left after each step, {}, MHz", name(account));
+        let first = advertised_hertz(account)?;
+        let clock = |label: &str, hertz: f64| vec![label.to_owned(), format!("{} MHz", mhz(hertz))];
+        let steps = |after: bool| {
+            let of = items(&account["steps"]).iter().filter(move |it| is_after(it) == after);
+            of.map(|it| vec![text(&it["label"]).to_owned(), lost(&it["hertz"])])
+        };
+        let rest = vec!["unexplained".to_owned(), lost(&account["unexplained"])];
+        let mut rows = vec![clock("advertised", first)];
+        rows.extend(steps(false).chain([rest]));
+        rows.push(clock("clock", number(&account["clock"])));
+        rows.extend(steps(true));
+        rows.push(clock("delivered", number(&account["delivered"])));
+        let caption = format!("what each step takes, {}, MHz", name(account));
         Some(table(caption, &["", ""], rows))
     };
-    all(record).last().and_then(of).into_iter().collect()
+    all(record).iter().filter_map(of).collect()
+}
+
+/// Settings that are not those for performance, and state no clock.
+fn settings(record: &Record) -> Vec<String> {
+    let open: Vec<&Value> = all(record).iter().filter(|it| it["unexplained"].is_number()).collect();
+    let chooses = items(&record.clock()["allowed"]).iter();
+    let chooses = chooses.filter(|it| text(&it["source"]).starts_with("governor")).count() > 0;
+    let word = |name: &str, id: &str| {
+        let value = record.fact(id)?["value"].as_str()?.to_owned();
+        let silent = value != "performance" && value != "0" && !(name == "governor" && chooses);
+        silent.then(|| format!("{name} {value}"))
+    };
+    let words = [
+        ("governor", "cpufreq.governor"),
+        ("preference", "cpufreq.epp"),
+        ("energy bias", "cpufreq.epb"),
+    ];
+    let words: Vec<String> = words.into_iter().filter_map(|(name, id)| word(name, id)).collect();
+    if open.is_empty() || words.is_empty() {
+        return Vec::new();
+    }
+    let is_left = |it: &&&Value| number(&it["unexplained"]) > 0.005 * number(&it["clock"]);
+    let part = open.iter().filter(is_left).count() > 0;
+    let verb = if words.len() == 1 { "it states" } else { "they state" };
+    let rest = if part { ", and may be part of what is unexplained" } else { "" };
+    vec![format!("{}: {verb} no clock{rest}", words.join(", "))]
 }
 
 fn held(reason: &Value) -> bool {

@@ -370,13 +370,15 @@ fn by_kernel(survey: &Survey<'_>, cpus: &CpuSet, file: &str) -> Vec<AllowedClock
     together(each, file)
 }
 
+/// Drivers whose governors choose no clock, whatever they are called: the hardware does.
+pub(crate) const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
+
 /// The clock of governors that choose one and keep it, where the driver lets governors choose.
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/cpufreq.rst`, section "Generic scaling governors";
 /// `intel_pstate.rst` and `amd-pstate.rst`: active drivers have governors of their own by these names.
 fn by_governor(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
-    const OF_THEIR_OWN: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
     let of_policy = |policy: &Policy| {
         let [driver, governor] =
             ["scaling_driver", "scaling_governor"].map(|file| policy.read(survey, file));
@@ -388,22 +390,18 @@ fn by_governor(survey: &Survey<'_>, cpus: &CpuSet) -> Vec<AllowedClock> {
             _ => return None,
         };
         let hertz = policy.hertz(survey, file).ok()?;
-        let chosen = policy.cpus.intersection(cpus);
-        let is_ours = !OF_THEIR_OWN.contains(&driver) && !chosen.is_empty();
         let source = format!("governor {governor} ({file})");
-        is_ours.then_some(AllowedClock { cpus: chosen, hertz, source })
+        (!OF_THEIR_OWN.contains(&driver)).then(|| (policy.cpus.intersection(cpus), source, hertz))
     };
-    let mut all: Vec<AllowedClock> = Vec::new();
-    for one in survey.policies().all.iter().filter_map(of_policy) {
-        let is_same = |it: &&mut AllowedClock| {
-            it.source == one.source && it.hertz.to_bits() == one.hertz.to_bits()
-        };
-        match all.iter_mut().find(is_same) {
-            Some(known) => known.cpus = known.cpus.iter().chain(one.cpus.iter()).collect(),
-            None => all.push(one),
-        }
-    }
-    all
+    let chosen: Vec<(CpuSet, String, f64)> =
+        survey.policies().all.iter().filter_map(of_policy).collect();
+    let sources: BTreeSet<&String> = chosen.iter().map(|(_, source, _)| source).collect();
+    let of_source = |source: &String| {
+        let mine = chosen.iter().filter(|(_, by, _)| by == source);
+        let each = mine.flat_map(|(cpus, _, hertz)| cpus.iter().map(|cpu| (cpu, *hertz)));
+        together(each, source)
+    };
+    sources.into_iter().flat_map(of_source).collect()
 }
 
 /// Equal clocks are one.

@@ -20,10 +20,17 @@ pub fn fact<'a>(record: &'a Record, id: &str) -> Option<&'a Fact> {
     facts(record).find(|fact| fact.id == id)
 }
 
+/// A fact or condition that is a text.
+pub fn text<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
+    match fact(record, id)?.value.value()? {
+        FactValue::Text(text) => Some(text),
+        FactValue::Number { .. } => None,
+    }
+}
+
 /// Whether the record says that a hypervisor runs the machine.
 pub fn is_guest(record: &Record) -> bool {
-    let said = fact(record, "platform.virtualisation").and_then(|fact| fact.value.value());
-    matches!(said, Some(FactValue::Text(text)) if !text.starts_with("none"))
+    text(record, "platform.virtualisation").is_some_and(|text| !text.starts_with("none"))
 }
 
 /// Facts, then conditions as they were first.

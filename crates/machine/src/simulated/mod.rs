@@ -4,6 +4,7 @@
 //! the file says; the ports are generated from it, and so are the stamps of the simulated executor,
 //! elsewhere. Everything that a simulated machine says of itself says SIMULATED.
 
+mod check;
 mod controllers;
 mod counters;
 pub mod firmware;
@@ -53,6 +54,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("sapphire", include_str!("machines/sapphire.toml")),
     ("sapphire-locked", include_str!("machines/sapphire-locked.toml")),
     ("granite", include_str!("machines/granite.toml")),
+    ("epyc", include_str!("machines/epyc.toml")),
     ("sierra", include_str!("machines/sierra.toml")),
     ("vm-2c", include_str!("machines/vm-2c.toml")),
 ];

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::{CpuId, CpuSet, Isa, Seconds};
 use serde::{Deserialize, Serialize};
 
+use super::check::{not_negative, positive};
 use super::controllers::{Controllers, Through};
 use super::firmware::SpeedSelect;
 use super::idle::{Idled, SignalCost};
@@ -111,6 +112,9 @@ pub struct Model {
     pub tax: Vec<Tax>,
     /// Its Speed Select; absent: it has none.
     pub speed_select: Option<SpeedSelect>,
+    /// How many hertz a level of performance stands for, where firmware states levels (CPPC); absent: it states none.
+    #[serde(default)]
+    pub level_hz: Option<f64>,
     /// Cores that come less far than others, of which firmware favours the rest.
     #[serde(default)]
     pub slow_cores: Vec<SlowCores>,
@@ -238,7 +242,7 @@ pub struct Cache {
     pub l1d_bytes: u64,
     /// Second-level cache of a core.
     pub l2_bytes: u64,
-    /// Last-level cache of a package.
+    /// Last-level cache of a package, or of those cores of it that share one.
     pub l3_bytes: u64,
     /// Memory of the machine, in equal parts in its nodes.
     pub memory_bytes: u64,
@@ -256,6 +260,8 @@ pub struct Cache {
     pub l3_ways: Option<u32>,
     /// Cores that share a second-level cache; absent: none do.
     pub cores_per_l2: Option<u32>,
+    /// Cores that share a last-level cache; absent: all of a package.
+    pub cores_per_l3: Option<u32>,
 }
 
 /// What caches and memory give in truth, whatever the machine says of them.
@@ -309,7 +315,7 @@ impl Memory {
         })
     }
 
-    fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         let ascending = self.cache.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
         let levels = self.cache.iter().all(|level| {
             level.bytes > 0 && positive(level.latency_seconds) && positive(level.core_bandwidth)
@@ -353,7 +359,7 @@ pub struct Openmp {
 }
 
 impl Openmp {
-    fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         [
             self.element_seconds,
             self.region_spinning_seconds,
@@ -493,7 +499,7 @@ pub struct Distance {
     pub same_core_seconds: f64,
     /// Between cores that share the last-level cache.
     pub same_cache_seconds: f64,
-    /// Between packages.
+    /// Between those that share none.
     pub apart_seconds: f64,
 }
 
@@ -584,157 +590,6 @@ impl Model {
         let model: Model = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
         model.check().map_err(broken)?;
         Ok(model)
-    }
-
-    pub(super) fn check(&self) -> Result<(), String> {
-        let says_so = |text: &str| text.contains("SIMULATED");
-        let layout = &self.topology;
-        let noise = &self.noise;
-        let expectations = [
-            ("description", "must say SIMULATED", says_so(&self.description)),
-            ("identity.brand", "must say SIMULATED", says_so(&self.identity.brand)),
-            ("started", "is no RFC 3339 time", self.started.parse::<jiff::Timestamp>().is_ok()),
-            ("topology.packages", "must be 1..=64", (1..=64).contains(&layout.packages)),
-            ("topology.cores_per_package", "must be 1..=1024", self.has_cores()),
-            ("topology.threads_per_core", "must be 1..=8", self.has_threads()),
-            ("topology.nodes_per_package", "must divide the cores", self.nodes_divide_cores()),
-            ("topology.memory_only_nodes", "must be 0..=64", layout.memory_only_nodes <= 64),
-            ("topology.offline", "must leave CPU 0", self.offline_is_ours()),
-            ("topology.efficient_cores_per_package", HYBRID_RULE, self.hybrid_fits()),
-            ("caches.cores_per_l2", "must divide the cores", self.l2_divides_cores()),
-            ("identity.product", "must say SIMULATED", self.product_says_so()),
-            ("memory", MEMORY_RULE, self.memory.as_ref().is_none_or(Memory::is_sound)),
-            ("openmp", "must have positive times", self.openmp.is_none_or(|it| it.is_sound())),
-            ("idle", "must have latencies that are not negative", self.idle_is_sound()),
-            ("power", "must have watts and degrees", self.power.is_none_or(|it| it.is_sound())),
-            ("slow_cores", "must have a positive clock", self.slow_cores_are_sound()),
-            ("prochot_hz", "must be positive", self.prochot_hz.is_none_or(positive)),
-            (
-                "prochot_from_seconds",
-                "must not be negative",
-                not_negative(self.prochot_from_seconds),
-            ),
-            (
-                "tax",
-                "must leave shares, and make nothing shorter",
-                self.tax.iter().all(Tax::is_sound),
-            ),
-            ("work", "must have shares from 0 to 1", self.work_is_sound()),
-            ("signals", "must have costs that are not negative", self.signals_are_sound()),
-            ("registers", "must hold frequencies from 0.1 to 12.7 GHz", self.registers_fit()),
-            ("registers.mperf_hz", "must be positive", self.mperf_fits()),
-            ("pmu", "must have 1..=32 counters of 32..=64 bits", self.pmus_are_sound()),
-            ("clock.tsc_hz", "must be positive", positive(self.clock.tsc_hz)),
-            ("clock.tsc_step_ticks", "must be positive", self.clock.tsc_step_ticks > 0),
-            ("overhead_cycles", "must not be negative", not_negative(self.overhead_cycles)),
-            ("licence_hold_seconds", "must be positive", positive(self.licence_hold_seconds)),
-            ("halt_seconds", "must not be negative", not_negative(self.halt_seconds)),
-            ("throttled_seconds", "must not be negative", not_negative(self.throttled_seconds)),
-            ("return_halt_seconds", "must not be negative", not_negative(self.return_halt_seconds)),
-            ("licence", "must have at least one", !self.licence.is_empty()),
-            ("noise.relative_sd", "must not be negative", not_negative(noise.relative_sd)),
-            ("noise.drift_amplitude", "must be a share", share(noise.drift_amplitude)),
-            (
-                "noise.drift_period_seconds",
-                "must be positive",
-                positive(noise.drift_period_seconds),
-            ),
-            ("noise.steal_share", "must be a share", share(noise.steal_share)),
-        ];
-        for (key, why, met) in expectations {
-            if !met {
-                return Err(format!("`{key}` {why}"));
-            }
-        }
-        self.licence.iter().try_for_each(Licence::check)?;
-        let cores = layout.cores_per_package;
-        self.speed_select.iter().try_for_each(|it| it.check(cores))?;
-        self.costs.iter().try_for_each(|(id, cost)| self.check_cost(id, cost))
-    }
-
-    fn has_cores(&self) -> bool {
-        (1..=1024).contains(&self.topology.cores_per_package)
-    }
-
-    fn has_threads(&self) -> bool {
-        (1..=8).contains(&self.topology.threads_per_core)
-    }
-
-    fn nodes_divide_cores(&self) -> bool {
-        let nodes = self.topology.nodes_per_package;
-        nodes > 0 && self.topology.cores_per_package.is_multiple_of(nodes)
-    }
-
-    fn slow_cores_are_sound(&self) -> bool {
-        self.slow_cores.iter().all(|slow| positive(slow.highest_hz))
-    }
-
-    fn offline_is_ours(&self) -> bool {
-        let all: CpuSet = self.cpus().collect();
-        let Layout { offline, isolated, .. } = &self.topology;
-        !offline.contains(CpuId(0))
-            && offline.difference(&all).is_empty()
-            && isolated.difference(&all).is_empty()
-    }
-
-    fn hybrid_fits(&self) -> bool {
-        let layout = &self.topology;
-        layout.efficient_cores_per_package.is_none_or(|efficient| {
-            (1..layout.cores_per_package).contains(&efficient) && layout.threads_per_core == 1
-        })
-    }
-
-    fn l2_divides_cores(&self) -> bool {
-        let divides = |n: u32| n > 0 && self.topology.cores_per_package.is_multiple_of(n);
-        self.caches.cores_per_l2.is_none_or(divides)
-    }
-
-    fn product_says_so(&self) -> bool {
-        self.identity.product.as_ref().is_none_or(|product| product.contains("SIMULATED"))
-    }
-
-    fn work_is_sound(&self) -> bool {
-        self.work.iter().all(|work| (0.0..=1.0).contains(&work.share))
-    }
-
-    fn idle_is_sound(&self) -> bool {
-        self.idle.iter().all(|state| {
-            not_negative(state.exit_latency_seconds) && not_negative(state.target_residency_seconds)
-        })
-    }
-
-    fn signals_are_sound(&self) -> bool {
-        self.signals.values().all(|cost| {
-            not_negative(cost.seconds) && cost.same_cpu_seconds.is_none_or(not_negative)
-        })
-    }
-
-    fn pmus_are_sound(&self) -> bool {
-        self.pmu.iter().all(CorePmu::is_sound)
-    }
-
-    /// Ratios to 100 MHz have seven bits.
-    fn registers_fit(&self) -> bool {
-        let fits = |hertz: f64| (0.1e9..=12.7e9).contains(&hertz);
-        self.registers.is_none_or(|registers| {
-            let Registers { lowest_hz, efficient_hz, uncore_min_hz, uncore_max_hz, .. } = registers;
-            [lowest_hz, efficient_hz, uncore_min_hz, uncore_max_hz].into_iter().all(fits)
-                && registers.energy_perf_bias < 16
-        })
-    }
-
-    fn mperf_fits(&self) -> bool {
-        self.registers.and_then(|registers| registers.mperf_hz).is_none_or(positive)
-    }
-
-    fn check_cost(&self, id: &str, cost: &Cost) -> Result<(), String> {
-        if !not_negative(cost.cycles) {
-            return Err(format!("`costs.{id}.cycles` must not be negative"));
-        }
-        match self.licence_of(id) {
-            Some(_) => Ok(()),
-            None => Err(format!("`costs.{id}.licence`: there is no licence `{}`", cost.licence)),
-        }
     }
 
     /// The licence that a workload needs, as an index into [`Model::licence`]; `None` where this
@@ -836,6 +691,17 @@ impl Model {
         cpu.0 % self.cores() / self.topology.cores_per_package
     }
 
+    /// The last-level cache that a CPU uses: its package, and which of that.
+    pub fn cache_of(&self, cpu: CpuId) -> (u32, u32) {
+        let cores = self.caches.cores_per_l3.unwrap_or(self.topology.cores_per_package);
+        (self.package_of(cpu), self.claimed_core_of(cpu) / cores)
+    }
+
+    /// The level of performance that a clock stands for; none: firmware states none.
+    pub(super) fn level(&self, hertz: f64) -> Option<u64> {
+        self.level_hz.map(|each| (hertz / each).round() as u64)
+    }
+
     /// The core that a CPU is said to be in; unique within its package.
     pub fn claimed_core_of(&self, cpu: CpuId) -> u32 {
         cpu.0 % self.topology.cores_per_package
@@ -864,7 +730,7 @@ impl Model {
     pub fn distance(&self, from: CpuId, to: CpuId) -> Seconds {
         Seconds(if self.core_of(from) == self.core_of(to) {
             self.distance.same_core_seconds
-        } else if self.package_of(from) == self.package_of(to) {
+        } else if self.cache_of(from) == self.cache_of(to) {
             self.distance.same_cache_seconds
         } else {
             self.distance.apart_seconds
@@ -882,32 +748,4 @@ impl Model {
     pub fn has(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)
     }
-}
-
-impl Licence {
-    fn check(&self) -> Result<(), String> {
-        let ascending = self.bins.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let rates = self.bins.iter().all(|&(_, hertz)| positive(hertz));
-        if self.bins.is_empty() || !ascending || !rates {
-            let rule = "must have bins, ascending by cores, with positive rates";
-            return Err(format!("`licence.{}.bins` {rule}", self.name));
-        }
-        Ok(())
-    }
-}
-
-const MEMORY_RULE: &str =
-    "must have caches that grow, positive latencies and bandwidths, and 1..=64 channels";
-const HYBRID_RULE: &str = "must leave other cores, and none may have two threads";
-
-fn positive(number: f64) -> bool {
-    number.is_finite() && number > 0.0
-}
-
-fn not_negative(number: f64) -> bool {
-    number.is_finite() && number >= 0.0
-}
-
-fn share(number: f64) -> bool {
-    (0.0..1.0).contains(&number)
 }

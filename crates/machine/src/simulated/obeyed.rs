@@ -8,6 +8,7 @@ use super::firmware::Firmware;
 use super::model::{Fault, Model};
 use super::registers;
 use super::tree::CPU;
+use crate::limits::OF_THEIR_OWN;
 
 /// How the clock of a CPU rises after rest.
 ///
@@ -156,10 +157,12 @@ impl Model {
         base.min(max).min(self.governed_hz(cpu))
     }
 
-    /// The clock of a governor that chooses one and keeps it. `intel_pstate` has others by these names.
+    /// The clock of a governor that chooses one and keeps it. Drivers that let the hardware choose have others by
+    /// these names.
     fn governed_hz(&self, cpu: CpuId) -> f64 {
         let obeyed = |file: &str| self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/{file}"));
-        let is_kept = self.cpufreq_driver.is_some()
+        let driver = self.cpufreq_driver.as_deref().unwrap_or("intel_pstate");
+        let is_kept = !OF_THEIR_OWN.contains(&driver)
             && obeyed("scaling_governor").as_deref() == Some("powersave");
         let least = obeyed("scaling_min_freq").and_then(|khz| khz.parse::<f64>().ok());
         let lowest = || self.registers.map_or(self.highest_hz(cpu) / 4.0, |it| it.lowest_hz);

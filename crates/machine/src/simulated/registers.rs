@@ -102,13 +102,33 @@ fn power_limits(power: Power) -> u64 {
     field(power.long_term_watts, power.long_term_seconds) | short << 32
 }
 
-/// From Zen 4 on.
+/// From Zen 4 on. Who turns PROCHOT on lowers the P-state that is allowed.
 ///
 /// # Source
-/// AMD PPR of family 19h models 10h and later, MSRC000_0108 (Prefetch Control).
-fn of_amd(_: &Model, _: Registers, _: CpuId, register: u32) -> Option<u64> {
-    // All prefetchers are on.
-    (register == 0xc000_0108).then_some(0)
+/// AMD PPR of family 19h models 10h and later, MSRC000_0108 (Prefetch Control), MSRC001_0015 (HWCR),
+/// MSRC001_0061 (P-state Current Limit), MSRC001_02B0, 02B1 and 02B3 (CPPC).
+fn of_amd(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Option<u64> {
+    // Without firmware's levels there is no more than this.
+    let level = |hertz| model.level(hertz);
+    let [highest, lowest] = [level(model.highest_hz(cpu)), level(registers.lowest_hz)];
+    let with = |low: Option<u64>, rest: [Option<u64>; 3]| {
+        let all: Option<Vec<u64>> = std::iter::once(low).chain(rest).collect();
+        Some(bytes(all?.into_iter()))
+    };
+    match register {
+        // All prefetchers are on.
+        0xc000_0108 => Some(0),
+        // Boost is on.
+        0xc001_0015 => level(0.0).map(|_| 0x0900_0011),
+        // The lowest P-state is the second one.
+        0xc001_0061 => level(0.0).map(|_| 2 << 4 | u64::from(model.prochot_now().is_some()) << 1),
+        0xc001_02b0 => {
+            with(lowest, [level(registers.efficient_hz), level(model.clock.tsc_hz), highest])
+        }
+        0xc001_02b1 => level(0.0).map(|_| 1),
+        0xc001_02b3 => with(highest, [lowest, Some(0), Some(0)]),
+        _ => None,
+    }
 }
 
 fn of_intel(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Option<u64> {

@@ -38,6 +38,7 @@ impl SimulatedTree {
         put_caches(&mut files, model);
         put_idle(&mut files, model);
         put_registers(&mut files, model);
+        put_levels(&mut files, model);
         if !model.has(Fault::NoCpufreq) {
             put_cpufreq(&mut files, model);
         }
@@ -294,7 +295,7 @@ fn put_nodes(files: &mut Files, model: &Model) {
 
 fn put_caches(files: &mut Files, model: &Model) {
     let of = &model.caches;
-    let (core, package) = (1, model.topology.cores_per_package);
+    let (core, package) = (1, of.cores_per_l3.unwrap_or(model.topology.cores_per_package));
     // Level, type, bytes, ways, and how many cores share one.
     let caches = [
         (1, "Data", Some(of.l1d_bytes), of.l1d_ways, core),
@@ -334,7 +335,8 @@ fn put_idle(files: &mut Files, model: &Model) {
     if model.idle.is_empty() {
         return;
     }
-    files.put(format!("{CPU}/cpuidle/current_driver"), "intel_idle");
+    let driver = if model.identity.is_amd() { "acpi_idle" } else { "intel_idle" };
+    files.put(format!("{CPU}/cpuidle/current_driver"), driver);
     files.put(format!("{CPU}/cpuidle/current_governor"), "menu");
     let microseconds = |seconds: f64| (seconds * 1e6).round() as u64;
     for cpu in model.online().iter() {
@@ -393,12 +395,37 @@ fn put_registers(files: &mut Files, model: &Model) {
     }
 }
 
+/// What ACPI says of levels of performance.
+fn put_levels(files: &mut Files, model: &Model) {
+    let lowest = model.registers.map_or(model.clock.tsc_hz, |registers| registers.lowest_hz);
+    let efficient = model.registers.map_or(lowest, |registers| registers.efficient_hz);
+    let nominal = model.clock.tsc_hz;
+    for cpu in model.online().iter() {
+        let clocks = [
+            ("lowest", lowest),
+            ("lowest_nonlinear", efficient),
+            ("nominal", nominal),
+            ("highest", model.highest_hz(cpu)),
+        ];
+        let folder = format!("{CPU}/cpu{cpu}/acpi_cppc");
+        for (name, hertz) in clocks {
+            let Some(level) = model.level(hertz) else { return };
+            files.put(format!("{folder}/{name}_perf"), &level);
+        }
+        for (name, hertz) in [("lowest", lowest), ("nominal", nominal)] {
+            files.put(format!("{folder}/{name}_freq"), &((hertz / 1e6).round() as u64));
+        }
+    }
+}
+
 fn kilohertz(hertz: f64) -> String {
     ((hertz / 1e3).round() as u64).to_string()
 }
 
 /// The driver of a machine that names none.
 const INTEL_PSTATE: &str = "intel_pstate";
+/// The active driver of AMD.
+const AMD_PSTATE: &str = "amd-pstate-epp";
 
 fn put_cpufreq(files: &mut Files, model: &Model) {
     let base = model.clock.tsc_hz;
@@ -412,15 +439,18 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
             ("scaling_available_governors", GOVERNORS.to_string()),
             ("energy_performance_available_preferences", PREFERENCES.to_string()),
             ("energy_performance_preference", "performance".to_string()),
-            ("base_frequency", kilohertz(base)),
             ("cpuinfo_max_freq", kilohertz(max)),
             ("cpuinfo_min_freq", kilohertz(lowest)),
             ("scaling_min_freq", kilohertz(lowest)),
             ("scaling_max_freq", kilohertz(max)),
         ];
-        for (name, value) in values {
+        let base = (driver != AMD_PSTATE).then(|| ("base_frequency", kilohertz(base)));
+        for (name, value) in values.into_iter().chain(base) {
             files.put(format!("{CPU}/cpu{cpu}/cpufreq/{name}"), &value);
         }
+    }
+    if driver == AMD_PSTATE {
+        files.put(format!("{CPU}/amd_pstate/status"), "active");
     }
     if driver == INTEL_PSTATE {
         files.put(format!("{CPU}/intel_pstate/status"), "active");

@@ -33,7 +33,7 @@ fn strangers_are_told_what_is_known() {
     assert_eq!(
         known,
         "sim:1c, sim:4c, sim:laptop, sim:container, sim:2s-28c, sim:2s-56c, sim:guide, sim:icelake, sim:sapphire, \
-         sim:sapphire-locked, sim:granite, sim:sierra, sim:vm-2c"
+         sim:sapphire-locked, sim:granite, sim:epyc, sim:sierra, sim:vm-2c"
     );
     let missing = error("spr.capture");
     assert!(
@@ -89,6 +89,8 @@ fn broken_descriptions_name_file_and_key() {
         ("packages = 1", "packages = 1\nefficient_cores_per_package = 1", "efficient_cores"),
         ("packages = 1", "packages = 1\nmemory_only_nodes = 65", "topology.memory_only_nodes"),
         ("l2_bytes", "cores_per_l2 = 3\nl2_bytes", "caches.cores_per_l2"),
+        ("l2_bytes", "cores_per_l3 = 0\nl2_bytes", "caches.cores_per_l3"),
+        ("faults = []", "faults = []\nlevel_hz = 1e6", "`level_hz`"),
         ("lines_in_flight = 8.0", "lines_in_flight = 0.0", "`memory`"),
         (
             "lines_in_flight = 8.0",

@@ -311,10 +311,15 @@ fn tables(
 }
 
 fn bars_of(bars: &Bars) -> Markup {
-    let finite = bars.bars.iter().map(|bar| bar.value).filter(|value| value.is_finite());
-    let longest = finite.fold(0.0, f64::max);
-    let share = |bar: &Bar| {
-        if bar.value.is_finite() && bar.value > 0.0 { 100.0 * bar.value / longest } else { 0.0 }
+    let ends = bars.bars.iter().flat_map(|bar| [bar.from, bar.value]);
+    let longest = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+    let share = |value: f64| {
+        if value.is_finite() && value > 0.0 { 100.0 * value / longest } else { 0.0 }
+    };
+    let style = |bar: &Bar| {
+        let (from, to) = (share(bar.from.min(bar.value)), share(bar.from.max(bar.value)));
+        let begin = if from > 0.0 { format!("margin-left:{from:.2}%;") } else { String::new() };
+        format!("{begin}width:{:.2}%", to - from)
     };
     html! {
         figure {
@@ -322,7 +327,7 @@ fn bars_of(bars: &Bars) -> Markup {
             div.bars {
                 @for bar in &bars.bars {
                     span.name { (prose(&bar.label)) }
-                    span.track { span.bar style=(format!("width:{:.2}%", share(bar))) {} }
+                    span.track { span.bar style=(style(bar)) {} }
                     span.value { (prose(&bar.text)) }
                 }
             }

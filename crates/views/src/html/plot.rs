@@ -62,6 +62,8 @@ pub(super) fn figure(plot: &Lines) -> Markup {
 struct Line<'a> {
     name: &'a str,
     points: Vec<Point>,
+    /// How many points each of its pieces has.
+    pieces: Vec<usize>,
 }
 
 struct Point {
@@ -75,7 +77,9 @@ impl<'a> Line<'a> {
             let at = (place(value.0, plot.x_scale)?, place(value.1, plot.y_scale)?);
             Some(Point { at, value })
         };
-        Line { name, points: points.iter().filter_map(placed).collect() }
+        let pieces = plot.pieces(points).map(|piece| piece.iter().filter_map(placed).count());
+        let pieces = pieces.collect();
+        Line { name, points: points.iter().filter_map(placed).collect(), pieces }
     }
 }
 
@@ -105,7 +109,10 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
     }
     for (index, line) in lines.iter().enumerate() {
         let place = |point: &Point| (across(point.at.0), down(point.at.1));
-        path(&mut drawn, index, line.points.iter().map(place));
+        let mut points = line.points.iter();
+        for piece in &line.pieces {
+            path(&mut drawn, index, points.by_ref().take(*piece).map(place));
+        }
         let step = line.points.len().div_ceil(MARKS_MAX).max(1);
         for point in line.points.iter().step_by(step) {
             let value = (text(point.value.0, plot.x_scale), text(point.value.1, plot.y_scale));

@@ -46,8 +46,12 @@ type Points = Vec<(f64, f64)>;
 /// The plot with its caption and the name of the vertical axis above, the rest below.
 pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
     let placed = |&(x, y): &(f64, f64)| Some((place(x, plot.x_scale)?, place(y, plot.y_scale)?));
-    let data: Vec<Points> =
-        plot.lines.iter().map(|(_, points)| points.iter().filter_map(placed).collect()).collect();
+    let place_all = |points: &[(f64, f64)]| points.iter().filter_map(placed).collect::<Points>();
+    let data: Vec<Points> = plot.lines.iter().map(|(_, points)| place_all(points)).collect();
+    let pieces = plot.lines.iter().enumerate().flat_map(|(index, (_, points))| {
+        plot.pieces(points).map(move |piece| (index, place_all(piece)))
+    });
+    let pieces: Vec<(usize, Points)> = pieces.collect();
     let mut lines = toned(&plot.caption, Tone::Plain, limit);
     if data.iter().all(Vec::is_empty) {
         lines.extend(toned("no points to plot", Tone::Faint, limit));
@@ -56,7 +60,7 @@ pub(super) fn lines(plot: &Lines, limit: usize) -> Vec<Line> {
     lines.extend(toned(&plot.y, Tone::Faint, limit));
     let marks = plot.marks.iter().filter_map(|mark| place(mark.at, plot.x_scale));
     let marks: Vec<f64> = marks.collect();
-    lines.extend(draw(&data, (plot.x_scale, plot.y_scale), &marks, limit));
+    lines.extend(draw(&data, &pieces, (plot.x_scale, plot.y_scale), &marks, limit));
     lines.extend(toned_right(&plot.x, limit));
     if !plot.marks.is_empty() {
         let texts: Vec<&str> = plot.marks.iter().map(|mark| mark.text.as_str()).collect();
@@ -88,7 +92,14 @@ fn line_style(index: usize) -> Style {
     COLOURS[index % COLOURS.len()].on_default()
 }
 
-fn draw(data: &[Points], (x, y): (Scale, Scale), marks: &[f64], limit: usize) -> Vec<Line> {
+/// The lines, which are drawn piece by piece, each with the number of its line.
+fn draw(
+    data: &[Points],
+    pieces: &[(usize, Points)],
+    (x, y): (Scale, Scale),
+    marks: &[f64],
+    limit: usize,
+) -> Vec<Line> {
     let points = || data.iter().flatten();
     let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
     let y = Axis::of_measured(points().map(|point| point.1), Y_LABELS, y).rounded();
@@ -98,9 +109,9 @@ fn draw(data: &[Points], (x, y): (Scale, Scale), marks: &[f64], limit: usize) ->
     let left = gutter.min(limit / 3) + 1;
 
     let mut sets = Vec::new();
-    for (index, points) in data.iter().enumerate() {
+    for (index, points) in pieces {
         let set = Dataset::default().data(points).marker(Marker::Braille);
-        sets.push(set.graph_type(GraphType::Line).style(ink(index)));
+        sets.push(set.graph_type(GraphType::Line).style(ink(*index)));
     }
     let area = Rect::new(0, 0, limit as u16, HEIGHT);
     let mut buffer = Buffer::empty(area);

@@ -260,14 +260,20 @@ fn core_map() -> HeatMap {
 }
 
 fn bars() -> Bars {
-    let bar =
-        |label: &str, value, text: &str| Bar { label: label.into(), value, text: text.into() };
+    let part = |label: &str, from, value, text: &str| Bar {
+        label: label.into(),
+        from,
+        value,
+        text: text.into(),
+    };
+    let bar = |label: &str, value, text: &str| part(label, 0.0, value, text);
     Bars {
         caption: "Wake latency, median; lower is better".into(),
         bars: vec![
             bar("spin", 0.12, "120 ns"),
             bar("futex", 4.9, "4.900 us"),
             bar("futex, deep idle (C6)", 61.3, "61.30 us"),
+            part("of it: C6 alone", 61.3, 20.0, "41.30 us"),
             bar("nothing", 0.0, "0 s"),
         ],
     }
@@ -284,6 +290,7 @@ fn few_lines() -> Lines {
         y: "clock in GHz".into(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
+        reach: None,
         lines: vec![
             line("scalar", [3.702, 3.702, 3.501, 3.401]),
             line("avx256_fma", [3.498, 3.45, 3.2, 3.102]),
@@ -302,6 +309,7 @@ fn long_line() -> Lines {
         y: "ns".into(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
+        reach: None,
         lines: vec![("chase".into(), points.collect())],
         marks: Vec::new(),
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use machine::pages::parts::{fact, is_guest};
-use model::record::{FactValue, Record};
+use machine::pages::parts::{is_guest, text};
+use model::record::Record;
 use serde::Deserialize;
 
 use super::counting::Counting;
@@ -176,19 +176,12 @@ impl Peak {
     fn of(record: &Record) -> Option<&'static Peak> {
         let [core, brand] = ["cpu.microarchitecture", "cpu.brand"].map(|id| text(record, id));
         let (core, brand) = (core?, brand?);
-        PEAKS.iter().find(|peak| peak.of.contains(&core) && brand.contains(&peak.brand))
+        PEAKS.iter().find(|peak| peak.of.iter().any(|of| of == core) && brand.contains(&peak.brand))
     }
 
     /// Bytes a second: each transfer of a channel is eight bytes wide.
     fn bytes_per_second(&self) -> f64 {
         f64::from(self.channels) * f64::from(self.transfers) * 1e6 * 8.0
-    }
-}
-
-fn text(record: &Record, id: &str) -> Option<String> {
-    match fact(record, id)?.value.value()? {
-        FactValue::Text(text) => Some(text.clone()),
-        FactValue::Number { .. } => None,
     }
 }
 

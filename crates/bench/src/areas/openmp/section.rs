@@ -163,7 +163,7 @@ pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
     let of = |quantity: &str, value: fn(f64) -> f64, text: fn(f64) -> String| -> Vec<Bar> {
         let bar = |team: &&Team<'_>| {
             let median = team.median(quantity).filter(|median| *median >= 0.0)?;
-            Some(Bar { label: label(team), value: value(median), text: text(median) })
+            Some(Bar { label: label(team), from: 0.0, value: value(median), text: text(median) })
         };
         widest(teams).iter().filter_map(bar).collect()
     };

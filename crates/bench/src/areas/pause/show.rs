@@ -136,7 +136,12 @@ fn bars(waits: &[Wait<'_>]) -> Block {
         let seconds = wait.seconds()?;
         let cpu = format!("CPU {}", wait.time.cpu);
         let label = if several_waits { format!("{} {cpu}", wait.time.workload) } else { cpu };
-        Some(Bar { label, value: seconds * 1e9, text: si::format(seconds, Unit::SecondPerOp) })
+        Some(Bar {
+            label,
+            from: 0.0,
+            value: seconds * 1e9,
+            text: si::format(seconds, Unit::SecondPerOp),
+        })
     };
     Block::Bars(Bars {
         caption: "time per wait (neither direction is better)".to_owned(),

@@ -264,7 +264,8 @@ static QUANTITIES: &[Quantity] = &[
         "throttled dispatch",
         Unit::Second,
         "lower is better",
-        "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us.",
+        "Time in which adds take longer while multiplies hardly do, by the median over periods of each 2 us, in 80 % and \
+         more of the periods that were looked at then.",
     ),
     Quantity::named(
         trace::THROTTLED_VISIBLE,
@@ -519,7 +520,9 @@ impl Area for Turbo {
             return Some(format!("{} beside {beside}, {place}", series.workload));
         }
         let stream = series.parameters.get(soak::STREAM)?;
-        Some(format!("{} of {stream}, {}", series.workload, series.quantity))
+        let core = series.parameters.get(trace::CORE);
+        let core = core.map_or(String::new(), |core| format!(" {core} core,"));
+        Some(format!("{} of {stream},{core} {}", series.workload, series.quantity))
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget

@@ -13,8 +13,8 @@ use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
     SCALAR_CLASS, VECTOR, WAIT,
 };
+use super::read::{HIDDEN, is_same_core};
 use super::{AREA, why};
-use crate::rig::placement::Class;
 
 /// A column of the matrix.
 struct Column {
@@ -80,14 +80,10 @@ impl Change {
 /// A class of neighbours, and where they are.
 type Row<'a> = (&'a str, &'a str);
 
-/// Where CPUs are that the kernel lists as other cores, and that share the victim's as probed.
-const HIDDEN: &str = "hidden sibling";
-
 /// Where the neighbours of a series really were: what the probes say goes before what the kernel lists.
 fn place(series: &Series) -> Option<&str> {
     let place = series.parameters.get(PLACE)?;
-    let probed = series.placement_class.as_deref().unwrap_or_default();
-    let is_hidden = place == Place::Others.word() && probed.contains(Class::SameCore.word());
+    let is_hidden = place == Place::Others.word() && is_same_core(series);
     Some(if is_hidden { HIDDEN } else { place })
 }
 
@@ -215,14 +211,15 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         column_title: "victim".to_owned(),
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
         groups: groups.map(|group| group.iter().map(line).collect()).collect(),
-        notes: notes(record),
+        notes: notes(matrix),
         shaded_from: Some(NOISE),
         outline: None,
     })
 }
 
 /// Who was where, and how the host had placed them.
-fn notes(record: &Record) -> Vec<String> {
+fn notes(matrix: &Matrix<'_>) -> Vec<String> {
+    let record = matrix.record;
     let of = |series: &Series| {
         let place = place(series)?;
         let others: model::CpuSet = series.active.iter().filter(|cpu| *cpu != series.cpu).collect();
@@ -231,12 +228,30 @@ fn notes(record: &Record) -> Vec<String> {
         Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
     };
     let mut notes = in_order(ratios(record).filter_map(of));
+    notes.extend(merely_active(matrix));
     notes.push(
         "each interval is of one cell alone; advice rests on changes that are believed with all cells at once \
          (false discoveries below one in twenty)"
             .to_owned(),
     );
     notes
+}
+
+/// What others cost that are merely active, and so what of the other rows is not their code's doing.
+fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
+    let active = matrix.rows.iter().filter(|row| row.0 == SCALAR_CLASS);
+    let line = |row: &Row<'_>| {
+        let cell = |column: &&Column| {
+            let change = matrix.change(column, *row).filter(|it| it.interval.is_some())?;
+            Some(format!("{} {}", column.title, change.text()))
+        };
+        let cells: Vec<String> = columns(matrix.record).iter().filter_map(cell).collect();
+        let said = cells.join(", ");
+        (!cells.is_empty()).then(|| {
+            format!("neighbours that are merely active ({}) change {said}: the other rows hold that, too", row.1)
+        })
+    };
+    active.filter_map(line).collect()
 }
 
 fn numbers(record: &Record, rows: &[Row<'_>]) -> Block {

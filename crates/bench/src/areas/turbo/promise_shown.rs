@@ -11,8 +11,9 @@ use super::{published, read, why};
 /// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
 /// firmware's present level with its turbo-freq, else as others state of this CPU; nothing where nobody tells.
 pub(super) fn licences(record: &Record) -> Option<Block> {
-    let (titles, mut rows, notes, of) = by_firmware(record).or_else(|| by_others(record))?;
-    rows.extend(measured(record, titles.len(), &*of));
+    let Promised { titles, mut rows, notes, column } =
+        by_firmware(record).or_else(|| by_others(record))?;
+    rows.extend(measured(record, titles.len(), &*column));
     let columns = titles.into_iter().map(|title| (title, Align::Right));
     Some(Block::Table(Table {
         caption: "promised by licence and active cores, MHz".to_owned(),
@@ -22,8 +23,16 @@ pub(super) fn licences(record: &Record) -> Option<Block> {
     }))
 }
 
-/// Titles of the columns, rows of what is promised, notes, and the column of a licence.
-type Promised = (Vec<String>, Vec<Vec<Text>>, Vec<String>, Box<dyn Fn(Licence) -> Option<usize>>);
+/// What somebody promises each licence.
+struct Promised {
+    /// Of the columns.
+    titles: Vec<String>,
+    /// One for each number of active cores.
+    rows: Vec<Vec<Text>>,
+    notes: Vec<String>,
+    /// The column of a licence.
+    column: Box<dyn Fn(Licence) -> Option<usize>>,
+}
 
 fn by_firmware(record: &Record) -> Option<Promised> {
     let cpu = record.run.plan.cpus.iter().next()?;
@@ -44,25 +53,25 @@ fn by_firmware(record: &Record) -> Option<Promised> {
     let titles = licences.iter().map(|licence| (*licence).to_owned()).collect();
     let places: Vec<usize> = (0..licences.len()).collect();
     let column = move |licence: Licence| licence.row(&places).copied();
-    Some((titles, rows, notes, Box::new(column)))
+    Some(Promised { titles, rows, notes, column: Box::new(column) })
 }
 
 fn by_others(record: &Record) -> Option<Promised> {
     let cpu = published::Cpu::of(record)?;
-    let stated = |licence: &Licence| {
-        cpu.counts().iter().any(|(from, _)| cpu.hertz(*licence, *from).is_some())
-    };
+    let counts = cpu.counts();
+    let stated =
+        |licence: &Licence| counts.iter().any(|(from, _)| cpu.hertz(*licence, *from).is_some());
     let licences: Vec<Licence> = Licence::ALL.into_iter().filter(stated).collect();
     let row = |&(from, to): &(usize, usize)| {
         let label = if from == to { from.to_string() } else { format!("{from} to {to}") };
         let cells = licences.iter().map(|it| mhz(cpu.hertz(*it, from).map(Hertz)));
         std::iter::once(Text::from(label)).chain(cells).collect()
     };
-    let rows = cpu.counts().iter().map(row).collect();
+    let rows = counts.iter().map(row).collect();
     let notes = vec![format!("as others state of this CPU ({})", cpu.source)];
     let titles = licences.iter().map(|licence| licence.word().to_owned()).collect();
     let column = move |licence: Licence| licences.iter().position(|it| *it == licence);
-    Some((titles, rows, notes, Box::new(column)))
+    Some(Promised { titles, rows, notes, column: Box::new(column) })
 }
 
 /// The fastest stream of each licence, by active cores.

@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use machine::pages::parts::fact;
-use model::record::{FactValue, Record};
+use machine::pages::parts::text;
+use model::record::Record;
 use serde::Deserialize;
 
 use super::super::in_order;
@@ -99,13 +99,6 @@ impl Transition {
 
 fn microseconds((from, to): (f64, f64)) -> String {
     if from < to { format!("{from:.0} to {to:.0} us") } else { format!("{from:.0} us") }
-}
-
-fn text<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
-    match fact(record, id)?.value.value()? {
-        FactValue::Text(text) => Some(text),
-        FactValue::Number { .. } => None,
-    }
 }
 
 #[cfg(test)]

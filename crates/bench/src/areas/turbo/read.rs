@@ -8,6 +8,7 @@ use model::{CpuSet, Obstacle, Unavailable};
 
 use super::super::{in_order, series_of};
 use super::AREA;
+use crate::rig::placement::Class;
 
 /// One stream with so many active cores: the samples of all of them.
 pub(super) enum Pooled {
@@ -20,6 +21,15 @@ pub(super) enum Pooled {
     },
     /// None, for this reason.
     Absent(Unavailable),
+}
+
+/// What CPUs are called that the kernel lists as other cores, and that share a core as probed: what the probes say
+/// goes before.
+pub(super) const HIDDEN: &str = "hidden sibling";
+
+/// Whether the probes found CPUs of a series on one core.
+pub(super) fn is_same_core(series: &Series) -> bool {
+    series.placement_class.as_ref().is_some_and(|class| class.contains(Class::SameCore.word()))
 }
 
 /// A clock in MHz, the unit that people compare.

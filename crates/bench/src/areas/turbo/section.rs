@@ -81,7 +81,8 @@ fn clock_bars(record: &Record, workloads: &[&str], counts: &[usize]) -> Option<B
     let count = *counts.first()?;
     let bar = |workload: &&str| {
         let value = summary(record, "clock", workload, count)?.median / 1e6;
-        Some(Bar { label: (*workload).to_owned(), value, text: format!("{value:.0} MHz") })
+        let text = format!("{value:.0} MHz");
+        Some(Bar { label: (*workload).to_owned(), from: 0.0, value, text })
     };
     let bars: Vec<Bar> = workloads.iter().filter_map(bar).collect();
     let caption = "median clock with one core active, MHz (higher is better)".to_owned();

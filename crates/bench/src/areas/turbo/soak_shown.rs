@@ -34,8 +34,8 @@ struct Soaked {
 
 /// The first drop of a clock.
 struct Drop {
-    /// Seconds after the beginning.
-    at: f64,
+    /// Seconds after the beginning: it was after the first, and before the second.
+    between: [f64; 2],
     /// Medians of the clock before and after, in hertz.
     from: f64,
     to: f64,
@@ -78,9 +78,17 @@ impl Soaked {
     fn drop(&self, record: &Record) -> Option<Drop> {
         let at = self.falls()?;
         let (from, to) = (median(&self.clock[..at])?, median(&self.clock[at..])?);
-        // Between the last window with the old clock and the first with the new one.
-        let time = f64::midpoint(self.time[at - 1], self.time[at]);
-        Some(Drop { at: time, from, to, cause: self.cause(record, at) })
+        // A median changes in the middle of a window: between that of the last one with the old clock and that of the
+        // first one with the new one.
+        let between = [self.time[at - 1], self.time[at]];
+        Some(Drop { between, from, to, cause: self.cause(record, at) })
+    }
+
+    /// Why a drop that is not seen may be there all the same; none: it is not.
+    fn too_few(&self) -> Option<String> {
+        let count = self.time.len();
+        ((count as f64) < WINDOWS_MIN)
+            .then(|| format!("{count} windows, and {WINDOWS_MIN:.0} are needed"))
     }
 
     /// By how much the clock must fall, as a share: by what it moves from window to window, as the median of its
@@ -151,6 +159,15 @@ impl Soaked {
     }
 }
 
+impl Drop {
+    /// `between 4.0 and 6.0 s`, with as many decimals as tell both apart.
+    fn when(&self) -> String {
+        let [from, to] = self.between;
+        let decimals = (-((to - from) / 2.0).log10()).ceil().clamp(1.0, 4.0) as usize;
+        format!("between {from:.decimals$} and {to:.decimals$} s")
+    }
+}
+
 /// One of the lines over time, where it is known.
 type Of = fn(&Soaked) -> Option<Vec<f64>>;
 
@@ -188,10 +205,14 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
         };
         let kept =
             clock.map_or("-".to_owned(), |[first, last]| format!("{:.1} %", last / first * 100.0));
-        let drop = it.drop(record).map_or("none seen".to_owned(), |drop| {
-            let (from, to) = (drop.from / 1e6, drop.to / 1e6);
-            format!("after {:.1} s: {from:.0} to {to:.0} MHz, {}", drop.at, drop.cause)
-        });
+        let drop = match (it.drop(record), it.too_few()) {
+            (Some(drop), _) => {
+                let (from, to) = (drop.from / 1e6, drop.to / 1e6);
+                format!("{}: {from:.0} to {to:.0} MHz, {}", drop.when(), drop.cause)
+            }
+            (None, Some(_)) => "unavailable".to_owned(),
+            (None, None) => "none seen".to_owned(),
+        };
         vec![
             it.stream.into(),
             mhz(0).into(),
@@ -228,9 +249,16 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
         notes: std::iter::once(format!(
             "a drop is a clock that stays {least} below what it was before"
         ))
+        .chain(soaked.iter().filter_map(|it| untold(record, it)))
         .chain(soaked.iter().filter_map(|it| rested(record, it)))
         .collect(),
     })
+}
+
+/// Why nobody knows whether the clock of a stream dropped.
+fn untold(record: &Record, soaked: &Soaked) -> Option<String> {
+    let why = soaked.too_few().filter(|_| soaked.drop(record).is_none())?;
+    Some(format!("first drop of {} unavailable: {why}", soaked.stream))
 }
 
 /// How long the machine rested before a stream, and whether power had forgotten the one before.
@@ -266,6 +294,7 @@ fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> 
             y: unit.to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines,
             marks: Vec::new(),
         })
@@ -281,9 +310,8 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             severity: Severity::Note,
             about: format!("{} on all cores", it.stream),
             text: format!(
-                "{:.1} s after its beginning the clock fell from {:.0} to {:.0} MHz and stayed \
-                 there: {}",
-                drop.at,
+                "{} after its beginning the clock fell from {:.0} to {:.0} MHz and stayed there: {}",
+                drop.when(),
                 drop.from / 1e6,
                 drop.to / 1e6,
                 drop.cause

@@ -78,17 +78,19 @@ pub(super) struct Extent {
     pub(super) quiet: u32,
     /// Periods whose looks are kept one by one.
     pub(super) kept: u32,
+    /// So many looks of each of them, the first ones.
+    pub(super) looks: usize,
 }
 
 impl Extent {
     /// All of it, with such periods.
     pub(super) fn whole(period: Seconds) -> Extent {
-        Extent { period: period * UNEVEN, periods: 100, quiet: 25, kept: 3 }
+        Extent { period: period * UNEVEN, periods: 100, quiet: 25, kept: 3, looks: usize::MAX }
     }
 
-    /// What a sheet has time for.
+    /// What a sheet has time and room for: looks of twice the time that the stream runs, about.
     pub(super) const SHORT: Extent =
-        Extent { period: Seconds(2e-3 * UNEVEN), periods: 60, quiet: 15, kept: 0 };
+        Extent { period: Seconds(2e-3 * UNEVEN), periods: 60, quiet: 15, kept: 1, looks: 400 };
 }
 
 /// A stream in a duty cycle.
@@ -288,7 +290,7 @@ impl Followed {
             let with = with.cpus.iter().find(|of| of.cpu == cpu);
             let step = with.map_or(0.0, |of| trace::step(of, rate));
             let watched = Watched { cpu, index, seen, step, clock: clock.map(drop) };
-            run.parts.extend(watched.parts(&quiet, &loaded, self.extent.kept));
+            run.parts.extend(watched.parts(&quiet, &loaded, self.extent));
         }
         Ok(Ok(run))
     }
@@ -349,7 +351,7 @@ impl Watched {
     }
 
     /// What the payload does to this core.
-    fn parts(&self, quiet: &Trace, loaded: &Trace, kept: u32) -> Vec<Part> {
+    fn parts(&self, quiet: &Trace, loaded: &Trace, extent: Extent) -> Vec<Part> {
         let [before, with, after] = &self.seen;
         let without = [before.as_slice(), after.as_slice()].concat();
         let halts = self.halts(&without, quiet, loaded);
@@ -359,8 +361,11 @@ impl Watched {
         let visible = Some(halts.visible).filter(|visible| visible.is_finite());
         readings.insert(VISIBLE, visible.map(|it| vec![it]).ok_or_else(|| no_looks(self.cpu)));
         readings.insert(LOOKED, Ok(vec![f64::from(halts.all.fewest)]));
-        if halts.all.found.is_empty() && halts.all.fewest < trace::PERIODS_MIN {
-            readings.insert(HALT, Err(not_seen(&halts.all, loaded)));
+        // Of where too few periods were looked at nothing is told, whatever was found elsewhere.
+        if halts.all.fewest < trace::PERIODS_MIN {
+            for what in [HALT, THROTTLED] {
+                readings.insert(what, Err(not_seen(what, &halts.all, loaded)));
+            }
         }
         let mut parts = self.halted(&halts.all);
         match before.typical().zip(after.typical()) {
@@ -370,7 +375,11 @@ impl Watched {
                 parts.extend(self.throttled(&folded, clocks.0, least));
                 self.hold(&mut readings, &folded, loaded, clocks.into());
             }
-            None => drop(readings.insert(HOLD_VISIBLE, Err(unseen_clock()))),
+            None => {
+                for what in [THROTTLED, HOLD_VISIBLE] {
+                    readings.insert(what, Err(no_looks(self.cpu)));
+                }
+            }
         }
         let [before, with, after] = &self.seen;
         for (pass, passes, job) in
@@ -380,7 +389,7 @@ impl Watched {
         }
         readings.extend(self.timeline(&folded));
         if self.clock.is_ok() {
-            parts.extend((0..kept).map(|period| self.looks(period, with)));
+            parts.extend((0..extent.kept).map(|period| self.looks(period, with, extent.looks)));
         }
         parts.insert(0, part([(CORE, self.core())], readings));
         parts
@@ -417,7 +426,9 @@ impl Watched {
             let at = (AT, microseconds(throttled.phase));
             part([(CORE, self.core()), (EVENT, "throttled".to_owned()), at], readings)
         };
-        all.filter(|it| it.length >= least * LEAST).map(of).collect()
+        let is_told =
+            |it: &trace::Throttled| it.length >= least * LEAST && it.is_believed(&self.seen[1]);
+        all.filter(is_told).map(of).collect()
     }
 
     fn hold(&self, readings: &mut Readings, folded: &Folded, job: &Trace, quiet: [f64; 2]) {
@@ -429,6 +440,10 @@ impl Watched {
             readings.insert(HOLD_VISIBLE, Err(unseen_clock()));
             return;
         };
+        if hold.periods < trace::PERIODS_MIN {
+            readings.insert(HOLD_VISIBLE, Err(few_clocks(hold.periods, job)));
+            return;
+        }
         readings.insert(LOW, Ok(vec![hold.low]));
         readings.insert(RELAXED, Ok(vec![hold.relaxed]));
         readings.insert(HOLD_VISIBLE, Ok(vec![hold.visible]));
@@ -465,9 +480,10 @@ impl Watched {
     }
 
     /// The looks of one period, one by one.
-    fn looks(&self, period: u32, seen: &[Seen]) -> Part {
+    fn looks(&self, period: u32, seen: &[Seen], most: usize) -> Part {
         let of = |value: fn(&Seen) -> f64| {
-            Ok(seen.iter().filter(|look| look.period == period).map(value).collect())
+            let mine = seen.iter().filter(|look| look.period == period);
+            Ok(mine.take(most).map(value).collect())
         };
         let readings = Readings::from([
             (TIME, of(|look| look.phase)),
@@ -485,7 +501,7 @@ struct Told {
 }
 
 /// Too few periods were looked at.
-fn not_seen(halts: &Halts, job: &Trace) -> Unavailable {
+fn not_seen(what: &str, halts: &Halts, job: &Trace) -> Unavailable {
     let why = format!(
         "{} us after the stream begins, {} of {} periods were looked at, and {} are needed: gaps cover the others",
         microseconds(halts.fewest_at),
@@ -493,7 +509,19 @@ fn not_seen(halts: &Halts, job: &Trace) -> Unavailable {
         job.periods,
         trace::PERIODS_MIN
     );
-    let reason = Unavailable::new(Obstacle::Measurement, HALT, why);
+    let reason = Unavailable::new(Obstacle::Measurement, what, why);
+    reason.with_remedy("stop other work on these CPUs")
+}
+
+/// Too few periods saw the clocks of the stream and of the end.
+fn few_clocks(periods: u32, job: &Trace) -> Unavailable {
+    let why = format!(
+        "{periods} of {} periods saw the clock in the second half of the stream and in the period's last quarter, and \
+         {} are needed",
+        job.periods,
+        trace::PERIODS_MIN
+    );
+    let reason = Unavailable::new(Obstacle::Measurement, HOLD_VISIBLE, why);
     reason.with_remedy("stop other work on these CPUs")
 }
 
@@ -556,175 +584,4 @@ impl Errand for Followed {
 }
 
 #[cfg(test)]
-mod tests {
-    use machine::instruments::traffic::TrafficCounters;
-    use machine::simulated::Model;
-    use model::Rate;
-    use model::ticks::Stamp;
-
-    use super::*;
-    use crate::rig::alarm::{Alarm, RawAlarm};
-    use crate::rig::exchange::{Exchange, RawExchange};
-    use crate::rig::executor::Stop;
-    use crate::rig::executor::simulated::Simulated;
-    use crate::rig::job::{RawRepeat, Repeat};
-    use crate::rig::neighbour::Neighbour;
-    use crate::rig::regions::{RawRegions, Regions};
-    use crate::rig::traffic::{Placed, RawTraffic, Traffic};
-
-    /// A simulated machine that something comes into.
-    struct Disturbed {
-        inner: Simulated,
-        /// Jobs without looks that take three times as long, all of them; the next ones.
-        slow: usize,
-        /// Ticks that every fiftieth look with the payload is late by.
-        late: u64,
-    }
-
-    impl Executor for Disturbed {
-        fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
-            let mut raw = self.inner.repeat(job)?;
-            if self.slow > 0 {
-                self.slow -= 1;
-                for stamp in raw.members.iter_mut().flat_map(|it| &mut it.phases[0].stamps) {
-                    let length = stamp.length().count();
-                    stamp.end = model::Ticks::new(stamp.end.count() + 2 * length);
-                }
-            }
-            Ok(raw)
-        }
-
-        fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
-            self.inner.exchange(job)
-        }
-
-        fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
-            self.inner.alarm(job)
-        }
-
-        fn traffic(
-            &mut self,
-            job: &Traffic,
-            tools: &Tools,
-            counters: Option<&TrafficCounters>,
-        ) -> Result<RawTraffic, RunError> {
-            self.inner.traffic(job, tools, counters)
-        }
-
-        fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
-            self.inner.regions(job)
-        }
-
-        fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
-            let mut raw = self.inner.trace(job)?;
-            let late = if job.payload.is_some() { self.late } else { 0 };
-            for (at, look) in raw.cpus.iter_mut().flat_map(|cpu| cpu.looks.iter_mut().enumerate()) {
-                let late = (at as u64 / 50) * late;
-                look.stamps = look.stamps.map(|stamp| stamp + late);
-                look.waited = look.waited.map(|stamp| stamp + late);
-            }
-            Ok(raw)
-        }
-
-        fn among(
-            &mut self,
-            neighbours: &[Neighbour],
-            jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
-        ) -> Result<(), RunError> {
-            self.inner.among(neighbours, jobs)
-        }
-
-        fn placed(&self) -> Vec<Placed> {
-            self.inner.placed()
-        }
-
-        fn rate(&self) -> Rate<Stamp> {
-            self.inner.rate()
-        }
-
-        fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
-            self.inner.rest(time)
-        }
-
-        fn elapsed(&self) -> Seconds {
-            self.inner.elapsed()
-        }
-    }
-
-    /// What is seen of the heaviest stream on CPU 0 of the large server, by core and quantity.
-    fn seen(
-        slow: usize,
-        late: u64,
-    ) -> BTreeMap<(String, &'static str), Result<Vec<f64>, Unavailable>> {
-        let mut model = Model::named("2s-56c").unwrap();
-        model.noise.drift_amplitude = 0.0;
-        let machine = Machine::from(model.clone());
-        let tools = streams::tools(&machine).unwrap();
-        let row = kernels::streams::find("avx512_fma_t").unwrap();
-        let load = streams::load(&machine, row, DATA).unwrap();
-        let rate = Rate::new(model::Hertz(model.clock.tsc_hz));
-        let mut inner = Simulated::new(model, rate, Stop::default());
-        let cpus = [CpuId(0), CpuId(1)];
-        let mut rulers = ruler::calibrate(&mut inner, &tools, &cpus).unwrap();
-        for _ in 0..ruler::LOOKS {
-            ruler::refine(&mut inner, &tools, &mut rulers).unwrap();
-        }
-        ruler::share(&mut rulers, |_| ());
-        let (cpu, beside) = (cpus[0], Some(cpus[1]));
-        let followed = Followed { order: 0, load, cpu, beside, extent: Extent::SHORT, tools };
-        let mut executor = Disturbed { inner, slow, late };
-        let run = followed.measure(&mut executor, &rulers).unwrap().unwrap();
-        let of = |(parameters, readings): Part| {
-            let core = parameters[CORE].clone();
-            readings.into_iter().map(move |(quantity, samples)| ((core.clone(), quantity), samples))
-        };
-        run.parts.into_iter().flat_map(of).collect()
-    }
-
-    #[track_caller]
-    fn one(of: &Result<Vec<f64>, Unavailable>) -> f64 {
-        of.as_ref().unwrap()[0]
-    }
-
-    /// Whoever shares a core makes all that it does three times as long for a while, and both rulers agree.
-    #[test]
-    fn a_disturbed_quiet_job_sets_no_clock() {
-        for slow in [0, 2, 7] {
-            let seen = seen(slow, 0);
-            for (core, quantity, hertz) in
-                [(OWN, LOW, 3.4e9), (OWN, RELAXED, 3.8e9), (OTHER, LOW, 3.8e9)]
-            {
-                let found = one(&seen[&(core.to_owned(), quantity)]);
-                assert!(
-                    (found / hertz - 1.0).abs() < 0.01,
-                    "{core} {quantity}: {found}, {slow} slow"
-                );
-            }
-        }
-    }
-
-    /// Where it does so all the time, there are looks and no clocks; halts need none.
-    #[test]
-    fn clocks_that_are_far_off_are_refused() {
-        let seen = seen(usize::MAX, 0);
-        for core in [OWN, OTHER] {
-            for quantity in [HOLD_VISIBLE, FOLDED_CLOCK] {
-                let reason = seen[&(core.to_owned(), quantity)].as_ref().unwrap_err();
-                assert!(reason.why.starts_with("contended: "), "{reason:?}");
-                assert!(reason.remedy.is_some(), "{reason:?}");
-            }
-            assert!(!seen.contains_key(&(core.to_owned(), LOW)));
-        }
-        let halt = one(&seen[&(OWN.to_owned(), HALT)]);
-        assert!((halt / 10e-6 - 1.0).abs() < 0.02, "{halt}");
-    }
-
-    /// Gaps that come with the payload alone: the least that could be told is that of the pass that is asked.
-    #[test]
-    fn the_least_halt_is_that_of_the_worse_pass() {
-        let visible = |late: u64| one(&seen(0, late)[&(OTHER.to_owned(), VISIBLE)]);
-        let (quiet, late) = (visible(0), visible(10_000));
-        assert!(quiet < 2e-6, "{quiet}");
-        assert!((late / 5e-6 - 1.0).abs() < 0.05, "{late}");
-    }
-}
+mod tests;

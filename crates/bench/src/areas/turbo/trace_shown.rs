@@ -7,6 +7,7 @@ use model::stats::median;
 use model::{Finding, Severity, Unavailable, Unit};
 
 use super::super::{in_order, series_of};
+use super::read::{HIDDEN, is_same_core};
 use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
@@ -14,7 +15,6 @@ use super::trace::{
     RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
 };
 use super::{AREA, published};
-use crate::rig::placement::Class;
 
 fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
     series.parameters.get(key).map_or("", String::as_str)
@@ -54,9 +54,8 @@ impl<'a> Watched<'a> {
 
     /// Which core it is: what the probes say goes before what the kernel lists.
     fn core(&self) -> String {
-        let probed = self.first.placement_class.as_deref().unwrap_or_default();
         let word = match parameter(self.first, CORE) {
-            OTHER if probed.contains(Class::SameCore.word()) => "hidden sibling",
+            OTHER if is_same_core(self.first) => HIDDEN,
             word => word,
         };
         format!("{word}, CPU {}", self.first.cpu)
@@ -142,13 +141,18 @@ fn halts(of: &Watched<'_>) -> String {
         format!("{} at {} us, in {:.0} % of periods", time(it.length), it.at, it.with * 100.0)
     };
     let said: Vec<String> = of.halts().iter().map(say).collect();
-    match (of.number(VISIBLE), of.number(LOOKED)) {
-        _ if !said.is_empty() => said.join("; "),
-        _ if of.reason(HALT).is_some() => UNAVAILABLE.to_owned(),
-        (Some(visible), Some(periods)) => {
-            format!("none seen above {}, {periods:.0} periods", time(visible))
-        }
-        _ => "-".to_owned(),
+    let least = of.number(VISIBLE).zip(of.number(LOOKED));
+    let least = least.map(|(it, periods)| format!("{}, {periods:.0} periods", time(it)));
+    seen(&said, least.filter(|_| of.reason(HALT).is_none()))
+}
+
+/// What was seen, and what of others could have been; no least: that is unavailable.
+fn seen(said: &[String], least: Option<String>) -> String {
+    match (said, least) {
+        ([], Some(least)) => format!("none seen above {least}"),
+        ([], None) => UNAVAILABLE.to_owned(),
+        (said, Some(least)) => format!("{}; no others above {least}", said.join("; ")),
+        (said, None) => format!("{}; others {UNAVAILABLE}", said.join("; ")),
     }
 }
 
@@ -158,11 +162,8 @@ fn throttled(of: &Watched<'_>) -> String {
         format!("{length} at {} us, adds take {:.1} times as long", it.at, it.with)
     };
     let said: Vec<String> = of.throttled().iter().map(say).collect();
-    if !said.is_empty() {
-        return said.join("; ");
-    }
-    let visible = of.number(THROTTLED_VISIBLE);
-    visible.map_or("-".to_owned(), |it| format!("none seen above {}", time(it)))
+    let least = of.number(THROTTLED_VISIBLE).filter(|_| of.reason(THROTTLED).is_none());
+    seen(&said, least.map(time))
 }
 
 fn hold(of: &Watched<'_>) -> String {
@@ -201,7 +202,9 @@ fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
             .to_owned(),
     ];
     for of in watched {
-        for (what, quantity) in [("halts", HALT), ("low clock", HOLD_VISIBLE)] {
+        for (what, quantity) in
+            [("halts", HALT), ("throttled", THROTTLED), ("low clock", HOLD_VISIBLE)]
+        {
             let reason = of.reason(quantity).into_iter();
             notes.extend(reason.map(|it| {
                 format!("{what} of {} ({}) unavailable: {}", of.name(), of.core(), it.why)
@@ -276,18 +279,23 @@ fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Opti
     /// More points than this fall onto each other.
     const POINTS: usize = 250;
     let is_drawn = |at: f64| until.is_none_or(|until| at < until);
-    let line = |core: &Watched<'_>| {
+    let mut reach: Option<f64> = None;
+    let mut line = |core: &Watched<'_>| {
         let samples = |quantity| Some(core.of(quantity).first()?.samples()?.all());
         let (time, clock) = (samples(FOLDED_TIME)?, samples(FOLDED_CLOCK)?);
         let drawn = time.iter().filter(|at| is_drawn(**at * 1e6)).count();
         let size = drawn.div_ceil(POINTS).max(1);
+        // Where a bin is missing, nobody saw a clock: the core halted, or its dispatch was throttled.
+        let bin = time.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min);
+        reach =
+            bin.map(|bin| 1.5 * bin * size as f64 * 1e6).into_iter().chain(reach).reduce(f64::max);
         let chunks = std::iter::zip(time[..drawn].chunks(size), clock[..drawn].chunks(size));
         let point =
             |(time, clock): (&[f64], &[f64])| Some((median(time)? * 1e6, median(clock)? / 1e6));
         let points: Vec<(f64, f64)> = chunks.filter_map(point).collect();
         (!points.is_empty()).then(|| (core.core(), points))
     };
-    let lines: Vec<(String, Vec<(f64, f64)>)> = both.iter().filter_map(line).collect();
+    let lines: Vec<(String, Vec<(f64, f64)>)> = both.iter().filter_map(&mut line).collect();
     let span = until.map_or(String::new(), |until| format!(", the first {until:.0} us"));
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
@@ -299,6 +307,7 @@ fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Opti
             y: "MHz".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach,
             lines,
             marks: marks(own).into_iter().filter(|mark| is_drawn(mark.at)).collect(),
         })

@@ -46,7 +46,7 @@ pub(super) fn heavy_streams() -> Vec<&'static StreamRow> {
 }
 
 /// Less of a clock than this is what two looks at it differ by.
-const SAME: f64 = 0.005;
+pub(super) const SAME: f64 = 0.005;
 
 /// Accounts of the lightest and the heaviest stream that has a clock, with the fewest and the most active
 /// cores of each type.
@@ -170,8 +170,8 @@ impl<'a> Descent<'a> {
     fn stated(&mut self) {
         let record = self.record;
         let base = fact(record, "cpu.base_frequency").and_then(number);
-        let boost = condition(record, "cpufreq.boost");
-        if let (Some("off"), Some(base)) = (boost.as_deref(), base) {
+        let boost = parts::text(record, "cpufreq.boost");
+        if let (Some("off"), Some(base)) = (boost, base) {
             self.cap("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
         }
         // Firmware may have switched it off where the kernel has no file for it.
@@ -186,12 +186,15 @@ impl<'a> Descent<'a> {
         }
         let allowed = promise::allowed(record, self.row.active);
         let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
-        if let Some(least) = least(allowed.clone().filter(of_kernel)) {
-            let governor = condition(record, "cpufreq.governor");
-            let governor = governor.map_or(String::new(), |it| format!(", governor {it}"));
-            let preference = condition(record, "cpufreq.epp");
-            let preference = preference.map_or(String::new(), |it| format!(", preference {it}"));
-            let evidence = format!("{} {}{governor}{preference}", least.source, mhz(least.hertz));
+        // As far as cores come is no limit that the kernel sets.
+        let highest = record.clock.iter().flat_map(|clock| &clock.highest);
+        let is_limit = |it: &&AllowedClock| {
+            let mut own =
+                highest.clone().filter(|own| own.cpus.iter().any(|cpu| it.cpus.contains(cpu)));
+            own.clone().next().is_none() || own.any(|own| own.hertz > it.hertz)
+        };
+        if let Some(least) = least(allowed.clone().filter(of_kernel).filter(is_limit)) {
+            let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap("kernel", "limit of the kernel", least.hertz, evidence);
         }
         // Governors that choose one clock hold it, whatever is to be done.
@@ -605,14 +608,6 @@ pub(super) fn level_of(record: &Record, cpu: CpuId) -> Option<(&PowerDomain, &Pe
     let profiles = domain.profiles.as_ref()?.value()?;
     let level = profiles.levels.iter().find(|level| level.number == profiles.current)?;
     Some((domain, level))
-}
-
-fn condition(record: &Record, id: &str) -> Option<String> {
-    let condition = record.conditions.before.iter().find(|condition| condition.id == id)?;
-    match condition.value.value()? {
-        FactValue::Text(text) => Some(text.clone()),
-        FactValue::Number { .. } => None,
-    }
 }
 
 fn mhz(hertz: f64) -> String {

@@ -1,22 +1,30 @@
 //! The account of the clock as people read it: one column for each cell, one line for each step, and what
 //! says so below.
 
+use machine::pages::parts::text;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
 use model::record::{AccountStep, ClockAccount, ClockRecord, LimitReason, PowerLimit, Record};
 
 use model::Known;
 
 use super::super::in_order;
-use super::read::mhz;
+use super::promise::BY_GOVERNOR;
+use super::read::{mhz, rows};
+use super::why::SAME;
 
-/// The table of all accounts, with the way down of the last one as bars; nothing where no clock was measured.
+/// The table of all accounts, with the way down of each as bars; where no stream has a clock the reason, and nothing where none was asked.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
-    let Some(clock) = record.clock.as_ref().filter(|clock| !clock.accounts.is_empty()) else {
-        return Vec::new();
-    };
-    let mut blocks = vec![Block::Heading("Why not faster?".to_owned()), table(record, clock)];
-    blocks.extend(clock.accounts.last().and_then(bars));
-    blocks.extend(evidence(clock));
+    let heading = || Block::Heading("Why not faster?".to_owned());
+    let Some(clock) = record.clock.as_ref() else { return Vec::new() };
+    if clock.accounts.is_empty() {
+        let reason = rows(record).iter().find_map(|row| Some(row.reason("clock")?.why.clone()));
+        let text = reason.map(|why| format!("unavailable: no stream has a clock here; {why}"));
+        let text = text.map(|text| Block::Paragraph(Text::toned(text, Tone::Warning)));
+        return text.map_or(Vec::new(), |text| vec![heading(), text]);
+    }
+    let mut blocks = vec![heading(), table(record, clock)];
+    blocks.extend(clock.accounts.iter().filter_map(bars));
+    blocks.extend(evidence(record, clock));
     blocks
 }
 
@@ -120,33 +128,62 @@ fn time(seconds: f64) -> String {
     model::page::si::format(seconds, model::Unit::Second)
 }
 
-/// What is left after each step, as bars.
+/// The way down as bars: the clocks from zero, and what each step takes between what was left before and after it.
 fn bars(account: &ClockAccount) -> Option<Block> {
-    let advertised = account.advertised.value()?;
-    let bar = |label: &str, hertz: f64| Bar {
-        label: label.to_owned(),
-        value: hertz / 1e6,
-        text: format!("{:.0} MHz", hertz / 1e6),
+    let mut left = account.advertised.value()?.hertz;
+    let bar = |label: &str, ends: [f64; 2], text: String| {
+        let [from, value] = ends.map(|hertz| hertz / 1e6);
+        Bar { label: label.to_owned(), from, value, text }
     };
-    let mut left = advertised.hertz;
-    let mut bars = vec![bar("advertised", left)];
-    for step in account.steps.iter().filter(|step| !is_after(&step.id)) {
-        left -= step.hertz;
-        bars.push(bar(&format!("after {}", step.label), left));
-    }
-    let clock = match account.unexplained {
-        Some(rest) if loss(rest) != "0" => format!("clock ({} unexplained)", loss(rest)),
-        _ => "clock".to_owned(),
+    let whole = |label: &str, hertz: f64| bar(label, [0.0, hertz], format!("{} MHz", mhz(hertz)));
+    let mut bars = vec![whole("advertised", left)];
+    let mut take = |label: &str, hertz: f64| {
+        let before = left;
+        left -= hertz;
+        bar(label, [before, left], format!("{} MHz", loss(hertz)))
     };
-    bars.push(bar(&clock, account.clock));
-    bars.push(bar("delivered", account.delivered));
-    let caption = format!("what is left after each step, {}, MHz", cell_name(account));
+    let (after, before): (Vec<_>, Vec<_>) =
+        account.steps.iter().partition(|step| is_after(&step.id));
+    bars.extend(before.iter().map(|step| take(&step.label, step.hertz)));
+    bars.extend(account.unexplained.map(|rest| take("unexplained", rest)));
+    bars.push(whole("clock", account.clock));
+    bars.extend(after.iter().map(|step| take(&step.label, step.hertz)));
+    bars.push(whole("delivered", account.delivered));
+    let caption = format!("what each step takes, {}, MHz", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
 }
 
+/// What is set that may cost clock and states none: governor and preferences, where they are not those for
+/// performance. A governor that chooses a clock has a step.
+fn settings(record: &Record, clock: &ClockRecord) -> Option<Text> {
+    const SETTINGS: [(&str, &str); 3] = [
+        (BY_GOVERNOR, "cpufreq.governor"),
+        ("preference ", "cpufreq.epp"),
+        ("energy bias ", "cpufreq.epb"),
+    ];
+    /// The kernel's word for each of them, and its number where it has one.
+    const PERFORMANCE: [&str; 2] = ["performance", "0"];
+    if clock.accounts.iter().all(|it| it.unexplained.is_none()) {
+        return None;
+    }
+    let has_step = |word: &str| clock.allowed.iter().any(|it| it.source.starts_with(word));
+    let set = |(word, id): &(&str, &str)| {
+        let value = text(record, id)?;
+        let is_silent = !PERFORMANCE.contains(&value) && !has_step(word);
+        is_silent.then(|| format!("{word}{value}"))
+    };
+    let set: Vec<String> = SETTINGS.iter().filter_map(set).collect();
+    let is_left = |it: &ClockAccount| it.unexplained.is_some_and(|rest| rest > SAME * it.clock);
+    let is_open = clock.accounts.iter().any(is_left);
+    let rest = if is_open { ", and may be part of what is unexplained" } else { "" };
+    let verb = if set.len() == 1 { "it states" } else { "they state" };
+    (!set.is_empty()).then(|| format!("{}: {verb} no clock{rest}", set.join(", ")).into())
+}
+
 /// What says so: each step's evidence once, and what could not be asked.
-fn evidence(clock: &ClockRecord) -> Vec<Block> {
+fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
     let mut lines: Vec<Text> = of_steps(&clock.accounts).into_iter().map(Text::from).collect();
+    lines.extend(settings(record, clock));
     lines.extend(idle_reasons(clock));
     let held =
         |label: &str| clock.reasons.iter().any(|reason| reason.label == label && reason.held());

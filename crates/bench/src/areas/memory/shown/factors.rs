@@ -64,6 +64,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             y: counting.unit().to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines: vec![("maximum".to_owned(), points)],
             marks: Vec::new(),
         }));

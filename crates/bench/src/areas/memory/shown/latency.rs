@@ -185,6 +185,7 @@ fn chains(cells: &[Cell<'_>], verbosity: u8) -> Vec<Block> {
             y: "accesses in flight".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines: vec![(
                 "in flight".to_owned(),
                 steps.iter().map(|step| (step.0 as f64, in_flight(*step))).collect(),

@@ -182,6 +182,7 @@ pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Opt
             y: "ns".to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines,
             marks: loaded.mixes.iter().filter_map(mark).collect(),
         })

@@ -75,6 +75,7 @@ pub(in super::super) fn blocks(record: &Record) -> Vec<Block> {
             y: counting.unit().to_owned(),
             x_scale: Scale::Linear,
             y_scale: Scale::Linear,
+            reach: None,
             lines,
             marks: Vec::new(),
         }));
@@ -149,6 +150,7 @@ pub(in super::super) fn in_brief(counting: Counting<'_>, cells: &[Cell<'_>]) -> 
         y: counting.unit().to_owned(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
+        reach: None,
         lines: vec![(kernel.to_owned(), line.collect())],
         marks: mark.into_iter().collect(),
     }))

@@ -228,6 +228,7 @@ pub(in super::super) fn latency_plot(sweep: &Sweep<'_>) -> Option<Block> {
             y: "ns".to_owned(),
             x_scale: Scale::Bytes,
             y_scale: Scale::Logarithmic,
+            reach: None,
             lines: vec![("latency".to_owned(), points)],
             marks: ends(sweep),
         })
@@ -255,6 +256,7 @@ pub(in super::super) fn bandwidth_plot(counting: Counting<'_>, sweep: &Sweep<'_>
             y: counting.giga().to_owned(),
             x_scale: Scale::Bytes,
             y_scale: Scale::Logarithmic,
+            reach: None,
             lines,
             marks: ends(sweep),
         })

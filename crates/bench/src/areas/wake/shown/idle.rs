@@ -301,6 +301,7 @@ fn plot(stairs: &[Staircase<'_>]) -> Option<Block> {
             y: "us".to_owned(),
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,
+            reach: None,
             lines,
             marks: Vec::new(),
         })

@@ -64,6 +64,7 @@ fn distribution(caption: &str, x: &str, samples: &[(String, Vec<f64>)]) -> Optio
             y: "per cent (steps without any stand at half a sample)".to_owned(),
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,
+            reach: None,
             lines,
             marks: Vec::new(),
         })

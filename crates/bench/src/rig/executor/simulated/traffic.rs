@@ -112,8 +112,10 @@ struct Seat {
     /// The node whose memory it is.
     home: u32,
     is_remote: bool,
-    /// Members in the same package, which share its last-level cache.
+    /// Members that share its last-level cache.
     sharing: u64,
+    /// Members in the same package.
+    active: u32,
     /// Whether its data comes from memory, because no cache holds it or its stores pass caches by.
     in_memory: bool,
     /// What it would move if it were alone, in bytes per second.
@@ -122,12 +124,15 @@ struct Seat {
 
 impl<'a> Scene<'a> {
     fn new(model: &'a Model, memory: &'a Memory, job: &'a Traffic) -> Scene<'a> {
-        let mut sharing: BTreeMap<u32, u64> = BTreeMap::new();
-        for party in &job.members {
-            *sharing.entry(model.package_of(party.cpu)).or_default() += 1;
-        }
-        let seat =
-            |party: &Party| Seat::new(model, memory, party, sharing[&model.package_of(party.cpu)]);
+        let members = |is_one: &dyn Fn(CpuId) -> bool| {
+            job.members.iter().filter(|party| is_one(party.cpu)).count()
+        };
+        let seat = |party: &Party| {
+            let (cpu, package) = (party.cpu, model.package_of(party.cpu));
+            let sharing = members(&|other| model.cache_of(other) == model.cache_of(cpu)) as u64;
+            let active = members(&|other| model.package_of(other) == package) as u32;
+            Seat { active, ..Seat::new(model, memory, party, sharing) }
+        };
         let seats: Vec<Seat> = job.members.iter().map(seat).collect();
         let mut demands: BTreeMap<u32, f64> = BTreeMap::new();
         for seat in seats.iter().filter(|seat| seat.in_memory) {
@@ -266,8 +271,8 @@ impl<'a> Scene<'a> {
         let row = &kernels::ruler::RULER;
         let cycles =
             self.model.cycles_per_op(row.id)? * (row.ops_per_iteration * ITERATIONS) as f64;
-        let sharing = self.seats[member].sharing as u32;
-        Some((line.pass(Seconds(cycles / self.model.bin_hz(0, sharing))), ITERATIONS))
+        let active = self.seats[member].active;
+        Some((line.pass(Seconds(cycles / self.model.bin_hz(0, active))), ITERATIONS))
     }
 }
 
@@ -285,7 +290,7 @@ impl Seat {
         };
         let level = level.filter(|_| !in_memory);
         let alone = level.map_or(memory.core_bandwidth, |level| level.core_bandwidth);
-        Seat { home, is_remote: home != node, sharing, in_memory, alone }
+        Seat { home, is_remote: home != node, sharing, active: 1, in_memory, alone }
     }
 }
 

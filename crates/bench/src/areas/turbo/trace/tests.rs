@@ -1,0 +1,223 @@
+//! Traces that something comes into.
+
+use machine::instruments::traffic::TrafficCounters;
+use machine::simulated::Model;
+use model::Rate;
+use model::ticks::Stamp;
+
+use super::*;
+use crate::rig::alarm::{Alarm, RawAlarm};
+use crate::rig::exchange::{Exchange, RawExchange};
+use crate::rig::executor::Stop;
+use crate::rig::executor::simulated::Simulated;
+use crate::rig::job::{RawRepeat, Repeat};
+use crate::rig::neighbour::Neighbour;
+use crate::rig::regions::{RawRegions, Regions};
+use crate::rig::traffic::{Placed, RawTraffic, Traffic};
+
+/// A simulated machine that something comes into.
+struct Disturbed {
+    inner: Simulated,
+    /// Jobs without looks that take three times as long, all of them; the next ones.
+    slow: usize,
+    /// Ticks that every fiftieth look with the payload is late by.
+    late: u64,
+}
+
+impl Executor for Disturbed {
+    fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
+        let mut raw = self.inner.repeat(job)?;
+        if self.slow > 0 {
+            self.slow -= 1;
+            for stamp in raw.members.iter_mut().flat_map(|it| &mut it.phases[0].stamps) {
+                let length = stamp.length().count();
+                stamp.end = model::Ticks::new(stamp.end.count() + 2 * length);
+            }
+        }
+        Ok(raw)
+    }
+
+    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+        self.inner.exchange(job)
+    }
+
+    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+        self.inner.alarm(job)
+    }
+
+    fn traffic(
+        &mut self,
+        job: &Traffic,
+        tools: &Tools,
+        counters: Option<&TrafficCounters>,
+    ) -> Result<RawTraffic, RunError> {
+        self.inner.traffic(job, tools, counters)
+    }
+
+    fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
+        self.inner.regions(job)
+    }
+
+    fn trace(&mut self, job: &Trace) -> Result<RawTrace, RunError> {
+        let mut raw = self.inner.trace(job)?;
+        let late = if job.payload.is_some() { self.late } else { 0 };
+        for (at, look) in raw.cpus.iter_mut().flat_map(|cpu| cpu.looks.iter_mut().enumerate()) {
+            let late = (at as u64 / 50) * late;
+            look.stamps = look.stamps.map(|stamp| stamp + late);
+            look.waited = look.waited.map(|stamp| stamp + late);
+        }
+        Ok(raw)
+    }
+
+    fn among(
+        &mut self,
+        neighbours: &[Neighbour],
+        jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        self.inner.among(neighbours, jobs)
+    }
+
+    fn placed(&self) -> Vec<Placed> {
+        self.inner.placed()
+    }
+
+    fn rate(&self) -> Rate<Stamp> {
+        self.inner.rate()
+    }
+
+    fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
+        self.inner.rest(time)
+    }
+
+    fn elapsed(&self) -> Seconds {
+        self.inner.elapsed()
+    }
+}
+
+/// Samples by core and quantity.
+type Found = BTreeMap<(String, &'static str), Result<Vec<f64>, Unavailable>>;
+
+/// What is seen of the heaviest stream on CPU 0 of the large server, by core and quantity.
+fn seen(slow: usize, late: u64) -> Found {
+    seen_in(Extent::SHORT, slow, late)
+}
+
+fn seen_in(extent: Extent, slow: usize, late: u64) -> Found {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    let machine = Machine::from(model.clone());
+    let tools = streams::tools(&machine).unwrap();
+    let row = kernels::streams::find("avx512_fma_t").unwrap();
+    let load = streams::load(&machine, row, DATA).unwrap();
+    let rate = Rate::new(model::Hertz(model.clock.tsc_hz));
+    let mut inner = Simulated::new(model, rate, Stop::default());
+    let cpus = [CpuId(0), CpuId(1)];
+    let mut rulers = ruler::calibrate(&mut inner, &tools, &cpus).unwrap();
+    for _ in 0..ruler::LOOKS {
+        ruler::refine(&mut inner, &tools, &mut rulers).unwrap();
+    }
+    ruler::share(&mut rulers, |_| ());
+    let (cpu, beside) = (cpus[0], Some(cpus[1]));
+    let followed = Followed { order: 0, load, cpu, beside, extent, tools };
+    let mut executor = Disturbed { inner, slow, late };
+    let run = followed.measure(&mut executor, &rulers).unwrap().unwrap();
+    let of = |(parameters, readings): Part| {
+        let core = parameters[CORE].clone();
+        readings.into_iter().map(move |(quantity, samples)| ((core.clone(), quantity), samples))
+    };
+    run.parts.into_iter().flat_map(of).collect()
+}
+
+#[track_caller]
+fn one(of: &Result<Vec<f64>, Unavailable>) -> f64 {
+    of.as_ref().unwrap()[0]
+}
+
+/// Whoever shares a core makes all that it does three times as long for a while, and both rulers agree.
+#[test]
+fn a_disturbed_quiet_job_sets_no_clock() {
+    for slow in [0, 2, 7] {
+        let seen = seen(slow, 0);
+        for (core, quantity, hertz) in
+            [(OWN, LOW, 3.4e9), (OWN, RELAXED, 3.8e9), (OTHER, LOW, 3.8e9)]
+        {
+            let found = one(&seen[&(core.to_owned(), quantity)]);
+            assert!((found / hertz - 1.0).abs() < 0.01, "{core} {quantity}: {found}, {slow} slow");
+        }
+    }
+}
+
+/// Where it does so all the time, there are looks and no clocks; halts need none.
+#[test]
+fn clocks_that_are_far_off_are_refused() {
+    let seen = seen(usize::MAX, 0);
+    for core in [OWN, OTHER] {
+        for quantity in [HOLD_VISIBLE, FOLDED_CLOCK] {
+            let reason = seen[&(core.to_owned(), quantity)].as_ref().unwrap_err();
+            assert!(reason.why.starts_with("contended: "), "{reason:?}");
+            assert!(reason.remedy.is_some(), "{reason:?}");
+        }
+        assert!(!seen.contains_key(&(core.to_owned(), LOW)));
+    }
+    let halt = one(&seen[&(OWN.to_owned(), HALT)]);
+    assert!((halt / 10e-6 - 1.0).abs() < 0.02, "{halt}");
+}
+
+/// Gaps that come with the payload alone: the least that could be told is that of the pass that is asked.
+#[test]
+fn the_least_halt_is_that_of_the_worse_pass() {
+    let visible = |late: u64| one(&seen(0, late)[&(OTHER.to_owned(), VISIBLE)]);
+    let (quiet, late) = (visible(0), visible(10_000));
+    assert!(quiet < 2e-6, "{quiet}");
+    assert!((late / 5e-6 - 1.0).abs() < 0.05, "{late}");
+}
+
+/// The first looks of one period are in the record, of both cores.
+#[test]
+fn a_sheet_keeps_some_looks() {
+    let seen = seen(0, 0);
+    for core in [OWN, OTHER] {
+        for quantity in [TIME, CLOCK, STRETCH] {
+            let looks = seen[&(core.to_owned(), quantity)].as_ref().unwrap();
+            assert_eq!(looks.len(), Extent::SHORT.looks, "{core} {quantity}");
+        }
+        let last = *seen[&(core.to_owned(), TIME)].as_ref().unwrap().last().unwrap();
+        let burst = Extent::SHORT.period.0 * DUTY;
+        assert!(last > burst, "{core}: until {last} s");
+    }
+}
+
+/// Fewer periods than a halt needs tell nothing of throttled dispatch and of clocks, either.
+#[test]
+fn few_periods_tell_nothing() {
+    let few = seen_in(Extent { periods: 40, ..Extent::SHORT }, 0, 0);
+    let of = |quantity| few[&(OTHER.to_owned(), quantity)].as_ref().unwrap_err().why.clone();
+    for quantity in [HALT, THROTTLED] {
+        assert!(of(quantity).contains("of 40 periods were looked at, and 50 are needed"));
+    }
+    assert!(of(HOLD_VISIBLE).starts_with("40 of 40 periods saw the clock"), "{}", of(HOLD_VISIBLE));
+    assert!(!few.contains_key(&(OTHER.to_owned(), LOW)));
+}
+
+/// Looks of so many periods, of which so many are stretched.
+fn looks(periods: u32, stretched: u32) -> Vec<Seen> {
+    let look = |period: u32| Seen {
+        period,
+        phase: 5e-6,
+        clock: 3e9,
+        adds: 3e9,
+        stretch: if period < stretched { 4.0 } else { 1.0 },
+        lost: 0.0,
+        lost_from: 0.0,
+        usual: 1e-6,
+    };
+    (0..periods).map(look).collect()
+}
+
+#[test]
+fn throttled_dispatch_is_believed_in_most_of_many_periods() {
+    let throttled = trace::Throttled { phase: 4e-6, length: 4e-6, ratio: 4.0 };
+    assert!(throttled.is_believed(&looks(60, 48)));
+    assert!(!throttled.is_believed(&looks(60, 47)), "fewer than 80 %");
+    assert!(!throttled.is_believed(&looks(49, 49)), "fewer than 50 periods");
+}
