@@ -275,7 +275,14 @@ pub(crate) enum CorePower {
         change: Change,
     },
     /// Let firmware forget classes; base-freq and turbo-freq must be off.
-    Disable(Change),
+    Disable {
+        /// The type that is left meanwhile, 0 or 1 as for enable; it counts for nothing until then.
+        #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
+        priority: u8,
+
+        #[command(flatten)]
+        change: Change,
+    },
     /// Configure a class, in all power domains of a package. What is not said becomes what is usual.
     Config {
         /// The class, 0 to 3.
@@ -474,11 +481,11 @@ impl SstArgs {
             }
             SstFeature::CorePower(command) => match command {
                 CorePower::Enable { priority, change } => {
-                    let ordered = *priority == 1;
-                    let kind = if ordered { Priority::Ordered } else { Priority::Proportional };
-                    (What::CorePower(Some(kind)), change)
+                    (What::CorePower { on: true, priority: Priority::of(*priority == 1) }, change)
                 }
-                CorePower::Disable(change) => (What::CorePower(None), change),
+                CorePower::Disable { priority, change } => {
+                    (What::CorePower { on: false, priority: Priority::of(*priority == 1) }, change)
+                }
                 CorePower::Config { class, weight, epp, min, max, change } => {
                     let (class, weight, epp) = (*class, *weight, *epp);
                     let wish = ClassWish { class, weight, epp, min_mhz: *min, max_mhz: *max };
@@ -552,7 +559,7 @@ impl SstArgs {
                 }
                 CorePower::GetAssoc(_) => "core-power get-assoc",
                 CorePower::Enable { .. }
-                | CorePower::Disable(_)
+                | CorePower::Disable { .. }
                 | CorePower::Config { .. }
                 | CorePower::Assoc { .. } => CHANGES,
             },

@@ -45,8 +45,13 @@ pub enum What {
         /// Whether CPUs come and go with it.
         with_cpus: bool,
     },
-    /// Cores have priorities of that kind; none: they have none.
-    CorePower(Option<Priority>),
+    /// Priorities of cores.
+    CorePower {
+        /// Whether they have any.
+        on: bool,
+        /// Of which kind they are; while they are off, of which kind they would be.
+        priority: Priority,
+    },
     /// A class.
     Class(ClassWish),
     /// The CPUs are in that class.
@@ -155,7 +160,7 @@ impl Wish {
         let switch = |on: bool| if on { "enable" } else { "disable" };
         match &self.what {
             What::Level { level, .. } => format!("set performance level {level}"),
-            What::CorePower(priority) => format!("{} core-power", switch(priority.is_some())),
+            What::CorePower { on, .. } => format!("{} core-power", switch(*on)),
             What::Class(wish) => format!("configure class {}", wish.class),
             What::Association(class) => format!("associate CPUs with class {class}"),
             What::BaseFreq { on, .. } => format!("{} base-freq", switch(*on)),

@@ -64,11 +64,11 @@ pub(super) fn all_switches(
 }
 
 pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
-    if ground.is_skylake() && priority == Priority::Proportional {
+    if ground.is_skylake() && priority == Priority::Proportional && !ground.wish.lenient {
         let why = "this processor knows the order of classes alone";
         return Err(ground.wish.not_here(why, "say so: -p 1"));
     }
-    let firmware = all_switches(ground, true, priority == Priority::Ordered)?;
+    let firmware = all_switches(ground, true, is_ordered(ground, priority))?;
     let mut remarks = beyond(ground);
     remarks.extend(stale(ground));
     remarks.push(
@@ -79,7 +79,12 @@ pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, R
     Ok(Steps { firmware, limits: Vec::new(), remarks })
 }
 
-pub(super) fn disable(ground: &Ground<'_>) -> Result<Steps, Refused> {
+/// Of which kind priorities are, where there may be one alone.
+fn is_ordered(ground: &Ground<'_>, priority: Priority) -> bool {
+    ground.is_skylake() || priority == Priority::Ordered
+}
+
+pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
     for domain in domains(ground)?.into_iter().filter(|domain| !domain.cpus.is_empty()) {
         let on = ground.on(domain)?;
         let feature = match (on.turbo_freq, on.base_freq) {
@@ -92,7 +97,7 @@ pub(super) fn disable(ground: &Ground<'_>) -> Result<Steps, Refused> {
         return Err(ground.wish.order(why, hint));
     }
     Ok(Steps {
-        firmware: all_switches(ground, false, false)?,
+        firmware: all_switches(ground, false, is_ordered(ground, priority))?,
         limits: Vec::new(),
         remarks: beyond(ground),
     })
