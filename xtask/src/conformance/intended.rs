@@ -279,6 +279,17 @@ pub(super) const TABLE: &[Difference] = &[
         },
     },
     Difference {
+        id: "uncore",
+        is_general: false,
+        there: "interfaces 2 and 3: set-config-level -o gives up its search for the limits of the uncore at the \
+                first entry of their folder, and never sets them",
+        here: "they are those of the level, in each power domain with cores that is meant",
+        expects: |case, run| {
+            let applies = case.machine == "granite" && case.words.ends_with("-l 1 -o");
+            applies.then(|| Edited(Run { state: with_uncore(case, &run.state), ..run.clone() }))
+        },
+    },
+    Difference {
         id: "stays-on",
         is_general: false,
         there: "to switch one feature off with -a takes core-power from the other one as far as firmware \
@@ -484,6 +495,20 @@ fn with_limits(state: &[String], limits: &[String]) -> Vec<String> {
     let is_limit = |line: &&String| line.contains("/cpufreq/scaling_max_freq");
     let others = state.iter().filter(|line| !is_limit(line));
     let mut lines: Vec<String> = others.chain(limits.iter().filter(is_limit)).cloned().collect();
+    lines.sort();
+    lines
+}
+
+/// The state of that machine with the limits of the uncore that its second level has.
+fn with_uncore(case: &Case, state: &[String]) -> Vec<String> {
+    const FOLDER: &str = "/sys/devices/system/cpu/intel_uncore_frequency/uncore";
+    // Five power domains in each of two packages, and the last two of them without cores.
+    let all: &[u8] = if case.words.starts_with("-c 1 ") { &[0] } else { &[0, 1, 2, 5, 6, 7] };
+    let limits = [("min", 900_000), ("max", 2_200_000)];
+    let lines = all.iter().flat_map(|nth| {
+        limits.map(|(which, khz)| format!("{FOLDER}{nth:02}/{which}_freq_khz = \"{khz}\""))
+    });
+    let mut lines: Vec<String> = lines.chain(state.iter().cloned()).collect();
     lines.sort();
     lines
 }

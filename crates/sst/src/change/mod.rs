@@ -17,7 +17,9 @@ use levers::plan::Step;
 use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, foreseen, make, planned};
-pub use self::clocks::{Clocks, Expected, Time, expected, expected_with, gainers, others};
+pub use self::clocks::{
+    Clocks, Expected, Time, expected, expected_at, expected_with, first_class, gainers, others,
+};
 pub(crate) use self::ground::registers;
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;

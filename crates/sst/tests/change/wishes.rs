@@ -8,6 +8,7 @@ use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class,
 use levers::{Error, Object, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
+use sst::model::Priority;
 
 #[test]
 fn base_frequencies_come_in_the_order_that_firmware_needs() {
@@ -739,4 +740,46 @@ fn limits_of_a_package_are_those_of_its_power_domains() {
     here.set("intel_uncore_frequency/package_01_die_00/max_freq_khz", "2000000");
     let of = |folder: &str| here.text(&format!("intel_uncore_frequency/{folder}/max_freq_khz"));
     assert_eq!([of("uncore04"), of("uncore05"), of("uncore09")], ["2400000", "2000000", "2000000"]);
+}
+
+/// What no CPU can do is written all the same, and said.
+#[test]
+fn limits_of_a_class_beyond_all_clocks_are_told() {
+    let here = Here::new("guide");
+    let told = |min_mhz, max_mhz| {
+        let what = What::Class(ClassWish { min_mhz, max_mhz, ..class(1) });
+        here.plan(&wish(what)).unwrap().remarks.join("; ")
+    };
+    assert!(told(Some(25000), None).contains("no CPU reaches the lowest frequency, 25000 MHz"));
+    assert!(told(None, Some(100)).contains("no CPU is as slow as the highest frequency, 100 MHz"));
+    let usual = told(Some(800), Some(3200));
+    assert!(!usual.contains("no CPU"), "{usual}");
+}
+
+/// The kind of priorities that is left while they are off is the one that was asked for.
+#[test]
+fn priorities_that_are_off_have_a_kind() {
+    for (priority, kind) in [(Priority::Ordered, 4), (Priority::Proportional, 0)] {
+        let here = Here::new("guide");
+        here.done(&on("0", CP_ON)).unwrap();
+        here.done(&on("0", What::CorePower { on: false, priority })).unwrap();
+        assert_eq!(here.state().contains("\"0.0/priorities\":4"), kind == 4, "{}", here.state());
+    }
+}
+
+/// With a feature and without it, at a level that is not there yet.
+#[test]
+fn clocks_at_another_level_are_told_beforehand() {
+    let machine = Here::new("guide").machine();
+    let wish = on("12,13", TF_ON);
+    // Those two are not in level 4.
+    let found = sst::change::expected_at(&machine, &wish, 4).unwrap();
+    let of = |cpu| found.iter().find(|it| it.cpus.contains(model::CpuId(cpu))).unwrap();
+    assert_eq!(of(12).then, None);
+    assert_eq!(of(0).now.base.as_ref().unwrap().0, 2800);
+    let found = sst::change::expected_at(&machine, &on("0,1", TF_ON), 4).unwrap();
+    let first = found.iter().find(|it| it.cpus.contains(model::CpuId(0))).unwrap();
+    let turbo = |clocks: &sst::change::Clocks| clocks.turbo.as_ref().unwrap().0;
+    assert_eq!((turbo(&first.now), turbo(first.then.as_ref().unwrap())), (3200, 3300));
+    assert!(sst::change::expected_at(&machine, &wish, 9).is_err());
 }

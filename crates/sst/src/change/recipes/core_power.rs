@@ -4,6 +4,7 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, priorities_text};
 
 use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
+use super::super::limits::{LEAST, MOST};
 use super::super::{ClassWish, Refused, Steps};
 use crate::model::{Domain, Modules, Priority};
 
@@ -157,10 +158,35 @@ pub(super) fn class(ground: &Ground<'_>, wish: &ClassWish) -> Result<Steps, Refu
         .map(|(name, _, value)| format!("{name} ({value})"))
         .collect();
     let mut remarks = beyond(ground);
+    remarks.extend(beyond_clocks(ground, wish));
     if !unsaid.is_empty() {
         remarks.push(format!("not said, and set to what is usual: {}", unsaid.join(", ")));
     }
     Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+/// Limits of a class that no core can reach.
+fn beyond_clocks(ground: &Ground<'_>, wish: &ClassWish) -> Vec<String> {
+    let domains = ground.targets();
+    let cpus = || domains.iter().flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
+    let highest = cpus().filter_map(|cpu| ground.khz(cpu, MOST)).max();
+    let lowest = cpus().filter_map(|cpu| ground.khz(cpu, LEAST)).min();
+    let khz = |mhz: u32| u64::from(mhz) * 1000;
+    let min = wish.min_mhz.zip(highest).filter(|(mhz, highest)| khz(*mhz) > *highest);
+    let max = wish.max_mhz.zip(lowest).filter(|(mhz, lowest)| khz(*mhz) < *lowest);
+    let min = min.map(|(mhz, highest)| {
+        format!(
+            "no CPU reaches the lowest frequency, {mhz} MHz: their highest is {} MHz",
+            highest / 1000
+        )
+    });
+    let max = max.map(|(mhz, lowest)| {
+        format!(
+            "no CPU is as slow as the highest frequency, {mhz} MHz: their lowest is {} MHz",
+            lowest / 1000
+        )
+    });
+    min.into_iter().chain(max).collect()
 }
 
 /// The class as firmware takes it.
