@@ -33,14 +33,13 @@ fn of_package(package: u32) -> String {
 pub(super) fn put_uncore(files: &mut Files, model: &Model, registers: Registers) {
     let (min, max) = (registers.uncore_min_hz, registers.uncore_max_hz);
     let limits = [("min", min), ("max", max), ("initial_min", min), ("initial_max", max)];
-    let mut put = |folder: &str| {
+    let clusters = clusters(model);
+    let packages = (0..model.topology.packages).map(of_package);
+    for folder in clusters.iter().map(|(folder, _)| folder.clone()).chain(packages) {
         for (file, hertz) in limits {
             files.put(format!("{folder}/{file}_freq_khz"), &kilohertz(hertz));
         }
-    };
-    let clusters = clusters(model);
-    clusters.iter().for_each(|(folder, _)| put(folder));
-    (0..model.topology.packages).for_each(|package| put(&of_package(package)));
+    }
     for (folder, (package, domain)) in clusters {
         files.put(format!("{folder}/package_id"), &package);
         files.put(format!("{folder}/domain_id"), &domain);
