@@ -27,6 +27,11 @@ pub(crate) fn release_binary() -> anyhow::Result<PathBuf> {
     built("cargo build --release --locked --package cpudyno", "cpudyno")
 }
 
+/// Builds the binary as tests use it and says where it is.
+pub(crate) fn binary() -> anyhow::Result<PathBuf> {
+    built("cargo build --locked --package cpudyno", "cpudyno")
+}
+
 /// Builds the preload library and says where it is.
 pub(crate) fn shim() -> anyhow::Result<PathBuf> {
     built("cargo build --locked --package cpudyno-isst-shim", "isst_shim")

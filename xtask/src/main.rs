@@ -143,8 +143,12 @@ enum Task {
     Undo,
     /// What does `cpudyno top` take of a CPU, here and on 512 CPUs in files like those of a kernel?
     Top,
-    /// Compare the face of intel-speed-select with the unmodified tool, on simulated machines
-    Conformance,
+    /// Compare `cpudyno sst` and its face of intel-speed-select with the unmodified tool, on simulated machines
+    Conformance {
+        /// Only calls in whose name this is, such as `sim:granite` or `turbo-freq enable`
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+    },
     /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
     AbCost,
     /// Rewrite the generated reference
@@ -186,7 +190,7 @@ fn main() -> ExitCode {
         Task::Equal { runs, seconds, areas } => equal::run(runs, model::Seconds(seconds), &areas),
         Task::Undo => undo::run(),
         Task::Top => top::run(),
-        Task::Conformance => conformance::run(),
+        Task::Conformance { only } => conformance::run(only.as_deref()),
         Task::AbCost => ab_cost::run(),
         Task::Generate => cargo::generate(),
     };

@@ -262,7 +262,7 @@ fn every_ioctl_of_a_change_is_told_where_somebody_asks() {
     let finished = guide.run("sst -d perf-profile set-config-level -l 4 -o");
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let said = |text: &str| finished.stderr.lines().any(|line| line.trim().starts_with(text));
-    assert!(said("mailbox of 1 = 1") && said("CPU 0 7f/08 (4h)"), "{finished:?}");
+    assert!(said("mailbox of 1 = 1") && said("CPU 0 sets 7f/08 to 0x4"), "{finished:?}");
     let refused = guide.run("sst -d core-power config -c 0 -n 3000 -m 2000");
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("mailbox of ") && refused.stderr.contains("error: cannot "));

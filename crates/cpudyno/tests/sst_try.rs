@@ -314,7 +314,15 @@ fn who_cannot_be_busy_or_measured_is_named() {
     for (line, code, why) in [
         ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPUs 99 busy"),
         ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs on them"),
-        ("perf-profile -l 4 --on 4,6", 3, "the level is without some of them"),
+        ("turbo-freq --on 12,99", 2, "cannot measure on CPUs 99: this machine has them not"),
+        ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: the level is without them"),
+        (
+            "perf-profile -l 4 --on 0,1 --busy 2,4,6",
+            3,
+            "cannot keep CPUs 4,6 busy: the level is without",
+        ),
+        ("turbo-freq --on high-priority", 2, "nobody said which go first"),
+        ("base-freq -- true", 3, "a simulated machine executes no programs"),
     ] {
         let ended = guide.run(&format!("sst try {line}"));
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{line}: {ended:?}");
@@ -324,6 +332,62 @@ fn who_cannot_be_busy_or_measured_is_named() {
     let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s").stdout;
     assert!(page.contains("enable turbo-freq, cpus=12-13, busy=0-11"), "{page}");
     assert_eq!(page.matches("may be heat that was").count(), 1, "{page}");
+}
+
+/// What firmware locks is said before who would gain by it.
+#[test]
+fn a_lock_is_the_reason_whoever_is_measured() {
+    for line in ["perf-profile -l 1", "perf-profile -l 1 --on 2,3", "base-freq -l 1"] {
+        let ended = Guide::with("sapphire-locked", "{}").run(&format!("sst try {line}"));
+        assert_eq!(ended.code, Some(4), "{line}: {ended:?}");
+        assert!(ended.stderr.contains("register 64Bh has locked the level"), "{line}: {ended:?}");
+    }
+}
+
+/// Where clocks have no promise, that is said with the reason; and who is busy is told, also when nobody is.
+#[test]
+fn clocks_without_a_promise_have_a_reason() {
+    let guide = Guide::with("guide", "{}");
+    let record = guide.tried("turbo-freq --on 12,13 --busy none --budget 20s");
+    let proofs = &record.settings.as_ref().unwrap().proofs;
+    let clock = proofs.iter().find(|it| it.id == "clock of CPUs 12-13").unwrap();
+    assert_eq!(clock.answer, ProofAnswer::NotObservable);
+    assert!(clock.seen.contains("how many cores are at work is not known"), "{clock:?}");
+    let page = guide.run("sst try turbo-freq --on 12,13 --busy none --budget 20s").stdout;
+    assert!(page.contains("cpus=12-13, busy=none"), "{page}");
+    assert!(page.contains("[not observable here] clock of CPUs 12-13"), "{page}");
+    // The record says the same.
+    let asked = record.speed_select.unwrap().question;
+    let both: CpuSet = "12-13".parse().unwrap();
+    assert_eq!(asked.on, Some([both.clone(), both.clone()]));
+    assert_eq!(asked.busy, Some([CpuSet::default(), CpuSet::default()]));
+    assert_eq!(record.run.plan.cpus, both);
+    // Base frequencies do not go by the number of cores at work; and a control promises what is there.
+    let line = "base-freq --busy none --workload clock --budget 20s";
+    for (state, line, told) in [
+        (NO_TURBO, line, "promised 3000 MHz"),
+        ("{}", "turbo-freq --on 12,13 --control --budget 20s", "promised 3100 MHz"),
+    ] {
+        let record = Guide::with("guide", state).tried(line);
+        let proofs = &record.settings.as_ref().unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+        let mut clocks = proofs.iter().filter(|it| it.id.starts_with("clock of CPU "));
+        assert!(
+            clocks.all(|it| it.seen.ends_with(&format!("as B, {told}"))),
+            "{line}: {proofs:#?}"
+        );
+    }
+}
+
+/// Those of the first class, where others are in a lower one.
+#[test]
+fn who_goes_first_already_is_found() {
+    let guide = Guide::with("guide", "{}");
+    guide.done("sst -c 12,13 turbo-freq enable -a");
+    guide.done("sst turbo-freq disable");
+    let record = guide.tried("turbo-freq --on high-priority --budget 20s");
+    assert_eq!(record.run.plan.cpus.to_string(), "12-13");
+    guide.done("undo");
 }
 
 /// Whoever stops it gets his machine back, and what was measured until then.

@@ -254,9 +254,17 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
             None => grouped.push((change, vec![&change.object])),
         }
     }
-    let row = |(change, objects): (&SettingChange, Vec<&str>)| {
+    // A narrow page cuts the table, and repeats the first column.
+    let is_alike = |id: &str| grouped.iter().filter(|(change, _)| change.id == id).count() > 1;
+    let is_numbered = grouped.iter().any(|(change, _)| is_alike(&change.id));
+    let name = |nth: usize, id: &str| {
+        if is_numbered { format!("{} {id}", nth + 1) } else { id.to_owned() }
+    };
+    let names: Vec<String> =
+        grouped.iter().enumerate().map(|(nth, (change, _))| name(nth, &change.id)).collect();
+    let row = |(name, (change, objects)): (String, (&SettingChange, Vec<&str>))| {
         vec![
-            change.id.as_str().into(),
+            name.into(),
             in_words(&change.id, &change.former).into(),
             Text::toned(in_words(&change.id, &change.wanted), Tone::Strong),
             outcome(&change.outcome),
@@ -267,7 +275,7 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     Block::Table(Table {
         caption: "as the kernel writes them".to_owned(),
         columns: columns.map(|name| (name.to_owned(), Align::Left)).to_vec(),
-        rows: grouped.into_iter().map(row).collect(),
+        rows: names.into_iter().zip(grouped).map(row).collect(),
         notes: Vec::new(),
     })
 }

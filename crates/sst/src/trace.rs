@@ -1,13 +1,23 @@
 //! Every ioctl with its answers, for those who want to see what firmware was asked.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use machine::isst::{Message, Refusal};
 use machine::{Isst, IsstDevice, Machine, Reading};
 
-/// What was asked, a line each; clones share it.
+/// What was asked, a line each; clones share it. Who plans and reads back asks the same again and again: what is
+/// answered as before is counted.
 #[derive(Debug, Clone, Default)]
-pub struct Calls(Arc<Mutex<Vec<String>>>);
+pub struct Calls(Arc<Mutex<Asked>>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    lines: Vec<String>,
+    /// What was asked, and answered so, before.
+    known: HashSet<Vec<String>>,
+    repeated: u64,
+}
 
 impl Calls {
     /// Those of a machine, from now on: of everybody who asks it, or sets something.
@@ -20,7 +30,23 @@ impl Calls {
 
     /// The lines so far.
     pub fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let repeated = (asked.repeated > 0).then(|| {
+            format!(
+                "{} more ioctls asked the same once more, with the same answers",
+                asked.repeated
+            )
+        });
+        asked.lines.iter().cloned().chain(repeated).collect()
+    }
+
+    fn add(&self, lines: Vec<String>, is_set: bool) {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_set || asked.known.insert(lines.clone()) {
+            asked.lines.extend(lines);
+        } else {
+            asked.repeated += 1;
+        }
     }
 }
 
@@ -82,34 +108,78 @@ impl IsstDevice for Told<'_> {
             Err(Refusal::Unavailable(reason)) => format!("= {}", reason.why),
         };
         let argument = &*message.argument();
+        let is_set = sets(request.number, argument, request.header_bytes);
+        let name = if is_set { format!("{name} is set") } else { name.to_owned() };
         let mut lines = Vec::new();
         if request.entry_bytes == 0 {
             lines.push(format!("{name} [{}] {came}", hex(argument)));
         } else {
             let entries = argument[request.header_bytes..].chunks_exact(request.entry_bytes);
             lines.push(format!("{name} of {} {came}", entries.len()));
-            lines.extend(entries.map(|entry| format!("  {}", entry_text(request.number, entry))));
+            let texts: Vec<String> =
+                entries.map(|entry| entry_text(request.number, entry)).collect();
+            // Places of CPUs are short, and many.
+            let together = if request.number == 1 { 6 } else { 1 };
+            lines.extend(texts.chunks(together).map(|some| format!("  {}", some.join(", "))));
         }
-        self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+        self.calls.add(lines, is_set);
         answer
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_le_bytes)
+}
+
+/// Whether an ioctl sets something, by its structure; of several, the first tells.
+///
+/// # Source
+/// Linux, include/uapi/linux/isst_if.h; drivers/platform/x86/intel/speed_select_if/isst_if_common.c.
+fn sets(number: u8, argument: &[u8], header: usize) -> bool {
+    let entry = argument.get(header..).unwrap_or_default();
+    match number {
+        2 | 4 => word(entry, 0) == 1,
+        3 => is_set_command(entry),
+        6 | 7 => argument.first() == Some(&1),
+        8 => argument.get(2) == Some(&1),
+        10 | 11 => true,
+        _ => false,
+    }
+}
+
+/// Whether a command of the mailbox sets something: a feature, a level, the switch of core-power, and of classes
+/// what has the bit for it.
+fn is_set_command(entry: &[u8]) -> bool {
+    const WRITE: u32 = 0x100;
+    match (word(entry, 16) & 0xffff, word(entry, 16) >> 16) {
+        (0x7f, 0x02 | 0x08) | (0x95, 0x03) => true,
+        (0xd0, _) => word(entry, 4) & WRITE > 0,
+        _ => false,
     }
 }
 
 /// An entry: what is asked, and what was answered.
 fn entry_text(number: u8, entry: &[u8]) -> String {
-    let word = |at: usize| {
-        let bytes = entry.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u32::from_le_bytes)
-    };
+    let word = |at: usize| word(entry, at);
+    let verb = if word(0) == 1 { "writes" } else { "reads" };
     match number {
         1 => format!("CPU {}: {:#x}", word(0), word(4)),
-        2 => format!("CPU {} register {:#x}: {:#010x}", word(4), word(8), word(12)),
+        2 => format!("CPU {} {verb} register {:#x}: {:#010x}", word(4), word(8), word(12)),
         3 => {
             let (command, sub) = (word(16) & 0xffff, word(16) >> 16);
+            if is_set_command(entry) {
+                let at = if word(4) > 0 { format!(" ({:x}h)", word(4)) } else { String::new() };
+                return format!(
+                    "CPU {} sets {command:02x}/{sub:02x}{at} to {:#x}",
+                    word(0),
+                    word(8)
+                );
+            }
             let selector = word(4) | word(8);
             format!("CPU {} {command:02x}/{sub:02x} ({selector:x}h): {:#010x}", word(0), word(12))
         }
-        4 => format!("CPU {} {:#x}: {:#010x}{:08x}", word(4), word(8), word(20), word(16)),
+        4 => format!("CPU {} {verb} {:#x}: {:#010x}{:08x}", word(4), word(8), word(20), word(16)),
         _ => hex(entry),
     }
 }

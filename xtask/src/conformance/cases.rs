@@ -103,6 +103,8 @@ const CHANGING: &[&str] = &[
     "perf-profile set-config-level -l 1",
     "-c 0 perf-profile set-config-level -l 1",
     "-c 0,1 perf-profile set-config-level -l 1",
+    "perf-profile set-config-level -l 1 -o",
+    "-c 1 perf-profile set-config-level -l 1 -o",
     "perf-profile set-config-level -l 0",
     "perf-profile set-config-level -l 9",
     "perf-profile set-config-level",
@@ -110,6 +112,7 @@ const CHANGING: &[&str] = &[
     "core-power enable -p 1",
     "-c 0 core-power enable --priority 1",
     "core-power disable",
+    "core-power disable -p 1",
     "core-power config -c 0",
     "core-power config -c 1 -n 2000 -m 3000 -w 5",
     "-c 0 core-power config --clos 2 --weight 3",
@@ -129,8 +132,11 @@ const CHANGING: &[&str] = &[
     "-c 0 turbo-freq enable -a",
     "turbo-freq enable",
     "turbo-freq enable -a",
+    "turbo-freq enable -t 0x1d1d1d1d1d1d1d1d",
+    "-c 2 turbo-freq enable -a -t 0x1d1d1d1d1d1d1d1d",
     "turbo-freq disable",
     "turbo-freq disable -a",
+    "turbo-freq disable -t 0x1d1d1d1d1d1d1d1d",
     "turbo-mode enable",
     "turbo-mode disable",
     "turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d",
@@ -150,12 +156,46 @@ const OF_GUIDE: &[&str] = &[
 /// What depends on what is on.
 const WHILE_ON: &[&str] = &[
     "core-power disable",
+    "core-power disable -p 1",
     "core-power enable",
+    "base-freq disable",
     "base-freq disable -a",
+    "turbo-freq disable",
     "turbo-freq disable -a",
+    "turbo-freq disable -t 0x1d1d1d1d1d1d1d1d",
     "base-freq enable -a",
     "-c 2 turbo-freq enable -a",
     "perf-profile set-config-level -l 1",
+];
+
+/// What limits of the clock have a part in.
+const OF_CLOCKS: &[&str] = &[
+    "perf-profile set-config-level -l 1",
+    "perf-profile set-config-level -l 1 -o",
+    "base-freq enable",
+    "base-freq enable -a",
+    "base-freq disable -a",
+    "-c 2 turbo-freq enable -a",
+    "turbo-freq enable",
+    "turbo-freq disable -a",
+    "turbo-mode enable",
+    "turbo-mode disable",
+];
+
+/// The words of every command that changes something.
+const CHANGES: &[&str] = &[
+    "perf-profile set-config-level",
+    "core-power enable",
+    "core-power disable",
+    "core-power config",
+    "core-power assoc",
+    "base-freq enable",
+    "base-freq disable",
+    "turbo-freq enable",
+    "turbo-freq disable",
+    "turbo-mode enable",
+    "turbo-mode disable",
+    "turbo-mode set-trl",
 ];
 
 const OLDER: &[&str] = &["guide", "icelake", "sapphire", "sapphire-locked"];
@@ -190,6 +230,19 @@ const STATES: &[State] = &[
         machines: &["granite"],
         file: r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4, "0.0/features": 2}}"#,
         words: &[WHILE_ON],
+    },
+    State {
+        name: "without turbo",
+        machines: &["guide", "granite"],
+        file: r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#,
+        words: &[OF_CLOCKS],
+    },
+    State {
+        name: "highest clocks set low",
+        machines: &["guide", "granite"],
+        file: r#"{"files": {"/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "2000000",
+            "/sys/devices/system/cpu/cpu12/cpufreq/scaling_max_freq": "1500000"}}"#,
+        words: &[OF_CLOCKS],
     },
     State { name: "edges", machines: &["guide", "granite"], file: "{}", words: &[EDGES] },
     State {
@@ -286,6 +339,11 @@ impl Case {
     pub(super) fn arguments(&self) -> Vec<String> {
         let format: &[&str] = if self.json { &["-f", "json"] } else { &[] };
         format.iter().copied().chain(self.words.split(' ')).map(str::to_owned).collect()
+    }
+
+    /// Whether it is a command that changes something.
+    pub(super) fn is_change(&self) -> bool {
+        CHANGES.iter().any(|words| self.words.contains(words))
     }
 
     /// Whether the older version of the tool is asked about the newer interface.

@@ -242,6 +242,31 @@ pub(super) const TABLE: &[Difference] = &[
         },
     },
     Difference {
+        id: "limits-of-users",
+        is_general: false,
+        there: "where turbo is off, or the highest clock that somebody set is below the base frequency, base-freq \
+                and set-config-level -o write the base frequency as the highest clock of each CPU, which then \
+                stays the limit where a higher one is given; turbo-mode disable writes it as well",
+        here: "a highest clock that is below the base frequency of what is asked for is opened, also without -o; \
+               others stay as they are: without turbo the kernel keeps all clocks at the base frequency. \
+               Newer versions open them, too",
+        expects: |case, run| {
+            let is_meant = ["set-config-level", "base-freq enable -a", "base-freq disable -a"];
+            let is_meant = is_meant.iter().any(|words| case.words.contains(words));
+            let state = match case.state.name {
+                "without turbo" if is_meant || case.words == "turbo-mode disable" => {
+                    with_limits(&run.state, &[])
+                }
+                "highest clocks set low" if case.words.contains("disable") && is_meant => {
+                    with_limits(&run.state, &super::tool::state_of(case.state.file).ok()?)
+                }
+                "highest clocks set low" if is_meant => with_limits(&run.state, &[]),
+                _ => return None,
+            };
+            (state != run.state).then(|| Edited(Run { state, ..run.clone() }))
+        },
+    },
+    Difference {
         id: "whole-system",
         is_general: false,
         there: "auto modes write the classes of power domains, and of packages, that nobody named",
@@ -251,6 +276,17 @@ pub(super) const TABLE: &[Difference] = &[
                 run.state.iter().filter(|line| is_meant(case, line)).cloned().collect();
             let is_auto = case.words.contains("enable -a") && state != run.state;
             is_auto.then(|| Edited(Run { state, ..run.clone() }))
+        },
+    },
+    Difference {
+        id: "uncore",
+        is_general: false,
+        there: "interfaces 2 and 3: set-config-level -o gives up its search for the limits of the uncore at entries \
+                that are none, so that few power domains or none are set, 100 times too high",
+        here: "they are those of the level, in each power domain with cores that is meant",
+        expects: |case, run| {
+            let applies = case.machine == "granite" && case.words.ends_with("-l 1 -o");
+            applies.then(|| Edited(Run { state: with_uncore(case, &run.state), ..run.clone() }))
         },
     },
     Difference {
@@ -352,6 +388,32 @@ pub(super) const TABLE: &[Difference] = &[
     },
 ];
 
+/// Where `cpudyno sst`, our own face, refuses what the reference tool does.
+pub(super) struct Own {
+    pub(super) id: &'static str,
+    /// What the reference tool does, and `--compat` with it.
+    pub(super) there: &'static str,
+    /// Why it is refused.
+    pub(super) here: &'static str,
+    /// Its exit code; none: the row is about something else.
+    pub(super) refuses: fn(&Case) -> Option<i32>,
+}
+
+/// All of them.
+pub(super) const OWN: &[Own] = &[Own {
+    id: "core-power-first",
+    there: "base-freq and turbo-freq are switched on without core-power, or switch it on along with them, with \
+            whatever classes are there",
+    here: "without -a it is refused, with the exit code 4 and what comes first",
+    refuses: |case| {
+        let enables = ["base-freq enable", "turbo-freq enable"];
+        let enables = enables.iter().any(|words| case.words.contains(words));
+        let is_alone = enables && !case.words.contains("enable -a");
+        let comes = ["changed", "without turbo", "highest clocks set low"];
+        (is_alone && comes.contains(&case.state.name) && refused(case).is_none()).then_some(4)
+    },
+}];
+
 /// How notes in free text begin.
 const NOTES: &[&str] = &[
     "cpufreq subsystem and core-power",
@@ -404,7 +466,10 @@ fn refused(case: &Case) -> Option<i32> {
     if has("-c 0-9 turbo-freq") {
         return Some(3);
     }
-    (on && words == "core-power disable").then_some(4)
+    if case.state.name == "without turbo" && has("turbo-freq enable") {
+        return Some(4);
+    }
+    (on && has("core-power disable")).then_some(4)
 }
 
 /// The CPUs' highest clock as their lowest.
@@ -422,6 +487,30 @@ fn raised(case: &Case, state: &[String]) -> Vec<String> {
     lines.extend(others.into_iter().cloned());
     lines.sort();
     lines.dedup();
+    lines
+}
+
+/// The state of a machine with these lines for the highest clocks.
+fn with_limits(state: &[String], limits: &[String]) -> Vec<String> {
+    let is_limit = |line: &&String| line.contains("/cpufreq/scaling_max_freq");
+    let others = state.iter().filter(|line| !is_limit(line));
+    let mut lines: Vec<String> = others.chain(limits.iter().filter(is_limit)).cloned().collect();
+    lines.sort();
+    lines
+}
+
+/// The state of that machine with the limits of the uncore that its second level has.
+fn with_uncore(case: &Case, state: &[String]) -> Vec<String> {
+    const FOLDER: &str = "/sys/devices/system/cpu/intel_uncore_frequency/uncore";
+    // Five power domains in each of two packages, and the last two of them without cores.
+    let all: &[u8] = if case.words.starts_with("-c 1 ") { &[0] } else { &[0, 1, 2, 5, 6, 7] };
+    let limits = [("min", 900_000), ("max", 2_200_000)];
+    let lines = all.iter().flat_map(|nth| {
+        limits.map(|(which, khz)| format!("{FOLDER}{nth:02}/{which}_freq_khz = \"{khz}\""))
+    });
+    let others = state.iter().filter(|line| !line.starts_with(FOLDER)).cloned();
+    let mut lines: Vec<String> = lines.chain(others).collect();
+    lines.sort();
     lines
 }
 
@@ -498,7 +587,10 @@ mod tests {
         let (_, after) = rest.split_once(END).unwrap();
         let rows =
             TABLE.iter().map(|row| format!("| `{}` | {} | {} |\n", row.id, row.there, row.here));
-        let table: String = rows.collect();
+        let own = OWN
+            .iter()
+            .map(|row| format!("| `{}` | {} | `cpudyno sst`: {} |\n", row.id, row.there, row.here));
+        let table: String = rows.chain(own).collect();
         let table = format!("| | the reference tool | here |\n|---|---|---|\n{table}");
         let expected = format!("{before}{BEGIN}{table}{END}{after}");
         if std::env::var_os("UPDATE_GENERATED").is_some() {
@@ -510,8 +602,8 @@ mod tests {
 
     #[test]
     fn rows_are_unique_and_described() {
-        let ids: BTreeSet<_> = TABLE.iter().map(|row| row.id).collect();
-        assert_eq!(ids.len(), TABLE.len());
+        let ids = TABLE.iter().map(|row| row.id).chain(OWN.iter().map(|row| row.id));
+        assert_eq!(ids.collect::<BTreeSet<_>>().len(), TABLE.len() + OWN.len());
         assert!(TABLE.iter().all(|row| !row.there.contains('|') && !row.here.contains('|')));
     }
 }

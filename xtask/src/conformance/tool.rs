@@ -26,7 +26,7 @@ pub(super) struct Built {
 pub(super) struct Shim(PathBuf);
 
 /// What a program printed, and how it ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) stdout: String,
     pub(super) stderr: String,

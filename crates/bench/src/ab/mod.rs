@@ -26,7 +26,7 @@ use std::time::Instant;
 use levers::Session;
 use levers::plan::Change;
 use machine::Machine;
-use model::record::{Record, Settings};
+use model::record::{Proof, Record, Settings};
 use model::stats::paired::{BAND, Better, Comparison, Verdict};
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable};
 
@@ -60,6 +60,8 @@ pub struct Comparing {
     pub watches_clocks: bool,
     /// The clocks that CPUs are promised by each arm: they are looked at before anything is compared.
     pub promises: Vec<Promise>,
+    /// What cannot be observed in such a comparison, and why.
+    pub unobserved: Vec<Proof>,
     /// What is looked at whenever settings of an arm were made; none: nothing.
     pub look: Option<Look>,
 }
@@ -87,6 +89,7 @@ impl Comparing {
             busy: [CpuSet::default(), CpuSet::default()],
             watches_clocks: false,
             promises: Vec::new(),
+            unobserved: Vec::new(),
             look: None,
         }
     }
@@ -112,12 +115,14 @@ pub fn run<'m>(
     let mut bench = Bench::new(machine, comparing, session, stop)?;
     let mut proofs = bench.prove(machine)?;
     proofs.extend(bench.keep_promises(machine, &comparing.promises, stop)?);
+    proofs.extend(comparing.unobserved.iter().cloned());
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
     proofs.extend(bench.busy_kept(&comparing.promises));
     run.busy_clocks = bench.busy_clocks();
     let looked = bench.looked();
     let mut record = described;
+    record.run.plan.cpus = bench.cpus();
     let around = surroundings.end(machine, bench.elapsed(), &run.ran);
     withhold(&mut run.comparison, around.rivals);
     if machine.simulated.is_none() {

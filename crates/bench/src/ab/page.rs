@@ -190,6 +190,18 @@ fn values(run: &AbRun, arm: Arm) -> Vec<f64> {
 
 /// Four significant digits with the prefix that fits.
 fn number(value: f64, unit: &str) -> String {
+    longer(value, unit, 0)
+}
+
+/// Two numbers with as many digits as tell them apart.
+fn apart(values: [f64; 2], unit: &str) -> [String; 2] {
+    const MOST: usize = 6;
+    let with = |more| values.map(|value| longer(value, unit, more));
+    (0..MOST).map(with).find(|[one, other]| one != other).unwrap_or_else(|| with(MOST))
+}
+
+/// So many more than four significant digits, with the prefix that fits.
+fn longer(value: f64, unit: &str, more: usize) -> String {
     let plain = |text: String| if unit.is_empty() { text } else { format!("{text} {unit}") };
     let known = ["s", "Hz", "B/s"].contains(&unit);
     let steps =
@@ -204,9 +216,10 @@ fn number(value: f64, unit: &str) -> String {
             } else {
                 3
             };
+            let digits = digits + more;
             format!("{scaled:.digits$} {prefix}{unit}")
         }
-        None => plain(format!("{value:.4}")),
+        None => plain(format!("{value:.*}", 4 + more)),
     }
 }
 
@@ -427,16 +440,24 @@ fn flag(flag: &Flag, unit: &str) -> Remark {
         Flag::Outliers { arm, outliers, count } => {
             (name(arm), format!("{outliers} of {count} measurements are far from all others"))
         }
-        Flag::TwoModes { arm, medians } => (
-            name(arm),
-            format!(
-                "measurements fall into two groups, about {} and {}",
-                number(medians[0], unit),
-                number(medians[1], unit)
-            ),
-        ),
+        Flag::TwoModes { arm, medians } => {
+            let [one, other] = apart(*medians, unit);
+            (name(arm), format!("measurements fall into two groups, about {one} and {other}"))
+        }
     };
     let remedy = matches!(flag, Flag::Machine { .. })
         .then(|| "compare again when the machine is steady".to_owned());
     Remark { mark: Text::toned("note", Tone::Warning), about, text, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_groups_have_the_digits_that_tell_them_apart() {
+        assert_eq!(apart([12.3461e-6, 12.3539e-6], "s"), ["12.346 us", "12.354 us"]);
+        assert_eq!(apart([3.1e9, 3.2e9], "Hz"), ["3.100 GHz", "3.200 GHz"]);
+        assert_eq!(apart([1.0, 1.0], ""), ["1.0000000000", "1.0000000000"]);
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) struct SstArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Also show every ioctl with its answers.
+    /// Also show every ioctl with its answers; of those that are asked again and answered alike how many.
     #[arg(short, long)]
     pub(crate) debug: bool,
 
@@ -114,7 +114,8 @@ pub(crate) struct TryArgs {
     #[arg(short, long, value_parser = level, value_name = "N")]
     pub(crate) level: Option<u8>,
 
-    /// Where the workload runs: CPUs such as 12,13; usually two that the feature is good for.
+    /// Where the workload runs: CPUs such as 12,13; usually two that the feature is good for. Of turbo-freq,
+    /// high-priority are those of class 0.
     #[arg(long, value_parser = on, value_name = "LIST|high-priority")]
     pub(crate) on: Option<Chosen>,
 
@@ -187,9 +188,17 @@ pub(crate) enum Planned {
         level: u8,
     },
     /// Base frequencies of two kinds of cores.
-    BaseFreq,
+    BaseFreq {
+        /// At this level, without them and with them; usually the one at present.
+        #[arg(short, long, value_parser = level, value_name = "N")]
+        level: Option<u8>,
+    },
     /// Turbo frequencies, where the CPUs that are named before `plan` go first.
-    TurboFreq,
+    TurboFreq {
+        /// At this level, without them and with them; usually the one at present.
+        #[arg(short, long, value_parser = level, value_name = "N")]
+        level: Option<u8>,
+    },
 }
 
 /// How a change is made.
@@ -275,7 +284,14 @@ pub(crate) enum CorePower {
         change: Change,
     },
     /// Let firmware forget classes; base-freq and turbo-freq must be off.
-    Disable(Change),
+    Disable {
+        /// The type that is left meanwhile, 0 or 1 as for enable; it counts for nothing until then.
+        #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
+        priority: u8,
+
+        #[command(flatten)]
+        change: Change,
+    },
     /// Configure a class, in all power domains of a package. What is not said becomes what is usual.
     Config {
         /// The class, 0 to 3.
@@ -474,11 +490,11 @@ impl SstArgs {
             }
             SstFeature::CorePower(command) => match command {
                 CorePower::Enable { priority, change } => {
-                    let ordered = *priority == 1;
-                    let kind = if ordered { Priority::Ordered } else { Priority::Proportional };
-                    (What::CorePower(Some(kind)), change)
+                    (What::CorePower { on: true, priority: Priority::of(*priority == 1) }, change)
                 }
-                CorePower::Disable(change) => (What::CorePower(None), change),
+                CorePower::Disable { priority, change } => {
+                    (What::CorePower { on: false, priority: Priority::of(*priority == 1) }, change)
+                }
                 CorePower::Config { class, weight, epp, min, max, change } => {
                     let (class, weight, epp) = (*class, *weight, *epp);
                     let wish = ClassWish { class, weight, epp, min_mhz: *min, max_mhz: *max };
@@ -520,8 +536,8 @@ impl SstArgs {
         let Some(SstFeature::Plan(planned)) = &self.feature else { return None };
         let what = match *planned {
             Planned::PerfProfile { level } => What::Level { level, with_cpus: true },
-            Planned::BaseFreq => What::BaseFreq { on: true, auto: true },
-            Planned::TurboFreq => What::TurboFreq { on: true, auto: true, limits: None },
+            Planned::BaseFreq { .. } => What::BaseFreq { on: true, auto: true },
+            Planned::TurboFreq { .. } => What::TurboFreq { on: true, auto: true, limits: None },
         };
         Some(Wish { what, cpus: self.cpus.clone(), lenient: false })
     }
@@ -552,7 +568,7 @@ impl SstArgs {
                 }
                 CorePower::GetAssoc(_) => "core-power get-assoc",
                 CorePower::Enable { .. }
-                | CorePower::Disable(_)
+                | CorePower::Disable { .. }
                 | CorePower::Config { .. }
                 | CorePower::Assoc { .. } => CHANGES,
             },
@@ -571,8 +587,14 @@ impl SstArgs {
                     question.level = Some(*level);
                     "plan perf-profile"
                 }
-                Planned::BaseFreq => "plan base-freq",
-                Planned::TurboFreq => "plan turbo-freq",
+                Planned::BaseFreq { level } => {
+                    question.level = *level;
+                    "plan base-freq"
+                }
+                Planned::TurboFreq { level } => {
+                    question.level = *level;
+                    "plan turbo-freq"
+                }
             },
             Some(SstFeature::Try(tried)) => {
                 question.level = tried.level;

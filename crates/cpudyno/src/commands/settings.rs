@@ -177,6 +177,9 @@ pub(super) fn restore(
 
 /// What was put back, and what was not.
 pub(super) fn put_back(undone: &Undone) -> String {
+    if undone.restored.is_empty() && undone.is_complete() {
+        return "everything is as it was before".to_owned();
+    }
     let word = if undone.restored.len() == 1 { "value" } else { "values" };
     let restored = format!("{} former {word} put back", undone.restored.len());
     std::iter::once(restored).chain(undone.left()).collect::<Vec<_>>().join("; ")

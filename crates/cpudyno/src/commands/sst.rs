@@ -129,16 +129,32 @@ fn planned(
         .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
     }
     let refusing = |refused: sst::change::Refused| change::not_changed(refused.into());
-    let (expected, to_know) =
-        match (sst::change::expected(machine, wish), sst::change::foreseen(machine, wish)) {
-            (Ok(expected), Ok(remarks)) => (expected, remarks),
-            (Ok(expected), Err(refused)) => {
-                let hint = refused.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-                (expected, vec![format!("as things are, it would be refused: {refused}{hint}")])
-            }
-            // Who would refuse it says more than who cannot tell the clocks.
-            (Err(_), Err(refused)) | (Err(refused), Ok(_)) => return Err(refusing(refused)),
-        };
+    let other = question.level.filter(|_| !matches!(wish.what, What::Level { .. }));
+    let answers = match other {
+        // The level comes first.
+        Some(level) => {
+            let what = What::Level { level, with_cpus: false };
+            let first = Wish { what, ..wish.clone() };
+            let expected = sst::change::expected_at(machine, wish, level);
+            let foreseen = sst::change::foreseen(machine, &first).map(|mut remarks| {
+                remarks.insert(0, format!(
+                    "this is at level {level}: `cpudyno sst perf-profile set-config-level -l {level}` comes first"
+                ));
+                remarks
+            });
+            (expected, foreseen)
+        }
+        None => (sst::change::expected(machine, wish), sst::change::foreseen(machine, wish)),
+    };
+    let (expected, to_know) = match answers {
+        (Ok(expected), Ok(remarks)) => (expected, remarks),
+        (Ok(expected), Err(refused)) => {
+            let hint = refused.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            (expected, vec![format!("as things are, it would be refused: {refused}{hint}")])
+        }
+        // Who would refuse it says more than who cannot tell the clocks.
+        (Err(_), Err(refused)) | (Err(refused), Ok(_)) => return Err(refusing(refused)),
+    };
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
     let snapshot = sst::read(machine, &wanted).map_err(refused)?;
     let lines = calls.map(Calls::lines).unwrap_or_default();

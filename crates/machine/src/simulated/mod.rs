@@ -18,6 +18,7 @@ mod registers;
 mod settings;
 mod tax;
 mod tree;
+mod uncore;
 mod work;
 
 pub use self::controllers::{Controllers, Through};

@@ -202,30 +202,6 @@ impl Model {
         Rise { from_hz, duration: duration.unwrap_or(SHORTEST_RISE) }
     }
 
-    /// How much longer a pointer into the last cache takes than with the limits of the uncore that the
-    /// machine came with.
-    ///
-    /// # Caveats
-    /// One core at work keeps the uncore halfway between its limits, and all of the way to the last
-    /// cache takes cycles of that clock.
-    pub fn last_cache_slowdown(&self, cpu: CpuId) -> f64 {
-        let Some(registers) = self.registers else { return 1.0 };
-        let came = f64::midpoint(registers.uncore_min_hz, registers.uncore_max_hz);
-        self.uncore_hz(self.package_of(cpu)).map_or(1.0, |now| came / now)
-    }
-
-    /// The clock outside of the cores of a package, while one core is at work.
-    pub(super) fn uncore_hz(&self, package: u32) -> Option<f64> {
-        let registers = self.registers?;
-        let folder = format!("{CPU}/intel_uncore_frequency/package_{package:02}_die_00");
-        let limit = |file: &str, came: f64| {
-            let set = self.obeyed(&format!("{folder}/{file}")).and_then(|khz| khz.parse().ok());
-            set.map_or(came, |khz: f64| khz * 1e3)
-        };
-        let least = limit("min_freq_khz", registers.uncore_min_hz);
-        Some(f64::midpoint(least, limit("max_freq_khz", registers.uncore_max_hz)))
-    }
-
     /// The share of a pointer's time that prefetchers save where each line follows the one below it.
     pub fn fetched_ahead(&self, cpu: CpuId) -> f64 {
         let Prefetchers { register, saved } = if self.identity.is_amd() { AMD } else { INTEL };
@@ -236,7 +212,7 @@ impl Model {
     }
 
     /// What was set, where the hardware heeds it.
-    fn obeyed(&self, path: &str) -> Option<String> {
+    pub(super) fn obeyed(&self, path: &str) -> Option<String> {
         self.settings.text(path).filter(|_| !self.has(Fault::IgnoresSettings))
     }
 }

@@ -240,6 +240,10 @@ impl Writer {
             let siblings = self.model.cpus().filter(is_sibling);
             return Ok(siblings.map(|cpu| (switch(cpu), digit.to_owned())).collect());
         }
+        let along = super::uncore::along(&self.model, path);
+        if !along.is_empty() {
+            return Ok(along.into_iter().map(|path| (path, text.to_owned())).collect());
+        }
         let forbidden = self.model.forbids_smt()
             && text == "1"
             && self.model.cpus().filter(is_sibling).any(|cpu| switch(cpu) == path);

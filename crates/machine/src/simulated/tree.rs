@@ -11,6 +11,7 @@ use super::firmware::Firmware;
 use super::model::{Fault, Model};
 use super::pmu::put_pmus;
 use super::settings::{GOVERNORS, PREFERENCES, Settings};
+use super::uncore::{self, put_uncore};
 use super::work::{HWMON, drawn, put_power};
 use crate::files::{Files, missing};
 use crate::ports::{Reading, Tree};
@@ -157,7 +158,7 @@ impl Tree for SimulatedTree {
             }
             "/sys/devices/system/cpu/smt/active" => Ok(u8::from(self.model.has_smt()).to_string()),
             _ if path == self.online => Ok(self.model.online().to_string()),
-            _ if path.ends_with("/current_freq_khz") => uncore_clock(&self.model, path),
+            _ if path.ends_with("/current_freq_khz") => uncore::clock(&self.model, path),
             _ => idle_count(&self.model, path).unwrap_or_else(|| self.setting(path)),
         }
     }
@@ -367,16 +368,6 @@ fn idle_count(model: &Model, path: &str) -> Option<Reading<String>> {
     }
 }
 
-/// The clock outside of the cores, where the path asks for that of a package.
-fn uncore_clock(model: &Model, path: &str) -> Reading<String> {
-    let name = path.rsplit('/').nth(1).and_then(|name| name.strip_prefix("package_"));
-    let package = name.and_then(|name| name.split('_').next()?.parse().ok());
-    let packages = 0..model.topology.packages;
-    let package = package.filter(|package| packages.contains(package));
-    let hertz = package.and_then(|package| model.uncore_hz(package));
-    hertz.map(kilohertz).ok_or_else(|| missing(path))
-}
-
 /// Files that the kernel makes of registers, all of them Intel's.
 fn put_registers(files: &mut Files, model: &Model) {
     let Some(registers) = model.registers.filter(|_| !model.identity.is_amd()) else { return };
@@ -384,15 +375,7 @@ fn put_registers(files: &mut Files, model: &Model) {
         let path = format!("{CPU}/cpu{cpu}/power/energy_perf_bias");
         files.put(path, &registers.energy_perf_bias);
     }
-    for package in 0..model.topology.packages {
-        let folder = format!("{CPU}/intel_uncore_frequency/package_{package:02}_die_00");
-        let (min, max) = (registers.uncore_min_hz, registers.uncore_max_hz);
-        for (file, hertz) in
-            [("min", min), ("max", max), ("initial_min", min), ("initial_max", max)]
-        {
-            files.put(format!("{folder}/{file}_freq_khz"), &kilohertz(hertz));
-        }
-    }
+    put_uncore(files, model, registers);
 }
 
 /// What ACPI says of levels of performance.
@@ -418,7 +401,7 @@ fn put_levels(files: &mut Files, model: &Model) {
     }
 }
 
-fn kilohertz(hertz: f64) -> String {
+pub(super) fn kilohertz(hertz: f64) -> String {
     ((hertz / 1e3).round() as u64).to_string()
 }
 

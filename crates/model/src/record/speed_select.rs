@@ -72,6 +72,12 @@ pub struct SpeedSelectQuestion {
     /// Only the power domains of these CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
+    /// Of what was tried, where it runs: without it, and with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<[CpuSet; 2]>,
+    /// Who was kept busy beside it: without it, and with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<[CpuSet; 2]>,
     /// Only that level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,

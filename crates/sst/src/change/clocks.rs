@@ -3,7 +3,7 @@
 use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::ground::{Ground, Sleepers, modules_of, place};
+use super::ground::{Ground, Sleepers, modules_of, numbers, place};
 use super::limits::plain;
 use super::{Refused, What, Wish};
 use crate::model::{Domain, Feature, Level, Megahertz, Modules, PerLicence};
@@ -31,6 +31,7 @@ pub struct Clocks {
 }
 
 /// How a power domain stands.
+#[derive(Clone)]
 struct Standing<'a> {
     level: &'a Level,
     base_freq: bool,
@@ -76,6 +77,29 @@ pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
     Ok(best.cpus.iter().take(2).collect())
 }
 
+/// The CPUs that go first already, two cores of them: those of the first class, where others are in a lower one.
+pub fn first_class(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
+    let sleepers = Sleepers::default();
+    let ground = Ground::of(machine, wish, &sleepers)?;
+    let domains = ground.compute()?;
+    let cores = |domain: &Domain, modules: Modules| -> CpuSet {
+        let one = |number| domain.cpus.iter().find(|it| it.module == u32::from(number));
+        numbers(modules).filter_map(one).take(2).map(|member| member.cpu).collect()
+    };
+    for domain in domains.iter().filter(|domain| Ground::heeds_priorities(domain)) {
+        let first = now(&ground, domain)?.first;
+        if first.count() > 0 && first != domain.modules() {
+            return Ok(cores(domain, first));
+        }
+    }
+    let any = cores(domains[0], domains[0].modules());
+    let hint = format!(
+        "name two, such as --on {any}; or put them into class 0 and others into a lower one, with core-power on"
+    );
+    Err(wish
+        .usage("no cores are in a higher class than others, and nobody said which go first", hint))
+}
+
 /// One CPU of each other core in the packages of these CPUs, of those that have a part in it at that time: all power
 /// domains of a package share its power, and firmware's limits suppose that all cores are at work.
 pub fn others(
@@ -94,7 +118,7 @@ pub fn others(
         let is_meant = wish.cpus.as_ref().is_none_or(|it| has_any(domain, it));
         let allowed = match time {
             Time::Then if is_meant => then(&ground, domain)?.allowed,
-            Time::Now | Time::Then => domain.modules(),
+            Time::Now | Time::Then => now(&ground, domain)?.allowed,
         };
         let mut taken = modules_of(domain, cpus).0;
         for member in &domain.cpus {
@@ -114,7 +138,12 @@ fn has_any(domain: &Domain, cpus: &CpuSet) -> bool {
 
 /// The clocks that CPUs have, and those that they would have, while all cores are at work.
 pub fn expected(machine: &Machine, wish: &Wish) -> Result<Vec<Expected>, Refused> {
-    expected_of(machine, wish, None)
+    expected_of(machine, wish, None, None)
+}
+
+/// The same at another level, with what is wished for and without it.
+pub fn expected_at(machine: &Machine, wish: &Wish, level: u8) -> Result<Vec<Expected>, Refused> {
+    expected_of(machine, wish, None, Some(level))
 }
 
 /// The same while these CPUs are at work, before and after it.
@@ -123,21 +152,26 @@ pub fn expected_with(
     wish: &Wish,
     at_work: &[CpuSet; 2],
 ) -> Result<Vec<Expected>, Refused> {
-    expected_of(machine, wish, Some(at_work))
+    expected_of(machine, wish, Some(at_work), None)
 }
 
 fn expected_of(
     machine: &Machine,
     wish: &Wish,
     at_work: Option<&[CpuSet; 2]>,
+    level: Option<u8>,
 ) -> Result<Vec<Expected>, Refused> {
     let sleepers = Sleepers::default();
     let ground = Ground::of(machine, wish, &sleepers)?;
     let mut found: Vec<Expected> = Vec::new();
     for domain in ground.compute()? {
         let active = |arm: usize| at_work.map(|cpus| modules_of(domain, &cpus[arm]).count());
-        let now = Standing { active: active(0), ..now(&ground, domain)? };
-        let then = Standing { active: active(1), ..then(&ground, domain)? };
+        let before = match level {
+            Some(level) => at(&ground, domain, level)?,
+            None => now(&ground, domain)?,
+        };
+        let then = Standing { active: active(1), ..with(&ground, domain, before.clone())? };
+        let now = Standing { active: active(0), ..before };
         for member in &domain.cpus {
             let clocks = |standing: &Standing<'_>| standing.clocks(member.module);
             let one = Expected {
@@ -173,13 +207,39 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
         base_freq: on.base_freq,
         turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
         first: modules_of(domain, &first),
-        allowed: domain.modules(),
+        allowed: allowed(level, domain),
         active: None,
     })
 }
 
+/// Who is online of those that a level allows.
+fn allowed(level: &Level, domain: &Domain) -> Modules {
+    let all = domain.modules();
+    let of_level = level.properties.as_ref().and_then(|it| it.modules.as_ref().ok());
+    of_level.map_or(all, |modules| Modules(modules.0 & all.0))
+}
+
+/// At another level, with nothing on.
+fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing<'g>, Refused> {
+    let profiles = ground.profiles(domain)?;
+    let found = profiles.level(level).ok_or_else(|| {
+        let why = format!("{} has no level {level}", place(domain));
+        ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
+    })?;
+    let (allowed, now) = (allowed(found, domain), now(ground, domain)?);
+    Ok(Standing { level: found, base_freq: false, turbo_freq: false, allowed, ..now })
+}
+
 fn then<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
-    let now = now(ground, domain)?;
+    with(ground, domain, now(ground, domain)?)
+}
+
+/// The same with what is wished for.
+fn with<'g>(
+    ground: &Ground<'_>,
+    domain: &'g Domain,
+    now: Standing<'g>,
+) -> Result<Standing<'g>, Refused> {
     let needs = |state: fn(&Level) -> Feature, level: &Level| {
         if state(level) != Feature::Unsupported {
             return Ok(());
@@ -193,15 +253,11 @@ fn then<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Ref
         |level: &Level| level.features.as_ref().map_or(Feature::Unsupported, |it| it.turbo_freq);
     Ok(match &ground.wish.what {
         What::Level { level, .. } => {
-            let profiles = ground.profiles(domain)?;
-            let found = profiles.level(*level).ok_or_else(|| {
-                let why = format!("{} has no level {level}", place(domain));
-                ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
-            })?;
-            let properties = found.properties.as_ref();
+            let then = at(ground, domain, *level)?;
+            let properties = then.level.properties.as_ref();
             let allowed =
                 *ground.known(properties.map(|properties| &properties.modules), domain)?;
-            Standing { level: found, base_freq: false, turbo_freq: false, allowed, ..now }
+            Standing { allowed, ..then }
         }
         What::BaseFreq { on, .. } => {
             needs(of, now.level)?;

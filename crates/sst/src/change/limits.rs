@@ -133,6 +133,14 @@ impl Ground<'_> {
             .flat_map(|domain| domain.online().iter().collect::<Vec<_>>());
         let wanted = |cpu: &CpuId| self.wish.cpus.as_ref().is_none_or(|cpus| cpus.contains(*cpu));
         let mut steps = Vec::new();
+        let mut remarks: Vec<String> = why.into_iter().collect();
+        if !on && !self.allows_turbo() {
+            remarks.push(
+                "turbo is off already (no_turbo): clocks that nobody limited are at the base frequency as long \
+                 as it is, and are not limited beyond that"
+                    .to_owned(),
+            );
+        }
         for cpu in online.filter(wanted) {
             let file = if on { MOST } else { "base_frequency" };
             let khz = self.khz(cpu, file).ok_or_else(|| {
@@ -151,6 +159,6 @@ impl Ground<'_> {
             }
             steps.push(if on { open(cpu) } else { limit(cpu, MAX, khz) });
         }
-        Ok(Steps { limits: steps, remarks: why.into_iter().collect(), ..Steps::default() })
+        Ok(Steps { limits: steps, remarks, ..Steps::default() })
     }
 }

@@ -17,7 +17,9 @@ use levers::plan::Step;
 use model::CpuSet;
 
 pub use self::apply::{NotChanged, apply, foreseen, make, planned};
-pub use self::clocks::{Clocks, Expected, Time, expected, expected_with, gainers, others};
+pub use self::clocks::{
+    Clocks, Expected, Time, expected, expected_at, expected_with, first_class, gainers, others,
+};
 pub(crate) use self::ground::registers;
 pub use self::proof::{Base, base_frequencies};
 use crate::error::Error;
@@ -45,8 +47,13 @@ pub enum What {
         /// Whether CPUs come and go with it.
         with_cpus: bool,
     },
-    /// Cores have priorities of that kind; none: they have none.
-    CorePower(Option<Priority>),
+    /// Priorities of cores.
+    CorePower {
+        /// Whether they have any.
+        on: bool,
+        /// Of which kind they are; while they are off, of which kind they would be.
+        priority: Priority,
+    },
     /// A class.
     Class(ClassWish),
     /// The CPUs are in that class.
@@ -155,7 +162,7 @@ impl Wish {
         let switch = |on: bool| if on { "enable" } else { "disable" };
         match &self.what {
             What::Level { level, .. } => format!("set performance level {level}"),
-            What::CorePower(priority) => format!("{} core-power", switch(priority.is_some())),
+            What::CorePower { on, .. } => format!("{} core-power", switch(*on)),
             What::Class(wish) => format!("configure class {}", wish.class),
             What::Association(class) => format!("associate CPUs with class {class}"),
             What::BaseFreq { on, .. } => format!("{} base-freq", switch(*on)),

@@ -133,8 +133,10 @@ impl Row {
                 Some(level) => What::Level { level, with_cpus: given.online },
                 None => return error("Invalid command: specify tdp_level", code::FAILED),
             },
-            "core-power enable" => What::CorePower(Some(Priority::of(given.priority == 1))),
-            "core-power disable" => What::CorePower(None),
+            "core-power enable" | "core-power disable" => {
+                let on = self.title == "enable";
+                What::CorePower { on, priority: Priority::of(given.priority == 1) }
+            }
             "core-power config" | "core-power assoc" => match class {
                 None => return error("Invalid clos id\n", code::USAGE),
                 Some(class) if self.title == "assoc" => {
@@ -171,7 +173,7 @@ impl Row {
     pub(super) fn told(&self, seen: &Seen<'_>, wish: &Wish) -> Shown {
         let mut shown = Shown::default();
         let success = || vec![Node::leaf(self.title, &"success")];
-        let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower(_));
+        let of_cores = !matches!(wish.what, What::Level { .. } | What::CorePower { .. });
         for at in super::shown::places(seen.snapshot, wish.cpus.as_ref()) {
             if of_cores && at.domain.kind() != Kind::Compute {
                 continue;

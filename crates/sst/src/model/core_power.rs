@@ -31,7 +31,8 @@ pub enum Priority {
 }
 
 impl Priority {
-    pub(crate) fn of(ordered: bool) -> Priority {
+    /// By whether there is an order.
+    pub fn of(ordered: bool) -> Priority {
         if ordered { Priority::Ordered } else { Priority::Proportional }
     }
 

@@ -52,8 +52,9 @@ fn power_domains_are_those_of_the_golden_vectors() {
     for cpu in 0..32u32 {
         let (domain, module, thread) = (cpu % 8 / 4, cpu % 4, cpu / 16);
         let number = domain << 11 | module << 3 | thread;
-        let line = format!("  CPU {cpu}: {number:#x}");
-        assert!(lines.contains(&line), "{line} is missing: {lines:#?}");
+        let place = format!("CPU {cpu}: {number:#x}");
+        let mut told = lines.iter().flat_map(|line| line.trim().split(", "));
+        assert!(told.any(|it| it == place), "{place} is missing: {lines:#?}");
     }
     assert!(lines.contains(&"instances [00 04 0f] = 0".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"instances [01 04 0f] = 0".to_owned()), "{lines:#?}");

@@ -175,8 +175,8 @@ pub(crate) const BF_ON: What = What::BaseFreq { on: true, auto: true };
 pub(crate) const BF_OFF: What = What::BaseFreq { on: false, auto: true };
 pub(crate) const TF_ON: What = What::TurboFreq { on: true, auto: true, limits: None };
 pub(crate) const TF_OFF: What = What::TurboFreq { on: false, auto: true, limits: None };
-pub(crate) const CP_OFF: What = What::CorePower(None);
-pub(crate) const CP_ON: What = What::CorePower(Some(Priority::Ordered));
+pub(crate) const CP_OFF: What = What::CorePower { on: false, priority: Priority::Proportional };
+pub(crate) const CP_ON: What = What::CorePower { on: true, priority: Priority::Ordered };
 
 pub(crate) const fn level(level: u8, with_cpus: bool) -> What {
     What::Level { level, with_cpus }

@@ -14,7 +14,7 @@ use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, Here, TF_OFF, TF_ON, class, leve
 use levers::{Levers, Object};
 use machine::isst::settable::{self, Address, Die, Settable};
 use sst::change::{ClassWish, NotChanged, What, Wish};
-use sst::model::Priority;
+use sst::model::Priority::{Ordered, Proportional};
 
 /// What stands between the engine and the machine.
 struct Between {
@@ -134,10 +134,12 @@ fn next(what: &What) -> Option<What> {
     let turbo = |on, auto, limits| What::TurboFreq { on, auto, limits };
     Some(match *what {
         What::Level { level, with_cpus: false } => What::Level { level, with_cpus: true },
-        What::Level { .. } => What::CorePower(Some(Priority::Ordered)),
-        What::CorePower(Some(Priority::Ordered)) => What::CorePower(Some(Priority::Proportional)),
-        What::CorePower(Some(Priority::Proportional)) => What::CorePower(None),
-        What::CorePower(None) => {
+        What::Level { .. } => CP_ON,
+        What::CorePower { on, priority: Ordered } => What::CorePower { on, priority: Proportional },
+        What::CorePower { on: true, priority: Proportional } => {
+            What::CorePower { on: false, priority: Ordered }
+        }
+        What::CorePower { on: false, priority: Proportional } => {
             What::Class(ClassWish { min_mhz: Some(2000), weight: None, ..class(2) })
         }
         What::Class(_) => What::Association(3),
@@ -160,13 +162,15 @@ fn next(what: &What) -> Option<What> {
 fn before(machine: &str, what: &What) -> &'static str {
     let is_newer = machine == "granite";
     match what {
-        What::CorePower(None) | What::BaseFreq { on: true, auto: false } if is_newer => {
+        What::CorePower { on: false, .. } | What::BaseFreq { on: true, auto: false }
+            if is_newer =>
+        {
             r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4}}"#
         }
         What::TurboFreq { on: true, auto: false, .. } if is_newer => {
             r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 4, "0.0/association/5": 3}}"#
         }
-        What::CorePower(None)
+        What::CorePower { on: false, .. }
         | What::BaseFreq { on: true, auto: false }
         | What::TurboFreq { on: true, auto: false, .. } => {
             r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/association/5": 3}}"#
@@ -205,7 +209,8 @@ fn commands() -> Vec<(&'static str, &'static str, Wish)> {
             // Its classes alone are elsewhere, and have an order alone.
             let has_classes = matches!(
                 what,
-                What::CorePower(Some(Priority::Ordered) | None)
+                What::CorePower { on: false, .. }
+                    | What::CorePower { priority: Ordered, .. }
                     | What::Class(_)
                     | What::Association(_)
                     | What::BaseFreq { auto: true, .. }

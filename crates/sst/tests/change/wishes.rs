@@ -8,6 +8,7 @@ use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class,
 use levers::{Error, Object, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};
+use sst::model::Priority;
 
 #[test]
 fn base_frequencies_come_in_the_order_that_firmware_needs() {
@@ -674,65 +675,111 @@ fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
     fs::remove_dir_all(here.folder.path()).unwrap();
 }
 
-/// A kernel that has limits of the uncore by power domain.
-struct Uncore(Box<dyn Tree>);
-
 const UNCORE: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
 
-impl Tree for Uncore {
+/// A kernel without the driver of the uncore.
+struct WithoutUncore(Box<dyn Tree>);
+
+impl Tree for WithoutUncore {
     fn read(&self, path: &str) -> Reading<String> {
-        let Some((folder, file)) = path.strip_prefix(UNCORE).and_then(|it| it[1..].split_once('/'))
-        else {
-            return self.0.read(path);
-        };
-        Ok(match (folder, file) {
-            ("uncore00", "domain_id") => "1",
-            ("uncore01", "domain_id") | ("uncore00" | "uncore01", "package_id") => "0",
-            (_, "min_freq_khz") => "900000",
-            (_, "max_freq_khz") => "2400000",
-            _ => return self.0.read(path),
-        }
-        .to_owned())
+        self.0.read(if path.starts_with(UNCORE) { "/none" } else { path })
     }
 
     fn list(&self, path: &str) -> Reading<Vec<String>> {
-        if path == UNCORE {
-            return Ok(["uncore00", "uncore01"].map(str::to_owned).to_vec());
-        }
-        self.0.list(path)
+        self.0.list(if path.starts_with(UNCORE) { "/none" } else { path })
     }
 }
 
-/// Who may write everything.
-struct Anything;
-
-impl levers::Levers for Anything {
-    fn permits(&self, _: &Object) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn write(&mut self, _: &Object, _: &str) -> std::io::Result<()> {
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// In kHz, in the folder of the power domain; where there is none, it is said.
+/// In kHz, in the folder of each power domain with cores; where there is none, it is said once.
 #[test]
 fn limits_of_the_uncore_go_with_a_level_in_the_newer_generation() {
     let here = Here::new("granite");
-    let machine = Machine { tree: Box::new(Uncore(here.machine().tree)), ..here.machine() };
-    let plan = planned(&machine, &Anything, &on("0", level(1, true)), true).unwrap();
-    let uncore = plan.changes.iter().filter(|it| it.object.to_string().contains("uncore"));
-    let lines: Vec<String> =
-        uncore.map(|it| format!("{}: {} -> {}", it.object, it.former, it.wanted)).collect();
-    assert_eq!(
-        lines,
+    let of_uncore = |lines: Vec<String>| -> Vec<String> {
+        lines.into_iter().filter(|line| line.contains(UNCORE)).collect()
+    };
+    let limits = |folder: &str| {
         [
-            format!("{UNCORE}/uncore01/min_freq_khz: 900000 -> 800000"),
-            format!("{UNCORE}/uncore01/max_freq_khz: 2400000 -> 2200000"),
+            format!("{UNCORE}/{folder}/min_freq_khz: 800000 -> 900000"),
+            format!("{UNCORE}/{folder}/max_freq_khz: 2400000 -> 2200000"),
         ]
-    );
-    let plan = here.plan(&on("0", level(1, true))).unwrap();
-    let said = "limits of the uncore of package 0 stay as they are";
-    assert!(plan.remarks.iter().any(|it| it.starts_with(said)), "{:?}", plan.remarks);
+    };
+    assert_eq!(of_uncore(here.lines(&on("11", level(1, true)))), limits("uncore01"));
+    // Of a package five, and two of them have no cores.
+    let all = ["uncore00", "uncore01", "uncore02", "uncore05", "uncore06", "uncore07"];
+    let expected: Vec<String> = all.iter().flat_map(|folder| limits(folder)).collect();
+    assert_eq!(of_uncore(here.lines(&wish(level(1, true)))), expected);
+
+    let before = here.state();
+    here.done(&on("11", level(1, true))).unwrap();
+    let of = |folder: &str| {
+        ["min", "max"]
+            .map(|it| here.text(&format!("intel_uncore_frequency/{folder}/{it}_freq_khz")))
+    };
+    assert_eq!(of("uncore01"), ["900000", "2200000"]);
+    assert_eq!(of("uncore00"), ["800000", "2400000"]);
+    here.undone();
+    assert_eq!(here.state(), before);
+
+    for (name, cpus) in [("granite", "0"), ("guide", "0")] {
+        let here = Here::new(name);
+        let machine =
+            Machine { tree: Box::new(WithoutUncore(here.machine().tree)), ..here.machine() };
+        for wish in [on(cpus, level(1, true)), wish(level(1, true))] {
+            let remarks = sst::change::foreseen(&machine, &wish).unwrap();
+            let said: Vec<&String> = remarks.iter().filter(|it| it.contains("uncore")).collect();
+            assert_eq!(said.len(), 1, "{name}: {remarks:?}");
+            assert!(said[0].contains("the kernel has none to set for package 0"), "{said:?}");
+        }
+    }
+}
+
+/// What is set for a package is set for all of its power domains, as the kernel does.
+#[test]
+fn limits_of_a_package_are_those_of_its_power_domains() {
+    let here = Here::new("granite");
+    here.set("intel_uncore_frequency/package_01_die_00/max_freq_khz", "2000000");
+    let of = |folder: &str| here.text(&format!("intel_uncore_frequency/{folder}/max_freq_khz"));
+    assert_eq!([of("uncore04"), of("uncore05"), of("uncore09")], ["2400000", "2000000", "2000000"]);
+}
+
+/// What no CPU can do is written all the same, and said.
+#[test]
+fn limits_of_a_class_beyond_all_clocks_are_told() {
+    let here = Here::new("guide");
+    let told = |min_mhz, max_mhz| {
+        let what = What::Class(ClassWish { min_mhz, max_mhz, ..class(1) });
+        here.plan(&wish(what)).unwrap().remarks.join("; ")
+    };
+    assert!(told(Some(25000), None).contains("no CPU reaches the lowest frequency, 25000 MHz"));
+    assert!(told(None, Some(100)).contains("no CPU is as slow as the highest frequency, 100 MHz"));
+    let usual = told(Some(800), Some(3200));
+    assert!(!usual.contains("no CPU"), "{usual}");
+}
+
+/// The kind of priorities that is left while they are off is the one that was asked for.
+#[test]
+fn priorities_that_are_off_have_a_kind() {
+    for (priority, kind) in [(Priority::Ordered, 4), (Priority::Proportional, 0)] {
+        let here = Here::new("guide");
+        here.done(&on("0", CP_ON)).unwrap();
+        here.done(&on("0", What::CorePower { on: false, priority })).unwrap();
+        assert_eq!(here.state().contains("\"0.0/priorities\":4"), kind == 4, "{}", here.state());
+    }
+}
+
+/// With a feature and without it, at a level that is not there yet.
+#[test]
+fn clocks_at_another_level_are_told_beforehand() {
+    let machine = Here::new("guide").machine();
+    let wish = on("12,13", TF_ON);
+    // Those two are not in level 4.
+    let found = sst::change::expected_at(&machine, &wish, 4).unwrap();
+    let of = |cpu| found.iter().find(|it| it.cpus.contains(model::CpuId(cpu))).unwrap();
+    assert_eq!(of(12).then, None);
+    assert_eq!(of(0).now.base.as_ref().unwrap().0, 2800);
+    let found = sst::change::expected_at(&machine, &on("0,1", TF_ON), 4).unwrap();
+    let first = found.iter().find(|it| it.cpus.contains(model::CpuId(0))).unwrap();
+    let turbo = |clocks: &sst::change::Clocks| clocks.turbo.as_ref().unwrap().0;
+    assert_eq!((turbo(&first.now), turbo(first.then.as_ref().unwrap())), (3200, 3300));
+    assert!(sst::change::expected_at(&machine, &wish, 9).is_err());
 }

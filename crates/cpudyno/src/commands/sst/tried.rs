@@ -7,7 +7,7 @@ use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
 use levers::Session;
 use levers::journal::Shelf;
 use machine::{Machine, Reading};
-use model::record::{PageKind, Record, SpeedSelect, SpeedSelectQuestion};
+use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
 use sst::change::{Clocks, Expected, Time, What, Wish};
 use sst::model::Megahertz;
@@ -32,7 +32,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     let Some(SstFeature::Try(tried)) = args.feature else { return Ok(ExitCode::SUCCESS) };
     let look = args.look;
     // What is asked for wrongly is said before anything is set.
-    is_sensible(&tried, named.as_ref())?;
+    is_sensible(machine, &tried, named.as_ref())?;
     let signals = Signals::listen()?;
     let shelf = settings::shelf(machine)?;
     // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
@@ -71,7 +71,9 @@ fn prepared<'m>(
     shelf: &Shelf,
     session: &mut Option<Session<'m>>,
 ) -> Result<(Comparing, SpeedSelect), Failure> {
-    let Trial { mut comparing, wish, expected } = trial(machine, tried, named)?;
+    let Trial { mut comparing, wish, on, expected } = trial(machine, tried, named)?;
+    let question =
+        SpeedSelectQuestion { on: Some(on), busy: Some(comparing.busy.clone()), ..question };
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: wish.cpus.clone() };
     let snapshot = sst::read(machine, &wanted).map_err(super::refused)?;
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
@@ -96,14 +98,24 @@ fn prepared<'m>(
 }
 
 /// Whether it can be measured at all, as far as the words tell.
-fn is_sensible(tried: &TryArgs, named: Option<&CpuSet>) -> Result<(), Failure> {
+fn is_sensible(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<(), Failure> {
     what(tried)?;
+    if machine.simulated.is_some() && !tried.command.is_empty() {
+        let text = "cannot measure the command: a simulated machine executes no programs";
+        let hint = "measure what it simulates: --workload pipe, or --workload clock";
+        return Err(Failure::new(code::NOT_HERE, text).hint(hint));
+    }
     let on = match (&tried.on, tried.feature) {
         (Some(Chosen::Cpus(cpus)), _) => Some(cpus),
-        (_, Tried::TurboFreq) => Some(named.ok_or_else(nobody)?),
+        (Some(_), Tried::TurboFreq) => named,
+        (None, Tried::TurboFreq) => Some(named.ok_or_else(nobody)?),
         _ => None,
     };
-    on.into_iter().chain(&tried.on_a).try_for_each(|cpus| has_ends(tried, cpus))
+    on.into_iter().chain(&tried.on_a).try_for_each(|cpus| has_ends(tried, cpus))?;
+    if let Some(Chosen::Cpus(cpus)) = &tried.on {
+        are_online(machine, ["measure on", "", "--on"], cpus)?;
+    }
+    tried.on_a.iter().try_for_each(|cpus| are_online(machine, ["measure on", "", "--on-a"], cpus))
 }
 
 fn nobody() -> Failure {
@@ -130,10 +142,13 @@ const COMMAND: &str = "sst try";
 struct Trial {
     comparing: Comparing,
     wish: Wish,
+    /// Where A runs, and B.
+    on: [CpuSet; 2],
     expected: Vec<Expected>,
 }
 
 fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<Trial, Failure> {
+    is_permitted(machine, tried, named)?;
     let on = on(machine, tried, named)?;
     let on_a = tried.on_a.clone().unwrap_or_else(|| on.clone());
     let wish = Wish { what: what(tried)?, cpus: Some(on.clone()), lenient: false };
@@ -141,36 +156,90 @@ fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<T
         refusing(sst::change::foreseen(machine, &wish))?;
     }
     let arms = [&on_a, &on];
-    let busy = [
-        busy(machine, tried, &wish, &on_a, Time::Now)?,
-        busy(machine, tried, &wish, &on, Time::Then)?,
-    ];
+    let with = if tried.control { Time::Now } else { Time::Then };
+    let busy =
+        [busy(machine, tried, &wish, &on_a, Time::Now)?, busy(machine, tried, &wish, &on, with)?];
     let at_work = [0, 1].map(|arm| arms[arm].iter().chain(busy[arm].iter()).collect::<CpuSet>());
     let expected = everywhere(&wish, arms, |wish| sst::change::expected(machine, wish))?;
-    let without = |it: &Expected| it.then.is_none() && !it.cpus.intersection(&on).is_empty();
-    if expected.iter().any(without) {
-        let with = expected.iter().filter(|it| it.then.is_some()).flat_map(|it| it.cpus.iter());
-        let text = format!("cannot measure on CPUs {on}: the level is without some of them");
-        let hint = format!("choose among --on {}", with.collect::<CpuSet>());
-        return Err(Failure::new(code::NOT_HERE, text).hint(hint));
-    }
+    are_in_level(tried, &expected, &on)?;
+    let as_it_is = |expected: Vec<Expected>| -> Vec<Expected> {
+        let same = |it: Expected| Expected { then: Some(it.now.clone()), ..it };
+        if tried.control { expected.into_iter().map(same).collect() } else { expected }
+    };
     let mut comparing = comparing(tried, arms)?;
     comparing.look = Some(|machine| base_frequencies(machine, None));
-    // How many cores are at work beside nobody knows.
-    if busy.iter().all(|busy| !busy.is_empty()) && !tried.control {
+    // Limits above the base frequency go by the number of cores at work.
+    if busy.iter().all(|busy| !busy.is_empty()) || !levers::open::allows_turbo(machine) {
         let with = |wish: &Wish| sst::change::expected_with(machine, wish, &at_work);
-        comparing.promises = promises(machine, &everywhere(&wish, arms, with)?, arms, &busy);
+        let expected = as_it_is(everywhere(&wish, arms, with)?);
+        comparing.promises = promises(machine, &expected, arms, &busy);
+    } else {
+        comparing.unobserved.push(unobserved(arms));
     }
     let what = ["as it is".to_owned(), wish.words()];
     for (arm, what) in what.into_iter().enumerate() {
-        let cpus = [("cpus", arms[arm]), ("busy", &busy[arm])];
-        let cpus = cpus.into_iter().filter(|(_, cpus)| !cpus.is_empty());
-        let told = cpus.map(|(word, cpus)| format!("{word}={cpus}"));
+        let told = [("cpus", arms[arm]), ("busy", &busy[arm])].map(|(word, cpus)| {
+            if cpus.is_empty() { format!("{word}=none") } else { format!("{word}={cpus}") }
+        });
         comparing.words[arm] = std::iter::once(what).chain(told).collect();
     }
     comparing.busy = busy;
     comparing.watches_clocks = true;
-    Ok(Trial { comparing, wish, expected })
+    let on = arms.map(CpuSet::clone);
+    Ok(Trial { comparing, wish, on, expected: as_it_is(expected) })
+}
+
+/// What firmware refuses whichever CPUs are measured comes before who gains by it.
+fn is_permitted(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<(), Failure> {
+    let cpus = match &tried.on {
+        Some(Chosen::Cpus(cpus)) => Some(cpus.clone()),
+        _ => named.cloned(),
+    };
+    // Of turbo-freq, the CPUs are a part of the wish.
+    if tried.control || tried.feature == Tried::TurboFreq && cpus.is_none() {
+        return Ok(());
+    }
+    let wish = Wish { what: what(tried)?, cpus, lenient: false };
+    refusing(sst::change::foreseen(machine, &wish)).map(drop)
+}
+
+/// Whether the level has the CPUs that are measured, and those that are kept busy by name.
+fn are_in_level(tried: &TryArgs, expected: &[Expected], on: &CpuSet) -> Result<(), Failure> {
+    let of = |is_in: bool| -> CpuSet {
+        let some = expected.iter().filter(|it| it.then.is_some() == is_in);
+        some.flat_map(|it| it.cpus.iter()).collect()
+    };
+    let (with, without) = (of(true), of(false));
+    let busy = match &tried.busy {
+        Chosen::Cpus(list) => Some(("keep", list, "busy")),
+        Chosen::Usual | Chosen::None => None,
+    };
+    for (option, (verb, cpus, what)) in
+        std::iter::once(("--on", ("measure on", on, ""))).chain(busy.map(|it| ("--busy", it)))
+    {
+        let lacking = cpus.intersection(&without);
+        if !lacking.is_empty() {
+            let text = format!("cannot {verb} CPUs {lacking} {what}");
+            let text = format!("{}: the level is without them", text.trim_end());
+            let hint = format!("choose among {option} {with}");
+            return Err(Failure::new(code::NOT_HERE, text).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// That the clocks of measured CPUs cannot be held against a promise.
+fn unobserved(on: [&CpuSet; 2]) -> Proof {
+    let cpus: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
+    Proof {
+        id: format!("clock of CPUs {cpus}"),
+        load: "none".to_owned(),
+        answer: ProofAnswer::NotObservable,
+        seen: "nobody is kept busy beside them: how many cores are at work is not known, and firmware's turbo \
+               limits go by that (--busy rest)"
+            .to_owned(),
+        caveat: None,
+    }
 }
 
 /// Who is kept busy while an arm runs on these CPUs: where it runs, nobody else does.
@@ -186,19 +255,29 @@ fn busy(
         Chosen::Usual => return refusing(sst::change::others(machine, wish, on, time)),
         Chosen::Cpus(list) => list,
     };
-    let online = machine::facts::machine(machine).topology.online;
-    let missing = list.difference(&online);
-    if !missing.is_empty() {
-        let text =
-            format!("cannot keep CPUs {missing} busy: this machine has them not, or not online");
-        return Err(Failure::usage(text).hint(format!("choose among --busy {online}")));
-    }
+    are_online(machine, ["keep", "busy", "--busy"], list)?;
     let left = list.difference(on);
     if left.is_empty() {
         let text = format!("cannot keep CPUs {list} busy: the workload runs on them");
         return Err(Failure::usage(text).hint("name others, or nobody: --busy none"));
     }
     Ok(left)
+}
+
+/// Whether CPUs that an option names are there.
+fn are_online(
+    machine: &Machine,
+    [verb, what, option]: [&str; 3],
+    cpus: &CpuSet,
+) -> Result<(), Failure> {
+    let online = machine::facts::machine(machine).topology.online;
+    let missing = cpus.difference(&online);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let text = format!("cannot {verb} CPUs {missing} {what}");
+    let text = format!("{}: this machine has them not, or not online", text.trim_end());
+    Err(Failure::usage(text).hint(format!("choose among {option} {online}")))
 }
 
 /// What is expected where an arm runs. Where only A runs, nothing changes.
@@ -239,6 +318,10 @@ fn what(tried: &TryArgs) -> Result<What, Failure> {
 fn on(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<CpuSet, Failure> {
     match (&tried.on, tried.feature) {
         (Some(Chosen::Cpus(cpus)), _) => Ok(cpus.clone()),
+        (Some(_), Tried::TurboFreq) if named.is_none() => {
+            let wish = Wish { what: what(tried)?, cpus: None, lenient: false };
+            refusing(sst::change::first_class(machine, &wish))
+        }
         (_, Tried::TurboFreq) => named.cloned().ok_or_else(nobody),
         _ => {
             let wish = Wish { what: what(tried)?, cpus: named.cloned(), lenient: false };

@@ -82,6 +82,17 @@ impl<'a> Firmware<'a> {
         self.place(cpu).map(|place| place.domain)
     }
 
+    /// How many parts of a package have a fabric with limits of its own: all power domains of the newer
+    /// generation.
+    pub(crate) fn fabrics(&self) -> u32 {
+        if self.is.interface > 1 { self.domains() } else { 0 }
+    }
+
+    /// The package and the power domain of a CPU.
+    pub(crate) fn seat(&self, cpu: CpuId) -> Option<(u32, u32)> {
+        self.place(cpu).map(|place| (place.package, place.domain))
+    }
+
     /// How many power domains a package has, those without cores among them.
     pub(super) fn domains(&self) -> u32 {
         self.is.modules.len() as u32 + self.is.io_domains

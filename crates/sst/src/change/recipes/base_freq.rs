@@ -59,7 +59,12 @@ pub(super) fn needs_priorities(
         return Ok(());
     }
     let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));
-    let cpus = ground.wish.cpus.as_ref().map(|cpus| format!("-c {cpus} ")).unwrap_or_default();
+    let cpus = match &ground.wish.cpus {
+        Some(cpus) => format!("-c {cpus} "),
+        // Somebody has to go first.
+        None if feature == "turbo-freq" => "-c LIST ".to_owned(),
+        None => String::new(),
+    };
     let hint = format!(
         "first `cpudyno sst core-power enable -p 1`, with classes and their cores; or all at once: \
          `cpudyno sst {cpus}{feature} enable -a`"

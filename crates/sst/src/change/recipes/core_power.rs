@@ -4,6 +4,7 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, priorities_text};
 
 use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
+use super::super::limits::{LEAST, MOST};
 use super::super::{ClassWish, Refused, Steps};
 use crate::model::{Domain, Modules, Priority};
 
@@ -64,11 +65,11 @@ pub(super) fn all_switches(
 }
 
 pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
-    if ground.is_skylake() && priority == Priority::Proportional {
+    if ground.is_skylake() && priority == Priority::Proportional && !ground.wish.lenient {
         let why = "this processor knows the order of classes alone";
         return Err(ground.wish.not_here(why, "say so: -p 1"));
     }
-    let firmware = all_switches(ground, true, priority == Priority::Ordered)?;
+    let firmware = all_switches(ground, true, is_ordered(ground, priority))?;
     let mut remarks = beyond(ground);
     remarks.extend(stale(ground));
     remarks.push(
@@ -79,7 +80,12 @@ pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, R
     Ok(Steps { firmware, limits: Vec::new(), remarks })
 }
 
-pub(super) fn disable(ground: &Ground<'_>) -> Result<Steps, Refused> {
+/// Of which kind priorities are, where there may be one alone.
+fn is_ordered(ground: &Ground<'_>, priority: Priority) -> bool {
+    ground.is_skylake() || priority == Priority::Ordered
+}
+
+pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, Refused> {
     for domain in domains(ground)?.into_iter().filter(|domain| !domain.cpus.is_empty()) {
         let on = ground.on(domain)?;
         let feature = match (on.turbo_freq, on.base_freq) {
@@ -92,7 +98,7 @@ pub(super) fn disable(ground: &Ground<'_>) -> Result<Steps, Refused> {
         return Err(ground.wish.order(why, hint));
     }
     Ok(Steps {
-        firmware: all_switches(ground, false, false)?,
+        firmware: all_switches(ground, false, is_ordered(ground, priority))?,
         limits: Vec::new(),
         remarks: beyond(ground),
     })
@@ -152,10 +158,35 @@ pub(super) fn class(ground: &Ground<'_>, wish: &ClassWish) -> Result<Steps, Refu
         .map(|(name, _, value)| format!("{name} ({value})"))
         .collect();
     let mut remarks = beyond(ground);
+    remarks.extend(beyond_clocks(ground, wish));
     if !unsaid.is_empty() {
         remarks.push(format!("not said, and set to what is usual: {}", unsaid.join(", ")));
     }
     Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+/// Limits of a class that no core can reach.
+fn beyond_clocks(ground: &Ground<'_>, wish: &ClassWish) -> Vec<String> {
+    let domains = ground.targets();
+    let cpus = || domains.iter().flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
+    let highest = cpus().filter_map(|cpu| ground.khz(cpu, MOST)).max();
+    let lowest = cpus().filter_map(|cpu| ground.khz(cpu, LEAST)).min();
+    let khz = |mhz: u32| u64::from(mhz) * 1000;
+    let min = wish.min_mhz.zip(highest).filter(|(mhz, highest)| khz(*mhz) > *highest);
+    let max = wish.max_mhz.zip(lowest).filter(|(mhz, lowest)| khz(*mhz) < *lowest);
+    let min = min.map(|(mhz, highest)| {
+        format!(
+            "no CPU reaches the lowest frequency, {mhz} MHz: their highest is {} MHz",
+            highest / 1000
+        )
+    });
+    let max = max.map(|(mhz, lowest)| {
+        format!(
+            "no CPU is as slow as the highest frequency, {mhz} MHz: their lowest is {} MHz",
+            lowest / 1000
+        )
+    });
+    min.into_iter().chain(max).collect()
 }
 
 /// The class as firmware takes it.

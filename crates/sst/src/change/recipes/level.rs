@@ -15,6 +15,7 @@ const OWN_UNCORE_FAMILY: u32 = 19;
 
 pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
+    let mut without_uncore = Vec::new();
     for domain in ground.targets() {
         let Some(found) = checked(ground, domain, level)? else { continue };
         steps.firmware.push(ground.step(domain, What::Level, level.to_string())?);
@@ -24,11 +25,19 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         }
         let modules = modules(ground, domain, found)?;
         steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
-        if with_cpus {
-            let (limits, remark) = uncore(ground, domain, found);
-            steps.limits.extend(limits);
-            steps.remarks.extend(remark);
+        if with_cpus && domain.kind() != Kind::Io {
+            match uncore(ground, domain, found) {
+                Some(limits) => steps.limits.extend(limits),
+                None => without_uncore.push(place(domain)),
+            }
         }
+    }
+    if !without_uncore.is_empty() {
+        steps.remarks.push(format!(
+            "limits of the uncore stay as they are: the kernel has none to set for {} \
+             (`sudo modprobe intel-uncore-frequency`)",
+            without_uncore.join("; ")
+        ));
     }
     if with_cpus {
         steps.firmware.extend(cpus(ground, level)?);
@@ -256,22 +265,15 @@ fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     asked.into_iter().chain(left).collect()
 }
 
-/// The limits of the uncore that a level has; or that nobody can set them.
-fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> (Vec<Step>, Option<String>) {
+/// The limits of the uncore that a level has; none: nobody can set them.
+fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Option<Vec<Step>> {
     if ground.snapshot.processor.is_some_and(|it| it.family == OWN_UNCORE_FAMILY) {
-        return (Vec::new(), None);
+        return Some(Vec::new());
     }
     let properties = level.properties.as_ref();
     let fabric = properties.and_then(|it| it.fabrics.as_ref().ok()?.first().copied());
-    let Some(fabric) = fabric else { return (Vec::new(), None) };
-    let Some(folder) = uncore_folder(ground, domain) else {
-        let why = format!(
-            "limits of the uncore of {} stay as they are: the kernel has none to set \
-             (`sudo modprobe intel-uncore-frequency`)",
-            place(domain)
-        );
-        return (Vec::new(), Some(why));
-    };
+    let Some(fabric) = fabric else { return Some(Vec::new()) };
+    let folder = uncore_folder(ground, domain)?;
     let files = [("min_freq_khz", fabric.lowest), ("max_freq_khz", fabric.highest)];
     let step = |(file, mhz): (&str, Option<crate::model::Megahertz>)| {
         let path = format!("{folder}/{file}");
@@ -282,7 +284,7 @@ fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> (Vec<Step>, Op
         let of = Of::Part(place(domain));
         Some(Step { setting, of, object, wanted, is_effective: false })
     };
-    (files.into_iter().filter_map(step).collect(), None)
+    Some(files.into_iter().filter_map(step).collect())
 }
 
 /// Where the uncore of a power domain is set.
@@ -293,7 +295,13 @@ fn uncore_folder(ground: &Ground<'_>, domain: &Domain) -> Option<String> {
     let root = format!("{CPU}/intel_uncore_frequency");
     if ground.is_older() {
         let die = domain.die.unwrap_or(0);
-        return Some(format!("{root}/package_{:02}_die_{die:02}", domain.package));
+        let folder = format!("{root}/package_{:02}_die_{die:02}", domain.package);
+        return ground
+            .machine
+            .tree
+            .read(&format!("{folder}/max_freq_khz"))
+            .is_ok()
+            .then_some(folder);
     }
     let number =
         |path: String| -> Option<u32> { ground.machine.tree.read(&path).ok()?.trim().parse().ok() };

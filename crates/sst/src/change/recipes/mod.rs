@@ -16,8 +16,8 @@ pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
     }
     match &ground.wish.what {
         What::Level { level, with_cpus } => level::steps(ground, *level, *with_cpus),
-        What::CorePower(Some(priority)) => core_power::enable(ground, *priority),
-        What::CorePower(None) => core_power::disable(ground),
+        What::CorePower { on: true, priority } => core_power::enable(ground, *priority),
+        What::CorePower { on: false, priority } => core_power::disable(ground, *priority),
         What::Class(wish) => core_power::class(ground, wish),
         What::Association(class) => core_power::associate(ground, *class),
         What::BaseFreq { on: true, auto } => base_freq::enable(ground, *auto),
