@@ -257,7 +257,7 @@ fn nodes(record: &Record) -> Vec<Claim> {
         }
     }
     if let (Some(low), Some(high)) = (least(&unmeasured), greatest(&unmeasured)) {
-        let claimed = if low == high {
+        let claimed = if low.total_cmp(&high).is_eq() {
             format!("distance {low}")
         } else {
             format!("distances {low} to {high}")

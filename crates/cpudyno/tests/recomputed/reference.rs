@@ -1,6 +1,7 @@
 //! Where results lie among earlier ones: the numbers of earlier records are a part of the record.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ fn here(record: &Record, position: &Value) -> f64 {
     };
     let class = all.iter().map(|it| &it.class).max_by_key(|class| most(class));
     let shown = all.iter().filter(|it| Some(&it.class) == class);
-    let mut blocks: std::collections::BTreeMap<u64, Vec<f64>> = Default::default();
+    let mut blocks: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (block, of) in shown.flat_map(|it| it.blocks.iter().copied()) {
         blocks.entry(block).or_default().push(of);
     }

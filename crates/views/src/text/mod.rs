@@ -59,15 +59,14 @@ fn block_lines(block: &Block, width: usize) -> Vec<Line> {
         Block::Groups(groups) => panel::groups(groups, width),
         Block::Paragraph(text) => toned(&text.text, text.tone, width),
         Block::List(items) => items.iter().flat_map(|item| bullet(item, width)).collect(),
-        Block::Fold(_) => Vec::new(),
         Block::Remarks(remarks) => remarks.iter().flat_map(|one| remark(one, width)).collect(),
         Block::Table(table) => table::lines(table, width),
         Block::Ruled(ruled) => ruled::lines(ruled, width),
         Block::HeatMap(map) => heat::lines(map, width),
         Block::Bars(bars) => bars::lines(bars, width),
         Block::Lines(lines) => plot::lines(lines, width),
-        // A table beside it has its numbers.
-        Block::Slopes(_) => Vec::new(),
+        // The first hides nothing here; beside the other a table has its numbers.
+        Block::Fold(_) | Block::Slopes(_) => Vec::new(),
     }
 }
 
