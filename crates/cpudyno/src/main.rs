@@ -15,7 +15,7 @@ use failure::{Failure, code};
 
 fn main() -> ExitCode {
     // Without it there is less room for arrays; nothing else changes.
-    sys::memory::one_arena();
+    sys::memory::arenas(1);
     let done = std::panic::catch_unwind(run);
     // A panic has said already where it happened.
     let ours =

@@ -1,6 +1,6 @@
 //! The results of a record: the quantities that a machine is judged by, of all that is measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::page::si;
 use model::record::{Brief, BriefSeries};
@@ -87,7 +87,7 @@ pub fn is_judged(area: &str, quantity: &str) -> bool {
 
 /// The results of a record by what they are.
 pub(crate) fn of(record: &Brief) -> BTreeMap<What, Found> {
-    let mut cells: BTreeMap<(What, String), Vec<&BriefSeries>> = BTreeMap::new();
+    let mut cells: HashMap<(What, String), Vec<&BriefSeries>> = HashMap::new();
     // What chose the fastest way is no result beside that way's own.
     let is_trial = |series: &BriefSeries| {
         series.parameters.get("question").is_some_and(|question| question == "trial")
@@ -99,7 +99,7 @@ pub(crate) fn of(record: &Brief) -> BTreeMap<What, Found> {
         cells.entry(key).or_default().push(series);
     }
     // Which CPUs only where that tells one from another: machines number them differently.
-    let mut sets: BTreeMap<What, usize> = BTreeMap::new();
+    let mut sets: HashMap<What, usize> = HashMap::new();
     for (what, _) in cells.keys() {
         *sets.entry(what.clone()).or_default() += 1;
     }

@@ -88,12 +88,12 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     let mut notes = claimed_by(&claims);
-    let mut row = |claim: Claim| {
-        let (verdict, why) = super::in_a_cell(&claim.what, claim.verdict.text());
-        notes.extend(why);
+    notes.extend(reasons(&claims));
+    let row = |claim: Claim| {
+        let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
         vec![Text::from(claim.what), claim.claimed.into(), claim.measured.into(), verdict]
     };
-    let rows = claims.into_iter().map(&mut row).collect();
+    let rows = claims.into_iter().map(row).collect();
     vec![
         Block::Heading("Claims against facts".to_owned()),
         Block::Table(Table {
@@ -115,6 +115,17 @@ fn claimed_by(claims: &[Claim]) -> Vec<String> {
         format!("claimed by {by}: {}", what.join(", "))
     };
     in_order(said().map(|claim| claim.by.as_str())).into_iter().map(note).collect()
+}
+
+/// Why verdicts are as they are, one note for each reason.
+fn reasons(claims: &[Claim]) -> Vec<String> {
+    let of = |claim: &Claim| claim.verdict.text().text;
+    let verdicts: Vec<String> = claims.iter().map(of).filter(|it| it.contains(": ")).collect();
+    let note = |verdict: &str| {
+        let what = claims.iter().filter(|claim| of(claim) == verdict).map(|it| it.what.as_str());
+        format!("{}, {verdict}", what.collect::<Vec<_>>().join(", "))
+    };
+    in_order(verdicts.iter().map(String::as_str)).into_iter().map(note).collect()
 }
 
 /// The rate of the stamp clock, against the independent source that is farthest from it.

@@ -45,29 +45,38 @@ pub(super) fn place(record: &mut Record, earlier: &Reference) {
     record.reference = Some(run);
 }
 
-fn brief(file: &Path) -> Result<Brief, Unread> {
-    let text = text(file).map_err(Unread::File)?;
+fn brief(file: &Path, buffer: &mut Vec<u8>) -> Result<Brief, Unread> {
+    let text = text(file, buffer).map_err(Unread::File)?;
     Brief::read(&text, &is_judged)
         .map_err(|error| Unread::Text(refused(file, &text, &error), error))
 }
+
+/// More threads share them: each takes 64 MiB of addresses.
+const ARENAS: u16 = 16;
 
 /// What is made of each file, in their order; what is not needed of one is gone when the next is read.
 pub(super) fn each<T: Send>(
     files: &[PathBuf],
     made: impl Fn(&Path, &Brief) -> T + Sync,
 ) -> Vec<Result<T, Failure>> {
-    let one = |file: &Path| Ok(made(file, &brief(file).map_err(Unread::failure)?));
+    let one = |file: &Path, buffer: &mut Vec<u8>| {
+        Ok(made(file, &brief(file, buffer).map_err(Unread::failure)?))
+    };
+    // Nothing is measured here, and parsing is mostly allocating.
+    sys::memory::arenas(ARENAS);
     by_threads(files, one)
 }
 
-fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path) -> T + Sync) -> Vec<T> {
+/// Each thread has a buffer, which grows to its longest file: fresh memory for each would take as long as reading.
+fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Vec<u8>) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let work = || {
+        let mut buffer = Vec::new();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(place) else { break };
-            let made = one(file);
+            let made = one(file, &mut buffer);
             done.lock().expect("BUG: nobody panics with the lock").push((place, made));
         }
     };
@@ -103,7 +112,8 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
         .map_err(|error| fail(&error))?;
     files.retain(is_record);
     files.sort();
-    let briefs = by_threads(&files, |file| brief(file).map_err(|unread| unread.kind().to_owned()));
+    let kind = |unread: Unread| unread.kind().to_owned();
+    let briefs = by_threads(&files, |file, buffer| brief(file, buffer).map_err(kind));
     let reference = Reference::new(briefs);
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");

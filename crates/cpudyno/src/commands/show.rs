@@ -1,5 +1,7 @@
 //! `cpudyno show`.
 
+use std::borrow::Cow;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,23 +32,24 @@ pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
 
 /// The record in a file, or on a page.
 pub(super) fn read(file: &Path) -> Result<Record, Failure> {
-    let text = text(file)?;
+    let mut buffer = Vec::new();
+    let text = text(file, &mut buffer)?;
     model::record::read(&text).map_err(|error| refused(file, &text, &error))
 }
 
-/// What is in a file, or on a page.
-pub(super) fn text(file: &Path) -> Result<String, Failure> {
+/// What is in a file, or on a page. The buffer may have held another file before.
+pub(super) fn text<'a>(file: &Path, buffer: &'a mut Vec<u8>) -> Result<Cow<'a, str>, Failure> {
+    buffer.clear();
     let read = if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        std::io::stdin().read_to_end(buffer)
     } else {
-        std::fs::read(file)
+        File::open(file).and_then(|mut file| file.read_to_end(buffer))
     };
-    let bytes = read.map_err(|error| unread(file, &words(&error)))?;
+    read.map_err(|error| unread(file, &words(&error)))?;
     let text =
-        views::html::unpacked(bytes).ok_or_else(|| unread(file, "it is no text in UTF-8"))?;
+        views::html::unpacked(buffer).ok_or_else(|| unread(file, "it is no text in UTF-8"))?;
     // A page that was forwarded is as good as its record.
-    Ok(views::html::attached(&text).unwrap_or(text))
+    Ok(views::html::attached(&text).map_or(text, Cow::Owned))
 }
 
 fn unread(file: &Path, why: &str) -> Failure {

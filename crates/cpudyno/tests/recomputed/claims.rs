@@ -73,10 +73,13 @@ fn claimed_by(record: &Record) -> Vec<String> {
 
 /// What stands behind the colon of a verdict stands below the table.
 fn verdicts(record: &Record) -> Vec<String> {
-    let of = |[what, _, _, _, verdict]: &Claim| {
-        verdict.contains(": ").then(|| format!("{what}, {verdict}"))
+    let all = all(record);
+    let with_reason = once(all.iter().map(|it| it[4].as_str()).filter(|it| it.contains(": ")));
+    let of = |verdict: &str| {
+        let what: Vec<&str> = all.iter().filter(|it| it[4] == verdict).map(|it| &*it[0]).collect();
+        format!("{}, {verdict}", what.join(", "))
     };
-    all(record).iter().filter_map(of).collect()
+    with_reason.into_iter().map(of).collect()
 }
 
 fn claims(record: &Record) -> Vec<Table> {

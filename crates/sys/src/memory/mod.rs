@@ -25,18 +25,21 @@ pub fn base_page_bytes() -> usize {
     usize::try_from(bytes).ok().filter(|&bytes| bytes > 0).unwrap_or(4096)
 }
 
-/// Lets all threads allocate from one arena. Otherwise the C library sets aside 64 MiB of addresses for
-/// each thread, which counts where the address space is limited (`ulimit -v`). Says whether it does.
-pub fn one_arena() -> bool {
+/// Lets all threads allocate from so many arenas, where no thread has been started yet. The C library sets
+/// aside 64 MiB of addresses for each, which counts where the address space is limited (`ulimit -v`), and
+/// threads that share one wait for each other. Says whether it does.
+pub fn arenas(count: u16) -> bool {
     #[cfg(target_env = "gnu")]
     {
         // SAFETY: takes no pointer.
-        let done = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        let done = unsafe { libc::mallopt(libc::M_ARENA_MAX, count.into()) };
         done == 1
     }
     // Others have one anyway.
     #[cfg(not(target_env = "gnu"))]
-    true
+    {
+        count == 1
+    }
 }
 
 /// Anonymous private memory: zero until it is written, gone when it is dropped.

@@ -8,6 +8,7 @@ mod heat;
 mod plot;
 mod slopes;
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::thread;
 
@@ -128,22 +129,22 @@ pub fn attached(html: &str) -> Option<String> {
     }
     let (_, link) = html.rsplit_once("href=\"data:application/")?;
     let (_, bytes) = link.split('"').next()?.split_once(";base64,")?;
-    unpacked(STANDARD.decode(bytes).ok()?)
+    Some(unpacked(&STANDARD.decode(bytes).ok()?)?.into_owned())
 }
 
 /// A record as text, whether or not it was compressed as those that hang on pages are.
-pub fn unpacked(bytes: Vec<u8>) -> Option<String> {
+pub fn unpacked(bytes: &[u8]) -> Option<Cow<'_, str>> {
     /// No record is longer: what says otherwise is none.
     const LONGEST: u64 = 1 << 30;
     let mut text = String::new();
     if bytes.starts_with(b"\x1f\x8b") {
-        GzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
+        GzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
     } else if bytes.starts_with(b"BZh") {
-        BzDecoder::new(bytes.as_slice()).take(LONGEST).read_to_string(&mut text).ok()?;
+        BzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
     } else {
-        return String::from_utf8(bytes).ok();
+        return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
     }
-    Some(text)
+    Some(Cow::Owned(text))
 }
 
 /// The record as a link that needs no server.
