@@ -96,7 +96,11 @@ pub(super) fn compared<'m>(
     if let (Err(_), Some(Err(failure))) = (&done, &restored) {
         output::remark(&failure.message);
     }
-    let mut record = done.map_err(|error| signals.of(refused(machine, error)))?;
+    let is_left = done.is_err() && matches!(restored, Some(Err(_)));
+    let mut record = done.map_err(|error| {
+        let failure = signals.of(refused(machine, error));
+        if is_left { failure.hint(settings::LEFT) } else { failure }
+    })?;
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }

@@ -357,6 +357,9 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 /// Where root keeps his journal.
 const SYSTEM: &str = "/var/lib/cpudyno";
 
+/// What helps where not everything was put back.
+pub(super) const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
+
 /// The lock of the machine, whoever keeps his journal where; the next start removes it.
 const LOCK: &str = "/run/cpudyno.lock";
 

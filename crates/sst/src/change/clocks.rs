@@ -213,7 +213,7 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
 }
 
 /// Who is online of those that a level allows.
-fn allowed(level: &Level, domain: &Domain) -> Modules {
+pub(super) fn allowed(level: &Level, domain: &Domain) -> Modules {
     let all = domain.modules();
     let of_level = level.properties.as_ref().and_then(|it| it.modules.as_ref().ok());
     of_level.map_or(all, |modules| Modules(modules.0 & all.0))

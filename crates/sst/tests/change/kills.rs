@@ -219,6 +219,10 @@ fn commands() -> Vec<(&'static str, &'static str, Wish)> {
             if machine == "skylake" && !has_classes {
                 continue;
             }
+            // In the face of the reference tool it switches on what it needs.
+            if machine == "guide" && matches!(what, What::TurboFreq { on: true, .. }) {
+                found.push((machine, FRESH, Wish { lenient: true, ..on(few, what.clone()) }));
+            }
             found.push((machine, before(machine, &what), on(few, what)));
         }
     }
@@ -669,7 +673,7 @@ fn is_failed(case: &Case) -> bool {
 #[test]
 fn a_device_that_is_gone_in_the_middle_is_told_and_undone_when_it_is_back() {
     all_at_once(&recipes(), |(machine, state, wish)| {
-        for nth in (1..).step_by(4) {
+        for nth in 0.. {
             let here = Here::with(machine, state);
             let before = here.state();
             let what = format!("{machine}: {}, gone at write {nth}", wish.words());

@@ -142,6 +142,7 @@ fn what_is_not_there_is_refused_for_all() {
             on("0-9", TF_ON),
             "10 cores of package 0 are to go first, and level 4 has frequencies for 6",
         ),
+        (on("12-13", TF_ON), "level 4 of package 0 is without 2 of the cores that are to go first"),
         (wish(What::Association(3)), "no CPUs were named"),
         (on("3", What::Association(4)), "there is no class 4"),
         (wish(What::TurboLimits(0)), "a limit of 0"),

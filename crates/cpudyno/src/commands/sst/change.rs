@@ -122,8 +122,7 @@ pub(super) fn undone(session: Session<'_>, failure: Failure) -> Failure {
         return failure;
     }
     let message = format!("{}; {told}", failure.message);
-    Failure { message, ..failure }
-        .hint("`cpudyno undo` says what is still changed, and tries again")
+    Failure { message, ..failure }.hint(settings::LEFT)
 }
 
 const HOW_IT_ENDS: &str =

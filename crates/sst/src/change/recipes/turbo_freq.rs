@@ -4,6 +4,7 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, features_text, limits_of, limits_text};
 use model::CpuSet;
 
+use super::super::clocks::allowed;
 use super::super::ground::{Ground, LOOK, modules_of, place, registers};
 use super::super::{Refused, Steps};
 use super::base_freq::{both, needs_priorities, overwritten, without_priorities};
@@ -115,6 +116,18 @@ fn prioritised(
             level.number
         );
         return Err(ground.wish.not_here(why, "choose fewer: `cpudyno sst turbo-freq info`"));
+    }
+    let without = Modules(first.0 & !allowed(level, domain).0);
+    // The reference tool does it all the same.
+    if without.count() > 0 && !ground.wish.lenient {
+        let why = format!(
+            "level {} of {} is without {} of the cores that are to go first",
+            level.number,
+            place(domain),
+            without.count()
+        );
+        let hint = "choose others: `cpudyno sst perf-profile info` shows the CPUs of each level";
+        return Err(ground.wish.not_here(why, hint));
     }
     let class = |number: u8| match number {
         0 => ClassText { epp: Some(0), ..ClassText::default() },
