@@ -1,6 +1,6 @@
 //! What the machine claims, beside what was measured.
 //!
-//! Each area states its own claims ([`Area::claims`](crate::areas::Area::claims)); those of clocks and of
+//! Each area states its own claims ([`Area::claims`]); those of clocks and of
 //! who shares a core are the rig's, and stand here.
 
 use std::collections::BTreeMap;
