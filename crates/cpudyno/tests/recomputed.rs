@@ -375,6 +375,21 @@ fn a_changed_fact_is_noticed() {
     }
 }
 
+/// Simulated cores are none that others measured: the record of one that says it is.
+#[test]
+fn a_known_core_is_held_against_what_others_found() {
+    let mut record = Run::of("known", &["--machine", "sim:4c", "--budget", "60s"]).json;
+    let facts = record["machine"]["facts"].as_array_mut().unwrap();
+    let core = facts.iter_mut().find(|fact| fact["id"] == "cpu.microarchitecture").unwrap();
+    core["value"] = "Zen 4".into();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("recomputed");
+    let [json, html] = ["json", "html"].map(|kind| folder.join(format!("known-core.{kind}")));
+    fs::write(&json, record.to_string()).unwrap();
+    let run = Run::shown(json.to_str().unwrap(), html.to_str().unwrap());
+    assert!(run.markdown.contains("| latency of L2 |"), "{}", run.markdown);
+    assert_follows(&run);
+}
+
 /// A block with numbers that nobody thought of is a failure by its name.
 #[test]
 fn a_block_without_a_rule_is_noticed() {

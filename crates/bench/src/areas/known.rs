@@ -5,26 +5,29 @@ use std::sync::LazyLock;
 use machine::pages::parts::text;
 use model::record::{PlannedWorkload, Record};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::sheet::normal::{self, Band};
 
 /// The table, as `data/README.md` describes it.
-static SETS: LazyLock<Vec<Set>> = LazyLock::new(|| {
-    const TEXT: &str = include_str!("../../../../data/instruction-latency.toml");
-    let table: Document = toml::from_str(TEXT).expect("BUG: a test reads the table");
-    table.set
-});
+static SETS: LazyLock<Vec<Set<Figure>>> =
+    LazyLock::new(|| read(include_str!("../../../../data/instruction-latency.toml")));
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    set: Vec<Set>,
+/// The sets of a table, which a test reads.
+pub(crate) fn read<F: DeserializeOwned>(table: &str) -> Vec<Set<F>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document<F> {
+        set: Vec<Set<F>>,
+    }
+    let table: Document<F> = toml::from_str(table).expect("BUG: a test reads the table");
+    table.set
 }
 
 /// What one source says of one core.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Set {
+pub(crate) struct Set<F> {
     of: Vec<String>,
     cpu: Option<String>,
     remark: Option<String>,
@@ -32,7 +35,7 @@ struct Set {
     version: String,
     place: String,
     method: Method,
-    figures: Vec<Figure>,
+    pub(crate) figures: Vec<F>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -132,7 +135,7 @@ pub struct Comparison<'a> {
 /// What others found of an instruction on a core, in core cycles per op; each with the set that holds
 /// it.
 #[derive(Debug)]
-pub struct Figures(Vec<(f64, &'static Set)>);
+pub struct Figures(Vec<(f64, &'static Set<Figure>)>);
 
 impl Figures {
     /// Those of a workload of a record, on a type of core, whether or not it was measured.
@@ -149,11 +152,11 @@ impl Figures {
         let same = |figure: &&Figure| {
             planned.mnemonic.as_ref() == Some(&figure.mnemonic) && planned.width_bits == figure.bits
         };
-        let known = |set: &'static Set| {
+        let known = |set: &'static Set<Figure>| {
             let of_stream = set.figures.iter().filter(same);
             of_stream.filter_map(move |figure| Some((bound?.figure(figure)?, set)))
         };
-        Figures(sets(core).flat_map(known).collect())
+        Figures(SETS.iter().filter(|set| set.is_of(core)).flat_map(known).collect())
     }
 
     /// The least of them: all units at work.
@@ -235,7 +238,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// Each text once, in the order of their appearance; a dash for none.
-fn distinct(texts: impl Iterator<Item = String>, between: &str) -> String {
+pub(crate) fn distinct(texts: impl Iterator<Item = String>, between: &str) -> String {
     let mut seen: Vec<String> = Vec::new();
     for text in texts {
         if !seen.contains(&text) {
@@ -246,14 +249,9 @@ fn distinct(texts: impl Iterator<Item = String>, between: &str) -> String {
 }
 
 /// The name of a core in the table: the microarchitecture, and the type where there are several.
-fn core(record: &Record, core_type: Option<&str>) -> Option<String> {
+pub(crate) fn core(record: &Record, core_type: Option<&str>) -> Option<String> {
     let name = text(record, "cpu.microarchitecture")?;
     Some(core_type.map_or(name.to_owned(), |core_type| format!("{name} {core_type}")))
-}
-
-/// What is known of that core.
-fn sets(core: Option<&str>) -> impl Iterator<Item = &'static Set> {
-    SETS.iter().filter(move |set| set.of.iter().any(|name| Some(name.as_str()) == core))
 }
 
 /// Where these figures come from, a line for each set.
@@ -268,8 +266,14 @@ pub fn citations<'a>(figures: impl IntoIterator<Item = &'a Figures>) -> Vec<Stri
     lines
 }
 
-impl Set {
-    fn citation(&self) -> String {
+impl<F> Set<F> {
+    /// Whether it says anything of that core.
+    pub(crate) fn is_of(&self, core: Option<&str>) -> bool {
+        self.of.iter().any(|name| Some(name.as_str()) == core)
+    }
+
+    /// Where its figures come from, in a line.
+    pub(crate) fn citation(&self) -> String {
         let how = match self.method {
             Method::Measured => "measured",
             Method::Model => "a model, not measured",

@@ -1,7 +1,8 @@
 //! What others found, and what theory allows, by the tables that are a part of the sources.
 
 use super::check::{Rule, table};
-use super::memory::copies;
+use super::levels::sweep;
+use super::memory::{copies, name};
 use super::page::Table;
 use super::record::{Record, text};
 use super::stats::{change, least, median, mhz, once, plural};
@@ -23,9 +24,9 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines { area: AREA, section: SECTION, template: "{}, not told: {}", want: untold },
 ];
 
-/// A figure that a table has for an instruction, and who says so.
+/// A figure that a table has, and who says so.
 struct Figure {
-    cycles: f64,
+    value: f64,
     source: String,
     citation: String,
 }
@@ -54,10 +55,24 @@ fn figures(record: &Record, workload: &str) -> Vec<Figure> {
         "throughput" | "spin" => "reciprocal = ",
         _ => return Vec::new(),
     };
-    let core = format!("\"{}\"", fact(record, "cpu.microarchitecture"));
     let mnemonic = format!("mnemonic = \"{}\",", text(&planned["mnemonic"]));
     let bits = planned["width_bits"].as_u64().map(|bits| format!("bits = {bits},"));
-    let all = read("instruction-latency.toml");
+    let is_it = |line: &str| {
+        let of_bits = bits.as_ref().map_or(!line.contains("bits ="), |bits| line.contains(bits));
+        line.contains(&mnemonic) && of_bits
+    };
+    figures_of(record, "instruction-latency.toml", is_it, key)
+}
+
+/// What such a table has for this microarchitecture in those lines, under that key.
+fn figures_of(
+    record: &Record,
+    table: &str,
+    is_it: impl Fn(&str) -> bool,
+    key: &str,
+) -> Vec<Figure> {
+    let core = format!("\"{}\"", fact(record, "cpu.microarchitecture"));
+    let all = read(table);
     let mut found = Vec::new();
     for set in all.split("[[set]]").skip(1) {
         if !value(set, "of").is_some_and(|of| of.contains(&core)) {
@@ -73,23 +88,18 @@ fn figures(record: &Record, workload: &str) -> Vec<Figure> {
         let more: Vec<String> = more.map(|it| format!(", {it}")).collect();
         let [source, version, place] = ["source", "version", "place"].map(quoted);
         let citation = format!("{source} {version}, {place}: {how}{}", more.concat());
-        let is_it = |line: &&str| {
-            let of_bits =
-                bits.as_ref().map_or(!line.contains("bits ="), |bits| line.contains(bits));
-            line.contains(&mnemonic) && of_bits
-        };
-        for line in set.lines().filter(is_it) {
+        for line in set.lines().filter(|line| is_it(line)) {
             let Some((_, rest)) = line.split_once(key) else { continue };
             let end = rest.find([' ', ',', '}']).unwrap_or(rest.len());
-            let cycles = rest[..end].parse().expect("a number of cycles");
-            found.push(Figure { cycles, source: source.clone(), citation: citation.clone() });
+            let value = rest[..end].parse().expect("a number");
+            found.push(Figure { value, source: source.clone(), citation: citation.clone() });
         }
     }
     found
 }
 
 fn words(figures: &[Figure]) -> String {
-    let known = once(figures.iter().map(|it| it.cycles.to_string()));
+    let known = once(figures.iter().map(|it| it.value.to_string()));
     if known.is_empty() { "-".to_owned() } else { known.join(" / ") }
 }
 
@@ -114,7 +124,7 @@ type Band = ([String; 5], String);
 
 fn all(record: &Record) -> Vec<Band> {
     let turbo = peak(record).into_iter().chain(instructions(record));
-    turbo.chain(copy(record)).chain(pauses(record)).collect()
+    turbo.chain(latencies(record)).chain(copy(record)).chain(pauses(record)).collect()
 }
 
 fn bands(record: &Record) -> Vec<Table> {
@@ -182,7 +192,7 @@ fn peak(record: &Record) -> Option<Band> {
     let bits = record.planned(stream)["width_bits"].as_f64()?;
     let clock = middle(record, "clock", stream, most)?;
     let known = figures(record, stream);
-    let units = 1.0 / least(&known.iter().map(|it| it.cycles).collect::<Vec<_>>())?;
+    let units = 1.0 / least(&known.iter().map(|it| it.value).collect::<Vec<_>>())?;
     let (cores, flops) = (most as f64, bits / 64.0 * 2.0);
     let (expected, measured) = (cores * clock * flops * units, cores * flops / time);
     let share = measured / expected;
@@ -220,7 +230,7 @@ fn instructions(record: &Record) -> Vec<Band> {
 /// A stream's cycles beside the nearest figure.
 fn beside_known(record: &Record, stream: &str, measured: f64) -> Option<Band> {
     let known = figures(record, stream);
-    let off = |it: &Figure| (measured / it.cycles - 1.0).abs();
+    let off = |it: &Figure| (measured / it.value - 1.0).abs();
     let nearest = known.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
     let kind = text(&record.planned(stream)["kind"]);
     let tolerance = if kind == "latency" { 0.02 } else { 0.05 };
@@ -235,7 +245,7 @@ fn beside_known(record: &Record, stream: &str, measured: f64) -> Option<Band> {
         stream.to_owned(),
         format!("{} cycles", words(&known)),
         format!("{measured:.3} cycles"),
-        format!("{} %", change(measured / nearest.cycles)),
+        format!("{} %", change(measured / nearest.value)),
         verdict.to_owned(),
     ];
     Some((row, format!("cycles expected: {}", who(&known))))
@@ -250,6 +260,64 @@ fn pauses(record: &Record) -> Vec<Band> {
         beside_known(record, stream, median(&medians)?)
     };
     once(all().map(|it| it.workload.as_str())).iter().filter_map(of).collect()
+}
+
+/// Latencies of the levels of a sweep, in both units.
+fn latencies(record: &Record) -> Vec<Band> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let guest = fact(record, "platform.virtualisation");
+    let guest = !guest.is_empty() && !guest.starts_with("none");
+    let mut bands = Vec::new();
+    for level in &sweep.levels {
+        let level_name = name(level.whose);
+        let (tolerance, high) = match level_name.as_str() {
+            "L1" => (0.1, "outside: another core than it says"),
+            "L2" => (0.2, "outside: small pages, or a busy sibling"),
+            "L3" | "memory" if guest => (
+                0.4,
+                "not told: a guest shares it with its neighbours, and its addresses are translated twice",
+            ),
+            "L3" => (0.4, "outside: a low clock of the uncore, or busy neighbours"),
+            "memory" => {
+                (0.4, "outside: slow or far memory, small pages, or a low clock of the uncore")
+            }
+            _ => continue,
+        };
+        let line = format!("level = \"{level_name}\",");
+        let cycles = sweep.over(level, "chase", "latency_cycles");
+        for (unit, measured) in [("cycles", cycles), ("ns", Some(sweep.seconds(level) * 1e9))] {
+            let is_it = |it: &str| it.contains(&line);
+            let known = figures_of(record, "memory-latency.toml", is_it, &format!("{unit} = "));
+            let Some(measured) = measured else { continue };
+            let off = |it: &&Figure| (measured / it.value - 1.0).abs();
+            let Some(nearest) = known.iter().min_by(|a, b| off(a).total_cmp(&off(b))) else {
+                continue;
+            };
+            let greatest = known.iter().map(|it| it.value).fold(0.0, f64::max);
+            let lowest = known.iter().map(|it| it.value).fold(f64::INFINITY, f64::min);
+            let verdict = if measured > greatest * (1.0 + tolerance) {
+                high
+            } else if measured >= lowest * (1.0 - tolerance) {
+                "normal"
+            } else if tolerance > 0.3 {
+                "not told: faster than others found it: models of one core differ"
+            } else {
+                "outside: another core than it says, or another clock than its own"
+            };
+            let what = format!("latency of {level_name}");
+            let cited = once(known.iter().map(|it| it.citation.as_str())).join("; ");
+            let source = format!("{what} expected: {cited}");
+            let row = [
+                what,
+                format!("{} {unit}", words(&known)),
+                format!("{measured:.1} {unit}"),
+                format!("{} %", change(measured / nearest.value)),
+                verdict.to_owned(),
+            ];
+            bands.push((row, source));
+        }
+    }
+    bands
 }
 
 /// Copies of all cores, of channels x rate x 8 bytes.

@@ -377,7 +377,7 @@ fn memory_words(record: &Record, copies: &[String]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")))
 }
 
-fn name(whose: Whose) -> String {
+pub(crate) fn name(whose: Whose) -> String {
     match whose {
         Whose::Cache(level, _) => format!("L{level}"),
         Whose::Unclaimed(number) => format!("cache {number}"),

@@ -79,7 +79,7 @@ const TABLE: &[Row] = &[
 
 /// Every name that there is.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|row| row.4)
+    TABLE.iter().map(|row| row.4).chain(ARM_CORES.iter().map(|core| core.2))
 }
 
 /// The name of a microarchitecture, where this version has one.

@@ -7,6 +7,7 @@ mod counting;
 mod extent;
 mod findings;
 mod knees;
+mod known;
 mod list;
 mod page;
 mod questions;
@@ -214,7 +215,7 @@ impl Area for Memory {
     }
 
     fn bands(&self, record: &Record) -> Vec<Band> {
-        claims::bands(record)
+        known::bands(record).into_iter().chain(claims::bands(record)).collect()
     }
 
     fn section(&self, record: &Record) -> Vec<Block> {

@@ -84,6 +84,11 @@ impl Sweep<'_> {
         median(&medians)
     }
 
+    /// Latency of a level in cycles of the core, where its clock was measured.
+    pub(in super::super) fn cycles(&self, level: &Level) -> Option<f64> {
+        self.over(level, CHASE, "latency_cycles")
+    }
+
     /// Latency of a level, in seconds.
     pub(in super::super) fn seconds(&self, level: &Level) -> f64 {
         self.over(level, CHASE, "latency").unwrap_or(level.seconds)
@@ -283,7 +288,7 @@ pub(in super::super) fn gaps(sweep: &Sweep<'_>) -> Option<Block> {
 pub(in super::super) fn level_table(counting: Counting<'_>, sweep: &Sweep<'_>) -> Option<Block> {
     let kernel = sweep.kernels().first().copied();
     let row = |level: &Level| {
-        let cycles = sweep.over(level, CHASE, "latency_cycles");
+        let cycles = sweep.cycles(level);
         let moved = kernel.and_then(|kernel| sweep.over(level, kernel, "bandwidth"));
         let claim = match level.whose {
             Whose::Cache(claim) => Some(claim),

@@ -1,0 +1,223 @@
+//! Latencies that others found, beside what was measured.
+
+use std::sync::LazyLock;
+
+use machine::pages::parts::is_guest;
+use model::record::Record;
+use serde::Deserialize;
+
+use super::super::known::{self, Set, distinct};
+use super::knees::Whose;
+use super::shown::sweep::{name, sweep};
+use crate::sheet::normal::{Band, Verdict};
+
+/// The table, as `data/README.md` describes it.
+static SETS: LazyLock<Vec<Set<Figure>>> =
+    LazyLock::new(|| known::read(include_str!("../../../../../data/memory-latency.toml")));
+
+/// What a source says of one level, in one of two units.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Figure {
+    level: Place,
+    cycles: Option<f64>,
+    ns: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum Place {
+    L1,
+    L2,
+    L3,
+    #[serde(rename = "memory")]
+    Memory,
+}
+
+impl Place {
+    fn of(whose: Whose) -> Option<Place> {
+        match whose {
+            Whose::Cache(claim) => match claim.level {
+                1 => Some(Place::L1),
+                2 => Some(Place::L2),
+                3 => Some(Place::L3),
+                _ => None,
+            },
+            Whose::Memory => Some(Place::Memory),
+            Whose::Unclaimed(_) | Whose::Beyond(_) => None,
+        }
+    }
+
+    /// Up to this share a latency is that of others. A core's own caches take whole cycles, to which small
+    /// pages add translations from the second one on; what is shared has distances and a clock that differ
+    /// between models of one core, and memory its modules.
+    fn tolerance(self) -> f64 {
+        match self {
+            Place::L1 => 0.1,
+            Place::L2 => 0.2,
+            Place::L3 | Place::Memory => 0.4,
+        }
+    }
+}
+
+/// What a figure is counted in.
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Cycles,
+    Nanoseconds,
+}
+
+impl Count {
+    const ALL: [Count; 2] = [Count::Cycles, Count::Nanoseconds];
+
+    fn word(self) -> &'static str {
+        match self {
+            Count::Cycles => "cycles",
+            Count::Nanoseconds => "ns",
+        }
+    }
+
+    fn of(self, figure: &Figure) -> Option<f64> {
+        match self {
+            Count::Cycles => figure.cycles,
+            Count::Nanoseconds => figure.ns,
+        }
+    }
+}
+
+/// The latency of each level that a sweep found, beside what others found on such a core.
+pub(super) fn bands(record: &Record) -> Vec<Band> {
+    let Some(sweep) = sweep(record) else { return Vec::new() };
+    let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
+    let core = known::core(record, kind);
+    let guest = is_guest(record);
+    let levels = sweep.levels.iter().filter_map(|level| Some((level, Place::of(level.whose)?)));
+    let band = |(level, place), count: Count| {
+        let measured = match count {
+            Count::Cycles => sweep.cycles(level)?,
+            Count::Nanoseconds => sweep.seconds(level) * 1e9,
+        };
+        let figures = figures(core.as_deref(), place, count);
+        band(&name(level.whose), place, count, &figures, measured, guest)
+    };
+    levels.flat_map(|it| Count::ALL.into_iter().filter_map(move |count| band(it, count))).collect()
+}
+
+/// What is known of a level of that core, each with the set that says it.
+fn figures(core: Option<&str>, place: Place, count: Count) -> Vec<(f64, &'static Set<Figure>)> {
+    let of_set = |set: &'static Set<Figure>| {
+        let same = set.figures.iter().filter(move |figure| figure.level == place);
+        same.filter_map(move |figure| Some((count.of(figure)?, set)))
+    };
+    SETS.iter().filter(|set| set.is_of(core)).flat_map(of_set).collect()
+}
+
+fn band(
+    level: &str,
+    place: Place,
+    count: Count,
+    figures: &[(f64, &'static Set<Figure>)],
+    measured: f64,
+    guest: bool,
+) -> Option<Band> {
+    let off = |known: f64| measured / known - 1.0;
+    let values = figures.iter().map(|(value, _)| *value);
+    let nearest = values.clone().min_by(|a, b| off(*a).abs().total_cmp(&off(*b).abs()))?;
+    let (least, most) = values
+        .clone()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
+    let tolerance = place.tolerance();
+    let (is_low, is_high) =
+        (measured < least * (1.0 - tolerance), measured > most * (1.0 + tolerance));
+    let verdict = match place {
+        _ if !is_low && !is_high => Verdict::Normal,
+        Place::L1 | Place::L2 if is_low => {
+            Verdict::Outside("another core than it says, or another clock than its own".to_owned())
+        }
+        Place::L3 | Place::Memory if is_low => {
+            Verdict::NotTold("faster than others found it: models of one core differ".to_owned())
+        }
+        Place::L3 | Place::Memory if guest => Verdict::NotTold(
+            "a guest shares it with its neighbours, and its addresses are translated twice"
+                .to_owned(),
+        ),
+        Place::L1 => Verdict::Outside("another core than it says".to_owned()),
+        Place::L2 => Verdict::Outside("small pages, or a busy sibling".to_owned()),
+        Place::L3 => Verdict::Outside("a low clock of the uncore, or busy neighbours".to_owned()),
+        Place::Memory => Verdict::Outside(
+            "slow or far memory, small pages, or a low clock of the uncore".to_owned(),
+        ),
+    };
+    let citations = figures.iter().map(|(_, set)| set.citation());
+    Some(Band {
+        what: format!("latency of {level}"),
+        expected: format!(
+            "{} {}",
+            distinct(values.map(|value| value.to_string()), " / "),
+            count.word()
+        ),
+        source: format!("latency of {level} expected: {}", distinct(citations, "; ")),
+        measured: format!("{measured:.1} {}", count.word()),
+        position: format!("{:+.1} %", off(nearest) * 100.0),
+        verdict,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_one_of_a_known_core_in_one_unit() {
+        assert!(SETS.len() >= 10, "{}", SETS.len());
+        // Where a machine has several types of core, the type follows.
+        let of_types = |core| ["", " P", " E"].map(|kind| format!("{core}{kind}"));
+        let known: Vec<String> = machine::facts::microarchitectures().flat_map(of_types).collect();
+        for set in SETS.iter() {
+            assert!(!set.citation().is_empty() && !set.figures.is_empty(), "{set:?}");
+            assert!(known.iter().any(|core| set.is_of(Some(core))), "{set:?}");
+            for figure in &set.figures {
+                assert!(figure.cycles.is_some() != figure.ns.is_some(), "{figure:?}");
+                let value = figure.cycles.or(figure.ns).unwrap();
+                assert!((1.0..1000.0).contains(&value), "{figure:?}");
+                // A time says nothing of what runs at a core's clock, nor a number of cycles of memory.
+                let is_own = matches!(figure.level, Place::L1 | Place::L2);
+                assert!(!is_own || figure.cycles.is_some(), "{figure:?}");
+                assert!(figure.level != Place::Memory || figure.ns.is_some(), "{figure:?}");
+            }
+        }
+    }
+
+    fn verdict(core: &str, place: Place, count: Count, measured: f64, guest: bool) -> Verdict {
+        let figures = figures(Some(core), place, count);
+        band("it", place, count, &figures, measured, guest).unwrap().verdict
+    }
+
+    #[test]
+    fn what_a_core_has_to_itself_takes_what_others_found() {
+        let cycles = |place, measured| verdict("Zen 4", place, Count::Cycles, measured, true);
+        assert_eq!(cycles(Place::L1, 4.17), Verdict::Normal);
+        assert_eq!(cycles(Place::L2, 15.0), Verdict::Normal);
+        for (place, measured) in
+            [(Place::L1, 3.0), (Place::L1, 5.0), (Place::L2, 10.0), (Place::L2, 20.0)]
+        {
+            assert!(matches!(cycles(place, measured), Verdict::Outside(_)), "{place:?} {measured}");
+        }
+    }
+
+    #[test]
+    fn what_is_shared_may_be_slow_in_a_guest_and_fast_anywhere() {
+        let ns = |measured, guest| {
+            verdict("Cascade Lake", Place::Memory, Count::Nanoseconds, measured, guest)
+        };
+        assert_eq!(ns(90.0, false), Verdict::Normal);
+        assert!(matches!(ns(140.0, false), Verdict::Outside(_)));
+        assert!(matches!(ns(140.0, true), Verdict::NotTold(_)));
+        assert!(matches!(ns(40.0, false), Verdict::NotTold(_)));
+    }
+
+    #[test]
+    fn what_nobody_measured_has_no_band() {
+        let figures = figures(Some("SIMULATED wide core"), Place::L1, Count::Cycles);
+        assert!(band("L1", Place::L1, Count::Cycles, &figures, 4.0, false).is_none());
+    }
+}
