@@ -17,8 +17,8 @@ pub(crate) fn place(value: f64, scale: Scale) -> Option<f64> {
     }
 }
 
-/// Labels that would be farther apart than so many doublings are powers of ten.
-const DECADES_FROM: f64 = 2.0;
+/// What spans so many decades has powers of ten as labels.
+const DECADES_FROM: f64 = 3.0;
 
 /// The range of an axis and the distance between its labels, as places.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,9 +46,8 @@ impl Axis {
             (low, high) = (low - room, high + room);
         }
         let least = (high - low) / labels as f64;
-        if scale == Scale::Logarithmic && least > DECADES_FROM {
-            // Over many decades labels are powers of ten.
-            let decade = 10f64.log2();
+        let decade = 10f64.log2();
+        if scale == Scale::Logarithmic && high - low >= DECADES_FROM * decade {
             return Axis { low, high, step: (least / decade).ceil() * decade, scale };
         }
         if scale != Scale::Linear {
@@ -154,7 +153,7 @@ mod tests {
         let caches = [4096.0, 448e6];
         assert_eq!(labels(&caches, 5, Scale::Bytes), ["4K", "64K", "1M", "16M", "256M"]);
         assert_eq!(labels(&[1.4, 110.0], 8, Scale::Logarithmic), ["2", "4", "8", "16", "32", "64"]);
-        assert_eq!(labels(&[0.02, 99.0], 5, Scale::Logarithmic), ["0.1", "1", "10"]);
+        assert_eq!(labels(&[0.02, 99.0], 8, Scale::Logarithmic), ["0.1", "1", "10"]);
         assert_eq!(place(0.0, Scale::Bytes), None);
         assert_eq!(place(-1.0, Scale::Logarithmic), None);
     }

@@ -60,7 +60,7 @@ fn html_of_blocks() {
     const READABLE: usize = 5000;
     let mut seen = Vec::new();
     for block in sample::page().blocks {
-        let html = views::html::render(&Page { blocks: vec![block] }, None).unwrap();
+        let html = views::html::render(|| Page { blocks: vec![block] }, None).unwrap();
         let (_, main) = html.split_once("<main>").unwrap();
         seen.extend((main.len() < READABLE).then(|| main.replace("><", ">\n<")));
     }
@@ -70,7 +70,7 @@ fn html_of_blocks() {
 
 #[test]
 fn html_has_every_number_of_tables_and_maps() {
-    let html = views::html::render(&sample::page(), None).unwrap();
+    let html = views::html::render(sample::page, None).unwrap();
     let cells = |block: &Block| -> Vec<String> {
         match block {
             Block::Table(table) => table.rows.iter().flatten().map(|it| it.text.clone()).collect(),
@@ -98,7 +98,7 @@ fn html_has_every_number_of_tables_and_maps() {
 
 #[test]
 fn html_fetches_and_executes_nothing() {
-    let html = views::html::render(&sample::page(), Some(&sample::record())).unwrap();
+    let html = views::html::render(sample::page, Some(&sample::record())).unwrap();
     for word in ["http:", "https:", "<script", "url(", "@import", "src="] {
         assert!(!html.contains(word), "{word}");
     }
@@ -109,7 +109,7 @@ fn html_fetches_and_executes_nothing() {
 #[test]
 fn html_holds_the_record() {
     let record = sample::record();
-    let html = views::html::render(&sample::page(), Some(&record)).unwrap();
+    let html = views::html::render(sample::page, Some(&record)).unwrap();
     let attached = views::html::attached(&html).unwrap();
     assert_eq!(attached, views::json::render(&record).unwrap());
     // A long one hangs there compressed, and reads back as the same.
@@ -120,7 +120,7 @@ fn html_holds_the_record() {
         long.series.extend(std::iter::repeat_n(series.clone(), more));
     }
     let holds = |long: &model::record::Record, name: &str| {
-        let html = views::html::render(&sample::page(), Some(long)).unwrap();
+        let html = views::html::render(sample::page, Some(long)).unwrap();
         assert!(html.len() < 2_000_000 && html.contains(name), "{} bytes", html.len());
         let attached = views::html::attached(&html).unwrap();
         assert!(model::record::read(&attached).unwrap() == *long);
@@ -145,7 +145,7 @@ fn html_shows_code_as_code() {
         Block::Paragraph("run `cpudyno doctor`, then `<b>`".into()),
         Block::Paragraph("a left-over ` stays".into()),
     ];
-    let html = views::html::render(&Page { blocks }, None).unwrap();
+    let html = views::html::render(|| Page { blocks }, None).unwrap();
     assert!(
         html.contains("run <code>cpudyno doctor</code>, then <code>&lt;b&gt;</code>"),
         "{html}"
@@ -158,7 +158,7 @@ fn html_takes_no_text_for_markup() {
     let hostile = "</title><script>alert(1)</script>\u{202e}\x1b[31m";
     let title = Block::Title { text: hostile.to_owned(), subtitle: hostile.to_owned() };
     let page = Page { blocks: vec![title, Block::Heading(hostile.to_owned())] };
-    let html = views::html::render(&page, None).unwrap();
+    let html = views::html::render(|| &page, None).unwrap();
     assert!(!html.contains("<script") && !html.contains('\x1b') && !html.contains('\u{202e}'));
 }
 

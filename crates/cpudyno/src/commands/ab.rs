@@ -16,7 +16,7 @@ use model::stats::paired::Better;
 use regex::Regex;
 
 use super::measure::{Naming, refused_of};
-use super::{Sinks, command, presentation, render, settings, sinks};
+use super::{Sinks, Telling, command, presentation, settings, sinks};
 use crate::args::{AbArgs, ArmKind, ArmSetting, Direction, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -80,7 +80,6 @@ pub(super) fn compared<'m>(
     told: Told,
 ) -> Result<ExitCode, Failure> {
     let Told { described, format, sinks } = told;
-    let presentation = described.run.presentation;
     // Who asks twice does not want his settings lost: everything looks at the first wish.
     let deaf = session.is_some().then(|| signals.ignore());
     let bar = output::progress_bar();
@@ -104,9 +103,7 @@ pub(super) fn compared<'m>(
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");
     }
-    let written = sinks.write(&record, presentation);
-    output::data(&render(&record, format, presentation)?)?;
-    written?;
+    Telling::of(&record).deliver(sinks, format)?;
     restored.transpose()?;
     Ok(match signals.came() {
         Some((number, _)) => ExitCode::from(128 + number as u8),

@@ -25,13 +25,13 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         Format::Json => written(&comparison),
         Format::Markdown => Ok(views::markdown::render(&page)),
         Format::Html => {
-            views::html::render(&compare::drawn(&comparison, presentation.verbosity), None)
-                .map_err(|error| super::broken(&error))
+            let page = || compare::drawn(&comparison, presentation.verbosity);
+            views::html::render(page, None).map_err(|error| super::broken(&error))
         }
         Format::Csv => Err(Failure::usage("a comparison has no samples for a table")
             .hint("print it as text, markdown, html or json: --format json")),
     };
-    let written = sinks.write_each(told);
+    let written = sinks.write(told);
     output::data(&told(look.format)?)?;
     written?;
     args.fail_on.map_or(Ok(ExitCode::SUCCESS), |limit| judged(&comparison, limit))

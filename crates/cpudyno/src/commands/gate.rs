@@ -8,7 +8,7 @@ use machine::Machine;
 use model::record::{GateVerdict, PageKind};
 
 use super::measure::measured;
-use super::{command, presentation, records, render, sinks};
+use super::{Telling, command, presentation, records, sinks};
 use crate::args::{Bounded, Format, GateArgs};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -39,13 +39,10 @@ pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure
     let judged = gate::judge(&record, &bounds, record.reference.as_ref());
     let verdict = judged.verdict;
     record.gate = Some(judged);
+    let telling = Telling::of(&record);
     let brief = look.format == Format::Text && !look.verbose;
-    let text = if brief {
-        gate::line(&record) + "\n"
-    } else {
-        render(&record, look.format, presentation)?
-    };
-    let written = sinks.write(&record, presentation);
+    let text = if brief { gate::line(&record) + "\n" } else { telling.told(look.format)? };
+    let written = telling.write(sinks);
     // An unfinished run is no state of the machine for a monitor.
     let exported = match metrics_to {
         Some(sink) if signal.is_none() => sink.write(&metrics::render(&record)),

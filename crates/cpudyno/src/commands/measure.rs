@@ -9,7 +9,7 @@ use machine::Machine;
 use model::page::Block;
 use model::record::{OriginalRun, Record};
 
-use super::{Sinks, render, settings, unrecorded};
+use super::{Sinks, Telling, settings, unrecorded};
 use crate::args::Format;
 use crate::failure::{Failure, code};
 use crate::output;
@@ -51,11 +51,7 @@ pub(super) fn tell(
     signal: Option<Ended>,
     (format, sinks): (Format, Sinks),
 ) -> Result<ExitCode, Failure> {
-    let presentation = record.run.presentation;
-    let written = sinks.write(record, presentation);
-    // Also when the file could not be written: the time to measure was spent already.
-    output::data(&render(record, format, presentation)?)?;
-    written?;
+    Telling::of(record).deliver(sinks, format)?;
     Ok(signal.map_or(ExitCode::SUCCESS, |(number, _)| ExitCode::from(128 + number as u8)))
 }
 

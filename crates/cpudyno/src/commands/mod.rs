@@ -21,6 +21,7 @@ mod sheet;
 mod show;
 mod sst;
 mod streams;
+mod telling;
 mod top;
 mod turbo;
 mod wait;
@@ -28,18 +29,16 @@ mod wake;
 mod worker;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use machine::Machine;
-use model::page::Page;
-use model::record::{PageKind, Presentation, Record};
-use views::text::Layout;
+use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
-use crate::args::{Cli, Colour, Command, Files, Format, Look};
-use crate::failure::{Failure, code};
-use crate::output::Sink;
+use self::telling::{Sinks, Telling, broken, sinks, text, unrecorded};
+use crate::args::{Cli, Colour, Command, Look};
+use crate::failure::Failure;
 
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -183,115 +182,4 @@ fn colour(look: &Look) -> bool {
                 && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         }
     }
-}
-
-/// The files that a record goes to, opened before anything is read or done.
-#[derive(Default)]
-struct Sinks {
-    json: Option<Sink>,
-    html: Option<Sink>,
-}
-
-impl Sinks {
-    fn is_none(&self) -> bool {
-        self.json.is_none() && self.html.is_none()
-    }
-
-    fn write(self, record: &Record, presentation: Presentation) -> Result<(), Failure> {
-        self.write_each(|format| render(record, format, presentation))
-    }
-
-    /// Writes what there is in the format of each file.
-    fn write_each(self, told: impl Fn(Format) -> Result<String, Failure>) -> Result<(), Failure> {
-        let write = |(sink, format): (Option<Sink>, Format)| match sink {
-            Some(sink) => sink.write(&told(format)?),
-            None => Ok(()),
-        };
-        // Where one cannot be written, the other one is all the more wanted.
-        let done = [(self.json, Format::Json), (self.html, Format::Html)].map(write);
-        done.into_iter().collect()
-    }
-}
-
-/// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
-fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
-    if files.json.is_some() && files.json == files.html {
-        return Err(Failure::usage("--json and --html name the same file")
-            .hint("name two; the page of --html holds the record, too"));
-    }
-    let mut open = |file: &Option<PathBuf>, format| match file.as_deref() {
-        Some(file) if file == Path::new("-") => {
-            look.format = format;
-            Ok(None)
-        }
-        file => file.map(Sink::open).transpose(),
-    };
-    Ok(Sinks { json: open(&files.json, Format::Json)?, html: open(&files.html, Format::Html)? })
-}
-
-/// A record in the format that was asked for.
-fn render(record: &Record, format: Format, presentation: Presentation) -> Result<String, Failure> {
-    let page = || match presentation.page {
-        PageKind::Sheet => bench::sheet::page(record, presentation.verbosity),
-        PageKind::Turbo => {
-            bench::areas::turbo::page(record, presentation.verbosity, presentation.width)
-        }
-        PageKind::Memory => bench::areas::memory::page(record, presentation.verbosity),
-        PageKind::Cores => bench::areas::cores::page(record, presentation.verbosity),
-        PageKind::Pause => bench::areas::pause::page(record, presentation.verbosity),
-        PageKind::Wake => bench::areas::wake::page(record, presentation.verbosity),
-        PageKind::Openmp => bench::areas::openmp::page(record, presentation.verbosity),
-        PageKind::Wait => bench::areas::wait::page(record, presentation.verbosity),
-        PageKind::Settings => levers::pages::settings(record, presentation.verbosity),
-        PageKind::Ab => bench::ab::page(record, presentation.verbosity),
-        PageKind::Quiet => bench::quiet::page(record, presentation.verbosity),
-        PageKind::Gate => bench::gate::page(record, presentation.verbosity),
-        PageKind::Top => bench::areas::top::page(record, presentation.verbosity),
-        PageKind::Changes => levers::pages::changes(record),
-        PageKind::Pmu => ::pmu::counting::page(record, presentation.verbosity),
-        PageKind::Sst => ::sst::pages::page(record, presentation.verbosity),
-        PageKind::Info => machine::pages::info(record, presentation.verbosity),
-        PageKind::Doctor => machine::pages::doctor(record, presentation.verbosity),
-    };
-    match format {
-        Format::Text => Ok(text(&page(), presentation)),
-        Format::Markdown => Ok(views::markdown::render(&page())),
-        Format::Html => views::html::render(&page(), Some(record)).map_err(|error| broken(&error)),
-        Format::Json => views::json::render(record).map_err(|error| broken(&error)),
-        Format::Csv if is_told(presentation.page) => {
-            Err(Failure::usage("a record without measurements has no samples for a table")
-                .hint("print it as text, markdown or json: --format json"))
-        }
-        Format::Csv => views::csv::render(record).map_err(|error| broken(&error)),
-    }
-}
-
-fn broken(error: &views::Error) -> Failure {
-    Failure::new(code::BUG, error.to_string())
-}
-
-/// A page that no record is behind, in the format that was asked for.
-fn unrecorded(
-    what: &str,
-    page: &Page,
-    format: Format,
-    presentation: Presentation,
-) -> Result<String, Failure> {
-    match format {
-        Format::Text => Ok(text(page, presentation)),
-        Format::Markdown => Ok(views::markdown::render(page)),
-        Format::Html => views::html::render(page, None).map_err(|error| broken(&error)),
-        Format::Json | Format::Csv => Err(Failure::usage(format!("{what} is no record"))
-            .hint("print it as text, markdown or html: --format markdown")),
-    }
-}
-
-/// Whether it is a page of what a machine says of itself.
-fn is_told(page: PageKind) -> bool {
-    matches!(page, PageKind::Info | PageKind::Doctor | PageKind::Sst)
-}
-
-fn text(page: &Page, presentation: Presentation) -> String {
-    let Presentation { width, colour, .. } = presentation;
-    views::text::render(page, Layout { width, colour })
 }

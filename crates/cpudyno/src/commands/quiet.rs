@@ -18,7 +18,7 @@ use model::record::{
 };
 use model::{Hertz, Known, Obstacle, Seconds, Unavailable};
 
-use super::{Sinks, child, command, measure, presentation, render, settings, sinks};
+use super::{Sinks, Telling, child, command, measure, presentation, settings, sinks};
 use crate::args::{Format, QuietArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -83,14 +83,14 @@ impl Told {
     /// Standard output is the command's: the report is beside it.
     fn print(self) -> Result<(), Failure> {
         let Told { record, format, sinks } = self;
-        let presentation = record.run.presentation;
-        let text = render(&record, format, presentation)?;
+        let telling = Telling::of(&record);
+        let text = telling.told(format)?;
         if format == Format::Text {
             output::remark(text.trim_end());
         } else {
             output::beside(&text);
         }
-        sinks.write(&record, presentation)
+        telling.write(sinks)
     }
 }
 

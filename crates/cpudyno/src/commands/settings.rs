@@ -19,7 +19,7 @@ use model::record::{
 };
 use tempfile::TempDir;
 
-use super::{Sinks, command, presentation, render};
+use super::{Sinks, Telling, command, presentation};
 use crate::args::{Files, Format, Look, Manner, SetArgs, SettingsArgs, UndoArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -342,8 +342,7 @@ fn print(
     let presentation: Presentation = presentation(look, page);
     let described = machine::describe(machine, command(), presentation);
     let record = Record { settings: Some(found), ..described };
-    sinks.write(&record, presentation)?;
-    output::data(&render(&record, look.format, presentation)?)
+    Telling::of(&record).deliver(sinks, look.format)
 }
 
 pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {

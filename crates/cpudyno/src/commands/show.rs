@@ -9,10 +9,9 @@ use std::process::ExitCode;
 use model::record::{Presentation, ReadError, Record};
 use sys::errno::words;
 
-use super::{colour, render, sinks};
+use super::{Telling, colour, sinks};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
-use crate::output;
 
 pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
     let sinks = sinks(&args.files, &mut args.look)?;
@@ -24,9 +23,7 @@ pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
         verbosity: stored.verbosity.max(u8::from(args.look.verbose)),
         page: stored.page,
     };
-    let written = sinks.write(&record, presentation);
-    output::data(&render(&record, args.look.format, presentation)?)?;
-    written?;
+    Telling::shown(&record, presentation).deliver(sinks, args.look.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

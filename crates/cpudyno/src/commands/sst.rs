@@ -16,7 +16,7 @@ use model::{Known, Obstacle, Unavailable};
 use sst::change::{What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
-use super::{command, presentation, render, sinks};
+use super::{Telling, command, presentation, sinks};
 use crate::args::{SstArgs, SstFeature};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -57,9 +57,9 @@ fn shown(machine: &Machine, mut args: SstArgs, calls: Option<&Calls>) -> Result<
     if machine.simulated.is_none() && machine.elsewhere.is_none() {
         record.run.seconds = took.as_secs_f64();
     }
-    sinks.write(&record, presentation)?;
-    let printed = render(&record, args.look.format, presentation)?;
-    output::deliver(out, &printed)?;
+    let telling = Telling::of(&record);
+    telling.write(sinks)?;
+    output::deliver(out, &telling.told(args.look.format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

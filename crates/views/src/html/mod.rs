@@ -8,7 +8,7 @@ mod heat;
 mod plot;
 mod slopes;
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::io::Read;
 use std::thread;
 
@@ -33,11 +33,16 @@ const PLAIN_MAX: usize = 1 << 20;
 /// times as long. In base64 there is room for half a megabyte of page beside it.
 const GZIP_MAX: usize = 1_430_000;
 
-/// The page as a file of HTML that holds the record that it was made from, where there is one.
-pub fn render(page: &Page, record: Option<&Record>) -> Result<String, Error> {
+/// The page as a file of HTML that holds the record that it was made from, where there is one. The record
+/// is packed while the page is made: it takes as long.
+pub fn render<P: Borrow<Page>>(
+    page: impl FnOnce() -> P,
+    record: Option<&Record>,
+) -> Result<String, Error> {
     thread::scope(|scope| {
-        // The record takes longer than the page.
         let attached = record.map(|record| scope.spawn(|| attachment(record)));
+        let page = page();
+        let page = page.borrow();
         let sections = sections(page);
         let rendered: Vec<Markup> = sections.iter().map(|section| blocks(section)).collect();
         let attached = attached.map(|attached| {

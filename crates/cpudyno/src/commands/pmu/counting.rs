@@ -10,7 +10,7 @@ use pmu::counting::{Budget, BudgetKernel, Core, Session, needed, refused, selfte
 use pmu::events::{Encoded, Events, Target};
 use pmu::metrics::Metric;
 
-use super::super::{Sinks, command, presentation, render};
+use super::super::{Sinks, Telling, command, presentation};
 use crate::args::{AskedEvents, Format, Look, SavedBudget};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -141,10 +141,7 @@ pub(super) fn print(
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
-    let presentation = record.run.presentation;
-    let written = sinks.write(&record, presentation);
-    output::data(&render(&record, format, presentation)?)?;
-    written
+    Telling::of(&record).deliver(sinks, format)
 }
 
 pub(super) fn not_csv(format: Format) -> Result<(), Failure> {

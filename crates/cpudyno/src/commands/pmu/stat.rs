@@ -9,7 +9,7 @@ use model::{CpuId, Known};
 use pmu::counting::{Core, StatEvents, base_of_all, plan, rehearse, software, stat};
 use pmu::events::Encoded;
 
-use super::super::{Sinks, child, render, sinks};
+use super::super::{Sinks, Telling, child, sinks};
 use super::counting::{Asked, Done, GENERIC, budget_file, described, not_csv, save, session};
 use crate::args::{AskedEvents, Format, PmuStatArgs};
 use crate::failure::Failure;
@@ -88,8 +88,7 @@ fn planned(
         absent,
         ..CountsRun::default()
     });
-    let presentation = record.run.presentation;
-    output::data(&render(&record, format, presentation)?)?;
+    output::data(&Telling::of(&record).told(format)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,12 +100,12 @@ pub(super) fn print(
     format: Format,
 ) -> Result<(), Failure> {
     record.counts = Some(run);
-    let presentation = record.run.presentation;
-    let text = render(&record, format, presentation)?;
+    let telling = Telling::of(&record);
+    let text = telling.told(format)?;
     if matches!(format, Format::Json | Format::Html) {
         output::data(&text)?;
     } else {
         output::remark(text.trim_end());
     }
-    sinks.write(&record, presentation)
+    telling.write(sinks)
 }

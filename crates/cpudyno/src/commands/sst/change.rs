@@ -10,7 +10,7 @@ use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
 use sst::change::{Base, NotChanged, Refused, Wish};
 
-use super::super::{Sinks, command, presentation, render, settings};
+use super::super::{Sinks, Telling, command, presentation, settings};
 use crate::args::{SstArgs, SstChange};
 use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
@@ -25,11 +25,11 @@ pub(super) fn run(
     // What cannot be told afterwards is not done.
     let sinks = settings::told_to(&args.files, &mut args.look)?;
     let out = args.out.as_deref().map(Sink::open).transpose()?;
-    let telling = Telling { machine, args: &args, sinks, out };
+    let report = Report { machine, args: &args, sinks, out };
     let (levers, plan) = ready(machine, wish, change.force)?;
     if change.dry_run {
         let planned = settings::told(&plan, &ChangeOutcome::Planned);
-        telling.tell(Settings { remarks: plan.remarks, ..planned })?;
+        report.tell(Settings { remarks: plan.remarks, ..planned })?;
         return Ok(ExitCode::SUCCESS);
     }
     remark(&plan);
@@ -50,7 +50,7 @@ pub(super) fn run(
     if !found.changes.is_empty() {
         found.remarks.push(HOW_IT_ENDS.to_owned());
     }
-    match telling.tell(found) {
+    match report.tell(found) {
         Ok(()) => {
             session.leave();
             Ok(answer)
@@ -129,23 +129,23 @@ const HOW_IT_ENDS: &str =
     "`cpudyno undo` puts everything back; so does the next start of the machine";
 
 /// Where it is told what was done.
-struct Telling<'a> {
+struct Report<'a> {
     machine: &'a Machine,
     args: &'a SstArgs,
     sinks: Sinks,
     out: Option<Sink>,
 }
 
-impl Telling<'_> {
+impl Report<'_> {
     fn tell(self, found: Settings) -> Result<(), Failure> {
         let look = &self.args.look;
         let presentation = presentation(look, PageKind::Changes);
         let words = super::without_path(command(), self.args.out.as_deref());
         let described = machine::describe(self.machine, words, presentation);
         let record = Record { settings: Some(found), ..described };
-        self.sinks.write(&record, presentation)?;
-        let printed = render(&record, look.format, presentation)?;
-        output::deliver(self.out, &printed)
+        let telling = Telling::of(&record);
+        telling.write(self.sinks)?;
+        output::deliver(self.out, &telling.told(look.format)?)
     }
 }
 

@@ -13,7 +13,7 @@ use model::page::{Block, Page};
 use model::record::{PageKind, Presentation, Record};
 use model::{Seconds, Unavailable};
 
-use super::{Sinks, child, command, presentation, render, sinks, text};
+use super::{Sinks, Telling, child, command, presentation, sinks, text};
 use crate::args::{Format, TopArgs};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -50,10 +50,10 @@ pub(super) fn run(machine: &Machine, args: TopArgs) -> Result<ExitCode, Failure>
     } else {
         ends = around(machine, &program, &mut watch)?;
         if format == Format::Text {
-            output::data(&render(&watch.record(), format, presentation)?)?;
+            output::data(&Telling::of(&watch.record()).told(format)?)?;
         }
     }
-    written(&watch.record(), format, presentation, sinks)?;
+    written(&watch.record(), format, sinks)?;
     Ok(match signals.came() {
         // Who watches until Ctrl-C ends as was meant.
         Some((_, "SIGINT")) if count.is_none() => ends,
@@ -97,16 +97,12 @@ fn some_are_there(watch: &Watch<'_>) -> Result<(), Failure> {
 }
 
 /// The record, where it goes somewhere.
-fn written(
-    record: &Record,
-    format: Format,
-    presentation: Presentation,
-    sinks: Sinks,
-) -> Result<(), Failure> {
-    sinks.write(record, presentation)?;
+fn written(record: &Record, format: Format, sinks: Sinks) -> Result<(), Failure> {
+    let telling = Telling::of(record);
+    telling.write(sinks)?;
     match format {
         Format::Text => Ok(()),
-        _ => output::data(&render(record, format, presentation)?),
+        _ => output::data(&telling.told(format)?),
     }
 }
 

@@ -1,0 +1,160 @@
+//! What a record is printed and written as.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use model::page::Page;
+use model::record::{PageKind, Presentation, Record};
+use views::text::Layout;
+
+use crate::args::{Files, Format, Look};
+use crate::failure::{Failure, code};
+use crate::output::{self, Sink};
+
+/// The files that a record goes to, opened before anything is read or done.
+#[derive(Default)]
+pub(super) struct Sinks {
+    json: Option<Sink>,
+    html: Option<Sink>,
+}
+
+impl Sinks {
+    pub(super) fn is_none(&self) -> bool {
+        self.json.is_none() && self.html.is_none()
+    }
+
+    /// Writes what there is in the format of each file.
+    pub(super) fn write(
+        self,
+        told: impl Fn(Format) -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        let write = |(sink, format): (Option<Sink>, Format)| match sink {
+            Some(sink) => sink.write(&told(format)?),
+            None => Ok(()),
+        };
+        // Where one cannot be written, the other one is all the more wanted.
+        let done = [(self.json, Format::Json), (self.html, Format::Html)].map(write);
+        done.into_iter().collect()
+    }
+}
+
+/// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
+pub(super) fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
+    if files.json.is_some() && files.json == files.html {
+        return Err(Failure::usage("--json and --html name the same file")
+            .hint("name two; the page of --html holds the record, too"));
+    }
+    let mut open = |file: &Option<PathBuf>, format| match file.as_deref() {
+        Some(file) if file == Path::new("-") => {
+            look.format = format;
+            Ok(None)
+        }
+        file => file.map(Sink::open).transpose(),
+    };
+    Ok(Sinks { json: open(&files.json, Format::Json)?, html: open(&files.html, Format::Html)? })
+}
+
+/// A record and its page, which is made once, whatever it is told as.
+pub(super) struct Telling<'a> {
+    record: &'a Record,
+    presentation: Presentation,
+    page: OnceCell<Page>,
+}
+
+impl<'a> Telling<'a> {
+    /// As the record says.
+    pub(super) fn of(record: &'a Record) -> Telling<'a> {
+        Telling::shown(record, record.run.presentation)
+    }
+
+    /// Otherwise than the record says.
+    pub(super) fn shown(record: &'a Record, presentation: Presentation) -> Telling<'a> {
+        Telling { record, presentation, page: OnceCell::new() }
+    }
+
+    /// Writes it into its files and prints it. Time was spent on it: it is printed even where a file
+    /// cannot be written.
+    pub(super) fn deliver(&self, sinks: Sinks, format: Format) -> Result<(), Failure> {
+        let written = self.write(sinks);
+        output::data(&self.told(format)?)?;
+        written
+    }
+
+    /// Writes it into its files.
+    pub(super) fn write(&self, sinks: Sinks) -> Result<(), Failure> {
+        sinks.write(|format| self.told(format))
+    }
+
+    /// The record in that format.
+    pub(super) fn told(&self, format: Format) -> Result<String, Failure> {
+        let Telling { record, presentation, .. } = self;
+        match format {
+            Format::Text => Ok(text(self.page(), *presentation)),
+            Format::Markdown => Ok(views::markdown::render(self.page())),
+            Format::Html => {
+                views::html::render(|| self.page(), Some(record)).map_err(|error| broken(&error))
+            }
+            Format::Json => views::json::render(record).map_err(|error| broken(&error)),
+            Format::Csv if is_told(presentation.page) => {
+                Err(Failure::usage("a record without measurements has no samples for a table")
+                    .hint("print it as text, markdown or json: --format json"))
+            }
+            Format::Csv => views::csv::render(record).map_err(|error| broken(&error)),
+        }
+    }
+
+    fn page(&self) -> &Page {
+        let Presentation { page, verbosity, width, .. } = self.presentation;
+        let record = self.record;
+        self.page.get_or_init(|| match page {
+            PageKind::Sheet => bench::sheet::page(record, verbosity),
+            PageKind::Turbo => bench::areas::turbo::page(record, verbosity, width),
+            PageKind::Memory => bench::areas::memory::page(record, verbosity),
+            PageKind::Cores => bench::areas::cores::page(record, verbosity),
+            PageKind::Pause => bench::areas::pause::page(record, verbosity),
+            PageKind::Wake => bench::areas::wake::page(record, verbosity),
+            PageKind::Openmp => bench::areas::openmp::page(record, verbosity),
+            PageKind::Wait => bench::areas::wait::page(record, verbosity),
+            PageKind::Settings => levers::pages::settings(record, verbosity),
+            PageKind::Ab => bench::ab::page(record, verbosity),
+            PageKind::Quiet => bench::quiet::page(record, verbosity),
+            PageKind::Gate => bench::gate::page(record, verbosity),
+            PageKind::Top => bench::areas::top::page(record, verbosity),
+            PageKind::Changes => levers::pages::changes(record),
+            PageKind::Pmu => ::pmu::counting::page(record, verbosity),
+            PageKind::Sst => ::sst::pages::page(record, verbosity),
+            PageKind::Info => machine::pages::info(record, verbosity),
+            PageKind::Doctor => machine::pages::doctor(record, verbosity),
+        })
+    }
+}
+
+pub(super) fn broken(error: &views::Error) -> Failure {
+    Failure::new(code::BUG, error.to_string())
+}
+
+/// A page that no record is behind, in the format that was asked for.
+pub(super) fn unrecorded(
+    what: &str,
+    page: &Page,
+    format: Format,
+    presentation: Presentation,
+) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(text(page, presentation)),
+        Format::Markdown => Ok(views::markdown::render(page)),
+        Format::Html => views::html::render(|| page, None).map_err(|error| broken(&error)),
+        Format::Json | Format::Csv => Err(Failure::usage(format!("{what} is no record"))
+            .hint("print it as text, markdown or html: --format markdown")),
+    }
+}
+
+/// Whether it is a page of what a machine says of itself.
+fn is_told(page: PageKind) -> bool {
+    matches!(page, PageKind::Info | PageKind::Doctor | PageKind::Sst)
+}
+
+pub(super) fn text(page: &Page, presentation: Presentation) -> String {
+    let Presentation { width, colour, .. } = presentation;
+    views::text::render(page, Layout { width, colour })
+}
