@@ -257,11 +257,14 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
         let none = "none with certainty; -v lists every result";
         return Block::Paragraph(none.into());
     }
-    let mut listed = all.clone();
-    if verbosity == 0 {
-        listed = first_of_each(differing(), LISTED_OF_EACH);
-        listed.truncate(LISTED);
-    }
+    let count = all.len();
+    let listed = if verbosity > 0 {
+        all
+    } else {
+        let mut first = first_of_each(differing(), LISTED_OF_EACH);
+        first.truncate(LISTED);
+        first
+    };
     let mut heads =
         columns(&[("result", Align::Label), ("cores", Align::Right)], comparison, Align::Right);
     for place in (1..comparison.records.len()).take(NAMED - 1) {
@@ -288,8 +291,8 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
          run: what changed between the runs is in none"
             .to_owned(),
     ];
-    if listed.len() < all.len() {
-        notes.push(format!("{} more differ: -v lists them", all.len() - listed.len()));
+    if listed.len() < count {
+        notes.push(format!("{} more differ: -v lists them", count - listed.len()));
     }
     Block::Table(Table {
         caption: "the largest difference first".to_owned(),

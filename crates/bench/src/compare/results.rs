@@ -153,12 +153,13 @@ fn class<'a>(cell: &[&'a BriefSeries]) -> Option<&'a Option<String>> {
 /// Why a cell has no one number, where its samples fall into several modes.
 fn several(cell: &[&BriefSeries]) -> Option<Unavailable> {
     let class = class(cell)?;
-    let of_class = cell.iter().filter(|series| series.placement_class == *class);
-    let with_modes =
-        of_class.filter(|series| series.outcome.as_ref().is_ok_and(|it| !it.modes.is_empty()));
-    let series = with_modes.into_iter().next()?;
-    let modes = series.outcome.as_ref().ok()?.modes.iter();
-    let modes: Vec<String> = modes.map(|mode| si::format(*mode, series.unit)).collect();
+    let mut of_class = cell.iter().filter(|series| series.placement_class == *class);
+    let modes = |series: &&BriefSeries| {
+        let modes = series.outcome.as_ref().ok()?.modes.iter();
+        let modes: Vec<String> = modes.map(|mode| si::format(*mode, series.unit)).collect();
+        (!modes.is_empty()).then_some(modes)
+    };
+    let modes = of_class.find_map(modes)?;
     let why = format!(
         "its samples fall into groups around {}, with nothing between: no one number is right for them",
         modes.join(" and ")

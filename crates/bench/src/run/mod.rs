@@ -11,6 +11,7 @@ mod sweep;
 mod trials;
 
 pub use outline::outline;
+pub(crate) use sweep::CHANGED;
 
 use std::collections::BTreeSet;
 

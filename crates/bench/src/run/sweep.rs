@@ -523,7 +523,7 @@ impl<'a> Sweeper<'a> {
 }
 
 /// The class of blocks whose CPUs lay otherwise after them than before.
-const CHANGED: &str = "changed";
+pub(crate) const CHANGED: &str = "changed";
 
 /// What one block gave to one series.
 struct Piece {

@@ -10,6 +10,7 @@ use model::record::{InstrumentState, Record, Relation};
 use model::{CpuId, Finding, Known, Severity};
 
 use crate::areas::{AREAS, Area, in_order};
+use crate::run::CHANGED;
 
 /// One claim and what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,7 +167,8 @@ fn sharing(record: &Record) -> Vec<Claim> {
     for series in &record.series {
         let [a, b] = series.active.as_slice() else { continue };
         let Some(relation) = topology.relation(*a, *b) else { continue };
-        if let Some(class) = &series.placement_class {
+        // Where they lay otherwise afterwards, how they lay is not known.
+        if let Some(class) = series.placement_class.as_ref().filter(|class| *class != CHANGED) {
             seen.entry((relation, class)).or_insert(([*a, *b], 0)).1 += 1;
         }
     }

@@ -170,9 +170,6 @@ pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
     ("Security", &["kernel.mitigations"]),
 ];
 
-/// What everybody asks for: where it is not known, the box says why.
-const ALWAYS: &str = "Frequency";
-
 /// What Speed Select is set to, where it is there.
 fn speed_select(record: &Record) -> Option<String> {
     const TOLD: [(&str, &str); 4] = [
@@ -190,7 +187,7 @@ fn speed_select(record: &Record) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The machine in brief. Lines without an answer are left out; each is among the details.
+/// The machine in brief. What is not known says why; what was not asked for is left out.
 fn top_box(record: &Record) -> Block {
     let known = |id: &&str| {
         let fact = fact(record, id)?;
@@ -204,8 +201,7 @@ fn top_box(record: &Record) -> Block {
         let text = || Text::from(parts.join(", "));
         let why = || {
             let Known::No { unavailable } = &fact(record, ids.first()?)?.value else { return None };
-            (*label == ALWAYS)
-                .then(|| Text::toned(format!("not known: {}", unavailable.why), Tone::Faint))
+            Some(Text::toned(format!("not known: {}", unavailable.why), Tone::Faint))
         };
         let text = if parts.is_empty() { why() } else { Some(text()) };
         text.map(|text| ((*label).to_owned(), text))
