@@ -1,5 +1,6 @@
 //! Areas: families of workloads with their own questions. One folder each, one line here.
 
+pub(crate) mod contained;
 pub mod cores;
 pub mod known;
 pub mod memory;
@@ -21,6 +22,7 @@ use model::record::{Machine as Description, Record, Series, Topology};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Finding, Seconds, Unavailable};
 
+pub use self::contained::Contained;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Member, Phase};
@@ -74,16 +76,16 @@ pub trait Area: Sync {
 
 /// All areas, in the order of the sheet.
 pub static AREAS: &[&dyn Area] = &[
-    &turbo::Turbo,
-    &memory::Memory,
-    &cores::Cores,
-    &pause::Pause,
-    &wake::Wake,
-    &openmp::Openmp,
-    &wait::Wait,
-    &pmu::Pmu,
-    &sst::Sst,
-    &top::Top,
+    &Contained(&turbo::Turbo),
+    &Contained(&memory::Memory),
+    &Contained(&cores::Cores),
+    &Contained(&pause::Pause),
+    &Contained(&wake::Wake),
+    &Contained(&openmp::Openmp),
+    &Contained(&wait::Wait),
+    &Contained(&pmu::Pmu),
+    &Contained(&sst::Sst),
+    &Contained(&top::Top),
 ];
 
 /// The area of that id.

@@ -14,6 +14,7 @@ use model::page::{Block, Page, Text, Tone};
 use model::record::{Presentation, Record};
 use model::{CpuSet, Known, Seconds};
 
+use crate::areas::contained::wishes;
 use crate::areas::{AREAS, Area, turbo};
 use crate::compare;
 use crate::rig::job::Manner;
@@ -34,8 +35,10 @@ pub fn request(
         streams: streams.unwrap_or_else(|| kernels::streams::SHEET.to_vec()),
         ask: Box::new(move |plan| {
             let asked = |area: &&'static dyn Area| Asked { area: *area, wishes: area.wishes(plan) };
-            let questions =
-                Asked { area: &turbo::Questions, wishes: turbo::questions(plan, budget) };
+            let questions = Asked {
+                area: &turbo::Questions,
+                wishes: wishes(turbo::Questions.id(), || turbo::questions(plan, budget)),
+            };
             Ok(AREAS.iter().map(asked).chain([questions]).collect())
         }),
         manner: Manner::USUAL,
