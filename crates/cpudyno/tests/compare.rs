@@ -77,6 +77,7 @@ fn records_without_results_are_no_green_light() {
     let compared = finish(cpudyno(&["compare", &file, &file, "--fail-on", "slower:5%"]));
     assert_eq!(compared.code, Some(3), "{compared:?}");
     assert!(compared.stderr.contains("no result of these records has a verdict"), "{compared:?}");
+    assert!(compared.stdout.contains("No result is in all of these records"), "{compared:?}");
 }
 
 #[test]

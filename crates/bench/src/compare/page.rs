@@ -128,6 +128,11 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         let labels = comparison.known_to_some.join(", ");
         lines.push(Text::toned(format!("Known to some records only: {labels}."), Tone::Faint));
     }
+    if comparison.results.is_empty() {
+        let none = "No result is in all of these records: nothing is compared.";
+        lines.push(Text::toned(none, Tone::Warning));
+        return lines;
+    }
     for place in (1..comparison.records.len()).take(NAMED) {
         let count = |verdict| {
             let rows = comparison.results.iter();
@@ -143,9 +148,9 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         let told = words.map(|(verdict, word)| (count(verdict), word));
         let told = told.iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
-        let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
         let results = number(comparison.results.len(), "result", "results");
-        lines.push(Text::from(format!("{} beside A, {results}: {told}.", letter(place))));
+        let (letter, told) = (letter(place), told.join(", "));
+        lines.push(Text::from(format!("{letter} beside A, {results}: {told}.")));
     }
     lines
 }
@@ -254,7 +259,10 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
     let all: Vec<&ResultRow> =
         if verbosity > 0 { comparison.results.iter().collect() } else { differing().collect() };
     if all.is_empty() {
-        let none = "none with certainty; -v lists every result";
+        let none = match comparison.results.as_slice() {
+            [] => "nothing was compared",
+            _ => "none with certainty; -v lists every result",
+        };
         return Block::Paragraph(none.into());
     }
     let count = all.len();
