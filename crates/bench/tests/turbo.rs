@@ -2,6 +2,10 @@
 //! under the stream and on the cores that were asked for.
 
 mod common;
+#[path = "turbo_questions/every_run.rs"]
+mod every_run;
+#[path = "turbo_questions/heat.rs"]
+mod heat;
 #[path = "turbo_questions/limits.rs"]
 mod limits;
 #[path = "turbo_questions/neighbours.rs"]

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
-use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries};
+use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, median};
 use model::{CpuSet, Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
+use super::clocked::Clocked;
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
     SCALAR_CLASS, VECTOR, WAIT,
@@ -171,6 +172,19 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     vec![Block::Heading("Neighbours".to_owned()), shown(&matrix), numbers(record, &matrix.rows)]
+}
+
+/// The clock of the scalar victim alone, for its account.
+pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
+    let mine = |series: &&Series| series.workload == SCALAR;
+    let alone: Vec<&Series> = series_of(record, AREA, CLOCK.alone).filter(mine).collect();
+    let medians: Vec<f64> =
+        alone.iter().filter_map(|series| Some(series.summary()?.median)).collect();
+    let Some((first, clock)) = alone.first().copied().zip(median(&medians)) else {
+        return Vec::new();
+    };
+    let of = Clocked::of_series(first, why::LIGHT, "alone", clock);
+    vec![Clocked { active: CpuSet::from_iter([first.cpu]), ..of }]
 }
 
 /// The columns of victims that were measured, or that were to be.
