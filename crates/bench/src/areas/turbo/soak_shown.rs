@@ -242,8 +242,12 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         ("clock of all cores over time (higher is better)", "MHz", |it| {
             Some(it.clock.iter().map(|hertz| hertz / 1e6).collect())
         }),
-        ("power of all packages over time", "W", |it| it.power.clone()),
-        ("temperature over time, the hottest sensor", "°C", |it| it.temperature.clone()),
+        ("power of all packages over time (lower is better at one clock)", "W", |it| {
+            it.power.clone()
+        }),
+        ("temperature over time, the hottest sensor (lower is better)", "°C", |it| {
+            it.temperature.clone()
+        }),
     ];
     for (caption, unit, of) in plots {
         blocks.extend(lines(&soaked, caption, unit, of));
@@ -341,11 +345,22 @@ fn rested(record: &Record, soaked: &Soaked) -> Option<String> {
     Some(format!("the machine rested for {} before {stream}; {enough}", said(rest)))
 }
 
+/// Each window from its beginning to its end: what happened between two of them is no ramp.
+fn in_steps(middles: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
+    let between = middles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    let between: Vec<f64> = between.collect();
+    let (Some(first), Some(last)) = (middles.first(), middles.last()) else { return Vec::new() };
+    let outer = |middle: &f64, inner: Option<&f64>| inner.map_or(*middle, |it| 2.0 * middle - it);
+    let begin = outer(first, between.first()).max(0.0);
+    let end = outer(last, between.last());
+    let begins = std::iter::once(begin).chain(between.iter().copied());
+    let ends = between.iter().copied().chain([end]);
+    let windows = std::iter::zip(begins, ends).zip(values);
+    windows.flat_map(|((begin, end), value)| [(begin, *value), (end, *value)]).collect()
+}
+
 fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> {
-    let line = |it: &Soaked| {
-        let values = of(it)?;
-        Some((it.stream.to_owned(), std::iter::zip(it.time.clone(), values).collect()))
-    };
+    let line = |it: &Soaked| Some((it.stream.to_owned(), in_steps(&it.time, &of(it)?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> = soaked.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
@@ -403,4 +418,18 @@ fn few(soaked: &Soaked) -> Option<Finding> {
         cause: None,
         gain: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_steps;
+
+    #[test]
+    fn a_drop_between_two_windows_is_a_step() {
+        let steps = in_steps(&[0.5, 1.5, 2.5], &[4.0, 4.0, 2.0]);
+        let expected = [(0.0, 4.0), (1.0, 4.0), (1.0, 4.0), (2.0, 4.0), (2.0, 2.0), (3.0, 2.0)];
+        assert_eq!(steps, expected);
+        assert_eq!(in_steps(&[0.5], &[4.0]), [(0.5, 4.0); 2]);
+        assert_eq!(in_steps(&[], &[]), []);
+    }
 }

@@ -315,7 +315,7 @@ fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Opti
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
             caption: format!(
-                "clock by the time since {} began, all periods over each other{span}",
+                "clock by the time since {} began, all periods over each other{span} (higher is better)",
                 own.name()
             ),
             x: "us".to_owned(),

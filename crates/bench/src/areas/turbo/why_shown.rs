@@ -154,7 +154,7 @@ fn bars(account: &ClockAccount) -> Option<Block> {
     bars.push(whole("clock", account.clock));
     bars.extend(after.iter().map(|step| take(&step.label, step.hertz)));
     bars.push(whole("delivered", account.delivered));
-    let caption = format!("what each step takes, {}, MHz", cell_name(account));
+    let caption = format!("what each step takes, {}, MHz (less is better)", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
 }
 
