@@ -90,6 +90,32 @@ fn cycles_and_clocks_of_a_large_machine_come_out_as_put_in() {
     }
 }
 
+/// The matrix of neighbours, and each core alone, go as far as there is time; what is left out says who has it.
+#[test]
+fn a_longer_sheet_asks_more_of_neighbours_and_cores() {
+    let victims = |record: &Record| -> Vec<String> {
+        let of_area = |it: &&Series| it.area == "turbo" && it.summary().is_some();
+        let measured = record.series.iter().filter(of_area);
+        let beside = measured.filter(|it| it.parameters.contains_key("beside"));
+        let mut victims: Vec<String> = beside.map(|it| it.workload.clone()).collect();
+        victims.sort_unstable();
+        victims.dedup();
+        victims
+    };
+    let short = run("sim:laptop", 10.0);
+    assert_eq!(victims(&short), ["victim bandwidth", "victim scalar"]);
+    let reason = short.series.iter().find(|it| it.workload == "victim latency").unwrap();
+    let Outcome::Unavailable { unavailable } = &reason.outcome else { panic!("{reason:?}") };
+    assert_eq!(unavailable.remedy.as_deref(), Some("cpudyno turbo --neighbours"));
+    let page = format!("{:?}", sheet::page(&short, 0));
+    let note = "left out, as are pairs without a number: victim vector, victim latency, ";
+    assert!(page.contains(note), "{page}");
+    let all = ["victim bandwidth", "victim latency", "victim scalar", "victim vector"];
+    assert_eq!(victims(&run("sim:laptop", 120.0)), all);
+    let alone = |budget| series(&run("sim:2s-28c", budget), "turbo", "core_clock").len();
+    assert_eq!([alone(10.0), alone(40.0)], [1, 56], "a reason, and each of 56 cores");
+}
+
 #[test]
 fn disturbances_that_were_put_in_come_out() {
     let record = run("sim:2s-56c", 12.0);

@@ -2,6 +2,10 @@
 //! under the stream and on the cores that were asked for.
 
 mod common;
+#[path = "turbo_questions/every_run.rs"]
+mod every_run;
+#[path = "turbo_questions/heat.rs"]
+mod heat;
 #[path = "turbo_questions/limits.rs"]
 mod limits;
 #[path = "turbo_questions/neighbours.rs"]
@@ -29,6 +33,24 @@ const OF_EACH_LICENCE: [&str; 6] =
 /// How far a thread's clock by the chain may be off with this machine's noise: what of a ruler's
 /// repetition is fixed is known to some cycles only, and a look is 3 us.
 const CHAIN: f64 = 0.004;
+
+/// Stamps in steps of 10 ns, as AMD's are, are no sibling; one that is there is found all the same.
+#[test]
+fn coarse_stamps_are_no_busy_sibling() {
+    let without_clock = |busy: bool| {
+        let mut machine = Machine::named("sim:epyc").unwrap();
+        if busy {
+            machine.simulated.as_mut().unwrap().faults.push(Fault::SiblingsBusyLater);
+        }
+        let ids = ["avx256_fma_t", "avx256_xor_zero", "avx256_vshift_t", "avx512_vpermd_t"];
+        let record = measured(&machine, streams(&ids));
+        let without = of(&record, "clock").filter(|series| series.summary().is_none());
+        without.map(|series| format!("{}: {}", name(series), why(series))).collect::<Vec<String>>()
+    };
+    assert_eq!(without_clock(false), [""; 0]);
+    let busy = without_clock(true);
+    assert!(busy.iter().any(|why| why.contains("sibling busy")), "from one second on: {busy:?}");
+}
 
 /// The large server, changed.
 fn server(change: impl FnOnce(&mut Model)) -> Machine {

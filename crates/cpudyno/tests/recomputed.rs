@@ -270,6 +270,7 @@ fn simulated_desktops_page_follows_from_its_record() {
 #[test]
 fn simulated_laptops_page_follows_from_its_record() {
     assert_follows(&Run::of("laptop", &["--machine", "sim:laptop", "--budget", "10s"]));
+    assert_follows(&Run::of("epyc", &["--machine", "sim:epyc", "--budget", "10s"]));
 }
 
 #[test]

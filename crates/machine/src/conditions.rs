@@ -96,7 +96,7 @@ fn energy_bias(survey: &Survey<'_>) -> Reading<FactValue> {
 }
 
 /// One switch for all CPUs, or one per policy.
-fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
+pub(crate) fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     let on_off = |on: bool| if on { "on" } else { "off" };
     if let Ok(no_turbo) = of_cpus(survey, "intel_pstate/no_turbo") {
         return switch("no_turbo", &no_turbo).map(|off| text(on_off(!off)));

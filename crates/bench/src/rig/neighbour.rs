@@ -28,7 +28,12 @@ pub enum Busy {
         /// The memory.
         store: Store,
     },
+    /// It takes a lock that all such neighbours want, again and again, by atomic exchanges of one line.
+    Lock,
 }
+
+/// What spinning for a lock is called where neighbours are told by what they execute.
+pub const LOCK: &str = "lock";
 
 impl Busy {
     /// What it executes: the id of a stream or of a memory kernel.
@@ -36,6 +41,7 @@ impl Busy {
         match self {
             Busy::Stream(load) => load.id,
             Busy::Memory { transfer, .. } => transfer.kernel.id,
+            Busy::Lock => LOCK,
         }
     }
 }

@@ -11,13 +11,32 @@ use machine::ports::{Msr, Reading, Tree};
 use machine::simulated::{Fault, Model, SlowCores, Writer};
 use model::page::Block;
 use model::record::{AccountStep, ClockAccount, PowerTerm, Record, Series};
-use model::{CpuId, Known, Seconds};
+use model::{CpuId, Known};
 
-fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
+pub(super) fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
     let mut model = Model::named(name).unwrap();
     model.noise.drift_amplitude = 0.0;
     change(&mut model);
     Machine::from(model)
+}
+
+/// Writes a file of each CPU's cpufreq.
+fn set_each(model: &Model, file: &str, text: &str) {
+    let writer = Writer::new(model);
+    for cpu in model.cpus() {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}");
+        writer.write(&path, text).unwrap();
+    }
+}
+
+/// Writes registers of each CPU.
+fn set_registers(model: &Model, registers: &[(u32, u64)]) {
+    let writer = Writer::new(model);
+    for cpu in model.cpus() {
+        for (register, value) in registers {
+            writer.write_register(cpu, *register, *value).unwrap();
+        }
+    }
 }
 
 /// Registers of a machine, some of which hold something else on all CPUs.
@@ -77,13 +96,13 @@ fn account<'a>(record: &'a Record, stream: &str, cores: usize) -> &'a ClockAccou
 }
 
 #[track_caller]
-fn step<'a>(account: &'a ClockAccount, id: &str) -> &'a AccountStep {
+pub(super) fn step<'a>(account: &'a ClockAccount, id: &str) -> &'a AccountStep {
     let found = account.steps.iter().find(|step| step.id == id);
     found.unwrap_or_else(|| panic!("no step {id} in {:#?}", account.steps))
 }
 
 #[track_caller]
-fn explained(account: &ClockAccount) {
+pub(super) fn explained(account: &ClockAccount) {
     let rest = account.unexplained.unwrap() / account.clock;
     assert!(rest.abs() < 0.005, "{:.3} % unexplained: {:#?}", rest * 100.0, account.steps);
 }
@@ -184,16 +203,17 @@ fn a_request_that_cannot_be_read_has_its_reason() {
 /// The hardware is asked for 2.5 GHz at most, which the kernel's files do not show.
 #[test]
 fn a_request_to_the_hardware_is_a_step() {
-    let record = why(&rewritten(machine("2s-56c", |_| {}), &[(0x774, 0x1908)]));
+    let record = why(&machine("2s-56c", |model| set_registers(model, &[(0x774, 0x1908)])));
     let account = account(&record, "scalar_iadd", 1);
     let asked = step(account, "hwp");
     assert_near(asked.hertz, 1.3e9, 1e-6, "3.8 to 2.5 GHz");
     assert!(asked.evidence.contains("774h"), "{asked:?}");
+    explained(account);
 }
 
-/// A server of AMD, some of whose registers hold something else.
+/// A server of AMD, some of whose registers were written.
 fn of_amd(registers: &[(u32, u64)]) -> Record {
-    why(&rewritten(machine("epyc", |_| {}), registers))
+    why(&machine("epyc", |model| set_registers(model, registers)))
 }
 
 #[test]
@@ -204,6 +224,7 @@ fn a_request_to_the_hardware_of_amd_is_a_step() {
     let asked = step(account, "hwp");
     assert_near(asked.hertz, 1.7e9, 1e-6, "3.7 to 2.0 GHz");
     assert!(asked.evidence.contains("CPPC request (MSR C00102B3h) 2000 MHz"), "{asked:?}");
+    explained(account);
     // Asked for nothing less than the highest level, and switched off.
     for registers in
         [[(0xc001_02b1, 1), (0xc001_02b3, 0xb9)], [(0xc001_02b1, 0), (0xc001_02b3, 0x64)]]
@@ -223,6 +244,110 @@ fn boost_that_firmware_switched_off_is_a_step() {
     assert!(boost.evidence.contains("core performance boost: off (MSR C0010015h"), "{boost:?}");
     let base = account.advertised.value().unwrap().hertz - boost.hertz;
     assert_near(base, 2.4e9, 1e-6, "the base clock");
+    explained(account);
+}
+
+/// Switches boost off as the kernel's file does it.
+fn without_boost(name: &str, file: &str, change: impl FnOnce(&mut Model)) -> Record {
+    let (switch, off) = (format!("/sys/devices/system/cpu/{file}"), file.ends_with("no_turbo"));
+    why(&machine(name, |model| {
+        change(model);
+        Writer::new(model).write(&switch, if off { "1" } else { "0" }).unwrap();
+    }))
+}
+
+/// The way from the clock with boost to the base, in hertz, with what states the former.
+#[track_caller]
+fn of_boost(record: &Record, [from, to]: [f64; 2], source: &str) {
+    let account = account(record, "scalar_iadd", 1);
+    let advertised = account.advertised.value().unwrap();
+    assert_near(advertised.hertz, from, 1e-6, "with boost");
+    assert!(advertised.source.contains(source), "{advertised:?}");
+    assert_near(step(account, "boost").hertz, from - to, 1e-6, "what boost gave");
+    explained(account);
+    let page = text(record);
+    assert!(!page.contains("is not stated while it is"), "{page}");
+}
+
+/// Drivers that call the base the highest clock while boost is off, and the one that does not.
+#[test]
+fn boost_that_the_kernel_switched_off_is_a_step() {
+    let of_amd = without_boost("epyc", "cpufreq/boost", |_| {});
+    let highest = &of_amd.clock.as_ref().unwrap().highest;
+    assert!(highest.iter().all(|it| it.hertz <= 2.4e9), "as amd-pstate does: {highest:?}");
+    of_boost(&of_amd, [3.7e9, 2.4e9], "amd_pstate_max_freq");
+    let page = text(&of_amd);
+    let switch =
+        "core performance boost: permitted (MSR C0010015h bit 25), and switched off by the kernel";
+    assert!(page.contains(switch), "{page}");
+
+    let by_acpi = without_boost("epyc", "cpufreq/boost", |model| {
+        model.cpufreq_driver = Some("acpi-cpufreq".to_owned());
+    });
+    of_boost(&by_acpi, [3.7e9, 2.4e9], "highest frequency that the kernel claims");
+    let page = text(&by_acpi);
+    assert!(page.contains("core performance boost: off (MSR C0010015h bit 25)"), "{page}");
+
+    let of_intel =
+        |change: fn(&mut Model)| without_boost("laptop", "intel_pstate/no_turbo", change);
+    of_boost(&of_intel(|_| {}), [4.7e9, 2.8e9], "turbo limit of one core (MSR 1ADh");
+    let levels = of_intel(|model| {
+        model.faults.push(Fault::NoMsr);
+        model.level_hz = Some(100e6);
+    });
+    of_boost(&levels, [4.7e9, 2.8e9], "ACPI `_CPC`: highest level over nominal one");
+}
+
+/// Levels of equal cores that differ are a ranking, and no clocks.
+#[test]
+fn a_ranking_is_no_clock_with_boost() {
+    let record = without_boost("laptop", "intel_pstate/no_turbo", |model| {
+        model.faults.push(Fault::NoMsr);
+        model.level_hz = Some(100e6);
+        let slow = SlowCores { cpus: "0,2".parse().unwrap(), highest_hz: 4.5e9 };
+        model.slow_cores.push(slow);
+    });
+    assert_eq!(record.clock.as_ref().unwrap().boosted, []);
+}
+
+/// Nobody states the clock with boost while it is off: it is said that it is.
+#[test]
+fn boost_that_is_off_is_named_where_no_clock_is_stated() {
+    let record = without_boost("laptop", "intel_pstate/no_turbo", |model| {
+        model.faults.push(Fault::NoMsr);
+    });
+    let account = account(&record, "scalar_iadd", 1);
+    assert_near(account.advertised.value().unwrap().hertz, 2.8e9, 1e-6, "the base");
+    let page = text(&record);
+    let line = "boost is off: the clock with it, above 2800 MHz, is not stated while it is";
+    assert!(page.contains(line), "{page}");
+}
+
+/// A clock above a limit refutes it: it takes nothing, and those below it are as they are without it.
+#[test]
+fn a_limit_that_the_clock_refutes_is_no_step() {
+    let of = |limit: &'static str| {
+        why(&machine("laptop", |model| {
+            model.faults.push(Fault::IgnoresSettings);
+            set_each(model, "scaling_max_freq", limit);
+        }))
+    };
+    let (refuted, usual) = (of("2500000"), of("4700000"));
+    for (stream, cores) in [("scalar_iadd", 1), ("scalar_iadd", 4), ("avx512_fma_t", 4)] {
+        let account = account(&refuted, stream, cores);
+        assert!(account.steps.iter().all(|step| step.id != "kernel"), "{:#?}", account.steps);
+        let steps = |of: &ClockAccount| of.steps.iter().map(|it| it.id.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            steps(account),
+            steps(self::account(&usual, stream, cores)),
+            "{stream} on {cores}"
+        );
+        explained(account);
+    }
+    let said = says(&refuted, "not obeyed");
+    let line = "limit of the kernel: scaling_max_freq 2500 MHz: not obeyed: the clock is 470";
+    assert!(said.len() == 1 && said[0].starts_with(line), "{said:?}");
+    assert_eq!(says(&usual, "not obeyed"), [""; 0]);
 }
 
 /// Levels by core, boost and its driver, as they are; turbo limits and limits of power that only firmware knows.
@@ -275,9 +400,7 @@ fn a_lower_state_on_amd_is_named() {
 /// What the hardware could do is not what the kernel allows.
 #[test]
 fn the_limit_of_the_kernel_stands_beside_what_was_measured() {
-    let machine = machine("2s-56c", |_| {});
-    let tree = Box::new(Overlaid(machine.tree, "scaling_max_freq", "2500000".to_owned()));
-    let record = why(&Machine { tree, ..machine });
+    let record = why(&machine("2s-56c", |model| set_each(model, "scaling_max_freq", "2500000")));
     let page = bench::areas::turbo::page(&record, 0, 200);
     let tables = page.blocks.iter().filter_map(|block| match block {
         model::page::Block::Table(table) => Some(table),
@@ -664,187 +787,4 @@ fn every_way_down_is_drawn() {
         let rest = plot.bars.iter().find(|bar| bar.label == "unexplained").unwrap();
         assert_near(rest.from - rest.value, account.unexplained.unwrap() / 1e6, 1e-6, "a bar");
     }
-}
-
-fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {
-    let mine = |series: &&Series| series.parameters.get("stream").is_some_and(|it| it == stream);
-    let series = of(record, quantity).find(mine).unwrap();
-    series.samples().unwrap_or_else(|| panic!("{:?}", series.outcome)).all()
-}
-
-#[test]
-fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
-    let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
-        .map(|quantity| windows(&record, "scalar_iadd", quantity));
-    // Windows are sized by the clock that a core has at first.
-    assert!(time.len() >= 10 && clock.len() == time.len() && power.len() == time.len());
-    // The average comes to PL1 when 52 - 48 e^(-t/8) is 28.
-    let falls = 8.0 * 2f64.ln();
-    for (at, hertz) in std::iter::zip(&time, &clock) {
-        let expected = if *at < falls { 4.0e9 } else { 2.0e9 };
-        if (at - falls).abs() > 1.2 {
-            assert_near(*hertz, expected, 0.005, &format!("after {at:.1} s"));
-        }
-    }
-    assert_near(power[1], 52.0, 0.02, "PL2");
-    assert_near(*power.last().unwrap(), 28.0, 0.02, "PL1");
-    let finding = record.findings.iter().find(|it| it.id == "turbo.clock-drops").unwrap();
-    assert!(finding.text.contains("PL2 to PL1 (52 to 28 W)"), "{}", finding.text);
-    // What is known of its time is a window.
-    let words: Vec<&str> = finding.text.split(' ').collect();
-    let ["between", from, "and", to, "s", "after", ..] = words[..] else { panic!("{words:?}") };
-    let [from, to] = [from, to].map(|it| it.parse::<f64>().unwrap());
-    assert!(from <= falls && falls <= to && to - from < 1.3, "{falls} in {from} to {to}");
-    assert!(!record.findings.iter().any(|it| it.id == "run.few-blocks"));
-}
-
-/// PL2 lasts for less than a window.
-#[test]
-fn an_early_drop_is_no_normal_state() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let machine = machine("laptop", |m| m.power.as_mut().unwrap().long_term_seconds = 1.3);
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
-    let mut drops = record.findings.iter().filter(|it| it.id == "turbo.clock-drops");
-    for stream in ["avx512_fma_t", "scalar_iadd"] {
-        let finding = drops.next().unwrap();
-        assert_eq!(finding.about, format!("{stream} on all cores"));
-        assert!(finding.text.contains("to PL1"), "{}", finding.text);
-    }
-    let rows =
-        bench::areas::turbo::page(&record, 0, 200).blocks.into_iter().find_map(|it| match it {
-            model::page::Block::Table(it) if it.caption.contains("first window") => Some(it.rows),
-            _ => None,
-        });
-    for row in rows.unwrap() {
-        let kept = &row[3].text;
-        assert_near(kept.trim_end_matches(" %").parse().unwrap(), 50.0, 0.01, "half of the clock");
-    }
-}
-
-/// The averages that limits hold on have forgotten one stream when the next begins.
-#[test]
-fn each_stream_begins_with_its_own_pl2() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
-    let falls = 8.0 * 2f64.ln();
-    for (stream, from, to) in [("avx512_fma_t", 2.222e9, 1.111e9), ("scalar_iadd", 4.0e9, 2.0e9)] {
-        let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
-            .map(|quantity| windows(&record, stream, quantity));
-        for (at, hertz) in std::iter::zip(&time, &clock) {
-            let expected = if *at < falls { from } else { to };
-            if (at - falls).abs() > 1.2 {
-                assert_near(*hertz, expected, 0.005, &format!("{stream} after {at:.1} s"));
-            }
-        }
-        assert_near(power[1], 52.0, 0.02, "PL2");
-    }
-    // Three times the eight seconds of PL1.
-    assert_eq!(windows(&record, "scalar_iadd", "soak_rest"), [24.0]);
-}
-
-/// Somebody else takes half of the CPUs' time: windows last as long as ever, and hold fewer jobs.
-#[test]
-fn windows_end_by_time() {
-    let tests = Tests::Sustain(Seconds(10.0));
-    let machine = machine("4c", |model| {
-        model.noise.interrupts_per_second = 100.0;
-        model.noise.interrupt_seconds = 5e-3;
-    });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
-    let time = windows(&record, "scalar_iadd", "soak_time");
-    assert_eq!(time.len(), 10, "{time:?}");
-    assert!(*time.last().unwrap() < 10.5, "{time:?}");
-}
-
-/// Somebody else has the CPUs for two seconds now and then, so that there are few windows: of a drop nothing is known.
-#[test]
-fn of_few_windows_no_drop_is_told() {
-    let tests = Tests::Sustain(Seconds(5.0));
-    let machine = machine("4c", |model| {
-        model.noise.interrupts_per_second = 0.5;
-        model.noise.interrupt_seconds = 2.0;
-    });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
-    let count = windows(&record, "scalar_iadd", "soak_time").len();
-    assert!((2..10).contains(&count), "{count}");
-    let finding = record.findings.iter().find(|it| it.id == "turbo.few-windows").unwrap();
-    assert!(finding.text.contains(" windows instead of 10"), "{}", finding.text);
-    let page = bench::areas::turbo::page(&record, 0, 200);
-    let table = page.blocks.into_iter().find_map(|block| match block {
-        Block::Table(table) if table.caption.contains("first window") => Some(table),
-        _ => None,
-    });
-    let table = table.unwrap();
-    let row = table.rows.iter().find(|row| row[0].text == "scalar_iadd").unwrap();
-    assert_eq!(row.last().unwrap().text, "unavailable");
-    let note = format!("first drop of scalar_iadd unavailable: {count} windows, and 10 are needed");
-    assert!(table.notes.contains(&note), "{:?}", table.notes);
-}
-
-/// What lowers the clock during the run is named where it was seen, and not where nobody could look.
-#[test]
-fn the_cause_of_a_drop_is_the_one_that_was_seen() {
-    let drop = |change: fn(&mut Model)| {
-        let tests = Tests::Sustain(Seconds(10.0));
-        let machine = machine("2s-56c", |model| {
-            model.prochot_hz = Some(1.5e9);
-            model.prochot_from_seconds = 5.0;
-            change(model);
-        });
-        let record = measured(&machine, Options { tests, ..streams(&[]) });
-        record.findings.into_iter().find(|it| it.id == "turbo.clock-drops").unwrap().text
-    };
-    let seen = drop(|_| {});
-    assert!(seen.contains(" to 1500 MHz"), "{seen}");
-    assert!(seen.ends_with("PROCHOT (external, or hot) was seen then"), "{seen}");
-    let unseen = drop(|model| model.faults.push(Fault::NoMsr));
-    assert!(unseen.ends_with("stayed there: cause not known"), "{unseen}");
-}
-
-/// The heavy stream falls to PL1, and long after that, under the light one, PROCHOT is asserted.
-#[test]
-fn what_came_later_caused_no_drop() {
-    let tests = Tests::Sustain(Seconds(20.0));
-    let machine = machine("laptop", |model| {
-        model.prochot_hz = Some(0.8e9);
-        model.prochot_from_seconds = 43.5;
-    });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
-    let drop = |stream: &str| {
-        let about = format!("{stream} on all cores");
-        let found = record.findings.iter().find(|it| it.about == about);
-        let clock = || windows(&record, stream, "soak_clock");
-        found.unwrap_or_else(|| panic!("{about}: {:?}", clock())).text.clone()
-    };
-    let heavy = drop("avx512_fma_t");
-    assert!(heavy.contains("PL2 to PL1") && !heavy.contains("PROCHOT"), "{heavy}");
-    let light = drop("scalar_iadd");
-    assert!(light.contains(" to 800 MHz") && light.contains("PROCHOT"), "{light}");
-}
-
-/// A clock that moves by a per cent from window to window falls by two now and then, and has not dropped.
-#[test]
-fn a_noisy_clock_has_no_drop() {
-    let tests = Tests::Sustain(Seconds(10.0));
-    let machine = machine("2s-56c", |model| {
-        model.noise.drift_amplitude = 0.03;
-        model.noise.drift_period_seconds = 2.7;
-    });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
-    assert!(
-        !record.findings.iter().any(|it| it.id == "turbo.clock-drops"),
-        "{:?}",
-        record.findings
-    );
-}
-
-#[test]
-fn a_clock_that_lasts_has_no_drop() {
-    let tests = Tests::Sustain(Seconds(20.0));
-    let record = measured(&machine("2s-56c", |_| {}), Options { tests, ..streams(&[]) });
-    let clock = windows(&record, "avx512_fma_t", "soak_clock");
-    assert_near(*clock.last().unwrap(), 2.2e9, 0.004, "all cores");
-    assert!(!record.findings.iter().any(|it| it.id == "turbo.clock-drops"));
 }

@@ -20,6 +20,7 @@ fn taxed() -> Record {
         Tax { clock: 0.9, ..tax("avx512_fma_t", false) },
         Tax { bandwidth: 0.6, latency: 1.5, ..tax("triad", false) },
         Tax { ops: 0.5, ..tax("avx256_fma_t", true) },
+        Tax { latency: 1.2, ..tax("lock", false) },
     ];
     let machine = Machine::from(model);
     let cpus = Choice::usual(Some("0-3".parse().unwrap()));
@@ -66,6 +67,8 @@ fn costs_that_were_put_in_come_out() {
     assert_near(bandwidth, 1.0, 0.01, "memory that nobody moves");
     let latency = of("victim latency", "tax_latency_ratio", "memory", others);
     assert_near(latency, 1.5, 0.01, "pointers wait");
+    let latency = of("victim latency", "tax_latency_ratio", "lock spinner", others);
+    assert_near(latency, 1.2, 0.01, "pointers wait for those who want a lock");
 }
 
 /// Caches of a server are large; a matrix over them is measured in the time that was planned, and what nobody could
@@ -104,6 +107,30 @@ fn advice_follows_from_the_numbers() {
     assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
+}
+
+/// Everything costs the sibling as much: no class is to blame.
+#[test]
+fn a_sibling_is_slow_whatever_runs_beside_it() {
+    let of = |least: f64| {
+        let mut model = Model::named("2s-56c").unwrap();
+        model.noise.drift_amplitude = 0.0;
+        let streams =
+            ["scalar_iadd", "avx512_fma_t", "avx256_fma_t", "avx512_iadd_t", "pause_only"];
+        let halves = streams.into_iter().map(|by| Tax { clock: 0.7, ..tax(by, true) });
+        let lighter = ["avx256_iadd_t", "amx_bf16_t", "triad", "lock"];
+        let others = lighter.into_iter().map(|by| Tax { clock: least, ..tax(by, true) });
+        model.tax = halves.chain(others).collect();
+        let cpus = Choice::usual(Some("0,112".parse().unwrap()));
+        let options = Options { tests: Tests::Neighbours, cpus, ..super::common::streams(&[]) };
+        let record = measured(&Machine::from(model), options);
+        let found = record.findings.iter().find(|it| it.id == "turbo.busy-sibling");
+        found.unwrap_or_else(|| panic!("{:?}", record.findings)).text.clone()
+    };
+    let alike = of(0.7);
+    assert!(alike.starts_with("whatever runs on the SMT sibling changes "), "{alike}");
+    let different = of(0.9);
+    assert!(!different.contains("whatever runs"), "{different}");
 }
 
 /// Where firmware has turbo-freq, a core can have a clock of its own beside wide vectors.

@@ -44,13 +44,13 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Plots {
         area: AREA,
         section: SECTION,
-        template: "power of all packages over time ({})",
+        template: "power of all packages over time (lower is better at one clock) ({})",
         want: power,
     },
     Rule::Plots {
         area: AREA,
         section: SECTION,
-        template: "temperature over time, the hottest sensor ({})",
+        template: "temperature over time, the hottest sensor (lower is better) ({})",
         want: temperature,
     },
 ];
@@ -237,10 +237,13 @@ fn drops(record: &Record) -> Vec<String> {
 /// The rest before a stream, beside what an average of power remembers.
 fn rests(record: &Record) -> Vec<String> {
     let long = items(&record.clock()["power"]).iter().filter(|it| it["term"] == "long");
-    let constant = long.filter_map(|it| it["seconds"].as_f64()).reduce(f64::max);
+    let told = long.clone().count() > 0;
+    let limits = long.filter(|it| it["watts"].is_number() && it["enabled"] == true);
+    let constant = limits.filter_map(|it| it["seconds"].as_f64()).reduce(f64::max);
     let line = |stream: &&str| {
         let rest = *of(record, stream, "soak_rest")?.first()?;
         let remembers = match constant {
+            None if told => "there is no PL1 that remembers".to_owned(),
             None => "how long PL1 remembers is not known".to_owned(),
             Some(constant) => {
                 let short = rest < 3.0 * constant;
@@ -256,7 +259,23 @@ fn rests(record: &Record) -> Vec<String> {
 fn plots(record: &Record, caption: &str, unit: &str, quantity: &str, scale: f64) -> Vec<Plot> {
     let line = |stream: &&str| {
         let (at, of) = (of(record, stream, "soak_time")?, of(record, stream, quantity)?);
-        let points = at.iter().zip(of).map(|(at, of)| (*at, of / scale)).collect();
+        let mut points = Vec::new();
+        for (index, of) in of.iter().enumerate() {
+            // From the middle between this window and the one before to the one between this and the next.
+            let middle = |a: usize, b: usize| (at[a] + at[b]) / 2.0;
+            let last = at.len() - 1;
+            let begin = if index == 0 {
+                (2.0 * at[0] - middle(0, 1)).max(0.0)
+            } else {
+                middle(index - 1, index)
+            };
+            let end = if index == last {
+                2.0 * at[last] - middle(last - 1, last)
+            } else {
+                middle(index, index + 1)
+            };
+            points.extend([begin, end].map(|at| (at, of / scale)));
+        }
         Some(((*stream).to_owned(), points))
     };
     let lines: Vec<_> = streams(record).iter().filter_map(line).collect();
@@ -269,9 +288,21 @@ fn clock(record: &Record) -> Vec<Plot> {
 }
 
 fn power(record: &Record) -> Vec<Plot> {
-    plots(record, "power of all packages over time", "W", "soak_power", 1.0)
+    plots(
+        record,
+        "power of all packages over time (lower is better at one clock)",
+        "W",
+        "soak_power",
+        1.0,
+    )
 }
 
 fn temperature(record: &Record) -> Vec<Plot> {
-    plots(record, "temperature over time, the hottest sensor", "°C", "soak_temperature", 1.0)
+    plots(
+        record,
+        "temperature over time, the hottest sensor (lower is better)",
+        "°C",
+        "soak_temperature",
+        1.0,
+    )
 }

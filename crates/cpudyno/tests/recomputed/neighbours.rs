@@ -34,6 +34,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "neighbours that are merely active ({}) change {}",
         want: active,
     },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "{} blocks of a cell are too few for advice, {}",
+        want: few,
+    },
 ];
 
 /// A column: its title, the victim, what is measured, and how that is printed.
@@ -48,7 +54,7 @@ static COLUMNS: [Column; 6] = [
     Column("ns", "victim latency", "tax_latency", |it| format!("{:.1}", it * 1e9)),
 ];
 
-const CLASSES: [&str; 8] = [
+const CLASSES: [&str; 9] = [
     "memory",
     "scalar",
     "tiles",
@@ -56,6 +62,7 @@ const CLASSES: [&str; 8] = [
     "heavy 256 bit",
     "light 512 bit",
     "light 256 bit",
+    "lock spinner",
     "pause",
 ];
 
@@ -142,8 +149,8 @@ fn matrix(
 }
 
 fn changes(record: &Record) -> Vec<Table> {
-    let caption = "what neighbours change, % of what the victim has alone: the median and its 95 % interval \
-                   (ns: higher is worse) (columns: victim)";
+    let caption = "what neighbours change, % of what the victim has alone: the median and its 95 % interval, of five \
+                   blocks 94 % (ns: higher is worse) (columns: victim)";
     matrix(record, caption, &|column, row| {
         let series = find(record, column, "_ratio", row);
         let Some(middle) = series.and_then(Series::median) else { return absent(series) };
@@ -190,6 +197,18 @@ fn active(record: &Record) -> Vec<String> {
     rows(record).iter().filter(|row| row.0 == "scalar").filter_map(line).collect()
 }
 
+/// Too few blocks for anything to be believed.
+fn few(record: &Record) -> Vec<String> {
+    let blocks = ratios(record).into_iter().map(|it| it.medians().len());
+    let most = blocks.max().filter(|most| (1..6).contains(most));
+    let line = |most| {
+        format!(
+            "{most} blocks of a cell are too few for advice, however much they change: 6 are needed, by more time"
+        )
+    };
+    most.map(line).into_iter().collect()
+}
+
 /// `-46.8 % (-46.9 % to -46.7 %)`.
 pub(crate) fn words(series: &Series) -> Option<String> {
     let between = series.interval().map(|ends| ends.map(change));
@@ -215,7 +234,9 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     let said = |(column, row): (&Column, (&str, &str))| {
         let words = words(find(record, column, "_ratio", row)?)?;
         let place = if row.1 == "SMT sibling" { "the SMT sibling" } else { row.1 };
-        Some(format!("{} on {place} changes {} by {words}", row.0, column.0))
+        // Where all classes cost as much, none of them is named.
+        let whose = [row.0, "whatever runs"];
+        Some(whose.map(|whose| format!("{whose} on {place} changes {} by {words}", column.0)))
     };
-    all.filter_map(said).collect()
+    all.filter_map(said).flatten().collect()
 }

@@ -68,13 +68,13 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Plots {
         area: AREA,
         section: SECTION,
-        template: "clock by the time since {} began, all periods over each other ({})",
+        template: "clock by the time since {} began, all periods over each other (higher is better) ({})",
         want: wholes,
     },
     Rule::Plots {
         area: AREA,
         section: SECTION,
-        template: "clock by the time since {} began, all periods over each other, the first 100 us ({})",
+        template: "clock by the time since {} began, all periods over each other, the first 100 us (higher is better) ({})",
         want: beginnings,
     },
 ];
@@ -325,7 +325,7 @@ fn plots(record: &Record, until: f64, words: &str) -> Vec<Plot> {
         let both = cores.iter().filter(|it| it.name == own.name);
         let lines: Vec<_> = both.filter_map(|it| it.line(until)).collect();
         let caption = format!(
-            "clock by the time since {} began, all periods over each other{words}",
+            "clock by the time since {} began, all periods over each other{words} (higher is better)",
             own.name
         );
         let marks = own.marks(until);

@@ -425,7 +425,7 @@ fn cycles(record: &Record) -> Vec<Table> {
         let cells = counts.iter().map(|count| cell(workload, *count));
         [(*workload).to_owned(), kind].into_iter().chain(cells).collect()
     };
-    let caption = "core cycles per op, median ± its 95 % interval between blocks (lower is better)";
+    let caption = "core cycles per op, median ± its 95 % interval between blocks, of five 94 % (lower is better)";
     let names: Vec<String> = counts.iter().map(|count| plural(*count, "core")).collect();
     let rows = workloads(record).iter().map(row).collect();
     vec![table(caption, &header(&["stream", "kind"], &names), rows)]

@@ -195,7 +195,7 @@ fn bars(record: &Record) -> Vec<Table> {
         rows.push(clock("clock", number(&account["clock"])));
         rows.extend(steps(true));
         rows.push(clock("delivered", number(&account["delivered"])));
-        let caption = format!("what each step takes, {}, MHz", name(account));
+        let caption = format!("what each step takes, {}, MHz (less is better)", name(account));
         Some(table(caption, &["", ""], rows))
     };
     all(record).iter().filter_map(of).collect()
@@ -406,7 +406,13 @@ pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
 fn promised(record: &Record, account: &Value, alone: bool) -> Option<f64> {
     let cpus = numbers(text(&account["active"]));
     let limit = by_count(record, if alone { &cpus[..1] } else { &cpus });
-    limit.or_else(|| record.fact("cpu.max_frequency")?["value"]["value"].as_f64())
+    let claimed = || record.fact("cpu.max_frequency")?["value"]["value"].as_f64();
+    let of_cpu = || {
+        let mut all = items(&record.clock()["highest"]).iter();
+        let first = cpus.first()?;
+        number(&all.find(|it| numbers(text(&it["cpus"])).contains(first))?["hertz"]).into()
+    };
+    limit.or_else(claimed).or_else(of_cpu)
 }
 
 /// The same by registers alone.

@@ -57,6 +57,21 @@ pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
     })
 }
 
+/// The clock of a CPU's highest level, to which the nominal one is in proportion. None where levels of equal cores
+/// differ, since those may be a ranking alone, and none of hybrids, whose levels have no common measure.
+///
+/// # Source
+/// Linux, arch/x86/kernel/acpi/cppc.c, `amd_get_boost_ratio_numerator`: levels of preferred cores are no clocks.
+pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let stated = survey.highest_levels().ok().filter(|stated| stated.source == ACPI)?;
+    let (_, first) = stated.of.first()?;
+    let is_ranking = stated.of.iter().any(|(_, level)| level != first);
+    let is_hybrid = survey.topology().cpus.iter().any(|place| place.kind.is_some());
+    let nominal = level(survey, cpu, "nominal_perf").ok().filter(|level| *level > 0)?;
+    let hertz = megahertz(survey, cpu, "nominal_freq")? * 1e6;
+    (!is_ranking && !is_hybrid).then(|| hertz * f64::from(*first) / f64::from(nominal))
+}
+
 /// Online CPUs by kind and highest level: only this one differs within a kind.
 type ByHighest<'a> = BTreeMap<(Option<&'a str>, u32), Vec<CpuId>>;
 

@@ -21,7 +21,7 @@ mod uncore;
 use model::CpuSet;
 use model::record::Topology;
 
-pub(crate) use self::cppc::{HighestLevels, highest_levels, nominal_frequency};
+pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
 pub(crate) use self::frequency::{Policies, Policy, policies};

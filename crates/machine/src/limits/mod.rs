@@ -5,6 +5,7 @@
 //! hardware in `request.rs`. Nothing is written: logs that were set before stay set, and are no evidence of
 //! what happened in between. What could not be read in both looks says nothing.
 
+mod boosted;
 mod power;
 mod reasons;
 mod request;
@@ -135,6 +136,7 @@ impl Looked {
             let unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
+        let boosted = boosted::clocks(&survey, cpus, &highest, &levels);
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
         match request::allowed(&survey, cpus) {
             Ok(asked) => allowed.extend(asked),
@@ -152,6 +154,7 @@ impl Looked {
         ClockRecord {
             allowed,
             highest,
+            boosted,
             power,
             reasons: self.reasons(after),
             switches: after.switch_positions(),

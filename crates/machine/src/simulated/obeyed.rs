@@ -53,6 +53,10 @@ const AMD: Prefetchers = Prefetchers {
     saved: &[(0, 0.6), (1, 0.3), (2, 0.4), (3, 0.85), (5, 0.5)],
 };
 
+/// Where a bit that is set switches boost off on CPUs of AMD.
+pub(super) const HWCR: u32 = 0xc001_0015;
+pub(super) const BOOST_DISABLED: u32 = 25;
+
 impl Rise {
     /// The clock, so long after the CPU woke up, where it comes to that one in hertz.
     pub fn hertz(self, awake: Seconds, full: f64) -> f64 {
@@ -145,7 +149,8 @@ impl Model {
         }
         let is = |path: String, text: &str| self.obeyed(&path).as_deref() == Some(text);
         let no_turbo = is(format!("{CPU}/intel_pstate/no_turbo"), "1")
-            || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost);
+            || is(format!("{CPU}/cpufreq/boost"), "0") && !self.has(Fault::IgnoresBoost)
+            || self.written(cpu, HWCR).is_some_and(|it| it >> BOOST_DISABLED & 1 == 1);
         let guaranteed = || {
             let firmware = Firmware::of(self).and_then(|firmware| firmware.base_mhz(cpu));
             firmware.map_or(self.clock.tsc_hz, |mhz| f64::from(mhz) * 1e6)
@@ -154,7 +159,28 @@ impl Model {
         let max = self.obeyed(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq"));
         let max =
             max.and_then(|khz| khz.parse::<f64>().ok()).map_or(f64::INFINITY, |khz| khz * 1e3);
-        base.min(max).min(self.governed_hz(cpu))
+        base.min(max).min(self.governed_hz(cpu)).min(self.requested_hz(cpu))
+    }
+
+    /// The clock of the highest level that somebody wrote into the register of requests, in hertz.
+    fn requested_hz(&self, cpu: CpuId) -> f64 {
+        let is_amd = self.identity.is_amd();
+        let [enable, request] = if is_amd { [0xc001_02b1, 0xc001_02b3] } else { [0x770, 0x774] };
+        let is_off = self.written(cpu, enable).is_some_and(|it| it & 1 == 0);
+        let Some(asked) = self.written(cpu, request).filter(|_| !is_off) else {
+            return f64::INFINITY;
+        };
+        let byte = |start: u32| (asked >> start & 0xff) as f64;
+        // A level that is desired is held.
+        let (most, desired) = (byte(if is_amd { 0 } else { 8 }), byte(16));
+        let level = if desired > 0.0 { most.min(desired) } else { most };
+        let each = if is_amd { self.level_hz.unwrap_or(f64::INFINITY) } else { 100e6 };
+        if level > 0.0 { level * each } else { f64::INFINITY }
+    }
+
+    /// What somebody wrote into a register, where the hardware heeds it.
+    fn written(&self, cpu: CpuId, register: u32) -> Option<u64> {
+        self.settings.register(cpu, register).filter(|_| !self.has(Fault::IgnoresSettings))
     }
 
     /// The clock of a governor that chooses one and keeps it. Drivers that let the hardware choose have others by

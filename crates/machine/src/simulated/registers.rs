@@ -4,6 +4,8 @@ use model::{CpuId, Obstacle, Unavailable};
 
 use super::firmware::Firmware;
 use super::model::{Fault, Model, Registers};
+use super::obeyed::{BOOST_DISABLED, HWCR};
+use super::tree::CPU;
 use super::work::Power;
 use crate::facts::is_per_core;
 use crate::ports::{Msr, Reading};
@@ -102,6 +104,15 @@ fn power_limits(power: Power) -> u64 {
     field(power.long_term_watts, power.long_term_seconds) | short << 32
 }
 
+/// Whether the driver has switched boost off in registers: other drivers of AMD ask for less instead.
+///
+/// # Source
+/// Linux, drivers/cpufreq/acpi-cpufreq.c: `boost_set_msr`.
+fn is_unboosted(model: &Model) -> bool {
+    let boost = || model.settings.text(&format!("{CPU}/cpufreq/boost"));
+    model.cpufreq_driver.as_deref() == Some("acpi-cpufreq") && boost().as_deref() == Some("0")
+}
+
 /// From Zen 4 on. Who turns PROCHOT on lowers the P-state that is allowed.
 ///
 /// # Source
@@ -118,8 +129,7 @@ fn of_amd(model: &Model, registers: Registers, cpu: CpuId, register: u32) -> Opt
     match register {
         // All prefetchers are on.
         0xc000_0108 => Some(0),
-        // Boost is on.
-        0xc001_0015 => level(0.0).map(|_| 0x0900_0011),
+        HWCR => level(0.0).map(|_| 0x0900_0011 | u64::from(is_unboosted(model)) << BOOST_DISABLED),
         // The lowest P-state is the second one.
         0xc001_0061 => level(0.0).map(|_| 2 << 4 | u64::from(model.prochot_now().is_some()) << 1),
         0xc001_02b0 => {

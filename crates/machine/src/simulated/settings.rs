@@ -255,7 +255,12 @@ impl Writer {
         self.permits_register(cpu, register)?;
         let value =
             super::registers::holds(&self.model, cpu, register).ok_or_else(|| code(ENOENT))?;
-        let value = if to { value | 1 << bit } else { value & !(1 << bit) };
+        self.write_register(cpu, register, if to { value | 1 << bit } else { value & !(1 << bit) })
+    }
+
+    /// Sets all of a register.
+    pub fn write_register(&self, cpu: CpuId, register: u32, value: u64) -> io::Result<()> {
+        self.permits_register(cpu, register)?;
         if self.model.has(Fault::SettingsDoNotStick) {
             return Ok(());
         }
@@ -320,7 +325,9 @@ impl Writer {
         let read =
             |other: &str| -> Option<u64> { self.file(&path.replace(file, other))?.parse().ok() };
         let least = read("cpuinfo_min_freq").unwrap_or(0);
-        let most = read("cpuinfo_max_freq").unwrap_or(u64::MAX);
+        // Without boost the kernel keeps what is asked for beyond base, too.
+        let came = self.tree.came(&path.replace(file, "cpuinfo_max_freq"));
+        let most = came.and_then(|khz| khz.parse().ok()).unwrap_or(u64::MAX);
         let khz = khz.clamp(least, most);
         let left = path.strip_suffix(file).and_then(|folder| self.tree.highest_khz(folder));
         let shown = khz.min(left.unwrap_or(khz));

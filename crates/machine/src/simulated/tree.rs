@@ -89,6 +89,11 @@ impl SimulatedTree {
         {
             return Ok("performance".to_owned());
         }
+        if let Some(folder) = path.strip_suffix("cpuinfo_max_freq")
+            && let Some(khz) = self.highest_khz(folder)
+        {
+            return Ok(khz.to_string());
+        }
         let set = self.model.settings.text(path).unwrap_or(came);
         Ok(self.in_force(path, &set).unwrap_or(set))
     }
@@ -110,12 +115,28 @@ impl SimulatedTree {
         Some(khz.min(most).to_string())
     }
 
-    /// The highest clock that the driver gives the CPU of a folder `cpufreq`: without turbo its base.
+    /// The highest clock that the driver gives the CPU of a folder `cpufreq`: without boost its base, but for drivers
+    /// that say the same of both.
+    ///
+    /// # Source
+    /// Linux, drivers/cpufreq: `intel_pstate.c`, `__intel_pstate_update_max_freq`; `amd-pstate.c`,
+    /// `amd_pstate_cpu_boost_update`; `acpi-cpufreq.c`, `set_boost`, which writes a register alone.
     pub(super) fn highest_khz(&self, folder: &str) -> Option<u64> {
-        let no_turbo = self.setting(&format!("{CPU}/intel_pstate/no_turbo"));
-        let is_base = no_turbo.as_deref() == Ok("1");
-        let file = if is_base { "base_frequency" } else { "cpuinfo_max_freq" };
-        self.setting(&format!("{folder}{file}")).ok()?.parse().ok()
+        let path = format!("{folder}cpuinfo_max_freq");
+        let came = self.files.read(&path).ok()?;
+        let most: u64 = self.model.settings.text(&path).unwrap_or(came).parse().ok()?;
+        let is =
+            |file: &str, text: &str| self.setting(&format!("{CPU}/{file}")).as_deref() == Ok(text);
+        let is_amd =
+            self.model.cpufreq_driver.as_deref().is_some_and(|it| it.starts_with("amd-pstate"));
+        let base = if is("intel_pstate/no_turbo", "1") {
+            self.setting(&format!("{folder}base_frequency")).ok()?.parse().ok()?
+        } else if is_amd && is("cpufreq/boost", "0") && !self.model.has(Fault::IgnoresBoost) {
+            (self.model.clock.tsc_hz / 1e3).round() as u64
+        } else {
+            u64::MAX
+        };
+        Some(most.min(base))
     }
 }
 
@@ -428,7 +449,8 @@ fn put_cpufreq(files: &mut Files, model: &Model) {
             ("scaling_max_freq", kilohertz(max)),
         ];
         let base = (driver != AMD_PSTATE).then(|| ("base_frequency", kilohertz(base)));
-        for (name, value) in values.into_iter().chain(base) {
+        let boosted = (driver == AMD_PSTATE).then(|| ("amd_pstate_max_freq", kilohertz(max)));
+        for (name, value) in values.into_iter().chain(base).chain(boosted) {
             files.put(format!("{CPU}/cpu{cpu}/cpufreq/{name}"), &value);
         }
     }

@@ -16,6 +16,9 @@ pub struct ClockRecord {
     /// The highest clock that the kernel says each CPU could have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub highest: Vec<AllowedClock>,
+    /// As far as CPUs would come with boost, where that is off, others say so, and it is beyond what the kernel says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boosted: Vec<AllowedClock>,
     /// Limits of power, package by package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power: Vec<PowerLimit>,
@@ -223,11 +226,17 @@ pub struct LimitSwitch {
 pub struct ClockAccount {
     /// The stream.
     pub workload: String,
+    /// When, where a run has several clocks of one stream, such as `last window`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moment: Option<String>,
     /// The type of the cores, where the machine has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_type: Option<String>,
-    /// The cores that executed it.
+    /// The cores that executed it; of a mix of streams, all of its cores.
     pub active: CpuSet,
+    /// Those that executed it, where the others executed other streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<CpuSet>,
     /// The CPU whose clock it is.
     pub cpu: CpuId,
     /// The clock that is advertised for one core, or why nobody tells.
@@ -238,6 +247,9 @@ pub struct ClockAccount {
     pub delivered: f64,
     /// What took it away, in the order in which limits apply.
     pub steps: Vec<AccountStep>,
+    /// Limits that state a clock, and that this one is above: nobody obeyed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refuted: Vec<RefutedLimit>,
     /// What no step explains; negative where more was delivered than the steps leave. None: nothing is
     /// advertised that it could be told from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,5 +276,20 @@ pub struct AccountStep {
     /// What it took away, in hertz.
     pub hertz: f64,
     /// What says so, with numbers.
+    pub evidence: String,
+}
+
+/// A limit that the clock itself refutes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RefutedLimit {
+    /// The kind of the step that it would have been, such as `kernel`.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// The clock that it states, in hertz.
+    pub hertz: f64,
+    /// The clock that is above it: of this account, or another one of the same core, in hertz.
+    pub clock: f64,
+    /// What states it, with numbers.
     pub evidence: String,
 }

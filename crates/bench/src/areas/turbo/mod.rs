@@ -2,6 +2,7 @@
 //! instruction costs in cycles of that clock.
 
 mod claims;
+mod clocked;
 mod favoured;
 pub mod known;
 mod licence;

@@ -30,7 +30,11 @@ pub(super) const BLOCKS: u64 = 12;
 
 /// The streams of victims and neighbours.
 pub(super) fn streams() -> Vec<&'static kernels::StreamRow> {
-    CLASSES.iter().filter_map(|(_, stream)| named((*stream)?)).collect()
+    let stream = |(_, work): &(&str, Doing)| match work {
+        Doing::Stream(id) => named(id),
+        Doing::Memory | Doing::Lock => None,
+    };
+    CLASSES.iter().filter_map(stream).collect()
 }
 
 /// Their parameters.
@@ -72,22 +76,39 @@ pub(super) const WAIT: Measure =
 /// The class that costs a core nothing but that others are active.
 pub(super) const SCALAR_CLASS: &str = "scalar";
 
-/// What neighbours do: the word for it, and the stream; none: they move memory. Those that cost most come first: of a
-/// matrix for which there is no time, the last ones are left out.
-pub(super) const CLASSES: [(&str, Option<&str>); 8] = [
-    ("memory", None),
-    (SCALAR_CLASS, Some("scalar_iadd")),
-    ("tiles", Some("amx_bf16_t")),
-    ("heavy 512 bit", Some("avx512_fma_t")),
-    ("heavy 256 bit", Some("avx256_fma_t")),
-    ("light 512 bit", Some("avx512_iadd_t")),
-    ("light 256 bit", Some("avx256_iadd_t")),
-    ("pause", Some("pause_only")),
+/// What neighbours do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// They move memory.
+    Memory,
+    /// They execute a stream.
+    Stream(&'static str),
+    /// They spin for one lock.
+    Lock,
+}
+
+/// What neighbours do, with the word for it. Those that cost most come first: of a matrix for which there is no time,
+/// the last ones are left out.
+pub(super) const CLASSES: [(&str, Doing); 9] = [
+    ("memory", Doing::Memory),
+    (SCALAR_CLASS, Doing::Stream("scalar_iadd")),
+    ("tiles", Doing::Stream("amx_bf16_t")),
+    ("heavy 512 bit", Doing::Stream("avx512_fma_t")),
+    ("heavy 256 bit", Doing::Stream("avx256_fma_t")),
+    ("light 512 bit", Doing::Stream("avx512_iadd_t")),
+    ("light 256 bit", Doing::Stream("avx256_iadd_t")),
+    ("lock spinner", Doing::Lock),
+    ("pause", Doing::Stream("pause_only")),
 ];
 
 /// Whether a workload stands for a class of neighbours that cannot be had here.
 pub(super) fn is_class(workload: &str) -> bool {
     CLASSES.iter().any(|(class, _)| *class == workload)
+}
+
+/// Victims and classes, by the words for them.
+pub(super) fn named_in_matrix() -> impl Iterator<Item = &'static str> {
+    VICTIMS.into_iter().chain(CLASSES.into_iter().map(|(class, _)| class))
 }
 
 /// What is put beside what.
@@ -98,7 +119,7 @@ pub(super) struct Matrix {
 /// A class of neighbours, where they are, and who suffers from them.
 struct Beside {
     class: &'static str,
-    stream: Option<&'static str>,
+    work: Doing,
     places: &'static [Place],
     victims: &'static [&'static str],
 }
@@ -106,24 +127,25 @@ struct Beside {
 impl Matrix {
     /// Everything.
     pub(super) fn whole() -> Matrix {
-        let row =
-            |(class, stream)| Beside { class, stream, places: &Place::ALL, victims: &VICTIMS };
+        let row = |(class, work)| Beside { class, work, places: &Place::ALL, victims: &VICTIMS };
         Matrix { rows: CLASSES.into_iter().map(row).collect() }
     }
 
     /// What a sheet has time for: its heaviest stream beside scalar code, and others who move memory beside one
     /// who does.
     pub(super) fn short(heaviest: &StreamRow) -> Matrix {
-        let row = |(class, stream): (&'static str, Option<&'static str>)| match stream {
-            None => Some(Beside { class, stream, places: &[Place::Others], victims: &[BANDWIDTH] }),
-            Some(id) if id == heaviest.id => {
-                Some(Beside { class, stream, places: &Place::ALL, victims: &[SCALAR] })
+        let row = |(class, work): (&'static str, Doing)| match work {
+            Doing::Memory => {
+                Some(Beside { class, work, places: &[Place::Others], victims: &[BANDWIDTH] })
+            }
+            Doing::Stream(id) if id == heaviest.id => {
+                Some(Beside { class, work, places: &Place::ALL, victims: &[SCALAR] })
             }
             // What being active costs is none of the heaviest one's doing.
-            Some(_) if class == SCALAR_CLASS => {
-                Some(Beside { class, stream, places: &[Place::Others], victims: &[SCALAR] })
+            Doing::Stream(_) if class == SCALAR_CLASS => {
+                Some(Beside { class, work, places: &[Place::Others], victims: &[SCALAR] })
             }
-            Some(_) => None,
+            Doing::Stream(_) | Doing::Lock => None,
         };
         Matrix { rows: CLASSES.into_iter().filter_map(row).collect() }
     }
@@ -188,7 +210,7 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
         }
         for row in matrix.rows.iter().filter(|row| row.places.contains(&place)) {
             let class = row.class;
-            let neighbours = match neighbours(plan, row.stream, &cpus) {
+            let neighbours = match neighbours(plan, row.work, &cpus) {
                 Ok(neighbours) => neighbours,
                 Err(reason) => {
                     lacks(&mut wishes, class, reason);
@@ -235,16 +257,20 @@ fn named(id: &str) -> Option<&'static kernels::StreamRow> {
 
 fn neighbours(
     plan: &Planning<'_>,
-    stream: Option<&str>,
+    work: Doing,
     cpus: &[CpuId],
 ) -> Result<Vec<Neighbour>, Unavailable> {
     let unknown = || Unavailable::new(Obstacle::Cpudyno, "stream", "this build has no such stream");
-    if let Some(id) = stream {
-        let load = streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?;
-        return Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work: Busy::Stream(load) }).collect());
-    }
-    let (transfer, elements) = triad(plan, cpus.len())?;
-    let work = Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) };
+    let work = match work {
+        Doing::Stream(id) => {
+            Busy::Stream(streams::load(plan.machine, named(id).ok_or_else(unknown)?, DATA)?)
+        }
+        Doing::Memory => {
+            let (transfer, elements) = triad(plan, cpus.len())?;
+            Busy::Memory { transfer, elements, store: store(transfer.kernel, elements) }
+        }
+        Doing::Lock => Busy::Lock,
+    };
     Ok(cpus.iter().map(|&cpu| Neighbour { cpu, work }).collect())
 }
 

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
-use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries};
-use model::{CpuSet, Finding, Severity, Unit};
+use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, median};
+use model::{CpuSet, Finding, Obstacle, Severity, Unit};
 
 use super::super::{in_order, series_of};
+use super::clocked::Clocked;
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
-    SCALAR_CLASS, VECTOR, WAIT,
+    SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
 };
 use super::read::{HIDDEN, is_same_core};
 use super::{AREA, why};
@@ -56,6 +57,11 @@ impl Change {
     /// The share of what it has alone that the victim loses; of latencies, of what it waits.
     fn loss(&self, measure: &Measure) -> f64 {
         if measure.ratio == WAIT.ratio { self.ratio - 1.0 } else { 1.0 - self.ratio }
+    }
+
+    /// Whether no change lies within its interval.
+    fn may_be_none(&self) -> bool {
+        self.interval.is_some_and(|[low, high]| (low..=high).contains(&1.0))
     }
 
     fn text(&self) -> String {
@@ -173,6 +179,19 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Neighbours".to_owned()), shown(&matrix), numbers(record, &matrix.rows)]
 }
 
+/// The clock of the scalar victim alone, for its account.
+pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
+    let mine = |series: &&Series| series.workload == SCALAR;
+    let alone: Vec<&Series> = series_of(record, AREA, CLOCK.alone).filter(mine).collect();
+    let medians: Vec<f64> =
+        alone.iter().filter_map(|series| Some(series.summary()?.median)).collect();
+    let Some((first, clock)) = alone.first().copied().zip(median(&medians)) else {
+        return Vec::new();
+    };
+    let of = Clocked::of_series(first, why::LIGHT, "alone", clock);
+    vec![Clocked { active: CpuSet::from_iter([first.cpu]), ..of }]
+}
+
 /// The columns of victims that were measured, or that were to be.
 fn columns(record: &Record) -> Vec<&'static Column> {
     let is_asked = |column: &&Column| {
@@ -191,7 +210,9 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         // Half of the samples of few blocks may be off anyhow: a number, and no pattern.
         Some(change) if change.interval.is_none() => HeatCell::Absent(change.text().into()),
         Some(change) => {
-            HeatCell::Value { value: change.loss(column.measure) * 100.0, text: change.text() }
+            // What may as well be nothing is no loss.
+            let share = if change.may_be_none() { 0.0 } else { change.loss(column.measure) };
+            HeatCell::Value { value: share * 100.0, text: change.text() }
         }
         None => HeatCell::Absent(absent(series(record, column.victim, column.measure.ratio, row))),
     };
@@ -203,8 +224,8 @@ fn shown(matrix: &Matrix<'_>) -> Block {
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
         caption:
-            "what neighbours change, % of what the victim has alone: the median and its 95 % interval \
-                  (ns: higher is worse)"
+            "what neighbours change, % of what the victim has alone: the median and its 95 % interval, of five \
+                  blocks 94 % (ns: higher is worse)"
                 .to_owned(),
         unit: "% lost".to_owned(),
         row_title: "beside".to_owned(),
@@ -229,6 +250,8 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     };
     let mut notes = in_order(ratios(record).filter_map(of));
     notes.extend(merely_active(matrix));
+    notes.extend(too_few(blocks_of_cells(record)));
+    notes.extend(left_out(record));
     notes.push(
         "each interval is of one cell alone; advice rests on changes that are believed with all cells at once \
          (false discoveries below one in twenty)"
@@ -236,6 +259,43 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     );
     notes
 }
+
+/// The most blocks that any cell has.
+fn blocks_of_cells(record: &Record) -> u64 {
+    let of = |series: &Series| Some(series.summary()?.blocks);
+    ratios(record).filter_map(of).max().unwrap_or(0)
+}
+
+/// That nothing can be advised: even where all of so few blocks lie on one side, that is no news.
+fn too_few(blocks: u64) -> Option<String> {
+    /// Of five, chance puts all on one side in one of sixteen.
+    const NEEDED: u64 = 6;
+    (1..NEEDED).contains(&blocks).then(|| {
+        format!(
+            "{blocks} blocks of a cell are too few for advice, however much they change: {NEEDED} are needed, by \
+             more time"
+        )
+    })
+}
+
+/// What a sheet has no time for, and who has.
+fn left_out(record: &Record) -> Option<String> {
+    let is_missing = |series: &&Series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => {
+            unavailable.obstacle == Obstacle::Measurement && !series.parameters.contains_key(BESIDE)
+        }
+        Outcome::Measured { .. } => false,
+    };
+    let missing: BTreeSet<&str> =
+        ratios(record).filter(is_missing).map(|series| series.workload.as_str()).collect();
+    let missing: Vec<&str> = named_in_matrix().filter(|name| missing.contains(name)).collect();
+    (!missing.is_empty()).then(|| {
+        format!("left out, as are pairs without a number: {}: `{ALL}` has all", missing.join(", "))
+    })
+}
+
+/// The command that measures all of them.
+const ALL: &str = "cpudyno turbo --neighbours";
 
 /// What others cost that are merely active, and so what of the other rows is not their code's doing.
 fn merely_active(matrix: &Matrix<'_>) -> Vec<String> {
@@ -277,7 +337,10 @@ fn numbers(record: &Record, rows: &[Row<'_>]) -> Block {
         caption: "alone to beside them, medians".to_owned(),
         columns: std::iter::once(("beside".to_owned(), Align::Left)).chain(titles).collect(),
         rows: rows.iter().map(line).collect(),
-        notes: Vec::new(),
+        notes: vec![
+            "each is the median over blocks by itself: what they say together is the change within blocks above"
+                .to_owned(),
+        ],
     })
 }
 
@@ -398,12 +461,12 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
     let rows = places.into_iter().flat_map(of);
     let (column, row, change) = worst(matrix, &COLUMNS.each_ref(), rows)?;
     let gain = back(column, change.ratio);
+    let whose = if is_alike(matrix, column, row.1) { "whatever runs" } else { row.0 };
     if row.1 == HIDDEN {
         let finding = finding(
             "turbo.hidden-sibling",
             format!(
-                "{} on a CPU that shares this one's core, as probed, changes {} by {}",
-                row.0,
+                "{whose} on a CPU that shares this one's core, as probed, changes {} by {}",
                 column.title,
                 change.words()
             ),
@@ -413,10 +476,20 @@ fn sibling(matrix: &Matrix<'_>) -> Option<Finding> {
     }
     let finding = finding(
         "turbo.busy-sibling",
-        format!("{} on the SMT sibling changes {} by {}", row.0, column.title, change.words()),
+        format!("{whose} on the SMT sibling changes {} by {}", column.title, change.words()),
         "leave the sibling idle where that counts: isolate it, or `cpudyno set smt=off`".to_owned(),
     );
     Some(finding.gaining(gain))
+}
+
+/// Whether all classes in a place cost as much, so that none of them is to blame.
+fn is_alike(matrix: &Matrix<'_>, column: &Column, place: &str) -> bool {
+    let rows = matrix.rows.iter().filter(|row| row.1 == place);
+    let losses = rows.filter_map(|row| Some(matrix.change(column, *row)?.loss(column.measure)));
+    let losses: Vec<f64> = losses.collect();
+    let [low, high] = [f64::min as fn(f64, f64) -> f64, f64::max]
+        .map(|end| losses.iter().copied().reduce(end).unwrap_or(0.0));
+    losses.len() > 1 && high - low < WORTH
 }
 
 /// Others who move memory take from what there is.
@@ -448,4 +521,21 @@ pub(super) fn sentence(record: &Record) -> Option<Text> {
         )
         .into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use model::stats::chance_of_sides;
+
+    use super::too_few;
+
+    #[test]
+    fn fewer_blocks_than_chance_needs_say_so() {
+        for blocks in 1..20u64 {
+            let one_sided = vec![0.5; blocks as usize];
+            let is_hopeless = chance_of_sides(&one_sided, 1.0) > 0.05;
+            assert_eq!(too_few(blocks).is_some(), is_hopeless, "{blocks}");
+        }
+        assert_eq!(too_few(0), None, "nothing was measured");
+    }
 }

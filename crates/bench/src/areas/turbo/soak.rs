@@ -15,7 +15,7 @@ use kernels::StreamRow;
 use machine::Machine;
 use machine::activity::{Activity, Column, Interval};
 use machine::limits::{Looked, Reasons};
-use model::record::PowerTerm;
+use model::record::{PowerLimit, PowerTerm};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Work};
@@ -99,10 +99,15 @@ pub(super) fn cell(
 fn rest(machine: &Machine, cpus: &[CpuId], duration: Seconds) -> Seconds {
     let cpus: CpuSet = cpus.iter().copied().collect();
     let limits = machine::limits::power_limits(machine, &cpus).unwrap_or_default();
-    let constants = limits.iter().filter(|limit| limit.term == PowerTerm::Long);
-    let longest = constants.filter_map(|limit| limit.seconds).reduce(f64::max);
-    let wanted = longest.map_or(duration.0 / 2.0, |seconds| TIME_CONSTANTS * seconds);
+    let wanted =
+        time_constant(&limits).map_or(duration.0 / 2.0, |seconds| TIME_CONSTANTS * seconds);
     Seconds(wanted.min(duration.0))
+}
+
+/// For how long the packages remember what they drew: the longest of PL1, where that limits anything.
+pub(super) fn time_constant<'a>(limits: impl IntoIterator<Item = &'a PowerLimit>) -> Option<f64> {
+    let limits = limits.into_iter().filter(|limit| limit.term == PowerTerm::Long && limit.enabled);
+    limits.filter_map(|limit| limit.watts.and(limit.seconds)).reduce(f64::max)
 }
 
 /// What was read of the windows of one stream.

@@ -7,8 +7,10 @@ use model::stats::median;
 use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
+use super::clocked::{Clocked, Lighter, Seen};
 use super::soak::{
     CLOCK, LIMIT, LIMITED, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS, WINDOWS_MIN,
+    time_constant,
 };
 use super::{AREA, why};
 
@@ -118,7 +120,6 @@ impl Soaked {
     /// the drop or in the first one after it.
     fn cause(&self, record: &Record, at: usize) -> String {
         let power = self.power_limit(record, at);
-        let is_power = |limit: &str| limit.starts_with("power") || limit.starts_with("PL");
         let when = [self.time[at - 1], self.time[at]];
         let is_mine = |series: &&Series| {
             let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);
@@ -136,27 +137,86 @@ impl Soaked {
     /// A drop from one limit of power to the other, where power was at both.
     fn power_limit(&self, record: &Record, at: usize) -> Option<String> {
         let power = self.power.as_ref()?;
-        let limit = |term| {
-            let limits = record.clock.iter().flat_map(|clock| &clock.power);
-            let watts: Vec<f64> = limits
-                .filter(|limit| limit.term == term && limit.enabled)
-                .filter_map(|limit| limit.watts)
-                .collect();
-            (!watts.is_empty()).then(|| watts.iter().sum::<f64>())
-        };
-        let near = |watts: f64, limit: Option<f64>| {
-            limit.is_some_and(|limit| (watts / limit - 1.0).abs() <= AT_LIMIT)
-        };
         let before = median(power.get(..at)?)?;
         // The window in which it happened holds some of both.
         let after = median(power.get(at + 1..)?)?;
-        let (long, short) = (limit(PowerTerm::Long), limit(PowerTerm::Short));
-        if !near(after, long) {
+        let [long, short] = [PowerTerm::Long, PowerTerm::Short].map(|term| watts(record, term));
+        if !is_near(after, long) {
             return None;
         }
-        let from = if near(before, short) { "PL2" } else { "more" };
+        let from = if is_near(before, short) { "PL2" } else { "more" };
         Some(format!("{from} to PL1 ({before:.0} to {after:.0} W)"))
     }
+
+    /// What was seen to hold in a window: the limit of power that its watts are at, and what came up then.
+    fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
+        let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
+        let by_watts = drawn.and_then(|drawn| {
+            let terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
+            let at_limit = |(term, id): (PowerTerm, &str)| {
+                let limit = watts(record, term).filter(|it| is_near(drawn, Some(*it)))?;
+                let label = format!("{} {limit:.0} W", term.word());
+                let evidence = format!("{drawn:.0} W in that window");
+                Some(Seen { id: id.to_owned(), label, evidence })
+            };
+            terms.filter_map(at_limit).next()
+        });
+        let is_mine = |series: &&Series| {
+            let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);
+            let times = series.samples().map_or(Vec::new(), model::record::Samples::all);
+            is_stream && times.iter().any(|it| (it - self.time[at]).abs() < 1e-6)
+        };
+        let labels = series_of(record, AREA, LIMITED).filter(is_mine);
+        let labels = in_order(labels.filter_map(|series| series.parameters.get(LIMIT)));
+        let came_up = labels.into_iter().filter(|it| by_watts.is_none() || !is_power(it));
+        let seen = |label: &String| {
+            let reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
+            let known = reasons.filter(|it| it.label == *label).map(|it| it.id.clone()).next();
+            let (id, evidence) = (known.unwrap_or(label.replace(' ', "-")), "seen in that window");
+            Seen { id, label: label.clone(), evidence: evidence.to_owned() }
+        };
+        by_watts.iter().cloned().chain(came_up.map(seen)).collect()
+    }
+}
+
+/// Whether what was seen is one of the limits of power.
+fn is_power(limit: &str) -> bool {
+    limit.starts_with("power") || limit.starts_with("PL")
+}
+
+/// A limit of power of all packages together, where there is one.
+fn watts(record: &Record, term: PowerTerm) -> Option<f64> {
+    let limits = record.clock.iter().flat_map(|clock| &clock.power);
+    let mine = limits.filter(|limit| limit.term == term && limit.enabled);
+    mine.filter_map(|limit| limit.watts).reduce(|a, b| a + b)
+}
+
+fn is_near(watts: f64, limit: Option<f64>) -> bool {
+    limit.is_some_and(|limit| (watts / limit - 1.0).abs() <= AT_LIMIT)
+}
+
+/// The clocks of the first window and of the last one of each stream, for their accounts.
+pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
+    let soaked = soaked(record);
+    let light = soaked.iter().find(|it| it.stream == why::LIGHT);
+    let of = |it: &Soaked| {
+        let mine =
+            |series: &&Series| series.parameters.get(STREAM).is_some_and(|id| id == it.stream);
+        let series = series_of(record, AREA, CLOCK).find(mine)?;
+        let moment = |(at, moment): (usize, &'static str), of_light: Option<f64>| {
+            let lighter = of_light.filter(|_| it.stream != why::LIGHT);
+            let lighter = lighter.map(|hertz| Lighter { name: why::LIGHT, hertz });
+            let of = Clocked::of_series(series, it.stream, moment, it.clock[at]);
+            Clocked { lighter, seen: Some(it.seen(record, at)), ..of }
+        };
+        let last = it.clock.len() - 1;
+        let of_light = |of: fn(&[f64]) -> Option<&f64>| of(&light?.clock).copied();
+        Some([
+            moment((0, "first window"), of_light(<[f64]>::first)),
+            moment((last, "last window"), of_light(<[f64]>::last)),
+        ])
+    };
+    soaked.iter().filter_map(of).flatten().collect()
 }
 
 impl Drop {
@@ -182,8 +242,12 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         ("clock of all cores over time (higher is better)", "MHz", |it| {
             Some(it.clock.iter().map(|hertz| hertz / 1e6).collect())
         }),
-        ("power of all packages over time", "W", |it| it.power.clone()),
-        ("temperature over time, the hottest sensor", "°C", |it| it.temperature.clone()),
+        ("power of all packages over time (lower is better at one clock)", "W", |it| {
+            it.power.clone()
+        }),
+        ("temperature over time, the hottest sensor (lower is better)", "°C", |it| {
+            it.temperature.clone()
+        }),
     ];
     for (caption, unit, of) in plots {
         blocks.extend(lines(&soaked, caption, unit, of));
@@ -265,11 +329,11 @@ fn untold(record: &Record, soaked: &Soaked) -> Option<String> {
 fn rested(record: &Record, soaked: &Soaked) -> Option<String> {
     let rest = soaked.rest?;
     let stream = soaked.stream;
-    let limits = record.clock.iter().flat_map(|clock| &clock.power);
-    let long = limits.filter(|limit| limit.term == PowerTerm::Long);
-    let constant = long.filter_map(|limit| limit.seconds).reduce(f64::max);
+    let limits = || record.clock.iter().flat_map(|clock| &clock.power);
+    let is_told = limits().any(|limit| limit.term == PowerTerm::Long);
     let said = |seconds| si::format(seconds, Unit::Second);
-    let enough = match constant {
+    let enough = match time_constant(limits()) {
+        None if is_told => "there is no PL1 that remembers".to_owned(),
         None => "how long PL1 remembers is not known".to_owned(),
         Some(constant) if rest >= TIME_CONSTANTS * constant => {
             format!("PL1 remembers {}", said(constant))
@@ -281,11 +345,22 @@ fn rested(record: &Record, soaked: &Soaked) -> Option<String> {
     Some(format!("the machine rested for {} before {stream}; {enough}", said(rest)))
 }
 
+/// Each window from its beginning to its end: what happened between two of them is no ramp.
+fn in_steps(middles: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
+    let between = middles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    let between: Vec<f64> = between.collect();
+    let (Some(first), Some(last)) = (middles.first(), middles.last()) else { return Vec::new() };
+    let outer = |middle: &f64, inner: Option<&f64>| inner.map_or(*middle, |it| 2.0 * middle - it);
+    let begin = outer(first, between.first()).max(0.0);
+    let end = outer(last, between.last());
+    let begins = std::iter::once(begin).chain(between.iter().copied());
+    let ends = between.iter().copied().chain([end]);
+    let windows = std::iter::zip(begins, ends).zip(values);
+    windows.flat_map(|((begin, end), value)| [(begin, *value), (end, *value)]).collect()
+}
+
 fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> {
-    let line = |it: &Soaked| {
-        let values = of(it)?;
-        Some((it.stream.to_owned(), std::iter::zip(it.time.clone(), values).collect()))
-    };
+    let line = |it: &Soaked| Some((it.stream.to_owned(), in_steps(&it.time, &of(it)?)));
     let lines: Vec<(String, Vec<(f64, f64)>)> = soaked.iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
@@ -343,4 +418,18 @@ fn few(soaked: &Soaked) -> Option<Finding> {
         cause: None,
         gain: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_steps;
+
+    #[test]
+    fn a_drop_between_two_windows_is_a_step() {
+        let steps = in_steps(&[0.5, 1.5, 2.5], &[4.0, 4.0, 2.0]);
+        let expected = [(0.0, 4.0), (1.0, 4.0), (1.0, 4.0), (2.0, 4.0), (2.0, 2.0), (3.0, 2.0)];
+        assert_eq!(steps, expected);
+        assert_eq!(in_steps(&[0.5], &[4.0]), [(0.5, 4.0); 2]);
+        assert_eq!(in_steps(&[], &[]), []);
+    }
 }

@@ -7,6 +7,7 @@ use model::stats::median;
 use model::{Finding, Severity, Unavailable, Unit};
 
 use super::super::{in_order, series_of};
+use super::clocked::{Clocked, Lighter};
 use super::read::{HIDDEN, is_same_core};
 use super::soak::STREAM;
 use super::trace::{
@@ -92,6 +93,15 @@ impl<'a> Watched<'a> {
         self.of(quantity).iter().filter_map(event).collect()
     }
 
+    fn clocked(&self) -> Option<Clocked<'a>> {
+        let series = self.of(LOW).into_iter().next()?;
+        let (clock, stream) = (series.summary()?.median, series.parameters.get(STREAM)?);
+        let without = |hertz| Lighter { name: "the core without it", hertz };
+        let lighter = self.number(RELAXED).map(without);
+        let of = Clocked::of_series(series, stream, "in its bursts", clock);
+        Some(Clocked { lighter, ..of })
+    }
+
     fn halts(&self) -> Vec<Event<'a>> {
         self.events(HALT, HALT_SHARE)
     }
@@ -109,6 +119,11 @@ struct Event<'a> {
     length: f64,
     /// The share of periods that have it, or how much longer adds take.
     with: f64,
+}
+
+/// The clock of each stream while it ran, for its account: what the core has without it is lighter.
+pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
+    watched(record).iter().filter(|it| it.is_own()).filter_map(Watched::clocked).collect()
 }
 
 /// Tables and timelines; nothing where nothing was followed.
@@ -300,7 +315,7 @@ fn timeline(own: &Watched<'_>, both: &[Watched<'_>], until: Option<f64>) -> Opti
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
             caption: format!(
-                "clock by the time since {} began, all periods over each other{span}",
+                "clock by the time since {} began, all periods over each other{span} (higher is better)",
                 own.name()
             ),
             x: "us".to_owned(),

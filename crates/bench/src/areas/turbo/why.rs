@@ -7,24 +7,27 @@
 //! measured; it is called a licence only where every other reason was asked for and denied. Time that is
 //! lost beside the clock comes last. The rest is unexplained, and says so.
 
+use std::collections::BTreeSet;
+
 use kernels::StreamRow;
 use machine::limits::BOOST;
 use machine::pages::parts::{self, fact};
 use model::record::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, CoreAssociation, FactValue,
     FeatureState, LicenceFrequency, LimitReason, LimitSwitch, PerformanceLevel, PowerDomain,
-    PowerTerm, Record, Series,
+    PowerTerm, Record, RefutedLimit,
 };
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
+use super::clocked::{Clocked, Lighter, Seen};
 use super::licence::Licence;
 use super::read::{Row, grown, number, rows};
 use super::time_lost::{Counted, Lost};
-use super::{promise, published, read};
+use super::{neighbours_shown, promise, published, read, soak_shown, trace_shown};
 use crate::run::findings::lost_share;
 
 /// The lightest stream: what a licence costs is told against it.
-const LIGHT: &str = "scalar_iadd";
+pub(super) const LIGHT: &str = "scalar_iadd";
 
 /// The heaviest streams, the first one that was measured counts.
 const HEAVY: [&str; 3] = ["avx512_fma_t", "avx256_fma_t", "avx128_fma_t"];
@@ -48,14 +51,15 @@ pub(super) fn heavy_streams() -> Vec<&'static StreamRow> {
 /// Less of a clock than this is what two looks at it differ by.
 pub(super) const SAME: f64 = 0.005;
 
-/// Accounts of the lightest and the heaviest stream that has a clock, with the fewest and the most active
-/// cores of each type.
+/// Accounts of the clocks that a run asked for: of the lightest and the heaviest stream that has one, with the
+/// fewest and the most active cores of each type, and of each stream of a mix; of a run without streams the clocks of
+/// its questions.
 pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
     let rows = rows(record);
-    let clocked = |row: &&Row<'_>| row.median("clock").is_some() && !row.is_mix();
-    let with_clock: Vec<&Row<'_>> = rows.iter().filter(clocked).collect();
-    let mut accounts = Vec::new();
-    for of_type in with_clock.chunk_by(|a, b| a.core_type() == b.core_type()) {
+    let with_clock = rows.iter().filter(|row| row.median("clock").is_some());
+    let (mixed, plain): (Vec<&Row<'_>>, Vec<&Row<'_>>) = with_clock.partition(|row| row.is_mix());
+    let mut all: Vec<Clocked<'_>> = mixed.into_iter().filter_map(Clocked::of_mix).collect();
+    for of_type in plain.chunk_by(|a, b| a.core_type() == b.core_type()) {
         let counts = of_type.iter().map(|row| row.active.len());
         let (Some(least), Some(most)) = (counts.clone().min(), counts.max()) else { continue };
         let mut ends = vec![least, most];
@@ -65,11 +69,16 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
                 of_type.iter().copied().filter(|row| row.active.len() == count).collect();
             let mut chosen: Vec<&Row<'_>> = light(&cell).into_iter().chain(heavy(&cell)).collect();
             chosen.dedup_by_key(|row| row.workload);
-            let account = |row: &&Row<'_>| Descent::of(record, row, light(&cell)).account();
-            accounts.extend(chosen.iter().filter_map(account));
+            let lightest = light(&cell);
+            all.extend(chosen.into_iter().filter_map(|row| Clocked::of_row(row, lightest)));
         }
     }
-    accounts
+    if rows.is_empty() {
+        all.extend(soak_shown::clocked(record));
+        all.extend(trace_shown::clocked(record));
+        all.extend(neighbours_shown::clocked(record));
+    }
+    all.into_iter().map(|of| Descent::of(record, of).account()).collect()
 }
 
 fn light<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
@@ -85,7 +94,9 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
 /// The clock that firmware promises a stream on these cores: by its licence where a table states that, by the
 /// number of active cores where it needs none.
 pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
-    let by_licence = Descent::of(record, row, None).licence_bin().map(|(hertz, _)| hertz);
+    let of_row = Clocked::of_row(row, None);
+    let by_licence = of_row.and_then(|of| Descent::of(record, of).licence_bin());
+    let by_licence = by_licence.map(|(hertz, _)| hertz);
     let by_count = promise::turbo_hertz(record, row.active);
     match Licence::of(row.workload) {
         Licence::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
@@ -99,33 +110,30 @@ const LOW: u8 = 2;
 /// An account in the making.
 struct Descent<'a> {
     record: &'a Record,
-    row: &'a Row<'a>,
-    /// The lightest stream on the same cores.
-    light: Option<&'a Row<'a>>,
+    of: Clocked<'a>,
     cpu: CpuId,
     /// The clock that is left after the steps so far.
     left: f64,
     /// The clock by the chain.
     clock: f64,
     steps: Vec<AccountStep>,
+    refuted: Vec<RefutedLimit>,
 }
 
 impl<'a> Descent<'a> {
-    fn of(record: &'a Record, row: &'a Row<'a>, light: Option<&'a Row<'a>>) -> Descent<'a> {
-        let clock = row.median("clock").unwrap_or(f64::NAN);
-        let first = row.active.iter().next().unwrap_or(CpuId(0));
+    fn of(record: &'a Record, of: Clocked<'a>) -> Descent<'a> {
+        let clock = of.clock;
+        let first = of.cpus.first().map_or(CpuId(0), |(cpu, _)| *cpu);
         // Where cores have priorities, one of those that have the median clock stands for all.
-        let off = |series: &&Series| {
-            series.summary().map_or(f64::INFINITY, |it| (it.median - clock).abs())
-        };
-        let series = row.of("clock").into_iter();
-        let nearest = series.min_by(|a, b| off(a).total_cmp(&off(b))).map(|series| series.cpu);
+        let off = |(_, hertz): &&(CpuId, f64)| (hertz - clock).abs();
+        let nearest = of.cpus.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map(|(cpu, _)| *cpu);
         let cpu = nearest.filter(|_| level_of(record, first).is_some()).unwrap_or(first);
-        Descent { record, row, light, cpu, left: f64::NAN, clock, steps: Vec::new() }
+        let (steps, refuted) = (Vec::new(), Vec::new());
+        Descent { record, of, cpu, left: f64::NAN, clock, steps, refuted }
     }
 
-    fn account(mut self) -> Option<ClockAccount> {
-        let mut advertised = advertised(self.record, self.cpu, self.row.core_type());
+    fn account(mut self) -> ClockAccount {
+        let mut advertised = advertised(self.record, self.cpu, self.of.core_type);
         // What chosen cores are promised is more than what the turbo limit says of one.
         if let (Ok(advertised), Some((hertz, evidence))) = (&mut advertised, self.promoted())
             && hertz > advertised.hertz
@@ -140,17 +148,20 @@ impl<'a> Descent<'a> {
         }
         let unexplained = advertised.is_ok().then_some(self.left - self.clock);
         let delivered = self.lost();
-        self.clock.is_finite().then(|| ClockAccount {
-            workload: self.row.workload.to_owned(),
-            core_type: self.row.core_type().map(str::to_owned),
-            active: self.row.active.clone(),
+        ClockAccount {
+            workload: self.of.stream.to_owned(),
+            moment: self.of.moment.map(str::to_owned),
+            core_type: self.of.core_type.map(str::to_owned),
+            own: self.of.own(),
+            active: self.of.active,
             cpu: self.cpu,
             advertised: Known::from(advertised),
             clock: self.clock,
             delivered,
             steps: self.steps,
+            refuted: self.refuted,
             unexplained,
-        })
+        }
     }
 
     fn step(&mut self, id: &str, label: &str, hertz: f64, evidence: String) {
@@ -159,9 +170,27 @@ impl<'a> Descent<'a> {
         self.steps.push(AccountStep { id, label, hertz, evidence });
     }
 
-    /// A limit that states a clock takes what is left above it.
+    /// A limit of this stream on so many cores takes what is left above it, unless its clock is above it, too.
     fn cap(&mut self, id: &str, label: &str, hertz: f64, evidence: String) {
-        if hertz < self.left {
+        self.cap_unless(self.clock, id, label, hertz, evidence);
+    }
+
+    /// A limit of this core, whatever it executes: unless any of its clocks is above that.
+    fn cap_core(&mut self, id: &str, label: &str, hertz: f64, evidence: String) {
+        let clocks = super::super::series_of(self.record, super::AREA, "clock");
+        let own = clocks.filter(|series| series.cpu == self.cpu);
+        let medians = own.filter_map(|series| Some(series.summary()?.median));
+        let fastest = medians.fold(self.clock, f64::max);
+        self.cap_unless(fastest, id, label, hertz, evidence);
+    }
+
+    fn cap_unless(&mut self, clock: f64, id: &str, label: &str, hertz: f64, evidence: String) {
+        /// Beyond this a clock is no more as a limit says, whatever clocks drift by.
+        const OBEYED: f64 = 1.02;
+        if clock > hertz * OBEYED {
+            let (id, label) = (id.to_owned(), label.to_owned());
+            self.refuted.push(RefutedLimit { id, label, hertz, clock, evidence });
+        } else if hertz < self.left {
             self.step(id, label, self.left - hertz, evidence);
         }
     }
@@ -172,19 +201,20 @@ impl<'a> Descent<'a> {
         let base = fact(record, "cpu.base_frequency").and_then(number);
         let boost = parts::text(record, "cpufreq.boost");
         if let (Some("off"), Some(base)) = (boost, base) {
-            self.cap("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
+            self.cap_core("boost", "boost is off", base, format!("boost: off; base {}", mhz(base)));
         }
         // Firmware may have switched it off where the kernel has no file for it.
         let switches = record.clock.iter().flat_map(|clock| &clock.switches);
         let is_off = |it: &&LimitSwitch| it.label == BOOST && !it.on && it.cpus.contains(self.cpu);
         if let (Some(switch), Some(base)) = (switches.into_iter().find(is_off), base) {
             let evidence = format!("{BOOST}: off ({}); base {}", switch.source, mhz(base));
-            self.cap("boost", "boost is off", base, evidence);
+            self.cap_core("boost", "boost is off", base, evidence);
         }
         if let Some((own, evidence)) = self.of_this_core() {
-            self.cap("core", "limit of this core", own, evidence);
+            self.cap_core("core", "limit of this core", own, evidence);
         }
-        let allowed = promise::allowed(record, self.row.active);
+        let active = self.of.active.clone();
+        let allowed = promise::allowed(record, &active);
         let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
         // As far as cores come is no limit that the kernel sets.
         let highest = record.clock.iter().flat_map(|clock| &clock.highest);
@@ -195,21 +225,21 @@ impl<'a> Descent<'a> {
         };
         if let Some(least) = least(allowed.clone().filter(of_kernel).filter(is_limit)) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
-            self.cap("kernel", "limit of the kernel", least.hertz, evidence);
+            self.cap_core("kernel", "limit of the kernel", least.hertz, evidence);
         }
         // Governors that choose one clock hold it, whatever is to be done.
         let of_governor = |it: &&AllowedClock| it.source.starts_with(promise::BY_GOVERNOR);
         if let Some(least) = least(allowed.clone().filter(of_governor)) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
-            self.cap("governor", "clock of the governor", least.hertz, evidence);
+            self.cap_core("governor", "clock of the governor", least.hertz, evidence);
         }
         if let Some(least) = least(allowed.filter(|it| !of_kernel(it) && !of_governor(it))) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
-            self.cap("hwp", "request to the hardware", least.hertz, evidence);
+            self.cap_core("hwp", "request to the hardware", least.hertz, evidence);
         }
         // Chosen cores keep theirs, however many others are active.
         let chosen = self.chosen();
-        let count = promise::busiest(&record.machine.topology, self.row.active);
+        let count = promise::busiest(&record.machine.topology, &self.of.active);
         let count = chosen.map_or(count, |chosen| chosen.min(count));
         if let Some(bin) = promise::turbo_hertz_of(record, self.cpu, count) {
             let source = limit_source(record, self.cpu);
@@ -255,7 +285,7 @@ impl<'a> Descent<'a> {
         let chosen = self.chosen()?;
         let (_, level) = level_of(self.record, self.cpu)?;
         let tables = &level.turbo_freq.as_ref()?.value()?.chosen;
-        let table = Licence::of(self.row.workload).row(tables)?;
+        let table = Licence::of(self.of.stream).row(tables)?;
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= chosen);
         let hertz = table.steps.iter().find(|step| covers(step.cores))?.hertz?.0;
         let licence = &table.licence;
@@ -280,7 +310,7 @@ impl<'a> Descent<'a> {
         let others = level.turbo_freq.as_ref().and_then(Known::value).map(|it| &it.others[..]);
         let clip = others.filter(|_| is_split && class >= LOW).and_then(|others| {
             let of = |it: &LicenceFrequency| (it.hertz.0, it.licence.clone());
-            Licence::of(self.row.workload).row(others).map(of)
+            Licence::of(self.of.stream).row(others).map(of)
         });
         let by_turbo = clip.map(|(hertz, licence)| {
             (hertz, format!("turbo-freq clips class {class} to {} ({licence})", mhz(hertz)))
@@ -300,36 +330,40 @@ impl<'a> Descent<'a> {
             self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
-        let own = Licence::of(self.row.workload);
+        let own = Licence::of(self.of.stream);
         if let Some((hertz, source)) = self.stated_by_others(own).filter(|_| own != Licence::Plain)
         {
             let evidence = format!("{} for instructions like these, {source}", mhz(hertz));
             self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
-        let Some((light, hertz)) = self.slower().filter(|_| self.held().next().is_none()) else {
-            return;
-        };
-        let lost = (hertz - self.clock).min(self.left - self.clock).max(0.0);
-        let measured = format!("measured: {light} runs at {} on the same cores", mhz(hertz));
+        let Some(light) = self.slower().filter(|_| !self.is_limited()) else { return };
+        let lost = (light.hertz - self.clock).min(self.left - self.clock).max(0.0);
+        let measured = format!("measured: {}", light.said());
         match self.hidden() {
             None => {
                 let evidence = format!("{measured}; no other reason came up");
                 self.step("licence", LICENCE, lost, evidence);
             }
             Some(why) => {
-                let label = format!("slower than {light}, cause not known");
+                let label = format!("slower than {}, cause not known", light.name);
                 let evidence = format!("{measured}; licence, power or current: {why}");
                 self.step("heavier", &label, lost, evidence);
             }
         }
     }
 
-    /// The lightest stream and its clock on the same cores, where that is higher.
-    fn slower(&self) -> Option<(&'a str, f64)> {
-        let light = self.light.filter(|light| light.workload != self.row.workload)?;
-        let hertz = light.median("clock").filter(|it| *it > self.clock * (1.0 + SAME))?;
-        Some((light.workload, hertz))
+    /// What ran at a higher clock on the same cores.
+    fn slower(&self) -> Option<Lighter<'a>> {
+        self.of.lighter.filter(|it| it.hertz > self.clock * (1.0 + SAME))
+    }
+
+    /// Whether a limit that states no clock was seen.
+    fn is_limited(&self) -> bool {
+        match &self.of.seen {
+            Some(seen) => !seen.is_empty(),
+            None => self.held().next().is_some(),
+        }
     }
 
     /// Why a limit that states no clock may have held without being seen; none: it could not.
@@ -352,6 +386,10 @@ impl<'a> Descent<'a> {
                 let silent = "was logged before the run, so that its log tells nothing";
                 return Some(format!("{label} {silent} ({source})"));
             }
+            if self.of.seen.is_some() && reason.held() {
+                let silent = "came up in this run, after which its log tells nothing";
+                return Some(format!("{label} {silent} ({source})"));
+            }
             if let Some(untold) = self.untold(reason) {
                 let silent = "came up in other cells, and its log tells nothing of";
                 return Some(format!("{label} {silent} {untold} blocks after that ({source})"));
@@ -366,8 +404,8 @@ impl<'a> Descent<'a> {
         if !reason.held() {
             return None;
         }
-        let told = reason.spared_in(self.row.workload, self.row.active)?;
-        let before = self.row.median_of_first("clock", told.clear);
+        let told = reason.spared_in(self.of.workload, &self.of.active)?;
+        let before = self.of.row?.median_of_first("clock", told.clear);
         let was_higher = before.is_none_or(|hertz| hertz > self.clock * (1.0 + SAME));
         (told.untold > 0 && was_higher).then_some(told.untold)
     }
@@ -375,8 +413,8 @@ impl<'a> Descent<'a> {
     fn licence_bin(&self) -> Option<(f64, String)> {
         let (domain, level) = level_of(self.record, self.cpu)?;
         let tables = level.properties.as_ref()?.turbo.value()?;
-        let table = Licence::of(self.row.workload).row(tables)?;
-        let here = self.row.active.intersection(&domain.cpus);
+        let table = Licence::of(self.of.stream).row(tables)?;
+        let here = self.of.active.intersection(&domain.cpus);
         let active = promise::cores(&self.record.machine.topology, &here);
         let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
         let step = table.steps.iter().find(|step| covers(step.cores)).or(table.steps.last())?;
@@ -386,7 +424,7 @@ impl<'a> Descent<'a> {
     /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.
     fn stated_by_others(&self, licence: Licence) -> Option<(f64, String)> {
         let cpu = published::Cpu::of(self.record)?;
-        let active = promise::busiest(&self.record.machine.topology, self.row.active);
+        let active = promise::busiest(&self.record.machine.topology, &self.of.active);
         let hertz = cpu.hertz(licence, active).filter(|it| self.clock <= it * (1.0 + SAME))?;
         Some((hertz, format!("as others state of this CPU ({})", cpu.source)))
     }
@@ -396,7 +434,7 @@ impl<'a> Descent<'a> {
     fn held(&self) -> impl Iterator<Item = &'a LimitReason> {
         let reasons = self.record.clock.iter().flat_map(|clock| &clock.reasons);
         reasons.filter(move |reason| {
-            let here = reason.held_in(self.row.workload, self.row.active);
+            let here = reason.held_in(self.of.workload, &self.of.active);
             here && reason.is_cause() && self.concerns(reason)
         })
     }
@@ -408,36 +446,44 @@ impl<'a> Descent<'a> {
             let place = topology.place(cpu)?;
             Some((place.package, reason.of_cores.then_some(place.core)))
         };
-        let mut domains = self.row.active.iter().map(domain);
+        let mut domains = self.of.active.iter().map(domain);
         domains.any(|ours| reason.cpus.iter().any(|cpu| domain(cpu) == ours))
     }
 
     /// Limits that state no clock explain what is left, together.
     fn reasons(&mut self) {
-        let held: Vec<&LimitReason> = self.held().collect();
-        let (mut ids, mut labels): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut evidence: Vec<String> = Vec::new();
+        let mut seen = match &self.of.seen {
+            Some(seen) => seen.clone(),
+            None => self.held().map(|it| self.seen(it)).collect(),
+        };
         // A register that says `power` is no news beside one that says which limit.
-        let is_precise = held.iter().any(|reason| reason.id.starts_with("pl"));
-        for reason in held.iter().filter(|reason| !(is_precise && reason.id == "power")) {
-            if !ids.contains(&reason.id.as_str()) {
-                ids.push(&reason.id);
-                labels.push(self.label(reason));
-            }
-            evidence.push(format!("{} ({})", self.told(reason), reason.source));
+        if seen.iter().any(|it| it.id.starts_with("pl")) {
+            seen.retain(|it| it.id != "power");
         }
         let rest = self.left - self.clock;
-        if ids.is_empty() || rest <= SAME * self.clock {
+        if seen.is_empty() || rest <= SAME * self.clock {
             return;
         }
+        let mut evidence: Vec<String> = seen.iter().map(|it| it.evidence.clone()).collect();
         evidence.dedup();
-        if let Some((light, hertz)) = self.slower().filter(|_| self.licence_bin().is_none()) {
-            let of = format!("{light} runs at {}", mhz(hertz));
+        let mut known = BTreeSet::new();
+        seen.retain(|it| known.insert(it.id.clone()));
+        if let Some(light) = self.slower().filter(|_| self.licence_bin().is_none()) {
+            let of = light.in_short();
             evidence.push(format!("a licence may be part of it, no table states its clock: {of}"));
         }
+        let [ids, labels] =
+            [|it: &Seen| it.id.clone(), |it: &Seen| it.label.clone()].map(|of| seen.iter().map(of));
+        let (ids, labels): (Vec<String>, Vec<String>) = (ids.collect(), labels.collect());
         let together = if ids.len() > 1 { ", together" } else { "" };
         let label = format!("{}{together}", labels.join(" and "));
         self.step(&ids.join("+"), &label, rest, evidence.join("; "));
+    }
+
+    /// A reason that held.
+    fn seen(&self, reason: &LimitReason) -> Seen {
+        let evidence = format!("{} ({})", self.told(reason), reason.source);
+        Seen { id: reason.id.clone(), label: self.label(reason), evidence }
     }
 
     /// When a reason held, and what tells that it did so here.
@@ -448,7 +494,7 @@ impl<'a> Descent<'a> {
             (false, true) => "in force at the end",
             (false, false) => "logged during the run",
         };
-        let (workload, active) = (self.row.workload, self.row.active);
+        let (workload, active) = (self.of.workload, &self.of.active);
         let is_known = reason.met.iter().any(|cell| cell.is(workload, active));
         let others = if is_known || reason.met.is_empty() || reason.before.active {
             ""
@@ -530,8 +576,12 @@ impl<'a> Descent<'a> {
         const NOISE: f64 = 0.01;
         let record = self.record;
         let rate = super::page::mperf_hertz(record);
-        let halted = rate.zip(self.row.median("mperf_rate")).map(|(rate, of)| 1.0 - of / rate);
-        let unhalted = rate.zip(self.row.median("aperf_per_mperf")).map(|(rate, of)| rate * of);
+        let halted = rate
+            .zip(self.of.row.and_then(|row| row.median("mperf_rate")))
+            .map(|(rate, of)| 1.0 - of / rate);
+        let unhalted = rate
+            .zip(self.of.row.and_then(|row| row.median("aperf_per_mperf")))
+            .map(|(rate, of)| rate * of);
         let in_clock = unhalted.map(|hertz| 1.0 - self.clock / hertz);
         // All CPUs that wanted to work: those that were idle lost nothing.
         let time = self.busy_seconds();
@@ -569,6 +619,25 @@ pub(super) fn advertised(
         let source = format!("turbo limit of one core ({})", limit_source(record, cpu));
         return Ok(AdvertisedClock { hertz, source });
     }
+    let claimed = claimed(record, cpu, core_type);
+    // While boost is off, what the kernel calls the highest clock is the base.
+    let stated = record.clock.iter().flat_map(|clock| &clock.boosted);
+    let mut boosted = stated.filter(|it| it.cpus.contains(cpu));
+    match boosted.next() {
+        Some(it) if claimed.as_ref().map_or(true, |claimed| it.hertz > claimed.hertz) => {
+            let source = format!("highest clock with boost, which is off ({})", it.source);
+            Ok(AdvertisedClock { hertz: it.hertz, source })
+        }
+        _ => claimed,
+    }
+}
+
+/// The highest clock that the machine claims.
+fn claimed(
+    record: &Record,
+    cpu: CpuId,
+    core_type: Option<&str>,
+) -> Result<AdvertisedClock, Unavailable> {
     let max = fact(record, "cpu.max_frequency");
     match max.map(|max| &max.value) {
         Some(Known::Yes(FactValue::Number { value, .. })) => {

@@ -1,9 +1,12 @@
 //! The account of the clock as people read it: one column for each cell, one line for each step, and what
 //! says so below.
 
+use machine::limits::BOOST;
 use machine::pages::parts::text;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
-use model::record::{AccountStep, ClockAccount, ClockRecord, LimitReason, PowerLimit, Record};
+use model::record::{
+    AccountStep, ClockAccount, ClockRecord, LimitReason, LimitSwitch, PowerLimit, Record,
+};
 
 use model::Known;
 
@@ -38,7 +41,9 @@ fn cell_name(account: &ClockAccount) -> String {
     let count = account.active.len();
     let kind = account.core_type.as_ref().map_or(String::new(), |kind| format!(" {kind}"));
     let plural = if count == 1 { "" } else { "s" };
-    format!("{} on {count}{kind} core{plural}", account.workload)
+    let own = account.own.as_ref().map_or(String::new(), |own| format!("{} of ", own.len()));
+    let moment = account.moment.as_ref().map_or(String::new(), |moment| format!(", {moment}"));
+    format!("{} on {own}{count}{kind} core{plural}{moment}", account.workload)
 }
 
 /// The steps of all accounts before the clock or after it, each label once, in the order in which limits apply.
@@ -149,7 +154,7 @@ fn bars(account: &ClockAccount) -> Option<Block> {
     bars.push(whole("clock", account.clock));
     bars.extend(after.iter().map(|step| take(&step.label, step.hertz)));
     bars.push(whole("delivered", account.delivered));
-    let caption = format!("what each step takes, {}, MHz", cell_name(account));
+    let caption = format!("what each step takes, {}, MHz (less is better)", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
 }
 
@@ -183,6 +188,8 @@ fn settings(record: &Record, clock: &ClockRecord) -> Option<Text> {
 /// What says so: each step's evidence once, and what could not be asked.
 fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
     let mut lines: Vec<Text> = of_steps(&clock.accounts).into_iter().map(Text::from).collect();
+    let warnings = not_obeyed(&clock.accounts).into_iter().chain(boost_unstated(record, clock));
+    lines.extend(warnings.map(|text| Text::toned(text, Tone::Warning)));
     lines.extend(settings(record, clock));
     lines.extend(idle_reasons(clock));
     let held =
@@ -202,17 +209,59 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));
     }
-    for switch in &clock.switches {
-        let on = if switch.on { "on" } else { "off" };
-        let text = format!("{}: {on} ({})", switch.label, switch.source);
-        lines.push(Text::toned(text, Tone::Faint));
-    }
+    let switches = clock.switches.iter().map(|it| Text::toned(position(record, it), Tone::Faint));
+    lines.extend(switches);
     for reason in &clock.unread {
         let remedy = reason.remedy.as_ref().map_or(String::new(), |remedy| format!(": {remedy}"));
         let text = format!("not known: {}, {}{remedy}", reason.what, reason.why);
         lines.push(Text::toned(text, Tone::Warning));
     }
     if lines.is_empty() { Vec::new() } else { vec![Block::List(lines)] }
+}
+
+/// `core performance boost: on (MSR C0010015h bit 25)`; what only permits boost is not on while the kernel asks for
+/// none.
+fn position(record: &Record, LimitSwitch { label, on, source, .. }: &LimitSwitch) -> String {
+    if *on && label == BOOST && text(record, BOOST_FILE) == Some("off") {
+        return format!(
+            "{label}: permitted ({source}), and switched off by the kernel (its file `boost`)"
+        );
+    }
+    let on = if *on { "on" } else { "off" };
+    format!("{label}: {on} ({source})")
+}
+
+/// The condition that says whether the kernel has boost on.
+const BOOST_FILE: &str = "cpufreq.boost";
+
+/// That boost is off, where no clock is known that it costs.
+fn boost_unstated(record: &Record, clock: &ClockRecord) -> Option<String> {
+    let is_off = text(record, BOOST_FILE) == Some("off")
+        || clock.switches.iter().any(|it| it.label == BOOST && !it.on);
+    let has_line = |it: &ClockAccount| {
+        let (taken, refuted) = (it.steps.iter(), it.refuted.iter());
+        taken.map(|it| &it.id).chain(refuted.map(|it| &it.id)).any(|id| id == "boost")
+    };
+    let highest = clock.accounts.iter().filter_map(|it| Some(it.advertised.value()?.hertz));
+    let highest = highest.reduce(f64::max).filter(|_| is_off)?;
+    (!clock.accounts.iter().any(has_line)).then(|| {
+        format!(
+            "boost is off: the clock with it, above {} MHz, is not stated while it is",
+            mhz(highest)
+        )
+    })
+}
+
+/// Limits that clocks were above, each once with the highest clock.
+fn not_obeyed(accounts: &[ClockAccount]) -> Vec<String> {
+    let refuted = || accounts.iter().flat_map(|it| &it.refuted);
+    let each = in_order(refuted().map(|it| (it.label.as_str(), it.evidence.as_str())));
+    let line = |(label, evidence): (&str, &str)| {
+        let mine = refuted().filter(|it| it.label == label && it.evidence == evidence);
+        let clock = mine.map(|it| it.clock).fold(0.0, f64::max);
+        format!("{label}: {evidence}: not obeyed: the clock is {} MHz", mhz(clock))
+    };
+    each.into_iter().map(line).collect()
 }
 
 /// Each step's evidence once; where cells have different ones for it, with those whose it is.

@@ -29,10 +29,12 @@ struct Core<'a> {
     licence: Licence,
     /// When it halted, and for how long; or when it has to, the next one first, because another core does.
     halts: Vec<[Seconds; 2]>,
-    /// The licence that the payload needs.
+    /// The licence that its payload needs.
     needs: usize,
-    /// The clock with the lightest licence and with that one, in hertz.
+    /// The clock with the lightest licence and with the one that its core is given, in hertz.
     clocks: [f64; 2],
+    /// When its licence changed, and to what; of a thread that shares the core, when it will, the next one first.
+    changes: Vec<(Seconds, Licence)>,
 }
 
 /// Answers a trace.
@@ -41,19 +43,30 @@ pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
     let begun = model.elapsed.seconds() + START;
     let active = job.cpus().len() as u32;
     let mut end = begun;
-    let (mut cpus, mut halts) = (Vec::new(), Vec::new());
+    let (mut cpus, mut own) = (Vec::new(), None);
+    let heavy = job.payload.and_then(|load| model.licence_of(load.id)).unwrap_or(0);
     for cpu in job.cpus() {
         let payload = job.payload.filter(|_| cpu == job.cpu);
-        let needs = payload.and_then(|load| model.licence_of(load.id)).unwrap_or(0);
+        let shares_core = model.core_of(cpu) == model.core_of(job.cpu);
         let clock = |licence| model.bin_hz(licence, active).min(model.ceiling_hz(cpu));
-        let clocks = [clock(0), clock(needs)];
+        let clocks = [clock(0), clock(if shares_core { heavy } else { 0 })];
         let line = Line { model: &model, now: begun, random: rig.random.fork() };
-        let licence = Licence::Light;
-        let mut core = Core { line, model: &model, licence, halts, needs, clocks };
+        let (mut halts, mut changes) = own.take().unwrap_or_default();
+        if !(shares_core || model.halts_others) {
+            halts = Vec::new();
+        }
+        if !shares_core {
+            changes = Vec::new();
+        }
+        let (licence, needs) = (Licence::Light, if cpu == job.cpu { heavy } else { 0 });
+        let mut core = Core { line, model: &model, licence, halts, needs, clocks, changes };
         cpus.push(core.follow(job, cpu, payload));
         end = Seconds(core.line.now.0.max(end.0));
-        halts = if model.halts_others && payload.is_some() { core.halts } else { Vec::new() };
-        halts.reverse();
+        if payload.is_some() {
+            core.halts.reverse();
+            core.changes.reverse();
+            own = Some((core.halts, core.changes));
+        }
     }
     let begun = Ticks::new((begun.0 * model.clock.tsc_hz) as u64);
     rig.worked(end, &job.cpus());
@@ -120,17 +133,20 @@ impl Core<'_> {
 
     /// The payload needs its licence.
     fn ask(&mut self) {
-        if self.needs == 0 {
-            return;
-        }
-        self.licence = match self.licence {
+        match self.licence {
+            _ if self.needs == 0 => {}
             Licence::Light => {
                 let until = self.line.now + Seconds(self.model.throttled_seconds);
-                Licence::Asked { until }
+                self.change(Licence::Asked { until });
             }
-            Licence::Asked { until } => Licence::Asked { until },
-            Licence::Heavy { .. } => Licence::Heavy { used: self.line.now },
-        };
+            Licence::Asked { .. } => {}
+            Licence::Heavy { .. } => self.licence = Licence::Heavy { used: self.line.now },
+        }
+    }
+
+    fn change(&mut self, licence: Licence) {
+        self.licence = licence;
+        self.changes.push((self.line.now, licence));
     }
 
     /// How much longer ops take at this moment.
@@ -146,24 +162,31 @@ impl Core<'_> {
         self.line.now = self.line.now + length;
     }
 
+    /// What the core of the payload did until now, where it does so to this thread, too.
+    fn share(&mut self) {
+        let now = self.line.now;
+        while let Some([_, length]) = self.halts.pop_if(|[at, _]| at.0 <= now.0) {
+            self.line.now = self.line.now + length;
+        }
+        while let Some((_, licence)) = self.changes.pop_if(|(at, _)| at.0 <= now.0) {
+            self.licence = licence;
+        }
+    }
+
     /// Lets cycles pass, and halts where a licence changes.
     fn execute(&mut self, cycles: f64, stretch: f64) {
         let now = self.line.now;
         match self.licence {
+            _ if self.needs == 0 => self.share(),
             Licence::Asked { until } if now.0 >= until.0 => {
-                self.licence = Licence::Heavy { used: now };
+                self.change(Licence::Heavy { used: now });
                 self.halt(Seconds(self.model.halt_seconds));
             }
             Licence::Heavy { used } if now.0 > used.0 + self.model.licence_hold_seconds => {
-                self.licence = Licence::Light;
+                self.change(Licence::Light);
                 self.halt(Seconds(self.model.return_halt_seconds));
             }
             _ => {}
-        }
-        if self.needs == 0 {
-            while let Some([_, length]) = self.halts.pop_if(|[at, _]| at.0 <= now.0) {
-                self.line.now = self.line.now + length;
-            }
         }
         let heavy = usize::from(matches!(self.licence, Licence::Heavy { .. }));
         let noise = (1.0 + self.model.noise.relative_sd * self.line.gaussian()).max(0.5);

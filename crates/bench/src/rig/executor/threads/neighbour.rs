@@ -20,7 +20,14 @@ pub(super) struct Street {
     failed: AtomicBool,
     /// Whether they may stop.
     over: AtomicBool,
+    /// What those want who spin for a lock.
+    lock: Lock,
 }
+
+/// A lock with a line of its own, and with the line that would be fetched along with it.
+#[derive(Default)]
+#[repr(align(128))]
+struct Lock(AtomicBool);
 
 impl Street {
     pub(super) fn move_in(&self) {
@@ -113,6 +120,24 @@ fn live(neighbour: &Neighbour, stores: &Stores, street: &Street) -> Result<(), R
             execute_until(Call::of(load), street);
             Ok(())
         }
+        Busy::Lock => {
+            spin_until(street);
+            Ok(())
+        }
+    }
+}
+
+/// Takes the lock wherever it is free, and asks again at once where it is not: the worst of spinners, without a pause.
+fn spin_until(street: &Street) {
+    /// Long against a look at the street, and short against a job.
+    const TRIES: u32 = 4096;
+    street.move_in();
+    while !street.is_over() {
+        for _ in 0..TRIES {
+            if !street.lock.0.swap(true, Ordering::Acquire) {
+                street.lock.0.store(false, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -179,6 +204,20 @@ mod tests {
         assert_eq!(ranges.len(), 3, "it stays from block to block");
         assert!(ranges.iter().all(|range| *range == ranges[0]));
         assert!(threads.placed().is_empty(), "nobody measured in it");
+    }
+
+    /// Those who want one lock begin, and end when they are told.
+    #[test]
+    fn spinners_begin_and_end() {
+        let mut began = 0;
+        let both = [Neighbour { cpu: cpu(), work: Busy::Lock }; 2];
+        threads()
+            .with_neighbours(&both, &mut |_| {
+                began += 1;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(began, 1);
     }
 
     /// Threads cannot run what is simulated, and say so by a panic.

@@ -1,0 +1,103 @@
+//! Every run that measures clocks accounts for them, whatever it was asked, on simulated machines.
+
+use super::common::{assert_near, measured, stream, streams};
+use super::limits::{explained, machine, step};
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::placement::Choice;
+use model::Seconds;
+use model::page::{Block, Table};
+use model::record::{ClockAccount, Record};
+
+/// A run on the first CPUs of a machine.
+fn asked(name: &str, tests: Tests, cpus: &str) -> Record {
+    let cpus = Choice::usual(Some(cpus.parse().unwrap()));
+    measured(&machine(name, |_| {}), Options { tests, cpus, ..streams(&[]) })
+}
+
+/// Its only account of a stream at a moment, the steps of which add up; it stands on the page, too.
+#[track_caller]
+fn account<'a>(record: &'a Record, stream: &str, moment: Option<&str>) -> &'a ClockAccount {
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    let is = |it: &&ClockAccount| it.workload == stream && it.moment.as_deref() == moment;
+    let found: Vec<&ClockAccount> = accounts.iter().filter(is).collect();
+    let [account] = found[..] else { panic!("{stream} {moment:?}: {accounts:#?}") };
+    let lost: f64 = account.steps.iter().map(|step| step.hertz).sum();
+    let sum = account.advertised.value().unwrap().hertz - lost - account.unexplained.unwrap();
+    assert_near(sum, account.delivered, 1e-9, "the steps add up to the distance");
+    let way = table(record, "from the advertised clock to the delivered one, MHz");
+    assert_eq!(way.columns.len(), accounts.len() + 1);
+    account
+}
+
+fn table(record: &Record, caption: &str) -> Table {
+    let page = bench::areas::turbo::page(record, 0, 200);
+    let found = page.blocks.into_iter().find_map(|block| match block {
+        Block::Table(table) if table.caption == caption => Some(table),
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("no table {caption}"))
+}
+
+/// Each stream of a mix has cores, a licence and a clock of its own.
+#[test]
+fn each_stream_of_a_mix_has_an_account() {
+    let mix = vec![(stream("avx512_fma_t"), 1), (stream("scalar_iadd"), 3)];
+    let record = asked("2s-28c", Tests::Spec(mix), "0-3");
+    let heavy = account(&record, "avx512_fma_t", None);
+    assert_eq!(heavy.own.as_ref().unwrap().to_string(), "0");
+    assert_near(step(heavy, "licence").hertz, 0.5e9, 1e-6, "3.4 to 2.9 GHz");
+    explained(heavy);
+    let light = account(&record, "scalar_iadd", None);
+    let own = light.own.as_ref().unwrap();
+    assert_eq!((own.to_string().as_str(), light.active.len()), ("1-3", 4));
+    assert!(own.contains(light.cpu), "{light:?}");
+    assert_near(step(light, "active-cores").hertz, 0.1e9, 1e-6, "3.5 to 3.4 GHz");
+    explained(light);
+    let way = table(&record, "from the advertised clock to the delivered one, MHz");
+    let titles: Vec<&str> = way.columns.iter().map(|(title, _)| title.as_str()).collect();
+    assert_eq!(titles[1..], ["avx512_fma_t on 1 of 4 cores", "scalar_iadd on 3 of 4 cores"]);
+    let promised = table(&record, "promised by licence and active cores, MHz");
+    let measured = promised.rows.last().unwrap();
+    assert_eq!(measured[0].text, "measured, 4 active");
+    let numbers = measured.iter().filter(|cell| cell.text.parse::<f64>().is_ok());
+    assert_eq!(numbers.count(), 2, "{measured:?}");
+}
+
+/// The first window is at PL2, the last one at PL1, and both say so by their watts.
+#[test]
+fn heat_accounts_for_its_first_window_and_its_last() {
+    let record = asked("laptop", Tests::Sustain(Seconds(30.0)), "0-3");
+    for (stream, clocks) in [("avx512_fma_t", [2.222e9, 1.111e9]), ("scalar_iadd", [4.0e9, 2.0e9])]
+    {
+        let moments = [("first window", "pl2", "PL2 52 W"), ("last window", "pl1", "PL1 28 W")];
+        for ((moment, id, label), clock) in std::iter::zip(moments, clocks) {
+            let account = account(&record, stream, Some(moment));
+            assert_near(account.clock, clock, 0.005, moment);
+            assert_near(step(account, "active-cores").hertz, 0.4e9, 1e-6, "4.7 to 4.3 GHz");
+            let limit = step(account, id);
+            assert_eq!(limit.label, label);
+            assert_near(limit.hertz, 4.3e9 - clock, 0.005, label);
+            explained(account);
+        }
+    }
+}
+
+/// The clock that a stream has in its bursts.
+#[test]
+fn a_trace_accounts_for_the_clock_of_its_bursts() {
+    let tests = Tests::Trace(vec![stream("avx512_fma_t")], Seconds(2e-3));
+    let record = asked("2s-28c", tests, "0-1");
+    let account = account(&record, "avx512_fma_t", Some("in its bursts"));
+    assert_near(step(account, "licence").hertz, 0.5e9, 1e-6, "3.5 to 3.0 GHz");
+    explained(account);
+}
+
+/// A lone victim's clock is the one that its neighbours lower.
+#[test]
+fn neighbours_account_for_the_clock_of_a_victim_alone() {
+    let record = asked("laptop", Tests::Neighbours, "0-1");
+    let account = account(&record, "scalar_iadd", Some("alone"));
+    assert_eq!(account.active.to_string(), "0");
+    assert_near(account.clock, 4.7e9, 0.005, "alone");
+    explained(account);
+}

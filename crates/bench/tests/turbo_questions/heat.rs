@@ -1,0 +1,203 @@
+//! How long the clock lasts on simulated machines: drops, their causes, and what is left.
+
+use super::common::{assert_near, measured, of, streams};
+use super::limits::machine;
+use bench::areas::turbo::{Options, Tests};
+use machine::simulated::{Fault, Model};
+use model::Seconds;
+use model::page::Block;
+use model::record::{Record, Series};
+
+fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {
+    let mine = |series: &&Series| series.parameters.get("stream").is_some_and(|it| it == stream);
+    let series = of(record, quantity).find(mine).unwrap();
+    series.samples().unwrap_or_else(|| panic!("{:?}", series.outcome)).all()
+}
+
+#[test]
+fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
+    let tests = Tests::Sustain(Seconds(30.0));
+    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
+    let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
+        .map(|quantity| windows(&record, "scalar_iadd", quantity));
+    // Windows are sized by the clock that a core has at first.
+    assert!(time.len() >= 10 && clock.len() == time.len() && power.len() == time.len());
+    // The average comes to PL1 when 52 - 48 e^(-t/8) is 28.
+    let falls = 8.0 * 2f64.ln();
+    for (at, hertz) in std::iter::zip(&time, &clock) {
+        let expected = if *at < falls { 4.0e9 } else { 2.0e9 };
+        if (at - falls).abs() > 1.2 {
+            assert_near(*hertz, expected, 0.005, &format!("after {at:.1} s"));
+        }
+    }
+    assert_near(power[1], 52.0, 0.02, "PL2");
+    assert_near(*power.last().unwrap(), 28.0, 0.02, "PL1");
+    let finding = record.findings.iter().find(|it| it.id == "turbo.clock-drops").unwrap();
+    assert!(finding.text.contains("PL2 to PL1 (52 to 28 W)"), "{}", finding.text);
+    // What is known of its time is a window.
+    let words: Vec<&str> = finding.text.split(' ').collect();
+    let ["between", from, "and", to, "s", "after", ..] = words[..] else { panic!("{words:?}") };
+    let [from, to] = [from, to].map(|it| it.parse::<f64>().unwrap());
+    assert!(from <= falls && falls <= to && to - from < 1.3, "{falls} in {from} to {to}");
+    assert!(!record.findings.iter().any(|it| it.id == "run.few-blocks"));
+}
+
+/// PL2 lasts for less than a window.
+#[test]
+fn an_early_drop_is_no_normal_state() {
+    let tests = Tests::Sustain(Seconds(30.0));
+    let machine = machine("laptop", |m| m.power.as_mut().unwrap().long_term_seconds = 1.3);
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let mut drops = record.findings.iter().filter(|it| it.id == "turbo.clock-drops");
+    for stream in ["avx512_fma_t", "scalar_iadd"] {
+        let finding = drops.next().unwrap();
+        assert_eq!(finding.about, format!("{stream} on all cores"));
+        assert!(finding.text.contains("to PL1"), "{}", finding.text);
+    }
+    let rows =
+        bench::areas::turbo::page(&record, 0, 200).blocks.into_iter().find_map(|it| match it {
+            model::page::Block::Table(it) if it.caption.contains("first window") => Some(it.rows),
+            _ => None,
+        });
+    for row in rows.unwrap() {
+        let kept = &row[3].text;
+        assert_near(kept.trim_end_matches(" %").parse().unwrap(), 50.0, 0.01, "half of the clock");
+    }
+}
+
+/// The averages that limits hold on have forgotten one stream when the next begins.
+#[test]
+fn each_stream_begins_with_its_own_pl2() {
+    let tests = Tests::Sustain(Seconds(30.0));
+    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
+    let falls = 8.0 * 2f64.ln();
+    for (stream, from, to) in [("avx512_fma_t", 2.222e9, 1.111e9), ("scalar_iadd", 4.0e9, 2.0e9)] {
+        let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
+            .map(|quantity| windows(&record, stream, quantity));
+        for (at, hertz) in std::iter::zip(&time, &clock) {
+            let expected = if *at < falls { from } else { to };
+            if (at - falls).abs() > 1.2 {
+                assert_near(*hertz, expected, 0.005, &format!("{stream} after {at:.1} s"));
+            }
+        }
+        assert_near(power[1], 52.0, 0.02, "PL2");
+    }
+    // Three times the eight seconds of PL1.
+    assert_eq!(windows(&record, "scalar_iadd", "soak_rest"), [24.0]);
+}
+
+/// The register of PL1 has a time, and no limit.
+#[test]
+fn a_limit_that_is_none_sets_no_rest() {
+    let tests = Tests::Sustain(Seconds(10.0));
+    let record = measured(&machine("2s-28c", |_| {}), Options { tests, ..streams(&[]) });
+    assert_eq!(windows(&record, "scalar_iadd", "soak_rest"), [5.0], "half of what a stream takes");
+    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    let line = "the machine rested for 5.000 s before scalar_iadd; there is no PL1 that remembers";
+    assert!(page.contains(line), "{page}");
+}
+
+/// Somebody else takes half of the CPUs' time: windows last as long as ever, and hold fewer jobs.
+#[test]
+fn windows_end_by_time() {
+    let tests = Tests::Sustain(Seconds(10.0));
+    let machine = machine("4c", |model| {
+        model.noise.interrupts_per_second = 100.0;
+        model.noise.interrupt_seconds = 5e-3;
+    });
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let time = windows(&record, "scalar_iadd", "soak_time");
+    assert_eq!(time.len(), 10, "{time:?}");
+    assert!(*time.last().unwrap() < 10.5, "{time:?}");
+}
+
+/// Somebody else has the CPUs for two seconds now and then, so that there are few windows: of a drop nothing is known.
+#[test]
+fn of_few_windows_no_drop_is_told() {
+    let tests = Tests::Sustain(Seconds(5.0));
+    let machine = machine("4c", |model| {
+        model.noise.interrupts_per_second = 0.5;
+        model.noise.interrupt_seconds = 2.0;
+    });
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let count = windows(&record, "scalar_iadd", "soak_time").len();
+    assert!((2..10).contains(&count), "{count}");
+    let finding = record.findings.iter().find(|it| it.id == "turbo.few-windows").unwrap();
+    assert!(finding.text.contains(" windows instead of 10"), "{}", finding.text);
+    let page = bench::areas::turbo::page(&record, 0, 200);
+    let table = page.blocks.into_iter().find_map(|block| match block {
+        Block::Table(table) if table.caption.contains("first window") => Some(table),
+        _ => None,
+    });
+    let table = table.unwrap();
+    let row = table.rows.iter().find(|row| row[0].text == "scalar_iadd").unwrap();
+    assert_eq!(row.last().unwrap().text, "unavailable");
+    let note = format!("first drop of scalar_iadd unavailable: {count} windows, and 10 are needed");
+    assert!(table.notes.contains(&note), "{:?}", table.notes);
+}
+
+/// What lowers the clock during the run is named where it was seen, and not where nobody could look.
+#[test]
+fn the_cause_of_a_drop_is_the_one_that_was_seen() {
+    let drop = |change: fn(&mut Model)| {
+        let tests = Tests::Sustain(Seconds(10.0));
+        let machine = machine("2s-56c", |model| {
+            model.prochot_hz = Some(1.5e9);
+            model.prochot_from_seconds = 5.0;
+            change(model);
+        });
+        let record = measured(&machine, Options { tests, ..streams(&[]) });
+        record.findings.into_iter().find(|it| it.id == "turbo.clock-drops").unwrap().text
+    };
+    let seen = drop(|_| {});
+    assert!(seen.contains(" to 1500 MHz"), "{seen}");
+    assert!(seen.ends_with("PROCHOT (external, or hot) was seen then"), "{seen}");
+    let unseen = drop(|model| model.faults.push(Fault::NoMsr));
+    assert!(unseen.ends_with("stayed there: cause not known"), "{unseen}");
+}
+
+/// The heavy stream falls to PL1, and long after that, under the light one, PROCHOT is asserted.
+#[test]
+fn what_came_later_caused_no_drop() {
+    let tests = Tests::Sustain(Seconds(20.0));
+    let machine = machine("laptop", |model| {
+        model.prochot_hz = Some(0.8e9);
+        model.prochot_from_seconds = 43.5;
+    });
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let drop = |stream: &str| {
+        let about = format!("{stream} on all cores");
+        let found = record.findings.iter().find(|it| it.about == about);
+        let clock = || windows(&record, stream, "soak_clock");
+        found.unwrap_or_else(|| panic!("{about}: {:?}", clock())).text.clone()
+    };
+    let heavy = drop("avx512_fma_t");
+    assert!(heavy.contains("PL2 to PL1") && !heavy.contains("PROCHOT"), "{heavy}");
+    let light = drop("scalar_iadd");
+    assert!(light.contains(" to 800 MHz") && light.contains("PROCHOT"), "{light}");
+}
+
+/// A clock that moves by a per cent from window to window falls by two now and then, and has not dropped.
+#[test]
+fn a_noisy_clock_has_no_drop() {
+    let tests = Tests::Sustain(Seconds(10.0));
+    let machine = machine("2s-56c", |model| {
+        model.noise.drift_amplitude = 0.03;
+        model.noise.drift_period_seconds = 2.7;
+    });
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    assert!(
+        !record.findings.iter().any(|it| it.id == "turbo.clock-drops"),
+        "{:?}",
+        record.findings
+    );
+}
+
+#[test]
+fn a_clock_that_lasts_has_no_drop() {
+    let tests = Tests::Sustain(Seconds(20.0));
+    let record = measured(&machine("2s-56c", |_| {}), Options { tests, ..streams(&[]) });
+    let clock = windows(&record, "avx512_fma_t", "soak_clock");
+    assert_near(*clock.last().unwrap(), 2.2e9, 0.004, "all cores");
+    assert!(!record.findings.iter().any(|it| it.id == "turbo.clock-drops"));
+}
