@@ -308,6 +308,48 @@ fn promises_are_of_as_many_cores_as_are_at_work() {
     }
 }
 
+/// What classes and limits of the kernel leave of a clock is what an obedient machine has; who decides is named.
+#[test]
+fn promises_know_classes_and_limits_of_the_kernel() {
+    const LIMITED: &str = r#"{"files": {"/sys/devices/system/cpu/cpu12/cpufreq/scaling_max_freq": "2000000"}}"#;
+    let proofs = |guide: &Guide, line: &str| {
+        let record = guide.tried(&format!("{line} --budget 20s"));
+        let proofs = record.settings.unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+        proofs
+    };
+    let seen = |proofs: &[Proof], id: &str| {
+        let found = proofs.iter().find(|it| it.id == id).map(|it| it.seen.clone());
+        found.unwrap_or_else(|| panic!("{id}: {proofs:#?}"))
+    };
+    let guide = Guide::with("guide", "{}");
+    guide.done("sst core-power config -c 3 -m 1500");
+    guide.done("sst -c 0,10 core-power assoc -c 3");
+    // Classes do not count yet.
+    let plain = proofs(&guide, "perf-profile -l 4 --on 0,1");
+    let both = "3100 MHz; ".len();
+    assert!(seen(&plain, "clock of CPU 0").ends_with("promised 3200 MHz"), "{both}: {plain:?}");
+    guide.done("sst core-power enable");
+    let held = proofs(&guide, "perf-profile -l 4 --on 0,1");
+    let class = "promised 1500 MHz (at most, by class 3)";
+    assert_eq!(seen(&held, "clock of CPU 0").matches(class).count(), 2, "{held:?}");
+    assert_eq!(seen(&held, "clock of busy CPU 10").matches(class).count(), 2, "{held:?}");
+    assert!(seen(&held, "clock of CPU 1").ends_with("promised 3200 MHz"), "{held:?}");
+    // Others gain as ever.
+    is_gain(&guide.tried("perf-profile -l 4 --on 1,2 --workload clock"), 3.2 / 3.1);
+    // Classes are set anew: who goes last was slower before.
+    let anew = proofs(&guide, "turbo-freq --on 12,13");
+    let before = seen(&anew, "clock of busy CPUs 0,10");
+    assert!(before.contains("as A, promised 1500 MHz (at most, by class 3); "), "{before}");
+    assert!(before.ends_with("as B, promised 2600 MHz"), "{before}");
+    // A limit of the kernel stays.
+    let limited = Guide::with("guide", LIMITED);
+    let proofs = proofs(&limited, "turbo-freq --on 12,13");
+    let kernel = "promised 2000 MHz (at most, by scaling_max_freq)";
+    assert_eq!(seen(&proofs, "clock of CPU 12").matches(kernel).count(), 2, "{proofs:?}");
+    assert!(seen(&proofs, "clock of CPU 13").ends_with("promised 3200 MHz"), "{proofs:?}");
+}
+
 #[test]
 fn who_cannot_be_busy_or_measured_is_named() {
     let guide = Guide::with("guide", "{}");

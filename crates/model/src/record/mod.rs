@@ -43,7 +43,7 @@ pub use reference::{
 pub use samples::Samples;
 pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
 pub use speed_select::{
-    BaseFrequencies, ChosenCores, ClockPair, CoreAssociation, CorePowerSwitches, CoreStep,
+    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, CoreAssociation, CorePowerSwitches, CoreStep,
     DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency,
     LicenceSteps, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind,
     ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion,

@@ -784,3 +784,72 @@ fn clocks_at_another_level_are_told_beforehand() {
     assert_eq!((turbo(&first.now), turbo(first.then.as_ref().unwrap())), (3200, 3300));
     assert!(sst::change::expected_at(&machine, &wish, 9).is_err());
 }
+
+/// Both sides of a plan are capped by what holds clocks down, and CPUs that are held are told by themselves.
+#[test]
+fn plans_know_classes_and_limits_of_the_kernel() {
+    use sst::change::{CeilingBy, Clocks, Expected, expected};
+    let here = Here::with("guide", r#"{"firmware": {"0.0/class/3": 983040, "0.0/association/0": 3}}"#);
+    // In GHz: base and turbo, now and then; who holds it, now and then.
+    let told = |wish: &Wish, cpu: u32| {
+        let all = expected(&here.machine(), wish).unwrap();
+        let of = all.iter().find(|it: &&Expected| it.cpus.contains(model::CpuId(cpu))).unwrap();
+        let of_clocks = |clocks: &Clocks| {
+            let mhz = |it: &Reading<sst::model::Megahertz>| it.as_ref().unwrap().0;
+            (mhz(&clocks.base), mhz(&clocks.turbo), clocks.ceiling.map(|it| it.by))
+        };
+        (of.cpus.to_string(), of_clocks(&of.now), of_clocks(of.then.as_ref().unwrap()))
+    };
+    let new_level = on("0", level(4, false));
+    // Core-power is off.
+    assert_eq!(told(&new_level, 0).1, (2600, 3100, None));
+    here.done(&on("0", CP_ON)).unwrap();
+    let class = Some(CeilingBy::Class(3));
+    let held = ("0,28".to_owned(), (1500, 1500, class), (1500, 1500, class));
+    assert_eq!(told(&new_level, 0), held);
+    assert_eq!(told(&new_level, 1).2, (2800, 3200, None));
+    // Features that come with priorities set classes anew.
+    assert_eq!(told(&on("12,13", TF_ON), 0).1, (1500, 1500, class));
+    assert_eq!(told(&on("12,13", TF_ON), 0).2, (2600, 2600, None));
+    assert_eq!(told(&on("0", BF_ON), 0).2, (2400, 3100, None));
+    // What is below a new base frequency is opened; what is not stays, and may decide later.
+    here.set("cpu1/cpufreq/scaling_max_freq", "2000000");
+    here.set("cpu2/cpufreq/scaling_max_freq", "3150000");
+    here.set("cpu3/cpufreq/scaling_max_freq", "2700000");
+    let kernel = Some(CeilingBy::Kernel);
+    assert_eq!(told(&new_level, 1), ("1".to_owned(), (2000, 2000, kernel), (2800, 3200, None)));
+    assert_eq!(told(&new_level, 2), ("2".to_owned(), (2600, 3100, None), (2800, 3150, kernel)));
+    assert_eq!(told(&on("12,13", TF_ON), 1).2, (2000, 2000, kernel));
+    assert_eq!(told(&on("0", BF_ON), 3).2, (2400, 2700, kernel));
+    // As it then is.
+    here.done(&new_level).unwrap();
+    assert_eq!(told(&on("0", level(4, false)), 1).1, (2800, 3200, None));
+    assert_eq!(told(&on("0", level(4, false)), 2).1, (2800, 3150, kernel));
+    // At another level first, which opens a limit that the feature alone would leave.
+    here.done(&on("0", level(0, false))).unwrap();
+    let at = sst::change::expected_at(&here.machine(), &on("0,1", TF_ON), 4).unwrap();
+    let third = at.iter().find(|it| it.cpus.contains(model::CpuId(3))).unwrap();
+    assert_eq!(third.now.turbo.as_ref().unwrap().0, 3200);
+    // A core is never slower than its lowest clock.
+    let slow = Here::with("guide", r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 2,
+        "0.0/class/0": 65536}}"#);
+    let all = expected(&slow.machine(), &on("0", level(4, false))).unwrap();
+    assert_eq!(all[0].now.turbo.as_ref().unwrap().0, 800);
+}
+
+/// Who is in class 0 or 1 goes first, where turbo frequencies are on; and base-freq chooses others.
+#[test]
+fn who_goes_first_goes_by_classes() {
+    let here = Here::new("guide");
+    here.done(&on("12,13", TF_ON)).unwrap();
+    here.done(&on("11", What::Association(1))).unwrap();
+    let all = sst::change::expected(&here.machine(), &on("0", BF_ON)).unwrap();
+    let turbo = |cpu: u32, is_then: bool| {
+        let of = all.iter().find(|it| it.cpus.contains(model::CpuId(cpu))).unwrap();
+        let clocks = if is_then { of.then.as_ref().unwrap() } else { &of.now };
+        clocks.turbo.as_ref().unwrap().0
+    };
+    // Three of them, whose group has less than that of two.
+    assert_eq!([11, 12, 0].map(|cpu| turbo(cpu, false)), [3100, 3100, 2600]);
+    assert_eq!([5, 13, 12, 11].map(|cpu| turbo(cpu, true)), [3100, 3100, 2600, 2600]);
+}

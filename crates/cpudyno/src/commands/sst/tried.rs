@@ -9,7 +9,7 @@ use levers::journal::Shelf;
 use machine::{Machine, Reading};
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
-use sst::change::{Clocks, Expected, Time, What, Wish};
+use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};
 use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
@@ -370,13 +370,24 @@ fn promises(
     let clock = |clocks: &Clocks| hertz(if is_off { &clocks.base } else { &clocks.turbo });
     let promise = |cpu| {
         let it = expected.iter().find(|it| it.cpus.contains(cpu))?;
-        let then = it.then.as_ref().and_then(clock);
+        let then = it.then.as_ref();
+        let held_by = [Some(&it.now), then].map(|clocks| held_by(clocks?, is_off));
         let is_used = on.map(|cpus| cpus.contains(cpu));
         let is_busy = busy.each_ref().map(|cpus| cpus.contains(cpu));
-        Some(Promise { cpu, clocks: [clock(&it.now), then], is_used, is_busy })
+        Some(Promise { cpu, clocks: [clock(&it.now), then.and_then(clock)], held_by, is_used, is_busy })
     };
     let all: CpuSet = on.into_iter().chain(busy).flat_map(CpuSet::iter).collect();
     all.iter().filter_map(promise).collect()
+}
+
+/// Who holds a promised clock down, where somebody does.
+fn held_by(clocks: &Clocks, turbo_is_off: bool) -> Option<String> {
+    let promised = if turbo_is_off { &clocks.base } else { &clocks.turbo };
+    let Ceiling { mhz, by } = clocks.ceiling.filter(|it| *promised == Ok(it.mhz))?;
+    Some(match by {
+        CeilingBy::Class(number) => format!("at most, by class {number}"),
+        CeilingBy::Kernel => "at most, by scaling_max_freq".to_owned(),
+    })
 }
 
 impl TryArgs {
