@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use machine::{Machine, Reading};
 use model::record::{
-    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, Conditions, CoreAssociation, CorePowerSwitches,
-    CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties,
-    LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan, PowerDomain,
-    PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA, ServiceClass,
-    SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies, UnplacedCpus,
+    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, Conditions, CoreAssociation,
+    CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
+    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan,
+    PowerDomain, PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA,
+    ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies,
+    UnplacedCpus,
 };
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
 
@@ -29,6 +30,7 @@ pub fn expected(found: &[Expected]) -> Vec<ExpectedClocks> {
         by: match ceiling.by {
             change::CeilingBy::Class(number) => CeilingBy::Class(number),
             change::CeilingBy::Kernel => CeilingBy::Kernel,
+            change::CeilingBy::TurboLimits => CeilingBy::TurboLimits,
         },
     };
     let pair = |clocks: &Clocks| ClockPair {

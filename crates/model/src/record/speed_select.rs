@@ -84,6 +84,8 @@ pub enum CeilingBy {
     Class(u8),
     /// The kernel, by a limit that somebody set.
     Kernel,
+    /// The turbo limits that hold at most, which somebody lowered.
+    TurboLimits,
 }
 
 /// A command with its options.

@@ -31,6 +31,8 @@ pub enum CeilingBy {
     Class(u8),
     /// The kernel, by a limit that somebody set.
     Kernel,
+    /// The turbo limits that hold at most, which somebody lowered.
+    TurboLimits,
 }
 
 /// The ceilings of the CPUs of a power domain.
@@ -93,10 +95,8 @@ fn of_class(ground: &Ground<'_>, domain: &Domain, cpu: CpuId) -> Reading<Option<
     let Some(class) = domain.classes.iter().flatten().nth(number.into()) else { return Ok(None) };
     let &Class { highest, .. } = class.as_ref().map_err(Clone::clone)?;
     let least = ground.khz(cpu, LEAST).and_then(|khz| u32::try_from(khz / 1000).ok()).unwrap_or(0);
-    let ceiling = |mhz: Megahertz| Ceiling {
-        mhz: mhz.max(Megahertz(least)),
-        by: CeilingBy::Class(number),
-    };
+    let ceiling =
+        |mhz: Megahertz| Ceiling { mhz: mhz.max(Megahertz(least)), by: CeilingBy::Class(number) };
     Ok(highest.map(ceiling))
 }
 

@@ -5,9 +5,10 @@ use std::ops::Range;
 use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::ceilings::{Ceiling, Ceilings};
+use super::ceilings::{Ceiling, CeilingBy, Ceilings};
 use super::ground::{Ground, Sleepers, modules_of, numbers, place};
 use super::limits::{bases, plain};
+use super::recipes::lowered;
 use super::{Refused, What, Wish};
 use crate::model::{Domain, Feature, Level, Megahertz, Member, Modules, PerLicence};
 
@@ -45,7 +46,8 @@ impl Clocks {
                 return Clocks { base: Err(reason.clone()), turbo: Err(reason), ceiling: None };
             }
         };
-        let is_above = |clock: &Reading<Megahertz>| clock.as_ref().is_ok_and(|it| *it > ceiling.mhz);
+        let is_above =
+            |clock: &Reading<Megahertz>| clock.as_ref().is_ok_and(|it| *it > ceiling.mhz);
         let is_held = is_above(&self.base) || is_above(&self.turbo);
         let held = |clock: Reading<Megahertz>| clock.map(|mhz| mhz.min(ceiling.mhz));
         let Clocks { base, turbo, .. } = self;
@@ -67,6 +69,8 @@ struct Standing<'a> {
     active: Option<u32>,
     /// What holds clocks below what the level gives.
     ceilings: Ceilings,
+    /// The turbo limits that hold at most, a ratio in each byte; none: those of the level.
+    most: Option<u64>,
 }
 
 /// The first class of low priority, where turbo frequencies are of two kinds.
@@ -96,7 +100,9 @@ pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
         )
     };
     // Of several that are alike, the first.
-    let best = expected.iter().filter(|it| it.then.is_some()).rev().max_by_key(|it| gain(it));
+    // Who was held down, and is not any more, gains by something else.
+    let rank = |it: &&Expected| (it.now.ceiling.is_none(), gain(it));
+    let best = expected.iter().filter(|it| it.then.is_some()).rev().max_by_key(rank);
     let Some(best) = best else {
         return Err(
             wish.not_here("no CPU has a part in it", "`cpudyno sst info` says what there is")
@@ -116,8 +122,9 @@ pub fn first_class(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
     };
     for domain in domains.iter().filter(|domain| Ground::heeds_priorities(domain)) {
         let first = of_classes(domain, 0..1);
-        if first.count() > 0 && first != domain.modules() {
-            return Ok(cores(domain, first));
+        let there = Modules(first.0 & allowed(ground.current(domain)?, domain).0);
+        if there.count() > 0 && first != domain.modules() {
+            return Ok(cores(domain, there));
         }
     }
     let any = cores(domains[0], domains[0].modules());
@@ -235,6 +242,7 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
         allowed: allowed(level, domain),
         active: None,
         ceilings: Ceilings::of(ground, domain),
+        most: lowered(ground, domain)?,
     })
 }
 
@@ -262,7 +270,8 @@ fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing
     })?;
     let (allowed, now) = (allowed(found, domain), now(ground, domain)?);
     let ceilings = now.ceilings.opened_below(&bases(domain, found, false));
-    Ok(Standing { level: found, base_freq: false, turbo_freq: false, allowed, ceilings, ..now })
+    let (base_freq, turbo_freq, most) = (false, false, None);
+    Ok(Standing { level: found, base_freq, turbo_freq, allowed, ceilings, most, ..now })
 }
 
 fn then<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
@@ -306,13 +315,12 @@ fn with<'g>(
             let ceilings = now.ceilings.without_classes().opened_below(&bases);
             Standing { base_freq: true, first, ceilings, ..now }
         }
-        What::TurboFreq { on, auto, .. } => {
+        What::TurboFreq { on, auto, limits } => {
             needs(of_turbo, now.level)?;
             let chosen = ground.wish.cpus.as_ref();
             let first = chosen.map_or(now.first, |cpus| modules_of(domain, cpus));
-            let ceilings =
-                if on & auto { now.ceilings.without_classes() } else { now.ceilings };
-            Standing { turbo_freq: *on, first, ceilings, ..now }
+            let ceilings = if on & auto { now.ceilings.without_classes() } else { now.ceilings };
+            Standing { turbo_freq: *on, first, ceilings, most: *limits, ..now }
         }
         _ => now,
     })
@@ -328,7 +336,11 @@ impl Standing<'_> {
             None => plain(self.level).ok_or_else(|| none("base")),
         };
         let given = Clocks { base, turbo: self.turbo(module), ceiling: None };
-        given.below(self.ceilings.of_cpu(cpu))
+        let ceiling = self
+            .ceilings
+            .of_cpu(cpu)
+            .map(|it| it.into_iter().chain(self.most()).min_by_key(|ceiling| ceiling.mhz));
+        given.below(ceiling)
     }
 
     fn turbo(&self, module: u32) -> Reading<Megahertz> {
@@ -351,16 +363,29 @@ impl Standing<'_> {
         })
     }
 
+    /// What the turbo limits that hold at most leave, where somebody set them.
+    fn most(&self) -> Option<Ceiling> {
+        let properties = self.level.properties.as_ref()?;
+        let place = self.group(properties.bucket_cores.as_ref().ok()?);
+        let ratio = self.most?.to_le_bytes()[place?.min(7)];
+        Some(Ceiling { mhz: Megahertz::of_ratio(ratio)?, by: CeilingBy::TurboLimits })
+    }
+
+    /// The group in which the cores at work are, the last one for more; none: there are no groups.
+    fn group(&self, cores: &[u16]) -> Option<usize> {
+        let active = self.active.unwrap_or(self.allowed.count());
+        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
+        place.or(cores.len().checked_sub(1))
+    }
+
     /// The limit of the group in which the cores at work are.
     fn all_cores(&self) -> Reading<Megahertz> {
         let properties = self.level.properties.as_ref().ok_or_else(|| none("turbo"))?;
         let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
         let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
         let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
-        let active = self.active.unwrap_or(self.allowed.count());
-        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
-        let place = place.unwrap_or(limits.len() - 1);
-        limits[place].ok_or_else(|| none("turbo"))
+        let place = self.group(cores).and_then(|place| limits.get(place));
+        place.copied().flatten().ok_or_else(|| none("turbo"))
     }
 }
 

@@ -32,9 +32,10 @@ fn held(expected: &[ExpectedClocks]) -> Vec<String> {
         let ceilings = [it.now.ceiling, it.then.as_ref().and_then(|then| then.ceiling)];
         for ceiling in ceilings.into_iter().flatten() {
             let when = ceilings.map(|it| it == Some(ceiling));
-            let alike = |(package, known, then, _): &&mut (u32, ClockCeiling, [bool; 2], CpuSet)| {
-                (*package, *known, *then) == (it.package, ceiling, when)
-            };
+            let alike =
+                |(package, known, then, _): &&mut (u32, ClockCeiling, [bool; 2], CpuSet)| {
+                    (*package, *known, *then) == (it.package, ceiling, when)
+                };
             match found.iter_mut().find(alike) {
                 Some((.., cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
                 None => found.push((it.package, ceiling, when, it.cpus.clone())),
@@ -53,6 +54,10 @@ fn held(expected: &[ExpectedClocks]) -> Vec<String> {
                  get-config`)"
             ),
             CeilingBy::Kernel => "somebody limits `max_freq` (scaling_max_freq) to that".to_owned(),
+            CeilingBy::TurboLimits => format!(
+                "the turbo limits of package {package} that hold at most (register 1ADh) say so (`cpudyno sst \
+                 turbo-mode set-trl`)"
+            ),
         };
         format!("CPUs {cpus} have {} MHz at most {when}: {who}", mhz(ceiling.clock))
     };

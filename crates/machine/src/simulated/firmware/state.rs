@@ -224,6 +224,21 @@ impl<'a> Firmware<'a> {
         bytes(self.is.bucket_cores.iter().map(|cores| u16::from(*cores)))
     }
 
+    /// What is written to register 1ADh holds at most while so many cores are active, in hertz.
+    pub(crate) fn most_hz(&self, cpu: CpuId, active: u32) -> f64 {
+        let place = self.place(cpu);
+        let limits = place.and_then(|place| self.held((place.package, 0), "msr/1ad"));
+        let ratio = limits.map_or(0, |limits| limits >> (8 * self.group(active)) & 0xff);
+        if ratio == 0 { f64::INFINITY } else { ratio as f64 * 1e8 }
+    }
+
+    /// The group of so many active cores.
+    fn group(&self, active: u32) -> usize {
+        let cores = &self.is.bucket_cores;
+        let group = cores.iter().position(|cores| u32::from(*cores) >= active);
+        group.unwrap_or(cores.len() - 1)
+    }
+
     /// How far a CPU may go while so many cores of its package are active, in hertz; none: the firmware
     /// has nothing to say beyond what the machine came with.
     pub(crate) fn turbo_hz(&self, cpu: CpuId, licence: usize, active: u32) -> Option<f64> {
@@ -231,8 +246,7 @@ impl<'a> Firmware<'a> {
         let at = (place.package, place.domain);
         let level = self.current_level(at)?;
         let hertz = |mhz: &u16| f64::from(*mhz) * 1e6;
-        let group = self.is.bucket_cores.iter().position(|cores| u32::from(*cores) >= active);
-        let group = group.unwrap_or(self.is.bucket_cores.len() - 1);
+        let group = self.group(active);
         if self.features(at) & TURBO_FREQ == 0 || !self.heeds_classes(at) {
             let limits = level.turbo_mhz.get(licence).filter(|_| level.number > 0)?;
             return limits.get(group).map(hertz);
