@@ -262,19 +262,28 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     };
     let names: Vec<String> =
         grouped.iter().enumerate().map(|(nth, (change, _))| name(nth, &change.id)).collect();
+    // Where all of it comes to the same, the title says so; what has nothing to be done is seen by its values.
+    let is_so = |it: &ChangeOutcome| *it == ChangeOutcome::Already;
+    let mut moved = grouped.iter().map(|(change, _)| &change.outcome).filter(|it| !is_so(it));
+    let is_planned = |it: &ChangeOutcome| *it == ChangeOutcome::Planned;
+    let is_told = !moved.clone().all(is_planned) || moved.next().is_none();
     let row = |(name, (change, objects)): (String, (&SettingChange, Vec<&str>))| {
-        vec![
-            name.into(),
-            in_words(&change.id, &change.former).into(),
-            Text::toned(in_words(&change.id, &change.wanted), Tone::Strong),
-            outcome(&change.outcome),
-            together(&objects).into(),
-        ]
+        let then = match (is_told, &change.outcome) {
+            (false, ChangeOutcome::Already) => Text::toned("(so already)", Tone::Faint),
+            _ => Text::toned(in_words(&change.id, &change.wanted), Tone::Strong),
+        };
+        let mut row = vec![name.into(), in_words(&change.id, &change.former).into(), then];
+        row.extend(is_told.then(|| outcome(&change.outcome)));
+        row.push(together(&objects).into());
+        row
     };
-    let columns = ["setting", "before", "then", "", "written to"];
+    let mut columns = vec![("setting", Align::Left), ("before", Align::Folded)];
+    columns.push(("then", Align::Folded));
+    columns.extend(is_told.then_some(("", Align::Left)));
+    columns.push(("written to", Align::Folded));
     Block::Table(Table {
         caption: "as the kernel writes them".to_owned(),
-        columns: columns.map(|name| (name.to_owned(), Align::Left)).to_vec(),
+        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: names.into_iter().zip(grouped).map(row).collect(),
         notes: Vec::new(),
     })

@@ -317,7 +317,16 @@ impl Plan {
     /// meant to go first would not.
     fn heed_classes(&mut self, machine: &Machine, force: bool) -> Result<(), Error> {
         let limits = self.changes.iter().filter(|it| classes::LIMITS.contains(&it.lever.id));
-        let Some(change) = classes::first_heeded(machine, limits) else { return Ok(()) };
+        let Some(change) = classes::first_heeded(machine, limits.clone()) else {
+            let placed = classes::placed(machine, limits);
+            if !placed.is_empty() {
+                self.remarks.push(format!(
+                    "cores of CPUs {placed} are in classes of Speed Select already: once core-power is on, those \
+                     limit the clock as well, beside these limits (`cpudyno sst core-power get-assoc`)"
+                ));
+            }
+            return Ok(());
+        };
         let setting = change.setting.clone();
         let why =
             "cores have classes of Speed Select (core-power is on), which limit the clock as well";

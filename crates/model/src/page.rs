@@ -135,6 +135,8 @@ pub enum Align {
     Label,
     /// Words.
     Left,
+    /// Words that rather take several lines than have the table cut.
+    Folded,
     /// Numbers.
     Right,
 }

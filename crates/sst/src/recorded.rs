@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use machine::{Machine, Reading};
 use model::record::{
-    BaseFrequencies, ChosenCores, ClockPair, Conditions, CoreAssociation, CorePowerSwitches,
-    CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties,
-    LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan, PowerDomain,
-    PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA, ServiceClass,
-    SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies, UnplacedCpus,
+    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, Conditions, CoreAssociation,
+    CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
+    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles, Plan,
+    PowerDomain, PowerDomainKind, Presentation, ProcessorNumbers, Record, Run, SCHEMA,
+    ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion, Tool, TurboFrequencies,
+    UnplacedCpus,
 };
 use model::{CpuId, CpuSet, Hertz, Known, Obstacle, Unavailable};
 
-use crate::change::{Clocks, Expected};
+use crate::change::{self, Ceiling, Clocks, Expected};
 use crate::model::{
     BaseFreq, Class, CorePower, Domain, Fabric, Feature, Kind, Level, Megahertz, Modules,
     PerLicence, Profiles, Properties, Snapshot, TurboFreq, TurboLimits,
@@ -21,11 +22,22 @@ use crate::model::{
 /// Who would get which clock, as a record has it.
 pub fn expected(found: &[Expected]) -> Vec<ExpectedClocks> {
     let known = |reading: &Reading<Megahertz>| match reading {
-        Ok(mhz) => Known::Yes(Hertz(f64::from(mhz.0) * 1e6)),
+        Ok(mhz) => Known::Yes(hertz(*mhz)),
         Err(unavailable) => Known::No { unavailable: unavailable.clone() },
     };
-    let pair =
-        |clocks: &Clocks| ClockPair { base: known(&clocks.base), turbo: known(&clocks.turbo) };
+    let ceiling = |ceiling: Ceiling| ClockCeiling {
+        clock: hertz(ceiling.mhz),
+        by: match ceiling.by {
+            change::CeilingBy::Class(number) => CeilingBy::Class(number),
+            change::CeilingBy::Kernel => CeilingBy::Kernel,
+            change::CeilingBy::TurboLimits => CeilingBy::TurboLimits,
+        },
+    };
+    let pair = |clocks: &Clocks| ClockPair {
+        base: known(&clocks.base),
+        turbo: known(&clocks.turbo),
+        ceiling: clocks.ceiling.map(ceiling),
+    };
     let one = |it: &Expected| ExpectedClocks {
         cpus: it.cpus.clone(),
         package: it.package,

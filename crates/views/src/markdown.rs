@@ -199,7 +199,7 @@ fn pipes(caption: &str, columns: &[(String, Align)], rows: &[Vec<Text>]) -> Stri
     }
     text.push_str(&line(columns.iter().map(|(header, _)| cell(&escape(header))).collect()));
     let rule = |(_, align): &(String, Align)| match align {
-        Align::Label | Align::Left => "---".to_owned(),
+        Align::Label | Align::Left | Align::Folded => "---".to_owned(),
         Align::Right => "---:".to_owned(),
     };
     text.push_str(&line(columns.iter().map(rule).collect()));

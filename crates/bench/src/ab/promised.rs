@@ -19,6 +19,8 @@ pub struct Promise {
     pub cpu: CpuId,
     /// As A, as B.
     pub clocks: [Option<Hertz>; 2],
+    /// Who holds it to that clock; none: what firmware gives is all that decides.
+    pub held_by: [Option<String>; 2],
     /// Whether A, and B, run there.
     pub is_used: [bool; 2],
     /// Whether it is kept busy while A, and B, runs.
@@ -96,7 +98,7 @@ fn clock(machine: &Machine, cpu: CpuId, stop: &Stop) -> Result<Option<f64>, Erro
 
 /// What was seen of a promise in the arms that are looked at.
 fn proof(promise: &Promise, arms: [bool; 2], seen: [Option<f64>; 2]) -> Proof {
-    let Promise { cpu, clocks, .. } = promise;
+    let Promise { cpu, clocks, held_by, .. } = promise;
     let words = |clock: Option<f64>| {
         clock.map_or_else(|| "unknown".to_owned(), |hertz| format!("{:.0} MHz", hertz / 1e6))
     };
@@ -105,7 +107,8 @@ fn proof(promise: &Promise, arms: [bool; 2], seen: [Option<f64>; 2]) -> Proof {
         let (seen, promised) = (seen[place], clocks[place].map(|hertz| hertz.0));
         let ratio = seen.zip(promised).map(|(seen, promised)| seen / promised);
         kept.push(ratio.map(|ratio| (ratio - 1.0).abs() <= BAND));
-        told.push(format!("{} as {arm}, promised {}", words(seen), words(promised)));
+        let by = held_by[place].as_ref().map(|who| format!(" ({who})")).unwrap_or_default();
+        told.push(format!("{} as {arm}, promised {}{by}", words(seen), words(promised)));
     }
     let answer = if kept.is_empty() || kept.contains(&None) {
         ProofAnswer::NotObservable

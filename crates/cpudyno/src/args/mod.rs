@@ -151,10 +151,14 @@ impl Command {
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let (args, command): (Vec<OsString>, _) = (args.into_iter().collect(), command());
     let help = help_of(&command, &args);
+    let words = path_of(&command, &args);
     let matches = command.try_get_matches_from(args);
-    matches
-        .and_then(|matches| Cli::from_arg_matches(&matches))
-        .map_err(|error| refused(&error, help))
+    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+        match incomplete(&error, &words) {
+            Some(failure) => failure,
+            None => refused(&error, help),
+        }
+    })
 }
 
 /// Options of all questions of a command, or of all commands, that one of them does not take: its help
@@ -181,6 +185,49 @@ fn command() -> clap::Command {
         *found = std::mem::take(found).args(hidden.map(|arg| arg.hide(true)));
     }
     command
+}
+
+/// The commands that were named, one below the other, and those that are below the last of them.
+struct Path {
+    named: Vec<String>,
+    below: Vec<String>,
+    /// One of these that can stand alone.
+    example: Option<String>,
+}
+
+fn path_of(command: &clap::Command, args: &[OsString]) -> Path {
+    let (mut at, mut named) = (command, Vec::new());
+    for word in args.iter().skip(1) {
+        if let Some(found) = at.find_subcommand(word) {
+            at = found;
+            named.push(at.get_name().to_owned());
+        }
+    }
+    let shown = || at.get_subcommands().filter(|it| !it.is_hide_set());
+    let is_alone = |it: &&clap::Command| {
+        !it.is_subcommand_required_set() && !it.get_arguments().any(Arg::is_required_set)
+    };
+    let name = |it: &clap::Command| it.get_name().to_owned();
+    Path { named, below: shown().map(name).collect(), example: shown().find(is_alone).map(name) }
+}
+
+/// A command below one that was named is lacking: those that there are, and an example.
+fn incomplete(error: &clap::Error, path: &Path) -> Option<Failure> {
+    let is_lacking = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
+    );
+    if !is_lacking || path.named.is_empty() || path.below.is_empty() {
+        return None;
+    }
+    let words = path.named.join(" ");
+    let example = path.example.as_deref().map(|name| format!(", such as `cpudyno {words} {name}`"));
+    let hint = format!(
+        "one of {}{}; `cpudyno {words} --help` says what each is",
+        path.below.join(", "),
+        example.unwrap_or_default()
+    );
+    Some(Failure::usage(format!("`cpudyno {words}` is followed by nothing")).hint(hint))
 }
 
 /// One line and a hint, whatever clap has to say.

@@ -299,11 +299,11 @@ pub(crate) enum CorePower {
         class: u8,
 
         /// Its share where priorities are proportional, 0 to 15; usually 0.
-        #[arg(short, long, value_parser = fifteen, value_name = "N")]
+        #[arg(short, long, value_parser = weight, value_name = "N")]
         weight: Option<u8>,
 
         /// Between performance (0) and energy (15); usually 0.
-        #[arg(short, long, value_parser = fifteen, value_name = "N")]
+        #[arg(short, long, value_parser = preference, value_name = "N")]
         epp: Option<u8>,
 
         /// The lowest frequency in MHz; usually 0.
@@ -452,8 +452,12 @@ fn priority(text: &str) -> Result<u8, BadValue> {
     number(text, 1, "0 is proportional, 1 is ordered: -p 1")
 }
 
-fn fifteen(text: &str) -> Result<u8, BadValue> {
-    number(text, 15, "such as -w 5")
+fn weight(text: &str) -> Result<u8, BadValue> {
+    number(text, 15, "a weight is 0 to 15, such as -w 5")
+}
+
+fn preference(text: &str) -> Result<u8, BadValue> {
+    number(text, 15, "0 is performance, 15 is energy, such as -e 2")
 }
 
 fn mhz(text: &str) -> Result<u32, BadValue> {

@@ -136,11 +136,12 @@ fn planned(
             let what = What::Level { level, with_cpus: false };
             let first = Wish { what, ..wish.clone() };
             let expected = sst::change::expected_at(machine, wish, level);
-            let foreseen = sst::change::foreseen(machine, &first).map(|mut remarks| {
+            let foreseen = sst::change::foreseen(machine, &first).and_then(|mut remarks| {
                 remarks.insert(0, format!(
                     "this is at level {level}: `cpudyno sst perf-profile set-config-level -l {level}` comes first"
                 ));
-                remarks
+                remarks.extend(sst::change::foreseen_at(machine, wish, level)?);
+                Ok(remarks)
             });
             (expected, foreseen)
         }

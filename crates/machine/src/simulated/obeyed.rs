@@ -101,8 +101,10 @@ impl Model {
     /// How fast a core runs under a licence while so many cores are active that share its turbo limits, by what the
     /// machine came with and by what Speed Select was told, in hertz.
     pub fn granted_hz(&self, cpu: CpuId, licence: usize, active: u32) -> f64 {
-        let firmware = Firmware::of(self).and_then(|it| it.turbo_hz(cpu, licence, active));
-        firmware.unwrap_or_else(|| self.bin_hz(licence, active))
+        let firmware = Firmware::of(self);
+        let given = firmware.and_then(|it| it.turbo_hz(cpu, licence, active));
+        let most = firmware.map_or(f64::INFINITY, |it| it.most_hz(cpu, active));
+        given.unwrap_or_else(|| self.bin_hz(licence, active)).min(most)
     }
 
     /// How much longer two threads take that wake each other than with the clock of a machine that has

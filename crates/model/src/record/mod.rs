@@ -43,11 +43,11 @@ pub use reference::{
 pub use samples::Samples;
 pub use settings::{ChangeOutcome, Proof, ProofAnswer, Setting, SettingChange, Settings};
 pub use speed_select::{
-    BaseFrequencies, ChosenCores, ClockPair, CoreAssociation, CorePowerSwitches, CoreStep,
-    DomainCore, ExpectedClocks, FabricFrequencies, FeatureState, LevelProperties, LicenceFrequency,
-    LicenceSteps, PerformanceLevel, PerformanceProfiles, PowerDomain, PowerDomainKind,
-    ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver, SpeedSelectQuestion,
-    TurboFrequencies, UnplacedCpus,
+    BaseFrequencies, CeilingBy, ChosenCores, ClockCeiling, ClockPair, CoreAssociation,
+    CorePowerSwitches, CoreStep, DomainCore, ExpectedClocks, FabricFrequencies, FeatureState,
+    LevelProperties, LicenceFrequency, LicenceSteps, PerformanceLevel, PerformanceProfiles,
+    PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver,
+    SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
 pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 

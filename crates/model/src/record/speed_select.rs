@@ -62,6 +62,30 @@ pub struct ClockPair {
     pub base: Known<Hertz>,
     /// Up to where it may go while all cores are at work.
     pub turbo: Known<Hertz>,
+    /// What holds these below what the level gives; none: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<ClockCeiling>,
+}
+
+/// A clock that a CPU does not exceed, whatever its level gives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClockCeiling {
+    /// The clock.
+    pub clock: Hertz,
+    /// Who says so.
+    pub by: CeilingBy,
+}
+
+/// Who holds a clock down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CeilingBy {
+    /// The class of its core, by number.
+    Class(u8),
+    /// The kernel, by a limit that somebody set.
+    Kernel,
+    /// The turbo limits that hold at most, which somebody lowered.
+    TurboLimits,
 }
 
 /// A command with its options.

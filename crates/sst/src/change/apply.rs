@@ -55,6 +55,12 @@ pub fn foreseen(machine: &Machine, wish: &Wish) -> Result<Vec<String>, Refused> 
     Ok(steps(&Ground::of(machine, wish, &sleepers(machine))?)?.remarks)
 }
 
+/// The same at another level, to which what is meant is brought first.
+pub fn foreseen_at(machine: &Machine, wish: &Wish, level: u8) -> Result<Vec<String>, Refused> {
+    let sleepers = sleepers(machine);
+    Ok(steps(&Ground::of(machine, wish, &sleepers)?.at_level(level)?)?.remarks)
+}
+
 /// Limits of the clock are nobody's loss: who insists has them beside classes.
 fn forced(wish: &Wish, force: bool) -> Wish {
     let is_lenient = force && matches!(wish.what, What::TurboMode(_));

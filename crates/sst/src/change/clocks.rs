@@ -1,12 +1,16 @@
 //! Who would get which clock, by the firmware's own numbers, before anything is changed.
 
+use std::ops::Range;
+
 use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::ceilings::{Ceiling, CeilingBy, Ceilings};
 use super::ground::{Ground, Sleepers, modules_of, numbers, place};
-use super::limits::plain;
+use super::limits::{bases, plain};
+use super::recipes::lowered;
 use super::{Refused, What, Wish};
-use crate::model::{Domain, Feature, Level, Megahertz, Modules, PerLicence};
+use crate::model::{Domain, Feature, Level, Megahertz, Member, Modules, PerLicence};
 
 /// CPUs that are alike.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +32,27 @@ pub struct Clocks {
     pub base: Reading<Megahertz>,
     /// Up to where it may go while all cores are at work.
     pub turbo: Reading<Megahertz>,
+    /// What holds these below what the level gives; none: nothing does.
+    pub ceiling: Option<Ceiling>,
+}
+
+impl Clocks {
+    /// No higher than a ceiling; where nobody knows whether there is one, nobody knows the clocks.
+    fn below(self, ceiling: Reading<Option<Ceiling>>) -> Clocks {
+        let ceiling = match ceiling {
+            Ok(Some(ceiling)) => ceiling,
+            Ok(None) => return self,
+            Err(reason) => {
+                return Clocks { base: Err(reason.clone()), turbo: Err(reason), ceiling: None };
+            }
+        };
+        let is_above =
+            |clock: &Reading<Megahertz>| clock.as_ref().is_ok_and(|it| *it > ceiling.mhz);
+        let is_held = is_above(&self.base) || is_above(&self.turbo);
+        let held = |clock: Reading<Megahertz>| clock.map(|mhz| mhz.min(ceiling.mhz));
+        let Clocks { base, turbo, .. } = self;
+        Clocks { base: held(base), turbo: held(turbo), ceiling: is_held.then_some(ceiling) }
+    }
 }
 
 /// How a power domain stands.
@@ -42,7 +67,14 @@ struct Standing<'a> {
     allowed: Modules,
     /// How many of them are at work; none: all.
     active: Option<u32>,
+    /// What holds clocks below what the level gives.
+    ceilings: Ceilings,
+    /// The turbo limits that hold at most, a ratio in each byte; none: those of the level.
+    most: Option<u64>,
 }
+
+/// The first class of low priority, where turbo frequencies are of two kinds.
+const LOW: u8 = 2;
 
 /// As things are, or as they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +100,9 @@ pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
         )
     };
     // Of several that are alike, the first.
-    let best = expected.iter().filter(|it| it.then.is_some()).rev().max_by_key(|it| gain(it));
+    // Who was held down, and is not any more, gains by something else.
+    let rank = |it: &&Expected| (it.now.ceiling.is_none(), gain(it));
+    let best = expected.iter().filter(|it| it.then.is_some()).rev().max_by_key(rank);
     let Some(best) = best else {
         return Err(
             wish.not_here("no CPU has a part in it", "`cpudyno sst info` says what there is")
@@ -87,9 +121,10 @@ pub fn first_class(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
         numbers(modules).filter_map(one).take(2).map(|member| member.cpu).collect()
     };
     for domain in domains.iter().filter(|domain| Ground::heeds_priorities(domain)) {
-        let first = now(&ground, domain)?.first;
-        if first.count() > 0 && first != domain.modules() {
-            return Ok(cores(domain, first));
+        let first = of_classes(domain, 0..1);
+        let there = Modules(first.0 & allowed(ground.current(domain)?, domain).0);
+        if there.count() > 0 && first != domain.modules() {
+            return Ok(cores(domain, there));
         }
     }
     let any = cores(domains[0], domains[0].modules());
@@ -173,7 +208,7 @@ fn expected_of(
         let then = Standing { active: active(1), ..with(&ground, domain, before.clone())? };
         let now = Standing { active: active(0), ..before };
         for member in &domain.cpus {
-            let clocks = |standing: &Standing<'_>| standing.clocks(member.module);
+            let clocks = |standing: &Standing<'_>| standing.clocks(member);
             let one = Expected {
                 cpus: CpuSet::from_iter([member.cpu]),
                 package: domain.package,
@@ -199,17 +234,24 @@ fn add(found: &mut Vec<Expected>, one: Expected, cpu: CpuId) {
 fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
     let level = ground.current(domain)?;
     let on = ground.on(domain)?;
-    let is_first = |class: &Reading<u8>| *class == Ok(0);
-    let classes = domain.associations.iter().flatten();
-    let first: CpuSet = classes.filter(|(_, class)| is_first(class)).map(|(cpu, _)| *cpu).collect();
     Ok(Standing {
         level,
         base_freq: on.base_freq,
         turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
-        first: modules_of(domain, &first),
+        first: of_classes(domain, 0..LOW),
         allowed: allowed(level, domain),
         active: None,
+        ceilings: Ceilings::of(ground, domain),
+        most: lowered(ground, domain)?,
     })
+}
+
+/// The cores of some classes.
+fn of_classes(domain: &Domain, classes: Range<u8>) -> Modules {
+    let all = domain.associations.iter().flatten();
+    let is_in = |class: &Reading<u8>| class.as_ref().is_ok_and(|class| classes.contains(class));
+    let cpus: CpuSet = all.filter(|(_, class)| is_in(class)).map(|(cpu, _)| *cpu).collect();
+    modules_of(domain, &cpus)
 }
 
 /// Who is online of those that a level allows.
@@ -227,7 +269,9 @@ fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing
         ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
     })?;
     let (allowed, now) = (allowed(found, domain), now(ground, domain)?);
-    Ok(Standing { level: found, base_freq: false, turbo_freq: false, allowed, ..now })
+    let ceilings = now.ceilings.opened_below(&bases(domain, found, false));
+    let (base_freq, turbo_freq, most) = (false, false, None);
+    Ok(Standing { level: found, base_freq, turbo_freq, allowed, ceilings, most, ..now })
 }
 
 fn then<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refused> {
@@ -259,22 +303,31 @@ fn with<'g>(
                 *ground.known(properties.map(|properties| &properties.modules), domain)?;
             Standing { allowed, ..then }
         }
-        What::BaseFreq { on, .. } => {
+        What::BaseFreq { on, auto } => {
             needs(of, now.level)?;
-            Standing { base_freq: *on, ..now }
+            if !(on & auto) {
+                return Ok(Standing { base_freq: *on, ..now });
+            }
+            // Who has the higher base frequency goes first.
+            let split = now.level.base_freq.as_ref().and_then(|split| split.as_ref().ok());
+            let first = split.map_or(now.first, |it| Modules(it.modules.0 & domain.modules().0));
+            let bases = bases(domain, now.level, true);
+            let ceilings = now.ceilings.without_classes().opened_below(&bases);
+            Standing { base_freq: true, first, ceilings, ..now }
         }
-        What::TurboFreq { on, .. } => {
+        What::TurboFreq { on, auto, limits } => {
             needs(of_turbo, now.level)?;
             let chosen = ground.wish.cpus.as_ref();
             let first = chosen.map_or(now.first, |cpus| modules_of(domain, cpus));
-            Standing { turbo_freq: *on, first, ..now }
+            let ceilings = if on & auto { now.ceilings.without_classes() } else { now.ceilings };
+            Standing { turbo_freq: *on, first, ceilings, most: *limits, ..now }
         }
         _ => now,
     })
 }
 
 impl Standing<'_> {
-    fn clocks(&self, module: u32) -> Clocks {
+    fn clocks(&self, &Member { cpu, module }: &Member) -> Clocks {
         let split = self.level.base_freq.as_ref().filter(|_| self.base_freq);
         let base = match split {
             Some(Ok(it)) if it.modules.contains(module) => it.high.ok_or_else(|| none("base")),
@@ -282,7 +335,12 @@ impl Standing<'_> {
             Some(Err(reason)) => Err(reason.clone()),
             None => plain(self.level).ok_or_else(|| none("base")),
         };
-        Clocks { base, turbo: self.turbo(module) }
+        let given = Clocks { base, turbo: self.turbo(module), ceiling: None };
+        let ceiling = self
+            .ceilings
+            .of_cpu(cpu)
+            .map(|it| it.into_iter().chain(self.most()).min_by_key(|ceiling| ceiling.mhz));
+        given.below(ceiling)
     }
 
     fn turbo(&self, module: u32) -> Reading<Megahertz> {
@@ -305,16 +363,29 @@ impl Standing<'_> {
         })
     }
 
+    /// What the turbo limits that hold at most leave, where somebody set them.
+    fn most(&self) -> Option<Ceiling> {
+        let properties = self.level.properties.as_ref()?;
+        let place = self.group(properties.bucket_cores.as_ref().ok()?);
+        let ratio = self.most?.to_le_bytes()[place?.min(7)];
+        Some(Ceiling { mhz: Megahertz::of_ratio(ratio)?, by: CeilingBy::TurboLimits })
+    }
+
+    /// The group in which the cores at work are, the last one for more; none: there are no groups.
+    fn group(&self, cores: &[u16]) -> Option<usize> {
+        let active = self.active.unwrap_or(self.allowed.count());
+        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
+        place.or(cores.len().checked_sub(1))
+    }
+
     /// The limit of the group in which the cores at work are.
     fn all_cores(&self) -> Reading<Megahertz> {
         let properties = self.level.properties.as_ref().ok_or_else(|| none("turbo"))?;
         let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
         let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
         let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
-        let active = self.active.unwrap_or(self.allowed.count());
-        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
-        let place = place.unwrap_or(limits.len() - 1);
-        limits[place].ok_or_else(|| none("turbo"))
+        let place = self.group(cores).and_then(|place| limits.get(place));
+        place.copied().flatten().ok_or_else(|| none("turbo"))
     }
 }
 

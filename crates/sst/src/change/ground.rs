@@ -57,6 +57,36 @@ impl<'a> Ground<'a> {
         Ok(Ground { machine, wish, snapshot, sleepers })
     }
 
+    /// As if the power domains that are meant were at that level, which switches the features of levels off.
+    pub(super) fn at_level(mut self, level: u8) -> Result<Ground<'a>, Refused> {
+        let wish = self.wish;
+        let is_meant = |domain: &Domain| {
+            wish.cpus.as_ref().is_none_or(|cpus| domain.cpus.iter().any(|it| cpus.contains(it.cpu)))
+        };
+        for domain in self.snapshot.domains.iter_mut().filter(|it| is_meant(it)) {
+            let place = place(domain);
+            let has_cores = domain.kind() != Kind::Io;
+            let Some(Ok(profiles)) = &mut domain.profiles else { continue };
+            if profiles.current == level {
+                continue;
+            }
+            let Some(found) = profiles.levels.iter_mut().find(|it| it.number == level) else {
+                if !has_cores {
+                    continue;
+                }
+                let why = format!("{place} has no level {level}");
+                return Err(wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels"));
+            };
+            if let Ok(features) = &mut found.features {
+                features.turbo_freq = features.turbo_freq.with(false);
+                features.base_freq = features.base_freq.with(false);
+            }
+            profiles.current = level;
+            profiles.on = Some(On { turbo_freq: false, base_freq: false });
+        }
+        Ok(self)
+    }
+
     /// The power domains that are meant: those of the CPUs that were named, or all.
     pub(super) fn targets(&self) -> Vec<&Domain> {
         self.snapshot.domains.iter().filter(|domain| self.is_target(domain)).collect()

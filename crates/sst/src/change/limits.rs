@@ -3,10 +3,11 @@
 use levers::open::{OPEN_KHZ, allows_turbo, is_open};
 use levers::plan::Step;
 use levers::{Object, Of};
-use model::CpuId;
+use machine::Reading;
+use model::{CpuId, CpuSet};
 
 use super::ground::{Ground, cpufreq, place};
-use super::{Refused, Steps};
+use super::{Refused, Steps, What};
 use crate::model::{Domain, Level, Megahertz, Modules};
 
 pub(super) const MAX: &str = "scaling_max_freq";
@@ -45,6 +46,23 @@ pub(super) fn plain(level: &Level) -> Option<Megahertz> {
     let bases = properties.base.as_ref().ok();
     let first = bases.and_then(|bases| bases.first()?.frequency);
     first.or_else(|| Megahertz::of_ratio(*properties.tdp_ratio.as_ref().ok()?))
+}
+
+/// The CPUs of a power domain whose cores somebody put into a class.
+pub(super) fn placed(domain: &Domain) -> CpuSet {
+    let all = domain.associations.iter().flatten();
+    let is_placed = |class: &Reading<u8>| class.as_ref().is_ok_and(|class| *class != 0);
+    all.filter(|(_, class)| is_placed(class)).map(|(cpu, _)| *cpu).collect()
+}
+
+/// That CPUs have limits in the kernel and in firmware.
+pub(super) fn both_limit(cpus: &CpuSet) -> Option<String> {
+    (!cpus.is_empty()).then(|| {
+        format!(
+            "clocks of CPUs {cpus} are limited already (min_freq, max_freq): those limits stay, and hold beside those \
+             of classes"
+        )
+    })
 }
 
 impl Ground<'_> {
@@ -109,6 +127,36 @@ impl Ground<'_> {
     pub(super) fn lowered(&self, domain: &Domain) -> Vec<Step> {
         let least = |cpu: CpuId| Some(limit(cpu, MIN, self.khz(cpu, LEAST)?));
         domain.cpus.iter().filter_map(|member| least(member.cpu)).collect()
+    }
+
+    /// The CPUs of a power domain whose clock somebody limits in the kernel.
+    pub(super) fn limited(&self, domain: &Domain) -> CpuSet {
+        let is_limited = |cpu: CpuId| {
+            let max = self.khz(cpu, MAX);
+            let is_below = |khz: u64| !is_open(self.machine, &open(cpu).object, &khz.to_string());
+            let is_raised = self.khz(cpu, MIN).zip(self.khz(cpu, LEAST));
+            max.is_some_and(is_below) || is_raised.is_some_and(|(min, least)| min > least)
+        };
+        domain.cpus.iter().map(|member| member.cpu).filter(|cpu| is_limited(*cpu)).collect()
+    }
+
+    /// Limits of the clock are set of CPUs whose cores are in classes: those that are not set anew along with it.
+    pub(super) fn beside_classes(&self, steps: &Steps) -> Option<String> {
+        if matches!(self.wish.what, What::BaseFreq { auto: true, .. }) {
+            return None;
+        }
+        let is_set = |cpu: CpuId| steps.limits.iter().any(|step| step.of == Of::Cpu(cpu));
+        let domains = self.targets();
+        let found = domains.into_iter().filter(|domain| !Ground::heeds_priorities(domain));
+        let placed: CpuSet =
+            found.flat_map(|domain| placed(domain).iter().collect::<Vec<_>>()).collect();
+        let placed: CpuSet = placed.iter().filter(|cpu| is_set(*cpu)).collect();
+        (!placed.is_empty()).then(|| {
+            format!(
+                "cores of CPUs {placed} are in classes already: once core-power is on, those limit the clock as \
+                 well, beside these limits (`cpudyno sst core-power get-assoc`)"
+            )
+        })
     }
 
     /// Limits of the clock that let CPUs go above their base frequency, or not. Where cores have classes,

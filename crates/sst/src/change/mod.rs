@@ -7,6 +7,7 @@
 //! What must not be done is refused before anything is written: [`Refused`] says what must come first.
 
 mod apply;
+mod ceilings;
 mod clocks;
 mod ground;
 mod limits;
@@ -16,7 +17,8 @@ mod recipes;
 use levers::plan::Step;
 use model::CpuSet;
 
-pub use self::apply::{NotChanged, apply, foreseen, make, planned};
+pub use self::apply::{NotChanged, apply, foreseen, foreseen_at, make, planned};
+pub use self::ceilings::{Ceiling, CeilingBy};
 pub use self::clocks::{
     Clocks, Expected, Time, expected, expected_at, expected_with, first_class, gainers, others,
 };

@@ -150,7 +150,7 @@ pub fn section(record: &Record) -> Vec<Block> {
 /// Who would get which clock, beside what was measured of it: nothing where nobody thought of that.
 pub fn expected(record: &Record) -> Option<Block> {
     let run = record.speed_select.as_ref().filter(|run| !run.expected.is_empty())?;
-    Some(plan::expected(&run.expected, ""))
+    Some(plan::measured(&run.expected))
 }
 
 fn title(record: &Record, title: &str) -> Block {

@@ -1,20 +1,74 @@
 //! Who would get which clock.
 
 use model::page::{Align, Block, Text, Tone};
-use model::record::ExpectedClocks;
-use model::{Hertz, Known};
+use model::record::{CeilingBy, ClockCeiling, ExpectedClocks};
+use model::{CpuSet, Hertz, Known};
 
 use super::parts::{NONE, Told, mhz, table};
 
 /// `plan`.
 pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
     lacking(told);
-    let mut blocks = vec![expected(&told.run.expected, "; nothing was measured or changed")];
-    if !told.run.to_know.is_empty() {
+    let notes = note("; nothing was measured or changed");
+    let mut blocks = vec![expected(&told.run.expected, vec![notes])];
+    let to_know = held(&told.run.expected).into_iter().chain(told.run.to_know.iter().cloned());
+    let to_know: Vec<Text> = to_know.map(Text::from).collect();
+    if !to_know.is_empty() {
         blocks.push(Block::Heading("To know".to_owned()));
-        blocks.push(Block::List(told.run.to_know.iter().map(|it| it.as_str().into()).collect()));
+        blocks.push(Block::List(to_know));
     }
     blocks
+}
+
+/// The clocks of a comparison, with what holds them down.
+pub(super) fn measured(clocks: &[ExpectedClocks]) -> Block {
+    expected(clocks, std::iter::once(note("")).chain(held(clocks)).collect())
+}
+
+/// Whose clocks somebody holds below what the level gives.
+fn held(expected: &[ExpectedClocks]) -> Vec<String> {
+    let mut found: Vec<(u32, ClockCeiling, [bool; 2], CpuSet)> = Vec::new();
+    for it in expected {
+        let ceilings = [it.now.ceiling, it.then.as_ref().and_then(|then| then.ceiling)];
+        for ceiling in ceilings.into_iter().flatten() {
+            let when = ceilings.map(|it| it == Some(ceiling));
+            let alike =
+                |(package, known, then, _): &&mut (u32, ClockCeiling, [bool; 2], CpuSet)| {
+                    (*package, *known, *then) == (it.package, ceiling, when)
+                };
+            match found.iter_mut().find(alike) {
+                Some((.., cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
+                None => found.push((it.package, ceiling, when, it.cpus.clone())),
+            }
+        }
+    }
+    let sentence = |(package, ceiling, when, cpus): (u32, ClockCeiling, [bool; 2], CpuSet)| {
+        let when = match when {
+            [true, true] => "now and then",
+            [true, false] => "now",
+            [false, _] => "then",
+        };
+        let who = match ceiling.by {
+            CeilingBy::Class(number) => format!(
+                "class {number} of package {package} says so while core-power is on (`cpudyno sst core-power \
+                 get-config`)"
+            ),
+            CeilingBy::Kernel => "somebody limits `max_freq` (scaling_max_freq) to that".to_owned(),
+            CeilingBy::TurboLimits => format!(
+                "the turbo limits of package {package} that hold at most (register 1ADh) say so (`cpudyno sst \
+                 turbo-mode set-trl`)"
+            ),
+        };
+        format!("CPUs {cpus} have {} MHz at most {when}: {who}", mhz(ceiling.clock))
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+fn note(and: &str) -> String {
+    format!(
+        "MHz, for the weakest instructions, by the firmware's own numbers{and}. Base: guaranteed where power \
+         runs short or turbo is off. All-core turbo: the limit while all cores of the level are at work."
+    )
 }
 
 fn lacking(told: &mut Told<'_>) {
@@ -29,7 +83,7 @@ fn lacking(told: &mut Told<'_>) {
 }
 
 /// The clocks that CPUs are given, before a change and after it.
-pub(super) fn expected(expected: &[ExpectedClocks], and: &str) -> Block {
+fn expected(expected: &[ExpectedClocks], notes: Vec<String>) -> Block {
     let columns = [
         ("CPUs", Align::Left),
         ("base", Align::Right),
@@ -39,10 +93,6 @@ pub(super) fn expected(expected: &[ExpectedClocks], and: &str) -> Block {
         ("", Align::Left),
     ];
     let rows = expected.iter().map(row).collect();
-    let notes = vec![format!(
-        "MHz, for the weakest instructions, by the firmware's own numbers{and}. Base: guaranteed where power \
-         runs short or turbo is off. All-core turbo: the limit while all cores of the level are at work."
-    )];
     table("who would get which clock", &columns, rows, notes)
 }
 

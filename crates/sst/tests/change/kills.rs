@@ -243,6 +243,8 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
     const NO_SMT: &str = r#"{"files": {"/sys/devices/system/cpu/smt/control": "off"}}"#;
     const FEWER_WITHOUT_SMT: &str = r#"{"firmware": {"0.0/level": 4}, "files": {
         "/sys/devices/system/cpu/smt/control": "off", "/sys/devices/system/cpu/cpu4/online": "0"}}"#;
+    const PINNED: &str = r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/association/1": 3},
+        "files": {"/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "2000000"}}"#;
     // Somebody switched a feature on before priorities.
     const UPSIDE_DOWN: &str = r#"{"firmware": {"0.0/features": 1}}"#;
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
@@ -272,6 +274,10 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("guide", NO_SMT, on("0-3", What::TurboMode(false))),
         ("granite", NO_SMT, on("0", level(1, true))),
         ("granite", NO_SMT, on("1,2", TF_ON)),
+        // `turbo-mode --force`, and limits that somebody set, beside classes.
+        ("guide", USED, Wish { lenient: true, ..on("0-3", What::TurboMode(false)) }),
+        ("guide", PINNED, Wish { lenient: true, ..on("0-3", What::TurboMode(true)) }),
+        ("granite", PINNED, Wish { lenient: true, ..on("0-3", What::TurboMode(true)) }),
     ]);
     found
 }

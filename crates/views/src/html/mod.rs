@@ -281,7 +281,7 @@ fn tables(
 ) -> Markup {
     let side = |align: Align| match align {
         Align::Label => "label",
-        Align::Left => "left",
+        Align::Left | Align::Folded => "left",
         Align::Right => "right",
     };
     html! {

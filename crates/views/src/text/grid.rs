@@ -46,6 +46,7 @@ impl Grid {
             return vec![natural.to_vec()];
         }
         let mut narrow = narrow.to_vec();
+        self.fold(&mut narrow, limit);
         let excess = self.total(&narrow).saturating_sub(limit);
         let words = narrow.iter_mut().filter(|column| column.align != Align::Right);
         match words.max_by_key(|column| column.width) {
@@ -55,6 +56,20 @@ impl Grid {
                 vec![narrow]
             }
             _ => self.cut(&narrow, limit, limit / 2),
+        }
+    }
+
+    /// Columns that may fold give way, the widest first, as long as that keeps all of them beside each other.
+    fn fold(self, columns: &mut [Column], limit: usize) {
+        let before = columns.to_vec();
+        while self.total(columns) > limit {
+            let may = |column: &&mut Column| {
+                column.align == Align::Folded && column.width > WORDS_WIDTH_MIN
+            };
+            match columns.iter_mut().filter(may).max_by_key(|column| column.width) {
+                Some(widest) => widest.width -= 1,
+                None => return columns.copy_from_slice(&before),
+            }
         }
     }
 
@@ -106,7 +121,9 @@ impl Grid {
                     line.push(self.between, Style::new());
                 }
                 match column.align {
-                    Align::Label | Align::Left => line.push_left(text, column.width, *style),
+                    Align::Label | Align::Left | Align::Folded => {
+                        line.push_left(text, column.width, *style);
+                    }
                     Align::Right => line.push_right(text, column.width, *style),
                 }
             }

@@ -38,8 +38,9 @@ pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
             lines.last_mut().expect("BUG: no line").push(' ');
             used += 1;
         }
-        for c in word.chars() {
-            if used + char_width(c) > limit {
+        let mut breaks = places(word, limit).into_iter().peekable();
+        for (at, c) in word.char_indices() {
+            if breaks.next_if_eq(&at).is_some() {
                 lines.push(String::new());
                 used = 0;
             }
@@ -48,6 +49,26 @@ pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Where a word is broken that is longer than a line: behind the last `/` or comma that fits, or where the line ends.
+fn places(word: &str, limit: usize) -> Vec<usize> {
+    let (mut found, mut used, mut joint) = (Vec::new(), 0, None);
+    if width(word) <= limit {
+        return found;
+    }
+    for (at, c) in word.char_indices() {
+        if used + char_width(c) > limit {
+            let from = joint.take().unwrap_or(at);
+            found.push(from);
+            used = width(&word[from..at]);
+        }
+        used += char_width(c);
+        if matches!(c, '/' | ',') {
+            joint = Some(at + 1);
+        }
+    }
+    found
 }
 
 /// `text` behind `prefix`, its further lines hanging under the first.
@@ -68,6 +89,11 @@ mod tests {
         assert_eq!(wrap("", 8), [""]);
         assert_eq!(wrap("  as it is ", 12), ["  as it is"]);
         assert_eq!(wrap("日本語", 5), ["日本", "語"]);
+        assert_eq!(
+            wrap("/sys/devices/cpu{0-3,8-9}/online", 14),
+            ["/sys/devices/", "cpu{0-3,8-9}/", "online"]
+        );
+        assert_eq!(wrap("it /some/long/path", 10), ["it", "/some/", "long/path"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use levers::journal::Shelf;
 use machine::{Machine, Reading};
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
-use sst::change::{Clocks, Expected, Time, What, Wish};
+use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};
 use sst::model::Megahertz;
 use sst::{Levels, Wanted};
 
@@ -35,6 +35,7 @@ pub(super) fn run(machine: &Machine, mut args: SstArgs) -> Result<ExitCode, Fail
     is_sensible(machine, &tried, named.as_ref())?;
     let signals = Signals::listen()?;
     let shelf = settings::shelf(machine)?;
+    is_right_at_level(machine, &tried, named.as_ref())?;
     // From here on the first wish to stop is heard everywhere, and a second one would leave a mess.
     let _deaf = signals.ignore();
     // What is set before both arms is put back after them, whatever comes in between.
@@ -97,6 +98,36 @@ fn prepared<'m>(
     Ok((comparing, answered))
 }
 
+/// Whether it would be refused at the level that is set for both arms, before that is set.
+fn is_right_at_level(
+    machine: &Machine,
+    tried: &TryArgs,
+    named: Option<&CpuSet>,
+) -> Result<(), Failure> {
+    let Some(level) = tried.level.filter(|_| tried.feature != Tried::PerfProfile) else {
+        return Ok(());
+    };
+    let wish = |cpus: Option<CpuSet>| Ok(Wish { what: what(tried)?, cpus, lenient: false });
+    let on = match (&tried.on, tried.feature) {
+        (Some(Chosen::Cpus(cpus)), _) => Some(cpus.clone()),
+        // Of turbo-freq, the CPUs are a part of the wish.
+        (_, Tried::TurboFreq) => Some(on(machine, tried, named)?),
+        _ => None,
+    };
+    let meant = wish(on.clone().or_else(|| named.cloned()))?;
+    // What firmware locks is said before who has which CPUs.
+    let level_first = Wish { what: What::Level { level, with_cpus: false }, ..meant.clone() };
+    refusing(sst::change::foreseen(machine, &level_first))?;
+    if let Some(on) = &on {
+        let expected = refusing(sst::change::expected_at(machine, &meant, level))?;
+        are_in_level(tried, &expected, on)?;
+    }
+    if tried.control {
+        return Ok(());
+    }
+    refusing(sst::change::foreseen_at(machine, &meant, level)).map(drop)
+}
+
 /// Whether it can be measured at all, as far as the words tell.
 fn is_sensible(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<(), Failure> {
     what(tried)?;
@@ -115,7 +146,67 @@ fn is_sensible(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Re
     if let Some(Chosen::Cpus(cpus)) = &tried.on {
         are_online(machine, ["measure on", "", "--on"], cpus)?;
     }
-    tried.on_a.iter().try_for_each(|cpus| are_online(machine, ["measure on", "", "--on-a"], cpus))
+    tried
+        .on_a
+        .iter()
+        .try_for_each(|cpus| are_online(machine, ["measure on", "", "--on-a"], cpus))?;
+    if let Chosen::Cpus(list) = &tried.busy {
+        are_online(machine, ["keep", "busy", "--busy"], list)?;
+        // Where an arm runs is left alone while it does.
+        for on in on.into_iter().chain(&tried.on_a) {
+            is_left(list, on)?;
+        }
+    }
+    named.map_or(Ok(()), |named| are_meant(machine, tried, named))
+}
+
+/// Somebody is left to be kept busy.
+fn is_left(list: &CpuSet, on: &CpuSet) -> Result<(), Failure> {
+    if !list.difference(on).is_empty() {
+        return Ok(());
+    }
+    let text = format!("cannot keep CPUs {list} busy: the workload runs on them");
+    Err(Failure::usage(text).hint("name others, or nobody: --busy none"))
+}
+
+/// Whether what is measured is in the power domains that -c names, and who is busy in their packages.
+fn are_meant(machine: &Machine, tried: &TryArgs, named: &CpuSet) -> Result<(), Failure> {
+    let on = match &tried.on {
+        Some(Chosen::Cpus(cpus)) => Some(cpus),
+        _ => None,
+    };
+    let busy = match &tried.busy {
+        Chosen::Cpus(list) => Some(list),
+        Chosen::Usual | Chosen::None => None,
+    };
+    if on.is_none() && tried.on_a.is_none() && busy.is_none() {
+        return Ok(());
+    }
+    let wanted = Wanted { levels: Levels::None, parts: Vec::new(), cpus: None };
+    let domains = sst::read(machine, &wanted).map_err(super::refused)?.domains;
+    let meant = |domain: &&sst::Domain| !domain.online().intersection(named).is_empty();
+    let of = |is_in: &dyn Fn(&sst::Domain) -> bool| -> CpuSet {
+        let all = domains.iter().filter(|it| is_in(it));
+        all.flat_map(|domain| domain.online().iter().collect::<Vec<_>>()).collect()
+    };
+    let domain_of = of(&|it| meant(&it));
+    let packages: Vec<u32> = domains.iter().filter(meant).map(|it| it.package).collect();
+    let package_of = of(&|it| packages.contains(&it.package));
+    let asked = [
+        ("--on", on, &domain_of, "power domain"),
+        ("--on-a", tried.on_a.as_ref(), &domain_of, "power domain"),
+        ("--busy", busy, &package_of, "package"),
+    ];
+    for (option, cpus, there, place) in asked {
+        let elsewhere = cpus.map(|cpus| cpus.difference(there)).unwrap_or_default();
+        if !elsewhere.is_empty() {
+            let text = format!(
+                "cannot use CPUs {elsewhere} of {option}: they are in another {place} than CPUs {named} of -c"
+            );
+            return Err(Failure::usage(text).hint(format!("choose among {there}, or leave out -c")));
+        }
+    }
+    Ok(())
 }
 
 fn nobody() -> Failure {
@@ -255,13 +346,8 @@ fn busy(
         Chosen::Usual => return refusing(sst::change::others(machine, wish, on, time)),
         Chosen::Cpus(list) => list,
     };
-    are_online(machine, ["keep", "busy", "--busy"], list)?;
-    let left = list.difference(on);
-    if left.is_empty() {
-        let text = format!("cannot keep CPUs {list} busy: the workload runs on them");
-        return Err(Failure::usage(text).hint("name others, or nobody: --busy none"));
-    }
-    Ok(left)
+    is_left(list, on)?;
+    Ok(list.difference(on))
 }
 
 /// Whether CPUs that an option names are there.
@@ -370,13 +456,31 @@ fn promises(
     let clock = |clocks: &Clocks| hertz(if is_off { &clocks.base } else { &clocks.turbo });
     let promise = |cpu| {
         let it = expected.iter().find(|it| it.cpus.contains(cpu))?;
-        let then = it.then.as_ref().and_then(clock);
+        let then = it.then.as_ref();
+        let held_by = [Some(&it.now), then].map(|clocks| held_by(clocks?, is_off));
         let is_used = on.map(|cpus| cpus.contains(cpu));
         let is_busy = busy.each_ref().map(|cpus| cpus.contains(cpu));
-        Some(Promise { cpu, clocks: [clock(&it.now), then], is_used, is_busy })
+        Some(Promise {
+            cpu,
+            clocks: [clock(&it.now), then.and_then(clock)],
+            held_by,
+            is_used,
+            is_busy,
+        })
     };
     let all: CpuSet = on.into_iter().chain(busy).flat_map(CpuSet::iter).collect();
     all.iter().filter_map(promise).collect()
+}
+
+/// Who holds a promised clock down, where somebody does.
+fn held_by(clocks: &Clocks, turbo_is_off: bool) -> Option<String> {
+    let promised = if turbo_is_off { &clocks.base } else { &clocks.turbo };
+    let Ceiling { by, .. } = clocks.ceiling.filter(|it| *promised == Ok(it.mhz))?;
+    Some(match by {
+        CeilingBy::Class(number) => format!("at most, by class {number}"),
+        CeilingBy::Kernel => "at most, by scaling_max_freq".to_owned(),
+        CeilingBy::TurboLimits => "at most, by register 1ADh".to_owned(),
+    })
 }
 
 impl TryArgs {

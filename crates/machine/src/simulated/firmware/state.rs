@@ -181,16 +181,25 @@ impl<'a> Firmware<'a> {
         self.held(at, &format!("association/{module}")).unwrap_or(0)
     }
 
+    /// Whether cores have the limits and the rank of their classes. Of interface 1 both switches must be on.
+    fn heeds_classes(&self, at: At) -> bool {
+        const ON: u64 = 1 << 1;
+        self.core_power(at) && (self.is.interface > 1 || self.priorities(at) & ON != 0)
+    }
+
     /// The clock that priorities leave a CPU under a licence, in hertz: classes have limits of their own, and
     /// with turbo frequencies of two kinds the lower classes are clipped.
     pub(crate) fn clip_hz(&self, cpu: CpuId, licence: usize) -> f64 {
         let Some(place) = self.place(cpu) else { return f64::INFINITY };
         let at = (place.package, place.domain);
-        if self.priorities(at) == 0 {
+        if !self.heeds_classes(at) {
             return f64::INFINITY;
         }
         let class = self.association(at, place.module);
         let highest = (self.class(at, class as u32) >> 16 & 0xff) as f64 * 1e8;
+        // No core is slower than its lowest clock.
+        let lowest = self.model.registers.map_or(0.0, |registers| registers.lowest_hz);
+        let highest = highest.max(lowest);
         let clips = self.current_level(at).and_then(|level| level.turbo_freq.as_ref());
         let is_clipped = class >= LOW && self.features(at) & TURBO_FREQ != 0;
         let clip = clips.filter(|_| is_clipped).and_then(|it| it.clip_mhz.get(licence));
@@ -215,6 +224,21 @@ impl<'a> Firmware<'a> {
         bytes(self.is.bucket_cores.iter().map(|cores| u16::from(*cores)))
     }
 
+    /// What is written to register 1ADh holds at most while so many cores are active, in hertz.
+    pub(crate) fn most_hz(&self, cpu: CpuId, active: u32) -> f64 {
+        let place = self.place(cpu);
+        let limits = place.and_then(|place| self.held((place.package, 0), "msr/1ad"));
+        let ratio = limits.map_or(0, |limits| limits >> (8 * self.group(active)) & 0xff);
+        if ratio == 0 { f64::INFINITY } else { ratio as f64 * 1e8 }
+    }
+
+    /// The group of so many active cores.
+    fn group(&self, active: u32) -> usize {
+        let cores = &self.is.bucket_cores;
+        let group = cores.iter().position(|cores| u32::from(*cores) >= active);
+        group.unwrap_or(cores.len() - 1)
+    }
+
     /// How far a CPU may go while so many cores of its package are active, in hertz; none: the firmware
     /// has nothing to say beyond what the machine came with.
     pub(crate) fn turbo_hz(&self, cpu: CpuId, licence: usize, active: u32) -> Option<f64> {
@@ -222,9 +246,8 @@ impl<'a> Firmware<'a> {
         let at = (place.package, place.domain);
         let level = self.current_level(at)?;
         let hertz = |mhz: &u16| f64::from(*mhz) * 1e6;
-        let group = self.is.bucket_cores.iter().position(|cores| u32::from(*cores) >= active);
-        let group = group.unwrap_or(self.is.bucket_cores.len() - 1);
-        if self.features(at) & TURBO_FREQ == 0 || !self.core_power(at) {
+        let group = self.group(active);
+        if self.features(at) & TURBO_FREQ == 0 || !self.heeds_classes(at) {
             let limits = level.turbo_mhz.get(licence).filter(|_| level.number > 0)?;
             return limits.get(group).map(hertz);
         }

@@ -4,8 +4,9 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, features_text};
 
 use super::super::ground::{Ground, place};
+use super::super::limits::placed;
 use super::super::{Refused, Steps};
-use super::core_power::{all_switches, classes, cores, switches};
+use super::core_power::{all_switches, classes, cores, stale, switches};
 use crate::model::{BaseFreq, Domain, Modules, On};
 
 pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
@@ -24,6 +25,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
     if auto {
         steps.firmware.extend(all_switches(ground, true, true)?);
         steps.remarks.extend(overwritten(&domains));
+        steps.remarks.extend(stale_beside(ground, &domains));
     }
     for domain in domains {
         let turbo = ground.on(domain)?.turbo_freq;
@@ -89,10 +91,7 @@ fn prioritised(ground: &Ground<'_>, domain: &Domain, it: &BaseFreq) -> Result<Ve
 
 /// What somebody had configured, and is overwritten.
 pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
-    let is_placed = |domain: &&&Domain| {
-        let mut classes = domain.associations.iter().flatten();
-        classes.any(|(_, class)| class.as_ref().is_ok_and(|class| *class != 0))
-    };
+    let is_placed = |domain: &&&Domain| !placed(domain).is_empty();
     let found: Vec<String> = domains.iter().filter(is_placed).map(|domain| place(domain)).collect();
     (!found.is_empty()).then(|| {
         format!(
@@ -100,6 +99,13 @@ pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
             found.join("; ")
         )
     })
+}
+
+/// Core-power is switched on for whole packages: classes of those power domains that are not meant count again.
+pub(super) fn stale_beside(ground: &Ground<'_>, domains: &[&Domain]) -> Option<String> {
+    let is_meant = |it: &Domain| domains.iter().any(|meant| std::ptr::eq(*meant, it));
+    let others: Vec<&Domain> = ground.packages().into_iter().filter(|it| !is_meant(it)).collect();
+    stale(&others)
 }
 
 pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {

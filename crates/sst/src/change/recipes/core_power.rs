@@ -4,7 +4,7 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, priorities_text};
 
 use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
-use super::super::limits::{LEAST, MOST};
+use super::super::limits::{LEAST, MOST, both_limit, placed};
 use super::super::{ClassWish, Refused, Steps};
 use crate::model::{Domain, Modules, Priority};
 
@@ -71,7 +71,11 @@ pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, R
     }
     let firmware = all_switches(ground, true, is_ordered(ground, priority))?;
     let mut remarks = beyond(ground);
-    remarks.extend(stale(ground));
+    let packages = ground.packages();
+    remarks.extend(stale(&packages));
+    let limited = packages.iter().filter(|domain| !Ground::heeds_priorities(domain));
+    let limited = limited.flat_map(|domain| ground.limited(domain).iter().collect::<Vec<_>>());
+    remarks.extend(both_limit(&limited.collect()));
     remarks.push(
         "limits of the clock (min_freq, max_freq) and those of classes hold together: programs that set \
          the first ones undo the second"
@@ -119,16 +123,10 @@ fn beyond(ground: &Ground<'_>) -> Vec<String> {
 }
 
 /// Classes that somebody left count again.
-fn stale(ground: &Ground<'_>) -> Option<String> {
-    let placed = |domain: &&&Domain| {
-        let classes = domain.associations.iter().flatten();
-        classes.clone().any(|(_, class)| class.as_ref().is_ok_and(|class| *class != 0))
-    };
-    let targets = ground.targets();
-    let found: Vec<String> = targets
+pub(super) fn stale(domains: &[&Domain]) -> Option<String> {
+    let found: Vec<String> = domains
         .iter()
-        .filter(|domain| !Ground::heeds_priorities(domain))
-        .filter(placed)
+        .filter(|domain| !Ground::heeds_priorities(domain) && !placed(domain).is_empty())
         .map(|domain| place(domain))
         .collect();
     (!found.is_empty()).then(|| {
@@ -250,6 +248,10 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
             ));
         }
     }
+    let limited = ground.targets().into_iter().map(|domain| {
+        ground.limited(domain).intersection(&domain.cpus_of(modules_of(domain, cpus)))
+    });
+    remarks.extend(both_limit(&limited.flat_map(|cpus| cpus.iter().collect::<Vec<_>>()).collect()));
     remarks.push(
         "from now on leave limits of the clock (min_freq, max_freq) as they are: classes and limits hold \
          together"

@@ -6,6 +6,7 @@ use machine::isst::settable::What;
 use model::{CpuId, CpuSet};
 
 use super::super::ground::{Ground, place};
+use super::super::limits::placed;
 use super::super::{Refused, Steps};
 use crate::model::{Domain, Kind, Level, Modules, Profiles};
 
@@ -22,6 +23,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         let is_new = ground.profiles(domain)?.current != level;
         if is_new {
             steps.remarks.extend(lost(ground, domain)?);
+            steps.remarks.extend(ranked(domain));
         }
         let modules = modules(ground, domain, found)?;
         steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
@@ -111,6 +113,17 @@ fn lost(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused>
     };
     let place = place(domain);
     Ok(Some(format!("a new level switches {names} of {place} off; `cpudyno undo` brings it back")))
+}
+
+/// Classes stay as they are.
+fn ranked(domain: &Domain) -> Option<String> {
+    (Ground::heeds_priorities(domain) && !placed(domain).is_empty()).then(|| {
+        format!(
+            "classes of cores of {} stay as they are: where power runs short, firmware takes it from some before \
+             others, and those may go below their base frequency",
+            place(domain)
+        )
+    })
 }
 
 /// The modules that a level allows.

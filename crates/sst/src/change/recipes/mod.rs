@@ -9,11 +9,20 @@ mod turbo_freq;
 use super::ground::Ground;
 use super::{Refused, Steps, What};
 
+pub(super) use self::turbo_freq::lowered;
+
 /// The steps of the wish, as things are.
 pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
     if ground.snapshot.backend == fixed::BACKEND {
         return fixed::steps(ground);
     }
+    let mut steps = of_feature(ground)?;
+    let beside = ground.beside_classes(&steps);
+    steps.remarks.extend(beside);
+    Ok(steps)
+}
+
+fn of_feature(ground: &Ground<'_>) -> Result<Steps, Refused> {
     match &ground.wish.what {
         What::Level { level, with_cpus } => level::steps(ground, *level, *with_cpus),
         What::CorePower { on: true, priority } => core_power::enable(ground, *priority),

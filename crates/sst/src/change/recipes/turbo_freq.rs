@@ -7,7 +7,7 @@ use model::CpuSet;
 use super::super::clocks::allowed;
 use super::super::ground::{Ground, LOOK, modules_of, place, registers};
 use super::super::{Refused, Steps};
-use super::base_freq::{both, needs_priorities, overwritten, without_priorities};
+use super::base_freq::{both, needs_priorities, overwritten, stale_beside, without_priorities};
 use super::core_power::{all_switches, classes, cores};
 use crate::model::{Domain, Level, Megahertz, Modules, On};
 
@@ -39,6 +39,7 @@ pub(super) fn enable(
     }
     if auto {
         steps.remarks.extend(overwritten(&domains));
+        steps.remarks.extend(stale_beside(ground, &domains));
     }
     for domain in &domains {
         let base = ground.on(domain)?.base_freq;
@@ -191,6 +192,30 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
     let limits = with(held(ground, &step, domain)?, most);
     steps.firmware.push(Step { wanted: limits_text(limits), ..step });
     Ok(())
+}
+
+/// The turbo limits that hold at most, where somebody set them to less than levels tell, or levels do not say what
+/// holds: with turbo-freq on.
+pub(in super::super) fn lowered(
+    ground: &Ground<'_>,
+    domain: &Domain,
+) -> Result<Option<u64>, Refused> {
+    let Ok(step) = ground.step(domain, What::TurboLimits, String::new()) else { return Ok(None) };
+    let Ok(limits) = held(ground, &step, domain) else { return Ok(None) };
+    if ground.on(domain)?.turbo_freq {
+        return Ok(Some(limits));
+    }
+    let register = registers(&ground.snapshot, domain);
+    let all = ground.snapshot.domains.iter().filter(|it| !it.cpus.is_empty());
+    let sharing = all.filter(|it| registers(&ground.snapshot, it) == register);
+    let levels: Vec<_> =
+        sharing.map(|it| ground.current(it).map(of_level)).collect::<Result<_, _>>()?;
+    // What belongs to the level of another power domain is nobody's limit.
+    let is_lower = |(group, ratio): (usize, u8)| {
+        ratio > 0 && levels.iter().all(|told| told[group].is_some_and(|told| ratio < told))
+    };
+    let bytes = limits.to_le_bytes();
+    Ok(bytes.into_iter().enumerate().any(is_lower).then_some(limits))
 }
 
 /// Turbo limits with those that are told; the others stay as they are.
