@@ -26,6 +26,9 @@ use crate::sheet::parts;
 /// less between two looks.
 const CLOCK_MOVED: f64 = 0.02;
 
+/// What others used, as its absence is called.
+pub const OTHERS: &str = "use of CPUs by others";
+
 /// Others that used more of the CPUs than this were in the way: what a desktop and its services use is less.
 const OTHERS_MAX: f64 = 0.05;
 
@@ -155,15 +158,25 @@ impl<'m> Watched<'m> {
             Err(Unavailable::new(Obstacle::Measurement, CLOCK, error.to_string()))
         });
         let named = around.findings.iter().any(|finding| finding.id == "run.rivals");
-        let busy_share = others.as_ref().map_or(0.0, |all| {
-            let ours = ended.cpu_seconds.0 / ended.seconds.0.max(1e-3);
+        let others = others.and_then(|all| {
+            if machine.simulated.is_some() {
+                let why = "others on this machine are none of the simulated one";
+                return Err(Unavailable::new(Obstacle::Hardware, OTHERS, why));
+            }
+            if ended.seconds.0 < TELLING.as_secs_f64() {
+                let why = format!(
+                    "it ended after {}, and time of CPUs is counted in steps of 10 ms",
+                    si::format(ended.seconds.0, Unit::Second)
+                );
+                return Err(Unavailable::new(Obstacle::Measurement, OTHERS, why)
+                    .with_remedy("run it several times in a row: `sh -c 'for ...'`"));
+            }
+            let ours = ended.cpu_seconds.0 / ended.seconds.0;
             let here = all.iter().filter(|busy| cpus.contains(busy.cpu));
             let all: f64 = here.map(|busy| busy.share).sum();
-            // Time of CPUs has steps of 10 ms: of a short run it is not known so well.
-            let known = f64::from(u8::from(ended.seconds.0 >= 0.5 && machine.simulated.is_none()));
-            known * (all - ours).max(0.0) / cpus.len().max(1) as f64
+            Ok(((all - ours).max(0.0) / cpus.len().max(1) as f64).max(around.rivals))
         });
-        let share = busy_share.max(around.rivals);
+        let share = others.as_ref().copied().unwrap_or(around.rivals);
         let mut findings = self::refused(&refused);
         findings.extend(around.findings.into_iter().map(|finding| match finding.id.as_str() {
             "ab.preempted" => Finding { id: "quiet.preempted".to_owned(), ..finding },
@@ -176,8 +189,8 @@ impl<'m> Watched<'m> {
         let spoiled = findings.iter().any(|finding| finding.severity >= Severity::Warning);
         let trust = match (spoiled, &others) {
             (true, _) => Trust::No,
-            (false, Ok(_)) if ended.seconds.0 >= TELLING.as_secs_f64() => Trust::Yes,
-            (false, _) => Trust::CannotTell,
+            (false, Ok(_)) => Trust::Yes,
+            (false, Err(_)) => Trust::CannotTell,
         };
         let run = QuietRun {
             program: ended.program,
@@ -186,7 +199,7 @@ impl<'m> Watched<'m> {
             cpu_seconds: ended.cpu_seconds,
             involuntary_switches: ended.involuntary_switches,
             cpus,
-            others: share,
+            others: Known::from(others),
             clock: [before.into(), after.into()],
             clock_meanwhile: clock_meanwhile.into(),
             refused,
@@ -373,12 +386,20 @@ fn lines(record: &Record, run: &QuietRun) -> Vec<(String, Text)> {
                 .or(unknown),
         ),
         ("Meanwhile", clock(&run.clock_meanwhile).map(|hertz| format!("{hertz}, busy CPUs"))),
-        ("Others", is_run.then(|| format!("{:.1} % of these CPUs", run.others * 100.0))),
+        ("Others", is_run.then(|| others(run))),
         ("CPU", parts::known(record, "cpu.brand")),
         ("Runs on", parts::known(record, "platform.virtualisation")),
     ];
     let told = rows.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
     told.collect()
+}
+
+/// What others used.
+fn others(run: &QuietRun) -> String {
+    match &run.others {
+        Known::Yes(share) => format!("{:.1} % of these CPUs", share * 100.0),
+        Known::No { unavailable } => format!("not known: {}", unavailable.why),
+    }
 }
 
 /// The answer in one sentence.
@@ -396,8 +417,7 @@ fn answer(run: &QuietRun) -> Text {
             Tone::Warning,
         ),
         Trust::CannotTell => Text::toned(
-            "Whether its result can be trusted cannot be told: what others did could not be read here, or it ended too \
-             soon for that.",
+            "Whether its result can be trusted cannot be told: what others did meanwhile is not known.",
             Tone::Warning,
         ),
     }

@@ -39,6 +39,28 @@ pub(crate) fn data_while_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// Makes sure that no two of these options name one file: the second would replace the first.
+pub(crate) fn are_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    // However they are written: a file that is not there yet has a folder that is.
+    let place = |file: &Path| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        folder.map_or_else(
+            |_| file.to_owned(),
+            |folder| folder.join(file.file_name().unwrap_or_default()),
+        )
+    };
+    let named: Vec<(&str, PathBuf)> =
+        files.iter().filter_map(|(option, file)| Some((*option, place((*file)?)))).collect();
+    for (index, (option, file)) in named.iter().enumerate() {
+        if let Some((other, _)) = named[..index].iter().find(|(_, other)| other == file) {
+            return Err(Failure::usage(format!("{other} and {option} name the same file"))
+                .hint("name two; the page of --html holds the record, too"));
+        }
+    }
+    Ok(())
+}
+
 /// Prints a remark for people.
 pub(crate) fn remark(text: &str) {
     // A standard error that cannot be written to leaves nobody to tell.

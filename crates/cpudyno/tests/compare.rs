@@ -224,3 +224,64 @@ fn a_bandwidth_of_two_modes_has_no_one_number() {
     let found = lonely(&plain, &split);
     assert!(found.iter().any(is_told), "{found:?}");
 }
+
+/// What cpudyno itself can set is a setting of the record: none can change results unseen.
+#[test]
+fn every_lever_is_a_setting_that_differs() {
+    /// Values that the machine can have and does not have. The preference is the driver's under this governor.
+    const MOVED: [&str; 22] = [
+        "governor=powersave",
+        "epb=15",
+        "no_turbo=on",
+        "min_freq=1GHz",
+        "max_freq=2GHz",
+        "uncore_min=1GHz",
+        "uncore_max=1.2GHz",
+        "resume_latency=10us",
+        "idle.POLL=off",
+        "idle.C1=off",
+        "idle.C1E=off",
+        "idle.C6=off",
+        "thp=never",
+        "thp_defrag=never",
+        "huge_pages=8",
+        "numa_balancing=0",
+        "smt=off",
+        "online@111=off",
+        "prefetch.l2=off",
+        "prefetch.l2_pair=off",
+        "prefetch.l1=off",
+        "prefetch.l1_ip=off",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let describe = |machine: &str, to: &str| {
+        finish(cpudyno(&["info", "--machine", machine, "--json", to])).success();
+    };
+    let usual = file("usual.json");
+    describe("sim:2s-28c", &usual);
+    for moved in MOVED {
+        let lever = moved.split(['=', '@']).next().unwrap();
+        let machine = format!("sim:2s-28c@{}", file(&format!("{lever}.state")));
+        let mut set = cpudyno(&["set", moved, "--machine", &machine]);
+        set.env("CPUDYNO_STATE", folder.path().join(format!("{lever}.journal")));
+        finish(set).success();
+        let after = file(&format!("{lever}.json"));
+        describe(&machine, &after);
+        let json = finish(cpudyno(&["compare", &usual, &after, "--json", "-"])).success();
+        let found: Value = serde_json::from_str(&json).unwrap();
+        let settings = found["settings"].as_array().unwrap();
+        assert!(!settings.is_empty(), "{moved} is in no record");
+    }
+    let all = finish(cpudyno(&["settings", "--machine", "sim:2s-28c", "--json", "-"])).success();
+    let all: Value = serde_json::from_str(&all).unwrap();
+    for setting in all["settings"]["listed"].as_array().unwrap() {
+        let name = setting["id"].as_str().unwrap();
+        let is_moved = MOVED.iter().any(|moved| moved.split(['=', '@']).next() == Some(name));
+        let of_an_arm = setting["of"].as_str().is_some_and(|of| of.starts_with("an arm"));
+        let is_left = of_an_arm
+            || !setting["value"].is_string()
+            || ["epp", "cpu_dma_latency"].contains(&name);
+        assert!(is_moved || is_left, "{name} is not tried");
+    }
+}

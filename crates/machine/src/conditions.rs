@@ -6,7 +6,8 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    flag, folded_over_cpus, hidden_from_guest, idle, is_guest, online, register_of_all,
+    Maker, flag, folded_over_cpus, hidden_from_guest, identity, idle, is_guest, online,
+    register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
@@ -24,9 +25,14 @@ pub(crate) const TABLE: &[Row] = &[
     row("cpufreq.boost", "Boost", boost),
     row("cpufreq.limits", "Frequency limits", limits),
     row("idle.disabled", "Idle states switched off", |m| idle::disabled(m).map(text)),
+    row("idle.resume_latency", "Resume latency allowed", resume_latency),
     row("power.profile", "Power profile", power_profile),
     row("smt.control", "SMT", smt),
-    row("thp.enabled", "Transparent huge pages", huge_pages),
+    row("prefetchers", "Prefetchers", prefetchers),
+    row("thp.enabled", "Transparent huge pages", |m| transparent(m, "enabled")),
+    row("thp.defrag", "Transparent huge pages, made at a fault", |m| transparent(m, "defrag")),
+    row("memory.reserved_pages", "Huge pages reserved", |m| of_kernel(m, "vm/nr_hugepages")),
+    row("kernel.numa_balancing", "NUMA balancing", |m| of_kernel(m, "kernel/numa_balancing")),
     row("clocksource", "Kernel clock source", |m| m.tree.read(CLOCKSOURCE).map(text)),
     row("load", "Load, 1 min", load),
     row("temperature", "Temperature, hottest", temperature),
@@ -91,7 +97,8 @@ fn energy_bias(survey: &Survey<'_>) -> Reading<FactValue> {
             let why = "this CPU has no energy bias, or the kernel does not use it (flag `epb`)";
             return Err(Unavailable::new(Obstacle::Hardware, reason.what, why));
         }
-        register_of_all(survey, ENERGY_PERF_BIAS, |value| (value & 0xf).to_string()).map(text)
+        let say = |value: u64| (value & 0xf).to_string();
+        register_of_all(survey, Maker::Intel, ENERGY_PERF_BIAS, say).map(text)
     })
 }
 
@@ -154,11 +161,53 @@ fn smt(machine: &Survey<'_>) -> Reading<FactValue> {
 }
 
 /// The kernel marks the chosen one: `always [madvise] never`.
-fn huge_pages(machine: &Survey<'_>) -> Reading<FactValue> {
-    let modes = machine.tree.read("/sys/kernel/mm/transparent_hugepage/enabled");
+fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
+    let modes = machine.tree.read(&format!("/sys/kernel/mm/transparent_hugepage/{file}"));
     let modes = or_words(modes, "the kernel was built without transparent huge pages")?;
     let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
+}
+
+/// A file below `/proc/sys`.
+fn of_kernel(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
+    let read = machine.tree.read(&format!("/proc/sys/{file}"));
+    or_words(read, "the kernel was built without it").map(text)
+}
+
+/// How long CPUs may take to wake: deeper idle states are left out.
+///
+/// # Source
+/// Linux, `Documentation/ABI/testing/sysfs-devices-power`, `pm_qos_resume_latency_us`: 0 is no limit, `n/a` no
+/// latency at all.
+fn resume_latency(survey: &Survey<'_>) -> Reading<FactValue> {
+    let of_cpu = |cpu| {
+        let read = of_cpus(survey, &format!("cpu{cpu}/power/pm_qos_resume_latency_us"))?;
+        Ok(match read.as_str() {
+            "0" => "any".to_owned(),
+            "n/a" => "none at all".to_owned(),
+            microseconds => format!("{microseconds} us"),
+        })
+    };
+    let read = folded_over_cpus(survey, of_cpu);
+    or_words(read, "the kernel has no such limit here").map(text)
+}
+
+/// Which are switched off, by the bits of their register.
+///
+/// # Source
+/// Intel SDM volume 4, `MSR_MISC_FEATURE_CONTROL` (1A4H), bits 3:0; AMD PPR of family 19h models 10h and later,
+/// MSRC000_0108 (Prefetch Control), bits 5 and 3:0.
+fn prefetchers(survey: &Survey<'_>) -> Reading<FactValue> {
+    fn off(bits: u64) -> String {
+        let off: Vec<String> =
+            (0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit: u32| bit.to_string()).collect();
+        if off.is_empty() { "all on".to_owned() } else { format!("off: bits {}", off.join(", ")) }
+    }
+    let read = match identity(survey)?.0 {
+        Maker::Intel => register_of_all(survey, Maker::Intel, 0x1a4, |bits| off(bits & 0xf)),
+        Maker::Amd => register_of_all(survey, Maker::Amd, 0xc000_0108, |bits| off(bits & 0x2f)),
+    };
+    read.map(text)
 }
 
 fn load(machine: &Survey<'_>) -> Reading<FactValue> {

@@ -37,6 +37,8 @@ pub struct Digest {
 pub struct Source {
     /// Its file.
     pub name: String,
+    /// The run's id: two files may hold one run.
+    pub run: String,
     /// When the run began.
     pub started: String,
     /// The version of cpudyno that wrote it.
@@ -182,6 +184,7 @@ impl Digest {
         let cpu = record.facts().find(|fact| fact.id == "cpu.brand").and_then(text);
         let source = Source {
             name,
+            run: record.run.id.clone(),
             started: record.run.started.clone(),
             version,
             cpu: cpu.unwrap_or_else(|| "unknown CPU".to_owned()),

@@ -134,6 +134,15 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         return lines;
     }
     for place in (1..comparison.records.len()).take(NAMED) {
+        let [first, beside] = [&comparison.records[0], &comparison.records[place]];
+        // All simulated runs have one id.
+        if first.simulated.is_none()
+            && (&first.run, &first.started) == (&beside.run, &beside.started)
+        {
+            let text = format!("{} is the same run as A.", letter(place));
+            lines.push(Text::toned(text, Tone::Warning));
+            continue;
+        }
         let count = |verdict| {
             let rows = comparison.results.iter();
             rows.filter(|row| row.beside[place - 1].verdict == verdict).count()

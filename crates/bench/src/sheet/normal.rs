@@ -48,7 +48,7 @@ impl Verdict {
     }
 }
 
-/// The section; nothing where nothing is known of such a machine.
+/// The section, also where nothing is known of such a machine.
 pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
     let bands: Vec<Band> = AREAS.iter().flat_map(|area| area.bands(record)).collect();
     let mut blocks = Vec::new();
@@ -57,9 +57,12 @@ pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
     }
     let earlier = record.reference.as_ref();
     blocks.extend(earlier.map(|earlier| reference::table(earlier, verbosity)));
-    if !blocks.is_empty() {
-        blocks.insert(0, Block::Heading("Is this normal?".to_owned()));
+    if blocks.is_empty() {
+        let none = "not told: what was measured has no figures of others for this core; \
+                    `--reference DIR` asks earlier records of such machines";
+        blocks.push(Block::Paragraph(Text::toned(none, Tone::Faint)));
     }
+    blocks.insert(0, Block::Heading("Is this normal?".to_owned()));
     blocks
 }
 

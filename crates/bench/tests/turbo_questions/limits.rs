@@ -602,6 +602,21 @@ fn a_guest_knows_what_it_lost_and_not_what_it_was_promised() {
 }
 
 #[test]
+fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
+    let record = why(&machine("4c", |model| model.noise.quota_share = 0.1));
+    for account in &record.clock.as_ref().unwrap().accounts {
+        let lost = |id| {
+            let step = account.steps.iter().find(|step| step.id == id);
+            step.map_or(0.0, |step| step.hertz / account.clock)
+        };
+        assert!((0.06..0.14).contains(&lost("quota")), "{account:?}");
+        assert!(lost("taken") < 0.01, "{account:?}");
+    }
+    let text = text(&record);
+    assert!(text.contains("quota of the control group"), "{text}");
+}
+
+#[test]
 fn each_core_alone_has_a_clock() {
     let record = why(&machine("2s-56c", |_| {}));
     let cores: Vec<&Series> = of(&record, "core_clock").collect();

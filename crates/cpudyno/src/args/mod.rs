@@ -81,8 +81,8 @@ pub(crate) struct Cli {
     ///
     /// `cpudyno capture FILE` writes a capture. A simulated machine is a description that answers
     /// like a machine would; everything printed or recorded says SIMULATED. There are sim:1c,
-    /// sim:4c, sim:laptop, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select sim:guide, sim:icelake,
-    /// sim:sapphire, sim:sapphire-locked, sim:granite and sim:sierra.
+    /// sim:4c, sim:laptop, sim:container, sim:2s-28c, sim:2s-56c, sim:epyc, sim:vm-2c, and with Speed Select
+    /// sim:guide, sim:icelake, sim:sapphire, sim:sapphire-locked, sim:granite and sim:sierra.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 

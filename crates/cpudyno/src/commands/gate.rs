@@ -1,5 +1,6 @@
 //! `cpudyno gate`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use bench::gate::{self, Bound};
@@ -17,6 +18,15 @@ use crate::signals::Signals;
 pub(super) fn run(machine: &Machine, args: GateArgs) -> Result<ExitCode, Failure> {
     let GateArgs { min, max, reference: folder, metrics: file, budget, cpus, files, mut look } =
         args;
+    output::are_apart(&[
+        ("--json", files.json.as_deref()),
+        ("--html", files.html.as_deref()),
+        ("--metrics", file.as_deref()),
+    ])?;
+    if file.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::usage("--metrics writes a file, which appears when it is complete")
+            .hint("name it, or print it beside the verdict: --metrics /dev/stdout"));
+    }
     let sinks = sinks(&files, &mut look)?;
     let bounds: Vec<Bound> = min.into_iter().chain(max).map(|Bounded(bound)| bound).collect();
     if bounds.is_empty() && folder.is_none() && file.is_none() {

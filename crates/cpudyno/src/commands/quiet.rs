@@ -301,15 +301,9 @@ fn brief(words: &[OsString]) -> Vec<String> {
 
 /// What would be run.
 fn planned(machine: &Machine, words: &[OsString], lost: Vec<Unavailable>) -> QuietRun {
-    let nothing = || -> Known<Hertz> {
-        Known::No {
-            unavailable: Unavailable::new(
-                Obstacle::Measurement,
-                "core clock",
-                "nothing was measured: it is a plan",
-            ),
-        }
-    };
+    let planned =
+        |what| Unavailable::new(Obstacle::Measurement, what, "nothing was measured: it is a plan");
+    let nothing = || Known::No { unavailable: planned("core clock") };
     QuietRun {
         program: program(words),
         ended: None,
@@ -317,7 +311,7 @@ fn planned(machine: &Machine, words: &[OsString], lost: Vec<Unavailable>) -> Qui
         cpu_seconds: Seconds(0.0),
         involuntary_switches: 0,
         cpus: machine.host.affinity().unwrap_or_default(),
-        others: 0.0,
+        others: Known::No { unavailable: planned(quiet::OTHERS) },
         clock: [nothing(), nothing()],
         clock_meanwhile: nothing(),
         refused: lost,

@@ -40,10 +40,7 @@ impl Sinks {
 
 /// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
 pub(super) fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
-    if files.json.is_some() && files.json == files.html {
-        return Err(Failure::usage("--json and --html name the same file")
-            .hint("name two; the page of --html holds the record, too"));
-    }
+    output::are_apart(&[("--json", files.json.as_deref()), ("--html", files.html.as_deref())])?;
     let mut open = |file: &Option<PathBuf>, format| match file.as_deref() {
         Some(file) if file == Path::new("-") => {
             look.format = format;

@@ -1,6 +1,8 @@
 //! The way from the advertised clock to the delivered one: the record's account, calculated again, and the page
 //! against it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::check::{ANYWHERE, Failure, Rule, table};
@@ -452,10 +454,56 @@ fn work_seconds(record: &Record) -> f64 {
     record.clock()["busy_seconds"].as_f64().unwrap_or_else(whole)
 }
 
-/// The share of that which the hypervisor took: no more than what is missing.
-fn stolen(record: &Record) -> f64 {
-    let counted = record.grown("disturbance.steal").unwrap_or(0.0) / work_seconds(record);
-    counted.min(lost_share(record).unwrap_or(counted))
+/// Time that was lost beside the clock, as shares of what it has left, and how the evidence of each begins. A moment
+/// that several counters see is lost once: to a quota, to halts, to the hypervisor, or to what nobody names. Halts that the
+/// chain takes for slow cycles are in the clock already.
+fn lost(record: &Record, account: &Value, clock: f64) -> BTreeMap<&'static str, (f64, String)> {
+    let of = |quantity| {
+        over_threads(record, quantity, text(&account["workload"]), text(&account["active"]))
+    };
+    let mut instruments = items(&record.value["instruments"]).iter();
+    let counters = instruments.find(|it| it["id"] == "aperf_mperf");
+    let rate = counters.and_then(|it| it["rate"]["hertz"].as_f64());
+    let work = work_seconds(record);
+    let grown = |id: &str| record.grown(id).filter(|it| *it > 0.0).unwrap_or(0.0);
+    let (throttled, taken_by_host) =
+        (grown("disturbance.cgroup_throttled"), grown("disturbance.steal"));
+    let gaps = lost_share(record);
+    let halts =
+        rate.zip(of("mperf_rate")).map(|(rate, of)| 1.0 - of / rate).filter(|it| *it >= 1e-3);
+    let unhalted = rate.zip(of("aperf_per_mperf")).map(|(rate, of)| rate * of);
+    let in_clock = unhalted.map(|it| 1.0 - clock / it).filter(|it| *it >= 0.01).unwrap_or(0.0);
+
+    let (stopped, stolen) = (throttled / (throttled + work), taken_by_host / work);
+    let all = match (gaps, halts) {
+        (None, None) => (stopped + stolen).min(1.0),
+        _ => gaps.unwrap_or(0.0).max(halts.unwrap_or(0.0)),
+    };
+    let quota = stopped.min(all);
+    let halted = (halts.unwrap_or(0.0) - quota).max(0.0);
+    let steal = stolen.min(all - quota - halted);
+    let parts = [
+        ("halted", halted, format!("MPERF counted {:.2} % less", halts.unwrap_or(0.0) * 100.0)),
+        ("quota", quota, format!("{throttled:.2} s beside {work:.1} s of work")),
+        (
+            "steal",
+            steal,
+            format!("the kernel counts {taken_by_host:.2} s beside {work:.1} s of work"),
+        ),
+        (
+            "taken",
+            all - quota - halted - steal,
+            format!("gaps in polling over the whole run, {:.2} %", gaps.unwrap_or(0.0) * 100.0),
+        ),
+    ];
+    let mut already = in_clock.min(all);
+    let left = 1.0 - already;
+    let beside = |(id, share, said): (&'static str, f64, String)| {
+        let cut = share.min(already);
+        already -= cut;
+        (id, ((share - cut) / left, said))
+    };
+    parts.into_iter().map(beside).collect()
 }
 
 /// What a step takes, and how its evidence begins; none where there is no rule for such a step.
@@ -496,17 +544,9 @@ fn step_again(
         {
             Some((left? - clock, String::new()))
         }
-        "taken" => {
-            // Where nothing else was counted; a quota and halts have no rule yet.
-            let share = lost_share(record)?;
-            let said = format!("gaps in polling over the whole run, {:.2} %", share * 100.0);
-            Some((clock * (share - stolen(record)), said))
-        }
-        "steal" => {
-            let seconds = record.grown("disturbance.steal")?;
-            let work = work_seconds(record);
-            let said = format!("the kernel counts {seconds:.2} s beside {work:.1} s of work");
-            Some((clock * stolen(record), said))
+        id @ ("quota" | "halted" | "steal" | "taken") => {
+            let (share, said) = lost(record, account, clock).remove(id)?;
+            Some((clock * share, said))
         }
         id => {
             let (hertz, evidence) = stated(record, account, id)?;

@@ -140,14 +140,15 @@ pub(super) fn register(survey: &Survey<'_>, cpu: CpuId, address: u32) -> Reading
     survey.msr.read(cpu, address)
 }
 
-/// A register of Intel CPUs as every group has it, in words.
+/// A register of that maker's CPUs as every group has it, in words.
 pub(crate) fn register_of_all(
     survey: &Survey<'_>,
+    maker: Maker,
     address: u32,
     say: fn(u64) -> String,
 ) -> Reading<String> {
-    if identity(survey)?.0 != Maker::Intel {
-        let why = format!("only CPUs of Intel have the register {address:X}h");
+    if identity(survey)?.0 != maker {
+        let why = format!("only CPUs of {maker:?} have the register {address:X}h");
         return Err(Unavailable::new(Obstacle::Hardware, "register", why));
     }
     by_kind(&groups(survey), |group| register(survey, group.first(), address).map(say))

@@ -63,6 +63,7 @@ impl Model {
                 positive(noise.drift_period_seconds),
             ),
             ("noise.steal_share", "must be a share", share(noise.steal_share)),
+            ("noise.quota_share", "must be a share", share(noise.quota_share)),
         ];
         for (key, why, met) in expectations {
             if !met {

@@ -487,6 +487,9 @@ pub struct Noise {
     pub interrupt_seconds: f64,
     /// The share of time that the hypervisor takes away.
     pub steal_share: f64,
+    /// The share of time for which a quota of the control group stops whoever works.
+    #[serde(default)]
+    pub quota_share: f64,
     /// How much slower, as a share, the chain of additions runs beside a busy sibling.
     pub sibling_busy_witness_slowdown: f64,
 }

@@ -168,6 +168,7 @@ impl Tree for SimulatedTree {
     fn read(&self, path: &str) -> Reading<String> {
         match path {
             "/proc/stat" => Ok(stat(&self.model)),
+            "/sys/fs/cgroup/cpu.stat" => Ok(throttled(&self.model)),
             "/proc/interrupts" => Ok(interrupts(&self.model)),
             _ if path.ends_with("core_throttle_count")
                 && self.model.has(Fault::ThermalThrottle) =>
@@ -187,6 +188,14 @@ impl Tree for SimulatedTree {
     fn list(&self, path: &str) -> Reading<Vec<String>> {
         self.files.list(path)
     }
+}
+
+/// How often a quota stopped threads, and for how long, all CPUs together.
+fn throttled(model: &Model) -> String {
+    /// About so long at once.
+    const ONCE: f64 = 1e-3;
+    let seconds = model.elapsed.seconds().0 * model.noise.quota_share * model.online().len() as f64;
+    format!("nr_throttled {:.0}\nthrottled_usec {:.0}", seconds / ONCE, seconds * 1e6)
 }
 
 /// In units of 10 ms: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.

@@ -23,7 +23,7 @@ pub struct QuietRun {
     /// The CPUs that it may use.
     pub cpus: CpuSet,
     /// The share of those CPUs that others used meanwhile.
-    pub others: f64,
+    pub others: Known<f64>,
     /// The clock of one of them under load right before it, and right after it.
     pub clock: [Known<Hertz>; 2],
     /// The clock of the busy CPUs meanwhile, by what the hardware counts.

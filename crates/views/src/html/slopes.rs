@@ -12,13 +12,13 @@ const WIDTH: f64 = 760.0;
 /// Left of the first record: nothing but its letter.
 const LEFT: f64 = 40.0;
 /// Right of the last one: the names of results.
-const RIGHT: f64 = 330.0;
+const RIGHT: f64 = 370.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 16.0;
 /// From name to name, so that each can be read.
 const STEP: f64 = 18.0;
 /// Longer names are cut: hovering shows them whole.
-const NAME_MAX: usize = 46;
+const NAME_MAX: usize = 44;
 
 pub(super) fn figure(slopes: &Slopes) -> Markup {
     html! {

@@ -16,7 +16,7 @@ const AS_GOOD: f64 = 1.15;
 pub(super) fn of(record: &Record) -> Vec<Finding> {
     let teams = teams(record);
     let libraries = libraries(&teams);
-    let rows = [sleeping, default_sleeps, default_burns];
+    let rows = [sleeping, default_slow, default_burns];
     libraries.iter().flat_map(|teams| rows.into_iter().filter_map(|row| row(teams))).collect()
 }
 
@@ -79,11 +79,25 @@ fn named(team: &Team<'_>) -> String {
     if team.is_default() { "its default".to_owned() } else { team.setting().to_owned() }
 }
 
-/// A default that costs time.
-fn default_sleeps(teams: &[&Team<'_>]) -> Option<Finding> {
-    let timed = timed(teams);
+/// A default that costs time. One block is no ground for advice.
+fn default_slow(teams: &[&Team<'_>]) -> Option<Finding> {
+    let mut timed = timed(teams);
+    timed.retain(|(team, _)| team.is_known("loop_time"));
     let &(fast, least) = timed.first()?;
     let &(_, default) = timed.iter().find(|(team, _)| team.is_default())?;
+    let asleep = OPPOSITES.iter().any(|[_, asleep]| fast.setting() == *asleep);
+    let (cause, remedy) = if asleep {
+        let remedy = format!(
+            "use fewer threads, or CPUs that nobody else uses; else export {}",
+            fast.setting()
+        );
+        ("threads spin on CPUs that others want", remedy)
+    } else {
+        (
+            "threads sleep between regions and are woken for each",
+            format!("export {}", fast.setting()),
+        )
+    };
     (default >= RATIO_MIN * least).then(|| Finding {
         id: "openmp.default-slow".to_owned(),
         severity: Severity::Warning,
@@ -93,8 +107,8 @@ fn default_sleeps(teams: &[&Team<'_>]) -> Option<Finding> {
             time(default),
             time(least)
         ),
-        remedy: Some(format!("export {}", fast.setting())),
-        cause: Some("threads sleep between regions and are woken for each".to_owned()),
+        remedy: Some(remedy),
+        cause: Some(cause.to_owned()),
         gain: Some(format!("{:.1} times as fast a region", default / least)),
     })
 }

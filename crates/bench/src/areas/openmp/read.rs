@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::CpuSet;
 use model::record::{Record, Series};
+use model::stats::BLOCKS_FOR_INTERVAL;
 
 use super::AREA;
 
@@ -48,6 +49,11 @@ impl<'a> Team<'a> {
     pub(super) fn blocks(&self, quantity: &str) -> Option<u64> {
         let of = self.series.iter().filter(|series| series.quantity == quantity);
         of.filter_map(|series| Some(series.summary()?.blocks)).min()
+    }
+
+    /// Whether there are blocks enough for an interval.
+    pub(super) fn is_known(&self, quantity: &str) -> bool {
+        self.blocks(quantity).is_some_and(|blocks| blocks >= BLOCKS_FOR_INTERVAL as u64)
     }
 
     /// The sum of all samples of that quantity.

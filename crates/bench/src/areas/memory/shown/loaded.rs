@@ -70,15 +70,29 @@ impl Mix<'_> {
 
     /// What others move where latency has grown by half, between the points around it. Where the first
     /// point is beyond it, it lies anywhere below that, and is none.
-    pub(in super::super) fn knee(&self, idle: f64) -> Option<f64> {
+    pub(in super::super) fn knee(&self, idle: f64) -> Option<Knee> {
+        /// The curve bends between points: where they are farther apart, a straight line says nothing.
+        const NEAR: f64 = 1.25;
         let limit = KNEE * idle;
         let pairs = self.points.iter().zip(self.points.iter().skip(1));
         self.points.first().filter(|first| first.latency < limit)?;
         let (before, after) = pairs.into_iter().find(|(_, after)| after.latency >= limit)?;
+        if after.moved > before.moved * NEAR {
+            return Some(Knee::Between(before.moved, after.moved));
+        }
         let rise = after.latency - before.latency;
         let share = if rise > 0.0 { (limit - before.latency) / rise } else { 1.0 };
-        Some(before.moved + (after.moved - before.moved) * share.clamp(0.0, 1.0))
+        Some(Knee::At(before.moved + (after.moved - before.moved) * share.clamp(0.0, 1.0)))
     }
+}
+
+/// Where latency has grown by half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) enum Knee {
+    /// Here, between two points that are near each other.
+    At(f64),
+    /// Somewhere between these two, where nothing was measured.
+    Between(f64, f64),
 }
 
 /// The table of mixes, the plot, and all points for those who ask for more.
@@ -132,7 +146,13 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
         vec![
             Text::from(mix.name),
             loaded.idle.map_or_else(dash, |idle| nanoseconds(idle).into()),
-            knee.map_or_else(|| below.into(), |knee| counting.text(knee).into()),
+            Text::from(match knee {
+                Some(Knee::At(knee)) => counting.text(knee),
+                Some(Knee::Between(low, high)) => {
+                    format!("{} - {}", counting.text(low), counting.text(high))
+                }
+                None => below,
+            }),
             most.map_or_else(dash, |most| counting.text(most.moved).into()),
             most.map_or_else(dash, |most| nanoseconds(most.latency).into()),
             growth.map_or_else(dash, |growth| format!("{growth:.2}").into()),
@@ -143,6 +163,15 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
          counted {}",
         counting.words(&loaded.cells)
     )];
+    let is_wide = |mix: &Mix<'_>| {
+        let knee = loaded.idle.and_then(|idle| mix.knee(idle));
+        matches!(knee, Some(Knee::Between(..)))
+    };
+    if loaded.mixes.iter().any(is_wide) {
+        notes.push(
+            "a knee with two ends: nothing was measured between them; `cpudyno memory loaded` measures more".to_owned(),
+        );
+    }
     notes.extend(counting.left_out(&loaded.cells, "background"));
     Block::Table(Table {
         caption: format!("latency in ns by what others move in {}", counting.unit()),
@@ -170,7 +199,7 @@ pub(in super::super) fn plot(counting: Counting<'_>, loaded: &Loaded<'_>) -> Opt
         (points.len() >= POINTS_MIN).then(|| (mix.name.to_owned(), points))
     };
     let mark = |mix: &Mix<'_>| {
-        let knee = mix.knee(loaded.idle?)?;
+        let Knee::At(knee) = mix.knee(loaded.idle?)? else { return None };
         let text = format!("knee of {}: {} {}", mix.name, counting.text(knee), counting.unit());
         Some(Mark { at: counting.in_unit(knee), text })
     };

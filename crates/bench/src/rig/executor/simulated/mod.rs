@@ -510,8 +510,8 @@ impl Line<'_> {
     }
 
     fn interruptions(&mut self, work: Seconds) -> Seconds {
-        /// The hypervisor takes the CPU away for about this long at once.
-        const STEAL: f64 = 1e-3;
+        /// The hypervisor, or a quota, takes the CPU away for about this long at once.
+        const AWAY: f64 = 1e-3;
         let noise = &self.model.noise;
         let hits = |random: &mut Rng, per_second: f64| {
             let expected = per_second * work.0;
@@ -519,8 +519,9 @@ impl Line<'_> {
             expected.floor() + if more { 1.0 } else { 0.0 }
         };
         let interrupted = hits(&mut self.random, noise.interrupts_per_second);
-        let stolen = hits(&mut self.random, noise.steal_share / STEAL);
-        Seconds(interrupted * noise.interrupt_seconds + stolen * STEAL)
+        let stolen = hits(&mut self.random, noise.steal_share / AWAY);
+        let stopped = hits(&mut self.random, noise.quota_share / AWAY);
+        Seconds(interrupted * noise.interrupt_seconds + (stolen + stopped) * AWAY)
     }
 
     fn watch(&mut self, duration: Seconds, gaps: &mut Gaps) -> Interval {
