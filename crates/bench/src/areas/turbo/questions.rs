@@ -99,10 +99,10 @@ fn takes(cells: &[Cell]) -> f64 {
     cells.iter().map(|cell| cell.duration().0).sum::<f64>() * BLOCKS_FOR_INTERVAL as f64
 }
 
-/// Each core alone, where all of them take no more than a quarter of the time; what does not fit of few is left out as
+/// Each core alone, where all of them take no more than a tenth of the time; what does not fit of few is left out as
 /// everything else is.
 fn each_core(plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Unavailable> {
-    const SHARE: f64 = 0.25;
+    const SHARE: f64 = 0.1;
     const FEW: usize = 8;
     let cells = favoured::cells(plan);
     let seconds = takes(&cells);
@@ -110,7 +110,7 @@ fn each_core(plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Unavailable
         return Ok(Wishes { cells, absent: Vec::new() });
     }
     let why = format!(
-        "five blocks of {} cores, one after the other, take {seconds:.0} s, more than a quarter of {} s",
+        "five blocks of {} cores, one after the other, take {seconds:.0} s, more than a tenth of {} s",
         cells.len(),
         budget.0
     );
