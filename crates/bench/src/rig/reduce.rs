@@ -128,12 +128,15 @@ impl Reduced {
         })
     }
 
+    /// How far the witness may be off by the steps of the stamps, within reason.
+    pub fn step(&self) -> f64 {
+        self.witness_step.min(2.0 * WITNESS_TOLERANCE)
+    }
+
     /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
         // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
-        let [scatter, step] = [(self.witness_scatter, 1.0), (self.witness_step, 2.0)]
-            .map(|(off, most)| off.min(most * WITNESS_TOLERANCE));
-        let beyond = WITNESS_TOLERANCE + scatter + step;
+        let beyond = WITNESS_TOLERANCE + self.witness_scatter.min(WITNESS_TOLERANCE) + self.step();
         self.witness_deviation.is_some_and(|deviation| deviation.abs() > beyond)
     }
 }

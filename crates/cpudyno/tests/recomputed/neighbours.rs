@@ -260,7 +260,11 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     let all = rows.iter().flat_map(|row| COLUMNS.iter().map(move |column| (column, *row)));
     let said = |(column, row): (&Column, (&str, &str))| {
         let words = words(find(record, column, "_ratio", row)?)?;
-        let place = if row.1 == "SMT sibling" { "the SMT sibling" } else { row.1 };
+        let place = match row.1 {
+            "SMT sibling" => "the SMT sibling",
+            "hidden sibling" => "a CPU that shares this one's core, as probed,",
+            place => place,
+        };
         // Where all classes cost as much, none of them is named.
         let whose = [row.0, "whatever runs"];
         Some(whose.map(|whose| format!("{whose} on {place} changes {} by {words}", column.0)))
