@@ -218,6 +218,8 @@ struct Entry {
     /// Whether an area makes its numbers itself: it has those that it gives, and no others.
     is_named: bool,
     deviations: Vec<f64>,
+    /// How far all of them may be off by the steps of the stamps.
+    step: f64,
     disturbance: Disturbance,
     polled_ticks: u64,
     lost_ticks: u64,
@@ -253,12 +255,14 @@ impl Collector {
             evidence: Vec::new(),
             is_named: false,
             deviations: Vec::new(),
+            step: 0.0,
             disturbance: Disturbance::default(),
             polled_ticks: 0,
             lost_ticks: 0,
         });
         entry.is_named |= !reduced.readings.is_empty();
         entry.deviations.extend(reduced.witness_deviation);
+        entry.step = entry.step.max(reduced.step());
         entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
         for (index, quantity) in quantities.iter().enumerate() {
             let block = quantity.take.block(reduced);
@@ -408,7 +412,7 @@ impl Entry {
     fn shared(&self, index: usize) -> bool {
         let deviation = model::stats::median(&self.deviations);
         self.quantities[index].guard != Guard::None
-            && deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE)
+            && deviation.is_some_and(|deviation| deviation.abs() > WITNESS_TOLERANCE + self.step)
     }
 
     /// Of the ratios of all blocks the one that speaks least for a disagreement, of those that three

@@ -128,12 +128,15 @@ impl Reduced {
         })
     }
 
+    /// How far the witness may be off by the steps of the stamps, within reason.
+    pub fn step(&self) -> f64 {
+        self.witness_step.min(2.0 * WITNESS_TOLERANCE)
+    }
+
     /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
         // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
-        let [scatter, step] = [(self.witness_scatter, 1.0), (self.witness_step, 4.0)]
-            .map(|(off, most)| off.min(most * WITNESS_TOLERANCE));
-        let beyond = WITNESS_TOLERANCE + scatter + step;
+        let beyond = WITNESS_TOLERANCE + self.witness_scatter.min(WITNESS_TOLERANCE) + self.step();
         self.witness_deviation.is_some_and(|deviation| deviation.abs() > beyond)
     }
 }
@@ -398,23 +401,21 @@ fn ratio_samples(
     reduced.witness_step = step(net);
 }
 
-/// The share of both chains that three half-steps of the stamps are, the steps told by the least difference of their
-/// lengths: 10 ns are 0.3 % of 3 us. One is in the medians of this phase, two in the fixed costs, which rest on medians
-/// of n and of 2n.
+/// The share of both chains that half a step of the stamps is: 10 ns are 0.3 % of 3 us, and a median keeps them. All
+/// lengths are multiples of a step.
 fn step(net: &Net<'_>) -> f64 {
-    let of = |what| -> Vec<u64> {
-        let ticks = |stamp: usize| net.raw.stamps[stamp].end.since(net.raw.stamps[stamp].start);
-        let mut all: Vec<u64> = net.stamps(what).map(|stamp| ticks(stamp).count()).collect();
-        all.sort_unstable();
-        all
+    let ticks = |what| net.stamps(what).map(|stamp| net.raw.stamps[stamp].length().count());
+    let all = [What::Witness, What::Ruler, What::Payload, What::Null].into_iter().flat_map(ticks);
+    let step = all.fold(0, greatest_common_divisor);
+    let middle = |what| {
+        let lengths: Vec<f64> = ticks(what).map(|ticks| ticks as f64).collect();
+        stats::median(&lengths).filter(|middle| *middle > 0.0).unwrap_or(f64::INFINITY)
     };
-    let both = [of(What::Witness), of(What::Ruler)];
-    let apart = |all: &Vec<u64>| -> Option<u64> {
-        all.windows(2).map(|pair| pair[1] - pair[0]).filter(|apart| *apart > 0).min()
-    };
-    let Some(step) = both.iter().filter_map(apart).min() else { return 0.0 };
-    let middle = |all: &Vec<u64>| all.get(all.len() / 2).map_or(f64::INFINITY, |it| *it as f64);
-    both.iter().map(|all| 1.5 * step as f64 / middle(all)).sum()
+    [What::Witness, What::Ruler].into_iter().map(|what| step as f64 / 2.0 / middle(what)).sum()
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Twice the standard error of a median, by the median distance from it.

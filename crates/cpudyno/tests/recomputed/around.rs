@@ -241,9 +241,10 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "turbo.clock-drops" => ("turbo: heat", heat::findings(record)),
             "turbo.few-windows" => ("turbo: heat", heat::few(record)),
             "turbo.clock-drifts" => ("turbo: clock", drift(record)),
-            "turbo.wide-neighbours" | "turbo.busy-sibling" | "turbo.memory-neighbours" => {
-                ("turbo: neighbours", neighbours::findings(record))
-            }
+            "turbo.wide-neighbours"
+            | "turbo.busy-sibling"
+            | "turbo.hidden-sibling"
+            | "turbo.memory-neighbours" => ("turbo: neighbours", neighbours::findings(record)),
             "turbo.latency-differs" => ("turbo: clock", known::differing(record)),
             "sheet.claim-refuted" => ("claims", claims::findings(record)),
             "reference.outside" | "reference.too-few" => ("reference", reference::findings(record)),

@@ -37,6 +37,12 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
         section: SECTION,
+        template: "left out, as are pairs without a number: {}",
+        want: left_out,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
         template: "{} blocks of a cell are too few for advice, {}",
         want: few,
     },
@@ -197,6 +203,27 @@ fn active(record: &Record) -> Vec<String> {
     rows(record).iter().filter(|row| row.0 == "scalar").filter_map(line).collect()
 }
 
+/// Victims and classes that there was no time for.
+fn left_out(record: &Record) -> Vec<String> {
+    let is_missing = |name: &&str| {
+        let measures =
+            ["tax_clock_ratio", "tax_rate_ratio", "tax_bandwidth_ratio", "tax_latency_ratio"];
+        let mut all = measures.into_iter().flat_map(|it| record.of_quantity("turbo", it));
+        all.any(|it| {
+            let why = it.unavailable.as_ref();
+            let is_time = why.is_some_and(|why| why["obstacle"] == "measurement");
+            it.workload == **name && it.parameter("beside").is_none() && is_time
+        })
+    };
+    let victims = ["victim scalar", "victim vector", "victim bandwidth", "victim latency"];
+    let missing: Vec<&str> = victims.into_iter().chain(CLASSES).filter(is_missing).collect();
+    let line = format!(
+        "left out, as are pairs without a number: {}: `cpudyno turbo --neighbours` has all",
+        missing.join(", ")
+    );
+    if missing.is_empty() || rows(record).is_empty() { Vec::new() } else { vec![line] }
+}
+
 /// Too few blocks for anything to be believed.
 fn few(record: &Record) -> Vec<String> {
     let blocks = ratios(record).into_iter().map(|it| it.medians().len());
@@ -233,7 +260,11 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
     let all = rows.iter().flat_map(|row| COLUMNS.iter().map(move |column| (column, *row)));
     let said = |(column, row): (&Column, (&str, &str))| {
         let words = words(find(record, column, "_ratio", row)?)?;
-        let place = if row.1 == "SMT sibling" { "the SMT sibling" } else { row.1 };
+        let place = match row.1 {
+            "SMT sibling" => "the SMT sibling",
+            "hidden sibling" => "a CPU that shares this one's core, as probed,",
+            place => place,
+        };
         // Where all classes cost as much, none of them is named.
         let whose = [row.0, "whatever runs"];
         Some(whose.map(|whose| format!("{whose} on {place} changes {} by {words}", column.0)))

@@ -37,6 +37,12 @@ pub(crate) static RULES: &[Rule] = &[
         template: "each core alone under scalar_iadd, MHz (higher is better)",
         want: alone,
     },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
+        template: "{} cores between are in the record",
+        want: between,
+    },
     Rule::Lines { area: AREA, section: SECTION, template: "firmware {}", want: ranking },
     Rule::Lines {
         area: AREA,
@@ -191,10 +197,18 @@ fn alone(record: &Record) -> Vec<Table> {
         let clock = format!("{}{off}", mhz(core.hertz));
         vec![rank.to_string(), list(&[core.cpu]), clock, level]
     };
-    let rows: Vec<Vec<String>> = cores.iter().map(line).collect();
+    let mut rows: Vec<Vec<String>> = cores.iter().map(line).collect();
+    // The first and the last of many.
+    rows.drain(rows.len().min(8)..rows.len().saturating_sub(8).max(rows.len().min(8)));
     let caption = "each core alone under scalar_iadd, MHz (higher is better)";
     let columns = ["rank", "CPU", "MHz alone", "firmware's level"];
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
+}
+
+/// Cores that are not shown.
+fn between(record: &Record) -> Vec<String> {
+    let left = cores(record).len().saturating_sub(16);
+    (left > 0).then(|| format!("{left} cores between are in the record")).into_iter().collect()
 }
 
 /// The cores of the highest level against the others; machines here have one type of core.

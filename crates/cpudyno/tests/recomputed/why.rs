@@ -294,6 +294,36 @@ fn without(record: &Record) -> Vec<String> {
     vec![line.to_owned()]
 }
 
+/// Limits that a clock is above.
+fn not_obeyed(record: &Record) -> Vec<String> {
+    let all: Vec<&Value> = all(record).iter().flat_map(|it| items(&it["refuted"])).collect();
+    let line = |it: &&Value| {
+        let same =
+            |other: &&&Value| other["label"] == it["label"] && other["evidence"] == it["evidence"];
+        let clocks: Vec<f64> = all.iter().filter(same).map(|it| number(&it["clock"])).collect();
+        let clock = mhz(clocks.into_iter().fold(0.0, f64::max));
+        let (label, evidence) = (text(&it["label"]), text(&it["evidence"]));
+        format!("{label}: {evidence}: not obeyed: the clock is {clock} MHz")
+    };
+    once(all.iter().map(line))
+}
+
+/// Boost that is off without a step that says what it takes.
+fn unstated(record: &Record) -> Option<String> {
+    let is_off = record.fact("cpufreq.boost")?["value"]["value"] == "off"
+        || record.fact("cpufreq.boost")?["value"] == "off";
+    let all = all(record);
+    let of = |what: &'static str| all.iter().flat_map(move |it| items(&it[what]));
+    let has_line = of("steps").chain(of("refuted")).any(|it| it["id"] == "boost");
+    let highest = all.iter().filter_map(advertised_hertz).fold(0.0, f64::max);
+    (is_off && !has_line && highest > 0.0).then(|| {
+        format!(
+            "boost is off: the clock with it, above {} MHz, is not stated while it is",
+            mhz(highest)
+        )
+    })
+}
+
 /// What says so, each once; then switches, and limits that were reached before.
 fn evidence(record: &Record) -> Vec<String> {
     // Where cells say different things of a step, those whose it is are named.
@@ -316,6 +346,8 @@ fn evidence(record: &Record) -> Vec<String> {
     if lines.is_empty() && all(record).is_empty() {
         return Vec::new();
     }
+    lines.extend(not_obeyed(record));
+    lines.extend(unstated(record));
     let reasons = || items(&record.clock()["reasons"]).iter();
     let again = |it: &&Value| reasons().any(|other| other["label"] == it["label"] && held(other));
     let old = reasons().filter(|it| is_cause(it) && !again(it));

@@ -11,6 +11,9 @@ use crate::survey::Survey;
 /// What HWP levels are multiplied with, where they are ratios.
 const RATIO_HERTZ: f64 = 100e6;
 
+/// The clock of a CPU by one of the sources, in hertz.
+type Told<'a> = &'a dyn Fn(CpuId) -> Option<f64>;
+
 /// Whether the kernel says that boost is off.
 fn is_off(survey: &Survey<'_>) -> bool {
     matches!(conditions::boost(survey), Ok(FactValue::Text(word)) if word == "off")
@@ -47,14 +50,14 @@ pub(super) fn clocks(
         let stated = highest.iter().find(|it| it.cpus.contains(cpu));
         stated.is_none_or(|it| hertz > it.hertz)
     };
-    let sources: [(&str, &dyn Fn(CpuId) -> Option<f64>); 3] = [
+    let sources: [(&str, Told<'_>); 3] = [
         (BY_DRIVER, &by_driver),
         ("ACPI `_CPC`: highest level over nominal one, times the nominal clock", &|cpu| {
             boosted_by_levels(survey, cpu)
         }),
         ("MSR 771h: highest level times 100 MHz", &by_hwp),
     ];
-    let of_source = |(source, of): &(&str, &dyn Fn(CpuId) -> Option<f64>)| {
+    let of_source = |(source, of): &(&str, Told<'_>)| {
         let told = cpus.iter().filter_map(|cpu| Some((cpu, of(cpu)?)));
         let told: Vec<(CpuId, f64)> = told.filter(|(cpu, hertz)| beyond(*cpu, *hertz)).collect();
         together(told.into_iter(), source)

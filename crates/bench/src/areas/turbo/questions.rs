@@ -82,7 +82,6 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
         }
         return all;
     };
-    add(&mut all, favoured::WORKLOAD, each_core(plan, budget));
     let light = why::streams().first().copied().unwrap_or(row);
     add(&mut all, trace::WORKLOAD, trace::wishes(plan, &[row], trace::Extent::SHORT));
     let seconds = Seconds((budget.0 * SHARE).clamp(SUSTAINED[0], SUSTAINED[1]));
@@ -90,6 +89,7 @@ pub fn questions(plan: &Planning<'_>, budget: Seconds) -> Wishes {
     let soak = soak::cell(plan, seconds / 3.0, &[light, row]);
     let soak = soak.map(|cell| Wishes { cells: vec![cell], absent: Vec::new() });
     add(&mut all, soak::WORKLOAD, soak);
+    add(&mut all, favoured::WORKLOAD, each_core(plan, budget));
     add(&mut all, neighbours::SCALAR, neighbours_within(plan, budget, row));
     all
 }
@@ -99,10 +99,10 @@ fn takes(cells: &[Cell]) -> f64 {
     cells.iter().map(|cell| cell.duration().0).sum::<f64>() * BLOCKS_FOR_INTERVAL as f64
 }
 
-/// Each core alone, where all of them take no more than a quarter of the time; what does not fit of few is left out as
+/// Each core alone, where all of them take no more than a twentieth of the time; what does not fit of few is left out as
 /// everything else is.
 fn each_core(plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Unavailable> {
-    const SHARE: f64 = 0.25;
+    const SHARE: f64 = 0.05;
     const FEW: usize = 8;
     let cells = favoured::cells(plan);
     let seconds = takes(&cells);
@@ -110,7 +110,7 @@ fn each_core(plan: &Planning<'_>, budget: Seconds) -> Result<Wishes, Unavailable
         return Ok(Wishes { cells, absent: Vec::new() });
     }
     let why = format!(
-        "five blocks of {} cores, one after the other, take {seconds:.0} s, more than a quarter of {} s",
+        "five blocks of {} cores, one after the other, take {seconds:.0} s, more than a twentieth of {} s",
         cells.len(),
         budget.0
     );

@@ -152,14 +152,14 @@ impl Soaked {
     fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
         let by_watts = drawn.and_then(|drawn| {
-            let terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
+            let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
             let at_limit = |(term, id): (PowerTerm, &str)| {
                 let limit = watts(record, term).filter(|it| is_near(drawn, Some(*it)))?;
                 let label = format!("{} {limit:.0} W", term.word());
                 let evidence = format!("{drawn:.0} W in that window");
                 Some(Seen { id: id.to_owned(), label, evidence })
             };
-            terms.filter_map(at_limit).next()
+            terms.find_map(at_limit)
         });
         let is_mine = |series: &&Series| {
             let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);

@@ -283,9 +283,15 @@ fn of_steps(accounts: &[ClockAccount]) -> Vec<String> {
 fn idle_reasons(clock: &ClockRecord) -> Option<Text> {
     // A register that says `power` is no news beside one that says which limit.
     let explains = |reason: &LimitReason| {
-        let mut steps = clock.accounts.iter().flat_map(|account| &account.steps);
         let is_told = |id: &str| reason.id == "power" && id.starts_with("pl");
-        steps.any(|step| step.evidence.contains(&reason.source) || step.id.split('+').any(is_told))
+        clock.accounts.iter().any(|account| {
+            // What was seen in a moment of a run has that for its evidence instead of registers.
+            let is_seen = |id: &str| account.moment.is_some() && reason.id == id;
+            account.steps.iter().any(|step| {
+                let mut ids = step.id.split('+');
+                step.evidence.contains(&reason.source) || ids.any(|id| is_told(id) || is_seen(id))
+            })
+        })
     };
     let idle = clock.reasons.iter().filter(|it| it.held() && it.is_cause() && !explains(it));
     let idle = in_order(idle.map(|it| format!("{} ({})", it.label, it.source)));
