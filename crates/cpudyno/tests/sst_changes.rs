@@ -170,6 +170,17 @@ fn a_dry_run_shows_each_step_and_writes_nothing() {
     let guide = Guide::new();
     let page = guide.run("sst -c 0 base-freq enable -a --dry-run").success();
     insta::assert_snapshot!("guide-base-freq-dry-run", page);
+    // Of a page of the usual width it is one table, and no path is cut within a name.
+    for (width, tables) in [(100, 1), (80, 2), (60, 3)] {
+        for line in ["-c 0 base-freq enable -a", "-c 12,13 turbo-freq enable -a"] {
+            let page = guide.done(&format!("sst {line} --dry-run --width {width}"));
+            let heads = page.lines().filter(|line| line.starts_with("setting ")).count();
+            assert_eq!(heads, tables, "{width}: {page}");
+            assert!(page.lines().all(|line| line.chars().count() <= width), "{width}: {page}");
+            let is_path = line.contains("base-freq");
+            assert_eq!(page.contains("scaling_min_freq"), is_path, "{width}: {page}");
+        }
+    }
     let page = guide.done("sst -c 0 perf-profile set-config-level -l 4 -o --dry-run");
     insta::assert_snapshot!("guide-level-dry-run", page);
     assert!(!guide.file().exists());

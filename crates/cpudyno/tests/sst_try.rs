@@ -378,6 +378,15 @@ fn promises_know_classes_and_limits_of_the_kernel() {
     let kernel = "promised 2000 MHz (at most, by scaling_max_freq)";
     assert_eq!(seen(&found, "clock of CPU 12").matches(kernel).count(), 2, "{found:?}");
     assert!(seen(&found, "clock of CPU 13").ends_with("promised 3200 MHz"), "{found:?}");
+    // One that is as high as the base frequency is seen only when that is higher.
+    let hidden = Guide::with(
+        "guide",
+        r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1",
+            "/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "2650000"}}"#,
+    );
+    let found = proofs(&hidden, "perf-profile -l 4 --on 0,1");
+    let clock = seen(&found, "clock of CPU 1");
+    assert!(clock.ends_with("as B, promised 2650 MHz (at most, by scaling_max_freq)"), "{clock}");
     // Turbo limits that hold at most are opened by turbo-freq, and by a new level.
     let lowered = Guide::with("guide", "{}");
     lowered.done("sst -c 0 turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d");
@@ -385,7 +394,7 @@ fn promises_know_classes_and_limits_of_the_kernel() {
     let register = "as A, promised 2900 MHz (at most, by register 1ADh); ";
     assert!(seen(&found, "clock of CPU 12").contains(register), "{found:?}");
     assert!(seen(&found, "clock of CPU 12").ends_with("promised 3200 MHz"), "{found:?}");
-    let found = proofs(&lowered, "base-freq");
+    let found = proofs(&lowered, "base-freq --on 5,6");
     assert_eq!(seen(&found, "clock of CPU 5").matches("1ADh").count(), 2, "{found:?}");
     // They hold beside turbo-freq.
     lowered.done("sst -c 12,13 turbo-freq enable -a -t 0x1e1e1e1e1e1e1e1e");

@@ -282,7 +282,11 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     columns.extend(is_told.then_some(("", Align::Left)));
     columns.push(("written to", Align::Folded));
     Block::Table(Table {
-        caption: "as the kernel writes them".to_owned(),
+        caption: if is_told {
+            "as the kernel writes them".to_owned()
+        } else {
+            "planned, and nothing is written: as the kernel writes them".to_owned()
+        },
         columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: names.into_iter().zip(grouped).map(row).collect(),
         notes: Vec::new(),

@@ -35,7 +35,7 @@ fn toned() -> impl Strategy<Value = Text> {
 }
 
 fn table() -> impl Strategy<Value = Table> {
-    let align = prop_oneof![Just(Align::Left), Just(Align::Right)];
+    let align = prop_oneof![Just(Align::Left), Just(Align::Folded), Just(Align::Right)];
     let columns = vec((words(), align), 0..8);
     columns.prop_flat_map(|columns| {
         let rows = vec(vec(toned(), columns.len()), 0..4);
@@ -72,7 +72,7 @@ fn bars() -> impl Strategy<Value = Bars> {
 }
 
 fn ruled(words: BoxedStrategy<String>, least_columns: usize) -> impl Strategy<Value = Ruled> {
-    let align = prop_oneof![Just(Align::Left), Just(Align::Right)];
+    let align = prop_oneof![Just(Align::Left), Just(Align::Folded), Just(Align::Right)];
     let columns = vec((words.clone(), align), least_columns..9);
     columns.prop_flat_map(move |columns| {
         let cell = (words.clone(), tone()).prop_map(|(text, tone)| Text { text, tone });

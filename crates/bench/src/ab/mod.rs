@@ -114,11 +114,12 @@ pub fn run<'m>(
     let begun = Instant::now();
     let mut bench = Bench::new(machine, comparing, session, stop)?;
     let mut proofs = bench.prove(machine)?;
-    proofs.extend(bench.keep_promises(machine, &comparing.promises, stop)?);
+    let mut promises = comparing.promises.clone();
+    proofs.extend(bench.keep_promises(machine, &mut promises, stop)?);
     proofs.extend(comparing.unobserved.iter().cloned());
     let surroundings = Surroundings::watch(machine, bench.cpus(), bench.elapsed());
     let (mut run, lost) = bench.compare(progress)?;
-    proofs.extend(bench.busy_kept(&comparing.promises));
+    proofs.extend(bench.busy_kept(&promises));
     run.busy_clocks = bench.busy_clocks();
     let looked = bench.looked();
     let mut record = described;

@@ -27,6 +27,20 @@ pub struct Promise {
     pub is_busy: [bool; 2],
 }
 
+impl Promise {
+    /// No higher than the limit that the kernel shows now. One that was as high as the clock went before the arm
+    /// was set could not be told from none.
+    fn limit(&mut self, machine: &Machine, arm: usize) {
+        let path = format!("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_max_freq", self.cpu);
+        let khz = machine.tree.read(&path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        let limit = khz.map_or(f64::INFINITY, |khz| khz * 1e3);
+        if self.clocks[arm].is_some_and(|clock| limit < clock.0 * (1.0 - BAND)) {
+            self.clocks[arm] = Some(Hertz(limit));
+            self.held_by[arm] = Some("at most, by scaling_max_freq".to_owned());
+        }
+    }
+}
+
 /// What can be seen of the machine whenever an arm was set, beside clocks.
 pub type Look = fn(&Machine) -> Vec<Proof>;
 
@@ -34,11 +48,12 @@ pub type Look = fn(&Machine) -> Vec<Proof>;
 const BAND: f64 = 0.02;
 
 impl<'m> Bench<'m, '_, '_> {
-    /// The clock of each CPU that was promised one, in both arms.
+    /// The clock of each CPU that was promised one, in both arms. What the kernel turns out to leave of a promise,
+    /// once an arm was set, is all that is promised then.
     pub(super) fn keep_promises(
         &mut self,
         machine: &'m Machine,
-        promises: &[Promise],
+        promises: &mut [Promise],
         stop: &Stop,
     ) -> Result<Vec<Proof>, Error> {
         let mut seen = vec![[None; 2]; promises.len()];
@@ -47,7 +62,8 @@ impl<'m> Bench<'m, '_, '_> {
                 return Ok(Vec::new());
             }
             self.set(side)?;
-            for (found, promise) in seen.iter_mut().zip(promises) {
+            for (found, promise) in seen.iter_mut().zip(promises.iter_mut()) {
+                promise.limit(machine, place);
                 if promise.is_used[place] {
                     // Whoever is measured with it is at work, too.
                     self.keep_busy_around(promise.cpu, place)?;

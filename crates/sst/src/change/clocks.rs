@@ -208,7 +208,7 @@ fn expected_of(
         let then = Standing { active: active(1), ..with(&ground, domain, before.clone())? };
         let now = Standing { active: active(0), ..before };
         for member in &domain.cpus {
-            let clocks = |standing: &Standing<'_>| standing.clocks(member);
+            let clocks = |standing: &Standing<'_>| standing.clocks(*member);
             let one = Expected {
                 cpus: CpuSet::from_iter([member.cpu]),
                 package: domain.package,
@@ -327,7 +327,7 @@ fn with<'g>(
 }
 
 impl Standing<'_> {
-    fn clocks(&self, &Member { cpu, module }: &Member) -> Clocks {
+    fn clocks(&self, Member { cpu, module }: Member) -> Clocks {
         let split = self.level.base_freq.as_ref().filter(|_| self.base_freq);
         let base = match split {
             Some(Ok(it)) if it.modules.contains(module) => it.high.ok_or_else(|| none("base")),

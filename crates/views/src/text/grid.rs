@@ -95,8 +95,13 @@ impl Grid {
         let mut parts: Vec<Vec<Column>> = Vec::new();
         for column in others {
             let column = narrowed(column, limit - taken);
-            match parts.last_mut() {
-                Some(part) if self.total(part) + gap + column.width <= limit => part.push(column),
+            let beside = parts.last().map(|part| {
+                let mut part: Vec<Column> = part.iter().copied().chain([column]).collect();
+                self.fold(&mut part, limit);
+                part
+            });
+            match (parts.last_mut(), beside) {
+                (Some(part), Some(beside)) if self.total(&beside) <= limit => *part = beside,
                 _ => parts.push(labels.iter().copied().chain([column]).collect()),
             }
         }
