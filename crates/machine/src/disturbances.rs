@@ -36,6 +36,7 @@ const fn row(
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     row(STEAL, "Time taken by the hypervisor", Unit::Second, steal),
+    row("disturbance.wanted", "Time that somebody wanted, whoever had it", Unit::Second, wanted),
     row("disturbance.interrupts", "Interrupts", Unit::Count, interrupts),
     row(THERMAL_CORE, "Thermal throttles, cores", Unit::Count, thermal_core),
     row(THERMAL_PACKAGE, "Thermal throttles, packages", Unit::Count, thermal_package),
@@ -81,17 +82,30 @@ impl Counters {
 const USER_HZ: f64 = 100.0;
 
 fn steal(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
-    /// user, nice, system, idle, iowait, irq, softirq come before it.
-    const STEAL_FIELD: usize = 7;
+    seconds_of(machine, cpus, &[STEAL_FIELD], "steal time of these CPUs")
+}
+
+/// What had work, whoever's: user, nice, system, irq and softirq, and what the hypervisor took from it.
+fn wanted(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+    seconds_of(machine, cpus, &[0, 1, 2, 5, 6, STEAL_FIELD], "time of these CPUs")
+}
+
+/// After user, nice, system, idle, iowait, irq and softirq.
+const STEAL_FIELD: usize = 7;
+
+/// The sum of those fields over those CPUs.
+fn seconds_of(machine: &Machine, cpus: &CpuSet, fields: &[usize], what: &str) -> Reading<f64> {
     let stat = machine.tree.read("/proc/stat")?;
     let ticks = |line: &str| {
-        let (cpu, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let (cpu, said) = line.strip_prefix("cpu")?.split_once(' ')?;
         let wanted = cpus.contains(CpuId(cpu.parse().ok()?));
-        wanted.then(|| fields.split_whitespace().nth(STEAL_FIELD)?.parse::<f64>().ok())?
+        let said: Vec<f64> = said.split_whitespace().map_while(|it| it.parse().ok()).collect();
+        let sum: Option<f64> = fields.iter().map(|field| said.get(*field).copied()).sum();
+        wanted.then_some(sum?)
     };
     let ticks: Vec<f64> = stat.lines().filter_map(ticks).collect();
     if ticks.is_empty() {
-        return Err(unsaid("/proc/stat", "steal time of these CPUs"));
+        return Err(unsaid("/proc/stat", what));
     }
     Ok(ticks.iter().sum::<f64>() / USER_HZ)
 }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
 use bench::proof::{self, Look, Observer};
-use bench::quiet::{Ended, Watched, refused as not_set};
+use bench::quiet::{Ended, OTHERS, Watched, refused as not_set};
 use bench::run::refuse_elsewhere;
 use levers::ask::Asked;
 use levers::plan::Plan;
@@ -16,7 +16,7 @@ use machine::Machine;
 use model::record::{
     ChangeOutcome, CommandEnd, PageKind, Proof, QuietRun, Record, Settings, Trust,
 };
-use model::{Hertz, Known, Obstacle, Seconds, Unavailable};
+use model::{Known, Obstacle, Seconds, Unavailable};
 
 use super::{Sinks, Telling, child, command, measure, presentation, settings, sinks};
 use crate::args::{Format, QuietArgs};
@@ -311,7 +311,7 @@ fn planned(machine: &Machine, words: &[OsString], lost: Vec<Unavailable>) -> Qui
         cpu_seconds: Seconds(0.0),
         involuntary_switches: 0,
         cpus: machine.host.affinity().unwrap_or_default(),
-        others: Known::No { unavailable: planned(quiet::OTHERS) },
+        others: Known::No { unavailable: planned(OTHERS) },
         clock: [nothing(), nothing()],
         clock_meanwhile: nothing(),
         refused: lost,

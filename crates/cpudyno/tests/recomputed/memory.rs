@@ -476,8 +476,8 @@ fn loaded_plot(record: &Record) -> Vec<Plot> {
         return Vec::new();
     }
     let mark = |(mix, points): &Mix| {
-        let [low, high] = knee(idle?, points)?;
-        (low == high).then(|| format!("knee of {mix}: {:.2} GB/s", low / 1e9))
+        let (at, None) = knee(idle?, points)? else { return None };
+        Some(format!("knee of {mix}: {:.2} GB/s", at / 1e9))
     };
     let marks = mixes.iter().filter_map(mark).collect();
     let words = ["GB/s with write-allocate", "ns"];
@@ -486,7 +486,7 @@ fn loaded_plot(record: &Record) -> Vec<Plot> {
 
 /// What others move where latency has grown by half, on straight lines between points; below the first of them
 /// nobody knows, and between points that are far apart only that it is there.
-fn knee(idle: f64, points: &[(f64, f64)]) -> Option<[f64; 2]> {
+fn knee(idle: f64, points: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     let limit = 1.5 * idle;
     let at = points.iter().position(|it| it.1 >= limit)?;
     let before = points[at.checked_sub(1)?];
@@ -494,7 +494,7 @@ fn knee(idle: f64, points: &[(f64, f64)]) -> Option<[f64; 2]> {
     let share = if rise > 0.0 { ((limit - before.1) / rise).clamp(0.0, 1.0) } else { 1.0 };
     let between = before.0 + (points[at].0 - before.0) * share;
     let is_near = points[at].0 / before.0 <= 1.25;
-    Some(if is_near { [between, between] } else { [before.0, points[at].0] })
+    Some(if is_near { (between, None) } else { (before.0, Some(points[at].0)) })
 }
 
 fn kernel<'a>(sweep: &'a Sweep<'_>) -> Option<&'a str> {
@@ -622,8 +622,8 @@ fn loaded_table(record: &Record) -> Vec<Table> {
             mix.clone(),
             idle.map_or_else(dash, nano),
             match knee {
-                Some([low, high]) if low == high => giga(low),
-                Some([low, high]) => format!("{} - {}", giga(low), giga(high)),
+                Some((at, None)) => giga(at),
+                Some((low, Some(high))) => format!("{} - {}", giga(low), giga(high)),
                 None => below,
             },
             most.map_or_else(dash, |it| giga(it.0)),

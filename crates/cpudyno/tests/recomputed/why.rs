@@ -506,7 +506,8 @@ fn lost(record: &Record, account: &Value, clock: f64) -> BTreeMap<&'static str, 
     let unhalted = rate.zip(of("aperf_per_mperf")).map(|(rate, of)| rate * of);
     let in_clock = unhalted.map(|it| 1.0 - clock / it).filter(|it| *it >= 0.01).unwrap_or(0.0);
 
-    let (stopped, stolen) = (throttled / (throttled + work), taken_by_host / work);
+    let wanted = work.max(grown("disturbance.wanted"));
+    let (stopped, stolen) = (throttled / (throttled + work), taken_by_host / wanted);
     let all = match (gaps, halts) {
         (None, None) => (stopped + stolen).min(1.0),
         _ => gaps.unwrap_or(0.0).max(halts.unwrap_or(0.0)),
@@ -520,7 +521,7 @@ fn lost(record: &Record, account: &Value, clock: f64) -> BTreeMap<&'static str, 
         (
             "steal",
             steal,
-            format!("the kernel counts {taken_by_host:.2} s beside {work:.1} s of work"),
+            format!("the kernel counts {taken_by_host:.2} s beside {wanted:.1} s of work"),
         ),
         (
             "taken",

@@ -64,6 +64,20 @@ fn quotas_that_stop_us_are_said() {
 }
 
 #[test]
+fn what_anybody_wanted_is_counted_with_what_was_taken_from_it() {
+    let at = |ticks: u32| {
+        let mut files = Files::default();
+        let of_all = "cpu  1 1 1 1 1 1 1 1 0 0";
+        let stat =
+            format!("{of_all}\ncpu0 {ticks} 10 20 500 300 1 2 7 0 0\ncpu1 9 9 9 9 9 9 9 9 0 0");
+        files.put("/proc/stat", &stat);
+        read(&machine_of(files, "0-1"), &"0".parse().unwrap())
+    };
+    assert_eq!(said(&at(200).since(&at(60)), "disturbance.wanted"), "1.4 s");
+    assert_eq!(said(&at(200).since(&at(60)), "disturbance.steal"), "0 s");
+}
+
+#[test]
 fn the_real_machine_counts() {
     let machine = Machine::real();
     let cpus = machine.host.affinity().unwrap();

@@ -540,7 +540,10 @@ impl<'a> Descent<'a> {
         let of_mperf = percent(counted.halted.unwrap_or(0.0));
         let of_gaps = percent(counted.gaps.unwrap_or(0.0));
         let of_steal = grown(record, STEAL).map_or(String::new(), |seconds| {
-            format!("the kernel counts {seconds:.2} s beside {:.1} s of work", self.busy_seconds())
+            format!(
+                "the kernel counts {seconds:.2} s beside {:.1} s of work",
+                self.wanted_seconds()
+            )
         });
         // A host need not say what it takes.
         let others = if parts::is_guest(record) { "threads, hypervisor" } else { "threads" };
@@ -570,6 +573,11 @@ impl<'a> Descent<'a> {
         noted.unwrap_or(run.seconds * run.plan.cpus.len() as f64)
     }
 
+    /// The same, with the work of others on these CPUs: a hypervisor takes from that, too.
+    fn wanted_seconds(&self) -> f64 {
+        self.busy_seconds().max(grown(self.record, WANTED).unwrap_or(0.0))
+    }
+
     /// What is known of lost time: MPERF of this stream on these cores, all else of the whole run.
     fn counted(&self) -> Counted {
         /// Clocks by the chain and by counters differ by as much anyway.
@@ -591,7 +599,7 @@ impl<'a> Descent<'a> {
             gaps: lost_share(record),
             halted: halted.filter(|share| *share >= 1e-3),
             quota: throttled.map(|seconds| seconds / (seconds + time)),
-            steal: stolen.map(|seconds| seconds / time),
+            steal: stolen.map(|seconds| seconds / self.wanted_seconds()),
             in_clock: in_clock.filter(|share| *share >= NOISE),
         }
     }
@@ -602,6 +610,9 @@ const THROTTLED: &str = "disturbance.cgroup_throttled";
 
 /// The kernel's books of what the hypervisor took: seconds, summed over CPUs.
 const STEAL: &str = "disturbance.steal";
+
+/// The kernel's books of what anybody wanted of these CPUs: seconds, summed over CPUs.
+const WANTED: &str = "disturbance.wanted";
 
 /// The lowest of some clocks.
 fn least<'a>(clocks: impl Iterator<Item = &'a AllowedClock>) -> Option<&'a AllowedClock> {
