@@ -1,5 +1,7 @@
 //! Whether CPUs have the clock that each arm promises them, by the chain.
 
+use levers::Object;
+use levers::open::is_open;
 use machine::Machine;
 use model::record::{Proof, ProofAnswer};
 use model::stats::paired::Arm as Side;
@@ -32,8 +34,12 @@ impl Promise {
     /// was set could not be told from none.
     fn limit(&mut self, machine: &Machine, arm: usize) {
         let path = format!("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_max_freq", self.cpu);
-        let khz = machine.tree.read(&path).ok().and_then(|text| text.trim().parse::<f64>().ok());
-        let limit = khz.map_or(f64::INFINITY, |khz| khz * 1e3);
+        let object = Object::File(path);
+        let Ok(text) = object.read(machine) else { return };
+        let limit = match text.parse::<f64>() {
+            Ok(khz) if !is_open(machine, &object, &text) => khz * 1e3,
+            _ => return,
+        };
         if self.clocks[arm].is_some_and(|clock| limit < clock.0 * (1.0 - BAND)) {
             self.clocks[arm] = Some(Hertz(limit));
             self.held_by[arm] = Some("at most, by scaling_max_freq".to_owned());
