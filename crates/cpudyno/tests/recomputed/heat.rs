@@ -262,7 +262,7 @@ fn plots(record: &Record, caption: &str, unit: &str, quantity: &str, scale: f64)
         let mut points = Vec::new();
         for (index, of) in of.iter().enumerate() {
             // From the middle between this window and the one before to the one between this and the next.
-            let middle = |a: usize, b: usize| (at[a] + at[b]) / 2.0;
+            let middle = |a: usize, b: usize| f64::midpoint(at[a], at[b]);
             let last = at.len() - 1;
             let begin = if index == 0 {
                 (2.0 * at[0] - middle(0, 1)).max(0.0)
