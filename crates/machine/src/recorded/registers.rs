@@ -76,6 +76,7 @@ pub(super) const TABLE: &[(u32, &str)] = &[
     (0xc000_00e7, "MPERF, read only"),
     (0xc000_00e8, "APERF, read only"),
     (0xc000_0104, "TSC ratio"),
+    (0xc000_0108, "PREFETCH_CONTROL"),
     (0xc001_0015, "HWCR"),
     (0xc001_0061, "P-state current limit"),
     (0xc001_0062, "P-state control"),
