@@ -65,7 +65,7 @@ fn every_plot_is_filled(page: &str) {
     assert!(!page.contains("no points to plot"));
     // Clocks as promised are outlined, ends of caches, knees and the number of cores that is enough have names.
     assert!(page.contains(" outlined\""), "no promised clock");
-    for name in ["L2 to ", "knee of read only: ", "95 % of the most with "] {
+    for name in ["L2 to ", "a knee with two ends: ", "95 % of the most with "] {
         assert!(page.contains(name), "{name}");
     }
     let bytes = page.len();

@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("smt.control", "SMT", smt),
     row("prefetchers", "Prefetchers", prefetchers),
     row("thp.enabled", "Transparent huge pages", |m| transparent(m, "enabled")),
-    row("thp.defrag", "Transparent huge pages, made at a fault", |m| transparent(m, "defrag")),
+    row("thp.defrag", "Huge pages at faults", |m| transparent(m, "defrag")),
     row("memory.reserved_pages", "Huge pages reserved", |m| of_kernel(m, "vm/nr_hugepages")),
     row("kernel.numa_balancing", "NUMA balancing", |m| of_kernel(m, "kernel/numa_balancing")),
     row("clocksource", "Kernel clock source", |m| m.tree.read(CLOCKSOURCE).map(text)),

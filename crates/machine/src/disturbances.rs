@@ -36,7 +36,7 @@ const fn row(
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     row(STEAL, "Time taken by the hypervisor", Unit::Second, steal),
-    row("disturbance.wanted", "Time that somebody wanted, whoever had it", Unit::Second, wanted),
+    row("disturbance.wanted", "Time wanted by anybody", Unit::Second, wanted),
     row("disturbance.interrupts", "Interrupts", Unit::Count, interrupts),
     row(THERMAL_CORE, "Thermal throttles, cores", Unit::Count, thermal_core),
     row(THERMAL_PACKAGE, "Thermal throttles, packages", Unit::Count, thermal_package),

@@ -609,7 +609,8 @@ fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
             let step = account.steps.iter().find(|step| step.id == id);
             step.map_or(0.0, |step| step.hertz / account.clock)
         };
-        assert!((0.06..0.14).contains(&lost("quota")), "{account:?}");
+        // Of a run of half a second the polls saw a few stops.
+        assert!((0.03..0.14).contains(&lost("quota")), "{account:?}");
         assert!(lost("taken") < 0.01, "{account:?}");
     }
     let text = text(&record);

@@ -130,7 +130,7 @@ fn in_brief(record: &Record) -> Vec<Table> {
     };
     let line = |(label, ids): &(&str, &[&str])| {
         let parts: Vec<String> = ids.iter().filter_map(known).collect();
-        if parts.is_empty() && *label == "Frequency" {
+        if parts.is_empty() {
             let why = &record.fact(ids[0])?["value"]["unavailable"]["why"];
             return Some(vec![(*label).to_owned(), format!("not known: {}", text(why))]);
         }

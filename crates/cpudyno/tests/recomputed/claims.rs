@@ -358,6 +358,10 @@ fn sharing(record: &Record) -> Vec<Claim> {
     for series in &record.series {
         let (&[a, b], Some(class)) = (series.cpus.as_slice(), &series.class) else { continue };
         let Some(relation) = relation(a, b) else { continue };
+        // Nobody knows how they lay.
+        if class == "changed" {
+            continue;
+        }
         if !seen.iter().any(|it| (it.0, it.1) == (relation, class.as_str())) {
             seen.push((relation, class, [a, b]));
         }

@@ -493,7 +493,7 @@ fn knee(idle: f64, points: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     let rise = points[at].1 - before.1;
     let share = if rise > 0.0 { ((limit - before.1) / rise).clamp(0.0, 1.0) } else { 1.0 };
     let between = before.0 + (points[at].0 - before.0) * share;
-    let is_near = points[at].0 / before.0 <= 1.25;
+    let is_near = points[at].0 <= before.0 * 1.3;
     Some(if is_near { (between, None) } else { (before.0, Some(points[at].0)) })
 }
 

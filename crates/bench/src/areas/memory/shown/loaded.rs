@@ -72,7 +72,7 @@ impl Mix<'_> {
     /// point is beyond it, it lies anywhere below that, and is none.
     pub(in super::super) fn knee(&self, idle: f64) -> Option<Knee> {
         /// The curve bends between points: where they are farther apart, a straight line says nothing.
-        const NEAR: f64 = 1.25;
+        const NEAR: f64 = 1.3;
         let limit = KNEE * idle;
         let pairs = self.points.iter().zip(self.points.iter().skip(1));
         self.points.first().filter(|first| first.latency < limit)?;

@@ -520,7 +520,10 @@ impl Line<'_> {
         };
         let interrupted = hits(&mut self.random, noise.interrupts_per_second);
         let stolen = hits(&mut self.random, noise.steal_share / AWAY);
-        let stopped = hits(&mut self.random, noise.quota_share / AWAY);
+        // Where nobody is stopped no chance is drawn: all other numbers stay as they are.
+        let is_stopped = noise.quota_share > 0.0;
+        let stopped =
+            if is_stopped { hits(&mut self.random, noise.quota_share / AWAY) } else { 0.0 };
         Seconds(interrupted * noise.interrupt_seconds + (stolen + stopped) * AWAY)
     }
 
