@@ -89,7 +89,9 @@ impl SimulatedTree {
         {
             return Ok("performance".to_owned());
         }
-        if let Some(folder) = path.strip_suffix("cpuinfo_max_freq")
+        // Speed Select's machines have the older kernel of its guide, which leaves that file as it is.
+        if self.model.speed_select.is_none()
+            && let Some(folder) = path.strip_suffix("cpuinfo_max_freq")
             && let Some(khz) = self.highest_khz(folder)
         {
             return Ok(khz.to_string());
