@@ -8,6 +8,12 @@ use model::Seconds;
 use model::page::Block;
 use model::record::{Record, Series};
 
+/// What both streams of `--sustain` find on a machine, for so many seconds in all.
+fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
+    let tests = Tests::Sustain(Seconds(seconds));
+    measured(&machine(name, change), Options { tests, ..streams(&[]) })
+}
+
 fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {
     let mine = |series: &&Series| series.parameters.get("stream").is_some_and(|it| it == stream);
     let series = of(record, quantity).find(mine).unwrap();
@@ -16,8 +22,7 @@ fn windows(record: &Record, stream: &str, quantity: &str) -> Vec<f64> {
 
 #[test]
 fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
+    let record = sustained("laptop", 30.0, |_| {});
     let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
         .map(|quantity| windows(&record, "scalar_iadd", quantity));
     // Windows are sized by the clock that a core has at first.
@@ -45,9 +50,7 @@ fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
 /// PL2 lasts for less than a window.
 #[test]
 fn an_early_drop_is_no_normal_state() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let machine = machine("laptop", |m| m.power.as_mut().unwrap().long_term_seconds = 1.3);
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let record = sustained("laptop", 30.0, |m| m.power.as_mut().unwrap().long_term_seconds = 1.3);
     let mut drops = record.findings.iter().filter(|it| it.id == "turbo.clock-drops");
     for stream in ["avx512_fma_t", "scalar_iadd"] {
         let finding = drops.next().unwrap();
@@ -68,8 +71,7 @@ fn an_early_drop_is_no_normal_state() {
 /// The averages that limits hold on have forgotten one stream when the next begins.
 #[test]
 fn each_stream_begins_with_its_own_pl2() {
-    let tests = Tests::Sustain(Seconds(30.0));
-    let record = measured(&machine("laptop", |_| {}), Options { tests, ..streams(&[]) });
+    let record = sustained("laptop", 30.0, |_| {});
     let falls = 8.0 * 2f64.ln();
     for (stream, from, to) in [("avx512_fma_t", 2.222e9, 1.111e9), ("scalar_iadd", 4.0e9, 2.0e9)] {
         let [time, clock, power] = ["soak_time", "soak_clock", "soak_power"]
@@ -89,8 +91,7 @@ fn each_stream_begins_with_its_own_pl2() {
 /// The register of PL1 has a time, and no limit.
 #[test]
 fn a_limit_that_is_none_sets_no_rest() {
-    let tests = Tests::Sustain(Seconds(10.0));
-    let record = measured(&machine("2s-28c", |_| {}), Options { tests, ..streams(&[]) });
+    let record = sustained("2s-28c", 10.0, |_| {});
     assert_eq!(windows(&record, "scalar_iadd", "soak_rest"), [5.0], "half of what a stream takes");
     let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
     let line = "the machine rested for 5.000 s before scalar_iadd; there is no PL1 that remembers";
@@ -100,12 +101,10 @@ fn a_limit_that_is_none_sets_no_rest() {
 /// Somebody else takes half of the CPUs' time: windows last as long as ever, and hold fewer jobs.
 #[test]
 fn windows_end_by_time() {
-    let tests = Tests::Sustain(Seconds(10.0));
-    let machine = machine("4c", |model| {
+    let record = sustained("4c", 10.0, |model| {
         model.noise.interrupts_per_second = 100.0;
         model.noise.interrupt_seconds = 5e-3;
     });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
     let time = windows(&record, "scalar_iadd", "soak_time");
     assert_eq!(time.len(), 10, "{time:?}");
     assert!(*time.last().unwrap() < 10.5, "{time:?}");
@@ -114,12 +113,10 @@ fn windows_end_by_time() {
 /// Somebody else has the CPUs for two seconds now and then, so that there are few windows: of a drop nothing is known.
 #[test]
 fn of_few_windows_no_drop_is_told() {
-    let tests = Tests::Sustain(Seconds(5.0));
-    let machine = machine("4c", |model| {
+    let record = sustained("4c", 5.0, |model| {
         model.noise.interrupts_per_second = 0.5;
         model.noise.interrupt_seconds = 2.0;
     });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
     let count = windows(&record, "scalar_iadd", "soak_time").len();
     assert!((2..10).contains(&count), "{count}");
     let finding = record.findings.iter().find(|it| it.id == "turbo.few-windows").unwrap();
@@ -140,13 +137,11 @@ fn of_few_windows_no_drop_is_told() {
 #[test]
 fn the_cause_of_a_drop_is_the_one_that_was_seen() {
     let drop = |change: fn(&mut Model)| {
-        let tests = Tests::Sustain(Seconds(10.0));
-        let machine = machine("2s-56c", |model| {
+        let record = sustained("2s-56c", 10.0, |model| {
             model.prochot_hz = Some(1.5e9);
             model.prochot_from_seconds = 5.0;
             change(model);
         });
-        let record = measured(&machine, Options { tests, ..streams(&[]) });
         record.findings.into_iter().find(|it| it.id == "turbo.clock-drops").unwrap().text
     };
     let seen = drop(|_| {});
@@ -159,12 +154,10 @@ fn the_cause_of_a_drop_is_the_one_that_was_seen() {
 /// The heavy stream falls to PL1, and long after that, under the light one, PROCHOT is asserted.
 #[test]
 fn what_came_later_caused_no_drop() {
-    let tests = Tests::Sustain(Seconds(20.0));
-    let machine = machine("laptop", |model| {
+    let record = sustained("laptop", 20.0, |model| {
         model.prochot_hz = Some(0.8e9);
         model.prochot_from_seconds = 43.5;
     });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
     let drop = |stream: &str| {
         let about = format!("{stream} on all cores");
         let found = record.findings.iter().find(|it| it.about == about);
@@ -180,12 +173,10 @@ fn what_came_later_caused_no_drop() {
 /// A clock that moves by a per cent from window to window falls by two now and then, and has not dropped.
 #[test]
 fn a_noisy_clock_has_no_drop() {
-    let tests = Tests::Sustain(Seconds(10.0));
-    let machine = machine("2s-56c", |model| {
+    let record = sustained("2s-56c", 10.0, |model| {
         model.noise.drift_amplitude = 0.03;
         model.noise.drift_period_seconds = 2.7;
     });
-    let record = measured(&machine, Options { tests, ..streams(&[]) });
     assert!(
         !record.findings.iter().any(|it| it.id == "turbo.clock-drops"),
         "{:?}",
@@ -195,8 +186,7 @@ fn a_noisy_clock_has_no_drop() {
 
 #[test]
 fn a_clock_that_lasts_has_no_drop() {
-    let tests = Tests::Sustain(Seconds(20.0));
-    let record = measured(&machine("2s-56c", |_| {}), Options { tests, ..streams(&[]) });
+    let record = sustained("2s-56c", 20.0, |_| {});
     let clock = windows(&record, "avx512_fma_t", "soak_clock");
     assert_near(*clock.last().unwrap(), 2.2e9, 0.004, "all cores");
     assert!(!record.findings.iter().any(|it| it.id == "turbo.clock-drops"));
