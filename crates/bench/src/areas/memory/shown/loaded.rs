@@ -134,9 +134,9 @@ fn setting(loaded: &Loaded<'_>) -> Option<Block> {
 
 /// Knee and maximum of each mix.
 pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Block {
+    let knee = |mix: &Mix<'_>| mix.knee(loaded.idle?);
     let row = |mix: &Mix<'_>| {
         let most = mix.most();
-        let knee = loaded.idle.and_then(|idle| mix.knee(idle));
         let first = mix.points.first().zip(loaded.idle);
         let below = match first.filter(|(first, idle)| first.latency >= KNEE * idle) {
             Some((first, _)) => format!("below {}", counting.text(first.moved)),
@@ -146,7 +146,7 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
         vec![
             Text::from(mix.name),
             loaded.idle.map_or_else(dash, |idle| nanoseconds(idle).into()),
-            Text::from(match knee {
+            Text::from(match knee(mix) {
                 Some(Knee::At(knee)) => counting.text(knee),
                 Some(Knee::Between(low, high)) => {
                     format!("{} - {}", counting.text(low), counting.text(high))
@@ -163,11 +163,7 @@ pub(in super::super) fn table(counting: Counting<'_>, loaded: &Loaded<'_>) -> Bl
          counted {}",
         counting.words(&loaded.cells)
     )];
-    let is_wide = |mix: &Mix<'_>| {
-        let knee = loaded.idle.and_then(|idle| mix.knee(idle));
-        matches!(knee, Some(Knee::Between(..)))
-    };
-    if loaded.mixes.iter().any(is_wide) {
+    if loaded.mixes.iter().any(|mix| matches!(knee(mix), Some(Knee::Between(..)))) {
         notes.push(
             "a knee with two ends: nothing was measured between them; `cpudyno memory loaded` measures more".to_owned(),
         );
