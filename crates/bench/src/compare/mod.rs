@@ -107,7 +107,7 @@ pub struct ResultRow {
 pub struct Value {
     /// The median over blocks, of each block that over CPUs.
     pub median: f64,
-    /// The 95 % interval of the median.
+    /// The 95 % interval of the median (94 % of five blocks).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }

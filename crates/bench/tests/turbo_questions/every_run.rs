@@ -104,3 +104,42 @@ fn neighbours_account_for_the_clock_of_a_victim_alone() {
     assert_near(account.clock, 4.7e9, 0.005, "alone");
     explained(account);
 }
+
+/// Beside those who cost most of it, what is lost to their being active and what is lost to what they execute are
+/// steps of their own.
+#[test]
+fn neighbours_account_for_the_clocks_of_victims_beside_them() {
+    let record = super::neighbours::taxed();
+    let moment = Some("beside heavy 512 bit (other cores)");
+    for stream in ["scalar_iadd", "avx256_fma_t"] {
+        let alone = account(&record, stream, Some("alone"));
+        assert_eq!(alone.active.len(), 1);
+        let beside = account(&record, stream, moment);
+        assert_eq!(beside.active.to_string(), "0-3");
+        assert_near(step(beside, "neighbours").hertz, beside.clock / 9.0, 0.02, stream);
+        explained(beside);
+    }
+    let beside = account(&record, "scalar_iadd", moment);
+    assert_near(step(beside, "active-cores").hertz, 0.1e9, 1e-6, "3.8 to 3.7 GHz");
+    let heavy = account(&record, "avx256_fma_t", moment);
+    assert_near(step(heavy, "licence").hertz, 0.3e9, 0.02, "3.7 to 3.4 GHz with four active");
+}
+
+/// Machines with tables of licences deliver what these promise each kind of code.
+#[test]
+fn licences_of_simulated_servers_are_those_of_their_tables() {
+    for name in ["guide", "icelake", "sapphire", "granite"] {
+        for heavy in ["avx256_fma_t", "avx512_iadd_t", "avx512_fma_t"] {
+            let machine = machine(name, |_| {});
+            let cpus = Choice::usual(Some("0-3".parse().unwrap()));
+            let record = measured(&machine, Options { cpus, ..streams(&["scalar_iadd", heavy]) });
+            let accounts = &record.clock.as_ref().unwrap().accounts;
+            let mine: Vec<_> = accounts.iter().filter(|it| it.workload == heavy).collect();
+            assert_eq!(mine.len(), 2, "{name}: on one core and on four");
+            for account in mine {
+                let rest = account.unexplained.unwrap() / account.clock;
+                assert!(rest.abs() < 0.005, "{name}: {heavy}: {account:#?}");
+            }
+        }
+    }
+}

@@ -13,7 +13,7 @@ fn tax(by: &str, sibling: bool) -> Tax {
 }
 
 /// Four cores of a server, on which neighbours cost what is known.
-fn taxed() -> Record {
+pub(super) fn taxed() -> Record {
     let mut model = Model::named("2s-56c").unwrap();
     model.noise.drift_amplitude = 0.005;
     model.tax = vec![

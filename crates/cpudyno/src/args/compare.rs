@@ -10,7 +10,7 @@ use super::{BadValue, Files, Look};
 /// cause.
 ///
 /// Settings come first, because they explain most differences. A result is better or worse where the 95 %
-/// intervals of both runs lie apart, and more than 1 % may be between them. Intervals come from the spread
+/// intervals of both runs (94 % of five blocks) lie apart, and more than 1 % may be between them. Intervals come from the spread
 /// within each run: what changed between the runs is in none. Of hundreds of results a few would differ by
 /// chance: so many are held back that no more than 5 % of those told are such. `cpudyno ab` compares settings of one machine in turns.
 ///

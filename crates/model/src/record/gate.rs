@@ -61,7 +61,7 @@ pub struct BoundOutcome {
     pub what: ResultKey,
     /// The number: the median over blocks.
     pub value: f64,
-    /// Its 95 % interval, where there were enough blocks for one.
+    /// Its 95 % interval (94 % of five blocks), where there were enough blocks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// Whether the bound holds.

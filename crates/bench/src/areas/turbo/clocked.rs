@@ -12,7 +12,7 @@ pub(super) struct Clocked<'a> {
     /// The workload of its series.
     pub(super) workload: &'a str,
     /// When, where a stream has several clocks.
-    pub(super) moment: Option<&'static str>,
+    pub(super) moment: Option<String>,
     /// The type of the cores, where the machine has several.
     pub(super) core_type: Option<&'a str>,
     /// The cores that were active.
@@ -23,6 +23,8 @@ pub(super) struct Clocked<'a> {
     pub(super) clock: f64,
     /// What ran faster on the same cores, as far as is known.
     pub(super) lighter: Option<Lighter<'a>>,
+    /// Its clock where the other cores are merely active, if they execute something that may cost more.
+    pub(super) beside_scalar: Option<f64>,
     /// Limits without a clock that were seen just then; none: those of the workload as a whole count.
     pub(super) seen: Option<Vec<Seen>>,
     /// Its counters, where it is a stream of its own.
@@ -71,32 +73,29 @@ impl<'a> Clocked<'a> {
             cpus: row.of("clock").iter().filter_map(cpus).collect(),
             clock,
             lighter,
+            beside_scalar: None,
             seen: None,
             row: Some(row),
         })
-    }
-
-    /// A stream of a mix: what others execute beside it is no measure of it.
-    pub(super) fn of_mix(row: &'a Row<'a>) -> Option<Clocked<'a>> {
-        Clocked::of_row(row, None)
     }
 
     /// The median of a series of a question.
     pub(super) fn of_series(
         series: &'a Series,
         stream: &'a str,
-        moment: &'static str,
+        moment: &str,
         clock: f64,
     ) -> Clocked<'a> {
         Clocked {
             stream,
             workload: &series.workload,
-            moment: Some(moment),
+            moment: Some(moment.to_owned()),
             core_type: series.parameters.get("core_type").map(String::as_str),
             active: series.active.clone(),
             cpus: vec![(series.cpu, clock)],
             clock,
             lighter: None,
+            beside_scalar: None,
             seen: None,
             row: None,
         }

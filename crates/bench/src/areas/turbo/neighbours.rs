@@ -14,6 +14,7 @@ use model::stats::median;
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
+use super::soak::STREAM;
 use super::{phases, promise};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Manner, Member, Phase, Repeat, Tools};
@@ -225,11 +226,14 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
                         continue;
                     }
                 };
-                let tax = Tax { victim, cpu, task, neighbours: neighbours.clone(), tools };
-                let parameters = BTreeMap::from([
+                let mut parameters = BTreeMap::from([
                     (BESIDE.to_owned(), class.to_owned()),
                     (PLACE.to_owned(), place.word().to_owned()),
                 ]);
+                if let Toil::Stream(load, _) = &task {
+                    parameters.insert(STREAM.to_owned(), load.id.to_owned());
+                }
+                let tax = Tax { victim, cpu, task, neighbours: neighbours.clone(), tools };
                 wishes.cells.push(Cell { work: Work::Errand(Box::new(tax)), parameters });
             }
         }

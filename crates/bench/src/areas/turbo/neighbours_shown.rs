@@ -9,12 +9,13 @@ use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, median};
 use model::{CpuSet, Finding, Obstacle, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::clocked::Clocked;
+use super::clocked::{Clocked, Lighter};
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
     SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
 };
 use super::read::{HIDDEN, is_same_core};
+use super::soak::STREAM;
 use super::{AREA, why};
 
 /// A column of the matrix.
@@ -111,7 +112,7 @@ fn series<'a>(
 /// What neighbours change, all cells of the matrix.
 struct Matrix<'a> {
     record: &'a Record,
-    rows: Vec<Row<'a>>,
+    rows: Vec<Row<'static>>,
     /// By row and column.
     changes: Vec<Vec<Option<Change>>>,
 }
@@ -179,17 +180,46 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     vec![Block::Heading("Neighbours".to_owned()), shown(&matrix), numbers(record, &matrix.rows)]
 }
 
-/// The clock of the scalar victim alone, for its account.
+/// The clocks of the victims that have one, for their accounts: alone, and beside those who cost most of it.
 pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
-    let mine = |series: &&Series| series.workload == SCALAR;
-    let alone: Vec<&Series> = series_of(record, AREA, CLOCK.alone).filter(mine).collect();
-    let medians: Vec<f64> =
-        alone.iter().filter_map(|series| Some(series.summary()?.median)).collect();
-    let Some((first, clock)) = alone.first().copied().zip(median(&medians)) else {
-        return Vec::new();
+    let matrix = Matrix::of(record);
+    let victims = [SCALAR, VECTOR].into_iter();
+    victims.flat_map(|victim| [alone(record, victim), beside(&matrix, victim)]).flatten().collect()
+}
+
+/// What executes less than this victim, at a clock that the scalar one has.
+fn lighter(victim: &str, hertz: Option<f64>) -> Option<Lighter<'static>> {
+    let hertz = hertz.filter(|_| victim != SCALAR)?;
+    Some(Lighter { name: why::LIGHT, hertz })
+}
+
+fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
+    let of = |victim: &str| {
+        let mine = |series: &&Series| series.workload == victim;
+        let all: Vec<&Series> = series_of(record, AREA, CLOCK.alone).filter(mine).collect();
+        let medians: Vec<f64> = all.iter().filter_map(|it| Some(it.summary()?.median)).collect();
+        Some((*all.first()?, median(&medians)?))
     };
-    let of = Clocked::of_series(first, why::LIGHT, "alone", clock);
-    vec![Clocked { active: CpuSet::from_iter([first.cpu]), ..of }]
+    let (first, clock) = of(victim)?;
+    let lighter = lighter(victim, of(SCALAR).map(|(_, hertz)| hertz));
+    let of = Clocked::of_series(first, first.parameters.get(STREAM)?, "alone", clock);
+    Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, ..of })
+}
+
+fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> {
+    let is_clock = |it: &&Column| it.victim == victim && it.measure.ratio == CLOCK.ratio;
+    let clock: Vec<&Column> = COLUMNS.iter().filter(is_clock).collect();
+    let (_, row, _) = worst(matrix, &clock, matrix.rows.iter().copied())?;
+    let of = |victim, class| {
+        let series = series(matrix.record, victim, CLOCK.beside, (class, row.1))?;
+        Some((series, series.summary()?.median))
+    };
+    let (first, clock) = of(victim, row.0)?;
+    let (_, beside_scalar) = of(victim, SCALAR_CLASS)?;
+    let lighter = lighter(victim, of(SCALAR, SCALAR_CLASS).map(|(_, hertz)| hertz));
+    let moment = format!("beside {} ({})", row.0, row.1);
+    let of = Clocked::of_series(first, first.parameters.get(STREAM)?, &moment, clock);
+    Some(Clocked { lighter, beside_scalar: Some(beside_scalar), ..of })
 }
 
 /// The columns of victims that were measured, or that were to be.

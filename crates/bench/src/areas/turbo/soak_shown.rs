@@ -170,8 +170,8 @@ impl Soaked {
         let labels = in_order(labels.filter_map(|series| series.parameters.get(LIMIT)));
         let came_up = labels.into_iter().filter(|it| by_watts.is_none() || !is_power(it));
         let seen = |label: &String| {
-            let reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
-            let known = reasons.filter(|it| it.label == *label).map(|it| it.id.clone()).next();
+            let mut reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
+            let known = reasons.find(|it| it.label == *label).map(|it| it.id.clone());
             let (id, evidence) = (known.unwrap_or(label.replace(' ', "-")), "seen in that window");
             Seen { id, label: label.clone(), evidence: evidence.to_owned() }
         };

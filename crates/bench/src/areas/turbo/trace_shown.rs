@@ -8,7 +8,7 @@ use model::{Finding, Severity, Unavailable, Unit};
 
 use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter};
-use super::read::{HIDDEN, is_same_core};
+use super::read::{HIDDEN, is_same_core, rows};
 use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
@@ -233,11 +233,22 @@ fn events(record: &Record, watched: &[Watched<'_>]) -> Block {
         );
     }
     notes.extend(published::transition(record));
+    notes.extend(not_followed(record, watched));
     Block::Table(Table {
         caption: format!("what a stream in a duty cycle causes{layout}"),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows: watched.iter().map(row).collect(),
         notes,
+    })
+}
+
+/// That other streams of the run were not followed, and who does that.
+fn not_followed(record: &Record, watched: &[Watched<'_>]) -> Option<String> {
+    let is_followed = |id: &str| watched.iter().any(|it| parameter(it.first, STREAM) == id);
+    let others = rows(record).iter().any(|row| !is_followed(row.workload));
+    others.then(|| {
+        "the heaviest stream is followed alone: `cpudyno turbo --trace STREAM` follows any other"
+            .to_owned()
     })
 }
 

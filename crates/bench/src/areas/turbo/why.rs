@@ -58,7 +58,9 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
     let rows = rows(record);
     let with_clock = rows.iter().filter(|row| row.median("clock").is_some());
     let (mixed, plain): (Vec<&Row<'_>>, Vec<&Row<'_>>) = with_clock.partition(|row| row.is_mix());
-    let mut all: Vec<Clocked<'_>> = mixed.into_iter().filter_map(Clocked::of_mix).collect();
+    // What others of a mix execute beside a stream is no measure of it.
+    let mixed = mixed.into_iter().filter_map(|row| Clocked::of_row(row, None));
+    let mut all: Vec<Clocked<'_>> = mixed.collect();
     for of_type in plain.chunk_by(|a, b| a.core_type() == b.core_type()) {
         let counts = of_type.iter().map(|row| row.active.len());
         let (Some(least), Some(most)) = (counts.clone().min(), counts.max()) else { continue };
@@ -144,13 +146,14 @@ impl<'a> Descent<'a> {
             self.left = advertised.hertz;
             self.stated();
             self.licence();
+            self.neighbours();
             self.reasons();
         }
         let unexplained = advertised.is_ok().then_some(self.left - self.clock);
         let delivered = self.lost();
         ClockAccount {
             workload: self.of.stream.to_owned(),
-            moment: self.of.moment.map(str::to_owned),
+            moment: self.of.moment.clone(),
             core_type: self.of.core_type.map(str::to_owned),
             own: self.of.own(),
             active: self.of.active,
@@ -338,7 +341,8 @@ impl<'a> Descent<'a> {
             return;
         }
         let Some(light) = self.slower().filter(|_| !self.is_limited()) else { return };
-        let lost = (light.hertz - self.clock).min(self.left - self.clock).max(0.0);
+        let clock = self.own_clock();
+        let lost = (light.hertz - clock).min(self.left - clock).max(0.0);
         let measured = format!("measured: {}", light.said());
         match self.hidden() {
             None => {
@@ -353,9 +357,25 @@ impl<'a> Descent<'a> {
         }
     }
 
+    /// What the others execute costs more than their being active: their licences, power and current, seen as what it
+    /// takes from this one.
+    fn neighbours(&mut self) {
+        let lost = (self.own_clock() - self.clock).min(self.left - self.clock);
+        if lost > SAME * self.clock && !self.is_limited() {
+            let merely_active = mhz(self.own_clock());
+            let evidence = format!("measured: {merely_active} where they execute scalar code");
+            self.step("neighbours", "what the neighbours execute", lost, evidence);
+        }
+    }
+
+    /// The clock without what its neighbours execute.
+    fn own_clock(&self) -> f64 {
+        self.of.beside_scalar.unwrap_or(self.clock)
+    }
+
     /// What ran at a higher clock on the same cores.
     fn slower(&self) -> Option<Lighter<'a>> {
-        self.of.lighter.filter(|it| it.hertz > self.clock * (1.0 + SAME))
+        self.of.lighter.filter(|it| it.hertz > self.own_clock() * (1.0 + SAME))
     }
 
     /// Whether a limit that states no clock was seen.

@@ -48,8 +48,18 @@ fn cell_name(account: &ClockAccount) -> String {
 
 /// The steps of all accounts before the clock or after it, each label once, in the order in which limits apply.
 fn labels(accounts: &[ClockAccount], after: bool) -> Vec<&str> {
-    const ORDER: [&str; 9] =
-        ["boost", "core", "kernel", "governor", "hwp", "active-cores", "sst", "licence", "heavier"];
+    const ORDER: [&str; 10] = [
+        "boost",
+        "core",
+        "kernel",
+        "governor",
+        "hwp",
+        "active-cores",
+        "sst",
+        "licence",
+        "heavier",
+        "neighbours",
+    ];
     let steps = accounts.iter().flat_map(|account| &account.steps);
     let mut steps: Vec<&AccountStep> = steps.filter(|step| is_after(&step.id) == after).collect();
     let rank = |id: &str| ORDER.iter().position(|known| *known == id).unwrap_or(ORDER.len());
