@@ -293,10 +293,15 @@ const COUNTED: [&str; 10] = [
     "instrument",
 ];
 
-fn drift(record: &Record) -> Vec<String> {
+/// The least and the greatest clock without payload.
+pub fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
     let all = record.of_quantity("rig", "quiet_clock").flat_map(Series::medians);
     let all: Vec<f64> = all.collect();
-    let said = |(low, high): (f64, f64)| {
+    Some([least(&all)?, greatest(&all)?])
+}
+
+fn drift(record: &Record) -> Vec<String> {
+    let said = |[low, high]: [f64; 2]| {
         let change = (high / low - 1.0) * 100.0;
         let [low, high] = [low, high].map(mhz);
         format!(
@@ -304,7 +309,7 @@ fn drift(record: &Record) -> Vec<String> {
              compare runs by cycles per op, not by MHz"
         )
     };
-    least(&all).zip(greatest(&all)).map(said).into_iter().collect()
+    quiet_drift(record).map(said).into_iter().collect()
 }
 
 fn slow_looks(record: &Record) -> Vec<String> {

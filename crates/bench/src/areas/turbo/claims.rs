@@ -4,7 +4,7 @@ use model::record::Record;
 
 use super::super::known::{self, Figures};
 use super::read::{Row, mhz, rows, summary};
-use super::why;
+use super::{read, why};
 use crate::sheet::claims::{Claim, Verdict, said};
 use crate::sheet::normal::{self, Band};
 
@@ -45,12 +45,7 @@ fn one_core(record: &Record) -> Option<Claim> {
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
-            let verdict = if off.abs() <= AS_CLAIMED {
-                Verdict::AsClaimed
-            } else {
-                Verdict::Differs(format!("{:+.1} %", off * 100.0))
-            };
-            claim(claimed, verdict)
+            claim(claimed, verdict(record, off, ""))
         }
     })
 }
@@ -68,11 +63,7 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     let worst = told.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()))?;
     let range =
         |of: fn(&(usize, f64, f64)) -> f64| format!("{} to {} MHz", mhz(of(first)), mhz(of(last)));
-    let verdict = if off(worst).abs() <= AS_CLAIMED {
-        Verdict::AsClaimed
-    } else {
-        Verdict::Differs(format!("{:+.1} % with {} active", off(worst) * 100.0, worst.0))
-    };
+    let verdict = verdict(record, off(worst), &format!(" with {} active", worst.0));
     Some(Claim {
         what: format!("turbo, {} to {} cores", first.0, last.0),
         claimed: range(|it| it.1),
@@ -87,6 +78,20 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
         finding: None,
         command: WHY,
     })
+}
+
+/// What to say of a clock that is so far off; no more than half of what all clocks moved by anyway says nothing.
+fn verdict(record: &Record, off: f64, of_what: &str) -> Verdict {
+    let moved = read::quiet_drift(record).map_or(0.0, |[low, high]| high / low - 1.0);
+    let how = format!("{:+.1} %{of_what}", off * 100.0);
+    if off.abs() <= AS_CLAIMED {
+        Verdict::AsClaimed
+    } else if off.abs() <= moved / 2.0 {
+        let moved = moved * 100.0;
+        Verdict::NotTold(format!("{how}, while clocks moved by {moved:.1} % without any payload"))
+    } else {
+        Verdict::Differs(how)
+    }
 }
 
 fn off((_, promised, clock): &(usize, f64, f64)) -> f64 {
