@@ -158,6 +158,10 @@ pub trait Errand {
     }
     /// How long one block of it takes, as planned.
     fn duration(&self) -> Seconds;
+    /// For how much of that its CPUs are at work.
+    fn busy(&self) -> Seconds {
+        self.duration()
+    }
     /// Whether the placement of its CPUs is probed before and after each sweep. Where they are many
     /// pairs, or what is measured is what a probe would measure, it is not.
     fn is_probed(&self) -> bool {
@@ -321,6 +325,14 @@ impl Cell {
             Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.duration(),
         }
     }
+
+    /// How long it keeps its CPUs at work.
+    pub(crate) fn busy(&self) -> Seconds {
+        match &self.work {
+            Work::Errand(errand) => protocol::JOB_OVERHEAD + errand.busy(),
+            Work::Streams(_) | Work::Traffic(_) => self.duration(),
+        }
+    }
 }
 
 /// The operands that streams run with, and the parameter that says so.
@@ -336,7 +348,7 @@ pub(crate) fn series_of<'a>(
     record: &'a Record,
     area: &'a str,
     quantity: &'a str,
-) -> impl Iterator<Item = &'a Series> {
+) -> impl Iterator<Item = &'a Series> + Clone {
     record.series.iter().filter(move |s| s.area == area && s.quantity == quantity)
 }
 

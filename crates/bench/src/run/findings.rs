@@ -213,11 +213,18 @@ fn gaps(record: &Record) -> Option<Finding> {
     Some(finding("run.gaps", Severity::Warning, text, Some("stop other work on these CPUs")))
 }
 
-/// Share of time lost in gaps, the mean over series: gaps are few and long, and a median hides them.
+/// Share of time lost in gaps, the mean over cells and their CPUs, however many series each has: gaps are few and
+/// long, and a median hides them.
 pub(crate) fn lost_share(record: &Record) -> Option<f64> {
-    let shares: Vec<f64> = measured(record).filter_map(|s| s.disturbance.lost_share).collect();
-    let sum: f64 = shares.iter().sum();
-    (!shares.is_empty()).then(|| sum / shares.len() as f64)
+    let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for series in measured(record) {
+        let cell = (&series.area, &series.workload, series.active.to_string(), series.cpu);
+        cells.entry(cell).or_default().extend(series.disturbance.lost_share);
+    }
+    cells.retain(|_, shares| !shares.is_empty());
+    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+    let means: Vec<f64> = cells.values().map(|shares| mean(shares)).collect();
+    (!means.is_empty()).then(|| mean(&means))
 }
 
 /// Blocks that the disturbance of a series was counted in: also of one that has no number, because its

@@ -382,11 +382,11 @@ impl Program {
     fn busy_seconds(&self, sweeps: u64, spared: &BTreeSet<usize>) -> f64 {
         let of = |planned: &Planned| {
             let blocks = if planned.cell.is_once() { 1 } else { sweeps };
-            planned.cell.duration().0 * planned.cell.cpus().len() as f64 * blocks as f64
+            planned.cell.busy().0 * planned.cell.cpus().len() as f64 * blocks as f64
         };
         let blocks = BLOCKS_FOR_INTERVAL as f64;
         let spare = spared.iter().map(|index| &self.cell(*index).cell);
-        let spare = spare.map(|cell| cell.duration().0 * cell.cpus().len() as f64 * blocks);
+        let spare = spare.map(|cell| cell.busy().0 * cell.cpus().len() as f64 * blocks);
         self.cells.iter().map(of).chain(spare).sum()
     }
 

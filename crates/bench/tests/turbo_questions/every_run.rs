@@ -85,6 +85,20 @@ fn heat_accounts_for_its_first_window_and_its_last() {
     assert!(!page.contains("held, though"), "{page}");
 }
 
+/// What a quota takes of a window is lost beside its clock.
+#[test]
+fn heat_accounts_for_time_that_is_taken_away() {
+    let machine = machine("4c", |model| model.noise.quota_share = 0.2);
+    let tests = Tests::Sustain(Seconds(10.0));
+    let record = measured(&machine, Options { tests, ..streams(&[]) });
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    assert_eq!(accounts.len(), 4, "two streams, first and last window");
+    for account in accounts {
+        assert_near(1.0 - account.delivered / account.clock, 0.2, 0.2, "a fifth");
+        assert!(account.steps.iter().any(|it| it.id == "quota"), "{account:#?}");
+    }
+}
+
 /// The clock that a stream has in its bursts.
 #[test]
 fn a_trace_accounts_for_the_clock_of_its_bursts() {

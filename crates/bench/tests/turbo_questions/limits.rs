@@ -617,6 +617,45 @@ fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
     assert!(text.contains("quota of the control group"), "{text}");
 }
 
+/// What some cores may have at most is a step of theirs, whatever the median over all of them.
+#[test]
+fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
+    let record = why(&machine("2s-56c", |model| {
+        let writer = Writer::new(model);
+        for cpu in model.cpus().into_iter().filter(|cpu| (56..112).contains(&(cpu.0 % 112))) {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
+            writer.write(&path, "2000000").unwrap();
+        }
+    }));
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    let all = accounts.iter().filter(|it| it.workload == "scalar_iadd" && it.active.len() == 112);
+    let all: Vec<&ClockAccount> = all.collect();
+    let [free, limited] = all[..] else { panic!("{all:#?}") };
+    assert_eq!(limited.moment.as_deref(), Some("CPUs 56-111"));
+    assert_near(step(limited, "kernel").hertz, 1.8e9, 1e-6, "3.8 to 2.0 GHz");
+    assert_eq!(free.moment.as_deref(), Some("CPUs 0-55"));
+    assert!(free.steps.iter().all(|it| it.id != "kernel"), "{free:#?}");
+    for account in all {
+        explained(account);
+        assert!(account.refuted.is_empty(), "{account:#?}");
+    }
+    let text = text(&record);
+    assert!(text.contains("2000 to 3800"), "what the kernel allows: {text}");
+}
+
+/// Cores that are shared with something busy have no clock, for that reason.
+#[test]
+fn cores_that_others_disturb_have_that_for_a_reason() {
+    let record = why(&machine("2s-56c", |model| model.faults = vec![Fault::SiblingsBusyLater]));
+    let without: Vec<&Series> =
+        of(&record, "core_clock").filter(|series| series.summary().is_none()).collect();
+    assert!(!without.is_empty(), "they are busy before all cores had a turn");
+    for series in without {
+        let why = super::common::why(series);
+        assert!(why.contains("shared with something busy"), "{why}");
+    }
+}
+
 #[test]
 fn each_core_alone_has_a_clock() {
     let record = why(&machine("2s-56c", |_| {}));
@@ -641,6 +680,12 @@ fn text(record: &Record) -> String {
 #[test]
 fn favoured_cores_are_compared_with_the_ranking_of_the_firmware() {
     let record = why(&with_favoured_cores());
+    // They differ, and none of them moves.
+    assert!(
+        record.findings.iter().all(|it| it.id != "turbo.clock-drifts"),
+        "{:?}",
+        record.findings
+    );
     for (cpu, hertz) in [(0, 4.5e9), (1, 4.7e9), (2, 4.5e9), (3, 4.7e9)] {
         let mut alone = of(&record, "core_clock");
         let series = alone.find(|series| series.cpu == CpuId(cpu)).unwrap();

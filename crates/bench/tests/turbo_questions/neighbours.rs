@@ -109,6 +109,24 @@ fn advice_follows_from_the_numbers() {
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
 }
 
+/// What every neighbour costs is not the doing of those who move memory.
+#[test]
+fn memory_is_not_blamed_for_what_all_neighbours_cost() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.noise.drift_amplitude = 0.0;
+    let all =
+        ["scalar_iadd", "triad"].map(|by| Tax { bandwidth: 0.6, latency: 1.5, ..tax(by, false) });
+    model.tax = all.into();
+    let cpus = Choice::usual(Some("0-3".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    assert!(
+        record.findings.iter().all(|it| it.id != "turbo.memory-neighbours"),
+        "{:?}",
+        record.findings
+    );
+}
+
 /// Everything costs the sibling as much: no class is to blame.
 #[test]
 fn a_sibling_is_slow_whatever_runs_beside_it() {

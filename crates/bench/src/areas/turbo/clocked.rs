@@ -1,6 +1,7 @@
 //! Clocks that were measured, as accounts take them: of streams, of a mix of them, and of further questions.
 
 use model::record::Series;
+use model::stats::median;
 use model::{CpuId, CpuSet};
 
 use super::read::{self, Row};
@@ -27,6 +28,8 @@ pub(super) struct Clocked<'a> {
     pub(super) beside_scalar: Option<f64>,
     /// Limits without a clock that were seen just then; none: those of the workload as a whole count.
     pub(super) seen: Option<Vec<Seen>>,
+    /// The share of time that gaps took while it ran, and how they were seen; none: as while all streams ran.
+    pub(super) gaps: Option<(f64, &'static str)>,
     /// Its counters, where it is a stream of its own.
     pub(super) row: Option<&'a Row<'a>>,
 }
@@ -75,6 +78,7 @@ impl<'a> Clocked<'a> {
             lighter,
             beside_scalar: None,
             seen: None,
+            gaps: None,
             row: Some(row),
         })
     }
@@ -97,8 +101,30 @@ impl<'a> Clocked<'a> {
             lighter: None,
             beside_scalar: None,
             seen: None,
+            gaps: series
+                .disturbance
+                .lost_share
+                .map(|share| (share, "gaps in polling while it ran")),
             row: None,
         }
+    }
+
+    /// The same on those of its cores alone that some limits hold for, as they are named then.
+    pub(super) fn within(&self, cpus: &CpuSet, light: Option<&Row<'a>>) -> Option<Clocked<'a>> {
+        let of = |row: &Row<'a>| {
+            let mine = row.of("clock").into_iter().filter(|series| cpus.contains(series.cpu));
+            median(&mine.filter_map(|it| Some(it.summary()?.median)).collect::<Vec<_>>())
+        };
+        let lighter = self.lighter.and_then(|it| Some(Lighter { hertz: of(light?)?, ..it }));
+        Some(Clocked {
+            moment: Some(format!("CPUs {cpus}")),
+            active: self.active.clone(),
+            cpus: self.cpus.iter().copied().filter(|(cpu, _)| cpus.contains(*cpu)).collect(),
+            clock: of(self.row?)?,
+            lighter,
+            seen: self.seen.clone(),
+            ..*self
+        })
     }
 
     /// Those that executed it, where others executed something else.

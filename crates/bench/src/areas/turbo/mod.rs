@@ -193,6 +193,17 @@ static QUANTITIES: &[Quantity] = &[
             "Median over all looks by the chain and all cores in each window.",
         )
     },
+    Quantity {
+        packing: 0.0,
+        ..Quantity::named(
+            soak::LOST,
+            "time lost in a window",
+            Unit::One,
+            "lower is better",
+            "What rounds of the stream took longer than the median of them, of all their time, the mean over jobs and \
+             cores: interrupts, other threads, or the hypervisor.",
+        )
+    },
     Quantity::named(
         soak::REST,
         "rest before a stream",

@@ -253,10 +253,7 @@ fn shown(matrix: &Matrix<'_>) -> Block {
     };
     let groups = rows.chunk_by(|a, b| a.1 == b.1);
     Block::HeatMap(HeatMap {
-        caption:
-            "what neighbours change, % of what the victim has alone: the median and its 95 % interval, of five \
-                  blocks 94 % (ns: higher is worse)"
-                .to_owned(),
+        caption: caption(matrix),
         unit: "% lost".to_owned(),
         row_title: "beside".to_owned(),
         column_title: "victim".to_owned(),
@@ -266,6 +263,19 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         shaded_from: Some(NOISE),
         outline: None,
     })
+}
+
+/// What the cells hold: intervals, where any of them has one.
+fn caption(matrix: &Matrix<'_>) -> String {
+    let mut changes = matrix.changes.iter().flatten().flatten();
+    let interval = if changes.any(|change| change.interval.is_some()) {
+        " and its 95 % interval, of five blocks 94 %"
+    } else {
+        ", of too few blocks for an interval"
+    };
+    format!(
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse)"
+    )
 }
 
 /// Who was where, and how the host had placed them.
@@ -301,9 +311,9 @@ fn too_few(blocks: u64) -> Option<String> {
     /// Of five, chance puts all on one side in one of sixteen.
     const NEEDED: u64 = 6;
     (1..NEEDED).contains(&blocks).then(|| {
+        let plural = if blocks == 1 { " of a cell is" } else { "s of a cell are" };
         format!(
-            "{blocks} blocks of a cell are too few for advice, however much they change: {NEEDED} are needed, by \
-             more time"
+            "{blocks} block{plural} too few for advice, however much they change: {NEEDED} are needed, by more time"
         )
     })
 }
@@ -469,10 +479,24 @@ fn wide(matrix: &Matrix<'_>) -> Option<Finding> {
     }
     let finding = finding(
         "turbo.wide-neighbours",
-        format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
+        format!(
+            "{} on other cores changes {} by {}{}",
+            row.0,
+            column.title,
+            change.words(),
+            of_which(column, Some(scalar))
+        ),
         advice.join("; "),
     );
     Some(finding.gaining(gain).caused_by("licences and limits of power hold for cores together"))
+}
+
+/// What of a loss neighbours cost that execute scalar code, where that is worth a word.
+fn of_which(column: &Column, scalar: Option<Change>) -> String {
+    let scalar = scalar.filter(|it| it.is_sure && it.loss(column.measure) >= WORTH);
+    scalar.map_or(String::new(), |scalar| {
+        format!(", {} of it where they are merely active", scalar.words())
+    })
 }
 
 /// Whether there is a package that none of the measured cores is in.
@@ -528,10 +552,22 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let memory: Vec<&Column> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
-    let gain = back(column, change.ratio);
+    // What others cost that are merely active, or whatever else goes on, is none of the memory's doing.
+    let scalar = matrix.change(column, (SCALAR_CLASS, row.1));
+    let own = scalar.map_or(change.ratio, |scalar| change.ratio / scalar.ratio);
+    if (Change { ratio: own, ..change }).loss(column.measure) < WORTH {
+        return None;
+    }
+    let gain = back(column, own);
     let finding = finding(
         "turbo.memory-neighbours",
-        format!("{} on other cores changes {} by {}", row.0, column.title, change.words()),
+        format!(
+            "{} on other cores changes {} by {}{}",
+            row.0,
+            column.title,
+            change.words(),
+            of_which(column, scalar)
+        ),
         "isolate such work on another node or package, or limit its bandwidth (resctrl)".to_owned(),
     );
     Some(finding.gaining(gain))
@@ -542,7 +578,7 @@ pub(super) fn sentence(record: &Record) -> Option<Text> {
     let row = ("memory", Place::Others.word());
     let column = COLUMNS.iter().find(|column| column.victim == BANDWIDTH)?;
     let beside = series(record, BANDWIDTH, MOVED.beside, row)?.summary()?.median;
-    let change = Matrix::of(record).change(column, row)?;
+    let change = Matrix::of(record).change(column, row).filter(|it| it.is_sure)?;
     Some(
         format!(
             "Beside others who move memory a core still gets {}: {}.",

@@ -393,12 +393,19 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
         let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
         let turbo = promise::turbo_hertz(record, first.active);
         let allowed = allowed(first);
-        let least = turbo.into_iter().chain(allowed).reduce(f64::min);
+        // Where they are allowed different clocks, no single one is promised.
+        let one = allowed.is_none_or(|[low, high]| low.total_cmp(&high).is_eq());
+        let least = turbo.into_iter().chain(allowed.map(|it| it[0])).reduce(f64::min);
+        let least = least.filter(|_| one);
+        let allowed = match allowed {
+            Some([low, high]) if !one => format!("{:.0} to {:.0}", low / 1e6, high / 1e6).into(),
+            _ => mhz(allowed.map(|it| it[0])),
+        };
         let share = best.zip(least).map(|((hertz, _), promised)| hertz / promised);
         Some(vec![
             cores_of(first).into(),
             mhz(turbo),
-            mhz(allowed),
+            allowed,
             mhz(best.map(|best| best.0)),
             best.map_or("-", |best| best.1).into(),
             share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0).into()),

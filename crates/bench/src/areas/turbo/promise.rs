@@ -1,6 +1,6 @@
 //! What the machine promises: which clock with how many active cores, and where that changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{AllowedClock, Record, Relation, Topology};
 use model::{CpuId, CpuSet};
@@ -84,10 +84,38 @@ pub(super) fn allowed<'a>(
     all.filter(|allowed| !allowed.cpus.intersection(active).is_empty())
 }
 
-/// The highest clock that the kernel allows all of these CPUs, in hertz.
-pub(super) fn allowed_hertz(record: &Record, active: &CpuSet) -> Option<f64> {
+/// Those that limit these CPUs: as far as cores come is no limit that the kernel sets.
+pub(super) fn limiting<'a>(
+    record: &'a Record,
+    active: &'a CpuSet,
+) -> impl Iterator<Item = &'a AllowedClock> + Clone {
+    let highest = record.clock.iter().flat_map(|clock| &clock.highest);
+    let limits = move |it: &&AllowedClock| {
+        let is_of = |own: &&AllowedClock| own.cpus.iter().any(|cpu| it.cpus.contains(cpu));
+        let mut own = highest.clone().filter(is_of).peekable();
+        it.source != BY_KERNEL || own.peek().is_none() || own.any(|own| own.hertz > it.hertz)
+    };
+    allowed(record, active).filter(limits)
+}
+
+/// The highest clocks that the kernel allows these CPUs, the least and the greatest of them, in hertz.
+pub(super) fn allowed_hertz(record: &Record, active: &CpuSet) -> Option<[f64; 2]> {
     let of_kernel = allowed(record, active).filter(|it| it.source == BY_KERNEL);
-    of_kernel.map(|allowed| allowed.hertz).reduce(f64::min)
+    let all = of_kernel.map(|allowed| allowed.hertz);
+    Some([all.clone().reduce(f64::min)?, all.reduce(f64::max)?])
+}
+
+/// These CPUs by the least clock that kernel, governors and requests allow each of them.
+pub(super) fn alike(record: &Record, active: &CpuSet) -> Vec<CpuSet> {
+    let least = |cpu: CpuId| {
+        let own = CpuSet::from_iter([cpu]);
+        (limiting(record, &own).map(|it| it.hertz as u64).min(), cpu)
+    };
+    let mut groups: BTreeMap<Option<u64>, Vec<CpuId>> = BTreeMap::new();
+    for (least, cpu) in active.iter().map(least) {
+        groups.entry(least).or_default().push(cpu);
+    }
+    groups.into_values().map(CpuSet::from_iter).collect()
 }
 
 #[cfg(test)]

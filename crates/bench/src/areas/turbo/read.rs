@@ -1,10 +1,10 @@
 //! Reading the area's series back out of a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{Fact, FactValue, Outcome, Record, Series};
 use model::stats::{Summary, median};
-use model::{CpuSet, Obstacle, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::{in_order, series_of};
 use super::AREA;
@@ -121,14 +121,19 @@ pub(super) fn summary(
     }
 }
 
-/// Least and greatest block median of the clock without payload, over all CPUs.
+/// Least and greatest block median of the clock without payload, of the CPU whose clock moved most: cores of one machine
+/// may differ.
 pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
-    let mut medians: Vec<f64> = series_of(record, "rig", "quiet_clock")
-        .filter_map(Series::samples)
-        .flat_map(model::record::Samples::block_medians)
-        .collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    Some([*medians.first()?, *medians.last()?])
+    let all = series_of(record, "rig", "quiet_clock");
+    let cpus: BTreeSet<CpuId> = all.clone().map(|series| series.cpu).collect();
+    let of_cpu = |cpu: CpuId| {
+        let mine = all.clone().filter(|series| series.cpu == cpu).filter_map(Series::samples);
+        let mut medians: Vec<f64> = mine.flat_map(model::record::Samples::block_medians).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        Some([*medians.first()?, *medians.last()?])
+    };
+    let moved = |[low, high]: &[f64; 2]| high / low;
+    cpus.into_iter().filter_map(of_cpu).max_by(|a, b| moved(a).total_cmp(&moved(b)))
 }
 
 /// A workload on a set of active CPUs: the series of all threads that execute it.

@@ -21,7 +21,7 @@ use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 use super::super::{Cell, DATA, Errand, Planning, Run, Work};
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{
-    Around, Load, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, Tools, What,
+    Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, Tools, What,
 };
 use crate::rig::reduce::{self, Readings};
 use crate::rig::ruler::Rulers;
@@ -39,6 +39,7 @@ pub(crate) const TIMELINE: &str = "timeline";
 /// Its quantities, each with one sample a window.
 pub(super) const TIME: &str = "soak_time";
 pub(super) const CLOCK: &str = "soak_clock";
+pub(super) const LOST: &str = "soak_lost";
 pub(super) const POWER: &str = "soak_power";
 pub(super) const TEMPERATURE: &str = "soak_temperature";
 
@@ -117,6 +118,8 @@ struct Windows {
     clock: Vec<f64>,
     /// Why there is no clock.
     no_clock: Option<Unavailable>,
+    /// The share of time that was taken away.
+    lost: Vec<f64>,
     power: Vec<f64>,
     temperature: Vec<f64>,
     /// What lowers clocks, and the windows in which it came up or after which it was in force, by their times.
@@ -171,18 +174,34 @@ impl Soak {
         })
     }
 
-    /// The jobs of one window, which ends at that time of the run; the medians of the clock that they found.
+    /// The share of a job's time that its members did not work, though they had to: what rounds of the payload, all of
+    /// them alike, took longer than the median of them.
+    fn lost(raw: &RawRepeat) -> Option<f64> {
+        let of_member = |member: &RawMember| {
+            let phase = member.phases.first()?;
+            let rounds = phase.stamps.iter().step_by(phase.iterations.len().max(1));
+            let lengths: Vec<f64> = rounds.map(|it| it.length().count() as f64).collect();
+            let (sum, usual) = (lengths.iter().sum::<f64>(), model::stats::median(&lengths)?);
+            (sum > 0.0).then(|| (1.0 - usual * lengths.len() as f64 / sum).max(0.0))
+        };
+        let shares: Vec<f64> = raw.members.iter().filter_map(of_member).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
+    /// The jobs of one window, which ends at that time of the run; the medians of the clock that they found, and the
+    /// shares of time that they lost.
     fn one(
         job: &Repeat,
         end: Seconds,
         windows: &mut Windows,
         executor: &mut dyn Executor,
         rulers: &Rulers,
-    ) -> Result<Vec<f64>, RunError> {
-        let mut clocks = Vec::new();
+    ) -> Result<[Vec<f64>; 2], RunError> {
+        let (mut clocks, mut lost) = (Vec::new(), Vec::new());
         loop {
             let begun = executor.elapsed();
             let raw = executor.repeat(job)?;
+            lost.extend(Soak::lost(&raw));
             match Soak::clock(job, &raw, executor, rulers) {
                 Ok(hertz) => clocks.push(hertz),
                 Err(reason) => windows.no_clock = Some(reason),
@@ -194,7 +213,7 @@ impl Soak {
             let now = executor.elapsed();
             // The next one would end beyond it by more than this one ends before it.
             if (now + (now - begun) / 2.0).0 >= end.0 {
-                return Ok(clocks);
+                return Ok([clocks, lost]);
             }
         }
     }
@@ -220,10 +239,10 @@ impl Soak {
             }
             // Windows end on a grid, so that those which last too long do not move the others.
             let end = begun + window * ((at / window).round() + 1.0);
-            let clocks = match Soak::one(&job, end, &mut windows, executor, rulers) {
+            let [clocks, lost] = match Soak::one(&job, end, &mut windows, executor, rulers) {
                 // What was seen until then stands.
                 Err(RunError::Interrupted) if !windows.time.is_empty() => break,
-                clocks => clocks?,
+                found => found?,
             };
             let until = executor.elapsed() - begun;
             let middle = f64::midpoint(at.0, until.0);
@@ -232,6 +251,10 @@ impl Soak {
                 windows.limits.entry(limit).or_default().push(middle);
             }
             windows.clock.extend(model::stats::median(&clocks));
+            // Jobs of a window last as long as each other, about; what was taken of one is no median of them.
+            windows
+                .lost
+                .extend((!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64));
             let (watts, celsius) = sensors.look();
             windows.power.extend(watts);
             windows.temperature.extend(celsius);
@@ -286,6 +309,7 @@ impl Windows {
         Readings::from([
             (TIME, Ok(self.time)),
             (CLOCK, whole(self.clock, self.no_clock)),
+            (LOST, whole(self.lost, None)),
             (POWER, whole(self.power, sensors.without(POWER_HEADERS))),
             (TEMPERATURE, whole(self.temperature, sensors.without(TEMPERATURE_HEADERS))),
         ])
@@ -309,6 +333,10 @@ impl Errand for Soak {
     fn duration(&self) -> Seconds {
         let rests = self.loads.len().saturating_sub(1) as f64;
         self.duration * self.loads.len() as f64 + self.rest * rests
+    }
+
+    fn busy(&self) -> Seconds {
+        self.duration * self.loads.len() as f64
     }
 
     fn is_probed(&self) -> bool {
@@ -335,7 +363,8 @@ impl Errand for Soak {
                 Err(RunError::Interrupted) if !run.parts.is_empty() => break,
                 windows => windows?,
             };
-            run.around = windows.around.unwrap_or_default();
+            let around = windows.around.unwrap_or_default();
+            run.around = if index == 0 { around } else { run.around.and(around) };
             for (limit, times) in windows.limits.clone() {
                 let named = [(STREAM, *id), (LIMIT, limit)];
                 let parameters = named.map(|(key, value)| (key.to_owned(), value.to_owned()));

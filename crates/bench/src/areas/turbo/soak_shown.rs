@@ -1,6 +1,8 @@
 //! Heat as people read it: retention, the first drop with what is known of its cause, and the lines of clock,
 //! power and temperature.
 
+use std::fmt::Write as _;
+
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
@@ -9,8 +11,8 @@ use model::{Finding, Severity, Unit};
 use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter, Seen};
 use super::soak::{
-    CLOCK, LIMIT, LIMITED, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS, WINDOWS_MIN,
-    time_constant,
+    CLOCK, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
+    WINDOWS_MIN, time_constant,
 };
 use super::{AREA, why};
 
@@ -30,6 +32,8 @@ struct Soaked {
     clock: Vec<f64>,
     power: Option<Vec<f64>>,
     temperature: Option<Vec<f64>>,
+    /// The share of each window that rounds took longer than they usually do.
+    lost: Option<Vec<f64>>,
     /// Seconds of rest before it; none: nothing ran before it.
     rest: Option<f64>,
 }
@@ -62,6 +66,7 @@ fn soaked(record: &Record) -> Vec<Soaked> {
             clock,
             power,
             temperature,
+            lost: of(id, LOST),
             rest: of(id, REST).and_then(|rest| rest.first().copied()),
         })
     };
@@ -148,15 +153,39 @@ impl Soaked {
         Some(format!("{from} to PL1 ({before:.0} to {after:.0} W)"))
     }
 
+    /// Whether registers would have said that power is limited, and none did in the whole run.
+    fn is_denied(&self, record: &Record) -> bool {
+        let is_mine = |series: &&Series| {
+            series.parameters.get(STREAM).is_some_and(|it| it == self.stream)
+                && series.parameters.get(LIMIT).is_some_and(|it| is_power(it))
+        };
+        let Some(clock) = &record.clock else { return false };
+        let mut held = clock.reasons.iter().filter(|it| it.held());
+        !clock.asked.is_empty()
+            && series_of(record, AREA, LIMITED).find(is_mine).is_none()
+            && !held.any(|it| is_power(&it.label))
+    }
+
     /// What was seen to hold in a window: the limit of power that its watts are at, and what came up then.
     fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
-        let by_watts = drawn.and_then(|drawn| {
+        // Without registers other limits may hold as well, which nobody states.
+        let unread: Vec<&str> =
+            record.clock.iter().flat_map(|it| &it.unread).map(|it| it.what.as_str()).collect();
+        let by_watts = drawn.filter(|_| !self.is_denied(record)).and_then(|drawn| {
             let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
             let at_limit = |(term, id): (PowerTerm, &str)| {
                 let limit = watts(record, term).filter(|it| is_near(drawn, Some(*it)))?;
-                let label = format!("{} {limit:.0} W", term.word());
-                let evidence = format!("{drawn:.0} W in that window");
+                let mut label = format!("{} {limit:.0} W", term.word());
+                let mut evidence = format!("{drawn:.0} W in that window");
+                if !unread.is_empty() {
+                    label.push_str(", or what is not known");
+                    let _ = write!(
+                        evidence,
+                        "; {} may be part of it: not read here",
+                        unread.join(", ")
+                    );
+                }
                 Some(Seen { id: id.to_owned(), label, evidence })
             };
             terms.find_map(at_limit)
@@ -207,7 +236,9 @@ pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
             let lighter = of_light.filter(|_| it.stream != why::LIGHT);
             let lighter = lighter.map(|hertz| Lighter { name: why::LIGHT, hertz });
             let of = Clocked::of_series(series, it.stream, moment, it.clock[at]);
-            Clocked { lighter, seen: Some(it.seen(record, at)), ..of }
+            let gaps = it.lost.as_ref().and_then(|lost| lost.get(at)).copied();
+            let gaps = gaps.map(|share| (share, "rounds of that window longer than the others"));
+            Clocked { lighter, seen: Some(it.seen(record, at)), gaps, ..of }
         };
         let last = it.clock.len() - 1;
         let of_light = |of: fn(&[f64]) -> Option<&f64>| of(&light?.clock).copied();

@@ -24,7 +24,6 @@ use super::licence::Licence;
 use super::read::{Row, grown, number, rows};
 use super::time_lost::{Counted, Lost};
 use super::{neighbours_shown, promise, published, read, soak_shown, trace_shown};
-use crate::run::findings::lost_share;
 
 /// The lightest stream: what a licence costs is told against it.
 pub(super) const LIGHT: &str = "scalar_iadd";
@@ -72,7 +71,16 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
             let mut chosen: Vec<&Row<'_>> = light(&cell).into_iter().chain(heavy(&cell)).collect();
             chosen.dedup_by_key(|row| row.workload);
             let lightest = light(&cell);
-            all.extend(chosen.into_iter().filter_map(|row| Clocked::of_row(row, lightest)));
+            for row in chosen {
+                let whole = Clocked::of_row(row, lightest);
+                match &promise::alike(record, row.active)[..] {
+                    groups @ [_, _, ..] => {
+                        let within = |cpus| whole.as_ref()?.within(cpus, lightest);
+                        all.extend(groups.iter().filter_map(within));
+                    }
+                    _ => all.extend(whole),
+                }
+            }
         }
     }
     if rows.is_empty() {
@@ -216,17 +224,10 @@ impl<'a> Descent<'a> {
         if let Some((own, evidence)) = self.of_this_core() {
             self.cap_core("core", "limit of this core", own, evidence);
         }
-        let active = self.of.active.clone();
-        let allowed = promise::allowed(record, &active);
+        let own = CpuSet::from_iter([self.cpu]);
+        let allowed = promise::limiting(record, &own);
         let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
-        // As far as cores come is no limit that the kernel sets.
-        let highest = record.clock.iter().flat_map(|clock| &clock.highest);
-        let is_limit = |it: &&AllowedClock| {
-            let mut own =
-                highest.clone().filter(|own| own.cpus.iter().any(|cpu| it.cpus.contains(cpu)));
-            own.clone().next().is_none() || own.any(|own| own.hertz > it.hertz)
-        };
-        if let Some(least) = least(allowed.clone().filter(of_kernel).filter(is_limit)) {
+        if let Some(least) = least(allowed.clone().filter(of_kernel)) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap_core("kernel", "limit of the kernel", least.hertz, evidence);
         }
@@ -558,7 +559,8 @@ impl<'a> Descent<'a> {
             format!("{seconds:.2} s beside {busy:.1} s of work in {:.1} s of the run", run.seconds)
         });
         let of_mperf = percent(counted.halted.unwrap_or(0.0));
-        let of_gaps = percent(counted.gaps.unwrap_or(0.0));
+        let of_gaps =
+            self.gaps().map_or(String::new(), |(share, how)| format!("{how}, {}", percent(share)));
         let of_steal = grown(record, STEAL).map_or(String::new(), |seconds| {
             format!(
                 "the kernel counts {seconds:.2} s beside {:.1} s of work",
@@ -572,7 +574,7 @@ impl<'a> Descent<'a> {
             ("quota", "quota of the control group", quota, of_quota),
             ("halted", "halted", halted, format!("MPERF counted {of_mperf} less than time")),
             ("steal", "taken by the hypervisor", steal, of_steal),
-            ("taken", &taken_by, taken, format!("gaps in polling over the whole run, {of_gaps}")),
+            ("taken", &taken_by, taken, of_gaps),
         ];
         let mut delivered = clock;
         for (id, label, share, evidence) in steps {
@@ -598,6 +600,18 @@ impl<'a> Descent<'a> {
         self.busy_seconds().max(grown(self.record, WANTED).unwrap_or(0.0))
     }
 
+    /// The share of time that gaps took, and how they were seen: each stream polls for a moment alone, so that all of them
+    /// together tell of each.
+    fn gaps(&self) -> Option<(f64, &'static str)> {
+        let own = self.of.gaps.filter(|_| self.of.row.is_none());
+        own.or_else(|| {
+            let streams = super::super::series_of(self.record, super::AREA, "clock");
+            let shares: Vec<f64> = streams.filter_map(|it| it.disturbance.lost_share).collect();
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            (!shares.is_empty()).then_some((mean, "gaps in polling while streams ran"))
+        })
+    }
+
     /// What is known of lost time: MPERF of this stream on these cores, all else of the whole run.
     fn counted(&self) -> Counted {
         /// Clocks by the chain and by counters differ by as much anyway.
@@ -616,7 +630,7 @@ impl<'a> Descent<'a> {
         let counted = |id| grown(record, id).filter(|it| *it > 0.0 && time > 0.0);
         let [throttled, stolen] = [THROTTLED, STEAL].map(counted);
         Counted {
-            gaps: lost_share(record),
+            gaps: self.gaps().map(|(share, _)| share),
             halted: halted.filter(|share| *share >= 1e-3),
             quota: throttled.map(|seconds| seconds / (seconds + time)),
             steal: stolen.map(|seconds| seconds / self.wanted_seconds()),

@@ -10,7 +10,7 @@ use model::record::{
 
 use model::Known;
 
-use super::super::in_order;
+use super::super::{in_order, series_of};
 use super::promise::BY_GOVERNOR;
 use super::read::{mhz, rows};
 use super::why::SAME;
@@ -215,7 +215,8 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
         lines.push(Text::toned(text, Tone::Faint));
     }
     let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
-    if !clock.asked.is_empty() && !causes().any(LimitReason::held) {
+    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some();
+    if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));
     }
