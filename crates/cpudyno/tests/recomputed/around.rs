@@ -293,11 +293,14 @@ const COUNTED: [&str; 10] = [
     "instrument",
 ];
 
-/// The least and the greatest clock without payload.
-pub fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
-    let all = record.of_quantity("rig", "quiet_clock").flat_map(Series::medians);
-    let all: Vec<f64> = all.collect();
-    Some([least(&all)?, greatest(&all)?])
+/// The least and the greatest clock without payload, of the CPU that moved most.
+pub(crate) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
+    let mut of_cpus: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for series in record.of_quantity("rig", "quiet_clock") {
+        of_cpus.entry(series.cpu).or_default().extend(series.medians());
+    }
+    let ends = of_cpus.values().filter_map(|all| Some([least(all)?, greatest(all)?]));
+    ends.max_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])))
 }
 
 fn drift(record: &Record) -> Vec<String> {

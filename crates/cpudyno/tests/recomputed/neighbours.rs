@@ -155,9 +155,16 @@ fn matrix(
 }
 
 fn changes(record: &Record) -> Vec<Table> {
-    let caption = "what neighbours change, % of what the victim has alone: the median and its 95 % interval, of five \
-                   blocks 94 % (ns: higher is worse) (columns: victim)";
-    matrix(record, caption, &|column, row| {
+    let has_interval = ratios(record).into_iter().any(|it| it.interval().is_some());
+    let interval = if has_interval {
+        " and its 95 % interval, of five blocks 94 %"
+    } else {
+        ", of too few blocks for an interval"
+    };
+    let caption = format!(
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse) (columns: victim)"
+    );
+    matrix(record, &caption, &|column, row| {
         let series = find(record, column, "_ratio", row);
         let Some(middle) = series.and_then(Series::median) else { return absent(series) };
         let between = series.and_then(Series::interval).map(|ends| ends.map(change));
@@ -229,8 +236,9 @@ fn few(record: &Record) -> Vec<String> {
     let blocks = ratios(record).into_iter().map(|it| it.medians().len());
     let most = blocks.max().filter(|most| (1..6).contains(most));
     let line = |most| {
+        let blocks = if most == 1 { "block of a cell is" } else { "blocks of a cell are" };
         format!(
-            "{most} blocks of a cell are too few for advice, however much they change: 6 are needed, by more time"
+            "{most} {blocks} too few for advice, however much they change: 6 are needed, by more time"
         )
     };
     most.map(line).into_iter().collect()
@@ -266,8 +274,13 @@ pub(crate) fn findings(record: &Record) -> Vec<String> {
             place => place,
         };
         // Where all classes cost as much, none of them is named.
+        let scalar = find(record, column, "_ratio", ("scalar", row.1)).and_then(self::words);
+        let of_it = scalar.map(|it| format!(", {it} of it where they are merely active"));
         let whose = [row.0, "whatever runs"];
-        Some(whose.map(|whose| format!("{whose} on {place} changes {} by {words}", column.0)))
+        let said = whose.map(|whose| format!("{whose} on {place} changes {} by {words}", column.0));
+        let more =
+            said.clone().map(|it| of_it.iter().map(move |more| format!("{it}{more}")).collect());
+        Some(said.into_iter().chain(more.into_iter().flat_map(|it: Vec<String>| it)).collect())
     };
-    all.filter_map(said).flatten().collect()
+    all.filter_map(said).flat_map(|it: Vec<String>| it).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::check::{Rule, table};
 use super::page::Table;
 use super::record::{Record, Series, class_with_most, items, text};
-use super::stats::{change, least, list, median, mhz, numbers, once};
+use super::stats::{change, greatest, least, list, median, mhz, numbers, once};
 use super::why::{by_count, row};
 
 const AREA: &str = "turbo: promised";
@@ -83,14 +83,15 @@ fn cells(record: &Record) -> Vec<Cells<'_>> {
     cells
 }
 
-/// What the kernel allows all of these CPUs.
-fn allowed(record: &Record, cpus: &[u64]) -> Option<f64> {
+/// The least and the most that the kernel allows these CPUs.
+fn allowed(record: &Record, cpus: &[u64]) -> Option<[f64; 2]> {
     let all = items(&record.clock()["allowed"]).iter();
     let ours = all.filter(|it| {
         let theirs = numbers(text(&it["cpus"]));
         it["source"] == "scaling_max_freq" && theirs.iter().any(|cpu| cpus.contains(cpu))
     });
-    least(&ours.filter_map(|it| it["hertz"].as_f64()).collect::<Vec<_>>())
+    let ours: Vec<f64> = ours.filter_map(|it| it["hertz"].as_f64()).collect();
+    Some([least(&ours)?, greatest(&ours)?])
 }
 
 fn is_promised(record: &Record) -> bool {
@@ -108,12 +109,15 @@ fn measured(record: &Record) -> Vec<Table> {
         let (turbo, allowed) = (by_count(record, it.cpus), allowed(record, it.cpus));
         let clocks = it.streams.iter().filter_map(|(id, clock)| Some((*id, (*clock)?)));
         let best = clocks.max_by(|a, b| a.1.total_cmp(&b.1));
-        let both: Vec<f64> = turbo.into_iter().chain(allowed).collect();
-        let share = best.zip(least(&both)).map(|((_, clock), most)| clock / most * 100.0);
+        let [low, high] = [0, 1].map(|end| cell(allowed.map(|it| it[end])));
+        let is_one = low == high;
+        let both: Vec<f64> = turbo.into_iter().chain(allowed.map(|it| it[0])).collect();
+        let promised = least(&both).filter(|_| is_one);
+        let share = best.zip(promised).map(|((_, clock), most)| clock / most * 100.0);
         vec![
             it.cpus.len().to_string(),
             cell(turbo),
-            cell(allowed),
+            if is_one { low } else { format!("{low} to {high}") },
             cell(best.map(|it| it.1)),
             best.map_or("-", |it| it.0).to_owned(),
             share.map_or("-".to_owned(), |share| format!("{share:.1} %")),

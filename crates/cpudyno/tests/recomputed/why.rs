@@ -364,11 +364,18 @@ fn evidence(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The share of time that was lost in gaps: the mean over what was measured.
-pub(crate) fn lost_share(record: &Record) -> Option<f64> {
-    let of = record.series.iter().filter(|it| it.area != "rig");
-    let shares: Vec<f64> = of.filter_map(|it| it.disturbance["lost_share"].as_f64()).collect();
+fn mean(shares: &[f64]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// The share of time that was lost in gaps: the mean over workloads on a CPU beside the same others.
+pub(crate) fn lost_share(record: &Record) -> Option<f64> {
+    let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for it in record.series.iter().filter(|it| it.area != "rig") {
+        let cell = (&it.area, &it.workload, &it.active, it.cpu);
+        cells.entry(cell).or_default().extend(it.disturbance["lost_share"].as_f64());
+    }
+    mean(&cells.values().filter_map(|it| mean(it)).collect::<Vec<_>>())
 }
 
 /// The median over threads of the medians of a quantity.
@@ -500,7 +507,9 @@ fn lost(record: &Record, account: &Value, clock: f64) -> BTreeMap<&'static str, 
     let grown = |id: &str| record.grown(id).filter(|it| *it > 0.0).unwrap_or(0.0);
     let (throttled, taken_by_host) =
         (grown("disturbance.cgroup_throttled"), grown("disturbance.steal"));
-    let gaps = lost_share(record);
+    let streams = record.of_quantity("turbo", "clock");
+    let gaps: Vec<f64> = streams.filter_map(|it| it.disturbance["lost_share"].as_f64()).collect();
+    let gaps = mean(&gaps);
     let halts =
         rate.zip(of("mperf_rate")).map(|(rate, of)| 1.0 - of / rate).filter(|it| *it >= 1e-3);
     let unhalted = rate.zip(of("aperf_per_mperf")).map(|(rate, of)| rate * of);
@@ -526,7 +535,7 @@ fn lost(record: &Record, account: &Value, clock: f64) -> BTreeMap<&'static str, 
         (
             "taken",
             all - quota - halted - steal,
-            format!("gaps in polling over the whole run, {:.2} %", gaps.unwrap_or(0.0) * 100.0),
+            format!("gaps in polling while streams ran, {:.2} %", gaps.unwrap_or(0.0) * 100.0),
         ),
     ];
     let mut already = in_clock.min(all);
