@@ -209,7 +209,7 @@ fn what_must_not_be_is_explained() {
         "set performance level 5",
         "perf-profile info",
     );
-    guide.refused("sst -c 60 base-freq enable -a", 2, "use CPUs 60", "choose among");
+    guide.refused("sst -c 60 base-freq enable -a", 2, "use CPU 60", "choose among");
     let locked = Guide::with("sapphire-locked", "{}");
     let page = locked.done("sst perf-profile set-config-level -l 0");
     assert!(page.contains("was so already"), "{page}");

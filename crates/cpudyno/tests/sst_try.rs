@@ -153,18 +153,18 @@ fn what_cannot_be_tried_leaves_nothing_set() {
         ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
         ("try turbo-freq -l 4 --on 12", "it has two ends"),
         ("try base-freq -l 1 --on-a 3", "it has two ends"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPUs 99 busy"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 1", "the workload runs on them"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPU 99 busy"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 1", "the workload runs there"),
         // At that level.
-        ("try turbo-freq -l 4 --on 12,13", "measure on CPUs 12-13: the level is without them"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 4,6", "busy: the level is without them"),
+        ("try turbo-freq -l 4 --on 12,13", "measure on CPUs 12-13: not in the level"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 4,6", "busy: not in the level"),
         ("try base-freq -l 4", "level 4 of package 0 does not support it"),
         ("try base-freq -l 4 --on 0,1", "level 4 of package 0 does not support it"),
         ("try turbo-freq -l 9 --on 0,1", "package 0 has levels 0, 1, 2, 3, 4"),
         // In another package than -c names.
-        ("-c 0 try turbo-freq --on 20,21", "CPUs 20-21 of --on: they are in another power domain"),
-        ("-c 0 try base-freq --on-a 20,21", "CPUs 20-21 of --on-a: they are in another"),
-        ("-c 0 try base-freq --busy 1,20", "CPUs 20 of --busy: they are in another package"),
+        ("-c 0 try turbo-freq --on 20,21", "CPUs 20-21 of --on: in another power domain"),
+        ("-c 0 try base-freq --on-a 20,21", "CPUs 20-21 of --on-a: in another"),
+        ("-c 0 try base-freq --busy 1,20", "CPU 20 of --busy: in another package"),
     ] {
         let finished = guide.run(&format!("sst {line}"));
         assert!(matches!(finished.code, Some(2 | 3)), "{line}: {finished:?}");
@@ -363,7 +363,7 @@ fn promises_know_classes_and_limits_of_the_kernel() {
     let held = proofs(&guide, "perf-profile -l 4 --on 0,1");
     let class = "promised 1500 MHz (at most, by class 3)";
     assert_eq!(seen(&held, "clock of CPU 0").matches(class).count(), 2, "{held:?}");
-    assert_eq!(seen(&held, "clock of busy CPUs 10").matches(class).count(), 2, "{held:?}");
+    assert_eq!(seen(&held, "clock of busy CPU 10").matches(class).count(), 2, "{held:?}");
     assert!(seen(&held, "clock of CPU 1").ends_with("promised 3200 MHz"), "{held:?}");
     // Others gain as ever.
     is_gain(&guide.tried("perf-profile -l 4 --on 1,2 --workload clock"), 3.2 / 3.1);
@@ -408,14 +408,14 @@ fn promises_know_classes_and_limits_of_the_kernel() {
 fn who_cannot_be_busy_or_measured_is_named() {
     let guide = Guide::with("guide", "{}");
     for (line, code, why) in [
-        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPUs 99 busy"),
-        ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs on them"),
-        ("turbo-freq --on 12,99", 2, "cannot measure on CPUs 99: this machine has them not"),
-        ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: the level is without them"),
+        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPU 99 busy"),
+        ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs there"),
+        ("turbo-freq --on 12,99", 2, "cannot measure on CPU 99: not on this machine"),
+        ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: not in the level"),
         (
             "perf-profile -l 4 --on 0,1 --busy 2,4,6",
             3,
-            "cannot keep CPUs 4,6 busy: the level is without",
+            "cannot keep CPUs 4,6 busy: not in the level",
         ),
         ("turbo-freq --on high-priority", 2, "nobody said which go first"),
         ("base-freq -- true", 3, "a simulated machine executes no programs"),
