@@ -188,6 +188,48 @@ fn what_cannot_be_tried_leaves_nothing_set() {
     assert!(put_back > 0);
 }
 
+/// What was seen stands also where firmware does not let go of it.
+#[test]
+fn what_cannot_be_put_back_is_told_with_the_page() {
+    let guide = Guide::with(
+        "guide",
+        r#"{"firmware_faults": [{"on": "d0/02", "does": "does-not-stick", "after": 45, "times": 1000}]}"#,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["json", "html"].map(|kind| folder.path().join(kind));
+    let [json, html] = files.each_ref().map(|path| path.to_str().unwrap());
+    let ended = guide
+        .run(&format!("sst try turbo-freq --on 12,13 --budget 5s --json {json} --html {html}"));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("error: not everything was put back"), "{ended:?}");
+    assert!(ended.stderr.contains("hint: `cpudyno undo` says what"), "{ended:?}");
+    assert!(ended.stdout.contains("[obeyed] clock of CPU 12: "), "{ended:?}");
+    assert!(ended.stdout.contains("cannot set priorities of cores of package 0"), "{ended:?}");
+    let record: Record = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert!(record.comparison.is_some_and(|run| run.failures.len() == 1));
+    assert!(fs::metadata(html).unwrap().len() > 1000);
+    guide.done("undo");
+    assert_eq!(guide.state().replace("null", "{}"), "{} {}");
+}
+
+/// Cores that went with a level have no part in who goes first.
+#[test]
+fn promises_are_kept_where_cores_are_off() {
+    for (machine, level, on, promised) in [
+        ("guide", 4, "0,1", "promised 3300 MHz"),
+        ("guide", 4, "0-2", "promised 3200 MHz"),
+        ("icelake", 1, "0,1", "promised 3600 MHz"),
+    ] {
+        let here = Guide::with(machine, "{}");
+        here.done(&format!("sst -c 0 perf-profile set-config-level -l {level} -o"));
+        let line = format!("turbo-freq --on {on} --workload clock --budget 20s");
+        let proofs = here.tried(&line).settings.unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+        let clock = proofs.iter().find(|it| it.id == "clock of CPU 0").unwrap();
+        assert!(clock.seen.ends_with(&format!("as B, {promised}")), "{line}: {clock:?}");
+    }
+}
+
 /// What the kernel says of base frequencies is told in every comparison, also where nobody is busy.
 #[test]
 fn base_frequencies_are_always_looked_at() {
@@ -307,10 +349,15 @@ fn whoever_is_not_measured_is_busy_in_each_arm() {
 /// All power domains of a package are at work, as the firmware's numbers suppose.
 #[test]
 fn promises_are_kept_where_a_package_has_several_power_domains() {
+    // Classes that somebody left in another power domain count from then on.
+    const CLASSES: &str = r#"{"firmware": {"0.0/class/2": 983040, "0.1/class/2": 983040,
+        "0.2/class/2": 983040, "0.2/association/0": 2}}"#;
     for (state, line) in [
         ("{}", "base-freq"),
         (NO_TURBO, "base-freq"),
+        (CLASSES, "base-freq"),
         ("{}", "turbo-freq --on 1,2"),
+        (CLASSES, "turbo-freq --on 1,2"),
         ("{}", "perf-profile -l 1 --workload clock"),
     ] {
         let granite = Guide::with("granite", state);

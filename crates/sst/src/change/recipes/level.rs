@@ -271,9 +271,10 @@ fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     let left = of_kind(ground, level, Sleeper::Sibling);
     let asked = (!asked.is_empty()).then(|| {
         format!(
-            "the kernel does not say where {} is while it is off: what may be in the level is switched on, and off \
-             again if it is not",
-            asked.named()
+            "the kernel does not say where {} {} while off: what may be in the level is switched on, and off again if \
+             it is not",
+            asked.named(),
+            if asked.len() == 1 { "is" } else { "are" }
         )
     });
     let left = (!left.is_empty()).then(|| {
