@@ -102,7 +102,7 @@ fn the_guide_from_beginning_to_end() {
     guide.done("sst -c 12,13 turbo-freq disable -a");
     guide.done("sst core-power disable");
     let undone = guide.done("undo");
-    assert!(undone.contains("done, read back"), "{undone}");
+    assert!(undone.contains("done, read back: as the kernel writes them"), "{undone}");
     assert_eq!(guide.state(), "null {}");
 }
 
@@ -209,7 +209,7 @@ fn what_must_not_be_is_explained() {
         "set performance level 5",
         "perf-profile info",
     );
-    guide.refused("sst -c 60 base-freq enable -a", 2, "use CPUs 60", "choose among");
+    guide.refused("sst -c 60 base-freq enable -a", 2, "use CPU 60", "choose among");
     let locked = Guide::with("sapphire-locked", "{}");
     let page = locked.done("sst perf-profile set-config-level -l 0");
     assert!(page.contains("was so already"), "{page}");
@@ -244,9 +244,12 @@ fn a_plan_says_who_gains_and_who_loses() {
     assert!(!guide.file().exists());
     guide.refused("sst plan turbo-freq", 2, "plan turbo-freq: nobody said which CPUs", "-c 12,13");
     // More cores than there are frequencies for, and a feature that would be refused.
-    let many = guide.done("sst -c 0-9 plan turbo-freq");
-    assert!(many.contains("unknown") && many.contains("it would be refused: "), "{many}");
-    assert!(!many.contains("as it is"), "{many}");
+    guide.refused(
+        "sst -c 0-9 plan turbo-freq",
+        3,
+        "enable turbo-freq: 10 cores of package 0",
+        "fewer",
+    );
     let slow = Guide::with(
         "guide",
         r#"{"files": {"/sys/devices/system/cpu/intel_pstate/no_turbo": "1"}}"#,
@@ -280,6 +283,22 @@ fn every_ioctl_of_a_change_is_told_where_somebody_asks() {
     assert!(!guide.run("sst core-power enable").stderr.contains("mailbox of "));
 }
 
+/// What was done, and undone, is one table of a page of the usual width, as the plan is.
+#[test]
+fn what_was_done_is_one_table() {
+    for machine in ["guide", "sapphire"] {
+        let guide = Guide::with(machine, "{}");
+        for line in ["-c 0 base-freq enable -a", "-c 2,3 turbo-freq enable -a"] {
+            for line in [&*format!("sst {line} --width 100"), "undo --width 100"] {
+                let page = guide.done(line);
+                let heads = page.lines().filter(|line| line.starts_with("setting ")).count();
+                assert_eq!(heads, 1, "{machine}: {line}: {page}");
+                assert!(page.contains("done, read back: as the kernel"), "{line}: {page}");
+            }
+        }
+    }
+}
+
 /// What to know is said in the reference tool's face, too.
 #[test]
 fn remarks_are_made_in_the_face_of_the_guides_tool() {
@@ -289,6 +308,11 @@ fn remarks_are_made_in_the_face_of_the_guides_tool() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
     let said = "note: the kernel does not say where CPUs 4,6,12-13,32,34,40-41 are";
     assert!(finished.stderr.contains(said), "{finished:?}");
+    // A plan is of what is done without -o.
+    guide.done("sst --compat -c 0 perf-profile set-config-level -l 4 -o");
+    let page = guide.done("sst -c 0 plan perf-profile -l 0").replace('\n', " ");
+    assert!(page.contains("cores 4,6,12-13, too, without a CPU that is online"), "{page}");
+    assert!(!page.contains("kernel does not say"), "{page}");
 }
 
 /// CPUs that went with the level cannot tell it; their neighbours can.

@@ -153,18 +153,18 @@ fn what_cannot_be_tried_leaves_nothing_set() {
         ("try turbo-freq -l 4", "nobody said which CPUs are to go first"),
         ("try turbo-freq -l 4 --on 12", "it has two ends"),
         ("try base-freq -l 1 --on-a 3", "it has two ends"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPUs 99 busy"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 1", "the workload runs on them"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 99", "cannot keep CPU 99 busy"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 1", "the workload runs there"),
         // At that level.
-        ("try turbo-freq -l 4 --on 12,13", "measure on CPUs 12-13: the level is without them"),
-        ("try turbo-freq -l 4 --on 0,1 --busy 4,6", "busy: the level is without them"),
+        ("try turbo-freq -l 4 --on 12,13", "measure on CPUs 12-13: not in the level"),
+        ("try turbo-freq -l 4 --on 0,1 --busy 4,6", "busy: not in the level"),
         ("try base-freq -l 4", "level 4 of package 0 does not support it"),
         ("try base-freq -l 4 --on 0,1", "level 4 of package 0 does not support it"),
         ("try turbo-freq -l 9 --on 0,1", "package 0 has levels 0, 1, 2, 3, 4"),
         // In another package than -c names.
-        ("-c 0 try turbo-freq --on 20,21", "CPUs 20-21 of --on: they are in another power domain"),
-        ("-c 0 try base-freq --on-a 20,21", "CPUs 20-21 of --on-a: they are in another"),
-        ("-c 0 try base-freq --busy 1,20", "CPUs 20 of --busy: they are in another package"),
+        ("-c 0 try turbo-freq --on 20,21", "CPUs 20-21 of --on: in another power domain"),
+        ("-c 0 try base-freq --on-a 20,21", "CPUs 20-21 of --on-a: in another"),
+        ("-c 0 try base-freq --busy 1,20", "CPU 20 of --busy: in another package"),
     ] {
         let finished = guide.run(&format!("sst {line}"));
         assert!(matches!(finished.code, Some(2 | 3)), "{line}: {finished:?}");
@@ -186,6 +186,48 @@ fn what_cannot_be_tried_leaves_nothing_set() {
         assert_eq!(guide.state().replace("null", "{}"), "{} {}", "{after}: {finished:?}");
     }
     assert!(put_back > 0);
+}
+
+/// What was seen stands also where firmware does not let go of it.
+#[test]
+fn what_cannot_be_put_back_is_told_with_the_page() {
+    let guide = Guide::with(
+        "guide",
+        r#"{"firmware_faults": [{"on": "d0/02", "does": "does-not-stick", "after": 45, "times": 1000}]}"#,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["json", "html"].map(|kind| folder.path().join(kind));
+    let [json, html] = files.each_ref().map(|path| path.to_str().unwrap());
+    let ended = guide
+        .run(&format!("sst try turbo-freq --on 12,13 --budget 5s --json {json} --html {html}"));
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("error: not everything was put back"), "{ended:?}");
+    assert!(ended.stderr.contains("hint: `cpudyno undo` says what"), "{ended:?}");
+    assert!(ended.stdout.contains("[obeyed] clock of CPU 12: "), "{ended:?}");
+    assert!(ended.stdout.contains("cannot set priorities of cores of package 0"), "{ended:?}");
+    let record: Record = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert!(record.comparison.is_some_and(|run| run.failures.len() == 1));
+    assert!(fs::metadata(html).unwrap().len() > 1000);
+    guide.done("undo");
+    assert_eq!(guide.state().replace("null", "{}"), "{} {}");
+}
+
+/// Cores that went with a level have no part in who goes first.
+#[test]
+fn promises_are_kept_where_cores_are_off() {
+    for (machine, level, on, promised) in [
+        ("guide", 4, "0,1", "promised 3300 MHz"),
+        ("guide", 4, "0-2", "promised 3200 MHz"),
+        ("icelake", 1, "0,1", "promised 3600 MHz"),
+    ] {
+        let here = Guide::with(machine, "{}");
+        here.done(&format!("sst -c 0 perf-profile set-config-level -l {level} -o"));
+        let line = format!("turbo-freq --on {on} --workload clock --budget 20s");
+        let proofs = here.tried(&line).settings.unwrap().proofs;
+        assert!(proofs.iter().all(|it| it.answer == ProofAnswer::Obeyed), "{line}: {proofs:#?}");
+        let clock = proofs.iter().find(|it| it.id == "clock of CPU 0").unwrap();
+        assert!(clock.seen.ends_with(&format!("as B, {promised}")), "{line}: {clock:?}");
+    }
 }
 
 /// What the kernel says of base frequencies is told in every comparison, also where nobody is busy.
@@ -307,10 +349,15 @@ fn whoever_is_not_measured_is_busy_in_each_arm() {
 /// All power domains of a package are at work, as the firmware's numbers suppose.
 #[test]
 fn promises_are_kept_where_a_package_has_several_power_domains() {
+    // Classes that somebody left in another power domain count from then on.
+    const CLASSES: &str = r#"{"firmware": {"0.0/class/2": 983040, "0.1/class/2": 983040,
+        "0.2/class/2": 983040, "0.2/association/0": 2}}"#;
     for (state, line) in [
         ("{}", "base-freq"),
         (NO_TURBO, "base-freq"),
+        (CLASSES, "base-freq"),
         ("{}", "turbo-freq --on 1,2"),
+        (CLASSES, "turbo-freq --on 1,2"),
         ("{}", "perf-profile -l 1 --workload clock"),
     ] {
         let granite = Guide::with("granite", state);
@@ -363,7 +410,7 @@ fn promises_know_classes_and_limits_of_the_kernel() {
     let held = proofs(&guide, "perf-profile -l 4 --on 0,1");
     let class = "promised 1500 MHz (at most, by class 3)";
     assert_eq!(seen(&held, "clock of CPU 0").matches(class).count(), 2, "{held:?}");
-    assert_eq!(seen(&held, "clock of busy CPUs 10").matches(class).count(), 2, "{held:?}");
+    assert_eq!(seen(&held, "clock of busy CPU 10").matches(class).count(), 2, "{held:?}");
     assert!(seen(&held, "clock of CPU 1").ends_with("promised 3200 MHz"), "{held:?}");
     // Others gain as ever.
     is_gain(&guide.tried("perf-profile -l 4 --on 1,2 --workload clock"), 3.2 / 3.1);
@@ -408,14 +455,14 @@ fn promises_know_classes_and_limits_of_the_kernel() {
 fn who_cannot_be_busy_or_measured_is_named() {
     let guide = Guide::with("guide", "{}");
     for (line, code, why) in [
-        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPUs 99 busy"),
-        ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs on them"),
-        ("turbo-freq --on 12,99", 2, "cannot measure on CPUs 99: this machine has them not"),
-        ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: the level is without them"),
+        ("turbo-freq --on 12,13 --busy 99", 2, "cannot keep CPU 99 busy"),
+        ("turbo-freq --on 12,13 --busy 12,13", 2, "the workload runs there"),
+        ("turbo-freq --on 12,99", 2, "cannot measure on CPU 99: not on this machine"),
+        ("perf-profile -l 4 --on 4,6", 3, "cannot measure on CPUs 4,6: not in the level"),
         (
             "perf-profile -l 4 --on 0,1 --busy 2,4,6",
             3,
-            "cannot keep CPUs 4,6 busy: the level is without",
+            "cannot keep CPUs 4,6 busy: not in the level",
         ),
         ("turbo-freq --on high-priority", 2, "nobody said which go first"),
         ("base-freq -- true", 3, "a simulated machine executes no programs"),

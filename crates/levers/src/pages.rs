@@ -265,8 +265,13 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     // Where all of it comes to the same, the title says so; what has nothing to be done is seen by its values.
     let is_so = |it: &ChangeOutcome| *it == ChangeOutcome::Already;
     let mut moved = grouped.iter().map(|(change, _)| &change.outcome).filter(|it| !is_so(it));
-    let is_planned = |it: &ChangeOutcome| *it == ChangeOutcome::Planned;
-    let is_told = !moved.clone().all(is_planned) || moved.next().is_none();
+    let first = moved.next();
+    let throughout = first.filter(|first| moved.all(|it| it == *first)).and_then(|it| match it {
+        ChangeOutcome::Planned => Some("planned, and nothing is written"),
+        ChangeOutcome::Done => Some("done, read back"),
+        _ => None,
+    });
+    let is_told = throughout.is_none();
     let row = |(name, (change, objects)): (String, (&SettingChange, Vec<&str>))| {
         let then = match (is_told, &change.outcome) {
             (false, ChangeOutcome::Already) => Text::toned("(so already)", Tone::Faint),
@@ -282,10 +287,9 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     columns.extend(is_told.then_some(("", Align::Left)));
     columns.push(("written to", Align::Folded));
     Block::Table(Table {
-        caption: if is_told {
-            "as the kernel writes them".to_owned()
-        } else {
-            "planned, and nothing is written: as the kernel writes them".to_owned()
+        caption: match throughout {
+            Some(outcome) => format!("{outcome}: as the kernel writes them"),
+            None => "as the kernel writes them".to_owned(),
         },
         columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: names.into_iter().zip(grouped).map(row).collect(),

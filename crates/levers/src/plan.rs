@@ -321,8 +321,9 @@ impl Plan {
             let placed = classes::placed(machine, limits);
             if !placed.is_empty() {
                 self.remarks.push(format!(
-                    "cores of CPUs {placed} are in classes of Speed Select already: once core-power is on, those \
-                     limit the clock as well, beside these limits (`cpudyno sst core-power get-assoc`)"
+                    "cores of {} are in classes of Speed Select already: once core-power is on, those \
+                     limit the clock as well, beside these limits (`cpudyno sst core-power get-assoc`)",
+                    placed.named()
                 ));
             }
             return Ok(());

@@ -169,8 +169,7 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
     match (cpus.len(), parts.as_slice()) {
         (0, []) => "machine".to_owned(),
         (0, parts) => parts.join(", "),
-        (1, _) => format!("CPU {cpus}"),
-        _ => format!("CPUs {cpus}"),
+        _ => cpus.named(),
     }
 }
 

@@ -56,6 +56,11 @@ impl CpuSet {
         Some(CpuSet { ids: ids.into() })
     }
 
+    /// In words: `CPU 10`, `CPUs 0-3,5`.
+    pub fn named(&self) -> String {
+        format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
+    }
+
     /// Number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.ids.len()

@@ -7,7 +7,7 @@ pub enum Error {
     #[error("cannot read Speed Select: {}", .0.why)]
     Unavailable(Unavailable),
     /// CPUs were named that this machine has not.
-    #[error("cannot use CPUs {cpus}: this machine has no such CPUs")]
+    #[error("cannot use {}: this machine has no such CPUs", .cpus.named())]
     Cpus {
         /// Which ones.
         cpus: CpuSet,
@@ -15,7 +15,7 @@ pub enum Error {
         online: CpuSet,
     },
     /// CPUs were named of which it is not known where they are.
-    #[error("cannot use CPUs {cpus}: {}", .reason.why)]
+    #[error("cannot use {}: {}", .cpus.named(), .reason.why)]
     Unplaced {
         /// Which ones.
         cpus: CpuSet,

@@ -42,6 +42,8 @@ pub enum Part {
     Classes,
     /// The classes of CPUs.
     Associations,
+    /// The classes of cores none of whose CPUs is online, as far as levels tell them.
+    Sleeping,
     /// What else locks the level than firmware.
     Lock,
 }
@@ -90,7 +92,8 @@ pub fn read(machine: &Machine, wanted: &Wanted) -> Result<Snapshot, Error> {
     if let Some(Err(unavailable)) = physical.first().filter(|_| nobody) {
         return Err(Error::Unavailable(unavailable.clone()));
     }
-    let context = Context { asker: &asker, platform, processor, wanted, machine };
+    let has_sleepers = !topology.offline.is_empty();
+    let context = Context { asker: &asker, platform, processor, wanted, machine, has_sleepers };
     let Found { mut domains, missing, mut lost } =
         (backend.domains)(&context, &topology, &physical);
     if let (true, Some(reason)) = (domains.is_empty(), missing.first()) {
@@ -132,7 +135,7 @@ pub(crate) fn check_cpus(cpus: &CpuSet, topology: &Topology) -> Result<(), Error
 
 /// The kernel forgets in which package a CPU is when it is switched off.
 pub(crate) fn offline() -> Unavailable {
-    let why = "they are offline, and it is not known where they are";
+    let why = "offline, and the kernel does not say where";
     Unavailable::new(Obstacle::Permission, "place of CPUs", why)
         .with_remedy("`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back")
 }
@@ -204,6 +207,7 @@ pub(crate) fn domain(package: u32, die: Option<u32>, number: u32, cpus: Vec<Memb
         core_power: None,
         classes: None,
         associations: None,
+        sleeping: Vec::new(),
         is_vacant: false,
     }
 }

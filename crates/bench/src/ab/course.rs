@@ -40,7 +40,7 @@ impl Bench<'_, '_, '_> {
             Err(stopped) => Some(stopped),
         };
         let lost = match stopped {
-            Some(stopped) => end(stopped, &mut run)?,
+            Some(stopped) => end(stopped, &mut run, self.was_set)?,
             None => None,
         };
         self.conclude(&mut run, began);
@@ -270,8 +270,8 @@ fn decided(run: &AbRun, slot: Slot) -> Option<String> {
 }
 
 /// How it ended where a measurement stopped it. What was measured until then stands; before anything
-/// was, the error is the answer.
-fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
+/// was, the error is the answer; but where an arm was set before, clocks and proofs of that stand.
+fn end(stopped: Stopped, run: &mut AbRun, was_set: bool) -> Result<Option<Finding>, Error> {
     match stopped {
         Stopped::Interrupted => "interrupted".clone_into(&mut run.ended),
         // One that is left out is no end.
@@ -280,7 +280,9 @@ fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
             run.ended = format!("{} failed", failure.arm);
             run.failures.push(failure);
         }
-        Stopped::Error(error) if run.quads.is_empty() => return Err(error),
+        Stopped::Error(error) if run.quads.is_empty() && !(was_set && is_setting(&error)) => {
+            return Err(error);
+        }
         Stopped::Error(Error::Run(RunError::Pin { cpu, source })) => {
             let count = run.quads.len();
             run.ended = format!("CPU {cpu} was lost after {count} quads");
@@ -307,6 +309,10 @@ fn end(stopped: Stopped, run: &mut AbRun) -> Result<Option<Finding>, Error> {
         Stopped::Error(error) => return Err(error),
     }
     Ok(None)
+}
+
+fn is_setting(error: &Error) -> bool {
+    matches!(error, Error::Setting(_))
 }
 
 fn too_short(quads: u64, each: f64, share: f64, spent: f64) -> Unavailable {

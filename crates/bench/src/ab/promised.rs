@@ -101,7 +101,7 @@ impl<'m> Bench<'m, '_, '_> {
             }
         }
         let named = |(cpus, proof): (CpuSet, Proof)| Proof {
-            id: format!("clock of busy CPUs {cpus}"),
+            id: format!("clock of busy {}", cpus.named()),
             load: "chain of multiplies, around each measurement".to_owned(),
             ..proof
         };

@@ -37,6 +37,8 @@ pub(super) struct Bench<'m, 's, 'c> {
     pub(super) measuring: Seconds,
     /// Time in which settings were written.
     pub(super) setting: Seconds,
+    /// Whether any were.
+    pub(super) was_set: bool,
     /// When heat has settled after a change; none where settings move no power.
     pub(super) settles: Option<Seconds>,
     /// How long a setting is under load before it is measured.
@@ -114,6 +116,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
             begun,
             measuring,
             setting: Seconds(0.0),
+            was_set: false,
             settles,
             hold: None,
             settled: None,
@@ -186,6 +189,7 @@ impl<'m, 's, 'c> Bench<'m, 's, 'c> {
         let set = session.switch(&self.comparing.changes[index(side)]);
         if !set.map_err(|error| Error::Setting(Box::new(error)))?.is_empty() {
             self.settled = None;
+            self.was_set = true;
             self.setting = self.setting + (self.elapsed() - began);
             self.look(side);
         }

@@ -539,7 +539,7 @@ impl SstArgs {
     pub(crate) fn planned(&self) -> Option<Wish> {
         let Some(SstFeature::Plan(planned)) = &self.feature else { return None };
         let what = match *planned {
-            Planned::PerfProfile { level } => What::Level { level, with_cpus: true },
+            Planned::PerfProfile { level } => What::Level { level, with_cpus: false },
             Planned::BaseFreq { .. } => What::BaseFreq { on: true, auto: true },
             Planned::TurboFreq { .. } => What::TurboFreq { on: true, auto: true, limits: None },
         };

@@ -13,7 +13,7 @@ use model::record::{
     FeatureState, PageKind, PerformanceLevel, SpeedSelect, SpeedSelectQuestion, TurboFrequencies,
 };
 use model::{Known, Obstacle, Unavailable};
-use sst::change::{What, Wish};
+use sst::change::{Refused, What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
 use super::{Telling, command, presentation, sinks};
@@ -128,7 +128,7 @@ fn planned(
         )
         .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
     }
-    let refusing = |refused: sst::change::Refused| change::not_changed(refused.into());
+    let refusing = |refused: Refused| change::not_changed(refused.into());
     let other = question.level.filter(|_| !matches!(wish.what, What::Level { .. }));
     let answers = match other {
         // The level comes first.
@@ -149,12 +149,14 @@ fn planned(
     };
     let (expected, to_know) = match answers {
         (Ok(expected), Ok(remarks)) => (expected, remarks),
-        (Ok(expected), Err(refused)) => {
+        (Ok(expected), Err(refused @ (Refused::Order { .. } | Refused::Unread(_)))) => {
             let hint = refused.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             (expected, vec![format!("as things are, it would be refused: {refused}{hint}")])
         }
-        // Who would refuse it says more than who cannot tell the clocks.
-        (Err(_), Err(refused)) | (Err(refused), Ok(_)) => return Err(refusing(refused)),
+        // Who would refuse it says more than who cannot tell the clocks; and no clocks come of what cannot be.
+        (_, Err(refused @ (Refused::NotHere { .. } | Refused::Usage { .. })))
+        | (Err(_), Err(refused))
+        | (Err(refused), Ok(_)) => return Err(refusing(refused)),
     };
     let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
     let snapshot = sst::read(machine, &wanted).map_err(refused)?;

@@ -591,7 +591,9 @@ fn associations(context: &Context<'_>, domains: &mut [Domain], first: &Answers) 
             .filter(|member| wanted.is_none_or(|cpus| cpus.contains(member.cpu)))
             .copied()
             .collect();
-        let mut modules: Vec<u32> = members.iter().map(|member| member.module).collect();
+        let asleep = context.asleep(domain);
+        let all = members.iter().map(|member| member.module).chain(asleep.iter().copied());
+        let mut modules: Vec<u32> = all.collect();
         modules.sort_unstable();
         modules.dedup();
         let Some(cpu) = domain.first() else { continue };
@@ -616,5 +618,6 @@ fn associations(context: &Context<'_>, domains: &mut [Domain], first: &Answers) 
             .collect();
         let all = members.iter().map(|member| (member.cpu, of[&member.module].clone()));
         domain.associations = Some(all.collect());
+        domain.sleeping = asleep.iter().map(|module| (*module, of[module].clone())).collect();
     }
 }

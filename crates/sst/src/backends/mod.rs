@@ -12,7 +12,7 @@ use model::{CpuId, Obstacle, Unavailable};
 use crate::asking::Asker;
 use crate::model::{Domain, Profiles};
 use crate::processor::Processor;
-use crate::read::{Levels, Wanted};
+use crate::read::{Levels, Part, Wanted};
 use crate::topology::Topology;
 
 /// A generation.
@@ -42,6 +42,17 @@ pub(crate) struct Context<'a> {
     pub(crate) processor: Option<Processor>,
     pub(crate) wanted: &'a Wanted,
     pub(crate) machine: &'a Machine,
+    /// Whether a CPU is off.
+    pub(crate) has_sleepers: bool,
+}
+
+impl Context<'_> {
+    /// The cores of a power domain none of whose CPUs is online, where their classes are asked for.
+    fn asleep(&self, domain: &Domain) -> Vec<u32> {
+        let is_asked = self.has_sleepers && self.wanted.has(Part::Sleeping);
+        let asleep = domain.asleep().filter(|_| is_asked);
+        asleep.map_or_else(Vec::new, |it| (0..u64::BITS).filter(|n| it.contains(*n)).collect())
+    }
 }
 
 /// Which power domains there are.

@@ -125,7 +125,10 @@ fn fill(context: &Context<'_>, domains: &mut [Domain]) {
             domain.classes = Some((0..CLASSES).map(class).collect());
         }
         if wanted.has(Part::Associations) {
-            domain.associations = Some(asked.associations(domain, none));
+            let asleep = if none { Vec::new() } else { context.asleep(domain) };
+            let (associations, sleeping) = asked.associations(domain, &asleep, none);
+            domain.associations = Some(associations);
+            domain.sleeping = sleeping;
         }
         domain.core_power = core_power.filter(|_| wanted.has(Part::CorePower));
     }
@@ -323,17 +326,19 @@ impl Asked<'_> {
         })
     }
 
-    /// CPUs of a module share its class: each module is asked once, all of them together.
-    fn associations(&self, domain: &Domain, none: bool) -> Vec<(model::CpuId, Reading<u8>)> {
+    /// CPUs of a module share its class: each module is asked once, all of them together; those none of whose CPUs is
+    /// online are told by themselves.
+    fn associations(&self, domain: &Domain, asleep: &[u32], none: bool) -> (OfCpus, OfModules) {
         const WHAT: &str = "classes of CPUs";
         let wanted = self.context.wanted.cpus.as_ref();
         let asked = |member: &&Member| wanted.is_none_or(|cpus| cpus.contains(member.cpu));
         let members: Vec<Member> = domain.cpus.iter().filter(asked).copied().collect();
         if none {
             let reason = || Err(no_priorities(WHAT));
-            return members.iter().map(|member| (member.cpu, reason())).collect();
+            return (members.iter().map(|member| (member.cpu, reason())).collect(), Vec::new());
         }
-        let mut modules: Vec<u16> = members.iter().map(|member| member.module as u16).collect();
+        let all = members.iter().map(|member| member.module).chain(asleep.iter().copied());
+        let mut modules: Vec<u16> = all.map(|module| module as u16).collect();
         modules.sort_unstable();
         modules.dedup();
         let mut of: BTreeMap<u16, Reading<u8>> = BTreeMap::new();
@@ -355,9 +360,17 @@ impl Asked<'_> {
                 })),
             }
         }
-        members.iter().map(|member| (member.cpu, of[&(member.module as u16)].clone())).collect()
+        let of = |module: u32| of[&(module as u16)].clone();
+        (
+            members.iter().map(|member| (member.cpu, of(member.module))).collect(),
+            asleep.iter().map(|module| (*module, of(*module))).collect(),
+        )
     }
 }
+
+/// Classes of CPUs, and of modules.
+type OfCpus = Vec<(model::CpuId, Reading<u8>)>;
+type OfModules = Vec<(u32, Reading<u8>)>;
 
 /// Plain, AVX2, AVX-512, AMX.
 fn base(info: &PerfLevelInfo) -> Vec<PerLicence> {

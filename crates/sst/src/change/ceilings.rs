@@ -46,17 +46,17 @@ pub(super) struct Ceilings {
 impl Ceilings {
     /// As things are.
     pub(super) fn of(ground: &Ground<'_>, domain: &Domain) -> Ceilings {
-        let mut found = Ceilings { classes: HashMap::new(), kernel: HashMap::new() };
-        for member in &domain.cpus {
-            let cpu = member.cpu;
-            if let Some(ceiling) = of_class(ground, domain, cpu).transpose() {
-                found.classes.insert(cpu, ceiling);
-            }
-            if let Some(khz) = of_kernel(ground, cpu) {
-                found.kernel.insert(cpu, khz);
-            }
-        }
-        found
+        let cpus = || domain.cpus.iter().map(|member| member.cpu);
+        let kernel = cpus().filter_map(|cpu| Some((cpu, of_kernel(ground, cpu)?))).collect();
+        let found = Ceilings { classes: HashMap::new(), kernel };
+        if Ground::heeds_priorities(domain) { found.with_classes(ground, domain) } else { found }
+    }
+
+    /// Classes count.
+    pub(super) fn with_classes(self, ground: &Ground<'_>, domain: &Domain) -> Ceilings {
+        let cpus = domain.cpus.iter().map(|member| member.cpu);
+        let one = |cpu| Some((cpu, of_class(ground, domain, cpu).transpose()?));
+        Ceilings { classes: cpus.filter_map(one).collect(), ..self }
     }
 
     /// Classes are set anew, without a highest frequency.
@@ -86,9 +86,6 @@ impl Ceilings {
 
 /// No core is slower than its lowest clock, whatever its class says.
 fn of_class(ground: &Ground<'_>, domain: &Domain, cpu: CpuId) -> Reading<Option<Ceiling>> {
-    if !Ground::heeds_priorities(domain) {
-        return Ok(None);
-    }
     let of = domain.associations.iter().flatten().find(|(of, _)| *of == cpu);
     let Some((_, number)) = of else { return Ok(None) };
     let number = number.clone()?;

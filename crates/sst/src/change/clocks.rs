@@ -63,6 +63,8 @@ struct Standing<'a> {
     turbo_freq: bool,
     /// Who goes first.
     first: Modules,
+    /// How many cores beside them are in classes that go first, none of whose CPUs is online.
+    asleep: u32,
     /// Who is there.
     allowed: Modules,
     /// How many of them are at work; none: all.
@@ -74,7 +76,7 @@ struct Standing<'a> {
 }
 
 /// The first class of low priority, where turbo frequencies are of two kinds.
-const LOW: u8 = 2;
+pub(super) const LOW: u8 = 2;
 
 /// As things are, or as they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +89,8 @@ pub enum Time {
 
 /// The CPUs that a change is good for, two cores of them: those that gain, where firmware says so.
 pub fn gainers(machine: &Machine, wish: &Wish) -> Result<CpuSet, Refused> {
-    let expected = expected(machine, wish)?;
+    let sleepers = Sleepers::default();
+    let expected = meant(&Ground::of(machine, wish, &sleepers)?, None, None)?;
     let gain = |it: &Expected| {
         let then = it.then.as_ref()?;
         let of = |now: &Reading<Megahertz>, then: &Reading<Megahertz>| {
@@ -198,14 +201,56 @@ fn expected_of(
 ) -> Result<Vec<Expected>, Refused> {
     let sleepers = Sleepers::default();
     let ground = Ground::of(machine, wish, &sleepers)?;
+    let mut found = meant(&ground, at_work, level)?;
+    for domain in beside(&ground) {
+        let Ok(before) = now(&ground, domain) else { continue };
+        let of = |arm: usize| Standing { active: active(domain, at_work, arm), ..before.clone() };
+        let (now, then) = (of(0), of(1).with_classes(&ground, domain)?);
+        for member in &domain.cpus {
+            let [now, then] = [&now, &then].map(|standing| standing.clocks(*member));
+            if now != then {
+                let cpus = CpuSet::from_iter([member.cpu]);
+                add(
+                    &mut found,
+                    Expected { cpus, package: domain.package, now, then: Some(then) },
+                    member.cpu,
+                );
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Power domains that are not meant, and whose classes count from then on: core-power is switched on for a package.
+fn beside<'g>(ground: &'g Ground<'_>) -> impl Iterator<Item = &'g Domain> {
+    let is_on = matches!(
+        ground.wish.what,
+        What::BaseFreq { on: true, auto: true } | What::TurboFreq { on: true, auto: true, .. }
+    );
+    let all = if is_on { ground.packages() } else { Vec::new() };
+    let counts = |it: &Domain| Ground::has_priorities(it) && !Ground::heeds_priorities(it);
+    all.into_iter().filter(move |it| !ground.is_target(it) && counts(it))
+}
+
+/// How many cores of a power domain are at work; none: all.
+fn active(domain: &Domain, at_work: Option<&[CpuSet; 2]>, arm: usize) -> Option<u32> {
+    at_work.map(|cpus| modules_of(domain, &cpus[arm]).count())
+}
+
+/// The clocks of the power domains that are meant.
+fn meant(
+    ground: &Ground<'_>,
+    at_work: Option<&[CpuSet; 2]>,
+    level: Option<u8>,
+) -> Result<Vec<Expected>, Refused> {
     let mut found: Vec<Expected> = Vec::new();
     for domain in ground.compute()? {
-        let active = |arm: usize| at_work.map(|cpus| modules_of(domain, &cpus[arm]).count());
+        let active = |arm| active(domain, at_work, arm);
         let before = match level {
-            Some(level) => at(&ground, domain, level)?,
-            None => now(&ground, domain)?,
+            Some(level) => at(ground, domain, level)?,
+            None => now(ground, domain)?,
         };
-        let then = Standing { active: active(1), ..with(&ground, domain, before.clone())? };
+        let then = Standing { active: active(1), ..with(ground, domain, before.clone())? };
         let now = Standing { active: active(0), ..before };
         for member in &domain.cpus {
             let clocks = |standing: &Standing<'_>| standing.clocks(*member);
@@ -239,6 +284,7 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
         base_freq: on.base_freq,
         turbo_freq: on.turbo_freq && Ground::heeds_priorities(domain),
         first: of_classes(domain, 0..LOW),
+        asleep: asleep_of(domain, 0..LOW),
         allowed: allowed(level, domain),
         active: None,
         ceilings: Ceilings::of(ground, domain),
@@ -247,11 +293,22 @@ fn now<'g>(ground: &Ground<'_>, domain: &'g Domain) -> Result<Standing<'g>, Refu
 }
 
 /// The cores of some classes.
-fn of_classes(domain: &Domain, classes: Range<u8>) -> Modules {
+pub(super) fn of_classes(domain: &Domain, classes: Range<u8>) -> Modules {
     let all = domain.associations.iter().flatten();
     let is_in = |class: &Reading<u8>| class.as_ref().is_ok_and(|class| classes.contains(class));
     let cpus: CpuSet = all.filter(|(_, class)| is_in(class)).map(|(cpu, _)| *cpu).collect();
     modules_of(domain, &cpus)
+}
+
+/// How many cores none of whose CPUs is online are in some classes; of whom nobody knows it may be.
+pub(super) fn asleep_of(domain: &Domain, classes: Range<u8>) -> u32 {
+    let may_be = |class: &Reading<u8>| class.as_ref().map_or(true, |it| classes.contains(it));
+    domain.sleeping.iter().filter(|(_, class)| may_be(class)).count() as u32
+}
+
+/// How many of those stay as they are when all cores are given classes.
+fn asleep_for_good(domain: &Domain) -> u32 {
+    asleep_of(domain, 0..0)
 }
 
 /// Who is online of those that a level allows.
@@ -311,22 +368,33 @@ fn with<'g>(
             // Who has the higher base frequency goes first.
             let split = now.level.base_freq.as_ref().and_then(|split| split.as_ref().ok());
             let first = split.map_or(now.first, |it| Modules(it.modules.0 & domain.modules().0));
+            let high = split.map_or(0, |it| it.modules.0 & domain.classed().0).count_ones();
+            let asleep = high - first.count().min(high) + asleep_for_good(domain);
             let bases = bases(domain, now.level, true);
             let ceilings = now.ceilings.without_classes().opened_below(&bases);
-            Standing { base_freq: true, first, ceilings, ..now }
+            Standing { base_freq: true, first, asleep, ceilings, ..now }
         }
         What::TurboFreq { on, auto, limits } => {
             needs(of_turbo, now.level)?;
             let chosen = ground.wish.cpus.as_ref();
             let first = chosen.map_or(now.first, |cpus| modules_of(domain, cpus));
-            let ceilings = if on & auto { now.ceilings.without_classes() } else { now.ceilings };
-            Standing { turbo_freq: *on, first, ceilings, most: *limits, ..now }
+            let (asleep, ceilings) = match on & auto {
+                true => (asleep_for_good(domain), now.ceilings.without_classes()),
+                false => (now.asleep, now.ceilings),
+            };
+            Standing { turbo_freq: *on, first, asleep, ceilings, most: *limits, ..now }
         }
         _ => now,
     })
 }
 
 impl Standing<'_> {
+    /// The same with classes that count.
+    fn with_classes(self, ground: &Ground<'_>, domain: &Domain) -> Result<Self, Refused> {
+        let turbo_freq = ground.on(domain)?.turbo_freq;
+        Ok(Standing { turbo_freq, ceilings: self.ceilings.with_classes(ground, domain), ..self })
+    }
+
     fn clocks(&self, Member { cpu, module }: Member) -> Clocks {
         let split = self.level.base_freq.as_ref().filter(|_| self.base_freq);
         let base = match split {
@@ -355,12 +423,24 @@ impl Standing<'_> {
         if !self.first.contains(module) {
             return weakest(&it.clips).ok_or_else(|| none("turbo"));
         }
-        let count = self.first.count();
-        let bucket = it.buckets.iter().find(|bucket| u32::from(bucket.cores) >= count);
-        bucket.and_then(|bucket| weakest(&bucket.limits)).ok_or_else(|| {
+        let limit = |count: u32| {
+            let bucket = it.buckets.iter().find(|bucket| u32::from(bucket.cores) >= count);
+            bucket.and_then(|bucket| weakest(&bucket.limits))
+        };
+        let (count, asleep) = (self.first.count(), self.asleep);
+        let found = limit(count).ok_or_else(|| {
             let why = format!("the firmware has no limit for {count} cores that go first");
             Unavailable::new(Obstacle::Hardware, "turbo", why)
-        })
+        })?;
+        if limit(count + asleep) == Some(found) {
+            return Ok(found);
+        }
+        let why = format!(
+            "{count} cores go first, and {asleep} more are in their classes without a CPU that is online: nobody says \
+             whether the firmware counts those"
+        );
+        let remedy = "`cpudyno sst -c LIST turbo-freq enable -a` puts them into the last class";
+        Err(Unavailable::new(Obstacle::Hardware, "turbo", why).with_remedy(remedy))
     }
 
     /// What the turbo limits that hold at most leave, where somebody set them.
@@ -371,22 +451,31 @@ impl Standing<'_> {
         Some(Ceiling { mhz: Megahertz::of_ratio(ratio)?, by: CeilingBy::TurboLimits })
     }
 
-    /// The group in which the cores at work are, the last one for more; none: there are no groups.
+    /// The group in which the cores at work are.
     fn group(&self, cores: &[u16]) -> Option<usize> {
-        let active = self.active.unwrap_or(self.allowed.count());
-        let place = cores.iter().position(|cores| u32::from(*cores) >= active);
-        place.or(cores.len().checked_sub(1))
+        group(cores, self.active.unwrap_or(self.allowed.count()))
     }
 
-    /// The limit of the group in which the cores at work are.
+    /// The limit of that group.
     fn all_cores(&self) -> Reading<Megahertz> {
-        let properties = self.level.properties.as_ref().ok_or_else(|| none("turbo"))?;
-        let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
-        let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
-        let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
-        let place = self.group(cores).and_then(|place| limits.get(place));
-        place.copied().flatten().ok_or_else(|| none("turbo"))
+        turbo_of(self.level, self.active.unwrap_or(self.allowed.count()))
     }
+}
+
+/// The group of so many cores, the last one for more; none: there are no groups.
+fn group(cores: &[u16], active: u32) -> Option<usize> {
+    let place = cores.iter().position(|cores| u32::from(*cores) >= active);
+    place.or(cores.len().checked_sub(1))
+}
+
+/// The turbo limit of a level while so many cores are at work.
+pub(super) fn turbo_of(level: &Level, active: u32) -> Reading<Megahertz> {
+    let properties = level.properties.as_ref().ok_or_else(|| none("turbo"))?;
+    let cores = properties.bucket_cores.as_ref().map_err(Unavailable::clone)?;
+    let turbo = properties.turbo.first().ok_or_else(|| none("turbo"))?;
+    let limits = turbo.limits.as_ref().map_err(Unavailable::clone)?;
+    let place = group(cores, active).and_then(|place| limits.get(place));
+    place.copied().flatten().ok_or_else(|| none("turbo"))
 }
 
 fn none(what: &str) -> Unavailable {

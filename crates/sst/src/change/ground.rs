@@ -29,13 +29,14 @@ pub(super) struct Sleepers {
     pub(super) foreign: CpuSet,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part::Properties,
     Part::BaseFreq,
     Part::TurboFreq,
     Part::CorePower,
     Part::Classes,
     Part::Associations,
+    Part::Sleeping,
     Part::Lock,
 ];
 

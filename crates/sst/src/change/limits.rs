@@ -6,6 +6,7 @@ use levers::{Object, Of};
 use machine::Reading;
 use model::{CpuId, CpuSet};
 
+use super::clocks::turbo_of;
 use super::ground::{Ground, cpufreq, place};
 use super::{Refused, Steps, What};
 use crate::model::{Domain, Level, Megahertz, Modules};
@@ -59,8 +60,9 @@ pub(super) fn placed(domain: &Domain) -> CpuSet {
 pub(super) fn both_limit(cpus: &CpuSet) -> Option<String> {
     (!cpus.is_empty()).then(|| {
         format!(
-            "clocks of CPUs {cpus} are limited already (min_freq, max_freq): those limits stay, and hold beside those \
-             of classes"
+            "clocks of {} are limited already (min_freq, max_freq): those limits stay, and hold beside those of \
+             classes",
+            cpus.named()
         )
     })
 }
@@ -100,13 +102,27 @@ impl Ground<'_> {
             .collect()
     }
 
+    /// As high as the clock of a CPU goes with turbo, in kHz. Kernels from 6.10 on tell the base frequency where turbo
+    /// is off: then the level says it.
+    ///
+    /// # Source
+    /// Linux, drivers/cpufreq/intel_pstate.c: `__intel_pstate_update_max_freq`.
+    pub(super) fn highest(&self, level: &Level, cpu: CpuId) -> Option<u64> {
+        let told = self.khz(cpu, MOST)?;
+        if self.allows_turbo() || self.khz(cpu, "base_frequency") != Some(told) {
+            return Some(told);
+        }
+        let turbo = turbo_of(level, 1).ok().map(|mhz| u64::from(mhz.0) * 1000);
+        Some(turbo.map_or(told, |turbo| turbo.max(told)))
+    }
+
     /// The lowest clock of each CPU of a power domain as high as it goes, so that firmware gives what it
     /// can. Without turbo the kernel makes its base frequency of that.
     pub(super) fn raised(&self, domain: &Domain, level: &Level) -> Vec<Step> {
         let mut steps = self.opened_at(domain, level, true, None);
         for (cpu, base) in bases(domain, level, true) {
             let (Some(most), Some(max), Some(min)) =
-                (self.khz(cpu, MOST), self.khz(cpu, MAX), self.khz(cpu, MIN))
+                (self.highest(level, cpu), self.khz(cpu, MAX), self.khz(cpu, MIN))
             else {
                 continue;
             };
@@ -153,8 +169,9 @@ impl Ground<'_> {
         let placed: CpuSet = placed.iter().filter(|cpu| is_set(*cpu)).collect();
         (!placed.is_empty()).then(|| {
             format!(
-                "cores of CPUs {placed} are in classes already: once core-power is on, those limit the clock as \
-                 well, beside these limits (`cpudyno sst core-power get-assoc`)"
+                "cores of {} are in classes already: once core-power is on, those limit the clock as well, beside \
+                 these limits (`cpudyno sst core-power get-assoc`)",
+                placed.named()
             )
         })
     }

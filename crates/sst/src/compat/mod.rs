@@ -307,8 +307,13 @@ fn refused_arguments(mut answer: Answer, refused: &Refused) -> Answer {
 
 fn failed(mut answer: Answer, error: &Error) -> Answer {
     let _ = writeln!(answer.stderr, "error: {error}");
-    if let Error::Unavailable(Unavailable { remedy: Some(remedy), .. }) = error {
-        let _ = writeln!(answer.stderr, "hint: {remedy}");
+    let hint = match error {
+        Error::Unavailable(reason) | Error::Unplaced { reason, .. } => reason.remedy.clone(),
+        Error::Cpus { online, .. } => Some(format!("choose among -c {online}")),
+        Error::Level { .. } => None,
+    };
+    if let Some(hint) = hint {
+        let _ = writeln!(answer.stderr, "hint: {hint}");
     }
     answer.code = match error {
         _ if error.is_right() => code::REFUSED,

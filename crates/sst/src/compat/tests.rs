@@ -2,6 +2,7 @@
 //! no simulated machine has, arguments one by one.
 
 use machine::Machine;
+use machine::simulated::Model;
 
 use super::shown::{Seen, page};
 use super::words::{Asked, Refused, parse};
@@ -141,6 +142,13 @@ fn where_there_is_no_speed_select_the_reason_stands() {
     let missing = asked(&simulated("guide"), "-c 3,900 core-power info");
     assert_eq!(missing.code, 2);
     assert!(missing.stderr.contains("900"), "{missing:?}");
+    assert!(missing.stderr.contains("\nhint: choose among -c 0-55"), "{missing:?}");
+    let mut model = Model::named("guide").unwrap();
+    model.topology.offline = "12,40".parse().unwrap();
+    let off = asked(&Machine::from(model), "-c 12 core-power info");
+    assert_eq!(off.code, 3);
+    assert!(off.stderr.contains("cannot use CPU 12: offline, "), "{off:?}");
+    assert!(off.stderr.contains("\nhint: `echo 1 | sudo tee /sys/"), "{off:?}");
 }
 
 #[test]

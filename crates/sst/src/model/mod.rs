@@ -69,6 +69,8 @@ pub struct Domain {
     pub classes: Option<Vec<Reading<Class>>>,
     /// The classes of its CPUs.
     pub associations: Option<Vec<(CpuId, Reading<u8>)>>,
+    /// The cores that its levels have and none of whose CPUs is online, with their classes.
+    pub(crate) sleeping: Vec<(u32, Reading<u8>)>,
     /// Whether no CPU that is present, online or not, can be in it.
     pub(crate) is_vacant: bool,
 }
@@ -99,12 +101,7 @@ impl Domain {
         if !self.cpus.is_empty() {
             return Kind::Compute;
         }
-        let profiles = self.profiles.as_ref().and_then(|profiles| profiles.as_ref().ok());
-        let levels = profiles.iter().flat_map(|profiles| &profiles.levels);
-        let masks: Vec<u64> = levels
-            .filter_map(|level| level.properties.as_ref()?.modules.as_ref().ok())
-            .map(|modules| modules.0)
-            .collect();
+        let masks: Vec<u64> = self.of_levels().collect();
         match masks.as_slice() {
             [] if self.is_vacant => Kind::Io,
             [] => Kind::Unknown,
@@ -133,6 +130,28 @@ impl Domain {
     pub fn modules(&self) -> Modules {
         let modules = self.cpus.iter().filter(|member| member.module < u64::BITS);
         Modules(modules.fold(0, |mask, member| mask | 1 << member.module))
+    }
+
+    /// A bit for each module of each level that tells them.
+    fn of_levels(&self) -> impl Iterator<Item = u64> {
+        let profiles = self.profiles.as_ref().and_then(|profiles| profiles.as_ref().ok());
+        let levels = profiles.into_iter().flat_map(|profiles| &profiles.levels);
+        levels
+            .filter_map(|level| level.properties.as_ref()?.modules.as_ref().ok())
+            .map(|modules| modules.0)
+    }
+
+    /// The numbers of the modules that its levels have and none of whose CPUs is online: the kernel does not say where
+    /// those are, firmware knows its cores. None: no level tells them.
+    pub(crate) fn asleep(&self) -> Option<Modules> {
+        let all = self.of_levels().reduce(|all, mask| all | mask)?;
+        Some(Modules(all & !self.modules().0))
+    }
+
+    /// The numbers of its modules whose class is known, whether or not their CPUs are online.
+    pub(crate) fn classed(&self) -> Modules {
+        let asleep = self.sleeping.iter().filter(|(_, class)| class.is_ok());
+        Modules(asleep.fold(self.modules().0, |mask, (module, _)| mask | 1 << module))
     }
 }
 

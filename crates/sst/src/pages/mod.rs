@@ -171,7 +171,7 @@ fn lost(run: &SpeedSelect) -> Vec<Remark> {
         text: reason.why.clone(),
         remedy: reason.remedy.clone(),
     };
-    let cpus = run.unplaced.iter().map(|it| remark(format!("CPUs {}", it.cpus), &it.reason));
+    let cpus = run.unplaced.iter().map(|it| remark(it.cpus.named(), &it.reason));
     let missing = run.missing.iter().map(|reason| Remark {
         mark: Text::toned("not told", Tone::Warning),
         ..remark(reason.what.clone(), reason)

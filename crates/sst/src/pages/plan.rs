@@ -59,7 +59,8 @@ fn held(expected: &[ExpectedClocks]) -> Vec<String> {
                  turbo-mode set-trl`)"
             ),
         };
-        format!("CPUs {cpus} have {} MHz at most {when}: {who}", mhz(ceiling.clock))
+        let has = if cpus.len() == 1 { "has" } else { "have" };
+        format!("{} {has} {} MHz at most {when}: {who}", cpus.named(), mhz(ceiling.clock))
     };
     found.into_iter().map(sentence).collect()
 }

@@ -247,6 +247,12 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         "files": {"/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq": "2000000"}}"#;
     // Somebody switched a feature on before priorities.
     const UPSIDE_DOWN: &str = r#"{"firmware": {"0.0/features": 1}}"#;
+    // Cores none of whose CPUs is online have classes, too.
+    const CORES_OFF: &str = r#"{"files": {
+        "/sys/devices/system/cpu/cpu4/online": "0", "/sys/devices/system/cpu/cpu32/online": "0",
+        "/sys/devices/system/cpu/cpu5/online": "0", "/sys/devices/system/cpu/cpu33/online": "0"}}"#;
+    const CORE_OFF: &str = r#"{"files": {
+        "/sys/devices/system/cpu/cpu3/online": "0", "/sys/devices/system/cpu/cpu67/online": "0"}}"#;
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
     let mut found = commands();
     found.extend([
@@ -274,6 +280,11 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("guide", NO_SMT, on("0-3", What::TurboMode(false))),
         ("granite", NO_SMT, on("0", level(1, true))),
         ("granite", NO_SMT, on("1,2", TF_ON)),
+        ("guide", FEWER, on("0,1", TF_ON)),
+        ("guide", CORES_OFF, on("0", BF_ON)),
+        ("skylake", CORES_OFF, on("0,1", TF_ON)),
+        ("granite", CORE_OFF, on("1,2", TF_ON)),
+        ("granite", CORE_OFF, on("0", BF_ON)),
         // `turbo-mode --force`, and limits that somebody set, beside classes.
         ("guide", USED, Wish { lenient: true, ..on("0-3", What::TurboMode(false)) }),
         ("guide", PINNED, Wish { lenient: true, ..on("0-3", What::TurboMode(true)) }),
@@ -298,6 +309,7 @@ fn sequences() -> Vec<(&'static str, Vec<Deed>)> {
         // A new level is noted before priorities are, and its features with it.
         ("guide", wishes(vec![on("0", level(1, false)), on("0,1", TF_ON)])),
         ("guide", wishes(vec![on("0", BF_ON), on("0", level(4, true))])),
+        ("guide", wishes(vec![on("0", level(4, true)), on("0,1", TF_ON), on("0,1", TF_OFF)])),
         (
             "guide",
             wishes(vec![wish(CP_ON), wish(What::Class(few)), on("0", BF_ON), on("0", BF_OFF)]),

@@ -1,5 +1,6 @@
 //! Changes of Speed Select on simulated machines.
 
+mod asleep;
 mod here;
 mod kills;
 mod wishes;

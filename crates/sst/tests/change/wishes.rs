@@ -136,7 +136,7 @@ fn what_is_not_there_is_refused_for_all() {
             wish(level(5, false)),
             "cannot set performance level 5: package 0 has levels 0, 1, 2, 3, 4",
         ),
-        (on("60", BF_ON), "cannot use CPUs 60: this machine has no such CPUs"),
+        (on("60", BF_ON), "cannot use CPU 60: this machine has no such CPUs"),
         (wish(TF_ON), "nobody said which CPUs are to go first"),
         (
             on("0-9", TF_ON),
@@ -218,7 +218,11 @@ fn who_shares_a_core_goes_along() {
     let guide = Here::new("guide");
     let plan = guide.plan(&on("10", What::Association(3))).unwrap();
     assert_eq!(plan.changes.len(), 1);
-    assert!(plan.remarks[0].contains("CPUs 38 share cores"), "{:?}", plan.remarks);
+    assert!(
+        plan.remarks[0].contains("CPU 38 shares a core with those, and goes along"),
+        "{:?}",
+        plan.remarks
+    );
     assert!(plan.remarks[1].contains("core-power is off"), "{:?}", plan.remarks);
 }
 
@@ -889,7 +893,7 @@ fn limits_and_classes_are_told_of_each_other() {
         here.set("cpu11/cpufreq/scaling_min_freq", "2000000");
         let limited = "clocks of CPUs 10-11 are limited already";
         assert!(said(&here, &on("10,11", CP_ON), limited), "{name}");
-        assert!(said(&here, &on("10,12", What::Association(2)), "clocks of CPUs 10 are"), "{name}");
+        assert!(said(&here, &on("10,12", What::Association(2)), "clocks of CPU 10 are"), "{name}");
         assert!(!said(&here, &on("12", What::Association(2)), "are limited already"), "{name}");
         here.done(&on("10,11", CP_ON)).unwrap();
         assert!(matches!(on_core(&here), Err(Error::Ordered { .. })), "{name}");

@@ -216,16 +216,16 @@ fn answer(base: &Base) -> ProofAnswer {
 fn seen(base: &Base) -> String {
     let Base { cpus, given_khz, told_khz } = base;
     let gigahertz = |khz: u64| khz as f64 / 1e6;
-    let given = gigahertz(*given_khz);
+    let (cpus, given) = (cpus.named(), gigahertz(*given_khz));
     match told_khz {
         None => format!(
-            "CPUs {cpus}: firmware gives {given:.1} GHz; the kernel does not tell their base frequency"
+            "{cpus}: firmware gives {given:.1} GHz; the kernel does not tell the base frequency"
         ),
         Some(told) if told == given_khz => {
-            format!("CPUs {cpus}: {given:.1} GHz, as firmware gives them")
+            format!("{cpus}: {given:.1} GHz, as firmware gives them")
         }
         Some(told) => format!(
-            "CPUs {cpus}: firmware gives {given:.1} GHz, and the kernel says {:.1} GHz",
+            "{cpus}: firmware gives {given:.1} GHz, and the kernel says {:.1} GHz",
             gigahertz(*told)
         ),
     }

@@ -165,7 +165,7 @@ fn is_left(list: &CpuSet, on: &CpuSet) -> Result<(), Failure> {
     if !list.difference(on).is_empty() {
         return Ok(());
     }
-    let text = format!("cannot keep CPUs {list} busy: the workload runs on them");
+    let text = format!("cannot keep {} busy: the workload runs there", list.named());
     Err(Failure::usage(text).hint("name others, or nobody: --busy none"))
 }
 
@@ -201,7 +201,9 @@ fn are_meant(machine: &Machine, tried: &TryArgs, named: &CpuSet) -> Result<(), F
         let elsewhere = cpus.map(|cpus| cpus.difference(there)).unwrap_or_default();
         if !elsewhere.is_empty() {
             let text = format!(
-                "cannot use CPUs {elsewhere} of {option}: they are in another {place} than CPUs {named} of -c"
+                "cannot use {} of {option}: in another {place} than {} of -c",
+                elsewhere.named(),
+                named.named()
             );
             return Err(Failure::usage(text).hint(format!("choose among {there}, or leave out -c")));
         }
@@ -222,7 +224,7 @@ fn has_ends(tried: &TryArgs, cpus: &CpuSet) -> Result<(), Failure> {
     if !is_pipe(tried) || cpus.len() == 2 {
         return Ok(());
     }
-    let text = format!("cannot measure a pipe on CPUs {cpus}: it has two ends");
+    let text = format!("cannot measure a pipe on {}: it has two ends", cpus.named());
     Err(Failure::usage(text).hint("name two: --on 12,13; or measure --workload clock"))
 }
 
@@ -310,8 +312,8 @@ fn are_in_level(tried: &TryArgs, expected: &[Expected], on: &CpuSet) -> Result<(
     {
         let lacking = cpus.intersection(&without);
         if !lacking.is_empty() {
-            let text = format!("cannot {verb} CPUs {lacking} {what}");
-            let text = format!("{}: the level is without them", text.trim_end());
+            let text = format!("cannot {verb} {} {what}", lacking.named());
+            let text = format!("{}: not in the level", text.trim_end());
             let hint = format!("choose among {option} {with}");
             return Err(Failure::new(code::NOT_HERE, text).hint(hint));
         }
@@ -323,7 +325,7 @@ fn are_in_level(tried: &TryArgs, expected: &[Expected], on: &CpuSet) -> Result<(
 fn unobserved(on: [&CpuSet; 2]) -> Proof {
     let cpus: CpuSet = on.into_iter().flat_map(CpuSet::iter).collect();
     Proof {
-        id: format!("clock of CPUs {cpus}"),
+        id: format!("clock of {}", cpus.named()),
         load: "none".to_owned(),
         answer: ProofAnswer::NotObservable,
         seen: "nobody is kept busy beside them: how many cores are at work is not known, and firmware's turbo \
@@ -361,8 +363,8 @@ fn are_online(
     if missing.is_empty() {
         return Ok(());
     }
-    let text = format!("cannot {verb} CPUs {missing} {what}");
-    let text = format!("{}: this machine has them not, or not online", text.trim_end());
+    let text = format!("cannot {verb} {} {what}", missing.named());
+    let text = format!("{}: not on this machine, or not online", text.trim_end());
     Err(Failure::usage(text).hint(format!("choose among {option} {online}")))
 }
 

@@ -6,7 +6,7 @@ use machine::isst::settable::{ClassText, What, features_text};
 use super::super::ground::{Ground, place};
 use super::super::limits::placed;
 use super::super::{Refused, Steps};
-use super::core_power::{all_switches, classes, cores, stale, switches};
+use super::core_power::{all_switches, asleep, classes, cores, stale, switches};
 use crate::model::{BaseFreq, Domain, Modules, On};
 
 pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
@@ -20,6 +20,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         }
         let it = ground.known(level.base_freq.as_ref(), domain)?;
         steps.firmware.extend(prioritised(ground, domain, it)?);
+        steps.remarks.extend(asleep(ground, domain));
         steps.limits.extend(ground.raised(domain, level));
     }
     if auto {
@@ -82,7 +83,7 @@ fn prioritised(ground: &Ground<'_>, domain: &Domain, it: &BaseFreq) -> Result<Ve
         _ => ClassText { min_mhz: mhz(it.low), weight: 15, epp: Some(15), ..ClassText::default() },
     };
     let mut steps = classes(ground, domain, class)?;
-    let all = domain.modules().0;
+    let all = domain.classed().0;
     let high = Modules(all & it.modules.0);
     steps.extend(cores(ground, domain, high, 0)?);
     steps.extend(cores(ground, domain, Modules(all & !high.0), 3)?);

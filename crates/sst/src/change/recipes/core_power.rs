@@ -7,6 +7,7 @@ use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
 use super::super::limits::{LEAST, MOST, both_limit, placed};
 use super::super::{ClassWish, Refused, Steps};
 use crate::model::{Domain, Modules, Priority};
+use model::{CpuId, CpuSet};
 
 /// Frequencies of classes are multiples of that.
 const STEP_MHZ: u32 = 100;
@@ -167,7 +168,12 @@ pub(super) fn class(ground: &Ground<'_>, wish: &ClassWish) -> Result<Steps, Refu
 fn beyond_clocks(ground: &Ground<'_>, wish: &ClassWish) -> Vec<String> {
     let domains = ground.targets();
     let cpus = || domains.iter().flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
-    let highest = cpus().filter_map(|cpu| ground.khz(cpu, MOST)).max();
+    let of = |domain: &&Domain| {
+        let level = ground.current(domain).ok();
+        let khz = |cpu| level.map_or_else(|| ground.khz(cpu, MOST), |it| ground.highest(it, cpu));
+        domain.cpus.iter().filter_map(|member| khz(member.cpu)).max()
+    };
+    let highest = domains.iter().filter_map(of).max();
     let lowest = cpus().filter_map(|cpu| ground.khz(cpu, LEAST)).min();
     let khz = |mhz: u32| u64::from(mhz) * 1000;
     let min = wish.min_mhz.zip(highest).filter(|(mhz, highest)| khz(*mhz) > *highest);
@@ -239,7 +245,9 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
         firmware.extend(cores(ground, domain, modules, class)?);
         let along = domain.cpus_of(modules).difference(cpus);
         if !along.is_empty() {
-            remarks.push(format!("CPUs {along} share cores with those, and go along"));
+            let (share, go) =
+                if along.len() == 1 { ("shares a core", "goes") } else { ("share cores", "go") };
+            remarks.push(format!("{} {share} with those, and {go} along", along.named()));
         }
         if !Ground::heeds_priorities(domain) {
             remarks.push(format!(
@@ -258,6 +266,43 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
             .to_owned(),
     );
     Ok(Steps { firmware, limits: Vec::new(), remarks })
+}
+
+/// What becomes of cores none of whose CPUs is online, where all cores of a power domain are given classes: firmware
+/// knows cores, and counts those of a class whether or not the kernel uses them.
+pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
+    if domain.asleep().is_none() && !ground.snapshot.unplaced.is_empty() {
+        return vec![format!(
+            "levels of {} do not tell their cores: those none of whose CPUs is online stay in their classes, and \
+             may count as if they went first (`cpudyno set online@N=on` brings CPU N back)",
+            place(domain)
+        )];
+    }
+    let list = |is_known: bool| -> CpuSet {
+        let some = domain.sleeping.iter().filter(|(_, class)| class.is_ok() == is_known);
+        some.map(|(module, _)| CpuId(*module)).collect()
+    };
+    let (set, left) = (list(true), list(false));
+    let word = |cores: &CpuSet| if cores.len() == 1 { "core" } else { "cores" };
+    let set = (!set.is_empty()).then(|| {
+        format!(
+            "{} {set} of {}, without a CPU that is online, {} class like all others: firmware counts cores",
+            word(&set),
+            place(domain),
+            if set.len() == 1 { "is given its" } else { "are given their" }
+        )
+    });
+    let reason = domain.sleeping.iter().find_map(|(_, class)| class.as_ref().err());
+    let left = reason.map(|reason| {
+        format!(
+            "the class of {} {left} of {}, without a CPU that is online, stays as it is, and may count as if it went \
+             first: {}",
+            word(&left),
+            place(domain),
+            reason.why
+        )
+    });
+    set.into_iter().chain(left).collect()
 }
 
 /// These modules are in that class.

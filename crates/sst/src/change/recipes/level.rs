@@ -2,13 +2,15 @@
 
 use levers::plan::Step;
 use levers::{Object, Of};
+use machine::Reading;
 use machine::isst::settable::What;
 use model::{CpuId, CpuSet};
 
+use super::super::clocks::turbo_of;
 use super::super::ground::{Ground, place};
-use super::super::limits::placed;
+use super::super::limits::{placed, plain};
 use super::super::{Refused, Steps};
-use crate::model::{Domain, Kind, Level, Modules, Profiles};
+use crate::model::{Domain, Kind, Level, Megahertz, Modules, Profiles};
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// The family whose uncore has other limits than levels say.
@@ -26,6 +28,9 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
             steps.remarks.extend(ranked(domain));
         }
         let modules = modules(ground, domain, found)?;
+        if !with_cpus {
+            steps.remarks.extend(left_off(ground, domain, found, modules));
+        }
         steps.limits.extend(ground.opened_at(domain, found, false, with_cpus.then_some(modules)));
         if with_cpus && domain.kind() != Kind::Io {
             match uncore(ground, domain, found) {
@@ -266,16 +271,46 @@ fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     let left = of_kind(ground, level, Sleeper::Sibling);
     let asked = (!asked.is_empty()).then(|| {
         format!(
-            "the kernel does not say where CPUs {asked} are while they are off: those that may be in the \
-             level are switched on, and off again if they are not"
+            "the kernel does not say where {} {} while off: what may be in the level is switched on, and off again if \
+             it is not",
+            asked.named(),
+            if asked.len() == 1 { "is" } else { "are" }
         )
     });
     let left = (!left.is_empty()).then(|| {
         format!(
-            "CPUs {left} stay off: threads of a core but the first are off (`cpudyno set smt=on`)"
+            "{} {} off: threads of a core but the first are off (`cpudyno set smt=on`)",
+            left.named(),
+            if left.len() == 1 { "stays" } else { "stay" }
         )
     });
     asked.into_iter().chain(left).collect()
+}
+
+/// The cores that a level allows again, and which nobody switches on.
+fn left_off(
+    ground: &Ground<'_>,
+    domain: &Domain,
+    level: &Level,
+    modules: Modules,
+) -> Option<String> {
+    let is_in = |(module, _): &&(u32, Reading<u8>)| modules.contains(*module);
+    let cores: CpuSet =
+        domain.sleeping.iter().filter(is_in).map(|(module, _)| CpuId(*module)).collect();
+    let mhz = |clock: Option<Megahertz>| clock.map_or("?".to_owned(), |mhz| mhz.0.to_string());
+    let (word, them) = if cores.len() == 1 { ("core", "it") } else { ("cores", "them") };
+    let base = mhz(plain(level));
+    let turbo = mhz(turbo_of(level, modules.count()).ok());
+    let on = ground.wish.cpus.as_ref().map_or_else(String::new, |cpus| format!("-c {cpus} "));
+    let number = level.number;
+    (!cores.is_empty()).then(|| {
+        format!(
+            "level {number} of {} has {word} {cores}, too, without a CPU that is online: `cpudyno sst {on}perf-profile \
+             set-config-level -l {number} -o` brings {them} back, with a base of {base} MHz and an all-core turbo of \
+             {turbo} MHz",
+            place(domain)
+        )
+    })
 }
 
 /// The limits of the uncore that a level has; none: nobody can set them.

@@ -4,11 +4,11 @@ use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, features_text, limits_of, limits_text};
 use model::CpuSet;
 
-use super::super::clocks::allowed;
+use super::super::clocks::{LOW, allowed, asleep_of, of_classes};
 use super::super::ground::{Ground, LOOK, modules_of, place, registers};
 use super::super::{Refused, Steps};
 use super::base_freq::{both, needs_priorities, overwritten, stale_beside, without_priorities};
-use super::core_power::{all_switches, classes, cores};
+use super::core_power::{all_switches, asleep, classes, cores};
 use crate::model::{Domain, Level, Megahertz, Modules, On};
 
 /// No limit by software.
@@ -29,8 +29,10 @@ pub(super) fn enable(
         if auto {
             let chosen = chosen(ground)?;
             steps.firmware.extend(prioritised(ground, domain, chosen)?);
+            steps.remarks.extend(asleep(ground, domain));
         } else {
             needs_priorities(ground, domain, "turbo-freq")?;
+            steps.remarks.extend(crowded(ground, domain)?);
         }
     }
     // Without it the firmware would not know whom to choose.
@@ -136,8 +138,31 @@ fn prioritised(
     };
     let mut steps = classes(ground, domain, class)?;
     steps.extend(cores(ground, domain, first, 0)?);
-    steps.extend(cores(ground, domain, Modules(domain.modules().0 & !first.0), 3)?);
+    // Whoever is not chosen goes last, also where the kernel does not use it at present.
+    steps.extend(cores(ground, domain, Modules(domain.classed().0 & !first.0), 3)?);
     Ok(steps)
+}
+
+/// That more cores go first than there are frequencies for, by the classes that are there.
+fn crowded(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused> {
+    let level = ground.current(domain)?;
+    let it = ground.known(level.turbo_freq.as_ref(), domain)?;
+    let most = it.buckets.last().map_or(0, |bucket| bucket.cores);
+    let (first, asleep) = (of_classes(domain, 0..LOW).count(), asleep_of(domain, 0..LOW));
+    if first + asleep <= most.into() {
+        return Ok(None);
+    }
+    let without = match asleep {
+        0 => String::new(),
+        asleep => format!(" ({asleep} of them without a CPU that is online)"),
+    };
+    let cores = first + asleep;
+    Ok(Some(format!(
+        "{cores} cores of {} go first, being in classes 0 and 1{without}, and level {} has frequencies for {most} at \
+         most: `cpudyno sst -c LIST turbo-freq enable -a` has those of LIST go first and no others",
+        place(domain),
+        level.number
+    )))
 }
 
 pub(super) fn disable(
