@@ -1,7 +1,7 @@
 //! How long the clock lasts on simulated machines: drops, their causes, and what is left.
 
 use super::common::{assert_near, measured, of, streams};
-use super::limits::machine;
+use super::limits::{machine, set_each};
 use bench::areas::turbo::{Options, Tests};
 use machine::simulated::{Fault, Model};
 use model::Seconds;
@@ -45,6 +45,31 @@ fn a_clock_that_falls_from_pl2_to_pl1_is_seen_when_it_does() {
     let [from, to] = [from, to].map(|it| it.parse::<f64>().unwrap());
     assert!(from <= falls && falls <= to && to - from < 1.3, "{falls} in {from} to {to}");
     assert!(!record.findings.iter().any(|it| it.id == "run.few-blocks"));
+}
+
+/// A core that the kernel holds down draws no more than that, and power limits nothing.
+#[test]
+fn a_clock_that_the_kernel_holds_down_meets_no_limit_of_power() {
+    let record = sustained("laptop", 20.0, |m| set_each(m, "scaling_max_freq", "1000000"));
+    // 4 W, and 12 W for each GHz of the four cores.
+    for watts in windows(&record, "scalar_iadd", "soak_power") {
+        assert_near(watts, 16.0, 0.02, "4 W and 12 W");
+    }
+    for account in &record.clock.as_ref().unwrap().accounts {
+        assert_near(account.clock, 1e9, 0.005, "as allowed");
+        let steps: Vec<&str> = account.steps.iter().map(|it| &*it.id).collect();
+        assert_eq!(steps, ["kernel"], "{account:#?}");
+    }
+}
+
+/// Where no register can be read, what limits beside power may be part of what power is seen to take.
+#[test]
+fn watts_alone_blame_nothing_alone() {
+    let record = sustained("laptop", 20.0, |m| m.faults = vec![Fault::NoMsr]);
+    let account = record.clock.as_ref().unwrap().accounts.last().unwrap();
+    let power = account.steps.iter().find(|it| it.id == "pl1").unwrap();
+    assert_eq!(power.label, "PL1 28 W, or what is not known");
+    assert!(power.evidence.contains("may be part of it: not read here"), "{power:?}");
 }
 
 /// PL2 lasts for less than a window.

@@ -21,7 +21,7 @@ pub(super) fn machine(name: &str, change: impl FnOnce(&mut Model)) -> Machine {
 }
 
 /// Writes a file of each CPU's cpufreq.
-fn set_each(model: &Model, file: &str, text: &str) {
+pub(super) fn set_each(model: &Model, file: &str, text: &str) {
     let writer = Writer::new(model);
     for cpu in model.cpus() {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}");

@@ -4,7 +4,7 @@
 //! constant of the limit. So a package that is loaded begins at PL2, and falls to PL1 when its average has
 //! come there: both steps have a place in time that is known.
 
-use model::Seconds;
+use model::{CpuId, Seconds};
 
 use super::model::Model;
 use super::work::Power;
@@ -73,18 +73,22 @@ impl Budget {
 }
 
 impl Model {
-    /// The budget of a package from now on, its active cores having these licences; none where nothing
-    /// says what it draws.
-    pub fn budget(&self, package: u32, licences: &[usize]) -> Option<Budget> {
+    /// The budget of a package from now on, each of its active cores, by one of its CPUs, having a licence; none where
+    /// nothing says what it draws.
+    pub fn budget(&self, package: u32, at_work: &[(CpuId, usize)]) -> Option<Budget> {
         let power = self.power?;
         let now = self.elapsed.seconds();
-        let active = licences.len() as u32;
-        let share = |licence: &usize| 1.0 + power.heavier * *licence as f64;
+        let active = at_work.len() as u32;
+        let share = |(_, licence): &(CpuId, usize)| 1.0 + power.heavier * *licence as f64;
+        // What settings and priorities leave a core is all that it can draw for.
+        let wanted = |&(cpu, licence): &(CpuId, usize)| {
+            let granted = self.granted_hz(cpu, licence, active);
+            granted.min(self.ceiling_hz(cpu)).min(self.clip_hz(cpu, licence))
+        };
         let per_core = power.core_watts_per_ghz * 1e-9;
-        let weights: Vec<f64> = licences.iter().map(|it| per_core * share(it)).collect();
+        let weights: Vec<f64> = at_work.iter().map(|it| per_core * share(it)).collect();
         let watts_per_hz: f64 = weights.iter().sum();
-        let drawn: f64 =
-            std::iter::zip(licences, &weights).map(|(it, w)| w * self.bin_hz(*it, active)).sum();
+        let drawn: f64 = std::iter::zip(at_work, &weights).map(|(it, w)| w * wanted(it)).sum();
         Some(Budget {
             average: self.cooled(power, package, now),
             begun: now,

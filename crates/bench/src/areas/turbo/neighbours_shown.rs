@@ -289,6 +289,9 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
         Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
     };
     let mut notes = in_order(ratios(record).filter_map(of));
+    // Where one of them was probed, the others are those.
+    let known = notes.clone();
+    notes.retain(|it| !known.iter().any(|other| other.starts_with(&format!("{it}, as probed"))));
     notes.extend(merely_active(matrix));
     notes.extend(too_few(blocks_of_cells(record)));
     notes.extend(left_out(record));

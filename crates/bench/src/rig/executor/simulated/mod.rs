@@ -219,20 +219,20 @@ impl Executor for Simulated {
 /// What each package may draw while these members work, and their neighbours.
 fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTreeMap<u32, Budget> {
     // Threads of one core draw what the heavier of them does.
-    let mut cores: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    let mut cores: BTreeMap<(u32, u32), (CpuId, usize)> = BTreeMap::new();
     let members = members.iter().map(|member| (member.cpu, member.payload.id));
     let all = members.chain(neighbours.iter().map(|it| (it.cpu, it.work.id())));
     for (cpu, id) in all {
         let licence = model.licence_of(id).unwrap_or(0);
         let place = (model.package_of(cpu), model.core_of(cpu));
-        let known = cores.entry(place).or_default();
+        let (_, known) = cores.entry(place).or_insert((cpu, licence));
         *known = licence.max(*known);
     }
     let packages = cores.keys().map(|(package, _)| *package);
     let of = |package| {
-        let licences: Vec<usize> =
+        let at_work: Vec<(CpuId, usize)> =
             cores.iter().filter(|((of, _), _)| *of == package).map(|(_, it)| *it).collect();
-        Some((package, model.budget(package, &licences)?))
+        Some((package, model.budget(package, &at_work)?))
     };
     packages.filter_map(of).collect()
 }
