@@ -168,6 +168,9 @@ const WHILE_ON: &[&str] = &[
     "perf-profile set-config-level -l 1",
 ];
 
+/// What gives classes to all cores of a power domain.
+const WHILE_OFF: &[&str] = &["-c 2 turbo-freq enable -a", "-c 2 base-freq enable -a"];
+
 /// What limits of the clock have a part in.
 const OF_CLOCKS: &[&str] = &[
     "perf-profile set-config-level -l 1",
@@ -271,6 +274,20 @@ const STATES: &[State] = &[
             &["-c 2,3,6 core-power get-assoc", "-c 3,4 core-power get-assoc"],
             &["--info", "perf-profile info", "core-power info"],
         ],
+    },
+    State {
+        name: "a core off",
+        machines: &["guide"],
+        file: r#"{"files": {"/sys/devices/system/cpu/cpu4/online": "0",
+            "/sys/devices/system/cpu/cpu32/online": "0"}}"#,
+        words: &[WHILE_OFF],
+    },
+    State {
+        name: "a core off",
+        machines: &["granite"],
+        file: r#"{"files": {"/sys/devices/system/cpu/cpu4/online": "0",
+            "/sys/devices/system/cpu/cpu68/online": "0"}}"#,
+        words: &[WHILE_OFF],
     },
     State {
         name: "busy twice",

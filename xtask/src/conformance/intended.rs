@@ -279,6 +279,20 @@ pub(super) const TABLE: &[Difference] = &[
         },
     },
     Difference {
+        id: "cores-off",
+        is_general: false,
+        there: "auto modes leave a core none of whose CPUs is online in the class that it has, the first one: it is \
+                counted with those that go first",
+        here: "it is given its class like all others, as levels tell the cores",
+        expects: |case, run| {
+            let applies = case.state.name == "a core off" && case.words.contains("enable -a");
+            let mut state = run.state.clone();
+            state.push("0.0/association/4 = 3".to_owned());
+            state.sort();
+            applies.then(|| Edited(Run { state, ..run.clone() }))
+        },
+    },
+    Difference {
         id: "uncore",
         is_general: false,
         there: "interfaces 2 and 3: set-config-level -o gives up its search for the limits of the uncore at entries \

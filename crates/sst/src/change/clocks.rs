@@ -378,9 +378,10 @@ fn with<'g>(
             needs(of_turbo, now.level)?;
             let chosen = ground.wish.cpus.as_ref();
             let first = chosen.map_or(now.first, |cpus| modules_of(domain, cpus));
-            let (asleep, ceilings) = match on & auto {
-                true => (asleep_for_good(domain), now.ceilings.without_classes()),
-                false => (now.asleep, now.ceilings),
+            let (asleep, ceilings) = if on & auto {
+                (asleep_for_good(domain), now.ceilings.without_classes())
+            } else {
+                (now.asleep, now.ceilings)
             };
             Standing { turbo_freq: *on, first, asleep, ceilings, most: *limits, ..now }
         }
