@@ -87,9 +87,9 @@ const NAMED: &[Named] = &[
     },
     Named {
         area: "wake",
-        quantities: &["round_trip", "time_per_signal"],
+        quantities: &["time_per_signal", "round_trip"],
         // What most programs sleep on.
-        short: &[("latency", "futex", "round_trip")],
+        short: &[("latency", "futex", "time_per_signal")],
         workloads: || methods::TABLE.iter().map(|method| method.id).collect(),
     },
     Named {
@@ -581,6 +581,9 @@ mod tests {
         assert_eq!(limit("turbo.avx256_fma@2=2.5 GHz"), Ok((Unit::Hertz, 2.5e9)));
         let Ok((Unit::Second, latency)) = limit("wake.latency=50us") else { panic!() };
         assert!((latency - 50e-6).abs() < 1e-12);
+        let of = |name: &str| Bound::read(name, BoundKind::Max).map(|bound| bound.quantity);
+        assert_eq!(of("wake.latency=50us"), Ok("time_per_signal"));
+        assert_eq!(of("wake.futex.round_trip=50us"), Ok("round_trip"));
         for bad in [
             "memory.triad",
             "memory.triad=80",

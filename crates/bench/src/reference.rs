@@ -256,13 +256,21 @@ pub(crate) fn too_few(run: &ReferenceRun) -> String {
     let records = run.records;
     if records < COUNT_MIN as u64 {
         return format!(
-            "{records} earlier records of such a machine are too few, {COUNT_MIN} are needed"
+            "{} of such a machine {} too few, {COUNT_MIN} are needed",
+            earlier(records),
+            if records == 1 { "is" } else { "are" }
         );
     }
     format!(
-        "of {} results of this run none is in {COUNT_MIN} or more of {records} earlier records of such a machine",
-        run.positions.len()
+        "of {} results of this run none is in {COUNT_MIN} or more of {} of such a machine",
+        run.positions.len(),
+        earlier(records)
     )
+}
+
+/// How many earlier records.
+fn earlier(count: u64) -> String {
+    format!("{count} earlier record{}", if count == 1 { "" } else { "s" })
 }
 
 /// How far from the median of the earlier ones it is, as a log ratio.
@@ -323,10 +331,10 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
     let listed = if verbosity > 0 { all.len() } else { placed.min(out.max(LISTED)) };
     let rows: Vec<Vec<Text>> = all[..listed].iter().map(|position| row(position)).collect();
     let mut notes = vec![format!(
-        "{} of {} results lie where {} earlier records of such machines do; {out} outside",
+        "{} of {} results lie where {} of such machines do; {out} outside",
         placed - out,
         all.len(),
-        run.records
+        earlier(run.records)
     )];
     if placed < all.len() {
         notes.push(format!(

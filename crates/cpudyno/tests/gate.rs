@@ -77,7 +77,7 @@ fn one_run_is_one_record_however_often_it_lies_there() {
     }
     let done = gate("sim:4c", &["--reference", folder.path().to_str().unwrap()]);
     assert_eq!(done.code, Some(CANNOT), "{done:?}");
-    assert!(done.stdout.contains("1 earlier records of such a machine are too few"), "{done:?}");
+    assert!(done.stdout.contains("1 earlier record of such a machine is too few"), "{done:?}");
 }
 
 #[test]

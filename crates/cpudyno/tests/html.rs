@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{cpudyno, finish, program};
 use libtest_mimic::{Arguments, Failed, Trial};
+use model::page::{Block, Lines, Mark, Page, Scale, Slope, Slopes};
 
 /// Columns and rows of a desktop and of a phone.
 const SIZES: [(u32, u32); 2] = [(1280, 900), (390, 844)];
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         trial("a_browser_shows_the_page_and_fetches_nothing", shows_and_fetches_nothing),
         trial("the_page_is_drawn_in_every_size", is_drawn_in_every_size),
         trial("nothing_is_wider_than_the_page_and_bars_stand_by_their_names", is_laid_out),
+        trial("what_is_written_in_pictures_can_be_read", can_be_read),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -152,12 +154,99 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;")
 }
 
+/// What a function of `page` and its `root` answers about a page in a frame of that width.
+fn asked(page: &str, width: u32, function: &str) -> Result<serde_json::Value, Failed> {
+    let folder = tempfile::tempdir()?;
+    let frame = format!("<iframe style=\"width:{width}px;height:800px;border:0\"></iframe>");
+    let held = format!("<template data-page=\"{}\"></template>", attribute(page));
+    let ask = format!("const ask = (page, root) => {{{function}}};");
+    let load = r#"
+        const frame = document.querySelector("iframe");
+        frame.onload = () => {
+            const page = frame.contentDocument;
+            document.body.dataset.result = JSON.stringify(ask(page, page.documentElement));
+        };
+        frame.srcdoc = document.querySelector("template").dataset.page;"#;
+    let file = folder.path().join("frame.html");
+    let script = format!("<script>{ask}{load}</script>");
+    std::fs::write(&file, format!("<!doctype html><body>{frame}{held}{script}"))?;
+    let wait = "--virtual-time-budget=20000";
+    let done = browse(&["--dump-dom", wait, &format!("file://{}", file.display())])?;
+    let dom = String::from_utf8_lossy(&done.stdout);
+    let (_, said) = dom.split_once("data-result=\"").ok_or("the frame did not load")?;
+    let said = said.split('"').next().unwrap_or_default().replace("&quot;", "\"");
+    Ok(serde_json::from_str(&said)?)
+}
+
+/// A plot whose names of places are close to each other, and the long names of a comparison.
+fn of_pictures() -> Page {
+    let mark = |at: f64, text: &str| Mark { at, text: text.to_owned() };
+    let marks = vec![
+        mark(1.0, "halt of 10.00 us at 1 us"),
+        mark(20.0, "the stream ends at 201 us"),
+        mark(148.08, "knee of read only"),
+        mark(203.85, "knee of 1 read, 1 write"),
+        mark(235.27, "knee of 2 reads, 1 write"),
+        mark(300.0, "the end"),
+    ];
+    let flat = (0..=300).map(|at| (f64::from(at), 3466.0)).collect();
+    let lines = Lines {
+        caption: "clock by time (higher is better)".to_owned(),
+        x: "us".to_owned(),
+        y: "MHz".to_owned(),
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        reach: None,
+        lines: vec![("own".to_owned(), flat)],
+        marks,
+    };
+    let slope = |index: u32| Slope {
+        name: format!("wake, time per signal, futex, same-cpu, {index} core, 1000 us"),
+        ratios: vec![1.0, 1.0 + f64::from(index) / 4.0],
+        numbers: vec!["1 us".to_owned(), "2 us".to_owned()],
+    };
+    let slopes = Slopes {
+        caption: "what became of it".to_owned(),
+        columns: vec!["A".to_owned(), "B".to_owned()],
+        lines: (0..12).map(slope).collect(),
+    };
+    Page { blocks: vec![Block::Lines(lines), Block::Slopes(slopes)] }
+}
+
+/// What is written in a picture is within it, on nothing else that is written and in no line's way, and no smaller
+/// than print on a phone.
+fn can_be_read() -> Result<(), Failed> {
+    const SCRIPT: &str = r#"
+            const wrong = [], texts = [...page.querySelectorAll("svg text")];
+            const box = (of) => of.getBoundingClientRect();
+            const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+            let least = 100;
+            for (const text of texts) {
+                const svg = text.closest("svg"), mine = box(text), whole = box(svg);
+                const say = (what) => wrong.push(text.textContent + " " + what);
+                if (mine.left < whole.left || mine.right > whole.right) say("leaves its picture");
+                const others = texts.filter((other) => other !== text && other.closest("svg") === svg);
+                for (const other of others) if (meet(mine, box(other))) say("on " + other.textContent);
+                const lines = [...svg.querySelectorAll("polyline, .named")];
+                const inner = { left: mine.left + 1, right: mine.right - 1, top: mine.top, bottom: mine.bottom };
+                if (lines.some((line) => !text.closest(".slopes") && meet(inner, box(line)))) say("is struck through");
+                const scale = whole.width / svg.viewBox.baseVal.width;
+                least = Math.min(least, scale * parseFloat(getComputedStyle(text).fontSize));
+            }
+            return { texts: texts.length, wrong, least };"#;
+    let page = views::html::render(of_pictures, None)?;
+    for (width, _) in SIZES {
+        let said = asked(&page, width, SCRIPT)?;
+        assert!(said["texts"].as_u64() > Some(20), "{width}: {said}");
+        assert_eq!(said["wrong"], serde_json::json!([]), "{width}: {said}");
+        assert!(said["least"].as_f64() > Some(8.9), "{width}: {said}");
+    }
+    Ok(())
+}
+
 /// In a frame as narrow as a phone nothing sticks out, and each value of a bar stands on the line of its name.
 fn is_laid_out() -> Result<(), Failed> {
     const SCRIPT: &str = r#"
-        const frame = document.querySelector("iframe");
-        frame.onload = () => {
-            const page = frame.contentDocument, root = page.documentElement;
             const names = [...page.querySelectorAll(".bars .name")];
             const values = [...page.querySelectorAll(".bars .value")];
             const middle = (of) => { const at = of.getBoundingClientRect(); return at.top + at.height / 2; };
@@ -167,30 +256,16 @@ fn is_laid_out() -> Result<(), Failed> {
             });
             const out = [...page.querySelectorAll("main *")].filter((part) =>
                 !part.closest(".scroll") && part.getBoundingClientRect().right > root.clientWidth + 1);
-            document.body.dataset.result = JSON.stringify({
+            return {
                 width: root.clientWidth, needs: root.scrollWidth, bars: names.length,
                 apart: apart.map((name) => name.textContent),
                 out: out.map((part) => part.tagName + "." + part.className).slice(0, 5),
-            });
-        };"#;
+            };"#;
     let folder = tempfile::tempdir()?;
     let (html, _) = page(folder.path());
-    let page = attribute(&std::fs::read_to_string(&html)?);
+    let page = std::fs::read_to_string(&html)?;
     for (width, _) in SIZES {
-        let frame = format!("<iframe style=\"width:{width}px;height:800px;border:0\"></iframe>");
-        let set = "frame.srcdoc = document.querySelector('template').dataset.page;";
-        let file = folder.path().join("frame.html");
-        let held = format!("<template data-page=\"{page}\"></template>");
-        std::fs::write(
-            &file,
-            format!("<!doctype html><body>{frame}{held}<script>{SCRIPT}{set}</script>"),
-        )?;
-        let wait = "--virtual-time-budget=20000";
-        let done = browse(&["--dump-dom", wait, &format!("file://{}", file.display())])?;
-        let dom = String::from_utf8_lossy(&done.stdout);
-        let (_, said) = dom.split_once("data-result=\"").ok_or("the frame did not load")?;
-        let said = said.split('"').next().unwrap_or_default().replace("&quot;", "\"");
-        let said: serde_json::Value = serde_json::from_str(&said)?;
+        let said = asked(&page, width, SCRIPT)?;
         assert!(said["bars"].as_u64() > Some(3), "{width}: {said}");
         assert!(said["needs"].as_u64() <= said["width"].as_u64(), "{width}: {said}");
         assert_eq!(said["apart"], serde_json::json!([]), "{width}: {said}");

@@ -233,6 +233,8 @@ impl<'a> Comparison<'a> {
             measured: format!("{:.3} cycles", self.measured),
             position: format!("{:+.1} %", (self.measured / nearest - 1.0) * 100.0),
             verdict,
+            missing: (self.measured > nearest).then(|| nearest / self.measured),
+            remedy: "see which core it says it is, and who shares it: `cpudyno info`",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Which settings are known to change what is measured.
 
-use super::{Cause, ResultRow, Setting};
+use super::{Cause, ResultRow, Setting, Verdict};
 
 /// What a setting changes, and why.
 struct Row {
@@ -94,6 +94,13 @@ const KNOWN: &[Row] = &[
     is("platform.virtualisation", CLOCKED, "a hypervisor takes its share"),
 ];
 
+/// Settings that follow from others: without boost the kernel's limits end at the base clock.
+const FOLLOWS: &[(&str, &str)] = &[
+    ("cpufreq.limits", "cpufreq.boost"),
+    ("after.cpufreq.limits", "cpufreq.boost"),
+    ("turbo.hwp", "cpufreq.boost"),
+];
+
 /// Whether somebody chose what the fact says, on one CPU or on two.
 pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
     let id = id.strip_prefix(super::AFTER).unwrap_or(id);
@@ -105,15 +112,40 @@ pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
     })
 }
 
+/// Which way a setting that differs between two records moves results of an area, where it can move them one way
+/// only: without boost nothing is faster, and with fewer idle states no wake-up is slower.
+fn way(setting: &Setting, area: &str) -> Option<Verdict> {
+    let [Some(first), Some(other)] = setting.values.as_slice() else { return None };
+    match setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id) {
+        "cpufreq.boost" if [first, other].iter().all(|it| ["on", "off"].contains(&it.as_str())) => {
+            Some(if first == "off" { Verdict::Better } else { Verdict::Worse })
+        }
+        "idle.disabled" if area == "wake" && first == "none" => Some(Verdict::Better),
+        "idle.disabled" if area == "wake" && other == "none" => Some(Verdict::Worse),
+        _ => None,
+    }
+}
+
 /// The differing settings that are known to change areas whose results differ, in the order of settings.
 pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
-    let differing =
-        |area: &str| results.iter().filter(|row| row.what.area == area && row.differs()).count();
+    let differing = |area: &str, way: Option<Verdict>| {
+        let of_area = results.iter().filter(|row| row.what.area == area && row.differs());
+        let fits = |row: &&ResultRow| {
+            let told = row.beside.first().map(|beside| beside.verdict);
+            way.is_none() || row.beside.len() > 1 || told == way || told == Some(Verdict::Differs)
+        };
+        of_area.filter(fits).count()
+    };
+    let has = |id: &str| settings.iter().any(|setting| setting.id == id);
     let mut causes = Vec::new();
     for setting in settings {
+        // What follows from another setting that differs is no cause beside it.
+        if FOLLOWS.iter().any(|(what, from)| setting.id == *what && has(from)) {
+            continue;
+        }
         let id = setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id);
         for row in KNOWN.iter().filter(|row| row.setting == id) {
-            let areas = row.areas.iter().map(|area| (*area, differing(area)));
+            let areas = row.areas.iter().map(|area| (*area, differing(area, way(setting, area))));
             causes.extend(areas.filter(|(_, count)| *count > 0).map(|(area, results)| Cause {
                 setting: setting.label.clone(),
                 area: area.to_owned(),
@@ -123,4 +155,56 @@ pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
         }
     }
     causes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use model::Unit;
+    use model::record::ResultKey;
+
+    use super::super::{Beside, Value};
+    use super::*;
+
+    fn setting(id: &str, values: [&str; 2]) -> Setting {
+        let values = values.map(|value| Some(value.to_owned())).to_vec();
+        Setting { id: id.to_owned(), label: id.to_owned(), values, can_be_chosen: true }
+    }
+
+    fn result(area: &str, verdict: Verdict) -> ResultRow {
+        let ratio = if verdict == Verdict::Worse { 2.0 } else { 0.5 };
+        let what = ResultKey {
+            area: area.to_owned(),
+            workload: "futex".to_owned(),
+            quantity: "round_trip".to_owned(),
+            active: 1,
+            cpus: None,
+            parameters: BTreeMap::new(),
+        };
+        let beside = Beside { ratio, interval: Some([ratio, ratio]), false_share: None, verdict };
+        let value = Value { median: 1.0, interval: None };
+        let values = vec![value, Value { median: ratio, ..value }];
+        ResultRow { what, unit: Unit::Second, better: None, values, beside: vec![beside] }
+    }
+
+    #[test]
+    fn a_setting_that_cannot_make_things_slower_is_no_cause_of_what_got_slower() {
+        let idle = [setting("idle.disabled", ["none", "C6"])];
+        let slower = [result("wake", Verdict::Worse), result("wake", Verdict::Worse)];
+        assert_eq!(of(&idle, &slower), []);
+        let both = [result("wake", Verdict::Worse), result("wake", Verdict::Better)];
+        assert_eq!(of(&idle, &both)[0].results, 1);
+        let boost = [setting("cpufreq.boost", ["on", "off"])];
+        assert_eq!(of(&boost, &slower)[0].results, 2);
+    }
+
+    #[test]
+    fn limits_that_follow_from_boost_are_no_second_cause() {
+        let boost = setting("cpufreq.boost", ["on", "off"]);
+        let limits = setting("cpufreq.limits", ["1 to 3 GHz", "1 to 2 GHz"]);
+        let slower = [result("turbo", Verdict::Worse)];
+        assert_eq!(of(&[boost, limits.clone()], &slower).len(), 1);
+        assert_eq!(of(&[limits], &slower).len(), 1);
+    }
 }

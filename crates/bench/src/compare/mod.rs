@@ -194,9 +194,20 @@ impl Digest {
         Digest {
             source,
             facts: told.into_iter().chain([tool]).collect(),
-            results: results::of(record),
+            results: once_each(results::of(record)),
         }
     }
+}
+
+/// Without round trips of which the time per signal is there: it is half of them.
+fn once_each(mut results: BTreeMap<What, Found>) -> BTreeMap<What, Found> {
+    let halves = results.keys().filter(|what| what.quantity == "time_per_signal");
+    let whole = |half: &What| What { quantity: "round_trip".to_owned(), ..half.clone() };
+    let wholes: Vec<What> = halves.map(whole).collect();
+    for whole in &wholes {
+        results.remove(whole);
+    }
+    results
 }
 
 impl Digest {

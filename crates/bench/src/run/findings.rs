@@ -145,6 +145,8 @@ fn interrupted(record: &Record) -> Option<Finding> {
 fn few_blocks(record: &Record) -> Option<Finding> {
     /// As long as `--budget` may be.
     const BUDGET_MAX: f64 = 3600.0;
+    /// Of less than this of the budget somebody asks why the rest was not used.
+    const UNUSED: f64 = 0.8;
     let plan = &record.run.plan;
     let enough = plan.blocks_done >= BLOCKS_FOR_INTERVAL as u64;
     let ended = record.run.interrupted.is_some() || record.findings.iter().any(|f| f.id == LOST);
@@ -159,12 +161,17 @@ fn few_blocks(record: &Record) -> Option<Finding> {
     let over = record.run.seconds > 1.2 * plan.budget_seconds && done == 1;
     let took = if over {
         format!(", in {:.0} s where there were {:.0}", record.run.seconds, plan.budget_seconds)
+    } else if record.run.seconds < UNUSED * plan.budget_seconds && done > 0 {
+        let (took, given) = (record.run.seconds, plan.budget_seconds);
+        format!(
+            ", in {took:.0} of {given:.0} s: another block of every cell did not fit into the rest"
+        )
     } else {
         String::new()
     };
     let text = format!("only {done} {blocks} completed{took}: numbers have no interval");
     let needed = if over { record.run.seconds * 3.0 } else { plan.budget_seconds * 2.0 };
-    let remedy = format!("give it more time: --budget {:.0}s", needed.min(BUDGET_MAX));
+    let remedy = in_seconds(asked_seconds(record).fold(needed.min(BUDGET_MAX), f64::max));
     Some(finding("run.few-blocks", Severity::Warning, text, Some(&remedy)))
 }
 
@@ -268,14 +275,34 @@ fn migrated(record: &Record) -> Option<Finding> {
 }
 
 fn left_out(record: &Record) -> Option<Finding> {
+    let seconds = asked_seconds(record).reduce(f64::max)?;
+    // One run has one answer to how long it should take.
+    let few = few_blocks(record).and_then(|it| seconds_in(it.remedy.as_deref()?));
+    let remedy = few.map_or_else(|| in_seconds(seconds), in_seconds);
+    let text = "some cells did not fit into the budget; each says so".to_owned();
+    Some(finding("run.left-out", Severity::Note, text, Some(&remedy)))
+}
+
+/// What stands before the seconds of a remedy.
+const MORE_TIME: &str = "give it more time: --budget ";
+
+fn in_seconds(seconds: f64) -> String {
+    format!("{MORE_TIME}{seconds:.0}s")
+}
+
+/// The seconds that a remedy names.
+fn seconds_in(remedy: &str) -> Option<f64> {
+    let seconds = remedy.strip_prefix(MORE_TIME)?.split('s').next()?;
+    seconds.parse().ok()
+}
+
+/// The budgets that cells asked for which were left out.
+fn asked_seconds(record: &Record) -> impl Iterator<Item = f64> {
     let left = measured(record).filter_map(|series| match &series.outcome {
         model::record::Outcome::Unavailable { unavailable } => unavailable.remedy.as_deref(),
         model::record::Outcome::Measured { .. } => None,
     });
-    let mut left = left.into_iter();
-    let remedy = left.find(|remedy| remedy.starts_with("give it more time"))?;
-    let text = "some cells did not fit into the budget; each says so".to_owned();
-    Some(finding("run.left-out", Severity::Note, text, Some(remedy)))
+    left.filter_map(seconds_in)
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct Claim {
     pub verdict: Verdict,
     /// What the ids of findings begin with that say so themselves where it is refuted.
     pub finding: Option<&'static str>,
+    /// What caused it where it is refuted, as far as the record says so.
+    pub cause: Option<String>,
     /// The command that shows more of it.
     pub command: &'static str,
 }
@@ -74,7 +76,7 @@ pub(crate) fn findings(record: &Record, areas: &[&dyn Area], told: &[&Finding]) 
             severity: Severity::Note,
             text: format!("{by} claims {claimed}; measured: {measured} ({how})"),
             about: claim.what,
-            cause: None,
+            cause: claim.cause,
             remedy: Some(format!("look closer: `{}`", claim.command)),
             gain: None,
         })
@@ -156,6 +158,7 @@ fn stamp_clock(record: &Record) -> Option<Claim> {
         }),
         verdict,
         finding: Some("clock.rates-disagree"),
+        cause: None,
         command: "cpudyno info -v",
     })
 }
@@ -197,6 +200,7 @@ fn sharing(record: &Record) -> Vec<Claim> {
             measured: format!("{class}, as probed"),
             verdict,
             finding: Some("placement."),
+            cause: None,
             command: "cpudyno cores",
         })
     };

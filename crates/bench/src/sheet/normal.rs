@@ -25,6 +25,10 @@ pub struct Band {
     pub position: String,
     /// Whether that is normal.
     pub verdict: Verdict,
+    /// The nearest that is normal over what was measured, where that is outside.
+    pub missing: Option<f64>,
+    /// What shows more of it, or mends it, where it is outside.
+    pub remedy: &'static str,
 }
 
 /// Whether a number is normal.
@@ -99,6 +103,14 @@ fn table(bands: Vec<Band>) -> Block {
 pub(crate) fn findings(record: &Record, areas: &[&dyn Area]) -> Vec<Finding> {
     let outside = |band: Band| {
         let Verdict::Outside(why) = band.verdict else { return None };
+        // What is better than anybody expects has nothing to gain.
+        let gain = band.missing.map(|ratio| {
+            if ratio > 1.0 {
+                format!("{ratio:.2} times as much, the least that is normal")
+            } else {
+                format!("{:.0} % of it, the most that is normal", ratio * 100.0)
+            }
+        });
         Some(Finding {
             id: "sheet.outside-band".to_owned(),
             severity: Severity::Note,
@@ -107,9 +119,9 @@ pub(crate) fn findings(record: &Record, areas: &[&dyn Area]) -> Vec<Finding> {
                 "{} measured, {} expected ({})",
                 band.measured, band.expected, band.position
             ),
-            remedy: None,
+            remedy: Some(band.remedy.to_owned()),
             cause: Some(why),
-            gain: None,
+            gain,
         })
     };
     areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()

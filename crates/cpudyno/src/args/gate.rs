@@ -57,7 +57,8 @@ pub(crate) struct GateArgs {
 const EXAMPLES: &str = "\
 Examples:
   cpudyno gate --min memory.triad=80GB/s --min turbo.clock=2.4GHz
-  cpudyno gate --budget 10s --max wake.latency=50us; test $? = 1 && drain this node
+  cpudyno gate --budget 10s --max wake.latency=50us
+  case $? in 0) admit;; 1) drain;; *) try again later;; esac     3: it cannot tell, as when busy
   cpudyno gate --min turbo.avx256_fma.clock@2=3GHz     with two active cores
   cpudyno gate --reference /var/lib/records --json /var/lib/records/today.json
   cpudyno gate --reference DIR --metrics /var/lib/node_exporter/cpudyno.prom

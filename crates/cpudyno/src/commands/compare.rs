@@ -13,6 +13,10 @@ use crate::failure::{Failure, code};
 use crate::output;
 
 pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
+    if args.records.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+        return Err(Failure::usage("cannot compare `-` with `-`: standard input can be read once")
+            .hint("write one of the records to a file: `cpudyno sheet --json FILE`"));
+    }
     let mut look = args.look;
     let sinks = sinks(&args.files, &mut look)?;
     let digest = |file: &Path, brief: &Brief| Digest::of(file.display().to_string(), brief);

@@ -68,5 +68,5 @@ pub(super) fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
             "`cpudyno sheet --json FILE` writes a record"
         }
     };
-    Failure::new(code::USAGE, format!("cannot show `{}`: {error}", file.display())).hint(hint)
+    Failure::new(code::USAGE, format!("cannot read `{}`: {error}", file.display())).hint(hint)
 }

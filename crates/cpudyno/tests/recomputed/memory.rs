@@ -369,6 +369,10 @@ fn memory_words(record: &Record, copies: &[String]) -> Option<String> {
     if !copies.is_empty() {
         parts.push(format!("{} (copy, as asked)", copies.join(", ")));
     }
+    parts.extend(one_package(record).map(|(cores, giga)| {
+        let cores = plural(cores, "core");
+        format!("{cores} of one package have nearly all that it gives ({giga:.2} GB/s)")
+    }));
     if let Some(sweep) = sweep(record)
         && let Some(last) = sweep.levels.last().filter(|it| it.whose == Whose::Memory)
     {
@@ -456,10 +460,33 @@ fn by_cores(record: &Record) -> Vec<Plot> {
     let most = points.iter().map(|it| it.1).fold(0.0, f64::max);
     let enough = points.iter().find(|it| it.1 >= 0.95 * most).expect("one of them is the most");
     let mark = format!("95 % of the most with {}: {:.2} GB/s", plural(enough.0, "core"), enough.1);
+    let mut said = vec![mark];
+    said.extend(one_package(record).map(|(cores, giga)| {
+        format!("95 % of the most of one package with {}: {giga:.2} GB/s", plural(cores, "core"))
+    }));
     let points = points.iter().map(|it| (it.0 as f64, it.1)).collect();
     let caption = "copy by number of cores, as asked (higher is better)";
     let lines = vec![("copy".to_owned(), points)];
-    vec![Plot { marks: vec![mark], ..Plot::new(caption, ["cores", "GB/s"], lines) }]
+    vec![Plot { marks: said, ..Plot::new(caption, ["cores", "GB/s"], lines) }]
+}
+
+/// The fewest cores of one package that have nearly all that it gives, in GB/s, where there are more of both.
+fn one_package(record: &Record) -> Option<(usize, f64)> {
+    let cells = in_brief(record);
+    let copies = cells.iter().filter(|it| it.workload == "copy");
+    let mut all: Vec<(usize, f64, bool)> = copies
+        .filter_map(|it| {
+            let packages = once(it.cpus.iter().filter_map(|cpu| Some(record.place(*cpu)?.0)));
+            Some((it.cpus.len(), it.median("bandwidth")? / 1e9, packages.len() == 1))
+        })
+        .collect();
+    all.sort_by_key(|it| it.0);
+    let of_one: Vec<_> = all.iter().filter(|it| it.2).collect();
+    let most = of_one.iter().map(|it| it.1).fold(0.0, f64::max);
+    let (last, others) = of_one.split_last()?;
+    let enough = others.iter().find(|it| it.1 >= 0.95 * most)?;
+    (of_one.len() >= 3 && all.len() > of_one.len() && last.0 > enough.0)
+        .then_some((enough.0, enough.1))
 }
 
 /// Latency from an idle machine on, by what others move.

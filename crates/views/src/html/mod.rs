@@ -26,8 +26,8 @@ use crate::{Error, json};
 /// Nothing from anywhere, and no script even if a machine's name should hold one.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// Records that are longer hang on the page compressed: a file of more than 2 MB is not forwarded.
-const PLAIN_MAX: usize = 1 << 20;
+/// Records that are longer hang on the page compressed: a page is forwarded, and should be smaller than its record.
+const PLAIN_MAX: usize = 1 << 16;
 
 /// What is longer after gzip is compressed by bzip2, which makes it smaller by a third, and takes twenty
 /// times as long. In base64 there is room for half a megabyte of page beside it.
@@ -272,6 +272,9 @@ fn notes(notes: &[String]) -> Markup {
     html! { @for note in notes { p.note { (prose(note)) } } }
 }
 
+/// First columns with more characters than this get room.
+const LONG: usize = 22;
+
 /// Tables of one form under one caption.
 fn tables(
     caption: &str,
@@ -284,6 +287,10 @@ fn tables(
         Align::Left | Align::Folded => "left",
         Align::Right => "right",
     };
+    // Words of which rows are about have room beside numbers, which browsers never fold.
+    let is_long = |rows: &[Vec<Text>]| {
+        rows.iter().filter_map(|row| row.first()).any(|cell| cell.text.chars().count() >= LONG)
+    };
     html! {
         figure {
             @if !caption.is_empty() { figcaption { (prose(caption)) } }
@@ -293,8 +300,10 @@ fn tables(
                         @if columns.iter().any(|(header, _)| !header.is_empty()) {
                             thead {
                                 tr {
-                                    @for (header, align) in columns {
-                                        th class=(side(*align)) { (seen(header)) }
+                                    @for (place, (header, align)) in columns.iter().enumerate() {
+                                        th.(side(*align)).long[place == 0 && is_long(rows)] {
+                                            (seen(header))
+                                        }
                                     }
                                 }
                             }

@@ -15,9 +15,9 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 300.0;
 /// Around the axes: labels stand there.
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 10.0;
-const BOTTOM: f64 = 30.0;
+const BOTTOM: f64 = 32.0;
 
 /// Labels of the axes, about.
 const X_LABELS: usize = 8;
@@ -29,8 +29,10 @@ const STYLES: usize = 8;
 /// Lines beyond the colours are thicker: `w1`, `w2`.
 const WEIGHTS: usize = 3;
 
-/// Rows of names of places.
-const MARK_ROWS: usize = 3;
+/// The height of a row of names of places, and about the width of one of their characters: as wide and high as
+/// `style.css` lets them become on a phone.
+const MARK_ROW: f64 = 25.0;
+const MARK_CHARACTER: f64 = 11.0;
 
 /// Points of a line that show their value while the pointer rests on them: each costs some bytes.
 const MARKS_MAX: usize = 120;
@@ -88,24 +90,30 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
     let x = Axis::over(points().map(|point| point.at.0), X_LABELS, plot.x_scale);
     let y = Axis::of_measured(points().map(|point| point.at.1), Y_LABELS, plot.y_scale).rounded();
     let across = |at: f64| LEFT + x.share(at) * (WIDTH - LEFT - RIGHT);
-    let down = |at: f64| HEIGHT - BOTTOM - y.share(at) * (HEIGHT - TOP - BOTTOM);
+    let marks = plot.marks.iter().filter_map(|it| Some((place(it.at, plot.x_scale)?, &it.text)));
+    let marks = marks.filter(|(at, _)| (x.low..=x.high).contains(at));
+    let marks: Vec<Named> = named(marks.map(|(at, text)| (across(at), seen(text))));
+    // Names of places stand above all lines, in as many rows as they take.
+    let rows = marks.iter().map(|mark| mark.row + 1).max().unwrap_or(0);
+    let top = TOP + MARK_ROW * rows as f64;
+    let bottom = top + HEIGHT - TOP - BOTTOM;
+    let down = |at: f64| bottom - y.share(at) * (bottom - top);
     let mut drawn = String::new();
     for (at, label) in y.labels() {
         let down = down(at);
         grid(&mut drawn, (LEFT, down), (WIDTH - RIGHT, down));
-        label_at(&mut drawn, (LEFT - 6.0, down + 4.0), "end", &label);
+        label_at(&mut drawn, (LEFT - 10.0, down + 4.0), "end", &label);
     }
     for (at, label) in x.labels() {
         let across = across(at);
-        grid(&mut drawn, (across, TOP), (across, HEIGHT - BOTTOM));
-        label_at(&mut drawn, (across, HEIGHT - BOTTOM + 18.0), "middle", &label);
+        grid(&mut drawn, (across, top), (across, bottom));
+        label_at(&mut drawn, (across, bottom + 22.0), "middle", &label);
     }
-    let marks = plot.marks.iter().filter_map(|it| Some((place(it.at, plot.x_scale)?, &it.text)));
-    let marks = marks.filter(|(at, _)| (x.low..=x.high).contains(at));
-    for (index, (at, text)) in marks.enumerate() {
-        // Names of neighbours stand below one another.
-        let row = (index % MARK_ROWS) as f64;
-        named(&mut drawn, across(at), TOP + 10.0 + 13.0 * row, text);
+    for mark in &marks {
+        let down = top - MARK_ROW * mark.row as f64;
+        upright(&mut drawn, mark.across, (down - MARK_ROW + 4.0, bottom));
+        let (gap, anchor) = if mark.is_left { (-Named::GAP, "end") } else { (Named::GAP, "start") };
+        label_at(&mut drawn, (mark.across + gap, down - 6.0), anchor, &mark.text);
     }
     for (index, line) in lines.iter().enumerate() {
         let place = |point: &Point| (across(point.at.0), down(point.at.1));
@@ -123,7 +131,7 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
     }
     html! {
         p.axis { (seen(&plot.y)) }
-        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(seen(&plot.caption)) {
+        svg viewBox=(format!("0 0 {WIDTH} {:.0}", bottom + BOTTOM)) role="img" aria-label=(seen(&plot.caption)) {
             (PreEscaped(drawn))
         }
         p.axis.below { (seen(&plot.x)) }
@@ -161,16 +169,87 @@ pub(super) fn grid(drawn: &mut String, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-/// An upright line with its name, on the side that has room.
-fn named(drawn: &mut String, across: f64, down: f64, text: &str) {
-    let bottom = HEIGHT - BOTTOM;
+/// The name of a place on the horizontal axis.
+struct Named {
+    /// Where the place is.
+    across: f64,
+    text: String,
+    /// Whether the name stands left of the place.
+    is_left: bool,
+    /// The row of its name, from the plot upwards.
+    row: usize,
+}
+
+impl Named {
+    /// Between a line and its name.
+    const GAP: f64 = 4.0;
+
+    /// The ends of its name.
+    fn ends(&self) -> [f64; 2] {
+        let long = Self::GAP + MARK_CHARACTER * self.text.chars().count() as f64;
+        if self.is_left {
+            [self.across - long, self.across]
+        } else {
+            [self.across, self.across + long]
+        }
+    }
+
+    fn is_within(&self) -> bool {
+        let [from, to] = self.ends();
+        from >= 0.0 && to <= WIDTH
+    }
+
+    /// Whether the line of another place would pass through this name.
+    fn is_on(&self, other: &Named) -> bool {
+        let [from, to] = self.ends();
+        (from..=to).contains(&other.across)
+    }
+
+    /// Whether this name has to stand higher than another: that one's line ends below it.
+    fn is_above(&self, other: &Named) -> bool {
+        let ([from, to], [their_from, their_to]) = (self.ends(), other.ends());
+        // Of two that come towards each other, and meet, it is all the same which one.
+        let meet = self.is_left && !other.is_left && from <= their_to && their_from <= to;
+        self.is_on(other) || meet
+    }
+}
+
+/// Names of places in rows: no name stands on another, and no line that goes up to its own name passes through
+/// one.
+fn named(places: impl Iterator<Item = (f64, String)>) -> Vec<Named> {
+    let mut all: Vec<Named> =
+        places.map(|(across, text)| Named { across, text, is_left: false, row: 0 }).collect();
+    for one in &mut all {
+        one.is_left = !one.is_within();
+    }
+    // Two names that reach over each other's lines cannot both stand: one turns, where it has room.
+    for at in 0..all.len() {
+        let faces = all.iter().any(|other| {
+            other.is_left && !all[at].is_left && other.is_on(&all[at]) && all[at].is_on(other)
+        });
+        if faces {
+            all[at].is_left = true;
+            all[at].is_left = all[at].is_within();
+        }
+    }
+    // The highest is as many rows up as there are others at most.
+    for _ in 0..all.len() {
+        for at in 0..all.len() {
+            let others = all.iter().enumerate().filter(|(other, _)| *other != at);
+            let below = others.filter(|(_, other)| all[at].is_above(other));
+            let row = below.map(|(_, other)| other.row + 1).max().unwrap_or(0);
+            all[at].row = row.min(all.len());
+        }
+    }
+    all
+}
+
+/// An upright line at a place that has a name.
+fn upright(drawn: &mut String, across: f64, (top, bottom): (f64, f64)) {
     put(
         drawn,
-        format_args!("<path class=\"named\" d=\"M{across:.1},{TOP:.1}L{across:.1},{bottom:.1}\"/>"),
+        format_args!("<path class=\"named\" d=\"M{across:.1},{top:.1}L{across:.1},{bottom:.1}\"/>"),
     );
-    let is_left = across < WIDTH * 0.6;
-    let (at, anchor) = if is_left { (across + 4.0, "start") } else { (across - 4.0, "end") };
-    label_at(drawn, (at, down), anchor, text);
 }
 
 pub(super) fn label_at(drawn: &mut String, (x, y): (f64, f64), anchor: &str, label: &str) {

@@ -24,7 +24,7 @@ pub(super) fn figure(slopes: &Slopes) -> Markup {
     html! {
         figure {
             @if !slopes.caption.is_empty() { figcaption { (prose(&slopes.caption)) } }
-            (picture(slopes))
+            div.scroll.slopes { (picture(slopes)) }
         }
     }
 }

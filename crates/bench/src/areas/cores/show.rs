@@ -248,6 +248,7 @@ pub(super) fn claims(record: &Record) -> Vec<Claim> {
             measured: format!("{} to {} ns", nanoseconds(*least), nanoseconds(*greatest)),
             verdict,
             finding: Some("cores.uneven"),
+            cause: None,
             command: "cpudyno cores",
         });
     }

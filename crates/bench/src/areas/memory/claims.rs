@@ -76,6 +76,7 @@ fn of_cache(what: String, claimed: u64, measured: String, verdict: Verdict) -> C
         measured,
         verdict,
         finding: Some("memory.cache-size"),
+        cause: None,
         command: "cpudyno memory sweep",
     }
 }
@@ -123,6 +124,7 @@ fn distances(record: &Record) -> Vec<Claim> {
                 ),
                 verdict,
                 finding: None,
+                cause: None,
                 command: NUMA,
             });
         }
@@ -139,6 +141,7 @@ fn distances(record: &Record) -> Vec<Claim> {
         measured: "-".to_owned(),
         verdict: Verdict::NotTold("latencies from node to node were not measured".to_owned()),
         finding: None,
+        cause: None,
         command: NUMA,
     }));
     claims
@@ -221,7 +224,8 @@ fn bandwidth(record: &Record) -> Option<Band> {
             plural(widest.active.len(), "core")
         ))
     } else {
-        normal::Verdict::Outside("are all channels populated, at full rate?".to_owned())
+        let why = "not all channels are populated, or not at full rate";
+        normal::Verdict::Outside(why.to_owned())
     };
     let remark = peak.remark.as_ref().map_or(String::new(), |remark| format!("; {remark}"));
     Some(Band {
@@ -238,6 +242,8 @@ fn bandwidth(record: &Record) -> Option<Band> {
         measured: format!("{} {}", counting.text(moved), counting.unit()),
         position: format!("{:.1} % of it", share * 100.0),
         verdict,
+        missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
+        remedy: "see what each slot holds, and at which rate: `sudo dmidecode -t memory`",
     })
 }
 

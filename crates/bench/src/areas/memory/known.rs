@@ -159,6 +159,13 @@ fn band(
         measured: format!("{measured:.1} {}", count.word()),
         position: format!("{:+.1} %", off(nearest) * 100.0),
         verdict,
+        missing: is_high.then(|| most * (1.0 + tolerance) / measured),
+        remedy: match place {
+            Place::L1 => "see which core it says it is: `cpudyno info`",
+            Place::L2 | Place::L3 | Place::Memory => {
+                "look closer, in huge pages: `cpudyno memory sweep --pages thp`"
+            }
+        },
     })
 }
 

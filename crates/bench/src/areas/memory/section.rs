@@ -3,6 +3,7 @@
 use model::page::{Align, Block, Table, Text, Tone};
 use model::record::Record;
 
+use super::super::turbo::neighbours_shown;
 use super::counting::Counting;
 use super::extent::Extent;
 use super::knees::{Level, Whose};
@@ -20,7 +21,7 @@ pub(super) fn section(record: &Record) -> Vec<Block> {
     if let Some(heading) = bandwidth_heading(record, &bandwidths) {
         blocks.push(Block::Heading(heading));
         blocks.push(bandwidth_table(counting, &bandwidths));
-        blocks.extend(scaling::in_brief(counting, &bandwidths));
+        blocks.extend(scaling::in_brief(counting, &record.machine.topology, &bandwidths));
     }
     if let Some(sweep) = sweep(record) {
         blocks.push(Block::Heading("Latency and bandwidth by size".to_owned()));
@@ -105,6 +106,7 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let mut sentences = Vec::new();
     sentences.extend(memory(record, sweep.as_ref()));
     sentences.extend(sweep.as_ref().and_then(caches));
+    sentences.extend(neighbours_shown::sentence(record));
     sentences
 }
 
@@ -136,7 +138,15 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
         Some(format!("one access takes {} ns", nanoseconds(sweep.seconds(level))))
     });
     let moved = (!moved.is_empty()).then(|| format!("{} (copy, as asked)", moved.join(", ")));
-    let parts: Vec<String> = moved.into_iter().chain(latency).collect();
+    let enough = scaling::of_one_package(&record.machine.topology, &cells).map(|(cores, asked)| {
+        format!(
+            "{} of one package have nearly all that it gives ({} {})",
+            plural(cores, "core"),
+            counting.text(asked),
+            counting.unit()
+        )
+    });
+    let parts: Vec<String> = moved.into_iter().chain(enough).chain(latency).collect();
     (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")).into())
 }
 

@@ -1,10 +1,11 @@
 //! The clocks that are claimed, and the rate of work that theory allows, beside what was measured.
 
-use model::record::Record;
+use model::record::{AccountStep, ClockAccount, Record};
 
 use super::super::known::{self, Figures};
+use super::read;
 use super::read::{Row, mhz, rows, summary};
-use super::{read, why};
+use super::why::{self, SAME};
 use crate::sheet::claims::{Claim, Verdict, said};
 use crate::sheet::normal::{self, Band};
 
@@ -36,6 +37,7 @@ fn one_core(record: &Record) -> Option<Claim> {
         measured,
         verdict,
         finding: None,
+        cause: account.advertised.value().and_then(|it| taken_below(account, it.hertz)),
         command: WHY,
     };
     Some(match claimed {
@@ -76,6 +78,7 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
         measured: range(|it| it.2),
         verdict,
         finding: None,
+        cause: account_of(record, worst.0).and_then(|account| taken_below(account, worst.1)),
         command: WHY,
     })
 }
@@ -92,6 +95,28 @@ fn verdict(record: &Record, off: f64, of_what: &str) -> Verdict {
     } else {
         Verdict::Differs(how)
     }
+}
+
+/// The account of the light stream with so many cores active.
+fn account_of(record: &Record, active: usize) -> Option<&ClockAccount> {
+    let accounts = &record.clock.as_ref()?.accounts;
+    accounts.iter().find(|it| it.workload == LIGHT && it.active.len() == active)
+}
+
+/// The steps of an account that took its clock below what was claimed, with their evidence.
+fn taken_below(account: &ClockAccount, claimed: f64) -> Option<String> {
+    /// Of time, not of the clock.
+    const BESIDE: [&str; 4] = ["quota", "halted", "steal", "taken"];
+    let mut left = account.advertised.value()?.hertz;
+    let of_clock = account.steps.iter().filter(|step| !BESIDE.contains(&step.id.as_str()));
+    let below = of_clock.filter_map(|step| {
+        left -= step.hertz;
+        let AccountStep { label, hertz, evidence, .. } = step;
+        (left < claimed * (1.0 - SAME))
+            .then(|| format!("{label} took {} MHz ({evidence})", mhz(*hertz)))
+    });
+    let below: Vec<String> = below.collect();
+    (!below.is_empty()).then(|| below.join(", "))
 }
 
 fn off((_, promised, clock): &(usize, f64, f64)) -> f64 {
@@ -141,6 +166,8 @@ fn peak(record: &Record) -> Option<Band> {
         measured: format!("{:.1} GFLOP/s", measured / 1e9),
         position: format!("{:.1} % of it", share * 100.0),
         verdict,
+        missing: (share < SHARE_MIN).then_some(SHARE_MIN / share),
+        remedy: "look closer: `cpudyno turbo --why`",
     })
 }
 

@@ -7,7 +7,7 @@ mod favoured;
 pub mod known;
 mod licence;
 mod neighbours;
-mod neighbours_shown;
+pub(super) mod neighbours_shown;
 mod page;
 mod promise;
 mod promise_shown;

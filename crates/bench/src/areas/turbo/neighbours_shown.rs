@@ -576,8 +576,8 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     Some(finding.gaining(gain))
 }
 
-/// The bandwidth and clock that the other cores cost, in a sentence.
-pub(super) fn sentence(record: &Record) -> Option<Text> {
+/// The bandwidth that the other cores cost, in a sentence: it is one of memory.
+pub(in super::super) fn sentence(record: &Record) -> Option<Text> {
     let row = ("memory", Place::Others.word());
     let column = COLUMNS.iter().find(|column| column.victim == BANDWIDTH)?;
     let beside = series(record, BANDWIDTH, MOVED.beside, row)?.summary()?.median;

@@ -135,7 +135,6 @@ pub(super) fn sentences(record: &Record) -> Vec<Text> {
     let mut sentences = Vec::new();
     sentences.extend(clocks(record, fewest, most));
     sentences.extend(why_shown::sentence(record));
-    sentences.extend(neighbours_shown::sentence(record));
     sentences.extend(serial(record, fewest));
     sentences
 }

@@ -1,7 +1,9 @@
 //! How bandwidth grows with the number of threads.
 
+use std::collections::BTreeSet;
+
 use model::page::{Align, Block, Lines, Mark, Scale, Table, Text};
-use model::record::Record;
+use model::record::{Record, Topology};
 
 use super::super::ALONE;
 use super::super::counting::{AS_ASKED, Counting};
@@ -118,31 +120,62 @@ fn table(counting: Counting<'_>, words: &str, grown: &Grown<'_>) -> Block {
     })
 }
 
-/// For the sheet: what one kernel moves on ever more cores, and where more of them add nothing.
-pub(in super::super) fn in_brief(counting: Counting<'_>, cells: &[Cell<'_>]) -> Option<Block> {
-    const POINTS_MIN: usize = 3;
-    let kernel = ALONE;
+/// The first of some numbers of threads, the fewest first, that has nearly all that any of them has.
+fn saturates(points: &[(usize, f64)]) -> Option<usize> {
+    let most = points.iter().map(|point| point.1).reduce(f64::max)?;
+    points.iter().position(|point| point.1 >= SATURATED * most)
+}
+
+/// What one kernel moves on ever more cores; of one package alone, or of all.
+fn points(topology: &Topology, cells: &[Cell<'_>], one_package: bool) -> Vec<(usize, f64)> {
+    let package = |cpu| topology.place(cpu).map(|place| place.package);
+    let packages =
+        |cell: &Cell<'_>| cell.active.iter().filter_map(package).collect::<BTreeSet<_>>().len();
     let mut points: Vec<(usize, f64)> = cells
         .iter()
-        .filter(|cell| cell.workload == kernel)
+        .filter(|cell| cell.workload == ALONE && (!one_package || packages(cell) == 1))
         .filter_map(|cell| Some((cell.active.len(), cell.median("bandwidth")?)))
         .collect();
     points.sort_unstable_by_key(|point| point.0);
+    points
+}
+
+/// A curve of fewer points says nothing of where it ends.
+const POINTS_MIN: usize = 3;
+
+/// The fewest cores of one package that have nearly all that it gives, where there are more of both.
+pub(in super::super) fn of_one_package(
+    topology: &Topology,
+    cells: &[Cell<'_>],
+) -> Option<(usize, f64)> {
+    let (all, one) = (points(topology, cells, false), points(topology, cells, true));
+    let enough = saturates(&one).filter(|enough| enough + 1 < one.len())?;
+    (one.len() >= POINTS_MIN && all.len() > one.len()).then(|| one[enough])
+}
+
+/// For the sheet: what one kernel moves on ever more cores, and where more of them add nothing.
+pub(in super::super) fn in_brief(
+    counting: Counting<'_>,
+    topology: &Topology,
+    cells: &[Cell<'_>],
+) -> Option<Block> {
+    let kernel = ALONE;
+    let points = points(topology, cells, false);
     if points.len() < POINTS_MIN {
         return None;
     }
-    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let enough = points.iter().find(|point| point.1 >= SATURATED * most);
-    let mark = enough.map(|(threads, asked)| Mark {
-        at: *threads as f64,
+    let mark = |of: &str, (threads, asked): (usize, f64)| Mark {
+        at: threads as f64,
         text: format!(
-            "{:.0} % of the most with {}: {} {}",
+            "{:.0} % of the most{of} with {}: {} {}",
             SATURATED * 100.0,
-            plural(*threads, "core"),
-            counting.text(*asked),
+            plural(threads, "core"),
+            counting.text(asked),
             counting.unit()
         ),
-    });
+    };
+    let one = of_one_package(topology, cells).map(|enough| mark(" of one package", enough));
+    let all = saturates(&points).map(|enough| mark("", points[enough]));
     let line = points.iter().map(|(threads, asked)| (*threads as f64, counting.in_unit(*asked)));
     Some(Block::Lines(Lines {
         caption: format!("{kernel} by number of cores, {AS_ASKED} (higher is better)"),
@@ -152,7 +185,7 @@ pub(in super::super) fn in_brief(counting: Counting<'_>, cells: &[Cell<'_>]) -> 
         y_scale: Scale::Linear,
         reach: None,
         lines: vec![(kernel.to_owned(), line.collect())],
-        marks: mark.into_iter().collect(),
+        marks: all.into_iter().chain(one).collect(),
     }))
 }
 
@@ -160,7 +193,9 @@ pub(in super::super) fn in_brief(counting: Counting<'_>, cells: &[Cell<'_>]) -> 
 fn saturation(counting: Counting<'_>, grown: &Grown<'_>) -> Option<Block> {
     let all = grown.points.iter().map(|point| point.most).reduce(f64::max)?;
     let last = grown.points.last().filter(|last| last.threads > 1)?.threads;
-    let at = grown.points.iter().position(|point| point.most >= SATURATED * all)?;
+    let points: Vec<(usize, f64)> =
+        grown.points.iter().map(|point| (point.threads, point.most)).collect();
+    let at = saturates(&points)?;
     let enough = &grown.points[at];
     // Not every number of threads is measured on a large machine.
     let before = at.checked_sub(1).map_or(0, |before| grown.points[before].threads);
