@@ -622,7 +622,7 @@ fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
 fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
     let record = why(&machine("2s-56c", |model| {
         let writer = Writer::new(model);
-        for cpu in model.cpus().into_iter().filter(|cpu| (56..112).contains(&(cpu.0 % 112))) {
+        for cpu in model.cpus().filter(|cpu| (56..112).contains(&(cpu.0 % 112))) {
             let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
             writer.write(&path, "2000000").unwrap();
         }
