@@ -72,15 +72,18 @@ fn every_plot_is_filled(page: &str) {
     assert!(bytes < 2_000_000, "{bytes} bytes are more than people forward");
 }
 
-/// A ticket shows the top, and hides the rest behind a line; no heading stands over nothing.
+/// A ticket has the top, and the rest behind a line where somebody asks for it; no heading stands over nothing.
 #[test]
 fn a_sheet_in_a_ticket_is_short() {
     for (machine, budget) in [("sim:2s-28c", "30s"), ("sim:2s-28c", "3s"), ("sim:container", "10s")]
     {
         let args = ["sheet", "--machine", machine, "--budget", budget, "--format", "markdown"];
-        let page = finish(cpudyno(&args)).success();
+        let short = finish(cpudyno(&args)).success();
+        assert!(short.lines().count() < 100 && !short.contains("<details>"), "{machine}: {short}");
+        assert!(short.ends_with(" -v`, or `--html FILE` to forward\n"), "{machine}: {short}");
+        let page = finish(cpudyno(&[&args[..], &["-v"]].concat())).success();
         let (top, rest) = page.split_once("<details><summary>").unwrap();
-        assert!(top.lines().count() < 100, "{machine}: {top}");
+        assert!(short.starts_with(top), "{machine}: {top}");
         for heading in ["### Findings", "### Claims against facts"] {
             assert!(top.contains(heading), "{machine}: {top}");
         }
@@ -113,4 +116,46 @@ fn a_container_without_rights_has_reasons_in_the_same_places() {
     for title in ["Clock", "Core to core", "Wake-ups", "Latency and bandwidth by size"] {
         assert!(section(title).contains("<figure>"), "{title} needs no rights");
     }
+}
+
+/// The findings of a sheet of a simulated machine.
+fn findings(machine: &str, budget: &str) -> Vec<serde_json::Value> {
+    let args = ["sheet", "--machine", machine, "--budget", budget, "--json", "-"];
+    let json = finish(cpudyno(&args)).success();
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    record["findings"].as_array().unwrap().clone()
+}
+
+/// What the account of the clock found is the cause of a turbo limit that was not kept.
+#[test]
+fn a_turbo_limit_that_is_not_kept_has_its_cause_from_the_account() {
+    let findings = findings("sim:laptop", "30s");
+    let turbo = findings.iter().find(|it| it["about"] == "turbo, 1 to 4 cores");
+    let cause = turbo.unwrap()["cause"].as_str().unwrap();
+    assert!(cause.starts_with("PL2 52 W took ") && cause.contains("logged"), "{cause}");
+}
+
+/// Whoever reads a list of findings is told one budget.
+#[test]
+fn one_list_of_findings_names_one_budget() {
+    for budget in ["3s", "10s"] {
+        let findings = findings("sim:2s-28c", budget);
+        let remedies = findings.iter().filter_map(|it| it["remedy"].as_str());
+        let mut budgets: Vec<&str> =
+            remedies.filter(|it| it.starts_with("give it more time: --budget")).collect();
+        assert!(!budgets.is_empty(), "{budget}: {findings:?}");
+        budgets.dedup();
+        assert_eq!(budgets.len(), 1, "{budget}: {budgets:?}");
+    }
+}
+
+/// A package that saturates before the machine does has a mark of its own.
+#[test]
+fn the_cores_that_saturate_one_package_are_told() {
+    let args = ["sheet", "--machine", "sim:2s-28c", "--budget", "30s", "--format", "markdown", "-v"];
+    let page = finish(cpudyno(&args)).success();
+    assert!(page.contains("; 16 cores of one package have nearly all that it gives ("), "{page}");
+    assert!(page.contains("95 % of the most of one package with 16 cores: "), "{page}");
+    let args = ["sheet", "--machine", "sim:4c", "--budget", "10s", "--format", "markdown", "-v"];
+    assert!(!finish(cpudyno(&args)).success().contains("of one package"));
 }

@@ -22,6 +22,18 @@ pub fn render(page: &Page) -> String {
     blocks.join("\n")
 }
 
+/// The top of the page, short enough for a ticket, with a word on where the rest is.
+pub fn brief(page: &Page) -> String {
+    let is_fold = |block: &&Block| matches!(block, Block::Fold(_));
+    let Some((at, Block::Fold(rest))) = page.blocks.iter().enumerate().find(|it| is_fold(&it.1))
+    else {
+        return render(page);
+    };
+    let top: Vec<String> = page.blocks[..at].iter().map(block).collect();
+    let more = "`cpudyno show RECORD --format markdown -v`, or `--html FILE` to forward";
+    format!("{}\n{}: {more}\n", top.join("\n"), escape(rest))
+}
+
 fn block(block: &Block) -> String {
     match block {
         Block::Title { text, subtitle } if subtitle.is_empty() => format!("## {}\n", escape(text)),

@@ -87,6 +87,9 @@ impl<'a> Telling<'a> {
         let Telling { record, presentation, .. } = self;
         match format {
             Format::Text => Ok(text(self.page(), *presentation)),
+            Format::Markdown if presentation.verbosity == 0 => {
+                Ok(views::markdown::brief(self.page()))
+            }
             Format::Markdown => Ok(views::markdown::render(self.page())),
             Format::Html => {
                 views::html::render(|| self.page(), Some(record)).map_err(|error| broken(&error))
