@@ -163,7 +163,9 @@ fn few_blocks(record: &Record) -> Option<Finding> {
         format!(", in {:.0} s where there were {:.0}", record.run.seconds, plan.budget_seconds)
     } else if record.run.seconds < UNUSED * plan.budget_seconds && done > 0 {
         let (took, given) = (record.run.seconds, plan.budget_seconds);
-        format!(", in {took:.0} of {given:.0} s: another block of every cell did not fit into the rest")
+        format!(
+            ", in {took:.0} of {given:.0} s: another block of every cell did not fit into the rest"
+        )
     } else {
         String::new()
     };

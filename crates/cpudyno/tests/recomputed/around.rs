@@ -355,7 +355,9 @@ fn few_blocks(record: &Record) -> Vec<String> {
     let over = if done == 1 && took > 1.2 * given {
         format!(", in {took:.0} s where there were {given:.0}")
     } else if done > 0 && took < 0.8 * given {
-        format!(", in {took:.0} of {given:.0} s: another block of every cell did not fit into the rest")
+        format!(
+            ", in {took:.0} of {given:.0} s: another block of every cell did not fit into the rest"
+        )
     } else {
         String::new()
     };

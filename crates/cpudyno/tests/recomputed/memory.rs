@@ -485,7 +485,8 @@ fn one_package(record: &Record) -> Option<(usize, f64)> {
     let most = of_one.iter().map(|it| it.1).fold(0.0, f64::max);
     let (last, others) = of_one.split_last()?;
     let enough = others.iter().find(|it| it.1 >= 0.95 * most)?;
-    (of_one.len() >= 3 && all.len() > of_one.len() && last.0 > enough.0).then_some((enough.0, enough.1))
+    (of_one.len() >= 3 && all.len() > of_one.len() && last.0 > enough.0)
+        .then_some((enough.0, enough.1))
 }
 
 /// Latency from an idle machine on, by what others move.
