@@ -152,7 +152,8 @@ fn one_list_of_findings_names_one_budget() {
 /// A package that saturates before the machine does has a mark of its own.
 #[test]
 fn the_cores_that_saturate_one_package_are_told() {
-    let args = ["sheet", "--machine", "sim:2s-28c", "--budget", "30s", "--format", "markdown", "-v"];
+    let args =
+        ["sheet", "--machine", "sim:2s-28c", "--budget", "30s", "--format", "markdown", "-v"];
     let page = finish(cpudyno(&args)).success();
     assert!(page.contains("; 16 cores of one package have nearly all that it gives ("), "{page}");
     assert!(page.contains("95 % of the most of one package with 16 cores: "), "{page}");

@@ -33,6 +33,7 @@ const WEIGHTS: usize = 3;
 /// `style.css` lets them become on a phone.
 const MARK_ROW: f64 = 25.0;
 const MARK_CHARACTER: f64 = 11.0;
+const LONG_CHARACTER: f64 = 8.25;
 
 /// Points of a line that show their value while the pointer rests on them: each costs some bytes.
 const MARKS_MAX: usize = 120;
@@ -113,7 +114,10 @@ fn picture(plot: &Lines, lines: &[Line<'_>]) -> Markup {
         let down = top - MARK_ROW * mark.row as f64;
         upright(&mut drawn, mark.across, (down - MARK_ROW + 4.0, bottom));
         let (gap, anchor) = if mark.is_left { (-Named::GAP, "end") } else { (Named::GAP, "start") };
+        let (open, close) = if mark.is_long() { ("<g class=\"long\">", "</g>") } else { ("", "") };
+        drawn.push_str(open);
         label_at(&mut drawn, (mark.across + gap, down - 6.0), anchor, &mark.text);
+        drawn.push_str(close);
     }
     for (index, line) in lines.iter().enumerate() {
         let place = |point: &Point| (across(point.at.0), down(point.at.1));
@@ -186,12 +190,18 @@ impl Named {
 
     /// The ends of its name.
     fn ends(&self) -> [f64; 2] {
-        let long = Self::GAP + MARK_CHARACTER * self.text.chars().count() as f64;
+        let character = if self.is_long() { LONG_CHARACTER } else { MARK_CHARACTER };
+        let long = Self::GAP + character * self.text.chars().count() as f64;
         if self.is_left {
             [self.across - long, self.across]
         } else {
             [self.across, self.across + long]
         }
+    }
+
+    /// Longer names stay as small on a phone as they have room for.
+    fn is_long(&self) -> bool {
+        self.text.chars().count() > 40
     }
 
     fn is_within(&self) -> bool {
