@@ -190,7 +190,12 @@ fn places(record: &Record) -> Vec<String> {
         let place = place(it).unwrap_or_default();
         format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
     };
-    once(ratios(record).into_iter().map(line))
+    let all = once(ratios(record).into_iter().map(line));
+    let is_probed = |line: &String| {
+        all.iter().any(|other| other.strip_prefix(&**line).is_some_and(|rest| !rest.is_empty()))
+    };
+    // Where one of them was probed, the others are those.
+    all.iter().filter(|line| !is_probed(line)).cloned().collect()
 }
 
 /// What the rows of scalar neighbours say.

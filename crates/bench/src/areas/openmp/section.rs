@@ -181,10 +181,12 @@ pub(super) fn bars(teams: &[Team<'_>]) -> Vec<Block> {
             of("small_busy", |busy| busy, |busy| format!("{busy:.2}")),
         ),
     ];
-    // Where nobody waits, bars would compare the last digits of nothing.
+    // Where nobody waits, as one thread does not, bars would compare the last digits of nothing.
+    let waits = widest(teams).iter().any(|team| team.active.len() > 1);
     let tells = |bars: &Vec<Bar>| bars.len() > 1 && bars.iter().any(|bar| bar.value >= LEAST);
-    let plots = plots.into_iter().filter(|(_, bars)| tells(bars));
-    plots.map(|(caption, bars)| Block::Bars(Bars { caption, bars })).collect()
+    let plots =
+        plots.into_iter().enumerate().filter(|(at, (_, bars))| (waits || *at == 0) && tells(bars));
+    plots.map(|(_, plot)| plot).map(|(caption, bars)| Block::Bars(Bars { caption, bars })).collect()
 }
 
 /// What each construct costs.
