@@ -6,7 +6,7 @@ use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::ceilings::{Ceiling, CeilingBy, Ceilings};
-use super::ground::{Ground, Sleepers, modules_of, numbers, place};
+use super::ground::{Ground, Sleepers, modules_of, numbers, place, registers};
 use super::limits::{bases, plain};
 use super::recipes::lowered;
 use super::{Refused, What, Wish};
@@ -202,10 +202,10 @@ fn expected_of(
     let sleepers = Sleepers::default();
     let ground = Ground::of(machine, wish, &sleepers)?;
     let mut found = meant(&ground, at_work, level)?;
-    for domain in beside(&ground) {
+    for domain in ground.packages().into_iter().filter(|it| !ground.is_target(it)) {
         let Ok(before) = now(&ground, domain) else { continue };
         let of = |arm: usize| Standing { active: active(domain, at_work, arm), ..before.clone() };
-        let (now, then) = (of(0), of(1).with_classes(&ground, domain)?);
+        let (now, then) = (of(0), beside(&ground, domain, of(1))?);
         for member in &domain.cpus {
             let [now, then] = [&now, &then].map(|standing| standing.clocks(*member));
             if now != then {
@@ -221,15 +221,26 @@ fn expected_of(
     Ok(found)
 }
 
-/// Power domains that are not meant, and whose classes count from then on: core-power is switched on for a package.
-fn beside<'g>(ground: &'g Ground<'_>) -> impl Iterator<Item = &'g Domain> {
-    let is_on = matches!(
-        ground.wish.what,
-        What::BaseFreq { on: true, auto: true } | What::TurboFreq { on: true, auto: true, .. }
-    );
-    let all = if is_on { ground.packages() } else { Vec::new() };
-    let counts = |it: &Domain| Ground::has_priorities(it) && !Ground::heeds_priorities(it);
-    all.into_iter().filter(move |it| !ground.is_target(it) && counts(it))
+/// What a change is to a power domain of the package that is not meant: core-power is switched on for all of them, and
+/// turbo limits that are in one register are opened for all.
+fn beside<'g>(
+    ground: &Ground<'_>,
+    domain: &'g Domain,
+    now: Standing<'g>,
+) -> Result<Standing<'g>, Refused> {
+    let (auto, opened) = match ground.wish.what {
+        What::BaseFreq { on: true, auto } => (auto, None),
+        What::TurboFreq { on: true, auto, limits } => (auto, Some(limits)),
+        _ => return Ok(now),
+    };
+    let counts = auto && Ground::has_priorities(domain) && !Ground::heeds_priorities(domain);
+    let then = if counts { now.with_classes(ground, domain)? } else { now };
+    let register = |it: &Domain| registers(&ground.snapshot, it);
+    let shares = ground.targets().iter().any(|it| register(it) == register(domain));
+    Ok(match opened.filter(|_| shares) {
+        Some(most) => Standing { most, ..then },
+        None => then,
+    })
 }
 
 /// How many cores of a power domain are at work; none: all.
@@ -244,7 +255,7 @@ fn meant(
     level: Option<u8>,
 ) -> Result<Vec<Expected>, Refused> {
     let mut found: Vec<Expected> = Vec::new();
-    for domain in ground.compute()? {
+    for domain in ground.with_cpus()? {
         let active = |arm| active(domain, at_work, arm);
         let before = match level {
             Some(level) => at(ground, domain, level)?,

@@ -136,6 +136,14 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// Those that have CPUs: one there is at least.
+    pub(super) fn with_cpus(&self) -> Result<Vec<&Domain>, Refused> {
+        let all = self.targets().into_iter();
+        let found: Vec<&Domain> = all.filter(|domain| !domain.cpus.is_empty()).collect();
+        // What is missing is said by who needs all of them.
+        if found.is_empty() { self.compute() } else { Ok(found) }
+    }
+
     /// All power domains in the packages that are meant: priorities are those of a package.
     pub(super) fn packages(&self) -> Vec<&Domain> {
         let domains = self.snapshot.domains.iter();

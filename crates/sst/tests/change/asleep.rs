@@ -194,3 +194,35 @@ fn limits_are_as_high_as_turbo_goes_whatever_the_kernel_tells_without_it() {
     let plan = sst::change::planned(&machine, &*levers, &wish(What::Class(high)), false).unwrap();
     assert!(!plan.remarks.iter().any(|it| it.contains("no CPU reaches")), "{:?}", plan.remarks);
 }
+
+/// Where power domains share the register of turbo limits, turbo-freq opens it for those that are not meant, too.
+#[test]
+fn whose_limits_are_opened_with_others_is_told() {
+    let here = Here::new("granite");
+    here.done(&on("0", What::TurboLimits(0x1414_1414_1414_1414))).unwrap();
+    let promised = expected(&here.machine(), &on("0,1", TF_ON)).unwrap();
+    for cpu in [11, 22, 31] {
+        let [now, then] = clocks(&promised, cpu);
+        assert_eq!(now.turbo, Ok(Megahertz(2000)), "CPU {cpu}");
+        assert!(
+            then.ceiling.is_none() && then.turbo.clone().unwrap() > Megahertz(3000),
+            "{then:?}"
+        );
+    }
+    here.done(&on("0,1", TF_ON)).unwrap();
+    let [now, _] = clocks(&expected(&here.machine(), &on("22", BF_ON)).unwrap(), 22);
+    assert_eq!(now, clocks(&promised, 22)[1], "as it was told");
+}
+
+/// A level is planned for the power domains that have CPUs, as it is set.
+#[test]
+fn a_power_domain_without_cpus_hides_no_others() {
+    let here = Here::new("granite");
+    for cpu in (22..32).chain(86..96) {
+        here.set(&format!("cpu{cpu}/online"), "0");
+    }
+    let promised = expected(&here.machine(), &wish(level(1, false))).unwrap();
+    let [now, then] = clocks(&promised, 0);
+    assert_ne!(now, then);
+    here.done(&wish(level(1, false))).unwrap();
+}
