@@ -31,6 +31,11 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
+/// The mean; `None` when there are no values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// Fewer blocks than this give no interval: the spread of a few is no spread.
 pub const BLOCKS_FOR_INTERVAL: usize = 5;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::record::{Plan, Record, Series};
-use model::stats::BLOCKS_FOR_INTERVAL;
+use model::stats::{BLOCKS_FOR_INTERVAL, mean};
 use model::{Finding, Severity};
 
 use super::sweep::Lost;
@@ -228,10 +228,8 @@ pub(crate) fn lost_share(record: &Record) -> Option<f64> {
         let cell = (&series.area, &series.workload, series.active.to_string(), series.cpu);
         cells.entry(cell).or_default().extend(series.disturbance.lost_share);
     }
-    cells.retain(|_, shares| !shares.is_empty());
-    let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
-    let means: Vec<f64> = cells.values().map(|shares| mean(shares)).collect();
-    (!means.is_empty()).then(|| mean(&means))
+    let means: Vec<f64> = cells.values().filter_map(|shares| mean(shares)).collect();
+    mean(&means)
 }
 
 /// Blocks that the disturbance of a series was counted in: also of one that has no number, because its

@@ -10,7 +10,7 @@ use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
 use model::record::Topology;
-use model::stats::median;
+use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
@@ -363,8 +363,7 @@ impl Seen {
     }
 
     fn mean(&self, measure: &Measure) -> Option<f64> {
-        let samples = self.0.get(measure.ratio).filter(|samples| !samples.is_empty())?;
-        Some(samples.iter().sum::<f64>() / samples.len() as f64)
+        mean(self.0.get(measure.ratio)?)
     }
 }
 

@@ -185,7 +185,7 @@ impl Soak {
             (sum > 0.0).then(|| (1.0 - usual * lengths.len() as f64 / sum).max(0.0))
         };
         let shares: Vec<f64> = raw.members.iter().filter_map(of_member).collect();
-        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+        model::stats::mean(&shares)
     }
 
     /// The jobs of one window, which ends at that time of the run; the medians of the clock that they found, and the
@@ -252,9 +252,7 @@ impl Soak {
             }
             windows.clock.extend(model::stats::median(&clocks));
             // Jobs of a window last as long as each other, about; what was taken of one is no median of them.
-            windows
-                .lost
-                .extend((!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64));
+            windows.lost.extend(model::stats::mean(&lost));
             let (watts, celsius) = sensors.look();
             windows.power.extend(watts);
             windows.temperature.extend(celsius);

@@ -17,6 +17,7 @@ use model::record::{
     FeatureState, LicenceFrequency, LimitReason, LimitSwitch, PerformanceLevel, PowerDomain,
     PowerTerm, Record, RefutedLimit,
 };
+use model::stats::mean;
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
 use super::clocked::{Clocked, Lighter, Seen};
@@ -607,8 +608,7 @@ impl<'a> Descent<'a> {
         own.or_else(|| {
             let streams = super::super::series_of(self.record, super::AREA, "clock");
             let shares: Vec<f64> = streams.filter_map(|it| it.disturbance.lost_share).collect();
-            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-            (!shares.is_empty()).then_some((mean, "gaps in polling while streams ran"))
+            Some((mean(&shares)?, "gaps in polling while streams ran"))
         })
     }
 
