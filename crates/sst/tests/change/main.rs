@@ -3,4 +3,6 @@
 mod asleep;
 mod here;
 mod kills;
+mod limits;
+mod plans;
 mod wishes;

@@ -1,0 +1,266 @@
+//! Limits of clocks, those of the kernel and of the uncore, as wishes need them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Mutex;
+
+use crate::here::{BF_ON, CP_ON, CPU, Here, level, on, wish};
+use levers::{Object, port};
+use machine::{Machine, Reading, Tree};
+use sst::change::{NotChanged, Refused, What, planned};
+
+/// Without turbo the kernel shows, and allows, the base frequency at most.
+#[test]
+fn limits_that_the_kernel_cuts_are_taken() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let before = here.state();
+    here.done(&on("0", BF_ON)).unwrap();
+    let khz = |cpu: u32, file: &str| {
+        here.machine().tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/{file}")).unwrap()
+    };
+    assert_eq!([khz(5, "scaling_min_freq"), khz(3, "scaling_min_freq")], ["3000000", "2400000"]);
+    // Done twice, there is nothing left to do.
+    assert_eq!(here.lines(&on("0", BF_ON)), [] as [&str; 0]);
+    here.undone();
+    assert_eq!(here.state(), before);
+}
+
+#[test]
+fn a_highest_clock_is_opened_and_not_pinned() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let khz = |cpu: u32| {
+        here.machine().tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq")).unwrap()
+    };
+    assert_eq!(khz(0), "2600000");
+    here.set("cpu1/cpufreq/scaling_max_freq", "2000000");
+    let before = here.state();
+    here.done(&on("0", level(4, false))).unwrap();
+    assert_eq!([khz(0), khz(1)], ["2800000", "2800000"]);
+    // Neither has a limit that would hold with turbo.
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!([khz(0), khz(1)], ["3200000", "3200000"]);
+    here.set("intel_pstate/no_turbo", "1");
+    here.undone();
+    assert_eq!(here.state(), before);
+    assert_eq!([khz(0), khz(1)], ["2600000", "2000000"]);
+}
+
+/// What a limit came to when it was changed is not what somebody had chosen.
+#[test]
+fn an_open_limit_is_put_back_open() {
+    let here = Here::new("guide");
+    here.done(&on("0-3", What::TurboMode(false))).unwrap();
+    // Meanwhile turbo is switched off: the limit reads as before, and was never a wish.
+    here.set("intel_pstate/no_turbo", "1");
+    here.undone();
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+}
+
+/// Who insists has limits beside classes.
+#[test]
+fn limits_beside_classes_are_forced() {
+    let here = Here::new("guide");
+    here.done(&wish(CP_ON)).unwrap();
+    let machine = here.machine();
+    let levers = port::of(&machine).unwrap();
+    let wish = on("0", What::TurboMode(false));
+    let NotChanged::Refused(Refused::Order { hint, .. }) =
+        planned(&machine, &*levers, &wish, false).unwrap_err()
+    else {
+        panic!("classes come first");
+    };
+    assert!(hint.contains("--force"), "{hint}");
+    let plan = planned(&machine, &*levers, &wish, true).unwrap();
+    assert_eq!((plan.changes.len(), plan.remarks.len()), (1, 1), "{:?}", plan.remarks);
+}
+
+/// Limits show what is left of them: who moves that does not change them.
+#[test]
+fn limits_are_ours_whatever_they_come_to() {
+    let here = Here::new("guide");
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "2400000");
+    here.undone();
+    assert_eq!(here.text("cpu3/cpufreq/scaling_min_freq"), "800000");
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+    // Another number is somebody else's.
+    here.done(&on("0", BF_ON)).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    here.set("cpu3/cpufreq/scaling_min_freq", "2000000");
+    let undone = here.undo();
+    assert_eq!(undone.foreign.len(), 1, "{undone:?}");
+    assert_eq!(undone.foreign[0].now, "2000000");
+}
+
+/// A kernel that takes limits and shows other ones.
+struct Elsewhere(Box<dyn levers::Levers>, &'static str);
+
+impl levers::Levers for Elsewhere {
+    fn permits(&self, object: &Object) -> std::io::Result<()> {
+        self.0.permits(object)
+    }
+
+    fn write(&mut self, object: &Object, text: &str) -> std::io::Result<()> {
+        let is_limit = object.to_string().ends_with("_freq");
+        self.0.write(object, if is_limit { self.1 } else { text })
+    }
+}
+
+/// Part of the way is not there: of a highest clock only what was wanted is, of a lowest one as much as the
+/// highest leaves.
+#[test]
+fn a_limit_that_moves_and_does_not_arrive_is_not_kept() {
+    for (wish, near) in [(on("0", What::TurboMode(false)), "2900000"), (on("0", BF_ON), "1500000")]
+    {
+        let here = Here::new("guide");
+        let error = here.done_through(&wish, |levers| Box::new(Elsewhere(levers, near)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("it was written, and reads `{near}`")), "{error}");
+    }
+}
+
+/// A kernel that looks at the base frequency again only when a limit, or turbo, is set to something else.
+struct Stale<'a> {
+    here: &'a Here,
+    tree: Box<dyn Tree>,
+    shown: Mutex<HashMap<String, (String, String)>>,
+}
+
+impl Tree for Stale<'_> {
+    fn read(&self, path: &str) -> Reading<String> {
+        let fresh = self.tree.read(path)?;
+        if !path.ends_with("scaling_max_freq") {
+            return Ok(fresh);
+        }
+        let text = fs::read_to_string(self.here.folder.path().join("state")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+        let set = [path, no_turbo].map(|path| state["files"][path].to_string()).concat();
+        let mut shown = self.shown.lock().unwrap();
+        let known = shown.entry(path.to_owned()).or_insert_with(|| (set.clone(), fresh.clone()));
+        if known.0 != set {
+            *known = (set, fresh);
+        }
+        Ok(known.1.clone())
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.tree.list(path)
+    }
+}
+
+/// What an open limit showed before firmware moved is not what somebody had chosen.
+#[test]
+fn a_limit_that_was_open_before_firmware_moved_is_put_back_open() {
+    let here = Here::new("guide");
+    here.set("intel_pstate/no_turbo", "1");
+    let before = here.state();
+    let machine = here.machine();
+    let tree = machine.tree;
+    // It is leaked: machines own their trees.
+    let here: &'static Here = Box::leak(Box::new(here));
+    let stale = Stale { here, tree, shown: Mutex::default() };
+    let machine = Machine { tree: Box::new(stale), ..machine };
+    let max = |machine: &Machine| {
+        machine.tree.read(&format!("{CPU}/cpu0/cpufreq/scaling_max_freq")).unwrap()
+    };
+    for cpu in 0..56 {
+        machine.tree.read(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_max_freq")).unwrap();
+    }
+    let open = || {
+        levers::Session::open(&machine, port::of(&machine).unwrap(), &here.shelf(), "test").unwrap()
+    };
+    let mut session = open();
+    let done =
+        sst::change::apply(&machine, &mut session, &on("0", level(4, false)), false).unwrap();
+    assert_eq!(done.len(), 1 + 28, "{done:?}");
+    // It was moved, so that the kernel looked again, and is open.
+    assert_eq!(max(&machine), "2800000");
+    session.leave();
+    let undone = levers::undo(
+        &machine,
+        port::of(&machine).unwrap(),
+        &here.shelf(),
+        levers::Others::Spare,
+        "test",
+    );
+    assert!(undone.unwrap().is_complete());
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
+    here.set("intel_pstate/no_turbo", "1");
+    // A wish for as much as there is, or none, is the same.
+    assert_eq!(here.state().replace("\"2147483647\"", "\"3200000\""), before);
+    fs::remove_dir_all(here.folder.path()).unwrap();
+}
+
+const UNCORE: &str = "/sys/devices/system/cpu/intel_uncore_frequency";
+
+/// A kernel without the driver of the uncore.
+struct WithoutUncore(Box<dyn Tree>);
+
+impl Tree for WithoutUncore {
+    fn read(&self, path: &str) -> Reading<String> {
+        self.0.read(if path.starts_with(UNCORE) { "/none" } else { path })
+    }
+
+    fn list(&self, path: &str) -> Reading<Vec<String>> {
+        self.0.list(if path.starts_with(UNCORE) { "/none" } else { path })
+    }
+}
+
+/// In kHz, in the folder of each power domain with cores; where there is none, it is said once.
+#[test]
+fn limits_of_the_uncore_go_with_a_level_in_the_newer_generation() {
+    let here = Here::new("granite");
+    let of_uncore = |lines: Vec<String>| -> Vec<String> {
+        lines.into_iter().filter(|line| line.contains(UNCORE)).collect()
+    };
+    let limits = |folder: &str| {
+        [
+            format!("{UNCORE}/{folder}/min_freq_khz: 800000 -> 900000"),
+            format!("{UNCORE}/{folder}/max_freq_khz: 2400000 -> 2200000"),
+        ]
+    };
+    assert_eq!(of_uncore(here.lines(&on("11", level(1, true)))), limits("uncore01"));
+    // Of a package five, and two of them have no cores.
+    let all = ["uncore00", "uncore01", "uncore02", "uncore05", "uncore06", "uncore07"];
+    let expected: Vec<String> = all.iter().flat_map(|folder| limits(folder)).collect();
+    assert_eq!(of_uncore(here.lines(&wish(level(1, true)))), expected);
+
+    let before = here.state();
+    here.done(&on("11", level(1, true))).unwrap();
+    let of = |folder: &str| {
+        ["min", "max"]
+            .map(|it| here.text(&format!("intel_uncore_frequency/{folder}/{it}_freq_khz")))
+    };
+    assert_eq!(of("uncore01"), ["900000", "2200000"]);
+    assert_eq!(of("uncore00"), ["800000", "2400000"]);
+    here.undone();
+    assert_eq!(here.state(), before);
+
+    for (name, cpus) in [("granite", "0"), ("guide", "0")] {
+        let here = Here::new(name);
+        let machine =
+            Machine { tree: Box::new(WithoutUncore(here.machine().tree)), ..here.machine() };
+        for wish in [on(cpus, level(1, true)), wish(level(1, true))] {
+            let remarks = sst::change::foreseen(&machine, &wish).unwrap();
+            let said: Vec<&String> = remarks.iter().filter(|it| it.contains("uncore")).collect();
+            assert_eq!(said.len(), 1, "{name}: {remarks:?}");
+            assert!(said[0].contains("the kernel has none to set for package 0"), "{said:?}");
+        }
+    }
+}
+
+/// What is set for a package is set for all of its power domains, as the kernel does.
+#[test]
+fn limits_of_a_package_are_those_of_its_power_domains() {
+    let here = Here::new("granite");
+    here.set("intel_uncore_frequency/package_01_die_00/max_freq_khz", "2000000");
+    let of = |folder: &str| here.text(&format!("intel_uncore_frequency/{folder}/max_freq_khz"));
+    assert_eq!([of("uncore04"), of("uncore05"), of("uncore09")], ["2400000", "2000000", "2000000"]);
+}
