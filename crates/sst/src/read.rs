@@ -1,5 +1,6 @@
 //! From the device to a snapshot.
 
+use machine::isst::settable::BRING_BACK;
 use machine::{IsstDevice, Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
@@ -136,8 +137,7 @@ pub(crate) fn check_cpus(cpus: &CpuSet, topology: &Topology) -> Result<(), Error
 /// The kernel forgets in which package a CPU is when it is switched off.
 pub(crate) fn offline() -> Unavailable {
     let why = "offline, and the kernel does not say where";
-    Unavailable::new(Obstacle::Permission, "place of CPUs", why)
-        .with_remedy("`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back")
+    Unavailable::new(Obstacle::Permission, "place of CPUs", why).with_remedy(BRING_BACK)
 }
 
 /// CPUs with the same reason together, in the order of the first one.

@@ -130,7 +130,11 @@ fn proof(promise: &Promise, arms: [bool; 2], seen: [Option<f64>; 2]) -> Proof {
         let ratio = seen.zip(promised).map(|(seen, promised)| seen / promised);
         kept.push(ratio.map(|ratio| (ratio - 1.0).abs() <= BAND));
         let by = held_by[place].as_ref().map(|who| format!(" ({who})")).unwrap_or_default();
-        told.push(format!("{} as {arm}, promised {}{by}", words(seen), words(promised)));
+        let promised = match promised {
+            Some(hertz) => format!("promised {}", words(Some(hertz))),
+            None => "nothing promised".to_owned(),
+        };
+        told.push(format!("{} as {arm}, {promised}{by}", words(seen)));
     }
     let answer = if kept.is_empty() || kept.contains(&None) {
         ProofAnswer::NotObservable

@@ -18,6 +18,9 @@ use super::{AboutLevel, DomainAddress, MailboxQuestion, Message, Refusal};
 use crate::folder::Folder;
 use crate::ports::{Isst, IsstDevice, Reading, Tree};
 
+/// What helps where CPUs are offline.
+pub const BRING_BACK: &str = "`cpudyno set online@N=on` brings CPU N back";
+
 /// One value, and where it is. Whichever CPUs come and go, it is the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Settable {
@@ -76,9 +79,7 @@ impl Die {
             elsewhere = elsewhere.iter().chain(neighbours.iter().flat_map(CpuSet::iter)).collect();
         }
         let why = format!("no CPU of {self} is online, and it is asked through one");
-        Err(Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(
-            "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back",
-        ))
+        Err(Unavailable::new(Obstacle::Permission, "Speed Select", why).with_remedy(BRING_BACK))
     }
 }
 

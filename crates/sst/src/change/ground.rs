@@ -3,7 +3,7 @@
 use levers::plan::Step;
 use levers::{Object, Of};
 use machine::isst::DomainAddress;
-use machine::isst::settable::{self, Address, Die, Settable};
+use machine::isst::settable::{self, Address, BRING_BACK, Die, Settable};
 use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Unavailable};
 
@@ -125,12 +125,19 @@ impl<'a> Ground<'a> {
         let compute: Vec<&Domain> =
             self.targets().into_iter().filter(|domain| domain.kind() != Kind::Io).collect();
         if compute.is_empty() {
-            return Err(self.wish.not_here("no power domain has CPUs online", BRING));
+            return Err(self.wish.not_here("no power domain has CPUs online", BRING_BACK));
         }
         match compute.iter().find(|domain| domain.cpus.is_empty()) {
             Some(domain) => {
                 let why = format!("no CPU of {} is online", place(domain));
-                Err(self.wish.not_here(why, BRING))
+                let others: CpuSet =
+                    compute.iter().flat_map(|it| it.cpus.iter().map(|member| member.cpu)).collect();
+                let hint = if others.is_empty() {
+                    BRING_BACK.to_owned()
+                } else {
+                    format!("{BRING_BACK}; -c {others} before the feature means all others")
+                };
+                Err(self.wish.not_here(why, hint))
             }
             None => Ok(compute),
         }
@@ -169,7 +176,7 @@ impl<'a> Ground<'a> {
         }
         if domain.cpus.is_empty() {
             let why = format!("no CPU of {} is online", place(domain));
-            return Err(self.wish.not_here(why, BRING));
+            return Err(self.wish.not_here(why, BRING_BACK));
         }
         let die = Die { package: domain.package, die: Some(domain.die.unwrap_or(0)) };
         Ok(if self.is_skylake() { Address::Mailbox(die) } else { Address::Registers(die) })
@@ -297,7 +304,6 @@ pub(crate) fn registers(snapshot: &Snapshot, domain: &Domain) -> Address {
     Address::Registers(Die { package: domain.package, die })
 }
 
-const BRING: &str = "`echo 1 | sudo tee /sys/devices/system/cpu/cpuN/online` brings CPU N back";
 pub(super) const LOOK: &str = "`cpudyno sst info` says what there is";
 
 /// Where the limits of a CPU's clock are.

@@ -90,6 +90,8 @@ fn a_clock_that_hangs_on_cores_that_are_off_is_unknown() {
     let [_, then] = clocks(&promised, 0);
     let reason = then.turbo.unwrap_err();
     assert!(reason.why.contains("2 cores go first, and 4 more are in their classes"), "{reason:?}");
+    let said = "4 cores of package 0 without a CPU that is online are in classes 0 and 1 beside 2 that go first";
+    has(&here.plan(&on("0,1", PLAIN)).unwrap().remarks, said);
     let [_, then] = clocks(&promised, 2);
     assert!(then.turbo.is_ok(), "{then:?}");
     // Those who are put into the last class do not.
@@ -112,6 +114,44 @@ fn more_cores_than_there_are_frequencies_for_are_named() {
     here.done(&on("2-11", What::Association(3))).unwrap();
     let remarks = here.plan(&on("0", PLAIN)).unwrap().remarks;
     assert!(!remarks.iter().any(|it| it.contains("go first, being")), "{remarks:?}");
+    // Who joins them, or leaves them, counts as soon as it is on.
+    here.done(&on("0", PLAIN)).unwrap();
+    let said = "9 cores of package 0 go first, being in classes 0 and 1, and level 0 has frequencies for 6";
+    let plan = |class| here.plan(&on("2-8", What::Association(class))).unwrap();
+    has(&plan(0).remarks, said);
+    assert!(!plan(3).remarks.iter().any(|it| it.contains("go first, being")), "{:?}", plan(3));
+}
+
+#[test]
+fn cores_that_join_those_that_sleep_are_told() {
+    let here = Here::new("guide");
+    here.done(&on("0", CP_ON)).unwrap();
+    here.done(&on("2-13", What::Association(3))).unwrap();
+    here.done(&on("0", PLAIN)).unwrap();
+    let wish = on("2", What::Association(0));
+    let remarks = here.plan(&wish).unwrap().remarks;
+    assert!(!remarks.iter().any(|it| it.contains("go first")), "{remarks:?}");
+    for cpu in [1, 29] {
+        here.set(&format!("cpu{cpu}/online"), "0");
+    }
+    let said = "1 core of package 0 without a CPU that is online is in classes 0 and 1 beside 2 that go first";
+    has(&here.plan(&wish).unwrap().remarks, said);
+}
+
+/// What is refused because of a power domain that nobody asks for can be had without it, as the hint says.
+#[test]
+fn power_domains_that_have_cpus_can_be_named() {
+    let here = Here::new("granite");
+    for cpu in (22..32).chain(86..96) {
+        here.set(&format!("cpu{cpu}/online"), "0");
+    }
+    for what in [BF_ON, TF_OFF] {
+        let refused = here.refused(&wish(what.clone()));
+        let hint = refused.hint().unwrap().to_owned();
+        let named = hint.split("-c ").nth(1).and_then(|it| it.split(' ').next()).unwrap();
+        assert_eq!(named, "0-21,32-85,96-127", "{hint}");
+        here.done(&on(named, what)).unwrap();
+    }
 }
 
 /// Priorities are those of a package: classes that somebody left in another power domain count, too.
@@ -152,18 +192,20 @@ fn cores_that_a_level_has_again_are_named() {
     assert!(!remarks.iter().any(|it| it.contains("brings them back")), "{remarks:?}");
 }
 
-/// A kernel from 6.10 on: the highest clock that it tells falls to the base frequency where turbo is off.
+/// A kernel from 6.10 on: the highest clock that it tells falls to the base frequency where turbo is off, and limits are
+/// told to be no higher than that.
 struct Newer(Box<dyn Tree>);
 
 impl Tree for Newer {
     fn read(&self, path: &str) -> Reading<String> {
         let no_turbo = self.0.read(&format!("{CPU}/intel_pstate/no_turbo"));
-        match path.strip_suffix("cpuinfo_max_freq") {
-            Some(folder) if no_turbo.as_deref() == Ok("1") => {
-                self.0.read(&format!("{folder}base_frequency"))
-            }
-            _ => self.0.read(path),
-        }
+        let limits = ["cpuinfo_max_freq", "scaling_max_freq", "scaling_min_freq"];
+        let folder = limits.iter().find_map(|file| path.strip_suffix(file));
+        let Some(folder) = folder.filter(|_| no_turbo.as_deref() == Ok("1")) else {
+            return self.0.read(path);
+        };
+        let khz = |path: &str| Ok(self.0.read(path)?.trim().parse::<u64>().unwrap());
+        Ok(khz(path)?.min(khz(&format!("{folder}base_frequency"))?).to_string())
     }
 
     fn list(&self, path: &str) -> Reading<Vec<String>> {

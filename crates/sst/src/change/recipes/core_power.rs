@@ -1,11 +1,13 @@
 //! Priorities of cores: switches, classes, who is in which.
 
 use levers::plan::Step;
-use machine::isst::settable::{ClassText, What, priorities_text};
+use machine::isst::settable::{BRING_BACK, ClassText, What, priorities_text};
 
+use super::super::clocks::{LOW, of_classes};
 use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
 use super::super::limits::{LEAST, MOST, both_limit, placed};
 use super::super::{ClassWish, Refused, Steps};
+use super::turbo_freq::crowded;
 use crate::model::{Domain, Modules, Priority};
 use model::{CpuId, CpuSet};
 
@@ -243,6 +245,11 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
     for domain in ground.targets() {
         let modules = modules_of(domain, cpus);
         firmware.extend(cores(ground, domain, modules, class)?);
+        if ground.on(domain).is_ok_and(|on| on.turbo_freq) {
+            let others = of_classes(domain, 0..LOW).0 & !modules.0;
+            let first = if class < LOW { others | modules.0 } else { others };
+            remarks.extend(crowded(ground, domain, Modules(first)));
+        }
         let along = domain.cpus_of(modules).difference(cpus);
         if !along.is_empty() {
             let (share, go) =
@@ -274,7 +281,7 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
     if domain.asleep().is_none() && !ground.snapshot.unplaced.is_empty() {
         return vec![format!(
             "levels of {} do not tell their cores: those none of whose CPUs is online stay in their classes, and \
-             may count as if they went first (`cpudyno set online@N=on` brings CPU N back)",
+             may count as if they went first ({BRING_BACK})",
             place(domain)
         )];
     }

@@ -32,7 +32,7 @@ pub(super) fn enable(
             steps.remarks.extend(asleep(ground, domain));
         } else {
             needs_priorities(ground, domain, "turbo-freq")?;
-            steps.remarks.extend(crowded(ground, domain)?);
+            steps.remarks.extend(crowded(ground, domain, of_classes(domain, 0..LOW)));
         }
     }
     // Without it the firmware would not know whom to choose.
@@ -143,26 +143,34 @@ fn prioritised(
     Ok(steps)
 }
 
-/// That more cores go first than there are frequencies for, by the classes that are there.
-fn crowded(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused> {
-    let level = ground.current(domain)?;
-    let it = ground.known(level.turbo_freq.as_ref(), domain)?;
-    let most = it.buckets.last().map_or(0, |bucket| bucket.cores);
-    let (first, asleep) = (of_classes(domain, 0..LOW).count(), asleep_of(domain, 0..LOW));
-    if first + asleep <= most.into() {
-        return Ok(None);
+/// What to know of the cores that go first by the classes that are there, when these are in classes 0 and 1: that they
+/// are more than there are frequencies for, or that some of them are asleep.
+pub(super) fn crowded(ground: &Ground<'_>, domain: &Domain, first: Modules) -> Option<String> {
+    let level = ground.current(domain).ok()?;
+    let most: u32 = level.turbo_freq.as_ref()?.as_ref().ok()?.buckets.last()?.cores.into();
+    let asleep = asleep_of(domain, 0..LOW);
+    let (cores, place) = (first.count() + asleep, place(domain));
+    let hint =
+        "`cpudyno sst -c LIST turbo-freq enable -a` has those of LIST go first and no others";
+    if cores > most {
+        let without = match asleep {
+            0 => String::new(),
+            asleep => format!(" ({asleep} of them without a CPU that is online)"),
+        };
+        return Some(format!(
+            "{cores} cores of {place} go first, being in classes 0 and 1{without}, and level {} has frequencies for \
+             {most} at most: {hint}",
+            level.number
+        ));
     }
-    let without = match asleep {
-        0 => String::new(),
-        asleep => format!(" ({asleep} of them without a CPU that is online)"),
-    };
-    let cores = first + asleep;
-    Ok(Some(format!(
-        "{cores} cores of {} go first, being in classes 0 and 1{without}, and level {} has frequencies for {most} at \
-         most: `cpudyno sst -c LIST turbo-freq enable -a` has those of LIST go first and no others",
-        place(domain),
-        level.number
-    )))
+    let (word, are) = if asleep == 1 { ("core", "is") } else { ("cores", "are") };
+    (asleep > 0).then(|| {
+        format!(
+            "{asleep} {word} of {place} without a CPU that is online {are} in classes 0 and 1 beside {} that go first, \
+             and firmware may count them, which lowers the clocks of these: {hint}",
+            first.count()
+        )
+    })
 }
 
 pub(super) fn disable(
