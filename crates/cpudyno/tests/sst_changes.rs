@@ -212,7 +212,7 @@ fn what_must_not_be_is_explained() {
     guide.refused("sst -c 60 base-freq enable -a", 2, "use CPU 60", "choose among");
     let locked = Guide::with("sapphire-locked", "{}");
     let page = locked.done("sst perf-profile set-config-level -l 0");
-    assert!(page.contains("was so already"), "{page}");
+    assert!(page.contains("so already, and nothing is written"), "{page}");
     // Who is not root is told so.
     let user = Guide::with("guide", r#"{"faults": ["plain-user"]}"#);
     let finished = user.run("sst core-power enable");

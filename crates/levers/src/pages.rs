@@ -265,12 +265,13 @@ pub fn change_table(changes: &[SettingChange]) -> Block {
     // Where all of it comes to the same, the title says so; what has nothing to be done is seen by its values.
     let is_so = |it: &ChangeOutcome| *it == ChangeOutcome::Already;
     let mut moved = grouped.iter().map(|(change, _)| &change.outcome).filter(|it| !is_so(it));
-    let first = moved.next();
-    let throughout = first.filter(|first| moved.all(|it| it == *first)).and_then(|it| match it {
-        ChangeOutcome::Planned => Some("planned, and nothing is written"),
-        ChangeOutcome::Done => Some("done, read back"),
-        _ => None,
-    });
+    let throughout = match moved.next() {
+        None => Some("so already, and nothing is written"),
+        Some(first) if !moved.all(|it| it == first) => None,
+        Some(ChangeOutcome::Planned) => Some("planned, and nothing is written"),
+        Some(ChangeOutcome::Done) => Some("done, read back"),
+        Some(_) => None,
+    };
     let is_told = throughout.is_none();
     let row = |(name, (change, objects)): (String, (&SettingChange, Vec<&str>))| {
         let then = match (is_told, &change.outcome) {

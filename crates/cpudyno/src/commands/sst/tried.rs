@@ -495,3 +495,33 @@ impl TryArgs {
         on.map(|on| on.iter().chain(self.on_a.iter().flat_map(CpuSet::iter)).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use model::Seconds;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// A simulated machine executes no programs, and there is no Speed Select where tests run: what a command comes to is
+    /// looked at here, and what becomes of it with an engine in `tests/sst_try.rs`.
+    #[test]
+    fn a_command_is_measured_by_its_time_where_each_arm_runs() {
+        let line = "cpudyno sst try turbo-freq --on-a 3 --on 12,13 --budget 5s -- ./job --on 7";
+        let Command::Sst(args) = Cli::parse_from(line.split(' ')).command else { panic!("{line}") };
+        let Some(SstFeature::Try(tried)) = args.feature else { panic!("{line}") };
+        let [on_a, on]: [CpuSet; 2] = ["3", "12-13"].map(|cpus| cpus.parse().unwrap());
+        let comparing = comparing(&tried, [&on_a, &on]).unwrap();
+        let Measured::Command(words, Metric::Wall) = &comparing.what else { panic!("{line}") };
+        assert_eq!(words, &["./job", "--on", "7"]);
+        assert_eq!(comparing.own.each_ref().map(|own| own.cpus.clone()), [Some(on_a), Some(on)]);
+        assert_eq!((comparing.budget, comparing.prove), (Seconds(5.0), false));
+        // A pipe has two ends; a command runs on as many CPUs as are there.
+        let line = "cpudyno sst try turbo-freq --on 12";
+        let Command::Sst(args) = Cli::parse_from(line.split(' ')).command else { panic!("{line}") };
+        let Some(SstFeature::Try(tried)) = args.feature else { panic!("{line}") };
+        let one: CpuSet = "12".parse().unwrap();
+        assert!(super::comparing(&tried, [&one, &one]).is_err());
+    }
+}
