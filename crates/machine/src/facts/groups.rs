@@ -86,8 +86,7 @@ pub(super) fn by_kind(
 
 /// Whether `/proc/cpuinfo` lists a flag of the first CPU; `None` where it lists none at all.
 pub(crate) fn flag(survey: &Survey<'_>, name: &str) -> Option<bool> {
-    let text = survey.cpuinfo().ok()?;
-    let flags = text.lines().find(|line| line.starts_with("flags"))?;
+    let flags = cpu::cpuinfo(survey, "flags").ok()?;
     Some(flags.split_whitespace().any(|flag| flag == name))
 }
 

@@ -2,6 +2,7 @@
 
 use model::{Obstacle, Unavailable};
 
+use super::groups::flag;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -93,7 +94,7 @@ fn below(survey: &Survey<'_>) -> Reading<Below> {
         return Ok(Below::Hypervisor(name));
     }
     // Only x86 has flags, and there the kernel copies the bit of CPUID.
-    match survey.cpuinfo().ok().and_then(has_hypervisor_flag) {
+    match flag(survey, "hypervisor") {
         Some(true) => Ok(Below::Hypervisor(NAMELESS.into())),
         Some(false) => Ok(Below::Hardware),
         None => {
@@ -101,14 +102,6 @@ fn below(survey: &Survey<'_>) -> Reading<Below> {
             Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
         }
     }
-}
-
-fn has_hypervisor_flag(cpuinfo: &str) -> Option<bool> {
-    let flags = cpuinfo.lines().find_map(|line| {
-        let (key, flags) = line.split_once(':')?;
-        (key.trim() == "flags").then_some(flags)
-    })?;
-    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 /// Nothing where the CPU has no CPUID.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet};
 
+use super::super::microarchitecture::arm_core;
 use super::caches::Caches;
 use super::cpuinfo::{Cpuinfo, Processor};
 use super::groups::Groups;
@@ -116,53 +117,6 @@ fn by_capacity(machine: &Machine, online: &CpuSet) -> BTreeMap<CpuId, String> {
 
 fn name(processor: Processor) -> Option<String> {
     let (implementer, part) = (processor.implementer?, processor.part?);
-    let known = CORES.iter().find(|row| (row.0, row.1) == (implementer, part));
-    Some(match known {
-        Some((.., name)) => (*name).to_owned(),
-        None => format!("implementer {implementer:#x} part {part:#x}"),
-    })
+    let unnamed = || format!("implementer {implementer:#x} part {part:#x}");
+    Some(arm_core(implementer, part).map_or_else(unnamed, str::to_owned))
 }
-
-const ARM: u32 = 0x41;
-const HISILICON: u32 = 0x48;
-const NVIDIA: u32 = 0x4e;
-const QUALCOMM: u32 = 0x51;
-const SAMSUNG: u32 = 0x53;
-const APPLE: u32 = 0x61;
-
-/// Names of cores by implementer and part number.
-///
-/// # Source
-/// Arm's technical reference manuals, register MIDR_EL1; the kernel's
-/// `arch/arm64/include/asm/cputype.h` for other implementers.
-#[rustfmt::skip]
-const CORES: &[(u32, u32, &str)] = &[
-    (ARM, 0xc05, "Cortex-A5"), (ARM, 0xc07, "Cortex-A7"), (ARM, 0xc08, "Cortex-A8"),
-    (ARM, 0xc09, "Cortex-A9"), (ARM, 0xc0d, "Cortex-A17"), (ARM, 0xc0e, "Cortex-A17"),
-    (ARM, 0xc0f, "Cortex-A15"), (ARM, 0xd01, "Cortex-A32"), (ARM, 0xd03, "Cortex-A53"),
-    (ARM, 0xd04, "Cortex-A35"), (ARM, 0xd05, "Cortex-A55"), (ARM, 0xd06, "Cortex-A65"),
-    (ARM, 0xd07, "Cortex-A57"), (ARM, 0xd08, "Cortex-A72"), (ARM, 0xd09, "Cortex-A73"),
-    (ARM, 0xd0a, "Cortex-A75"), (ARM, 0xd0b, "Cortex-A76"), (ARM, 0xd0c, "Neoverse-N1"),
-    (ARM, 0xd0d, "Cortex-A77"), (ARM, 0xd0e, "Cortex-A76AE"), (ARM, 0xd40, "Neoverse-V1"),
-    (ARM, 0xd41, "Cortex-A78"), (ARM, 0xd42, "Cortex-A78AE"), (ARM, 0xd43, "Cortex-A65AE"),
-    (ARM, 0xd44, "Cortex-X1"), (ARM, 0xd46, "Cortex-A510"), (ARM, 0xd47, "Cortex-A710"),
-    (ARM, 0xd48, "Cortex-X2"), (ARM, 0xd49, "Neoverse-N2"), (ARM, 0xd4a, "Neoverse-E1"),
-    (ARM, 0xd4b, "Cortex-A78C"), (ARM, 0xd4c, "Cortex-X1C"), (ARM, 0xd4d, "Cortex-A715"),
-    (ARM, 0xd4e, "Cortex-X3"), (ARM, 0xd4f, "Neoverse-V2"), (ARM, 0xd80, "Cortex-A520"),
-    (ARM, 0xd81, "Cortex-A720"), (ARM, 0xd82, "Cortex-X4"), (ARM, 0xd83, "Neoverse-V3AE"),
-    (ARM, 0xd84, "Neoverse-V3"), (ARM, 0xd85, "Cortex-X925"), (ARM, 0xd87, "Cortex-A725"),
-    (ARM, 0xd8e, "Neoverse-N3"),
-    (HISILICON, 0xd01, "TSV110"),
-    (NVIDIA, 0x003, "Denver 2"), (NVIDIA, 0x004, "Carmel"),
-    (QUALCOMM, 0x001, "Oryon"), (QUALCOMM, 0x800, "Kryo 2xx Gold"),
-    (QUALCOMM, 0x801, "Kryo 2xx Silver"), (QUALCOMM, 0x802, "Kryo 3xx Gold"),
-    (QUALCOMM, 0x803, "Kryo 3xx Silver"), (QUALCOMM, 0x804, "Kryo 4xx Gold"),
-    (QUALCOMM, 0x805, "Kryo 4xx Silver"),
-    (SAMSUNG, 0x001, "Exynos M1"), (SAMSUNG, 0x002, "Exynos M3"), (SAMSUNG, 0x003, "Exynos M4"),
-    (SAMSUNG, 0x004, "Exynos M5"),
-    (APPLE, 0x022, "Icestorm"), (APPLE, 0x023, "Firestorm"), (APPLE, 0x024, "Icestorm Pro"),
-    (APPLE, 0x025, "Firestorm Pro"), (APPLE, 0x028, "Icestorm Max"),
-    (APPLE, 0x029, "Firestorm Max"), (APPLE, 0x032, "Blizzard"), (APPLE, 0x033, "Avalanche"),
-    (APPLE, 0x034, "Blizzard Pro"), (APPLE, 0x035, "Avalanche Pro"),
-    (APPLE, 0x038, "Blizzard Max"), (APPLE, 0x039, "Avalanche Max"),
-];
