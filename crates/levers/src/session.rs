@@ -193,6 +193,11 @@ impl<'a> Session<'a> {
         now == change.wanted || change.is_effective && came_to().is_some_and(|it| it == now)
     }
 
+    /// Whether it is a limit that comes to this at present.
+    fn is_limit_at(&self, change: &Change, now: &str) -> bool {
+        change.is_effective && open::is_wished(self.machine, &change.object, &change.wanted, now)
+    }
+
     /// Makes those of these changes that are not so already, whatever was made before.
     ///
     /// What an earlier switch left was read back then, and is not read again before it is written anew.
@@ -299,7 +304,8 @@ impl<'a> Session<'a> {
         let early = made.iter().rposition(is_other).map_or(0, |place| place + 1);
         for change in &made[..early] {
             match change.object.read(self.machine) {
-                Ok(now) if !self.is_so(change, &now) => {
+                // A limit comes to something else once firmware has moved.
+                Ok(now) if !self.is_so(change, &now) && !self.is_limit_at(change, &now) => {
                     self.journal.hear(&change.object, now.clone());
                     return Err(not_kept(self.machine, &change.object, &change.wanted, now));
                 }

@@ -129,7 +129,14 @@ fn planned(
         .hint("name them before the feature: cpudyno sst -c 12,13 plan turbo-freq"));
     }
     let refusing = |refused: Refused| change::not_changed(refused.into());
+    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
+    let snapshot = sst::read(machine, &wanted).map_err(refused)?;
+    let is_there = |level: u8| {
+        let profiles = snapshot.domains.iter().filter_map(|it| it.profiles.as_ref()?.as_ref().ok());
+        profiles.into_iter().all(|profiles| profiles.current == level)
+    };
     let other = question.level.filter(|_| !matches!(wish.what, What::Level { .. }));
+    let other = other.filter(|level| !is_there(*level));
     let answers = match other {
         // The level comes first.
         Some(level) => {
@@ -138,7 +145,8 @@ fn planned(
             let expected = sst::change::expected_at(machine, wish, level);
             let foreseen = sst::change::foreseen(machine, &first).and_then(|mut remarks| {
                 remarks.insert(0, format!(
-                    "this is at level {level}: `cpudyno sst perf-profile set-config-level -l {level}` comes first"
+                    "this is at level {level}: `{} perf-profile set-config-level -l {level}` comes first",
+                    wish.face()
                 ));
                 remarks.extend(sst::change::foreseen_at(machine, wish, level)?);
                 Ok(remarks)
@@ -158,8 +166,6 @@ fn planned(
         | (Err(_), Err(refused))
         | (Err(refused), Ok(_)) => return Err(refusing(refused)),
     };
-    let wanted = Wanted { levels: Levels::Summary, parts: Vec::new(), cpus: question.cpus.clone() };
-    let snapshot = sst::read(machine, &wanted).map_err(refused)?;
     let lines = calls.map(Calls::lines).unwrap_or_default();
     let answered = sst::speed_select(&snapshot, question, lines);
     Ok(SpeedSelect { expected: sst::expected(&expected), to_know, ..answered })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use levers::journal::Shelf;
 use levers::open::is_open;
-use levers::plan::Plan;
+use levers::plan::{Change, Plan};
 use levers::{Changed, Levers, NotMade, Object, Session};
 use machine::Machine;
 use model::CpuSet;
@@ -76,12 +76,32 @@ pub fn apply(
     wish: &Wish,
     force: bool,
 ) -> Result<Vec<Changed>, NotChanged> {
+    Ok(applied(machine, session, wish, force)?.0)
+}
+
+/// A wish as it is and as it would be, for who switches between them: it is made so once, since what limits of clocks
+/// come to shows only once firmware has moved.
+pub fn arms(
+    machine: &Machine,
+    session: &mut Session<'_>,
+    wish: &Wish,
+) -> Result<[Vec<Change>; 2], NotChanged> {
+    Ok(applied(machine, session, wish, false)?.1.as_arms())
+}
+
+/// What was made of a wish, and all that was planned for it.
+fn applied(
+    machine: &Machine,
+    session: &mut Session<'_>,
+    wish: &Wish,
+    force: bool,
+) -> Result<(Vec<Changed>, Plan), NotChanged> {
     /// Levels, CPUs that come, CPUs that go again, limits; once more to see that all is done.
     const ROUNDS: usize = 5;
     let mut sleepers = sleepers(machine);
     let before = Limits::of(machine);
     let mut wish = forced(wish, force);
-    let mut done = Vec::new();
+    let (mut done, mut all) = (Vec::new(), Plan::default());
     for _ in 0..ROUNDS {
         let ground = Ground::of(machine, &wish, &sleepers)?;
         let (Steps { firmware, mut limits, .. }, strangers) = (steps(&ground)?, ground.strangers());
@@ -94,9 +114,10 @@ pub fn apply(
             before.recall(&mut plan);
         }
         if plan.changes.is_empty() {
-            return Ok(done);
+            return Ok((done, all));
         }
         done.extend(session.apply(&plan)?);
+        all.changes.extend(plan.changes);
         sleepers.foreign = sleepers.foreign.iter().chain(strangers.iter()).collect();
         // The power domains are those of the CPUs that were named, which may be gone.
         if matches!(wish.what, What::Level { with_cpus: true, .. }) && wish.cpus.is_some() {
@@ -125,8 +146,12 @@ impl Limits {
     }
 
     fn recall(&self, plan: &mut Plan) {
+        let khz = |text: &str| text.parse::<u64>().ok();
         for change in plan.changes.iter_mut().filter(|change| change.is_effective) {
-            if let Some((former, was_open)) = self.0.get(&change.object) {
+            let Some((former, was_open)) = self.0.get(&change.object) else { continue };
+            // As high as it went before, and it did not follow all the way up: somebody chose that number.
+            let is_chosen = *was_open && !change.was_open && khz(&change.former) > khz(former);
+            if !is_chosen {
                 (change.former, change.was_open) = (former.clone(), *was_open);
             }
         }

@@ -329,7 +329,7 @@ pub(super) fn allowed(level: &Level, domain: &Domain) -> Modules {
     of_level.map_or(all, |modules| Modules(modules.0 & all.0))
 }
 
-/// At another level, with nothing on.
+/// At another level, with nothing on; a level that is there already is no other one.
 fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing<'g>, Refused> {
     let profiles = ground.profiles(domain)?;
     let found = profiles.level(level).ok_or_else(|| {
@@ -337,6 +337,9 @@ fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing
         ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
     })?;
     let (allowed, now) = (allowed(found, domain), now(ground, domain)?);
+    if profiles.current == level {
+        return Ok(now);
+    }
     let ceilings = now.ceilings.opened_below(&bases(domain, found, false));
     let (base_freq, turbo_freq, most) = (false, false, None);
     Ok(Standing { level: found, base_freq, turbo_freq, allowed, ceilings, most, ..now })
@@ -369,7 +372,8 @@ fn with<'g>(
             let properties = then.level.properties.as_ref();
             let allowed =
                 *ground.known(properties.map(|properties| &properties.modules), domain)?;
-            Standing { allowed, ..then }
+            let ceilings = then.ceilings.opened_below(&bases(domain, then.level, false));
+            Standing { allowed, ceilings, ..then }
         }
         What::BaseFreq { on, auto } => {
             needs(of, now.level)?;

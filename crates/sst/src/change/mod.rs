@@ -17,7 +17,7 @@ mod recipes;
 use levers::plan::Step;
 use model::CpuSet;
 
-pub use self::apply::{NotChanged, apply, foreseen, foreseen_at, make, planned};
+pub use self::apply::{NotChanged, apply, arms, foreseen, foreseen_at, make, planned};
 pub use self::ceilings::{Ceiling, CeilingBy};
 pub use self::clocks::{
     Clocks, Expected, Time, expected, expected_at, expected_with, first_class, gainers, others,
@@ -159,6 +159,12 @@ impl Refused {
 }
 
 impl Wish {
+    /// The command line up to the feature, for whoever is told what comes first.
+    pub fn face(&self) -> String {
+        let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!(" -c {cpus}"));
+        format!("cpudyno sst{cpus}")
+    }
+
     /// What was wanted, as errors say it.
     pub fn words(&self) -> String {
         let switch = |on: bool| if on { "enable" } else { "disable" };

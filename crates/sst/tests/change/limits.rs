@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Mutex;
 
 use crate::here::{BF_ON, CP_ON, CPU, Here, level, on, wish};
-use levers::{Object, port};
+use levers::{Object, Session, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{NotChanged, Refused, What, planned};
 
@@ -263,4 +263,30 @@ fn limits_of_a_package_are_those_of_its_power_domains() {
     here.set("intel_uncore_frequency/package_01_die_00/max_freq_khz", "2000000");
     let of = |folder: &str| here.text(&format!("intel_uncore_frequency/{folder}/max_freq_khz"));
     assert_eq!([of("uncore04"), of("uncore05"), of("uncore09")], ["2400000", "2000000", "2000000"]);
+}
+
+/// Without turbo a limit above the base frequency looks open until firmware has moved.
+#[test]
+fn a_limit_that_firmware_uncovers_is_put_back() {
+    for (machine, khz) in [("guide", "2700000"), ("guide", "2900000"), ("granite", "2300000")] {
+        let here = Here::new(machine);
+        here.set("cpu5/cpufreq/scaling_max_freq", khz);
+        here.set("intel_pstate/no_turbo", "1");
+        let before = here.state();
+        here.done(&on("0", BF_ON)).unwrap();
+        here.undone();
+        assert_eq!(here.state(), before, "{machine}: {khz}");
+        // Both arms of whoever tries it can be had, again and again.
+        let machine = here.machine();
+        let levers = port::of(&machine).unwrap();
+        let mut session = Session::open(&machine, levers, &here.shelf(), "test").unwrap();
+        let [a, b] = sst::change::arms(&machine, &mut session, &on("0", BF_ON)).unwrap();
+        for arm in [&a, &b, &b, &a, &a, &b] {
+            session.switch(arm).unwrap();
+            let raised = here.text("cpu5/cpufreq/scaling_min_freq") == "3000000";
+            assert_eq!(raised, std::ptr::eq(arm, &b) && khz != "2300000", "{khz}");
+        }
+        assert!(session.restore().is_complete());
+        assert_eq!(here.state(), before, "{khz}");
+    }
 }

@@ -1,9 +1,9 @@
 //! What is told before anything is changed.
 
-use crate::here::{BF_ON, CP_ON, CPU, Here, TF_ON, class, level, on, wish};
+use crate::here::{BF_ON, CP_ON, Here, TF_ON, class, level, on, wish};
 use levers::{Error, port};
 use machine::Reading;
-use sst::change::{ClassWish, What, Wish};
+use sst::change::{ClassWish, What, Wish, expected};
 
 /// What no CPU can do is written all the same, and said.
 #[test]
@@ -196,4 +196,44 @@ fn plans_know_turbo_limits_that_hold_at_most() {
     assert_eq!(of(&on("0", level(4, false))), (held, (3200, None)));
     assert_eq!(of(&on("0", BF_ON)), (held, held));
     assert_eq!(of(&on("0,1", TF_ON)), (held, (3200, None)));
+}
+
+/// Whatever was done before, what is told of a wish is what there is once it is done.
+#[test]
+fn what_is_promised_is_there_afterwards() {
+    let limits = |word| What::TurboLimits(word);
+    for (machine, first, levels) in
+        [("guide", "12,13", [0, 4]), ("sapphire", "0,1", [0, 1]), ("granite", "0,1", [0, 1])]
+    {
+        let cpus = |what: &What| match what {
+            What::TurboFreq { .. } => on(first, what.clone()),
+            _ => wish(what.clone()),
+        };
+        let befores = [TF_ON, BF_ON, limits(0x1c1c_1c1c_1c1c_1c1c), level(levels[1], false)];
+        let wishes = [TF_ON, BF_ON, level(levels[0], false), level(levels[1], false)];
+        let mut held = 0;
+        for before in &befores {
+            for what in &wishes {
+                let here = Here::new(machine);
+                let told = format!("{machine}: {what:?} after {before:?}");
+                if here.done(&cpus(before)).is_err() {
+                    continue;
+                }
+                let Ok(promised) = expected(&here.machine(), &cpus(what)) else { continue };
+                if here.done(&cpus(what)).is_err() {
+                    continue;
+                }
+                held += 1;
+                let after = expected(&here.machine(), &wish(CP_ON)).unwrap();
+                // Of those whom a level is without nothing is promised.
+                for (it, then) in promised.iter().filter_map(|it| Some((it, it.then.as_ref()?))) {
+                    for cpu in it.cpus.iter() {
+                        let now = &after.iter().find(|it| it.cpus.contains(cpu)).unwrap().now;
+                        assert_eq!(now, then, "{told}: CPU {cpu}");
+                    }
+                }
+            }
+        }
+        assert!(held >= 6, "{machine}: {held}");
+    }
 }

@@ -1,7 +1,5 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
-use std::fs;
-
 use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Error, port};
 use machine::{Machine, Reading, Tree};

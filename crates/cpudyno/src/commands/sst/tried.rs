@@ -93,7 +93,7 @@ fn prepared<'m>(
         // Nobody else changes what is planned under the lock.
         let plan = planned(machine, session.levers(), &wish, false)?;
         remark(&plan);
-        comparing.changes = plan.as_arms();
+        comparing.changes = sst::change::arms(machine, session, &wish).map_err(not_changed)?;
     }
     Ok((comparing, answered))
 }

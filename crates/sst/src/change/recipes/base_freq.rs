@@ -69,8 +69,9 @@ pub(super) fn needs_priorities(
         None => String::new(),
     };
     let hint = format!(
-        "first `cpudyno sst core-power enable -p 1`, with classes and their cores; or all at once: \
-         `cpudyno sst {cpus}{feature} enable -a`"
+        "first `{} core-power enable -p 1`, with classes and their cores; or all at once: \
+         `cpudyno sst {cpus}{feature} enable -a`",
+        ground.wish.face()
     );
     Err(ground.wish.order(why, hint))
 }

@@ -101,7 +101,9 @@ pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, 
             _ => continue,
         };
         let why = format!("{feature} is on in {}, and stands on core-power", place(domain));
-        let hint = format!("first: `cpudyno sst {feature} disable`");
+        // It may be on in a power domain beside those that are meant.
+        let cpus = ground.wish.cpus.as_ref().map(|_| format!(" -c {}", domain.online()));
+        let hint = format!("first: `cpudyno sst{} {feature} disable`", cpus.unwrap_or_default());
         return Err(ground.wish.order(why, hint));
     }
     Ok(Steps {
