@@ -643,6 +643,29 @@ fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
     assert!(text.contains("2000 to 3800"), "what the kernel allows: {text}");
 }
 
+/// Blocks in which somebody used a core's sibling are left out; the others tell its clock.
+#[test]
+fn a_core_that_others_disturb_at_times_has_the_clock_of_its_other_blocks() {
+    let record = why(&machine("2s-28c", |model| model.faults = vec![Fault::SiblingsBusyAtTimes]));
+    let cores: Vec<&Series> = of(&record, "core_clock").collect();
+    assert_eq!(cores.len(), 56);
+    let at_times = |core: &&&Series| core.disturbance.contended_blocks > 0;
+    let disturbed: Vec<&Series> = cores.iter().filter(at_times).copied().collect();
+    assert!(disturbed.iter().any(|core| core.summary().is_some()), "{}", disturbed.len());
+    let fastest = cores.iter().filter_map(|core| core.summary()).map(|it| it.median);
+    let fastest = fastest.fold(0.0, f64::max);
+    for core in disturbed {
+        let left = record.run.plan.blocks_done - core.disturbance.contended_blocks;
+        match core.summary() {
+            Some(summary) => {
+                assert_eq!(summary.blocks, left, "CPU {}", core.cpu);
+                assert_near(summary.median, fastest, 0.004, "a core alone");
+            }
+            None => assert!(left <= record.run.plan.blocks_done / 2, "CPU {}", core.cpu),
+        }
+    }
+}
+
 /// Cores that are shared with something busy have no clock, for that reason.
 #[test]
 fn cores_that_others_disturb_have_that_for_a_reason() {
@@ -652,7 +675,7 @@ fn cores_that_others_disturb_have_that_for_a_reason() {
     assert!(!without.is_empty(), "they are busy before all cores had a turn");
     for series in without {
         let why = super::common::why(series);
-        assert!(why.contains("shared with something busy"), "{why}");
+        assert!(why.starts_with("sibling busy: the add chain"), "{why}");
     }
 }
 

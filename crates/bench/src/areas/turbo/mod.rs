@@ -166,13 +166,16 @@ static QUANTITIES: &[Quantity] = &[
             Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
         }),
     },
-    Quantity::named(
-        favoured::CLOCK,
-        "clock of a core alone",
-        Unit::Hertz,
-        "higher is better",
-        "Core clock under scalar_iadd by the chain, all other cores idle.",
-    ),
+    Quantity {
+        guard: Guard::Witness,
+        ..Quantity::named(
+            favoured::CLOCK,
+            "clock of a core alone",
+            Unit::Hertz,
+            "higher is better",
+            "Core clock under scalar_iadd by the chain, all other cores idle.",
+        )
+    },
     Quantity {
         packing: 0.0,
         ..Quantity::named(
