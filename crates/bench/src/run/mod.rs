@@ -171,7 +171,9 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        let busy_seconds = Some(program.busy_seconds(run.sweeps_done, &run.spared));
+        // Blocks may have taken less than planned: no CPU was busy for longer than the run.
+        let most = executor.elapsed().0 * program.used().len() as f64;
+        let busy_seconds = Some(program.busy_seconds(run.sweeps_done, &run.spared).min(most));
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);

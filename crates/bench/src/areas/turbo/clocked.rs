@@ -6,6 +6,9 @@ use model::{CpuId, CpuSet};
 
 use super::read::{self, Row};
 
+/// How the gaps of a question were seen.
+pub(super) const GAPS: &str = "gaps in polling while it ran";
+
 /// A clock that was measured.
 pub(super) struct Clocked<'a> {
     /// What was executed.
@@ -101,10 +104,7 @@ impl<'a> Clocked<'a> {
             lighter: None,
             beside_scalar: None,
             seen: None,
-            gaps: series
-                .disturbance
-                .lost_share
-                .map(|share| (share, "gaps in polling while it ran")),
+            gaps: series.disturbance.lost_share.map(|share| (share, GAPS)),
             row: None,
         }
     }

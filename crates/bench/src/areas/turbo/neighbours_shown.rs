@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
-use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, median};
+use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
 use model::{CpuSet, Finding, Obstacle, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::clocked::{Clocked, Lighter};
+use super::clocked::{Clocked, GAPS, Lighter};
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
     SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
@@ -203,7 +203,11 @@ fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
     let (first, clock) = of(victim)?;
     let lighter = lighter(victim, of(SCALAR).map(|(_, hertz)| hertz));
     let of = Clocked::of_series(first, first.parameters.get(STREAM)?, "alone", clock);
-    Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, ..of })
+    // It was alone in the blocks of each cell: none of them tells of all.
+    let mine = series_of(record, AREA, CLOCK.alone).filter(|series| series.workload == victim);
+    let shares: Vec<f64> = mine.filter_map(|series| series.disturbance.lost_share).collect();
+    let gaps = mean(&shares).map(|share| (share, GAPS));
+    Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, gaps, ..of })
 }
 
 fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> {

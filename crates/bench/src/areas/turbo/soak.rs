@@ -175,14 +175,18 @@ impl Soak {
     }
 
     /// The share of a job's time that its members did not work, though they had to: what rounds of the payload, all of
-    /// them alike, took longer than the median of them.
+    /// them alike, took longer than the median of those near them. Of all rounds together a clock that falls
+    /// meanwhile would look as if time were taken.
     fn lost(raw: &RawRepeat) -> Option<f64> {
+        const NEAR: usize = 20;
         let of_member = |member: &RawMember| {
             let phase = member.phases.first()?;
             let rounds = phase.stamps.iter().step_by(phase.iterations.len().max(1));
             let lengths: Vec<f64> = rounds.map(|it| it.length().count() as f64).collect();
-            let (sum, usual) = (lengths.iter().sum::<f64>(), model::stats::median(&lengths)?);
-            (sum > 0.0).then(|| (1.0 - usual * lengths.len() as f64 / sum).max(0.0))
+            let chunks = lengths.chunks(NEAR);
+            let usual = chunks.filter_map(|it| Some(model::stats::median(it)? * it.len() as f64));
+            let (sum, usual) = (lengths.iter().sum::<f64>(), usual.sum::<f64>());
+            (sum > 0.0).then(|| (1.0 - usual / sum).max(0.0))
         };
         let shares: Vec<f64> = raw.members.iter().filter_map(of_member).collect();
         model::stats::mean(&shares)
@@ -428,4 +432,38 @@ fn values(columns: &[Column], interval: &Interval, headers: &[&str]) -> Option<V
     let place = |header: &&str| columns.iter().position(|column| column.header == **header);
     let place = headers.iter().find_map(place)?;
     interval.values.get(place)?.iter().cloned().collect::<Result<Vec<f64>, _>>().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Ticks;
+
+    use super::*;
+    use crate::rig::job::{Interval, RawPhase};
+
+    /// A job of one member whose rounds took so many ticks, one after the other.
+    fn rounds(lengths: impl IntoIterator<Item = u64>) -> RawRepeat {
+        let mut now = 0;
+        let stamps = lengths.into_iter().map(|length| {
+            let start = Ticks::new(now);
+            now += length;
+            Interval { start, end: Ticks::new(now) }
+        });
+        let (stamps, mixtures) = (stamps.collect(), vec![None]);
+        let phase = RawPhase { iterations: vec![1], mixtures, stamps, counted: None };
+        let around = Around::default();
+        RawRepeat { members: vec![RawMember { cpu: CpuId(0), phases: vec![phase], around }] }
+    }
+
+    #[test]
+    fn a_clock_that_falls_takes_no_time() {
+        let falls = rounds((0..400).map(|round| 1000 + 2 * round));
+        assert!(Soak::lost(&falls).unwrap() < 1e-4);
+        let steps = rounds((0..400).map(|round| if round < 240 { 1000 } else { 2000 }));
+        assert!(Soak::lost(&steps).unwrap() < 1e-4);
+        // One round in forty took three times as long.
+        let taken = rounds((0..400).map(|round| if round % 40 == 7 { 3000 } else { 1000 }));
+        let lost = Soak::lost(&taken).unwrap();
+        assert!((lost - 0.05 / 1.05).abs() < 1e-9, "{lost}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The account of the clock as people read it: one column for each cell, one line for each step, and what
 //! says so below.
 
+use machine::disturbances;
 use machine::limits::BOOST;
 use machine::pages::parts::text;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
@@ -12,7 +13,7 @@ use model::Known;
 
 use super::super::{in_order, series_of};
 use super::promise::BY_GOVERNOR;
-use super::read::{mhz, rows};
+use super::read::{grown, mhz, rows};
 use super::why::SAME;
 
 /// The table of all accounts, with the way down of each as bars; where no stream has a clock the reason, and nothing where none was asked.
@@ -215,7 +216,10 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
         lines.push(Text::toned(text, Tone::Faint));
     }
     let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
-    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some();
+    // Registers may be silent of what the kernel counts, and of what was seen in a window.
+    let throttled = |id: &&str| grown(record, id).is_some_and(|count| count > 0.0);
+    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some()
+        || disturbances::THERMAL.iter().any(throttled);
     if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));
