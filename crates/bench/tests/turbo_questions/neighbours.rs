@@ -134,6 +134,25 @@ fn advice_follows_from_the_numbers() {
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
 }
 
+/// Of neighbours that cost as much, the one that is named is the first, and none that noise picked.
+#[test]
+fn among_equals_the_first_is_named() {
+    for seed in [1, 2, 3] {
+        let mut model = Model::named("2s-56c").unwrap();
+        model.seed = seed;
+        let wide = ["avx512_iadd_t", "avx512_fma_t", "amx_bf16_t"];
+        model.tax = wide.map(|by| Tax { clock: 0.9, ..tax(by, false) }).into();
+        let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+        let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+        let record = measured(&Machine::from(model), options);
+        let found = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
+        assert!(
+            found.text.starts_with("light 512 bit on other cores changes scalar MHz"),
+            "{found:?}"
+        );
+    }
+}
+
 /// What every neighbour costs is not the doing of those who move memory.
 #[test]
 fn memory_is_not_blamed_for_what_all_neighbours_cost() {

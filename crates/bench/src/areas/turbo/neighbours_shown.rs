@@ -428,7 +428,10 @@ fn worst<'a>(
         let change = matrix.change(column, row)?;
         (change.is_sure && loss(column, &change) >= WORTH).then_some((column, row, change))
     });
-    sure.max_by(|a, b| loss(a.0, &a.2).total_cmp(&loss(b.0, &b.2)))
+    let sure: Vec<(&Column, Row<'static>, Change)> = sure.collect();
+    let most = sure.iter().map(|it| loss(it.0, &it.2)).reduce(f64::max)?;
+    // Of those that noise alone tells apart, the first.
+    sure.into_iter().find(|it| loss(it.0, &it.2) >= most - NOISE / 100.0)
 }
 
 /// What the victim has again without what costs it that.
@@ -559,8 +562,9 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let memory: Vec<&Column> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
-    // What others cost that are merely active, or whatever else goes on, is none of the memory's doing.
-    let scalar = matrix.change(column, (SCALAR_CLASS, row.1));
+    // What others cost that are merely active, or whatever else goes on, is none of the memory's doing; what may as
+    // well be nothing is not taken off it.
+    let scalar = matrix.change(column, (SCALAR_CLASS, row.1)).filter(|it| it.is_sure);
     let own = scalar.map_or(change.ratio, |scalar| change.ratio / scalar.ratio);
     if (Change { ratio: own, ..change }).loss(column.measure) < WORTH {
         return None;
