@@ -430,8 +430,11 @@ fn worst<'a>(
     });
     let sure: Vec<(&Column, Row<'static>, Change)> = sure.collect();
     let most = sure.iter().map(|it| loss(it.0, &it.2)).reduce(f64::max)?;
-    // Of those that noise alone tells apart, the first.
-    sure.into_iter().find(|it| loss(it.0, &it.2) >= most - NOISE / 100.0)
+    // Of those that noise alone tells apart, those that are merely active, else the first.
+    let mut equal = sure.into_iter().filter(|it| loss(it.0, &it.2) >= most - NOISE / 100.0);
+    let first = equal.next()?;
+    let is_active = first.1.0 == SCALAR_CLASS;
+    equal.find(|it| !is_active && it.1.0 == SCALAR_CLASS).or(Some(first))
 }
 
 /// What the victim has again without what costs it that.
