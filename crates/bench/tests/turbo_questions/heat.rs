@@ -11,7 +11,7 @@ use model::page::Block;
 use model::record::{Record, Series};
 
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
-fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
+pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
     let tests = Tests::Sustain(Seconds(seconds));
     measured(&machine(name, change), Options { tests, ..streams(&[]) })
 }
@@ -72,6 +72,7 @@ fn watts_alone_blame_nothing_alone() {
     let power = account.steps.iter().find(|it| it.id == "pl1").unwrap();
     assert_eq!(power.label, "PL1 28 W, or what is not known");
     assert!(power.evidence.contains("may be part of it: not read here"), "{power:?}");
+    assert!(power.evidence.contains("the limit of the active cores"), "{power:?}");
 }
 
 /// Whoever stops a run kept no CPU busy for longer than that.

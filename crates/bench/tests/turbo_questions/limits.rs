@@ -77,7 +77,7 @@ impl Tree for Overlaid {
     }
 }
 
-fn why(machine: &Machine) -> Record {
+pub(super) fn why(machine: &Machine) -> Record {
     measured(machine, Options { tests: Tests::Why, ..streams(&[]) })
 }
 
@@ -615,32 +615,6 @@ fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
     }
     let text = text(&record);
     assert!(text.contains("quota of the control group"), "{text}");
-}
-
-/// What some cores may have at most is a step of theirs, whatever the median over all of them.
-#[test]
-fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
-    let record = why(&machine("2s-56c", |model| {
-        let writer = Writer::new(model);
-        for cpu in model.cpus().filter(|cpu| (56..112).contains(&(cpu.0 % 112))) {
-            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
-            writer.write(&path, "2000000").unwrap();
-        }
-    }));
-    let accounts = &record.clock.as_ref().unwrap().accounts;
-    let all = accounts.iter().filter(|it| it.workload == "scalar_iadd" && it.active.len() == 112);
-    let all: Vec<&ClockAccount> = all.collect();
-    let [free, limited] = all[..] else { panic!("{all:#?}") };
-    assert_eq!(limited.moment.as_deref(), Some("CPUs 56-111"));
-    assert_near(step(limited, "kernel").hertz, 1.8e9, 1e-6, "3.8 to 2.0 GHz");
-    assert_eq!(free.moment.as_deref(), Some("CPUs 0-55"));
-    assert!(free.steps.iter().all(|it| it.id != "kernel"), "{free:#?}");
-    for account in all {
-        explained(account);
-        assert!(account.refuted.is_empty(), "{account:#?}");
-    }
-    let text = text(&record);
-    assert!(text.contains("2000 to 3800"), "what the kernel allows: {text}");
 }
 
 /// Blocks in which somebody used a core's sibling are left out; the others tell its clock.
