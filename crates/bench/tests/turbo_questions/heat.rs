@@ -169,6 +169,14 @@ fn windows_end_by_time() {
     });
     let time = windows(&record, "scalar_iadd", "soak_time");
     assert_eq!(time.len(), 10, "{time:?}");
+    // Whose clock it is, where others take as much.
+    let found = record.findings.iter().filter(|it| it.id == "turbo.windows-disturbed");
+    let texts: Vec<&str> = found.map(|it| it.text.as_str()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    for text in texts {
+        let percent: f64 = text.split(' ').next().unwrap().parse().unwrap();
+        assert!((20.0..=50.0).contains(&percent), "{text}");
+    }
     assert!(*time.last().unwrap() < 10.5, "{time:?}");
 }
 

@@ -240,6 +240,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "turbo.transition" => ("turbo: transitions", trace::findings(record)),
             "turbo.clock-drops" => ("turbo: heat", heat::findings(record)),
             "turbo.few-windows" => ("turbo: heat", heat::few(record)),
+            "turbo.windows-disturbed" => ("turbo: heat", heat::disturbed(record)),
             "turbo.clock-drifts" => ("turbo: clock", drift(record)),
             "turbo.wide-neighbours"
             | "turbo.busy-sibling"

@@ -469,10 +469,31 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             gain: None,
         })
     };
-    let soaked = soaked(record);
+    let mut soaked = soaked(record);
     let mut all: Vec<Finding> = soaked.iter().filter_map(of).collect();
     all.extend(soaked.iter().filter_map(few));
+    soaked.dedup_by_key(|it| it.stream);
+    all.extend(soaked.iter().filter_map(disturbed));
     all
+}
+
+/// Others had the CPUs of a stream for more of its time than an idle machine takes.
+fn disturbed(soaked: &Soaked<'_>) -> Option<Finding> {
+    const LOST_MAX: f64 = 0.05;
+    let lost = median(soaked.lost.as_ref()?).filter(|lost| *lost > LOST_MAX)?;
+    Some(Finding {
+        id: "turbo.windows-disturbed".to_owned(),
+        severity: Severity::Warning,
+        about: format!("{} on all cores", soaked.stream),
+        text: format!(
+            "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
+             the cores",
+            lost * 100.0
+        ),
+        remedy: Some("stop other work on these CPUs".to_owned()),
+        cause: None,
+        gain: None,
+    })
 }
 
 /// Too few windows to tell a drop from a disturbance.
