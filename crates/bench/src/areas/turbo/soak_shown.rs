@@ -303,7 +303,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Heat".to_owned()), table(record, &soaked)];
     let clock: Of = |it| Some(it.clock.iter().map(|hertz| hertz / 1e6).collect());
     let of_clock = "clock of all cores over time (higher is better)";
-    blocks.extend(lines(soaked.iter(), of_clock, "MHz", |it| it.name(), clock));
+    blocks.extend(lines(soaked.iter(), of_clock, "MHz", Soaked::name, clock));
     // Of all groups of CPUs together.
     let mut each = soaked;
     each.dedup_by_key(|it| it.stream);
@@ -430,7 +430,7 @@ fn lines<'a>(
     soaked: impl Iterator<Item = &'a Soaked<'a>>,
     caption: &str,
     unit: &str,
-    name: fn(&Soaked<'_>) -> String,
+    name: impl Fn(&'a Soaked<'a>) -> String,
     of: Of,
 ) -> Option<Block> {
     let line = |it: &'a Soaked<'a>| Some((name(it), in_steps(&it.time, &of(it)?)));
