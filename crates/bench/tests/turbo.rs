@@ -10,6 +10,8 @@ mod heat;
 mod limits;
 #[path = "turbo_questions/neighbours.rs"]
 mod neighbours;
+#[path = "turbo_questions/own_limits.rs"]
+mod own_limits;
 #[path = "turbo_questions/transitions.rs"]
 mod transitions;
 

@@ -21,6 +21,9 @@ struct Row {
 const STEAL: &str = "disturbance.steal";
 const THERMAL_CORE: &str = "disturbance.thermal_core";
 const THERMAL_PACKAGE: &str = "disturbance.thermal_package";
+/// What counts how often heat throttled cores and packages.
+pub const THERMAL: [&str; 2] = [THERMAL_CORE, THERMAL_PACKAGE];
+
 const CGROUP_THROTTLES: &str = "disturbance.cgroup_throttles";
 const CGROUP_THROTTLED: &str = "disturbance.cgroup_throttled";
 

@@ -28,7 +28,7 @@ use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Member, Phase};
 use crate::rig::placement::Placement;
 use crate::rig::protocol;
-use crate::rig::reduce::Readings;
+use crate::rig::reduce::{Readings, Witness};
 use crate::rig::ruler::Rulers;
 use crate::rig::traffic::Traffic;
 use crate::sheet::claims::Claim;
@@ -187,6 +187,8 @@ pub struct Run {
     pub around: Around,
     /// Its samples.
     pub readings: Readings,
+    /// What says whether anybody else used the core meanwhile: guards of quantities ask it.
+    pub witness: Option<Witness>,
     /// Samples of parts of it, each with what else tells its series apart.
     pub parts: Vec<(BTreeMap<String, String>, Readings)>,
 }

@@ -261,8 +261,8 @@ impl Collector {
             lost_ticks: 0,
         });
         entry.is_named |= !reduced.readings.is_empty();
-        entry.deviations.extend(reduced.witness_deviation);
-        entry.step = entry.step.max(reduced.step());
+        entry.deviations.extend(reduced.witness.map(|witness| witness.deviation));
+        entry.step = reduced.witness.map_or(entry.step, |witness| entry.step.max(witness.step()));
         entry.uncounted.extend(counted(reduced).into_iter().flat_map(|it| it.left_out.clone()));
         for (index, quantity) in quantities.iter().enumerate() {
             let block = quantity.take.block(reduced);
@@ -297,7 +297,9 @@ impl Collector {
         for (key, entry) in self.entries {
             for (index, quantity) in entry.quantities.iter().enumerate() {
                 let none = entry.blocks[index].iter().all(Option::is_none);
-                let has_reason = entry.reasons[index].is_some() || entry.is_lost(index);
+                let has_reason = entry.reasons[index].is_some()
+                    || entry.contended[index] > 0
+                    || entry.is_lost(index);
                 if (quantity.if_offered || entry.is_named) && none && !has_reason {
                     continue;
                 }

@@ -48,12 +48,33 @@ pub struct Reduced {
     pub readings: Readings,
     /// Seconds of the empty repetition.
     pub null_seconds: Option<f64>,
-    /// Cycles per add beside the payload, minus one: beyond 0.25 % the core is shared.
-    pub witness_deviation: Option<f64>,
+    /// What the add chain beside the payload says of its core, where it ran.
+    pub witness: Option<Witness>,
+}
+
+/// The add chain beside a payload: whether anybody else uses the core.
+#[derive(Debug, Clone, Copy)]
+pub struct Witness {
+    /// Cycles per add, minus one: beyond 0.25 % the core is shared.
+    pub deviation: f64,
     /// How far that may be off by the scatter of its samples.
-    pub witness_scatter: f64,
+    pub scatter: f64,
     /// How far it may be off by the steps of the stamps, which medians keep.
-    pub witness_step: f64,
+    pub step: f64,
+}
+
+impl Witness {
+    /// How far it may be off by the steps of the stamps, within reason.
+    pub fn step(self) -> f64 {
+        self.step.min(2.0 * WITNESS_TOLERANCE)
+    }
+
+    /// Whether it disagreed with the ruler.
+    pub fn disagrees(self) -> bool {
+        // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
+        let beyond = WITNESS_TOLERANCE + self.scatter.min(WITNESS_TOLERANCE) + self.step();
+        self.deviation.abs() > beyond
+    }
 }
 
 /// Samples by the id of their quantity, or why there is none of it.
@@ -128,16 +149,9 @@ impl Reduced {
         })
     }
 
-    /// How far the witness may be off by the steps of the stamps, within reason.
-    pub fn step(&self) -> f64 {
-        self.witness_step.min(2.0 * WITNESS_TOLERANCE)
-    }
-
     /// Whether the witness disagreed with the ruler.
     pub fn contended(&self) -> bool {
-        // Chance alone may put a quiet block somewhat beyond; no sharing that was seen costs so little.
-        let beyond = WITNESS_TOLERANCE + self.witness_scatter.min(WITNESS_TOLERANCE) + self.step();
-        self.witness_deviation.is_some_and(|deviation| deviation.abs() > beyond)
+        self.witness.is_some_and(Witness::disagrees)
     }
 }
 
@@ -395,10 +409,11 @@ fn ratio_samples(
             Some(net.per_iteration(stamp) / net.ruler_beside(stamp)? * ruler_cycles / witness_ops)
         })
         .collect();
-    let median = stats::median(&per_add);
-    reduced.witness_deviation = median.map(|cycles| cycles - 1.0);
-    reduced.witness_scatter = median.map_or(0.0, |median| scatter(&per_add, median));
-    reduced.witness_step = step(net);
+    reduced.witness = stats::median(&per_add).map(|median| Witness {
+        deviation: median - 1.0,
+        scatter: scatter(&per_add, median),
+        step: step(net),
+    });
 }
 
 /// The share of both chains that half a step of the stamps is: 10 ns are 0.3 % of 3 us, and a median keeps them. All

@@ -77,7 +77,8 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         plan.cpus.len(),
     ));
     let mut series = run.collector.into_series(&no_ruler, parts.counters.absent());
-    let ended = Ended { lost: run.lost.as_ref(), spared: &run.spared, failed: &run.failed };
+    let (spared, failed, interrupted) = (&run.spared, &run.failed, run.interrupted);
+    let ended = Ended { lost: run.lost.as_ref(), spared, failed, interrupted };
     series.extend(absent_series(program, &plan, &ended, &series));
     series.extend(own_series(run.own, run.probes));
     let idle = parts.controllers.as_ref().map_or(&[][..], Controllers::idle);
@@ -285,6 +286,15 @@ struct Ended<'a> {
     /// What was measured in the time that was left.
     spared: &'a BTreeSet<usize>,
     failed: &'a BTreeMap<usize, RunError>,
+    /// Whether somebody stopped it.
+    interrupted: bool,
+}
+
+impl Ended<'_> {
+    /// Whether a cell had its turn where sweeps were done; what is gone through once comes after all of them.
+    fn let_run(&self, planned: &Planned) -> bool {
+        self.lost.is_none() && !(self.interrupted && planned.cell.is_once())
+    }
 }
 
 /// A series without numbers for everything that was not measured at all.
@@ -324,6 +334,9 @@ fn absent_series(
     let stopped = stopped.flat_map(|(cell, planned)| {
         cell_without(program, planned, |what| match ended.failed.get(&cell) {
             Some(error) => error.reason(what),
+            None if plan.blocks_done > 0 && ended.let_run(planned) => {
+                Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")
+            }
             None => not_reached(planned, ended.lost, what),
         })
     });

@@ -171,7 +171,7 @@ pub fn measure(
     let run = sweep::run(&mut *executor, &planning, &program, request, instruments, progress)?;
     let clock = reasons.zip(before).map(|(reasons, before)| {
         let clock = before.and(&reasons.look(machine), machine, &cpus);
-        let busy_seconds = Some(program.busy_seconds(run.sweeps_done, &run.spared));
+        let busy_seconds = Some(program.busy_seconds(&run, executor.elapsed()));
         ClockRecord { busy_seconds, ..assemble::tell(clock, &program, &run.told) }
     });
     let activity = activity.as_mut().map_or_else(Vec::new, top::over);
@@ -378,16 +378,18 @@ impl Program {
         mine.fold(Seconds(0.0), |sum, cell| sum + cell.duration())
     }
 
-    /// Seconds for which so many sweeps, and what is gone through once, keep CPUs busy, of all CPUs together.
-    fn busy_seconds(&self, sweeps: u64, spared: &BTreeSet<usize>) -> f64 {
+    /// Seconds for which sweeps, and what is gone through once, kept CPUs busy, of all CPUs together: as planned, but
+    /// blocks may have taken less, and no CPU was busy for longer than the run.
+    fn busy_seconds(&self, run: &sweep::Swept, elapsed: Seconds) -> f64 {
         let of = |planned: &Planned| {
-            let blocks = if planned.cell.is_once() { 1 } else { sweeps };
+            let blocks = if planned.cell.is_once() { 1 } else { run.sweeps_done };
             planned.cell.busy().0 * planned.cell.cpus().len() as f64 * blocks as f64
         };
         let blocks = BLOCKS_FOR_INTERVAL as f64;
-        let spare = spared.iter().map(|index| &self.cell(*index).cell);
+        let spare = run.spared.iter().map(|index| &self.cell(*index).cell);
         let spare = spare.map(|cell| cell.busy().0 * cell.cpus().len() as f64 * blocks);
-        self.cells.iter().map(of).chain(spare).sum()
+        let planned: f64 = self.cells.iter().map(of).chain(spare).sum();
+        planned.min(elapsed.0 * self.used().len() as f64)
     }
 
     /// The CPUs that it keeps busy.

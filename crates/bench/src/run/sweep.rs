@@ -455,7 +455,8 @@ impl<'a> Sweeper<'a> {
         let whole = (!is_split).then(|| (BTreeMap::new(), run.readings));
         let pieces = whole.into_iter().chain(run.parts).map(|(parameters, readings)| {
             let readings = numbers_only(errand.workload(), readings);
-            let reduced = reduce::Reduced { readings, ..reduce::Reduced::default() };
+            let witness = run.witness;
+            let reduced = reduce::Reduced { readings, witness, ..reduce::Reduced::default() };
             let cpu = errand.cpu_of(&parameters);
             Piece { order, workload, cpu, parameters, around: run.around, reduced }
         });

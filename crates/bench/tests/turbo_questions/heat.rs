@@ -1,15 +1,17 @@
 //! How long the clock lasts on simulated machines: drops, their causes, and what is left.
 
-use super::common::{assert_near, measured, of, streams};
+use super::common::{LOOK, assert_near, measured, of, streams};
 use super::limits::{machine, set_each};
 use bench::areas::turbo::{Options, Tests};
+use bench::rig::executor::Stop;
+use bench::run::measure;
 use machine::simulated::{Fault, Model};
 use model::Seconds;
 use model::page::Block;
 use model::record::{Record, Series};
 
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
-fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
+pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
     let tests = Tests::Sustain(Seconds(seconds));
     measured(&machine(name, change), Options { tests, ..streams(&[]) })
 }
@@ -70,6 +72,41 @@ fn watts_alone_blame_nothing_alone() {
     let power = account.steps.iter().find(|it| it.id == "pl1").unwrap();
     assert_eq!(power.label, "PL1 28 W, or what is not known");
     assert!(power.evidence.contains("may be part of it: not read here"), "{power:?}");
+    assert!(power.evidence.contains("the limit of the active cores"), "{power:?}");
+}
+
+/// Whoever stops a run kept no CPU busy for longer than that.
+#[test]
+fn no_cpu_was_busy_for_longer_than_the_run() {
+    let tests = Tests::Sustain(Seconds(60.0));
+    let request = Options { tests, ..streams(&[]) }.request(vec!["test".to_owned()], LOOK);
+    let stop = Stop::default();
+    let machine = machine("laptop", |_| {});
+    let run = measure(&machine, &request, &stop, &mut |progress| {
+        if progress.doing == "sustain" {
+            stop.ask();
+        }
+    });
+    let record = run.unwrap();
+    assert!(record.run.interrupted.is_some());
+    let busy = record.clock.unwrap().busy_seconds.unwrap();
+    assert!(busy <= record.run.seconds * 4.0, "{busy} s of {} s", record.run.seconds);
+}
+
+/// Heat throttled cores in some windows, of which the registers of limits say nothing.
+#[test]
+fn throttles_that_were_counted_are_a_limit_that_came_up() {
+    let record = sustained("2s-56c", 10.0, |m| m.faults = vec![Fault::ThermalThrottle]);
+    let limits: Vec<&str> = of(&record, "soak_limited")
+        .filter_map(|series| Some(series.parameters.get("limit")?.as_str()))
+        .collect();
+    assert!(limits.contains(&"throttling by heat"), "{limits:?}");
+    let record = measured(
+        &machine("2s-56c", |m| m.faults = vec![Fault::ThermalThrottle]),
+        Options { tests: Tests::Why, ..streams(&[]) },
+    );
+    let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
+    assert!(!page.contains("no limit was in force or came up"), "{page}");
 }
 
 /// PL2 lasts for less than a window.
@@ -132,6 +169,14 @@ fn windows_end_by_time() {
     });
     let time = windows(&record, "scalar_iadd", "soak_time");
     assert_eq!(time.len(), 10, "{time:?}");
+    // Whose clock it is, where others take as much.
+    let found = record.findings.iter().filter(|it| it.id == "turbo.windows-disturbed");
+    let texts: Vec<&str> = found.map(|it| it.text.as_str()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    for text in texts {
+        let percent: f64 = text.split(' ').next().unwrap().parse().unwrap();
+        assert!((20.0..=50.0).contains(&percent), "{text}");
+    }
     assert!(*time.last().unwrap() < 10.5, "{time:?}");
 }
 

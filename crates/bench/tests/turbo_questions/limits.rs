@@ -77,7 +77,7 @@ impl Tree for Overlaid {
     }
 }
 
-fn why(machine: &Machine) -> Record {
+pub(super) fn why(machine: &Machine) -> Record {
     measured(machine, Options { tests: Tests::Why, ..streams(&[]) })
 }
 
@@ -617,30 +617,27 @@ fn what_a_quota_stops_is_told_apart_from_what_nobody_names() {
     assert!(text.contains("quota of the control group"), "{text}");
 }
 
-/// What some cores may have at most is a step of theirs, whatever the median over all of them.
+/// Blocks in which somebody used a core's sibling are left out; the others tell its clock.
 #[test]
-fn a_limit_of_some_cores_is_a_step_of_theirs_alone() {
-    let record = why(&machine("2s-56c", |model| {
-        let writer = Writer::new(model);
-        for cpu in model.cpus().filter(|cpu| (56..112).contains(&(cpu.0 % 112))) {
-            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq");
-            writer.write(&path, "2000000").unwrap();
+fn a_core_that_others_disturb_at_times_has_the_clock_of_its_other_blocks() {
+    let record = why(&machine("2s-28c", |model| model.faults = vec![Fault::SiblingsBusyAtTimes]));
+    let cores: Vec<&Series> = of(&record, "core_clock").collect();
+    assert_eq!(cores.len(), 56);
+    let at_times = |core: &&&Series| core.disturbance.contended_blocks > 0;
+    let disturbed: Vec<&Series> = cores.iter().filter(at_times).copied().collect();
+    assert!(disturbed.iter().any(|core| core.summary().is_some()), "{}", disturbed.len());
+    let fastest = cores.iter().filter_map(|core| core.summary()).map(|it| it.median);
+    let fastest = fastest.fold(0.0, f64::max);
+    for core in disturbed {
+        let left = record.run.plan.blocks_done - core.disturbance.contended_blocks;
+        match core.summary() {
+            Some(summary) => {
+                assert_eq!(summary.blocks, left, "CPU {}", core.cpu);
+                assert_near(summary.median, fastest, 0.004, "a core alone");
+            }
+            None => assert!(left <= record.run.plan.blocks_done / 2, "CPU {}", core.cpu),
         }
-    }));
-    let accounts = &record.clock.as_ref().unwrap().accounts;
-    let all = accounts.iter().filter(|it| it.workload == "scalar_iadd" && it.active.len() == 112);
-    let all: Vec<&ClockAccount> = all.collect();
-    let [free, limited] = all[..] else { panic!("{all:#?}") };
-    assert_eq!(limited.moment.as_deref(), Some("CPUs 56-111"));
-    assert_near(step(limited, "kernel").hertz, 1.8e9, 1e-6, "3.8 to 2.0 GHz");
-    assert_eq!(free.moment.as_deref(), Some("CPUs 0-55"));
-    assert!(free.steps.iter().all(|it| it.id != "kernel"), "{free:#?}");
-    for account in all {
-        explained(account);
-        assert!(account.refuted.is_empty(), "{account:#?}");
     }
-    let text = text(&record);
-    assert!(text.contains("2000 to 3800"), "what the kernel allows: {text}");
 }
 
 /// Cores that are shared with something busy have no clock, for that reason.
@@ -652,7 +649,7 @@ fn cores_that_others_disturb_have_that_for_a_reason() {
     assert!(!without.is_empty(), "they are busy before all cores had a turn");
     for series in without {
         let why = super::common::why(series);
-        assert!(why.contains("shared with something busy"), "{why}");
+        assert!(why.starts_with("sibling busy: the add chain"), "{why}");
     }
 }
 

@@ -71,6 +71,31 @@ fn costs_that_were_put_in_come_out() {
     assert_near(latency, 1.2, 0.01, "pointers wait for those who want a lock");
 }
 
+/// A victim was alone in the blocks of many cells, and what was taken of it is that of all of them.
+#[test]
+fn what_was_taken_of_a_lone_victim_is_that_of_all_its_blocks() {
+    let mut model = Model::named("2s-56c").unwrap();
+    model.noise.steal_share = 0.02;
+    let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+    let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+    let record = measured(&Machine::from(model), options);
+    let accounts = record.clock.as_ref().unwrap().accounts.iter();
+    let alone: Vec<_> = accounts.filter(|it| it.moment.as_deref() == Some("alone")).collect();
+    assert_eq!(alone.len(), 2);
+    for account in alone {
+        let stream = Some(&account.workload);
+        let alone = of(&record, "tax_clock_alone");
+        let mine = alone.filter(|it| it.parameters.get("stream") == stream);
+        let shares: Vec<f64> = mine.filter_map(|it| it.disturbance.lost_share).collect();
+        let mean = model::stats::mean(&shares).unwrap();
+        assert!(shares.len() >= 9 && mean > 0.01, "{shares:?}");
+        let beside = ["halted", "quota", "steal", "taken"];
+        let lost = account.steps.iter().filter(|it| beside.contains(&it.id.as_str()));
+        let lost: f64 = lost.map(|it| it.hertz).sum();
+        assert_near(lost, account.clock * mean, 1e-9, "the mean of its gaps");
+    }
+}
+
 /// Caches of a server are large; a matrix over them is measured in the time that was planned, and what nobody could
 /// plan does not go on for ever.
 #[test]
@@ -107,6 +132,25 @@ fn advice_follows_from_the_numbers() {
     assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
     assert!(memory.text.contains("memory on other cores changes ns by +"), "{}", memory.text);
+}
+
+/// Of neighbours that cost as much, the one that is named is the first, and none that noise picked.
+#[test]
+fn among_equals_the_first_is_named() {
+    for seed in [1, 2, 3] {
+        let mut model = Model::named("2s-56c").unwrap();
+        model.seed = seed;
+        let wide = ["avx512_iadd_t", "avx512_fma_t", "amx_bf16_t"];
+        model.tax = wide.map(|by| Tax { clock: 0.9, ..tax(by, false) }).into();
+        let cpus = Choice::usual(Some("0-1".parse().unwrap()));
+        let options = Options { tests: Tests::Neighbours, cpus, ..streams(&[]) };
+        let record = measured(&Machine::from(model), options);
+        let found = record.findings.iter().find(|it| it.id == "turbo.wide-neighbours").unwrap();
+        assert!(
+            found.text.starts_with("light 512 bit on other cores changes scalar MHz"),
+            "{found:?}"
+        );
+    }
 }
 
 /// What every neighbour costs is not the doing of those who move memory.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::check::{ANYWHERE, Failure, Rule, WITHOUT, table};
 use super::page::{Table, has_digit};
 use super::record::{Record, Series, items, number, text};
-use super::stats::{bytes, greatest, least, median, mhz, once, si};
+use super::stats::{bytes, greatest, least, median, mhz, numbers, once, si};
 use super::why::lost_share;
 use super::{claims, heat, known, memory, neighbours, openmp, reference, trace, waiting};
 
@@ -240,6 +240,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "turbo.transition" => ("turbo: transitions", trace::findings(record)),
             "turbo.clock-drops" => ("turbo: heat", heat::findings(record)),
             "turbo.few-windows" => ("turbo: heat", heat::few(record)),
+            "turbo.windows-disturbed" => ("turbo: heat", heat::disturbed(record)),
             "turbo.clock-drifts" => ("turbo: clock", drift(record)),
             "turbo.wide-neighbours"
             | "turbo.busy-sibling"
@@ -293,11 +294,15 @@ const COUNTED: [&str; 10] = [
     "instrument",
 ];
 
-/// The least and the greatest clock without payload, of the CPU that moved most.
-pub(crate) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
+/// The least and the greatest clock without payload, of that of these CPUs that moved most, or of any where none of
+/// them was looked at.
+pub(crate) fn quiet_drift(record: &Record, cpus: &[u64]) -> Option<[f64; 2]> {
     let mut of_cpus: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for series in record.of_quantity("rig", "quiet_clock") {
         of_cpus.entry(series.cpu).or_default().extend(series.medians());
+    }
+    if of_cpus.keys().any(|cpu| cpus.contains(cpu)) {
+        of_cpus.retain(|cpu, _| cpus.contains(cpu));
     }
     let ends = of_cpus.values().filter_map(|all| Some([least(all)?, greatest(all)?]));
     ends.max_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])))
@@ -312,7 +317,7 @@ fn drift(record: &Record) -> Vec<String> {
              compare runs by cycles per op, not by MHz"
         )
     };
-    quiet_drift(record).map(said).into_iter().collect()
+    quiet_drift(record, &numbers(text(&record.plan()["cpus"]))).map(said).into_iter().collect()
 }
 
 fn slow_looks(record: &Record) -> Vec<String> {

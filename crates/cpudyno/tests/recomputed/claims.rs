@@ -134,19 +134,46 @@ fn one_core(record: &Record) -> Vec<Claim> {
     }
     let hertz = number(&advertised["hertz"]);
     let off = (clock / hertz - 1.0) * 100.0;
-    let verdict = of_clock(record, off, "");
+    let verdict = of_clock(record, active, Some((it, hertz)), off, "");
     let by = text(&advertised["source"]).to_owned();
     vec![[what, format!("{} MHz", mhz(hertz)), by, measured, verdict]]
 }
 
-/// Of a clock that is off by so much: no more than half of what the ruler alone moved by tells nothing.
-fn of_clock(record: &Record, percent: f64, of_what: &str) -> String {
-    let moved =
-        super::around::quiet_drift(record).map_or(0.0, |[low, high]| (high / low - 1.0) * 100.0);
+/// What of an account took its clock below what was claimed, beside what takes time.
+fn taken_below(account: &Value, claimed: f64) -> Option<String> {
+    let mut left = account["advertised"]["hertz"].as_f64()?;
+    let mut below = Vec::new();
+    for step in items(&account["steps"]) {
+        if ["quota", "halted", "steal", "taken"].contains(&text(&step["id"])) {
+            continue;
+        }
+        let hertz = number(&step["hertz"]);
+        left -= hertz;
+        if left < claimed * 0.995 {
+            let (label, evidence) = (text(&step["label"]), text(&step["evidence"]));
+            below.push(format!("{label} took {} MHz ({evidence})", mhz(hertz)));
+        }
+    }
+    (!below.is_empty()).then(|| below.join(", "))
+}
+
+/// Of a clock of an account that is off by so much: no more than half of what the ruler alone moved by tells nothing but
+/// what was seen to take it.
+fn of_clock(
+    record: &Record,
+    active: &str,
+    account: Option<(&Value, f64)>,
+    percent: f64,
+    of_what: &str,
+) -> String {
+    let moved = super::around::quiet_drift(record, &numbers(active));
+    let moved = moved.map_or(0.0, |[low, high]| (high / low - 1.0) * 100.0);
+    let cause = account.and_then(|(account, claimed)| taken_below(account, claimed));
+    let cause = cause.map_or(String::new(), |cause| format!("; {cause}"));
     match percent.abs() {
         ..=1.0 => AS_CLAIMED.to_owned(),
         off if off <= moved / 2.0 => format!(
-            "not told: {percent:+.1} %{of_what}, while clocks moved by {moved:.1} % without any payload"
+            "not told: {percent:+.1} %{of_what}, while clocks moved by {moved:.1} % without any payload{cause}"
         ),
         _ => format!("differs: {percent:+.1} %{of_what}"),
     }
@@ -157,16 +184,24 @@ fn limits(record: &Record) -> Vec<Claim> {
     let light = record.of_quantity("turbo", "clock").filter(|it| it.workload == "scalar_iadd");
     let mut sets = once(light.map(|it| it.active.as_str()));
     sets.sort_by_key(|it| numbers(it).len());
-    let told = |active: &&str| {
+    let told = |active: &str| {
         let clock = over_threads(record, "clock", "scalar_iadd", active)?;
         Some((numbers(active).len(), promised_to(record, "scalar_iadd", active)?, clock))
     };
-    let told: Vec<(usize, f64, f64)> = sets.iter().filter_map(told).collect();
+    let told = sets.iter().filter_map(|active| {
+        let (count, promised, clock) = told(active)?;
+        Some((count, promised, clock, *active))
+    });
+    let told: Vec<(usize, f64, f64, &str)> = told.collect();
     let (Some(first), Some(last)) = (told.first(), told.last()) else { return Vec::new() };
-    let off = |it: &(usize, f64, f64)| (it.2 / it.1 - 1.0) * 100.0;
+    let off = |it: &(usize, f64, f64, &str)| (it.2 / it.1 - 1.0) * 100.0;
     let worst = told.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
     let worst = worst.expect("there is a first");
-    let verdict = of_clock(record, off(worst), &format!(" with {} active", worst.0));
+    let mut accounts = items(&record.clock()["accounts"]).iter();
+    let account = accounts.find(|it| it["workload"] == "scalar_iadd" && it["active"] == *worst.3);
+    let account = account.map(|it| (it, worst.1));
+    let of_what = format!(" with {} active", worst.0);
+    let verdict = of_clock(record, worst.3, account, off(worst), &of_what);
     let from_to = |a: f64, b: f64| format!("{} to {} MHz", mhz(a), mhz(b));
     let by = record.value["machine"]["turbo_limits"][0]["source"].as_str().unwrap_or("firmware");
     vec![[

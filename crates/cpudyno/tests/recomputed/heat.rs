@@ -213,6 +213,19 @@ fn untold(record: &Record) -> Vec<String> {
     streams(record).iter().filter_map(line).collect()
 }
 
+/// More than a twentieth of the windows' time.
+pub(crate) fn disturbed(record: &Record) -> Vec<String> {
+    let said = |stream: &&str| {
+        let lost = median(of(record, stream, "soak_lost")?).filter(|lost| *lost > 0.05)?;
+        Some(format!(
+            "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
+             the cores",
+            lost * 100.0
+        ))
+    };
+    streams(record).iter().filter_map(said).collect()
+}
+
 /// Fewer than ten windows.
 pub(crate) fn few(record: &Record) -> Vec<String> {
     let said = |stream: &&str| {

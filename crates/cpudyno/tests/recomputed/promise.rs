@@ -22,6 +22,12 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
         section: SECTION,
+        template: "{} more groups of CPUs with limits of their own are in the record",
+        want: more_groups,
+    },
+    Rule::Lines {
+        area: AREA,
+        section: SECTION,
         template: "hardware p-states (first cpus): {}",
         want: |record| levels(record, "turbo.hwp", "hardware p-states (first cpus)"),
     },
@@ -127,6 +133,15 @@ fn measured(record: &Record) -> Vec<Table> {
         ["cores", "turbo limit", "kernel allows", "fastest stream", "which", "of promised"];
     let rows = cells(record).iter().map(line).collect();
     vec![table("promised and measured clock, MHz", &columns, rows)]
+}
+
+/// A page shows eight groups of CPUs that the kernel allows as much.
+fn more_groups(record: &Record) -> Vec<String> {
+    let all = items(&record.clock()["allowed"]).iter();
+    let of_kernel = all.filter(|it| it["source"] == "scaling_max_freq");
+    let more = once(of_kernel.filter_map(|it| it["hertz"].as_f64())).len().saturating_sub(8);
+    let line = || format!("{more} more groups of CPUs with limits of their own are in the record");
+    (more > 0).then(line).into_iter().collect()
 }
 
 fn limits(record: &Record) -> Vec<String> {

@@ -34,6 +34,12 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines { area: WHY, section: SECTION, template: "advertised: {}", want: advertised },
     Rule::Lines { area: WHY, section: SECTION, template: "power limits: {}", want: power },
+    Rule::Lines {
+        area: WHY,
+        section: SECTION,
+        template: "{} more accounts are in the record",
+        want: more_accounts,
+    },
     Rule::Tables { area: WHY, section: SECTION, template: "what each step takes, {}", want: bars },
     // Asked before evidence, which may begin with anything.
     Rule::Lines { area: WHY, section: SECTION, template: "{} no clock{}", want: settings },
@@ -61,6 +67,13 @@ pub(crate) static RULES: &[Rule] = &[
 
 fn all(record: &Record) -> &[Value] {
     items(&record.clock()["accounts"])
+}
+
+/// A page shows sixteen of them.
+fn more_accounts(record: &Record) -> Vec<String> {
+    let more = all(record).len().saturating_sub(16);
+    let line = || format!("{more} more accounts are in the record");
+    (more > 0).then(line).into_iter().collect()
 }
 
 /// A loss in MHz with its sign; a gain has the other one.
@@ -249,7 +262,10 @@ pub(crate) fn is_held_cause(reason: &Value) -> bool {
 fn nothing_held(record: &Record) -> Vec<String> {
     let asked: Vec<&str> = items(&record.clock()["asked"]).iter().map(text).collect();
     let mut reasons = items(&record.clock()["reasons"]).iter();
-    let any = reasons.any(|it| is_cause(it) && held(it));
+    let counted = ["disturbance.thermal_core", "disturbance.thermal_package"];
+    let throttled = counted.iter().any(|id| record.grown(id) > Some(0.0));
+    let seen = record.of_quantity("turbo", "soak_limited").next().is_some();
+    let any = throttled || seen || reasons.any(|it| is_cause(it) && held(it));
     if asked.is_empty() || any || all(record).is_empty() {
         return Vec::new();
     }
@@ -396,6 +412,7 @@ pub(crate) fn over_threads(
 /// The numbers of accounts stand in the record: they are calculated again from its series and facts.
 pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
     let (mut failures, mut words) = (Vec::new(), Vec::new());
+    failures.extend(busy_too_long(record));
     for account in all(record) {
         let name = name(account);
         let mut hold = |what: &str, said: f64, wanted: Option<f64>| {
@@ -441,6 +458,15 @@ pub(crate) fn recalculated(record: &Record) -> Vec<Failure> {
     }
     failures.extend(words);
     failures
+}
+
+/// No CPU that anything was measured on was busy for longer than the run.
+fn busy_too_long(record: &Record) -> Option<Failure> {
+    let busy = record.clock()["busy_seconds"].as_f64()?;
+    let cpus = once(record.series.iter().flat_map(|it| it.cpus.iter().copied())).len() as f64;
+    let most = number(&record.value["run"]["seconds"]) * cpus;
+    let text = || format!("CPUs were busy for {busy} s of {most} s");
+    (busy > most * (1.0 + 1e-9)).then(|| Failure::new(WHY, text()))
 }
 
 /// The clock that is promised to one core, or to the active ones of the busiest package.

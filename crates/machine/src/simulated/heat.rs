@@ -19,17 +19,36 @@ pub struct Budget {
     /// PL1 and PL2 in watts; infinite where there is none.
     long: f64,
     short: f64,
-    idle: f64,
-    /// What its active cores draw together for each hertz of their clock.
-    watts_per_hz: f64,
-    /// The clock that they would have.
+    /// What it draws at the clocks that its cores would have.
     wanted: f64,
+    /// The clocks in hertz that PL1 and PL2 leave those that want more.
+    ceilings: [f64; 2],
+}
+
+/// What one core draws for each hertz of its clock, and the clock that it would have.
+type Draw = (f64, f64);
+
+/// The clock at which these cores draw so many watts together, where those that want less have less.
+fn ceiling(watts: f64, cores: &[Draw]) -> f64 {
+    let mut cores = cores.to_vec();
+    cores.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut left = watts.max(0.0);
+    let mut per_hertz: f64 = cores.iter().map(|(weight, _)| weight).sum();
+    for (weight, wanted) in cores {
+        let even = left / per_hertz;
+        if even <= wanted {
+            return even;
+        }
+        left -= weight * wanted;
+        per_hertz -= weight;
+    }
+    f64::INFINITY
 }
 
 impl Budget {
     /// Watts while no average is in the way.
     fn at_first(&self) -> f64 {
-        (self.idle + self.watts_per_hz * self.wanted).min(self.short)
+        self.wanted.min(self.short)
     }
 
     /// When the average comes to PL1, if it does.
@@ -45,11 +64,11 @@ impl Budget {
 
     /// The clock that power allows at this moment, in hertz.
     pub fn ceiling(&self, now: Seconds) -> f64 {
-        let limit = match self.falls() {
-            Some(at) if now >= at => self.long,
-            _ => self.short,
-        };
-        (limit - self.idle).max(0.0) / self.watts_per_hz
+        let [long, short] = self.ceilings;
+        match self.falls() {
+            Some(at) if now >= at => long,
+            _ => short,
+        }
     }
 
     /// Joules until then, the average at that time, and which limits were met.
@@ -86,18 +105,19 @@ impl Model {
             granted.min(self.ceiling_hz(cpu)).min(self.clip_hz(cpu, licence))
         };
         let per_core = power.core_watts_per_ghz * 1e-9;
-        let weights: Vec<f64> = at_work.iter().map(|it| per_core * share(it)).collect();
-        let watts_per_hz: f64 = weights.iter().sum();
-        let drawn: f64 = std::iter::zip(at_work, &weights).map(|(it, w)| w * wanted(it)).sum();
+        let cores: Vec<Draw> =
+            at_work.iter().map(|it| (per_core * share(it), wanted(it))).collect();
+        let drawn: f64 = cores.iter().map(|(weight, wanted)| weight * wanted).sum();
+        let [long, short] = [power.long_term_watts, power.short_term_watts]
+            .map(|watts| watts.unwrap_or(f64::INFINITY));
         Some(Budget {
             average: self.cooled(power, package, now),
             begun: now,
             tau: power.long_term_seconds.max(1e-3),
-            long: power.long_term_watts.unwrap_or(f64::INFINITY),
-            short: power.short_term_watts.unwrap_or(f64::INFINITY),
-            idle: power.idle_watts,
-            watts_per_hz,
-            wanted: drawn / watts_per_hz,
+            long,
+            short,
+            wanted: power.idle_watts + drawn,
+            ceilings: [long, short].map(|watts| ceiling(watts - power.idle_watts, &cores)),
         })
     }
 
@@ -142,9 +162,8 @@ mod tests {
             tau: 8.0,
             long,
             short,
-            idle: 10.0,
-            watts_per_hz: 10e-9,
-            wanted: 5e9,
+            wanted: 60.0,
+            ceilings: [long, short].map(|watts| ceiling(watts - 10.0, &[(5e-9, 5e9); 2])),
         }
     }
 
@@ -159,6 +178,16 @@ mod tests {
         let (joules, average, met) = budget.until(Seconds(falls + 1.0));
         assert!((joules - (50.0 * 8.0 * 2f64.ln() + 30.0)).abs() < 1e-6, "{joules}");
         assert_eq!((average.to_bits(), met), (30f64.to_bits(), [true, true]));
+    }
+
+    #[test]
+    fn what_capped_cores_do_not_draw_the_others_may() {
+        // 3 W for each GHz: two cores want 4 GHz, two may have 1 GHz.
+        let cores = [(3e-9, 4e9), (3e-9, 1e9), (3e-9, 4e9), (3e-9, 1e9)];
+        for (watts, hertz) in [(24.0, 3e9), (18.0, 2e9), (9.0, 0.75e9), (0.0, 0.0), (-1.0, 0.0)] {
+            assert!((ceiling(watts, &cores) - hertz).abs() < 1.0, "{watts} W");
+        }
+        assert!(ceiling(30.1, &cores).is_infinite());
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub struct ClockRecord {
     /// What cannot be read, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Unavailable>,
-    /// Seconds that the blocks of the run kept CPUs busy, as planned, of all CPUs together: what a quota took is
-    /// told against them.
+    /// Seconds that the blocks of the run kept CPUs busy, as planned and no more than it lasted, of all CPUs
+    /// together: what a quota took is told against them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_seconds: Option<f64>,
     /// Accounts of the way from the advertised clock to the delivered one.

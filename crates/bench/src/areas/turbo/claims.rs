@@ -1,5 +1,6 @@
 //! The clocks that are claimed, and the rate of work that theory allows, beside what was measured.
 
+use model::CpuSet;
 use model::record::{AccountStep, ClockAccount, Record};
 
 use super::super::known::{self, Figures};
@@ -30,6 +31,8 @@ fn one_core(record: &Record) -> Option<Claim> {
     let what = "clock of one core".to_owned();
     let claimed = said(&account.advertised, |it| format!("{} MHz", mhz(it.hertz)));
     let by = account.advertised.value().map_or(String::new(), |it| it.source.clone());
+    let cause = account.advertised.value().and_then(|it| taken_below(account, it.hertz));
+    let reason = cause.clone();
     let claim = |claimed, verdict| Claim {
         what,
         claimed,
@@ -37,7 +40,7 @@ fn one_core(record: &Record) -> Option<Claim> {
         measured,
         verdict,
         finding: None,
-        cause: account.advertised.value().and_then(|it| taken_below(account, it.hertz)),
+        cause,
         command: WHY,
     };
     Some(match claimed {
@@ -47,60 +50,90 @@ fn one_core(record: &Record) -> Option<Claim> {
         }
         Ok(claimed) => {
             let off = account.clock / account.advertised.value()?.hertz - 1.0;
-            claim(claimed, verdict(record, off, ""))
+            claim(claimed, verdict(record, &account.active, off, "", reason.as_deref()))
         }
     })
 }
 
+/// A clock beside the one that is promised.
+struct Judged<'a> {
+    row: &'a Row<'a>,
+    promised: f64,
+    clock: f64,
+}
+
+impl Judged<'_> {
+    fn off(&self) -> f64 {
+        self.clock / self.promised - 1.0
+    }
+}
+
 /// Each number of active cores that has a limit, in one line.
 fn turbo_limits(record: &Record) -> Option<Claim> {
-    let rows = rows(record);
+    let rows = read::rows_alike(record);
     let light = rows.iter().filter(|row| row.workload == LIGHT);
-    let judged = |row: &Row<'_>| {
-        let (clock, promised) = (row.median("clock")?, why::promised(record, row)?);
-        Some((row.active.len(), promised, clock))
+    let judged = |row| {
+        let (clock, promised) = (Row::median(row, "clock")?, why::promised(record, row)?);
+        Some(Judged { row, promised, clock })
     };
-    let told: Vec<(usize, f64, f64)> = light.filter_map(judged).collect();
-    let (first, last) = (told.first()?, told.last()?);
-    let worst = told.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()))?;
-    let range =
-        |of: fn(&(usize, f64, f64)) -> f64| format!("{} to {} MHz", mhz(of(first)), mhz(of(last)));
-    let verdict = verdict(record, off(worst), &format!(" with {} active", worst.0));
+    let told: Vec<Judged<'_>> = light.filter_map(judged).collect();
+    let first = told.first()?;
+    // Of groups of CPUs with limits of their own, the one that comes furthest.
+    let count = |it: &Judged<'_>| it.row.active.len();
+    let most = told.iter().map(count).max()?;
+    let of_most = told.iter().filter(|it| count(it) == most);
+    let last = of_most.max_by(|a, b| a.clock.total_cmp(&b.clock))?;
+    let worst = told.iter().max_by(|a, b| a.off().abs().total_cmp(&b.off().abs()))?;
+    let range = |of: fn(&Judged<'_>) -> f64| format!("{} to {} MHz", mhz(of(first)), mhz(of(last)));
+    let whose = worst.row.cpus.as_ref().map_or(String::new(), |it| format!(", {}", it.named()));
+    let cause = account_of(record, worst.row).and_then(|it| taken_below(it, worst.promised));
+    let of_what = format!(" with {} active{whose}", count(worst));
+    let verdict = verdict(record, worst.row.own(), worst.off(), &of_what, cause.as_deref());
     Some(Claim {
-        what: format!("turbo, {} to {} cores", first.0, last.0),
-        claimed: range(|it| it.1),
+        what: format!("turbo, {} to {most} cores", count(first)),
+        claimed: range(|it| it.promised),
         by: record
             .machine
             .turbo_limits
             .first()
             .map_or("firmware", |it| it.source.as_str())
             .to_owned(),
-        measured: range(|it| it.2),
+        measured: range(|it| it.clock),
         verdict,
         finding: None,
-        cause: account_of(record, worst.0).and_then(|account| taken_below(account, worst.1)),
+        cause,
         command: WHY,
     })
 }
 
-/// What to say of a clock that is so far off; no more than half of what all clocks moved by anyway says nothing.
-fn verdict(record: &Record, off: f64, of_what: &str) -> Verdict {
-    let moved = read::quiet_drift(record).map_or(0.0, |[low, high]| high / low - 1.0);
+/// What to say of a clock of these CPUs that is so far off; no more than half of what their clocks moved by anyway
+/// says nothing, whatever was seen to take it.
+fn verdict(
+    record: &Record,
+    cpus: &CpuSet,
+    off: f64,
+    of_what: &str,
+    cause: Option<&str>,
+) -> Verdict {
+    let moved = read::quiet_drift(record, cpus).map_or(0.0, |[low, high]| high / low - 1.0);
     let how = format!("{:+.1} %{of_what}", off * 100.0);
     if off.abs() <= AS_CLAIMED {
         Verdict::AsClaimed
     } else if off.abs() <= moved / 2.0 {
         let moved = moved * 100.0;
-        Verdict::NotTold(format!("{how}, while clocks moved by {moved:.1} % without any payload"))
+        let cause = cause.map_or(String::new(), |cause| format!("; {cause}"));
+        let moved = format!("while clocks moved by {moved:.1} % without any payload");
+        Verdict::NotTold(format!("{how}, {moved}{cause}"))
     } else {
         Verdict::Differs(how)
     }
 }
 
-/// The account of the light stream with so many cores active.
-fn account_of(record: &Record, active: usize) -> Option<&ClockAccount> {
-    let accounts = &record.clock.as_ref()?.accounts;
-    accounts.iter().find(|it| it.workload == LIGHT && it.active.len() == active)
+/// The account of the light stream on these cores.
+fn account_of<'a>(record: &'a Record, row: &Row<'_>) -> Option<&'a ClockAccount> {
+    let mut accounts = record.clock.as_ref()?.accounts.iter();
+    accounts
+        .find(|it| it.workload == LIGHT && it.active == *row.active && row.own().contains(it.cpu))
 }
 
 /// The steps of an account that took its clock below what was claimed, with their evidence.
@@ -117,10 +150,6 @@ fn taken_below(account: &ClockAccount, claimed: f64) -> Option<String> {
     });
     let below: Vec<String> = below.collect();
     (!below.is_empty()).then(|| below.join(", "))
-}
-
-fn off((_, promised, clock): &(usize, f64, f64)) -> f64 {
-    clock / promised - 1.0
 }
 
 /// Work per second against clock x width x units, and cycles per op against what others found.

@@ -1,10 +1,12 @@
 //! Clocks that were measured, as accounts take them: of streams, of a mix of them, and of further questions.
 
 use model::record::Series;
-use model::stats::median;
 use model::{CpuId, CpuSet};
 
 use super::read::{self, Row};
+
+/// How the gaps of a question were seen.
+pub(super) const GAPS: &str = "gaps in polling while it ran";
 
 /// A clock that was measured.
 pub(super) struct Clocked<'a> {
@@ -70,7 +72,7 @@ impl<'a> Clocked<'a> {
         Some(Clocked {
             stream: row.workload,
             workload: row.workload,
-            moment: None,
+            moment: row.cpus.as_ref().map(CpuSet::named),
             core_type: row.core_type(),
             active: row.active.clone(),
             cpus: row.of("clock").iter().filter_map(cpus).collect(),
@@ -101,30 +103,9 @@ impl<'a> Clocked<'a> {
             lighter: None,
             beside_scalar: None,
             seen: None,
-            gaps: series
-                .disturbance
-                .lost_share
-                .map(|share| (share, "gaps in polling while it ran")),
+            gaps: series.disturbance.lost_share.map(|share| (share, GAPS)),
             row: None,
         }
-    }
-
-    /// The same on those of its cores alone that some limits hold for, as they are named then.
-    pub(super) fn within(&self, cpus: &CpuSet, light: Option<&Row<'a>>) -> Option<Clocked<'a>> {
-        let of = |row: &Row<'a>| {
-            let mine = row.of("clock").into_iter().filter(|series| cpus.contains(series.cpu));
-            median(&mine.filter_map(|it| Some(it.summary()?.median)).collect::<Vec<_>>())
-        };
-        let lighter = self.lighter.and_then(|it| Some(Lighter { hertz: of(light?)?, ..it }));
-        Some(Clocked {
-            moment: Some(format!("CPUs {cpus}")),
-            active: self.active.clone(),
-            cpus: self.cpus.iter().copied().filter(|(cpu, _)| cpus.contains(*cpu)).collect(),
-            clock: of(self.row?)?,
-            lighter,
-            seen: self.seen.clone(),
-            ..*self
-        })
     }
 
     /// Those that executed it, where others executed something else.

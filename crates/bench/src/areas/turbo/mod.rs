@@ -166,13 +166,16 @@ static QUANTITIES: &[Quantity] = &[
             Some(reduced.counters.clone()?.map(|clock| clock.mperf_hertz))
         }),
     },
-    Quantity::named(
-        favoured::CLOCK,
-        "clock of a core alone",
-        Unit::Hertz,
-        "higher is better",
-        "Core clock under scalar_iadd by the chain, all other cores idle.",
-    ),
+    Quantity {
+        guard: Guard::Witness,
+        ..Quantity::named(
+            favoured::CLOCK,
+            "clock of a core alone",
+            Unit::Hertz,
+            "higher is better",
+            "Core clock under scalar_iadd by the chain, all other cores idle.",
+        )
+    },
     Quantity {
         packing: 0.0,
         ..Quantity::named(
@@ -534,7 +537,9 @@ impl Area for Turbo {
         let stream = series.parameters.get(soak::STREAM)?;
         let core = series.parameters.get(trace::CORE);
         let core = core.map_or(String::new(), |core| format!(" {core} core,"));
-        Some(format!("{} of {stream},{core} {}", series.workload, series.quantity))
+        let cpus = series.parameters.get(soak::GROUP);
+        let cpus = cpus.map_or(String::new(), |cpus| format!(" CPUs {cpus},"));
+        Some(format!("{} of {stream},{core}{cpus} {}", series.workload, series.quantity))
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget
@@ -595,7 +600,7 @@ impl Area for Turbo {
 fn drifting(record: &Record) -> Option<Finding> {
     /// Less than this is what clocks do anyway between one minute and the next.
     const DRIFT_MIN: f64 = 0.02;
-    let [low, high] = read::quiet_drift(record)?;
+    let [low, high] = read::quiet_drift(record, &record.run.plan.cpus)?;
     let drift = high / low - 1.0;
     (drift >= DRIFT_MIN).then(|| Finding {
         id: "turbo.clock-drifts".to_owned(),

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
-use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, median};
+use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
 use model::{CpuSet, Finding, Obstacle, Severity, Unit};
 
 use super::super::{in_order, series_of};
-use super::clocked::{Clocked, Lighter};
+use super::clocked::{Clocked, GAPS, Lighter};
 use super::neighbours::{
     BANDWIDTH, BESIDE, CLASSES, CLOCK, LATENCY, MOVED, Measure, PLACE, Place, RATE, SCALAR,
     SCALAR_CLASS, VECTOR, WAIT, named_in_matrix,
@@ -203,7 +203,11 @@ fn alone<'a>(record: &'a Record, victim: &'static str) -> Option<Clocked<'a>> {
     let (first, clock) = of(victim)?;
     let lighter = lighter(victim, of(SCALAR).map(|(_, hertz)| hertz));
     let of = Clocked::of_series(first, first.parameters.get(STREAM)?, "alone", clock);
-    Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, ..of })
+    // It was alone in the blocks of each cell: none of them tells of all.
+    let mine = series_of(record, AREA, CLOCK.alone).filter(|series| series.workload == victim);
+    let shares: Vec<f64> = mine.filter_map(|series| series.disturbance.lost_share).collect();
+    let gaps = mean(&shares).map(|share| (share, GAPS));
+    Some(Clocked { active: CpuSet::from_iter([first.cpu]), lighter, gaps, ..of })
 }
 
 fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> {
@@ -424,7 +428,13 @@ fn worst<'a>(
         let change = matrix.change(column, row)?;
         (change.is_sure && loss(column, &change) >= WORTH).then_some((column, row, change))
     });
-    sure.max_by(|a, b| loss(a.0, &a.2).total_cmp(&loss(b.0, &b.2)))
+    let sure: Vec<(&Column, Row<'static>, Change)> = sure.collect();
+    let most = sure.iter().map(|it| loss(it.0, &it.2)).reduce(f64::max)?;
+    // Of those that noise alone tells apart, those that are merely active, else the first.
+    let mut equal = sure.into_iter().filter(|it| loss(it.0, &it.2) >= most - NOISE / 100.0);
+    let first = equal.next()?;
+    let is_active = first.1.0 == SCALAR_CLASS;
+    equal.find(|it| !is_active && it.1.0 == SCALAR_CLASS).or(Some(first))
 }
 
 /// What the victim has again without what costs it that.
@@ -555,8 +565,9 @@ fn memory(matrix: &Matrix<'_>) -> Option<Finding> {
     let memory: Vec<&Column> =
         COLUMNS.iter().filter(|column| [BANDWIDTH, LATENCY].contains(&column.victim)).collect();
     let (column, row, change) = worst(matrix, &memory, std::iter::once(row))?;
-    // What others cost that are merely active, or whatever else goes on, is none of the memory's doing.
-    let scalar = matrix.change(column, (SCALAR_CLASS, row.1));
+    // What others cost that are merely active, or whatever else goes on, is none of the memory's doing; what may as
+    // well be nothing is not taken off it.
+    let scalar = matrix.change(column, (SCALAR_CLASS, row.1)).filter(|it| it.is_sure);
     let own = scalar.map_or(change.ratio, |scalar| change.ratio / scalar.ratio);
     if (Change { ratio: own, ..change }).loss(column.measure) < WORTH {
         return None;

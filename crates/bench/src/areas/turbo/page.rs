@@ -13,7 +13,7 @@ use model::record::{Record, Series};
 use super::super::known::{Comparison, Verdict, citations};
 use super::claims::AS_CLAIMED;
 use super::promise;
-use super::read::{Row, rows};
+use super::read::{Row, by_cpus, rows, rows_shown};
 use super::{
     favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
 };
@@ -198,10 +198,11 @@ fn cores(_: &Shown<'_>, row: &Row<'_>) -> Text {
     cores_of(row).into()
 }
 
-/// How many cores, and of which type where there are several.
+/// How many cores, of which type where there are several, and which of them where it is of some alone.
 fn cores_of(row: &Row<'_>) -> String {
     let kind = row.core_type().map_or(String::new(), |kind| format!(" {kind}"));
-    format!("{}{kind}", row.active.len())
+    let own = row.cpus.as_ref().map_or(String::new(), |own| format!(", {}", own.named()));
+    format!("{}{kind}{own}", row.active.len())
 }
 
 fn description(from: &Shown<'_>, row: &Row<'_>) -> Text {
@@ -381,17 +382,17 @@ pub(super) fn map(record: &Record) -> Option<Block> {
 
 /// The clocks that the machine promises beside the greatest that was measured.
 pub(super) fn promised(record: &Record) -> Option<Block> {
-    let rows = rows(record);
+    let (rows, left_out) = rows_shown(record);
     let mhz = |hertz: Option<f64>| match hertz {
         Some(hertz) => Text::from(format!("{:.0}", hertz / 1e6)),
         None => Text::toned("-", Tone::Faint),
     };
-    let allowed = |row: &Row<'_>| promise::allowed_hertz(record, row.active);
-    let line = |part: &[Row<'_>]| {
+    let allowed = |row: &Row<'_>| promise::allowed_hertz(record, row.own());
+    let line = |part: &[&Row<'_>]| {
         let first = part.first()?;
         let best = part.iter().filter_map(|row| Some((row.median("clock")?, row.workload)));
         let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
-        let turbo = promise::turbo_hertz(record, first.active);
+        let turbo = promise::turbo_hertz(record, first.own(), first.active);
         let allowed = allowed(first);
         // Where they are allowed different clocks, no single one is promised.
         let one = allowed.is_none_or(|[low, high]| low.total_cmp(&high).is_eq());
@@ -411,8 +412,7 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
             share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0).into()),
         ])
     };
-    let chunks = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
-    let lines: Vec<Vec<Text>> = chunks.filter_map(line).collect();
+    let lines: Vec<Vec<Text>> = by_cpus(&rows).iter().filter_map(|part| line(part)).collect();
     let limits = &record.machine.turbo_limits;
     if lines.is_empty() || (limits.is_empty() && rows.iter().all(|row| allowed(row).is_none())) {
         return None;
@@ -420,6 +420,7 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
     let mut notes: Vec<String> =
         limits.iter().map(|limit| format!("turbo limit: {}", limit.source)).collect();
     notes.dedup();
+    notes.extend(left_out);
     // Levels of performance without a unit stand as the firmware and the registers state them.
     let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| fact(record, id));
     notes.extend(

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::record::{AllowedClock, Record, Relation, Topology};
+use model::record::{AllowedClock, ClockRecord, Record, Relation, Topology};
 use model::{CpuId, CpuSet};
 
 use super::super::Planning;
@@ -53,11 +53,11 @@ pub(super) fn busiest(topology: &Topology, active: &CpuSet) -> usize {
     packages.into_iter().map(|wanted| cores(topology, &of(wanted))).max().unwrap_or(0)
 }
 
-/// The highest clock that the registers promise to these CPUs, in hertz, by the package that has most
-/// active cores.
-pub(super) fn turbo_hertz(record: &Record, active: &CpuSet) -> Option<f64> {
+/// The highest clock that the registers promise to the first of some CPUs while others are active beside it, in hertz,
+/// by the package that has most active cores.
+pub(super) fn turbo_hertz(record: &Record, own: &CpuSet, active: &CpuSet) -> Option<f64> {
     let busiest = busiest(&record.machine.topology, active);
-    turbo_hertz_of(record, active.iter().next()?, busiest)
+    turbo_hertz_of(record, own.iter().next()?, busiest)
 }
 
 /// The highest clock that the registers promise a CPU with so many cores active in its package, in hertz.
@@ -76,40 +76,44 @@ pub(super) const BY_KERNEL: &str = "scaling_max_freq";
 pub(super) const BY_GOVERNOR: &str = "governor ";
 
 /// The clocks that kernel, governors and requests allow some of these CPUs.
-pub(super) fn allowed<'a>(
-    record: &'a Record,
+fn allowed<'a>(
+    clock: Option<&'a ClockRecord>,
     active: &'a CpuSet,
 ) -> impl Iterator<Item = &'a AllowedClock> + Clone {
-    let all = record.clock.iter().flat_map(|clock| &clock.allowed);
+    let all = clock.into_iter().flat_map(|clock| &clock.allowed);
     all.filter(|allowed| !allowed.cpus.intersection(active).is_empty())
 }
 
 /// Those that limit these CPUs: as far as cores come is no limit that the kernel sets.
 pub(super) fn limiting<'a>(
-    record: &'a Record,
+    clock: Option<&'a ClockRecord>,
     active: &'a CpuSet,
 ) -> impl Iterator<Item = &'a AllowedClock> + Clone {
-    let highest = record.clock.iter().flat_map(|clock| &clock.highest);
+    let highest = clock.into_iter().flat_map(|clock| &clock.highest);
     let limits = move |it: &&AllowedClock| {
         let is_of = |own: &&AllowedClock| own.cpus.iter().any(|cpu| it.cpus.contains(cpu));
         let mut own = highest.clone().filter(is_of).peekable();
         it.source != BY_KERNEL || own.peek().is_none() || own.any(|own| own.hertz > it.hertz)
     };
-    allowed(record, active).filter(limits)
+    allowed(clock, active).filter(limits)
 }
 
 /// The highest clocks that the kernel allows these CPUs, the least and the greatest of them, in hertz.
 pub(super) fn allowed_hertz(record: &Record, active: &CpuSet) -> Option<[f64; 2]> {
-    let of_kernel = allowed(record, active).filter(|it| it.source == BY_KERNEL);
+    let all = allowed(record.clock.as_ref(), active);
+    let of_kernel = all.filter(|it| it.source == BY_KERNEL);
     let all = of_kernel.map(|allowed| allowed.hertz);
     Some([all.clone().reduce(f64::min)?, all.reduce(f64::max)?])
 }
 
+/// Of more groups of CPUs with limits of their own than this a page shows the first.
+pub(super) const GROUPS_MAX: usize = 8;
+
 /// These CPUs by the least clock that kernel, governors and requests allow each of them.
-pub(super) fn alike(record: &Record, active: &CpuSet) -> Vec<CpuSet> {
+pub(super) fn alike(clock: Option<&ClockRecord>, active: &CpuSet) -> Vec<CpuSet> {
     let least = |cpu: CpuId| {
         let own = CpuSet::from_iter([cpu]);
-        (limiting(record, &own).map(|it| it.hertz as u64).min(), cpu)
+        (limiting(clock, &own).map(|it| it.hertz as u64).min(), cpu)
     };
     let mut groups: BTreeMap<Option<u64>, Vec<CpuId>> = BTreeMap::new();
     for (least, cpu) in active.iter().map(least) {

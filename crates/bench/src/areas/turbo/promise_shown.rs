@@ -11,9 +11,11 @@ use super::{published, read, why};
 /// What each licence is promised by active cores, beside the fastest stream that was measured under it: by
 /// firmware's present level with its turbo-freq, else as others state of this CPU; nothing where nobody tells.
 pub(super) fn licences(record: &Record) -> Option<Block> {
-    let Promised { titles, mut rows, notes, column } =
+    let Promised { titles, mut rows, mut notes, column } =
         by_firmware(record).or_else(|| by_others(record))?;
-    rows.extend(measured(record, titles.len(), &*column));
+    let (clocks, left_out) = read::rows_shown(record);
+    rows.extend(measured(&clocks, titles.len(), &*column));
+    notes.extend(left_out);
     let columns = titles.into_iter().map(|title| (title, Align::Right));
     Some(Block::Table(Table {
         caption: "promised by licence and active cores, MHz".to_owned(),
@@ -76,25 +78,24 @@ fn by_others(record: &Record) -> Option<Promised> {
 
 /// The fastest stream of each licence, by active cores.
 fn measured(
-    record: &Record,
+    rows: &[read::Row<'_>],
     licences: usize,
     column: &dyn Fn(Licence) -> Option<usize>,
 ) -> Vec<Vec<Text>> {
-    let rows = read::rows(record);
-    let cells = rows.chunk_by(|a, b| (a.active, a.core_type()) == (b.active, b.core_type()));
-    let line = |cell: &[read::Row<'_>]| {
+    let line = |cell: Vec<&read::Row<'_>>| {
         let first = cell.first()?;
         let mut best: Vec<Option<f64>> = vec![None; licences];
-        for row in cell {
+        for row in &cell {
             let Some(place) = column(Licence::of(row.workload)) else { continue };
             best[place] = row.median("clock").into_iter().chain(best[place]).reduce(f64::max);
         }
         let kind = first.core_type().map_or(String::new(), |kind| format!(" {kind}"));
-        let label = Text::from(format!("measured, {}{kind} active", first.active.len()));
+        let own = first.cpus.as_ref().map_or(String::new(), |own| format!(", {}", own.named()));
+        let label = Text::from(format!("measured, {}{kind} active{own}", first.active.len()));
         let cells = best.into_iter().map(|hertz| mhz(hertz.map(Hertz)));
         Some(std::iter::once(label).chain(cells).collect())
     };
-    cells.filter_map(line).collect()
+    read::by_cpus(rows).into_iter().filter_map(line).collect()
 }
 
 /// A line for each number of active cores.

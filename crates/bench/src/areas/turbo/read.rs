@@ -7,7 +7,7 @@ use model::stats::{Summary, median};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::{in_order, series_of};
-use super::AREA;
+use super::{AREA, promise};
 use crate::rig::placement::Class;
 
 /// One stream with so many active cores: the samples of all of them.
@@ -121,10 +121,12 @@ pub(super) fn summary(
     }
 }
 
-/// Least and greatest block median of the clock without payload, of the CPU whose clock moved most: cores of one machine
-/// may differ.
-pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
-    let all = series_of(record, "rig", "quiet_clock");
+/// Least and greatest block median of the clock without payload, of that of these CPUs whose clock moved most, or of any
+/// where none of them has one: cores of one machine may differ.
+pub(super) fn quiet_drift(record: &Record, of: &CpuSet) -> Option<[f64; 2]> {
+    let every = series_of(record, "rig", "quiet_clock");
+    let has_own = every.clone().any(|series| of.contains(series.cpu));
+    let all = every.filter(move |series| !has_own || of.contains(series.cpu));
     let cpus: BTreeSet<CpuId> = all.clone().map(|series| series.cpu).collect();
     let of_cpu = |cpu: CpuId| {
         let mine = all.clone().filter(|series| series.cpu == cpu).filter_map(Series::samples);
@@ -137,9 +139,12 @@ pub(super) fn quiet_drift(record: &Record) -> Option<[f64; 2]> {
 }
 
 /// A workload on a set of active CPUs: the series of all threads that execute it.
+#[derive(Clone)]
 pub(super) struct Row<'a> {
     pub(super) workload: &'a str,
     pub(super) active: &'a CpuSet,
+    /// Those of them that it is of alone, where others may have other clocks.
+    pub(super) cpus: Option<CpuSet>,
     parameters: &'a BTreeMap<String, String>,
     series: Vec<&'a Series>,
 }
@@ -148,6 +153,25 @@ impl<'a> Row<'a> {
     /// The type of its cores, where the machine has several.
     pub(super) fn core_type(&self) -> Option<&'a str> {
         self.parameters.get("core_type").map(String::as_str)
+    }
+
+    /// The CPUs that it is of.
+    pub(super) fn own(&self) -> &CpuSet {
+        self.cpus.as_ref().unwrap_or(self.active)
+    }
+
+    /// Itself in parts, each of CPUs that are allowed as much: a median over CPUs of different limits is no clock of
+    /// any.
+    fn alike(self, record: &Record) -> Vec<Row<'a>> {
+        let groups = promise::alike(record.clock.as_ref(), self.active);
+        if groups.len() < 2 {
+            return vec![self];
+        }
+        let part = |cpus: CpuSet| {
+            let mine = self.series.iter().filter(|series| cpus.contains(series.cpu));
+            Row { series: mine.copied().collect(), cpus: Some(cpus), ..self.clone() }
+        };
+        groups.into_iter().map(part).filter(|row| !row.series.is_empty()).collect()
     }
 
     /// Whether several streams share the cores.
@@ -206,6 +230,7 @@ pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
             None => rows.push(Row {
                 workload: &series.workload,
                 active: &series.active,
+                cpus: None,
                 parameters: &series.parameters,
                 series: vec![series],
             }),
@@ -214,6 +239,32 @@ pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
     rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
     rows.sort_by_key(|row| (row.core_type(), row.active.len()));
     rows
+}
+
+/// Rows of the same CPUs together, in order.
+pub(super) fn by_cpus<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>>> {
+    let cpus = |row: &&'r Row<'a>| (row.core_type(), row.active, row.cpus.as_ref());
+    let all = in_order(rows.iter().map(|row| cpus(&row)));
+    all.into_iter().map(|of| rows.iter().filter(|row| cpus(row) == of).collect()).collect()
+}
+
+/// The same, each in parts of CPUs that are allowed as much.
+pub(super) fn rows_alike(record: &Record) -> Vec<Row<'_>> {
+    rows(record).into_iter().flat_map(|row| row.alike(record)).collect()
+}
+
+/// The same as a page shows them, with a word on the parts that it leaves out.
+pub(super) fn rows_shown(record: &Record) -> (Vec<Row<'_>>, Option<String>) {
+    let mut most = 0;
+    let mut shown = Vec::new();
+    for row in rows(record) {
+        let parts = row.alike(record);
+        most = most.max(parts.len());
+        shown.extend(parts.into_iter().take(promise::GROUPS_MAX));
+    }
+    let more = most.saturating_sub(promise::GROUPS_MAX);
+    let word = || format!("{more} more groups of CPUs with limits of their own are in the record");
+    (shown, (more > 0).then(word))
 }
 
 fn lacks_hardware(series: &Series) -> bool {

@@ -18,7 +18,8 @@ use machine::limits::{Looked, Reasons};
 use model::record::{PowerLimit, PowerTerm};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use super::super::{Cell, DATA, Errand, Planning, Run, Work};
+use super::super::{Cell, DATA, Errand, Planning, Run, Work, in_order};
+use super::promise;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{
     Around, Load, Manner, Member, Phase, Purpose, RawMember, RawRepeat, Repeat, Step, Tools, What,
@@ -50,6 +51,9 @@ pub(super) const REST: &str = "soak_rest";
 pub(super) const LIMITED: &str = "soak_limited";
 pub(super) const LIMIT: &str = "limit";
 
+/// The parameter that names the CPUs that a clock is of, where those of others have another type or other limits.
+pub(super) const GROUP: &str = "cpus";
+
 /// More windows than this are too many to read, fewer than ten too few.
 const WINDOWS_MAX: f64 = 600.0;
 const WINDOW: Seconds = Seconds(1.0);
@@ -64,6 +68,8 @@ pub(super) const TIME_CONSTANTS: f64 = 3.0;
 /// One stream after the other on all of these CPUs.
 struct Soak {
     cpus: Vec<CpuId>,
+    /// The same by type of core.
+    kinds: Vec<CpuSet>,
     loads: Vec<(&'static str, Load)>,
     /// How long each stream runs.
     duration: Seconds,
@@ -90,7 +96,10 @@ pub(super) fn cell(
     loads.dedup_by_key(|(id, _)| *id);
     let cpus = plan.placement.cpus.clone();
     let rest = rest(plan.machine, &cpus, duration);
-    let soak = Soak { cpus, loads, duration, rest, tools };
+    let kind = |cpu: &CpuId| plan.topology().place(*cpu).and_then(|place| place.kind.as_deref());
+    let of_kind = |wanted| cpus.iter().filter(|cpu| kind(cpu) == wanted).copied().collect();
+    let kinds = in_order(cpus.iter().map(kind)).into_iter().map(of_kind).collect();
+    let soak = Soak { cpus, kinds, loads, duration, rest, tools };
     let parameters = BTreeMap::from([(TIMELINE.to_owned(), "windows".to_owned())]);
     Ok(Cell { work: Work::Errand(Box::new(soak)), parameters })
 }
@@ -115,9 +124,8 @@ pub(super) fn time_constant<'a>(limits: impl IntoIterator<Item = &'a PowerLimit>
 #[derive(Default)]
 struct Windows {
     time: Vec<f64>,
-    clock: Vec<f64>,
-    /// Why there is no clock.
-    no_clock: Option<Unavailable>,
+    /// By group of CPUs, which is none but in order.
+    clocks: Vec<Clock>,
     /// The share of time that was taken away.
     lost: Vec<f64>,
     power: Vec<f64>,
@@ -127,7 +135,36 @@ struct Windows {
     around: Option<Around>,
 }
 
+/// The clock of CPUs of one type and with the same limits: of others, a median would be no clock of any.
+struct Clock {
+    cpus: CpuSet,
+    /// One for each window.
+    hertz: Vec<f64>,
+    /// One for each job of this window.
+    of_jobs: Vec<f64>,
+    /// Why there is none.
+    absent: Option<Unavailable>,
+}
+
+impl Clock {
+    fn of(cpus: CpuSet) -> Clock {
+        Clock { cpus, hertz: Vec::new(), of_jobs: Vec::new(), absent: None }
+    }
+
+    fn end_window(&mut self) {
+        self.hertz.extend(model::stats::median(&std::mem::take(&mut self.of_jobs)));
+    }
+}
+
 impl Soak {
+    /// The CPUs by type, and by what they are allowed.
+    fn groups(&self, machine: &Machine) -> Vec<CpuSet> {
+        let cpus: CpuSet = self.cpus.iter().copied().collect();
+        let looked = Reasons::of(machine, &cpus).look(machine);
+        let clock = looked.and(&looked, machine, &cpus);
+        self.kinds.iter().flat_map(|kind| promise::alike(Some(&clock), kind)).collect()
+    }
+
     fn window(&self) -> Seconds {
         let windows = (self.duration / WINDOW).clamp(WINDOWS_MIN, WINDOWS_MAX);
         self.duration / windows
@@ -147,16 +184,17 @@ impl Soak {
         }
     }
 
-    /// The clock over all cores, or why there is none.
+    /// The clock over these cores, or why there is none.
     fn clock(
         job: &Repeat,
         raw: &RawRepeat,
+        cpus: &CpuSet,
         executor: &dyn Executor,
         rulers: &Rulers,
     ) -> Result<f64, Unavailable> {
         let mut clocks = Vec::new();
         let mut reason = None;
-        for member in &raw.members {
+        for member in raw.members.iter().filter(|member| cpus.contains(member.cpu)) {
             match rulers.get(&member.cpu) {
                 Some(Ok(ruler)) => {
                     let load = job.members[0].payload;
@@ -175,36 +213,41 @@ impl Soak {
     }
 
     /// The share of a job's time that its members did not work, though they had to: what rounds of the payload, all of
-    /// them alike, took longer than the median of them.
+    /// them alike, took longer than the median of those near them. Of all rounds together a clock that falls
+    /// meanwhile would look as if time were taken.
     fn lost(raw: &RawRepeat) -> Option<f64> {
+        const NEAR: usize = 20;
         let of_member = |member: &RawMember| {
             let phase = member.phases.first()?;
             let rounds = phase.stamps.iter().step_by(phase.iterations.len().max(1));
             let lengths: Vec<f64> = rounds.map(|it| it.length().count() as f64).collect();
-            let (sum, usual) = (lengths.iter().sum::<f64>(), model::stats::median(&lengths)?);
-            (sum > 0.0).then(|| (1.0 - usual * lengths.len() as f64 / sum).max(0.0))
+            let chunks = lengths.chunks(NEAR);
+            let usual = chunks.filter_map(|it| Some(model::stats::median(it)? * it.len() as f64));
+            let (sum, usual) = (lengths.iter().sum::<f64>(), usual.sum::<f64>());
+            (sum > 0.0).then(|| (1.0 - usual / sum).max(0.0))
         };
         let shares: Vec<f64> = raw.members.iter().filter_map(of_member).collect();
         model::stats::mean(&shares)
     }
 
-    /// The jobs of one window, which ends at that time of the run; the medians of the clock that they found, and the
-    /// shares of time that they lost.
+    /// The jobs of one window, which ends at that time of the run, and the shares of time that they lost.
     fn one(
         job: &Repeat,
         end: Seconds,
         windows: &mut Windows,
         executor: &mut dyn Executor,
         rulers: &Rulers,
-    ) -> Result<[Vec<f64>; 2], RunError> {
-        let (mut clocks, mut lost) = (Vec::new(), Vec::new());
+    ) -> Result<Vec<f64>, RunError> {
+        let mut lost = Vec::new();
         loop {
             let begun = executor.elapsed();
             let raw = executor.repeat(job)?;
             lost.extend(Soak::lost(&raw));
-            match Soak::clock(job, &raw, executor, rulers) {
-                Ok(hertz) => clocks.push(hertz),
-                Err(reason) => windows.no_clock = Some(reason),
+            for clock in &mut windows.clocks {
+                match Soak::clock(job, &raw, &clock.cpus, executor, rulers) {
+                    Ok(hertz) => clock.of_jobs.push(hertz),
+                    Err(reason) => clock.absent = Some(reason),
+                }
             }
             for member in &raw.members {
                 let around = windows.around.map_or(member.around, |it| it.and(member.around));
@@ -213,7 +256,7 @@ impl Soak {
             let now = executor.elapsed();
             // The next one would end beyond it by more than this one ends before it.
             if (now + (now - begun) / 2.0).0 >= end.0 {
-                return Ok([clocks, lost]);
+                return Ok(lost);
             }
         }
     }
@@ -227,7 +270,8 @@ impl Soak {
     ) -> Result<Windows, RunError> {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let mut sensors = Sensors::open(machine, &cpus);
-        let (mut windows, window) = (Windows::default(), self.window());
+        let clocks = self.groups(machine).into_iter().map(Clock::of).collect();
+        let (mut windows, window) = (Windows { clocks, ..Windows::default() }, self.window());
         let job = self.job(load, window / JOBS);
         let mut limits = Limits::begin(machine, &cpus);
         let begun = executor.elapsed();
@@ -239,7 +283,7 @@ impl Soak {
             }
             // Windows end on a grid, so that those which last too long do not move the others.
             let end = begun + window * ((at / window).round() + 1.0);
-            let [clocks, lost] = match Soak::one(&job, end, &mut windows, executor, rulers) {
+            let lost = match Soak::one(&job, end, &mut windows, executor, rulers) {
                 // What was seen until then stands.
                 Err(RunError::Interrupted) if !windows.time.is_empty() => break,
                 found => found?,
@@ -250,7 +294,7 @@ impl Soak {
             for limit in limits.look(machine, &cpus) {
                 windows.limits.entry(limit).or_default().push(middle);
             }
-            windows.clock.extend(model::stats::median(&clocks));
+            windows.clocks.iter_mut().for_each(Clock::end_window);
             // Jobs of a window last as long as each other, about; what was taken of one is no median of them.
             windows.lost.extend(model::stats::mean(&lost));
             let (watts, celsius) = sensors.look();
@@ -293,8 +337,9 @@ impl Limits {
 }
 
 impl Windows {
-    /// A series with a hole would put its samples to wrong times: such a one is absent.
-    fn readings(self, sensors: &Sensors<'_>) -> Readings {
+    /// What there is of all CPUs, and of groups of them where they are several. A series with a hole would put its samples
+    /// to wrong times: such a one is absent.
+    fn readings(self, sensors: &Sensors<'_>) -> (Readings, Vec<(CpuSet, Readings)>) {
         let count = self.time.len();
         let whole = |samples: Vec<f64>, reason: Option<Unavailable>| match reason {
             Some(reason) => Err(reason),
@@ -304,13 +349,20 @@ impl Windows {
                 Err(Unavailable::new(Obstacle::Measurement, "windows", why))
             }
         };
-        Readings::from([
+        let mut readings = Readings::from([
             (TIME, Ok(self.time)),
-            (CLOCK, whole(self.clock, self.no_clock)),
             (LOST, whole(self.lost, None)),
             (POWER, whole(self.power, sensors.without(POWER_HEADERS))),
             (TEMPERATURE, whole(self.temperature, sensors.without(TEMPERATURE_HEADERS))),
-        ])
+        ]);
+        let clocks = self.clocks.into_iter();
+        let mut clocks: Vec<(CpuSet, Readings)> = clocks
+            .map(|it| (it.cpus, Readings::from([(CLOCK, whole(it.hertz, it.absent))])))
+            .collect();
+        if clocks.len() == 1 {
+            readings.extend(clocks.drain(..).flat_map(|(_, of_all)| of_all));
+        }
+        (readings, clocks)
     }
 }
 
@@ -326,6 +378,11 @@ impl Errand for Soak {
 
     fn cpus(&self) -> Vec<CpuId> {
         self.cpus.clone()
+    }
+
+    fn cpu_of(&self, part: &BTreeMap<String, String>) -> CpuId {
+        let group = part.get(GROUP).and_then(|cpus| cpus.parse::<CpuSet>().ok());
+        group.and_then(|cpus| cpus.iter().next()).unwrap_or(self.cpus[0])
     }
 
     fn duration(&self) -> Seconds {
@@ -369,10 +426,16 @@ impl Errand for Soak {
                 run.parts.push((parameters.into(), Readings::from([(LIMITED, Ok(times))])));
             }
             let parameters = BTreeMap::from([(STREAM.to_owned(), (*id).to_owned())]);
-            let mut readings = windows.readings(&sensors);
+            let (mut readings, of_groups) = windows.readings(&sensors);
             if index > 0 {
                 readings.insert(REST, Ok(vec![self.rest.0]));
             }
+            let of_group = |(cpus, readings): (CpuSet, Readings)| {
+                let mut parameters = parameters.clone();
+                parameters.insert(GROUP.to_owned(), cpus.to_string());
+                (parameters, readings)
+            };
+            run.parts.extend(of_groups.into_iter().map(of_group));
             run.parts.push((parameters, readings));
         }
         Ok(run)
@@ -428,4 +491,38 @@ fn values(columns: &[Column], interval: &Interval, headers: &[&str]) -> Option<V
     let place = |header: &&str| columns.iter().position(|column| column.header == **header);
     let place = headers.iter().find_map(place)?;
     interval.values.get(place)?.iter().cloned().collect::<Result<Vec<f64>, _>>().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Ticks;
+
+    use super::*;
+    use crate::rig::job::{Interval, RawPhase};
+
+    /// A job of one member whose rounds took so many ticks, one after the other.
+    fn rounds(lengths: impl IntoIterator<Item = u64>) -> RawRepeat {
+        let mut now = 0;
+        let stamps = lengths.into_iter().map(|length| {
+            let start = Ticks::new(now);
+            now += length;
+            Interval { start, end: Ticks::new(now) }
+        });
+        let (stamps, mixtures) = (stamps.collect(), vec![None]);
+        let phase = RawPhase { iterations: vec![1], mixtures, stamps, counted: None };
+        let around = Around::default();
+        RawRepeat { members: vec![RawMember { cpu: CpuId(0), phases: vec![phase], around }] }
+    }
+
+    #[test]
+    fn a_clock_that_falls_takes_no_time() {
+        let falls = rounds((0..400).map(|round| 1000 + 2 * round));
+        assert!(Soak::lost(&falls).unwrap() < 1e-4);
+        let steps = rounds((0..400).map(|round| if round < 240 { 1000 } else { 2000 }));
+        assert!(Soak::lost(&steps).unwrap() < 1e-4);
+        // One round in forty took three times as long.
+        let taken = rounds((0..400).map(|round| if round % 40 == 7 { 3000 } else { 1000 }));
+        let lost = Soak::lost(&taken).unwrap();
+        assert!((lost - 0.05 / 1.05).abs() < 1e-9, "{lost}");
+    }
 }

@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{Finding, Severity, Unit};
+use model::{CpuSet, Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter, Seen};
 use super::soak::{
-    CLOCK, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
+    CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
     WINDOWS_MIN, time_constant,
 };
-use super::{AREA, why};
+use super::{AREA, promise, why};
 
 /// A clock that falls by more than this, and stays there, has dropped; on a noisy clock, more is needed.
 const DROP: f64 = 0.02;
@@ -25,9 +25,11 @@ const DEVIATIONS: f64 = 4.0;
 /// How near power is to a limit that holds it.
 const AT_LIMIT: f64 = 0.05;
 
-/// The windows under one stream.
-struct Soaked {
+/// The windows under one stream, of CPUs that have type and limits in common.
+struct Soaked<'a> {
     stream: &'static str,
+    /// The series of its clock.
+    series: &'a Series,
     time: Vec<f64>,
     clock: Vec<f64>,
     power: Option<Vec<f64>>,
@@ -49,19 +51,29 @@ struct Drop {
     cause: String,
 }
 
-fn soaked(record: &Record) -> Vec<Soaked> {
+/// The series of a stream.
+fn of_stream<'a>(
+    record: &'a Record,
+    stream: &'a str,
+    quantity: &'static str,
+) -> impl Iterator<Item = &'a Series> {
+    let is_mine =
+        move |it: &&Series| it.parameters.get(STREAM).is_some_and(|named| named == stream);
+    series_of(record, AREA, quantity).filter(is_mine)
+}
+
+fn soaked<'a>(record: &'a Record) -> Vec<Soaked<'a>> {
     // The heavy stream ran first.
     let streams = why::streams().into_iter().rev().map(|row| row.id);
-    let of = |id: &str, quantity: &'static str| -> Option<Vec<f64>> {
-        let mut series = series_of(record, AREA, quantity);
-        let mine = |it: &&Series| it.parameters.get(STREAM).is_some_and(|it| it == id);
-        Some(series.find(mine)?.samples()?.all())
+    let of = |id: &'static str, quantity: &'static str| -> Option<Vec<f64>> {
+        Some(of_stream(record, id, quantity).next()?.samples()?.all())
     };
-    let one = |id| {
-        let (time, clock) = (of(id, TIME)?, of(id, CLOCK)?);
+    let one = |(id, series): (&'static str, &'a Series)| {
+        let (time, clock) = (of(id, TIME)?, series.samples()?.all());
         let (power, temperature) = (of(id, POWER), of(id, TEMPERATURE));
         (time.len() == clock.len() && time.len() > 1).then_some(Soaked {
             stream: id,
+            series,
             time,
             clock,
             power,
@@ -70,7 +82,8 @@ fn soaked(record: &Record) -> Vec<Soaked> {
             rest: of(id, REST).and_then(|rest| rest.first().copied()),
         })
     };
-    streams.filter_map(one).collect()
+    let clocks = streams.flat_map(|id| of_stream(record, id, CLOCK).map(move |it| (id, it)));
+    clocks.filter_map(one).collect()
 }
 
 /// The first and the last window.
@@ -78,7 +91,34 @@ fn ends(values: &[f64]) -> Option<[f64; 2]> {
     Some([*values.first()?, *values.last()?])
 }
 
-impl Soaked {
+impl Soaked<'_> {
+    /// The CPUs that it is of, where others have another type or other limits.
+    fn group(&self) -> Option<&str> {
+        self.series.parameters.get(GROUP).map(String::as_str)
+    }
+
+    /// The stream, and whose clock it is.
+    fn name(&self) -> String {
+        let group = self.group().map_or(String::new(), |cpus| format!(", CPUs {cpus}"));
+        format!("{}{group}", self.stream)
+    }
+
+    /// What findings are about.
+    fn about(&self) -> String {
+        let group = self.group().map_or(String::new(), |cpus| format!(": CPUs {cpus}"));
+        format!("{} on all cores{group}", self.stream)
+    }
+
+    /// Limits that were seen under this stream, those that were at some of these times if any are given.
+    fn has<'a>(&'a self, record: &'a Record, times: &'a [f64]) -> impl Iterator<Item = &'a String> {
+        let is_then = move |series: &&Series| {
+            let seen = series.samples().map_or(Vec::new(), model::record::Samples::all);
+            times.is_empty() || seen.iter().any(|it| times.iter().any(|at| (it - at).abs() < 1e-6))
+        };
+        let mine = of_stream(record, self.stream, LIMITED).filter(is_then);
+        mine.filter_map(|series| series.parameters.get(LIMIT))
+    }
+
     /// The first window from which on the clock stays below what it had before, which may be one window alone.
     /// Two low windows in a row are needed, since one may have been disturbed, and a low median of all that
     /// follow.
@@ -126,14 +166,7 @@ impl Soaked {
     fn cause(&self, record: &Record, at: usize) -> String {
         let power = self.power_limit(record, at);
         let when = [self.time[at - 1], self.time[at]];
-        let is_mine = |series: &&Series| {
-            let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);
-            let times = series.samples().map_or(Vec::new(), model::record::Samples::all);
-            is_stream && times.iter().any(|it| when.iter().any(|at| (it - at).abs() < 1e-6))
-        };
-        let seen = series_of(record, AREA, LIMITED).filter(is_mine);
-        let labels = seen.filter_map(|series| series.parameters.get(LIMIT));
-        let new = labels.filter(|label| power.is_none() || !is_power(label));
+        let new = self.has(record, &when).filter(|label| power.is_none() || !is_power(label));
         let named = in_order(new.map(|label| format!("{label} was seen then")));
         let parts: Vec<String> = power.iter().cloned().chain(named).collect();
         if parts.is_empty() { "cause not known".to_owned() } else { parts.join("; ") }
@@ -155,14 +188,10 @@ impl Soaked {
 
     /// Whether registers would have said that power is limited, and none did in the whole run.
     fn is_denied(&self, record: &Record) -> bool {
-        let is_mine = |series: &&Series| {
-            series.parameters.get(STREAM).is_some_and(|it| it == self.stream)
-                && series.parameters.get(LIMIT).is_some_and(|it| is_power(it))
-        };
         let Some(clock) = &record.clock else { return false };
         let mut held = clock.reasons.iter().filter(|it| it.held());
-        !clock.asked.is_empty()
-            && series_of(record, AREA, LIMITED).find(is_mine).is_none()
+        tell_of_power(&clock.asked)
+            && !self.has(record, &[]).any(|limit| is_power(limit))
             && !held.any(|it| is_power(&it.label))
     }
 
@@ -170,8 +199,12 @@ impl Soaked {
     fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
         // Without registers other limits may hold as well, which nobody states.
-        let unread: Vec<&str> =
+        let mut unread: Vec<&str> =
             record.clock.iter().flat_map(|it| &it.unread).map(|it| it.what.as_str()).collect();
+        let own = CpuSet::from_iter([self.series.cpu]);
+        if !unread.is_empty() && promise::turbo_hertz(record, &own, &self.series.active).is_none() {
+            unread.push("the limit of the active cores");
+        }
         let by_watts = drawn.filter(|_| !self.is_denied(record)).and_then(|drawn| {
             let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
             let at_limit = |(term, id): (PowerTerm, &str)| {
@@ -190,13 +223,7 @@ impl Soaked {
             };
             terms.find_map(at_limit)
         });
-        let is_mine = |series: &&Series| {
-            let is_stream = series.parameters.get(STREAM).is_some_and(|it| it == self.stream);
-            let times = series.samples().map_or(Vec::new(), model::record::Samples::all);
-            is_stream && times.iter().any(|it| (it - self.time[at]).abs() < 1e-6)
-        };
-        let labels = series_of(record, AREA, LIMITED).filter(is_mine);
-        let labels = in_order(labels.filter_map(|series| series.parameters.get(LIMIT)));
+        let labels = in_order(self.has(record, &self.time[at..=at]));
         let came_up = labels.into_iter().filter(|it| by_watts.is_none() || !is_power(it));
         let seen = |label: &String| {
             let mut reasons = record.clock.iter().flat_map(|clock| &clock.reasons);
@@ -206,6 +233,11 @@ impl Soaked {
         };
         by_watts.iter().cloned().chain(came_up.map(seen)).collect()
     }
+}
+
+/// Whether registers that were asked say when power is limited: that of AMD's CPUs knows no reasons.
+fn tell_of_power(asked: &[String]) -> bool {
+    why::STATUS.iter().all(|status| asked.iter().any(|asked| asked == status))
 }
 
 /// Whether what was seen is one of the limits of power.
@@ -225,29 +257,29 @@ fn is_near(watts: f64, limit: Option<f64>) -> bool {
 }
 
 /// The clocks of the first window and of the last one of each stream, for their accounts.
-pub(super) fn clocked(record: &Record) -> Vec<Clocked<'_>> {
+pub(super) fn clocked<'a>(record: &'a Record) -> Vec<Clocked<'a>> {
     let soaked = soaked(record);
-    let light = soaked.iter().find(|it| it.stream == why::LIGHT);
-    let of = |it: &Soaked| {
-        let mine =
-            |series: &&Series| series.parameters.get(STREAM).is_some_and(|id| id == it.stream);
-        let series = series_of(record, AREA, CLOCK).find(mine)?;
+    let of = |it: &Soaked<'a>| {
+        let mut light = soaked.iter().filter(|other| other.group() == it.group());
+        let light = light.find(|it| it.stream == why::LIGHT);
+        let group = it.group().map_or(String::new(), |cpus| format!(", CPUs {cpus}"));
         let moment = |(at, moment): (usize, &'static str), of_light: Option<f64>| {
+            let moment = format!("{moment}{group}");
             let lighter = of_light.filter(|_| it.stream != why::LIGHT);
             let lighter = lighter.map(|hertz| Lighter { name: why::LIGHT, hertz });
-            let of = Clocked::of_series(series, it.stream, moment, it.clock[at]);
+            let of = Clocked::of_series(it.series, it.stream, &moment, it.clock[at]);
             let gaps = it.lost.as_ref().and_then(|lost| lost.get(at)).copied();
             let gaps = gaps.map(|share| (share, "rounds of that window longer than the others"));
             Clocked { lighter, seen: Some(it.seen(record, at)), gaps, ..of }
         };
         let last = it.clock.len() - 1;
         let of_light = |of: fn(&[f64]) -> Option<&f64>| of(&light?.clock).copied();
-        Some([
+        [
             moment((0, "first window"), of_light(<[f64]>::first)),
             moment((last, "last window"), of_light(<[f64]>::last)),
-        ])
+        ]
     };
-    soaked.iter().filter_map(of).flatten().collect()
+    soaked.iter().flat_map(of).collect()
 }
 
 impl Drop {
@@ -260,7 +292,7 @@ impl Drop {
 }
 
 /// One of the lines over time, where it is known.
-type Of = fn(&Soaked) -> Option<Vec<f64>>;
+type Of = fn(&Soaked<'_>) -> Option<Vec<f64>>;
 
 /// Table and lines; nothing where nothing was sustained.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -269,10 +301,13 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         return Vec::new();
     }
     let mut blocks = vec![Block::Heading("Heat".to_owned()), table(record, &soaked)];
-    let plots: [(&str, &str, Of); 3] = [
-        ("clock of all cores over time (higher is better)", "MHz", |it| {
-            Some(it.clock.iter().map(|hertz| hertz / 1e6).collect())
-        }),
+    let clock: Of = |it| Some(it.clock.iter().map(|hertz| hertz / 1e6).collect());
+    let of_clock = "clock of all cores over time (higher is better)";
+    blocks.extend(lines(soaked.iter(), of_clock, "MHz", Soaked::name, clock));
+    // Of all groups of CPUs together.
+    let mut each = soaked;
+    each.dedup_by_key(|it| it.stream);
+    let plots: [(&str, &str, Of); 2] = [
         ("power of all packages over time (lower is better at one clock)", "W", |it| {
             it.power.clone()
         }),
@@ -281,13 +316,13 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         }),
     ];
     for (caption, unit, of) in plots {
-        blocks.extend(lines(&soaked, caption, unit, of));
+        blocks.extend(lines(each.iter(), caption, unit, |it| it.stream.to_owned(), of));
     }
     blocks
 }
 
-fn table(record: &Record, soaked: &[Soaked]) -> Block {
-    let row = |it: &Soaked| -> Vec<Text> {
+fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
+    let row = |it: &Soaked<'_>| -> Vec<Text> {
         let clock = ends(&it.clock);
         let mhz =
             |index: usize| clock.map_or("-".to_owned(), |ends| format!("{:.0}", ends[index] / 1e6));
@@ -309,7 +344,7 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
             (None, None) => "none seen".to_owned(),
         };
         vec![
-            it.stream.into(),
+            it.name().into(),
             mhz(0).into(),
             mhz(1).into(),
             kept.into(),
@@ -331,7 +366,8 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
     let windows = soaked[0].time.len() as f64;
     let last = soaked[0].time.last().copied().unwrap_or(0.0);
     let long = si::format(last * windows / (windows - 0.5), Unit::Second);
-    let others = if soaked.len() > 1 { " after the other" } else { "" };
+    let streams = in_order(soaked.iter().map(|it| it.stream));
+    let others = if streams.len() > 1 { " after the other" } else { "" };
     // Of a steady clock the same for all streams.
     let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", it.least() * 100.0)));
     let least = leasts.join(" % or ").replace("2.0", "2") + " %";
@@ -345,19 +381,19 @@ fn table(record: &Record, soaked: &[Soaked]) -> Block {
             "a drop is a clock that stays {least} below what it was before"
         ))
         .chain(soaked.iter().filter_map(|it| untold(record, it)))
-        .chain(soaked.iter().filter_map(|it| rested(record, it)))
+        .chain(in_order(soaked.iter().filter_map(|it| rested(record, it))))
         .collect(),
     })
 }
 
 /// Why nobody knows whether the clock of a stream dropped.
-fn untold(record: &Record, soaked: &Soaked) -> Option<String> {
+fn untold(record: &Record, soaked: &Soaked<'_>) -> Option<String> {
     let why = soaked.too_few().filter(|_| soaked.drop(record).is_none())?;
-    Some(format!("first drop of {} unavailable: {why}", soaked.stream))
+    Some(format!("first drop of {} unavailable: {why}", soaked.name()))
 }
 
 /// How long the machine rested before a stream, and whether power had forgotten the one before.
-fn rested(record: &Record, soaked: &Soaked) -> Option<String> {
+fn rested(record: &Record, soaked: &Soaked<'_>) -> Option<String> {
     let rest = soaked.rest?;
     let stream = soaked.stream;
     let limits = || record.clock.iter().flat_map(|clock| &clock.power);
@@ -390,9 +426,15 @@ fn in_steps(middles: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
     windows.flat_map(|((begin, end), value)| [(begin, *value), (end, *value)]).collect()
 }
 
-fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> {
-    let line = |it: &Soaked| Some((it.stream.to_owned(), in_steps(&it.time, &of(it)?)));
-    let lines: Vec<(String, Vec<(f64, f64)>)> = soaked.iter().filter_map(line).collect();
+fn lines<'a>(
+    soaked: impl Iterator<Item = &'a Soaked<'a>>,
+    caption: &str,
+    unit: &str,
+    name: impl Fn(&'a Soaked<'a>) -> String,
+    of: Of,
+) -> Option<Block> {
+    let line = |it: &'a Soaked<'a>| Some((name(it), in_steps(&it.time, &of(it)?)));
+    let lines: Vec<(String, Vec<(f64, f64)>)> = soaked.filter_map(line).collect();
     (!lines.is_empty()).then(|| {
         Block::Lines(Lines {
             caption: caption.to_owned(),
@@ -409,12 +451,12 @@ fn lines(soaked: &[Soaked], caption: &str, unit: &str, of: Of) -> Option<Block> 
 
 /// A clock that fell under a stream.
 pub(super) fn findings(record: &Record) -> Vec<Finding> {
-    let of = |it: &Soaked| {
+    let of = |it: &Soaked<'_>| {
         let drop = it.drop(record)?;
         Some(Finding {
             id: "turbo.clock-drops".to_owned(),
             severity: Severity::Note,
-            about: format!("{} on all cores", it.stream),
+            about: it.about(),
             text: format!(
                 "{} after its beginning the clock fell from {:.0} to {:.0} MHz and stayed there: {}",
                 drop.when(),
@@ -427,12 +469,35 @@ pub(super) fn findings(record: &Record) -> Vec<Finding> {
             gain: None,
         })
     };
-    let soaked = soaked(record);
-    soaked.iter().filter_map(of).chain(soaked.iter().filter_map(few)).collect()
+    let mut soaked = soaked(record);
+    let mut all: Vec<Finding> = soaked.iter().filter_map(of).collect();
+    all.extend(soaked.iter().filter_map(few));
+    soaked.dedup_by_key(|it| it.stream);
+    all.extend(soaked.iter().filter_map(disturbed));
+    all
+}
+
+/// Others had the CPUs of a stream for more of its time than an idle machine takes.
+fn disturbed(soaked: &Soaked<'_>) -> Option<Finding> {
+    const LOST_MAX: f64 = 0.05;
+    let lost = median(soaked.lost.as_ref()?).filter(|lost| *lost > LOST_MAX)?;
+    Some(Finding {
+        id: "turbo.windows-disturbed".to_owned(),
+        severity: Severity::Warning,
+        about: format!("{} on all cores", soaked.stream),
+        text: format!(
+            "{:.0} % of the time of its windows was taken away: its clock is that of the rest, in which others heat \
+             the cores",
+            lost * 100.0
+        ),
+        remedy: Some("stop other work on these CPUs".to_owned()),
+        cause: None,
+        gain: None,
+    })
 }
 
 /// Too few windows to tell a drop from a disturbance.
-fn few(soaked: &Soaked) -> Option<Finding> {
+fn few(soaked: &Soaked<'_>) -> Option<Finding> {
     let count = soaked.time.len();
     let text = || {
         format!(
@@ -443,7 +508,7 @@ fn few(soaked: &Soaked) -> Option<Finding> {
     ((count as f64) < WINDOWS_MIN).then(|| Finding {
         id: "turbo.few-windows".to_owned(),
         severity: Severity::Warning,
-        about: format!("{} on all cores", soaked.stream),
+        about: soaked.about(),
         text: text(),
         remedy: Some("stop other work, or sustain it for longer: --sustain 60s".to_owned()),
         cause: None,
@@ -453,7 +518,17 @@ fn few(soaked: &Soaked) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_steps;
+    use super::{in_steps, tell_of_power};
+
+    #[test]
+    fn a_register_without_reasons_denies_no_limit_of_power() {
+        let asked = |names: &[&str]| {
+            tell_of_power(&names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
+        };
+        assert!(asked(&["MSR 19Ch", "MSR 1B1h", "MSR 64Fh"]));
+        assert!(!asked(&["MSR C0010061h"]));
+        assert!(!asked(&[]));
+    }
 
     #[test]
     fn a_drop_between_two_windows_is_a_step() {

@@ -20,9 +20,10 @@ use model::record::{
 use model::stats::mean;
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
 
+use super::super::in_order;
 use super::clocked::{Clocked, Lighter, Seen};
 use super::licence::Licence;
-use super::read::{Row, grown, number, rows};
+use super::read::{Row, grown, number, rows_alike};
 use super::time_lost::{Counted, Lost};
 use super::{neighbours_shown, promise, published, read, soak_shown, trace_shown};
 
@@ -37,6 +38,9 @@ pub(super) fn streams() -> Vec<&'static StreamRow> {
     let ids = std::iter::once(LIGHT).chain(HEAVY.into_iter().rev());
     ids.filter_map(|id| kernels::streams::TABLE.iter().find(|row| row.id == id)).copied().collect()
 }
+
+/// Where Intel's CPUs say what lowers a clock, power among it, each core and each package.
+pub(super) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
 
 const LICENCE: &str = "licence of the instructions";
 
@@ -55,7 +59,7 @@ pub(super) const SAME: f64 = 0.005;
 /// fewest and the most active cores of each type, and of each stream of a mix; of a run without streams the clocks of
 /// its questions.
 pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
-    let rows = rows(record);
+    let rows = rows_alike(record);
     let with_clock = rows.iter().filter(|row| row.median("clock").is_some());
     let (mixed, plain): (Vec<&Row<'_>>, Vec<&Row<'_>>) = with_clock.partition(|row| row.is_mix());
     // What others of a mix execute beside a stream is no measure of it.
@@ -69,18 +73,9 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
         for count in ends {
             let cell: Vec<&Row<'_>> =
                 of_type.iter().copied().filter(|row| row.active.len() == count).collect();
-            let mut chosen: Vec<&Row<'_>> = light(&cell).into_iter().chain(heavy(&cell)).collect();
-            chosen.dedup_by_key(|row| row.workload);
-            let lightest = light(&cell);
-            for row in chosen {
-                let whole = Clocked::of_row(row, lightest);
-                match &promise::alike(record, row.active)[..] {
-                    groups @ [_, _, ..] => {
-                        let within = |cpus| whole.as_ref()?.within(cpus, lightest);
-                        all.extend(groups.iter().filter_map(within));
-                    }
-                    _ => all.extend(whole),
-                }
+            for cpus in in_order(cell.iter().map(|row| row.cpus.as_ref())) {
+                let part = cell.iter().copied().filter(|row| row.cpus.as_ref() == cpus);
+                all.extend(light_and_heavy(&part.collect::<Vec<_>>()));
             }
         }
     }
@@ -90,6 +85,14 @@ pub(crate) fn accounts(record: &Record) -> Vec<ClockAccount> {
         all.extend(neighbours_shown::clocked(record));
     }
     all.into_iter().map(|of| Descent::of(record, of).account()).collect()
+}
+
+/// The clocks of the lightest and the heaviest stream of a cell.
+fn light_and_heavy<'a>(cell: &[&'a Row<'a>]) -> Vec<Clocked<'a>> {
+    let lightest = light(cell);
+    let mut chosen: Vec<&Row<'_>> = lightest.into_iter().chain(heavy(cell)).collect();
+    chosen.dedup_by_key(|row| row.workload);
+    chosen.into_iter().filter_map(|row| Clocked::of_row(row, lightest)).collect()
 }
 
 fn light<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
@@ -108,7 +111,7 @@ pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
     let of_row = Clocked::of_row(row, None);
     let by_licence = of_row.and_then(|of| Descent::of(record, of).licence_bin());
     let by_licence = by_licence.map(|(hertz, _)| hertz);
-    let by_count = promise::turbo_hertz(record, row.active);
+    let by_count = promise::turbo_hertz(record, row.own(), row.active);
     match Licence::of(row.workload) {
         Licence::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
         _ => by_licence,
@@ -226,7 +229,7 @@ impl<'a> Descent<'a> {
             self.cap_core("core", "limit of this core", own, evidence);
         }
         let own = CpuSet::from_iter([self.cpu]);
-        let allowed = promise::limiting(record, &own);
+        let allowed = promise::limiting(record.clock.as_ref(), &own);
         let of_kernel = |least: &&AllowedClock| least.source == promise::BY_KERNEL;
         if let Some(least) = least(allowed.clone().filter(of_kernel)) {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
@@ -390,10 +393,9 @@ impl<'a> Descent<'a> {
 
     /// Why a limit that states no clock may have held without being seen; none: it could not.
     fn hidden(&self) -> Option<String> {
-        /// Where Intel's CPUs say it, each core and each package.
-        const ALL: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
         let Some(clock) = &self.record.clock else { return Some("nothing was asked".to_owned()) };
-        if let Some(silent) = ALL.iter().find(|it| !clock.asked.iter().any(|asked| asked == *it)) {
+        if let Some(silent) = STATUS.iter().find(|it| !clock.asked.iter().any(|asked| asked == *it))
+        {
             let unread = clock.unread.iter().find(|it| it.what.contains("reasons"));
             let why = unread.map_or("this CPU has no such register", |it| it.why.as_str());
             return Some(format!("{silent} does not tell, {why}"));
@@ -660,7 +662,7 @@ pub(super) fn advertised(
     core_type: Option<&str>,
 ) -> Result<AdvertisedClock, Unavailable> {
     let alone = CpuSet::from_iter([cpu]);
-    if let Some(hertz) = promise::turbo_hertz(record, &alone) {
+    if let Some(hertz) = promise::turbo_hertz(record, &alone, &alone) {
         let source = format!("turbo limit of one core ({})", limit_source(record, cpu));
         return Ok(AdvertisedClock { hertz, source });
     }

@@ -1,6 +1,7 @@
 //! The account of the clock as people read it: one column for each cell, one line for each step, and what
 //! says so below.
 
+use machine::disturbances;
 use machine::limits::BOOST;
 use machine::pages::parts::text;
 use model::page::{Align, Bar, Bars, Block, Table, Text, Tone};
@@ -12,7 +13,7 @@ use model::Known;
 
 use super::super::{in_order, series_of};
 use super::promise::BY_GOVERNOR;
-use super::read::{mhz, rows};
+use super::read::{grown, mhz, rows};
 use super::why::SAME;
 
 /// The table of all accounts, with the way down of each as bars; where no stream has a clock the reason, and nothing where none was asked.
@@ -26,7 +27,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
         return text.map_or(Vec::new(), |text| vec![heading(), text]);
     }
     let mut blocks = vec![heading(), table(record, clock)];
-    blocks.extend(clock.accounts.iter().filter_map(bars));
+    blocks.extend(shown(clock).iter().filter_map(bars));
     blocks.extend(evidence(record, clock));
     blocks
 }
@@ -72,8 +73,15 @@ fn is_after(id: &str) -> bool {
     ["halted", "steal", "taken", "quota"].contains(&id)
 }
 
+/// Of more accounts than this a page shows the first.
+const SHOWN_MAX: usize = 16;
+
+fn shown(clock: &ClockRecord) -> &[ClockAccount] {
+    clock.accounts.get(..SHOWN_MAX).unwrap_or(&clock.accounts)
+}
+
 fn table(record: &Record, clock: &ClockRecord) -> Block {
-    let accounts = &clock.accounts;
+    let accounts = shown(clock);
     let dash = || Text::toned("-", Tone::Faint);
     let line = |label: &str, tone: Tone, cell: &dyn Fn(&ClockAccount) -> Option<String>| {
         let cells = accounts
@@ -115,6 +123,10 @@ fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
         }
     }));
     let mut notes = advertised;
+    let more = clock.accounts.len() - shown(clock).len();
+    if more > 0 {
+        notes.push(format!("{more} more accounts are in the record"));
+    }
     let power = in_order(clock.power.iter().map(power));
     if !power.is_empty() {
         notes.push(format!("power limits: {}", power.join("; ")));
@@ -197,7 +209,7 @@ fn settings(record: &Record, clock: &ClockRecord) -> Option<Text> {
 
 /// What says so: each step's evidence once, and what could not be asked.
 fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
-    let mut lines: Vec<Text> = of_steps(&clock.accounts).into_iter().map(Text::from).collect();
+    let mut lines: Vec<Text> = of_steps(shown(clock)).into_iter().map(Text::from).collect();
     let warnings = not_obeyed(&clock.accounts).into_iter().chain(boost_unstated(record, clock));
     lines.extend(warnings.map(|text| Text::toned(text, Tone::Warning)));
     lines.extend(settings(record, clock));
@@ -215,7 +227,10 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
         lines.push(Text::toned(text, Tone::Faint));
     }
     let causes = || clock.reasons.iter().filter(|reason| reason.is_cause());
-    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some();
+    // Registers may be silent of what the kernel counts, and of what was seen in a window.
+    let throttled = |id: &&str| grown(record, id).is_some_and(|count| count > 0.0);
+    let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some()
+        || disturbances::THERMAL.iter().any(throttled);
     if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
         let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
         lines.push(Text::from(text));

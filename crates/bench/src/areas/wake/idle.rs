@@ -99,7 +99,7 @@ impl Rested {
         }
         readings.insert("round_trip", Ok(trips));
         let around = raw.around[0].and(raw.around[1]);
-        Run { around, readings, parts: attributed.states }
+        Run { around, readings, parts: attributed.states, ..Run::default() }
     }
 }
 

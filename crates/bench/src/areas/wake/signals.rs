@@ -122,11 +122,8 @@ impl Signals {
         if self.method.waits == Waits::Sleeping {
             self.one_way(executor, &mut readings)?;
         }
-        Ok(Run {
-            around: around.and(each.around[0].and(each.around[1])),
-            readings,
-            parts: Vec::new(),
-        })
+        let around = around.and(each.around[0].and(each.around[1]));
+        Ok(Run { around, readings, ..Run::default() })
     }
 
     /// From the signal until the other one goes on, by the clocks of both CPUs, where they agree.

@@ -103,7 +103,7 @@ impl Alarms {
             let share = usage.voluntary_switches as f64 / asked.len() as f64;
             readings.insert("slept", Ok(vec![share]));
         }
-        Ok(Run { around: raw.around, readings, parts })
+        Ok(Run { around: raw.around, readings, parts, ..Run::default() })
     }
 }
 
