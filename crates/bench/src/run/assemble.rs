@@ -322,7 +322,7 @@ fn absent_series(
         !measured.iter().any(of_cell)
     });
     let stopped = stopped.flat_map(|(cell, planned)| {
-        cell_without(program, planned, |what| match ended.failed.get(&cell) {
+        cell_without(program, planned, |what| match findings::end_of(program, ended.failed, cell) {
             Some(error) => error.reason(what),
             None => not_reached(planned, ended.lost, what),
         })
