@@ -5,6 +5,7 @@
 //! its two threads apart: with it one CPU is compared only.
 
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use bench::areas::wake::methods::{self, Method};
@@ -130,12 +131,12 @@ impl Ours {
     /// Seconds of a round trip of ours.
     fn turn(&mut self, method: &'static Method, pair: [CpuId; 2]) -> anyhow::Result<f64> {
         let channel = (method.open)().with_context(|| format!("cannot open a {}", method.id))?;
-        let channels = [channel];
+        let channels: Arc<[_]> = Arc::new([channel]);
         let job = |stretches, round_trips| Exchange {
             id: method.id,
             first: pair[0],
             second: pair[1],
-            channels: &channels,
+            channels: Arc::clone(&channels),
             stretches,
             round_trips,
             pace: Pace::Rally,

@@ -252,11 +252,10 @@ fn in_base_units(text: &str, unit: Unit) -> Result<f64, String> {
             format!("`{typed}` is no unit of it")
         });
     };
-    let value = number * scale;
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(format!("`{text}` is not above zero"))
+    match number * scale {
+        value if !value.is_finite() => Err(format!("`{text}` is larger than any number can be")),
+        value if value > 0.0 => Ok(value),
+        _ => Err(format!("`{text}` is not above zero")),
     }
 }
 
@@ -577,6 +576,9 @@ mod tests {
     #[test]
     fn bounds_have_names_and_units_of_the_project() {
         assert_eq!(limit("memory.triad=80GB/s"), Ok((Unit::BytePerSecond, 80e9)));
+        let why = |text| limit(text).unwrap_err();
+        assert!(why("memory.triad=1e400GB/s").contains("larger than any number can be"));
+        assert!(why("memory.triad=0GB/s").contains("is not above zero"));
         assert_eq!(limit("memory.bandwidth=1GiB/s"), Ok((Unit::BytePerSecond, 1_073_741_824.0)));
         assert_eq!(limit("turbo.avx256_fma@2=2.5 GHz"), Ok((Unit::Hertz, 2.5e9)));
         let Ok((Unit::Second, latency)) = limit("wake.latency=50us") else { panic!() };

@@ -11,6 +11,7 @@ use bench::run::{Asked, Request, measure};
 use bench::sheet;
 use kernels::StreamRow;
 use machine::Machine;
+use machine::simulated::Fault;
 use model::page::Block;
 use model::record::{FactValue, Outcome, Presentation, Record, Samples, Series};
 use model::{CpuSet, Known, Obstacle, Seconds, Unavailable};
@@ -419,4 +420,30 @@ fn an_area_that_panics_says_so_in_its_place_and_the_rest_stands() {
     // A run that has nothing else has failed.
     let error = with(false).unwrap_err();
     assert!(matches!(error, bench::run::Error::Run(RunError::Fault(_))), "{error}");
+}
+
+#[test]
+fn an_area_that_hangs_costs_its_section_and_the_rest_stands() {
+    let mut model = Machine::named("sim:4c").unwrap().simulated.unwrap();
+    model.faults.push(Fault::SignalsHang);
+    let record =
+        measure(&Machine::from(model), &request(15.0), &Stop::default(), &mut |_| {}).unwrap();
+    let waits = series(&record, "wake", "round_trip");
+    let why = |series: &&Series| match &series.outcome {
+        Outcome::Unavailable { unavailable } => unavailable.why.clone(),
+        Outcome::Measured { .. } => panic!("{series:?}"),
+    };
+    let (hung, no_time): (Vec<String>, Vec<String>) =
+        waits.iter().map(why).partition(|why| why.starts_with("no answer from CPU "));
+    assert!(hung.len() > 1 && hung.iter().all(|why| why.contains(" s: its threads ")), "{hung:?}");
+    assert!(no_time.iter().all(|why| why.contains("did not fit")), "{no_time:?}");
+    let failed: Vec<_> =
+        record.findings.iter().filter(|finding| finding.id == "run.area-failed").collect();
+    assert_eq!(failed.len(), 1, "what hangs once is not tried again");
+    assert!(failed[0].text.ends_with("; everything else stands"), "{}", failed[0].text);
+    for (area, quantity) in [("turbo", "clock"), ("memory", "bandwidth"), ("cores", "latency")] {
+        let measured = series(&record, area, quantity);
+        assert!(measured.iter().any(|series| series.summary().is_some()), "{area}");
+    }
+    assert!(record.run.seconds < 16.5, "{} s", record.run.seconds);
 }

@@ -3,7 +3,12 @@
 
 mod patience;
 
-use bench::rig::exchange::{Channel, Exchange, Pace};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bench::rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
 use bench::rig::job::{Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
@@ -101,9 +106,13 @@ fn a_job_comes_back_whole_with_every_clock() {
     }
 }
 
-fn exchange(first: CpuId, second: CpuId, channels: &[Box<dyn Channel>]) -> Exchange<'_> {
+fn exchange(first: CpuId, second: CpuId, channels: Arc<[Box<dyn Channel>]>) -> Exchange {
     let (stretches, round_trips, pace) = (5, 20, Pace::Rally);
     Exchange { id: LINE, first, second, channels, stretches, round_trips, pace, look: None }
+}
+
+fn lines(count: usize) -> Arc<[Box<dyn Channel>]> {
+    (0..count).map(|_| Box::new(Line::default()) as Box<dyn Channel>).collect()
 }
 
 #[test]
@@ -111,9 +120,8 @@ fn stamps_of_signals_are_in_order() {
     let [first, second] = cpus()[..] else {
         return; // One CPU: nobody to exchange with.
     };
-    let channels: [Box<dyn Channel>; 2] = [Box::new(Line::default()), Box::new(Line::default())];
     for pace in [Pace::Stamped, Pace::Rested(Seconds(20e-6))] {
-        let job = Exchange { pace, ..exchange(first, second, &channels) };
+        let job = Exchange { pace, ..exchange(first, second, lines(2)) };
         let clock = MonotonicRaw::new().unwrap();
         let raw = executor(clock, &Stop::default()).exchange(&job).unwrap();
         assert_eq!((raw.stretches.len(), raw.trips.len()), (5, 100));
@@ -132,8 +140,7 @@ fn an_exchange_comes_back_whole() {
     let [first, second] = cpus()[..] else {
         return; // One CPU: nobody to exchange with.
     };
-    let channels: [Box<dyn Channel>; 2] = [Box::new(Line::default()), Box::new(Line::default())];
-    let job = exchange(first, second, &channels);
+    let job = exchange(first, second, lines(2));
     let raw = executor(MonotonicRaw::new().unwrap(), &Stop::default()).exchange(&job).unwrap();
     assert_eq!(raw.stretches.len(), 5);
     assert!(raw.stretches.iter().all(|stretch| stretch.length().count() > 0));
@@ -146,10 +153,58 @@ fn one_thread_that_cannot_be_pinned_ends_the_job_for_all() {
     let with_absent: Vec<CpuId> = cpus().into_iter().chain([absent]).collect();
     let error = executor.repeat(&job(&with_absent)).unwrap_err();
     assert!(matches!(error, RunError::Pin { cpu, .. } if cpu == absent), "{error}");
-    let channels: [Box<dyn Channel>; 1] = [Box::new(Line::default())];
-    let job = exchange(cpus()[0], absent, &channels);
+    let job = exchange(cpus()[0], absent, lines(1));
     let error = executor.exchange(&job).unwrap_err();
     assert!(matches!(error, RunError::Pin { cpu, .. } if cpu == absent), "{error}");
+}
+
+/// Who waits there hears of nothing until it is let go.
+struct Stuck(Arc<AtomicBool>);
+
+impl Channel for Stuck {
+    fn signal(&self, _: Side, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&self, _: Side, _: u32, _: &dyn Patience) -> io::Result<()> {
+        while !self.0.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn threads_that_hang_are_left_behind_and_the_next_job_comes_back() {
+    let [first, second] = cpus()[..] else {
+        return; // One CPU: nobody to exchange with.
+    };
+    let let_go = Arc::new(AtomicBool::new(false));
+    let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
+    executor.limit(Seconds(0.05));
+    let error = executor
+        .exchange(&exchange(first, second, Arc::new([Box::new(Stuck(Arc::clone(&let_go)))])))
+        .unwrap_err();
+    let RunError::Hung { cpus, left, .. } = &error else { panic!("{error}") };
+    assert_eq!((cpus.len(), left), (2, cpus), "both wait there");
+    assert!(error.to_string().contains("within 0.1 s: its threads on CPU"), "{error}");
+    // Long enough for any machine.
+    executor.limit(Seconds(600.0));
+    let job = job(&[first]);
+    check(&job, &executor.repeat(&job).unwrap());
+    let_go.store(true, Ordering::Release);
+}
+
+#[test]
+fn threads_that_only_take_too_long_are_stopped() {
+    let mut executor = executor(MonotonicRaw::new().unwrap(), &Stop::default());
+    executor.limit(Seconds(0.01));
+    let mut job = job(&cpus()[..1]);
+    // Minutes.
+    job.phases = vec![Phase { rounds: 10_000_000, ..protocol::quiet(2) }];
+    let error = executor.repeat(&job).unwrap_err();
+    let RunError::Hung { left, .. } = &error else { panic!("{error}") };
+    assert!(left.is_empty() || !error.to_string().contains("were stopped"), "{error}");
 }
 
 #[test]

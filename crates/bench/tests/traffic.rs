@@ -3,6 +3,7 @@
 //! cannot promise.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bench::areas::memory::{Length, Options, Question};
@@ -114,12 +115,12 @@ fn check(job: &Traffic, raw: &RawTraffic) {
 }
 
 /// Counters that can be read anywhere: of a machine whose memory nobody uses.
-fn idle_counters() -> TrafficCounters {
+fn idle_counters() -> Arc<TrafficCounters> {
     let mut model = Model::named("2s-56c").unwrap();
     let controllers = model.memory.as_mut().and_then(|memory| memory.controllers.as_mut());
     let controllers = controllers.unwrap();
     (controllers.idle_read, controllers.idle_written) = (0.0, 0.0);
-    TrafficCounters::find(&Machine::from(model)).unwrap()
+    Arc::new(TrafficCounters::find(&Machine::from(model)).unwrap())
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Wake-ups: every method of this machine between real threads, which never hang; and simulated
 //! machines, whose idle states must come out again. Nothing here looks at how long something took.
 
+use std::sync::Arc;
+
 use bench::areas::Area;
 use bench::areas::wake::methods::{Method, TABLE, Waits};
 use bench::areas::wake::{Asked, Options, Pair, Question, Wake, page};
@@ -46,9 +48,8 @@ fn play(
     (method, [first, second]): (&'static Method, [CpuId; 2]),
     (stretches, round_trips, pace): (u32, u32, Pace),
 ) -> Result<bench::rig::exchange::RawExchange, RunError> {
-    let channels = [(method.open)().unwrap()];
+    let channels = Arc::new([(method.open)().unwrap()]);
     let id = method.id;
-    let channels = &channels;
     executor.exchange(&Exchange {
         id,
         first,
@@ -101,11 +102,12 @@ fn a_job_that_is_stopped_ends_whatever_threads_wait_in() {
 
 #[test]
 fn alarms_come_back_whole_and_are_never_early() {
-    let distances = [Seconds(1e-5), Seconds(2e-3), Seconds(1e-4)];
+    let distances = vec![Seconds(1e-5), Seconds(2e-3), Seconds(1e-4)];
     for by in [By::Nanosleep, By::TimerFile] {
-        let job = Alarm { id: "alarm", by, cpu: cpus()[0], distances: &distances, look: None };
+        let distances = distances.clone();
+        let job = Alarm { id: "alarm", by, cpu: cpus()[0], distances, look: None };
         let raw = executor(&Stop::default()).alarm(&job).unwrap();
-        assert_eq!(raw.late.len(), distances.len());
+        assert_eq!(raw.late.len(), job.distances.len());
         assert!(raw.late.iter().all(|late| late.0 >= 0.0), "{by:?}");
     }
 }

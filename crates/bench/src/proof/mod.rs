@@ -249,13 +249,15 @@ impl<'a> Observer<'a> {
             Unavailable::new(Obstacle::Permission, "idle states", why)
         };
         let read = || counters.read().ok_or_else(|| Blind::Reason(unread()));
-        let distances = [SLEEP; SLEEPS];
         let id = "clock_nanosleep";
-        let alarm = |distances| Alarm { id, by: By::Nanosleep, cpu, distances, look: None };
+        let alarm = |sleeps| {
+            let distances = vec![SLEEP; sleeps];
+            Alarm { id, by: By::Nanosleep, cpu, distances, look: None }
+        };
         // An entry counts when the CPU leaves the state: it may have been entered before the change.
-        self.executor.alarm(&alarm(&distances[..1]))?;
+        self.executor.alarm(&alarm(1))?;
         let before = read()?;
-        self.executor.alarm(&alarm(&distances))?;
+        self.executor.alarm(&alarm(SLEEPS))?;
         let after = read()?;
         let counts =
             std::iter::zip(before, after).map(|(a, b)| b.entries.saturating_sub(a.entries));

@@ -1,13 +1,15 @@
 //! Jobs in which one thread sleeps until a time, and looks how late it woke up.
 
+use std::sync::Arc;
+
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use model::{CpuId, Seconds};
 
 use super::job::Around;
 
 /// A pinned thread asks for one alarm after the other.
-#[derive(Clone, Copy)]
-pub struct Alarm<'a> {
+#[derive(Clone)]
+pub struct Alarm {
     /// What a model knows the cost of.
     pub id: &'static str,
     /// What it asks.
@@ -15,9 +17,9 @@ pub struct Alarm<'a> {
     /// Where it sleeps.
     pub cpu: CpuId,
     /// How far away each alarm is when it is asked for.
-    pub distances: &'a [Seconds],
+    pub distances: Vec<Seconds>,
     /// What is read before the first alarm and after each.
-    pub look: Option<&'a IdleCounters>,
+    pub look: Option<Arc<IdleCounters>>,
 }
 
 /// Ways to sleep until a time.

@@ -4,6 +4,7 @@
 //! cache line that the other one polls, or a system call that wakes it.
 
 use std::io;
+use std::sync::Arc;
 
 use machine::instruments::idle::{IdleCount, IdleCounters};
 use model::ticks::Stamp;
@@ -12,8 +13,8 @@ use model::{CpuId, Seconds, Ticks};
 use super::job::{Around, Interval};
 
 /// Two pinned threads send each other signals in turns.
-#[derive(Clone, Copy)]
-pub struct Exchange<'a> {
+#[derive(Clone)]
+pub struct Exchange {
     /// What a model knows the cost of.
     pub id: &'static str,
     /// Who begins, and takes the stamps of round trips.
@@ -21,7 +22,7 @@ pub struct Exchange<'a> {
     /// Who answers.
     pub second: CpuId,
     /// What signals go through: the stretches take turns. A model needs none.
-    pub channels: &'a [Box<dyn Channel>],
+    pub channels: Arc<[Box<dyn Channel>]>,
     /// Timed stretches.
     pub stretches: u32,
     /// Round trips in one stretch.
@@ -30,10 +31,10 @@ pub struct Exchange<'a> {
     pub pace: Pace,
     /// What the first side reads before the first signal and after each stretch, and of stretches with
     /// a rest of [`LOOK_REST_MIN`] and more after each round trip.
-    pub look: Option<&'a IdleCounters>,
+    pub look: Option<Arc<IdleCounters>>,
 }
 
-impl Exchange<'_> {
+impl Exchange {
     /// Whether there is a look after each round trip.
     pub fn looks_at_trips(&self) -> bool {
         let long = matches!(self.pace, Pace::Rested(rest) if rest >= LOOK_REST_MIN);

@@ -1,9 +1,11 @@
 //! Who runs where: which CPUs are used, in which order, and what the host makes of it.
 
+use std::sync::Arc;
+
 use model::record::{CpuPlace, Topology};
 use model::{CpuId, CpuSet, Finding, Seconds, Severity, stats};
 
-use super::exchange::{Channel, Exchange, Pace};
+use super::exchange::{Exchange, Pace};
 use super::executor::{Executor, RunError};
 use super::job::{Manner, Member, RawRepeat, Repeat, Tools};
 use super::line::{LINE, Line};
@@ -261,12 +263,11 @@ pub fn probe(
     topology: &Topology,
     pair: [CpuId; 2],
 ) -> Result<Probe, RunError> {
-    let channels: [Box<dyn Channel>; 1] = [Box::new(Line::default())];
     let job = Exchange {
         id: LINE,
         first: pair[0],
         second: pair[1],
-        channels: &channels,
+        channels: Arc::new([Box::new(Line::default())]),
         stretches: 20,
         round_trips: 50,
         pace: Pace::Rally,

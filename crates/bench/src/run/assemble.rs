@@ -332,7 +332,7 @@ fn absent_series(
         !measured.iter().any(of_cell)
     });
     let stopped = stopped.flat_map(|(cell, planned)| {
-        cell_without(program, planned, |what| match ended.failed.get(&cell) {
+        cell_without(program, planned, |what| match findings::end_of(program, ended.failed, cell) {
             Some(error) => error.reason(what),
             None if plan.blocks_done > 0 && ended.let_run(planned) => {
                 Unavailable::new(Obstacle::Measurement, what, "no block of it gave a number")

@@ -1,6 +1,8 @@
 //! The counters of the memory controllers in a run: found, held against known answers, looked at while
 //! nobody is busy, and their row in the record.
 
+use std::sync::Arc;
+
 use kernels::memory::{MemoryKernel, Stores, find};
 use machine::Machine;
 use machine::instruments::traffic::{self, Carried, TrafficCounters, TrafficGauge};
@@ -21,7 +23,7 @@ use crate::streams;
 pub(super) struct Controllers(Result<Found, Unavailable>);
 
 struct Found {
-    counters: TrafficCounters,
+    counters: Arc<TrafficCounters>,
     gauge: TrafficGauge,
     /// What others move: before the run and after it.
     idle: Vec<Vec<Carried>>,
@@ -31,7 +33,7 @@ impl Controllers {
     /// Opens them, and looks at what others move while this process sleeps.
     pub(super) fn find(machine: &Machine) -> Controllers {
         let found = || {
-            let counters = TrafficCounters::find(machine)?;
+            let counters = Arc::new(TrafficCounters::find(machine)?);
             let (gauge, idle) = (counters.gauge()?, vec![counters.idle()?]);
             Ok(Found { counters, gauge, idle })
         };
@@ -67,7 +69,7 @@ impl Controllers {
     }
 
     /// Where threads read them.
-    pub(super) fn source(&self) -> Option<&TrafficCounters> {
+    pub(super) fn source(&self) -> Option<&Arc<TrafficCounters>> {
         self.0.as_ref().ok().map(|found| &found.counters)
     }
 
@@ -78,7 +80,7 @@ impl Controllers {
 
     /// Their row in the record.
     pub(super) fn instrument(&self) -> Instrument {
-        let found = self.0.as_ref().map(|found| (&found.counters, found.gauge));
+        let found = self.0.as_ref().map(|found| (&*found.counters, found.gauge));
         traffic::instrument(found.map_err(Clone::clone))
     }
 }

@@ -114,6 +114,19 @@ pub(super) fn of_failed(program: &Program, failed: &BTreeMap<usize, RunError>) -
     alike.into_iter().map(of).collect()
 }
 
+/// What ended a cell: itself, or a cell of its area that hung, because what hangs once would hang again.
+pub(super) fn end_of<'a>(
+    program: &Program,
+    failed: &'a BTreeMap<usize, RunError>,
+    cell: usize,
+) -> Option<&'a RunError> {
+    let area = program.cell(cell).area;
+    let hung = |(other, error): &(&usize, &RunError)| {
+        matches!(error, RunError::Hung { .. }) && program.cell(**other).area == area
+    };
+    failed.get(&cell).or_else(|| failed.iter().find(hung).map(|(_, error)| error))
+}
+
 /// Remarks on the run as a whole.
 pub(super) fn of_record(record: &Record) -> Vec<Finding> {
     [interrupted, few_blocks, preempted, contended, gaps, migrated, left_out]

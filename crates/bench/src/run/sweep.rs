@@ -2,6 +2,7 @@
 //! the blocks of a cell are spread over the whole run and drift shows as spread between them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
@@ -9,6 +10,7 @@ use machine::limits::{Looked, Meanwhile, Reasons};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
+use super::findings;
 use super::trials::{self, Trial};
 use super::{Planned, Program, Progress, Request, Rulers, Span};
 use crate::areas::{Active, Errand, Moved, Planning, Streams, Work};
@@ -113,7 +115,7 @@ impl Own {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Instruments<'a> {
     /// The counters of memory controllers.
-    pub(super) memory: Option<&'a TrafficCounters>,
+    pub(super) memory: Option<&'a Arc<TrafficCounters>>,
     /// The registers of reasons for a lower clock.
     pub(super) reasons: Option<&'a Reasons>,
 }
@@ -194,6 +196,7 @@ impl<'a> Sweeper<'a> {
     /// Lets each CPU find its rulers, if it has none yet.
     pub(super) fn calibrate(&mut self, swept: &mut Swept) -> Result<Vec<CpuId>, RunError> {
         self.tell("calibrating rulers");
+        self.bound(Seconds(0.0));
         let cpus: Vec<CpuId> = self.program.used().iter().collect();
         let tools = &self.program.tools;
         let new: Vec<CpuId> =
@@ -252,8 +255,19 @@ impl<'a> Sweeper<'a> {
         once.into_iter().try_for_each(|cell| self.sweep(&[cell], swept))
     }
 
+    /// Leaves the other cells half of the time that is left, should a job of one that takes so long hang.
+    fn bound(&mut self, planned: Seconds) {
+        /// Memory that is touched for the first time, or a machine that others use, is no hang.
+        const PATIENCE: f64 = 4.0;
+        const LEAST: Seconds = Seconds(2.0);
+        let half = (self.program.time - self.executor.elapsed()) * 0.5;
+        let limit = half.0.max(planned.0 * PATIENCE).max(LEAST.0);
+        self.executor.limit(Seconds(limit));
+    }
+
     /// Lets the ways to move the data of these cells compete for so long.
     fn trials(&mut self, cells: &[usize], time: Seconds) -> Result<Vec<Trial>, RunError> {
+        self.bound(time);
         let Sweeper { executor, program, random, chosen, .. } = self;
         trials::choose(&mut **executor, program, cells, time, random, chosen)
     }
@@ -324,6 +338,7 @@ impl<'a> Sweeper<'a> {
         swept: &mut Swept,
     ) -> Result<Vec<placement::Probe>, RunError> {
         self.tell("probing the placement");
+        self.bound(Seconds(0.0));
         let together = self.program.together(cells);
         let mut pairs: Vec<[CpuId; 2]> =
             together.iter().flat_map(|cpus| placement::pairs(cpus)).collect();
@@ -341,7 +356,7 @@ impl<'a> Sweeper<'a> {
 
     /// One block of a cell; nothing where it failed by itself, now or before.
     fn block(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
-        if swept.failed.contains_key(&cell) {
+        if findings::end_of(self.program, &swept.failed, cell).is_some() {
             return Ok(Pieces::new());
         }
         match guarded(|| self.attempt(cell, swept)) {
@@ -354,6 +369,7 @@ impl<'a> Sweeper<'a> {
     }
 
     fn attempt(&mut self, cell: usize, swept: &mut Swept) -> Result<Pieces, RunError> {
+        self.bound(self.program.cell(cell).cell.duration());
         match &self.program.cell(cell).cell.work {
             Work::Streams(streams) => {
                 let before = self.look(cell);

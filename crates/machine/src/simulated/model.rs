@@ -536,6 +536,8 @@ pub enum Fault {
     ControllersTaken,
     /// The last CPU goes offline 50 ms after the start: threads cannot be pinned to it any more.
     CpuLost,
+    /// Whoever waits for a signal is never woken.
+    SignalsHang,
     /// In the last 0.3 s of each second somebody uses the siblings of all cores.
     SiblingsBusyAtTimes,
     /// The same from 1 s after the start on, and for ever.

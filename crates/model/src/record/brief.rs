@@ -3,6 +3,8 @@
 //! A record is mostly samples. Of a thousand of them nobody wants to keep those, or even to read them:
 //! here they are skipped, as text, unless a median has to be made of them.
 
+mod plain;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -133,8 +135,10 @@ impl Brief {
     /// Reads it out of a record of the same major schema. What is skipped has to be JSON, and is not
     /// looked at otherwise: [`read`](super::read) does that.
     pub fn read(text: &str, wanted: Wanted<'_>) -> Result<Brief, ReadError> {
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let parts = Parts(wanted).deserialize(&mut parser).and_then(|parts| {
+        let cut = plain::cut(text);
+        let (rest, plain) = cut.as_ref().map_or((text, &[][..]), |cut| (&*cut.rest, &*cut.lists));
+        let mut parser = serde_json::Deserializer::from_str(rest);
+        let parts = Parts(Asked { wanted, plain }).deserialize(&mut parser).and_then(|parts| {
             parser.end()?;
             Ok(parts)
         });
@@ -185,6 +189,13 @@ impl BriefSeries {
     }
 }
 
+/// What is asked of a record, and its plain samples, where they are taken out of its text.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    wanted: Wanted<'a>,
+    plain: &'a [Vec<&'a str>],
+}
+
 /// What was found of a record so far.
 #[derive(Default)]
 struct Found {
@@ -211,7 +222,7 @@ enum Part {
     Other,
 }
 
-struct Parts<'a>(Wanted<'a>);
+struct Parts<'a>(Asked<'a>);
 
 impl<'de> DeserializeSeed<'de> for Parts<'_> {
     type Value = Found;
@@ -247,7 +258,7 @@ impl<'de> Visitor<'de> for Parts<'_> {
 }
 
 /// The series of a record, those that are wanted.
-struct All<'a>(Wanted<'a>);
+struct All<'a>(Asked<'a>);
 
 impl<'de> DeserializeSeed<'de> for All<'_> {
     type Value = Vec<BriefSeries>;
@@ -297,7 +308,7 @@ struct Count {
     count: u64,
 }
 
-struct One<'a>(Wanted<'a>);
+struct One<'a>(Asked<'a>);
 
 impl<'de> DeserializeSeed<'de> for One<'_> {
     type Value = Option<BriefSeries>;
@@ -333,13 +344,13 @@ impl<'de> Visitor<'de> for One<'_> {
                 Field::Samples => {
                     // Fields may come in any order.
                     let modes = unit.is_none_or(has_modes);
-                    samples = Some(map.next_value_seed(Samples { modes })?);
+                    samples = Some(map.next_value_seed(Samples { modes, plain: self.0.plain })?);
                 }
                 Field::Summary => count = Some(map.next_value::<Count>()?.count),
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
             if let (Some(area), Some(quantity)) = (&area, &quantity)
-                && !self.0(area, quantity)
+                && !(self.0.wanted)(area, quantity)
             {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 return Ok(None);
@@ -372,14 +383,15 @@ impl<'de> Visitor<'de> for One<'_> {
 
 /// The median of each block, whether samples are plain or packed; and modes, of plain ones that are asked
 /// for them.
-struct Samples {
+struct Samples<'a> {
     modes: bool,
+    plain: &'a [Vec<&'a str>],
 }
 
 /// Numbered medians of blocks, and medians of modes.
 type Middles = (Vec<(u64, f64)>, Vec<f64>);
 
-impl<'de> DeserializeSeed<'de> for Samples {
+impl<'de> DeserializeSeed<'de> for Samples<'_> {
     type Value = Middles;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -387,11 +399,26 @@ impl<'de> DeserializeSeed<'de> for Samples {
     }
 }
 
-impl<'de> Visitor<'de> for Samples {
+impl<'de> Visitor<'de> for Samples<'_> {
     type Value = Middles;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("samples, block by block or packed")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, list: u64) -> Result<Self::Value, E> {
+        let list = self.plain.get(list as usize);
+        let list = list.ok_or_else(|| E::custom("samples are no number"))?;
+        let (mut medians, mut all) = (Vec::with_capacity(list.len()), Vec::new());
+        for (number, block) in (0..).zip(list) {
+            let block = plain::numbers(block);
+            let block = block.ok_or_else(|| E::custom("a sample is no number"))?;
+            medians.extend(median(&block).map(|median| (number, median)));
+            if self.modes {
+                all.extend(block);
+            }
+        }
+        Ok((medians, modes_of(&all)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
@@ -465,6 +492,25 @@ mod tests {
         assert_eq!(blocks[0].medians, [(0, 2.0), (2, 4.0)]);
         assert_eq!(blocks[1].medians, [(0, 1.5)]);
         assert_eq!((blocks.len(), blocks[0].count), (2, 3));
+    }
+
+    /// One text is cut, the other is not, because of what follows its samples.
+    #[test]
+    fn samples_that_are_stepped_over_are_those_that_are_parsed() {
+        let summary = r#""summary": {"count": 3}"#;
+        let plain = format!(r#""samples": [[2.5e9, 1e-7, 0.1], [ ], [3, 4 , 7.25]], {summary}"#);
+        let text =
+            |more: &str| format!("{HEAD}, {more} \"series\": [{}]}}", series("clock", &plain));
+        let [cut, whole] = [text(""), text(r#""samples": 1,"#)];
+        assert!(plain::cut(&cut).is_some() && plain::cut(&whole).is_none());
+        let of = |text: &str| {
+            let brief = Brief::read(text, &|_, _| true).unwrap();
+            brief.series[0].outcome.clone().unwrap()
+        };
+        assert_eq!(of(&cut), of(&whole));
+        assert_eq!(of(&cut).medians, [(0, 0.1), (2, 4.0)]);
+        let damaged = cut.replace("1e-7", "1e-7e");
+        assert!(matches!(Brief::read(&damaged, &|_, _| true), Err(ReadError::Json(_))));
     }
 
     #[test]

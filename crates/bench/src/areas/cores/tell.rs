@@ -63,7 +63,7 @@ impl Tell {
             id: self.message.id,
             first,
             second,
-            channels: &channels,
+            channels: channels.into(),
             stretches: (LINES * TURNS) as u32,
             round_trips: ROUND_TRIPS,
             pace: self.message.pace,

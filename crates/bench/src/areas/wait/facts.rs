@@ -1,5 +1,7 @@
 //! The numbers of other areas that advice rests on, read from the record.
 
+use std::collections::BTreeMap;
+
 use model::record::{Record, Series};
 use model::stats;
 
@@ -43,21 +45,25 @@ pub(super) struct Step {
 
 /// Wake-ups by the rest before them, ascending; of one CPU, with all idle states.
 pub(super) fn steps(record: &Record) -> Vec<Step> {
-    let step = |series: &Series| {
-        if parameter(series, "question") != Some("idle") || parameter(series, "limit_us").is_some()
-        {
-            return None;
+    let rested = |series: &&Series| {
+        parameter(series, "question") == Some("idle")
+            && parameter(series, "limit_us").is_none()
+            && parameter(series, "state").is_none()
+    };
+    let mut by_rest: BTreeMap<u64, Vec<&Series>> = BTreeMap::new();
+    for series in series_of(record, "wake", "round_trip").filter(rested) {
+        if let Some(rest_us) = parameter(series, "rest_us").and_then(|rest| rest.parse().ok()) {
+            by_rest.entry(rest_us).or_default().push(series);
         }
-        let rest: f64 = parameter(series, "rest_us")?.parse().ok()?;
+    }
+    let step = |(rest_us, of_rest): (u64, Vec<&Series>)| {
+        let series = largest(of_rest.into_iter())?;
         let samples = series.samples()?.all();
         let (median, p99) = (stats::median(&samples)?, stats::quantile(&samples, 0.99)?);
         let between = series.summary()?.between_blocks;
-        Some(Step { rest_seconds: rest * 1e-6, median, between, p99 })
+        Some(Step { rest_seconds: rest_us as f64 * 1e-6, median, between, p99 })
     };
-    let mut steps: Vec<Step> = series_of(record, "wake", "round_trip").filter_map(step).collect();
-    steps.sort_by(|a, b| a.rest_seconds.total_cmp(&b.rest_seconds));
-    steps.dedup_by(|later, first| later.rest_seconds <= first.rest_seconds);
-    steps
+    by_rest.into_iter().filter_map(step).collect()
 }
 
 /// A runtime with a setting, on the most threads.
@@ -108,4 +114,50 @@ fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// Classes of placement are never pooled: of several, the one with the most samples.
 fn largest<'a>(series: impl Iterator<Item = &'a Series>) -> Option<&'a Series> {
     series.filter(|s| s.summary().is_some()).max_by_key(|s| s.summary().map_or(0, |s| s.count))
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::Machine;
+    use model::record::{Disturbance, Outcome, PageKind, Presentation, Samples};
+    use model::{CpuId, Unit};
+
+    use super::*;
+
+    fn rested(rest_us: u32, class: &str, blocks: &[f64]) -> Series {
+        let samples = Samples::Plain(blocks.iter().map(|block| vec![*block]).collect());
+        let summary = samples.summary().unwrap();
+        let parameters = [("question", "idle".to_owned()), ("rest_us", rest_us.to_string())];
+        Series {
+            area: "wake".to_owned(),
+            workload: "futex".to_owned(),
+            quantity: "round_trip".to_owned(),
+            unit: Unit::Second,
+            parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
+            cpu: CpuId(0),
+            active: "0-1".parse().unwrap(),
+            placement_class: Some(class.to_owned()),
+            outcome: Outcome::Measured { samples, summary },
+            fixed_cost: None,
+            disturbance: Disturbance::default(),
+        }
+    }
+
+    /// The host moved the CPUs in one block: its number is nobody's step.
+    #[test]
+    fn a_step_is_of_the_class_with_most_samples() {
+        let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
+        let mut record = machine::describe(&Machine::named("sim:1c").unwrap(), Vec::new(), look);
+        let usual = [5e-6, 5.1e-6, 5.2e-6, 5.3e-6, 5.4e-6];
+        record.series = vec![
+            rested(1000, "apart", &usual.map(|it| it * 10.0)),
+            rested(10, "apart", &[9e-3]),
+            rested(10, "same core", &usual),
+        ];
+        let steps = steps(&record);
+        assert_eq!(steps.len(), 2);
+        assert_eq!((steps[0].rest_seconds, steps[0].median), (10.0 * 1e-6, 5.2e-6));
+        assert_eq!(steps[0].between, Some([5e-6, 5.4e-6]));
+        assert!(steps[1].rest_seconds > steps[0].rest_seconds);
+    }
 }

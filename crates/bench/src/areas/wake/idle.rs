@@ -68,16 +68,15 @@ impl Rested {
             std::io::ErrorKind::Unsupported => Ok(Box::new(Line::default()) as Box<dyn Channel>),
             _ => Err(source(error)),
         })?;
-        let channels = [channel];
         let raw = executor.exchange(&Exchange {
             id: self.method.id,
             first: self.pair.first,
             second: self.pair.second,
-            channels: &channels,
+            channels: Arc::new([channel]),
             stretches: 1,
             round_trips: self.trips() + 1,
             pace: Pace::Rested(self.rest),
-            look: self.counters.as_deref(),
+            look: self.counters.clone(),
         })?;
         Ok(self.reduced(&raw, executor))
     }

@@ -1,6 +1,7 @@
 //! Two threads that signal each other as fast as they can.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use machine::Machine;
 use model::record::Relation;
@@ -87,12 +88,11 @@ impl Signals {
                 return Err(RunError::Signal { method, cpu, source });
             }
         };
-        let channels = [channel];
         executor.exchange(&Exchange {
             id: self.method.id,
             first: self.pair.first,
             second: self.pair.second,
-            channels: &channels,
+            channels: Arc::new([channel]),
             stretches,
             round_trips,
             pace,
@@ -163,12 +163,11 @@ const ONE_WAY_MIN: Seconds = Seconds(1e-6);
 /// after the first stamp and before the second, and the answer after the second and before the third.
 fn offset(executor: &mut dyn Executor, pair: Pair) -> Result<[Seconds; 2], RunError> {
     const TRIPS: u32 = 500;
-    let channels: [Box<dyn Channel>; 1] = [Box::new(Line::default())];
     let raw = executor.exchange(&Exchange {
         id: LINE,
         first: pair.first,
         second: pair.second,
-        channels: &channels,
+        channels: Arc::new([Box::new(Line::default())]),
         stretches: 1,
         round_trips: TRIPS,
         pace: Pace::Stamped,

@@ -79,8 +79,8 @@ impl Alarms {
             id: self.way.id,
             by: self.way.by,
             cpu: self.cpu,
-            distances: &asked,
-            look: self.counters.as_deref(),
+            distances: asked,
+            look: self.counters.clone(),
         })?;
         let late: Vec<f64> = raw.late[1..].iter().map(|late| late.0).collect();
         let mut parts = Vec::new();
@@ -100,7 +100,7 @@ impl Alarms {
         }));
         let mut readings = Readings::from([("lateness", Ok(late))]);
         if let Some(usage) = raw.around.usage {
-            let share = usage.voluntary_switches as f64 / asked.len() as f64;
+            let share = usage.voluntary_switches as f64 / distances.len() as f64;
             readings.insert("slept", Ok(vec![share]));
         }
         Ok(Run { around: raw.around, readings, parts, ..Run::default() })

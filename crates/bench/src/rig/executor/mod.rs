@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::instruments::traffic::TrafficCounters;
 use model::ticks::Stamp;
-use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
+use model::{CpuId, CpuSet, Obstacle, Rate, Seconds, Unavailable};
 
 use super::alarm::{Alarm, RawAlarm};
 use super::exchange::{Exchange, RawExchange};
@@ -28,17 +28,17 @@ pub trait Executor {
     fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError>;
 
     /// Lets two threads send each other signals in turns.
-    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError>;
+    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError>;
 
     /// Lets a thread sleep until each of its alarms.
-    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError>;
+    fn alarm(&mut self, job: &Alarm) -> Result<RawAlarm, RunError>;
 
     /// Lets members move data, each in memory of its own; counters are read around each repetition.
     fn traffic(
         &mut self,
         job: &Traffic,
         tools: &Tools,
-        counters: Option<&TrafficCounters>,
+        counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError>;
 
     /// Lets a team go through parallel regions, in a process of its own; or why it could not.
@@ -53,6 +53,10 @@ pub trait Executor {
         neighbours: &[Neighbour],
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError>;
+
+    /// How long each of the next jobs may take: one that takes longer is given up, and its threads are left
+    /// behind.
+    fn limit(&mut self, _time: Seconds) {}
 
     /// Lets the machine rest: nothing is executed for so long.
     fn rest(&mut self, time: Seconds) -> Result<(), RunError>;
@@ -114,6 +118,16 @@ pub enum RunError {
     /// A kernel answered wrongly when it was checked.
     #[error(transparent)]
     WrongAnswer(#[from] kernels::WrongAnswer),
+    /// Threads did not end in time. Nobody can end them: they may go on on their CPUs.
+    #[error("no answer from CPU {cpus} within {:.1} s: {}", .limit.0, left_behind(.left))]
+    Hung {
+        /// Where they were to run.
+        cpus: CpuSet,
+        /// Those that have not ended since.
+        left: CpuSet,
+        /// How long they had.
+        limit: Seconds,
+    },
     /// It panicked; what it said, in one line.
     #[error("a fault of cpudyno ended it: {0}")]
     Fault(String),
@@ -126,6 +140,7 @@ impl RunError {
             RunError::Spawn { .. }
             | RunError::Memory { .. }
             | RunError::Signal { .. }
+            | RunError::Hung { .. }
             | RunError::Fault(_) => true,
             RunError::Interrupted | RunError::Pin { .. } | RunError::WrongAnswer(_) => false,
         }
@@ -134,7 +149,7 @@ impl RunError {
     /// Why a cell of a run has no numbers, where the others have.
     pub(crate) fn reason(&self, what: impl Into<String>) -> Unavailable {
         let (obstacle, remedy) = match self {
-            RunError::Fault(_) => {
+            RunError::Fault(_) | RunError::Hung { .. } => {
                 (Obstacle::Cpudyno, "please report it, with the record: --json FILE")
             }
             RunError::Memory { .. } => {
@@ -144,6 +159,13 @@ impl RunError {
         };
         Unavailable::new(obstacle, what, self.to_string()).with_remedy(remedy)
     }
+}
+
+fn left_behind(left: &CpuSet) -> String {
+    if left.is_empty() {
+        return "its threads were stopped".to_owned();
+    }
+    format!("its threads on CPU {left} were left behind, and may disturb what was measured since")
 }
 
 /// Does a part of a run; where it panics, that is an error of this part.

@@ -1,5 +1,7 @@
 //! Traces that something comes into.
 
+use std::sync::Arc;
+
 use machine::instruments::traffic::TrafficCounters;
 use machine::simulated::Model;
 use model::Rate;
@@ -37,11 +39,11 @@ impl Executor for Disturbed {
         Ok(raw)
     }
 
-    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
         self.inner.exchange(job)
     }
 
-    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+    fn alarm(&mut self, job: &Alarm) -> Result<RawAlarm, RunError> {
         self.inner.alarm(job)
     }
 
@@ -49,7 +51,7 @@ impl Executor for Disturbed {
         &mut self,
         job: &Traffic,
         tools: &Tools,
-        counters: Option<&TrafficCounters>,
+        counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
         self.inner.traffic(job, tools, counters)
     }

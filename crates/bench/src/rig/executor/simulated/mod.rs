@@ -11,12 +11,13 @@ mod traffic;
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 use std::io;
+use std::sync::Arc;
 
 use fastrand::Rng;
 use machine::instruments::traffic::TrafficCounters;
-use machine::simulated::{Budget, Busy, Left, Model, Rise};
+use machine::simulated::{Budget, Busy, Fault, Left, Model, Rise};
 use model::ticks::Stamp;
-use model::{CpuId, Rate, Seconds, Ticks, Unavailable};
+use model::{CpuId, CpuSet, Rate, Seconds, Ticks, Unavailable};
 use sys::errno::EINVAL;
 
 use super::super::alarm::{Alarm, RawAlarm};
@@ -42,6 +43,8 @@ pub struct Simulated {
     neighbours: Vec<Neighbour>,
     /// Bytes of changed lines that the job before has left in caches, by the node that they belong to.
     dirty: BTreeMap<u32, f64>,
+    /// How long a job may take.
+    limit: Option<Seconds>,
 }
 
 /// What a job costs beside its repetitions.
@@ -52,7 +55,7 @@ impl Simulated {
     pub fn new(model: Model, rate: Rate<Stamp>, stop: Stop) -> Self {
         let random = Rng::with_seed(model.seed);
         let (neighbours, dirty) = (Vec::new(), BTreeMap::new());
-        Simulated { model, rate, random, stop, neighbours, dirty }
+        Simulated { model, rate, random, stop, neighbours, dirty, limit: None }
     }
 
     /// Where the neighbours of this moment are, and what they do.
@@ -143,9 +146,16 @@ impl Executor for Simulated {
         Ok(RawRepeat { members })
     }
 
-    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
         self.checked(&[job.first, job.second])?;
-        if job.pace != Pace::Rally || self.model.signals.contains_key(job.id) {
+        let is_signal = self.model.signals.contains_key(job.id);
+        if let Some(limit) = self.limit.filter(|_| is_signal && self.model.has(Fault::SignalsHang))
+        {
+            self.worked(self.model.elapsed.seconds() + limit, &[]);
+            let cpus: CpuSet = [job.first, job.second].into_iter().collect();
+            return Err(RunError::Hung { left: cpus.clone(), cpus, limit });
+        }
+        if job.pace != Pace::Rally || is_signal {
             return Ok(signals::exchange(self, job));
         }
         let begun = self.model.elapsed.seconds() + START;
@@ -161,7 +171,7 @@ impl Executor for Simulated {
         Ok(RawExchange { stretches, trips, stamp_cost, around, looks })
     }
 
-    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+    fn alarm(&mut self, job: &Alarm) -> Result<RawAlarm, RunError> {
         self.checked(&[job.cpu])?;
         Ok(signals::alarm(self, job))
     }
@@ -170,10 +180,10 @@ impl Executor for Simulated {
         &mut self,
         job: &Traffic,
         _tools: &Tools,
-        counters: Option<&TrafficCounters>,
+        counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
         self.checked(&job.cpus())?;
-        Ok(traffic::simulate(self, job, counters))
+        Ok(traffic::simulate(self, job, counters.map(|counters| &**counters)))
     }
 
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
@@ -204,6 +214,10 @@ impl Executor for Simulated {
 
     fn rate(&self) -> Rate<Stamp> {
         self.rate
+    }
+
+    fn limit(&mut self, time: Seconds) {
+        self.limit = Some(time);
     }
 
     fn rest(&mut self, time: Seconds) -> Result<(), RunError> {

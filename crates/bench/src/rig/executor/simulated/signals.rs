@@ -13,7 +13,7 @@ use super::{Line, START, Simulated};
 const POLLED: SignalCost = SignalCost { seconds: 0.0, same_cpu_seconds: None, sleeps: false };
 
 /// Two threads that take turns, signal by signal.
-pub(super) fn exchange(sim: &mut Simulated, job: &Exchange<'_>) -> RawExchange {
+pub(super) fn exchange(sim: &mut Simulated, job: &Exchange) -> RawExchange {
     let begun = sim.model.elapsed.seconds() + START;
     let line = Line { model: &sim.model, now: begun, random: sim.random.fork() };
     let cost = sim.model.signals.get(job.id).copied().unwrap_or(POLLED);
@@ -64,7 +64,7 @@ fn light(model: &Model, cpu: CpuId, at_work: &[CpuId], awake: Seconds) -> Busy {
 }
 
 impl Game<'_> {
-    fn play(&mut self, job: &Exchange<'_>) {
+    fn play(&mut self, job: &Exchange) {
         self.look(job);
         for _ in 0..job.stretches {
             let start = Ticks::new(self.line.stamp());
@@ -82,11 +82,11 @@ impl Game<'_> {
         }
     }
 
-    fn look(&mut self, job: &Exchange<'_>) {
-        self.raw.looks.extend(job.look.and_then(IdleCounters::read));
+    fn look(&mut self, job: &Exchange) {
+        self.raw.looks.extend(job.look.as_deref().and_then(IdleCounters::read));
     }
 
-    fn trip(&mut self, job: &Exchange<'_>) {
+    fn trip(&mut self, job: &Exchange) {
         if let Pace::Rested(rest) = job.pace {
             self.line.now = self.line.now + rest;
         }
@@ -126,14 +126,14 @@ impl Game<'_> {
 }
 
 /// A thread that sleeps until each of its alarms.
-pub(super) fn alarm(sim: &mut Simulated, job: &Alarm<'_>) -> RawAlarm {
+pub(super) fn alarm(sim: &mut Simulated, job: &Alarm) -> RawAlarm {
     let begun = sim.model.elapsed.seconds() + START;
     let mut line = Line { model: &sim.model, now: begun, random: sim.random.fork() };
     let cost = sim.model.signals.get(job.id).copied().unwrap_or(POLLED);
-    let look = || job.look.and_then(IdleCounters::read);
+    let look = || job.look.as_deref().and_then(IdleCounters::read);
     let mut looks: Vec<_> = look().into_iter().collect();
     let mut late = Vec::with_capacity(job.distances.len());
-    for &distance in job.distances {
+    for &distance in &job.distances {
         line.now = line.now + distance;
         let due = line.now;
         let exit = sim.model.idle(job.cpu, distance);

@@ -19,9 +19,10 @@ const SLACK: Duration = Duration::from_nanos(1);
 
 impl<P: Probe> Threads<P> {
     /// Lets one thread sleep until each of its alarms.
-    pub(super) fn sleep(&self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
-        let mut of_all = self.together(&[job.cpu], Manner::USUAL, |_, meeting| {
-            sleep(job, meeting).map_err(|source| match source.kind() {
+    pub(super) fn sleep(&self, job: &Alarm) -> Result<RawAlarm, RunError> {
+        let job = job.clone();
+        let mut of_all = self.together(&[job.cpu], Manner::USUAL, move |_, meeting| {
+            sleep(&job, meeting).map_err(|source| match source.kind() {
                 io::ErrorKind::Interrupted => RunError::Interrupted,
                 _ => RunError::Signal { method: job.id, cpu: job.cpu, source },
             })
@@ -30,15 +31,16 @@ impl<P: Probe> Threads<P> {
     }
 }
 
-fn sleep(job: &Alarm<'_>, meeting: &Meeting<'_>) -> io::Result<RawAlarm> {
+fn sleep(job: &Alarm, meeting: &Meeting) -> io::Result<RawAlarm> {
     // It ends with this thread.
     timer::set_slack(SLACK)?;
     let file = TimerFile::new()?;
     let mut late = Vec::with_capacity(job.distances.len());
     let mut looks: Vec<Option<Vec<IdleCount>>> = Vec::with_capacity(job.distances.len() + 1);
     let before = sys::thread::usage().ok();
-    looks.extend(job.look.map(IdleCounters::read));
-    for distance in job.distances {
+    let look = || job.look.as_deref().map(IdleCounters::read);
+    looks.extend(look());
+    for distance in &job.distances {
         meeting.check()?;
         let time = timer::now()? + Duration::from_secs_f64(distance.0);
         match job.by {
@@ -47,7 +49,7 @@ fn sleep(job: &Alarm<'_>, meeting: &Meeting<'_>) -> io::Result<RawAlarm> {
         }
         // Who sleeps until a time is never too early (clock_nanosleep(2), timerfd_create(2)).
         late.push(Seconds(timer::now()?.saturating_sub(time).as_secs_f64()));
-        looks.extend(job.look.map(IdleCounters::read));
+        looks.extend(look());
     }
     let usage =
         before.zip(sys::thread::usage().ok()).map(|(before, after)| difference(before, after));

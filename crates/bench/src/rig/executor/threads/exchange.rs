@@ -1,6 +1,7 @@
 //! Two threads that take turns.
 
 use std::io;
+use std::sync::Arc;
 
 use machine::instruments::idle::IdleCount;
 use model::ticks::Stamp;
@@ -13,7 +14,7 @@ use super::super::super::line::Line;
 use super::super::RunError;
 use super::{Meeting, Threads, difference};
 
-impl Patience for Meeting<'_> {
+impl Patience for Meeting {
     fn is_over(&self) -> bool {
         self.given_up()
     }
@@ -21,15 +22,16 @@ impl Patience for Meeting<'_> {
 
 impl<P: Probe> Threads<P> {
     /// Lets both sides take turns.
-    pub(super) fn take_turns(&self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+    pub(super) fn take_turns(&self, job: &Exchange) -> Result<RawExchange, RunError> {
         let answers = Line::default();
         let cpus = [job.first, job.second];
-        let mut sides = self.together(&cpus, Manner::USUAL, |index, meeting| {
+        let (rig, job) = (Arc::clone(&self.rig), job.clone());
+        let mut sides = self.together(&cpus, Manner::USUAL, move |index, meeting| {
             let side = if index == 0 { Side::First } else { Side::Second };
             let cpu = cpus[index];
-            let (probe, answers) = (self.probe, &answers);
+            let (probe, answers, job) = (rig.probe, &answers, &job);
             let rest = match job.pace {
-                Pace::Rested(rest) => self.ticks_in(rest),
+                Pace::Rested(rest) => rig.ticks_in(rest),
                 Pace::Rally | Pace::Stamped => 0,
             };
             let player = Player { probe, cpu, side, job, answers, rest, meeting };
@@ -67,10 +69,10 @@ struct Player<'a, P> {
     probe: P,
     cpu: CpuId,
     side: Side,
-    job: &'a Exchange<'a>,
+    job: &'a Exchange,
     answers: &'a Line,
     rest: u64,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a Meeting,
 }
 
 impl<P: Probe> Player<'_, P> {
@@ -79,7 +81,7 @@ impl<P: Probe> Player<'_, P> {
         let seen = self.turns();
         if seen.is_err() {
             self.meeting.abandon();
-            for channel in self.job.channels {
+            for channel in &*self.job.channels {
                 // Who sleeps there wakes up and finds that the job was given up. Nobody may.
                 drop(channel.signal(self.side, 0));
             }
@@ -88,8 +90,8 @@ impl<P: Probe> Player<'_, P> {
     }
 
     fn turns(&self) -> io::Result<Seen> {
-        let Exchange { channels, stretches, round_trips, .. } = *self.job;
-        for channel in channels {
+        let Exchange { ref channels, stretches, round_trips, .. } = *self.job;
+        for channel in &**channels {
             channel.enter(self.side)?;
         }
         self.meeting.wait().map_err(|_| io::ErrorKind::Interrupted)?;
@@ -191,7 +193,7 @@ impl<P: Probe> Player<'_, P> {
 
     /// Reads what is to be read beside, as a part of the next rest.
     fn look(&self, seen: &mut Seen) {
-        if let (Side::First, Some(counters)) = (self.side, self.job.look) {
+        if let (Side::First, Some(counters)) = (self.side, &self.job.look) {
             seen.looks.push(counters.read());
         }
     }

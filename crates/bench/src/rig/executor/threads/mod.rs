@@ -4,11 +4,11 @@ mod alarm;
 mod exchange;
 mod neighbour;
 mod regions;
+mod together;
 mod trace;
 mod traffic;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,21 +30,29 @@ use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
 use super::super::trace::{RawTrace, Trace};
 use super::super::traffic::{Placed, RawTraffic, Traffic};
-use super::{Executor, RunError, STACK_BYTES, Stop};
+use super::{Executor, RunError, Stop};
 pub(crate) use regions::nobody;
+use together::Meeting;
 use traffic::Stores;
 
 /// Runs jobs on pinned threads, with `P` as the clock.
 pub struct Threads<P> {
+    rig: Arc<Rig<P>>,
+    begun: Instant,
+    /// How long a job may take.
+    limit: Option<Seconds>,
+}
+
+/// What threads share with who starts them, and keep where they are left behind.
+struct Rig<P> {
     probe: P,
     rate: Rate<Stamp>,
     counters: Option<CycleCounters>,
     stop: Stop,
-    begun: Instant,
     paces: Paces,
     stores: Stores,
     /// Memory of neighbours, which nobody measures.
-    beside: Arc<Stores>,
+    beside: Stores,
 }
 
 /// What was found out about loads on each CPU, so that every job need not find it out anew.
@@ -72,91 +80,33 @@ impl<P: Probe> Threads<P> {
     /// An executor whose stamps come from `probe`, which ticks at `rate`, and which reads these
     /// counters of core cycles around full phases.
     pub fn new(probe: P, rate: Rate<Stamp>, counters: Option<CycleCounters>, stop: Stop) -> Self {
-        let (begun, paces, stores) = (Instant::now(), Paces::default(), Stores::default());
-        let beside = Arc::default();
-        Threads { probe, rate, counters, stop, begun, paces, stores, beside }
-    }
-
-    fn ticks_in(&self, duration: Seconds) -> u64 {
-        self.rate.ticks_in(duration).count()
-    }
-
-    /// Starts one thread for each CPU, pins it if asked to, and lets all of them begin together.
-    fn together<T: Send>(
-        &self,
-        cpus: &[CpuId],
-        manner: Manner,
-        body: impl Fn(usize, &Meeting<'_>) -> Result<T, RunError> + Sync,
-    ) -> Result<Vec<T>, RunError> {
-        let meeting = Meeting::new(cpus, manner.together, &self.stop);
-        let (meeting, body) = (&meeting, &body);
-        std::thread::scope(|scope| {
-            let mut threads = Vec::with_capacity(cpus.len());
-            let mut spawn_error = None;
-            for (index, &cpu) in cpus.iter().enumerate() {
-                let thread = std::thread::Builder::new().name(format!("cpu {cpu}"));
-                let thread = thread.stack_size(STACK_BYTES);
-                let begun = thread.spawn_scoped(scope, move || {
-                    let attendance = Attendance(meeting);
-                    if manner.pinned {
-                        sys::affinity::pin(cpu).map_err(|source| RunError::Pin { cpu, source })?;
-                    }
-                    meeting.wait()?;
-                    let result = body(index, meeting)?;
-                    attendance.kept();
-                    Ok(result)
-                });
-                match begun {
-                    Ok(thread) => threads.push(thread),
-                    Err(source) => {
-                        meeting.abandon();
-                        spawn_error = Some(RunError::Spawn { cpu, source });
-                        break;
-                    }
-                }
-            }
-            let results: Vec<_> = threads
-                .into_iter()
-                .map(|thread| {
-                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect();
-            match spawn_error {
-                Some(error) => Err(error),
-                None => first_cause(results),
-            }
-        })
+        let (paces, stores, beside) = (Paces::default(), Stores::default(), Stores::default());
+        let rig = Rig { probe, rate, counters, stop, paces, stores, beside };
+        Threads { rig: Arc::new(rig), begun: Instant::now(), limit: None }
     }
 }
 
-/// All values, or the error that made the others give up.
-fn first_cause<T>(results: Vec<Result<T, RunError>>) -> Result<Vec<T>, RunError> {
-    let mut values = Vec::with_capacity(results.len());
-    let mut error = None;
-    for result in results {
-        match (result, &error) {
-            (Ok(value), _) => values.push(value),
-            (Err(cause), None | Some(RunError::Interrupted)) => error = Some(cause),
-            (Err(_), Some(_)) => {}
-        }
+impl<P: Probe> Rig<P> {
+    fn ticks_in(&self, duration: Seconds) -> u64 {
+        self.rate.ticks_in(duration).count()
     }
-    error.map_or(Ok(values), Err)
 }
 
 impl<P: Probe> Executor for Threads<P> {
     fn repeat(&mut self, job: &Repeat) -> Result<RawRepeat, RunError> {
         let cpus: Vec<CpuId> = job.members.iter().map(|member| member.cpu).collect();
-        let members = self.together(&cpus, job.manner, |index, meeting| {
-            Worker::new(self, job.members[index], job, meeting).run(&job.phases)
+        let (rig, job) = (Arc::clone(&self.rig), job.clone());
+        let members = self.together(&cpus, job.manner, move |index, meeting| {
+            Worker::new(&rig, job.members[index], &job, meeting).run(&job.phases)
         })?;
         Ok(RawRepeat { members })
     }
 
-    fn exchange(&mut self, job: &Exchange<'_>) -> Result<RawExchange, RunError> {
+    fn exchange(&mut self, job: &Exchange) -> Result<RawExchange, RunError> {
         self.take_turns(job)
     }
 
-    fn alarm(&mut self, job: &Alarm<'_>) -> Result<RawAlarm, RunError> {
+    fn alarm(&mut self, job: &Alarm) -> Result<RawAlarm, RunError> {
         self.sleep(job)
     }
 
@@ -164,7 +114,7 @@ impl<P: Probe> Executor for Threads<P> {
         &mut self,
         job: &Traffic,
         tools: &Tools,
-        counters: Option<&TrafficCounters>,
+        counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
         self.move_data(job, tools, counters)
     }
@@ -186,11 +136,15 @@ impl<P: Probe> Executor for Threads<P> {
     }
 
     fn placed(&self) -> Vec<Placed> {
-        self.stores.placed()
+        self.rig.stores.placed()
     }
 
     fn rate(&self) -> Rate<Stamp> {
-        self.rate
+        self.rig.rate
+    }
+
+    fn limit(&mut self, time: Seconds) {
+        self.limit = Some(time);
     }
 
     fn rest(&mut self, time: Seconds) -> Result<(), RunError> {
@@ -198,7 +152,7 @@ impl<P: Probe> Executor for Threads<P> {
         const NAP: Duration = Duration::from_millis(50);
         let end = Instant::now() + Duration::from_secs_f64(time.0.max(0.0));
         loop {
-            if self.stop.asked() {
+            if self.rig.stop.asked() {
                 return Err(RunError::Interrupted);
             }
             let left = end.saturating_duration_since(Instant::now());
@@ -211,80 +165,6 @@ impl<P: Probe> Executor for Threads<P> {
 
     fn elapsed(&self) -> Seconds {
         Seconds(self.begun.elapsed().as_secs_f64())
-    }
-}
-
-/// Where threads wait for each other: hot, because a futex would put the cores to sleep.
-struct Meeting<'a> {
-    members: usize,
-    /// Whether members wait at all.
-    together: bool,
-    /// Looks at the others before this one lets them have its CPU.
-    spins: u32,
-    arrived: AtomicU64,
-    abandoned: AtomicBool,
-    stop: &'a Stop,
-}
-
-/// Whoever leaves early, by an error or by a panic, must not leave the others waiting for it.
-struct Attendance<'a>(&'a Meeting<'a>);
-
-impl Attendance<'_> {
-    /// Nobody waits for this thread any more.
-    fn kept(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Attendance<'_> {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
-}
-
-impl<'a> Meeting<'a> {
-    fn new(cpus: &[CpuId], together: bool, stop: &'a Stop) -> Self {
-        /// With fewer CPUs than threads (a cgroup quota) the others need ours to arrive at all.
-        const SPINS_BEFORE_YIELD: u32 = 100_000;
-        let distinct: BTreeSet<CpuId> = cpus.iter().copied().collect();
-        let members = cpus.len();
-        let spins = if distinct.len() < members { 0 } else { SPINS_BEFORE_YIELD };
-        let (arrived, abandoned) = (AtomicU64::new(0), AtomicBool::new(false));
-        Meeting { members, together, spins, arrived, abandoned, stop }
-    }
-
-    fn abandon(&self) {
-        self.abandoned.store(true, Ordering::Release);
-    }
-
-    fn given_up(&self) -> bool {
-        self.abandoned.load(Ordering::Acquire) || self.stop.asked()
-    }
-
-    /// Waits until every member has come here as often as this one.
-    fn wait(&self) -> Result<(), RunError> {
-        self.wait_doing(|| {
-            std::hint::spin_loop();
-        })
-    }
-
-    /// The same, doing something useful meanwhile.
-    fn wait_doing(&self, mut meanwhile: impl FnMut()) -> Result<(), RunError> {
-        let members = self.members as u64;
-        let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
-        let full = (ticket / members + 1) * members;
-        let mut spins = 0;
-        while self.together && self.arrived.load(Ordering::Acquire) < full {
-            if self.given_up() {
-                return Err(RunError::Interrupted);
-            }
-            meanwhile();
-            spins += 1;
-            if spins > self.spins {
-                std::thread::yield_now();
-            }
-        }
-        if self.given_up() { Err(RunError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -331,7 +211,7 @@ struct Worker<'a, P> {
     tools: &'a Tools,
     counters: Option<&'a CycleCounters>,
     paces: &'a Paces,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a Meeting,
     ticks_per_second: f64,
     gap_short: u64,
     gap_long: u64,
@@ -339,7 +219,7 @@ struct Worker<'a, P> {
 }
 
 impl<'a, P: Probe> Worker<'a, P> {
-    fn new(rig: &'a Threads<P>, member: Member, job: &'a Repeat, meeting: &'a Meeting<'a>) -> Self {
+    fn new(rig: &'a Rig<P>, member: Member, job: &'a Repeat, meeting: &'a Meeting) -> Self {
         Worker {
             probe: rig.probe,
             cpu: member.cpu,

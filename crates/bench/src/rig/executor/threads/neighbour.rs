@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use model::CpuSet;
 use sys::clock::Probe;
 
 use super::super::super::neighbour::{Busy, Neighbour};
@@ -32,6 +34,10 @@ struct Lock(AtomicBool);
 impl Street {
     pub(super) fn move_in(&self) {
         self.moved_in.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -71,40 +77,45 @@ impl<P: Probe> Threads<P> {
         neighbours: &[Neighbour],
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let street = &Street::default();
-        // Mapped and touched in the first block beside them: later ones find it there.
-        let stores = Arc::clone(&self.beside);
-        let stores = &*stores;
-        std::thread::scope(|scope| {
-            let quiet = Quiet(street);
-            let mut threads = Vec::with_capacity(neighbours.len());
-            for neighbour in neighbours {
-                let cpu = neighbour.cpu;
-                let thread = std::thread::Builder::new().name(format!("beside {cpu}"));
-                let begun = thread.stack_size(STACK_BYTES).spawn_scoped(
-                    scope,
-                    move || -> Result<(), RunError> {
-                        let stay = Stay(street);
-                        live(neighbour, stores, street)?;
-                        stay.over();
-                        Ok(())
-                    },
-                );
-                threads.push(begun.map_err(|source| RunError::Spawn { cpu, source })?);
+        let street = Arc::new(Street::default());
+        let (until_end, ended) = channel();
+        let quiet = Quiet(&street);
+        let mut threads = Vec::with_capacity(neighbours.len());
+        for &neighbour in neighbours {
+            let cpu = neighbour.cpu;
+            let thread = std::thread::Builder::new().name(format!("beside {cpu}"));
+            let (rig, street) = (Arc::clone(&self.rig), Arc::clone(&street));
+            let until_end = until_end.clone();
+            let begun = thread.stack_size(STACK_BYTES).spawn(move || -> Result<(), RunError> {
+                let _until_end = until_end;
+                let stay = Stay(&street);
+                // Mapped and touched in the first block beside them: later ones find it there.
+                live(&neighbour, &rig.beside, &street)?;
+                stay.over();
+                Ok(())
+            });
+            threads.push((cpu, begun.map_err(|source| RunError::Spawn { cpu, source })?));
+        }
+        drop(until_end);
+        let late = self.late(neighbours, &street);
+        let done = if late.is_some() || street.has_failed() { Ok(()) } else { jobs(self) };
+        drop(quiet);
+        self.ends(threads, &ended, || ())?.into_iter().collect::<Result<(), RunError>>()?;
+        late.map_or(done, Err)
+    }
+
+    /// Waits until all neighbours are at work, or one of them could not begin; an error where that takes too long.
+    fn late(&self, neighbours: &[Neighbour], street: &Street) -> Option<RunError> {
+        let begun = Instant::now();
+        let all = neighbours.len() as u64;
+        while street.moved_in.load(Ordering::Acquire) < all && !street.has_failed() {
+            if let Some(limit) = self.limit.filter(|it| begun.elapsed().as_secs_f64() > it.0) {
+                let cpus = neighbours.iter().map(|neighbour| neighbour.cpu).collect();
+                return Some(RunError::Hung { cpus, left: CpuSet::default(), limit });
             }
-            let all = neighbours.len() as u64;
-            while street.moved_in.load(Ordering::Acquire) < all
-                && !street.failed.load(Ordering::Acquire)
-            {
-                std::thread::sleep(Duration::from_micros(50));
-            }
-            let done = if street.failed.load(Ordering::Acquire) { Ok(()) } else { jobs(self) };
-            drop(quiet);
-            for thread in threads {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            }
-            done
-        })
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        None
     }
 }
 
@@ -162,8 +173,6 @@ fn execute_until(call: Call, street: &Street) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-
     use kernels::memory::TABLE;
     use machine::Machine;
     use model::ticks::Stamp;
@@ -199,7 +208,7 @@ mod tests {
         let mut ranges = Vec::new();
         for _ in 0..3 {
             threads.with_neighbours(&[Neighbour { cpu, work }], &mut |_| Ok(())).unwrap();
-            ranges.extend(threads.beside.placed().iter().map(|placed| placed.range));
+            ranges.extend(threads.rig.beside.placed().iter().map(|placed| placed.range));
         }
         assert_eq!(ranges.len(), 3, "it stays from block to block");
         assert!(ranges.iter().all(|range| *range == ranges[0]));

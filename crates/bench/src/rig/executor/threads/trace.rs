@@ -1,5 +1,6 @@
 //! Threads that look at themselves about every microsecond, one of them under a payload.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Seconds, Ticks};
@@ -8,7 +9,7 @@ use sys::clock::Probe;
 use super::super::super::job::{Around, Manner, Member, Repeat};
 use super::super::super::trace::{CHAIN, Look, PIECE, RawTrace, RawTraced, Trace};
 use super::super::RunError;
-use super::{Call, Meeting, Threads, Worker, difference};
+use super::{Call, Meeting, Rig, Threads, Worker, difference};
 
 /// What one thread does in each look.
 struct Plan {
@@ -20,7 +21,7 @@ struct Plan {
 impl<P: Probe> Threads<P> {
     /// Runs a trace; all threads have the same periods.
     pub(super) fn follow(&self, job: &Trace) -> Result<RawTrace, RunError> {
-        let begun = AtomicU64::new(0);
+        let begun = Arc::new(AtomicU64::new(0));
         let payload = job.payload.unwrap_or(job.tools.null);
         let member = |&cpu| Member::new(cpu, payload);
         let repeat = Repeat {
@@ -29,8 +30,9 @@ impl<P: Probe> Threads<P> {
             tools: job.tools,
             manner: Manner::USUAL,
         };
-        let cpus = self.together(&job.cpus(), Manner::USUAL, |index, meeting| {
-            let worker = Worker::new(self, repeat.members[index], &repeat, meeting);
+        let (rig, job, start) = (Arc::clone(&self.rig), job.clone(), Arc::clone(&begun));
+        let cpus = self.together(&job.cpus(), Manner::USUAL, move |index, meeting| {
+            let worker = Worker::new(&rig, repeat.members[index], &repeat, meeting);
             let sized = |load, time| (Call::of(load), worker.iterations_in(load, time));
             let plan = Plan {
                 adds: sized(job.tools.witness, CHAIN),
@@ -41,12 +43,12 @@ impl<P: Probe> Threads<P> {
             let mut looks = vec![Look { stamps: [1; 3], waited: [1; 2] }; job.room()];
             let before = sys::thread::usage().ok();
             if index == 0 {
-                let soon = self.probe.stamp() + self.ticks_in(Seconds(0.2e-3));
-                begun.store(soon, Ordering::Release);
+                let soon = rig.probe.stamp() + rig.ticks_in(Seconds(0.2e-3));
+                start.store(soon, Ordering::Release);
             }
             meeting.wait()?;
-            let taken =
-                self.look(job, &plan, begun.load(Ordering::Acquire), &mut looks, meeting)?;
+            let begun = start.load(Ordering::Acquire);
+            let taken = rig.look(&job, &plan, begun, &mut looks, meeting)?;
             looks.truncate(taken);
             let usage = before.zip(sys::thread::usage().ok());
             let usage = usage.map(|(before, after)| difference(before, after));
@@ -55,9 +57,11 @@ impl<P: Probe> Threads<P> {
             let around = Around { settled: true, usage, migrations: moved, ..Around::default() };
             Ok(RawTraced { cpu, looks, iterations: [plan.adds.1, plan.multiplies.1], around })
         })?;
-        Ok(RawTrace { begun: Ticks::new(begun.into_inner()), cpus })
+        Ok(RawTrace { begun: Ticks::new(begun.load(Ordering::Acquire)), cpus })
     }
+}
 
+impl<P: Probe> Rig<P> {
     /// Looks until the last period ends, and how many there were. Nothing but chains, payload and stamps happens
     /// between two of them (invariant I3).
     fn look(
@@ -66,7 +70,7 @@ impl<P: Probe> Threads<P> {
         plan: &Plan,
         begun: u64,
         looks: &mut [Look],
-        meeting: &Meeting<'_>,
+        meeting: &Meeting,
     ) -> Result<usize, RunError> {
         let (period, burst) = (self.ticks_in(job.period).max(1), self.ticks_in(job.burst));
         let (end, pace) = (begun + period * u64::from(job.periods), self.ticks_in(job.pace()));

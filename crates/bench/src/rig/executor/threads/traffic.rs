@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kernels::memory::chase::{Ring, STEPS_AT_ONCE};
 use kernels::memory::{self, Mover, WrongNumber};
@@ -208,7 +208,7 @@ impl<'a> Passage<'a> {
 }
 
 /// What the members of a job share beside the place where they meet.
-struct Shared<'a> {
+struct Shared {
     /// The most trips that any member needs for the target.
     trips: AtomicU64,
     /// How often a member that is no background was through with a repetition.
@@ -216,7 +216,7 @@ struct Shared<'a> {
     /// How many of them there are.
     foreground: u64,
     /// What the first member reads around each repetition.
-    counters: Option<&'a TrafficCounters>,
+    counters: Option<Arc<TrafficCounters>>,
     /// What it read.
     counted: Mutex<Vec<[CountedTraffic; 2]>>,
 }
@@ -226,8 +226,8 @@ struct Hauler<'a, P> {
     probe: P,
     party: &'a Party,
     job: &'a Traffic,
-    meeting: &'a Meeting<'a>,
-    shared: &'a Shared<'a>,
+    meeting: &'a Meeting,
+    shared: &'a Shared,
     /// Whether it is the first member.
     leads: bool,
     ruler: Call,
@@ -239,31 +239,34 @@ impl<P: Probe> Threads<P> {
         &self,
         job: &Traffic,
         tools: &Tools,
-        counters: Option<&TrafficCounters>,
+        counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
-        let counters = counters.filter(|_| job.is_countable());
+        let counters = counters.filter(|_| job.is_countable()).cloned();
         let foreground = job.members.iter().filter(|party| !party.background).count() as u64;
         let (trips, through) = (AtomicU64::new(1), AtomicU64::new(0));
         let counted = Mutex::default();
-        let shared = Shared { trips, through, foreground, counters, counted };
-        let members = self.together(&job.cpus(), Manner::USUAL, |index, meeting| {
+        let shared = Arc::new(Shared { trips, through, foreground, counters, counted });
+        let (rig, job, tools) = (Arc::clone(&self.rig), job.clone(), *tools);
+        let of_all = Arc::clone(&shared);
+        let members = self.together(&job.cpus(), Manner::USUAL, move |index, meeting| {
             let party = &job.members[index];
-            let mut kept = self.stores.take(party.cpu, party.store)?;
+            let mut kept = rig.stores.take(party.cpu, party.store)?;
             let hauler = Hauler {
-                probe: self.probe,
+                probe: rig.probe,
                 party,
-                job,
+                job: &job,
                 meeting,
-                shared: &shared,
+                shared: &of_all,
                 leads: index == 0,
                 ruler: Call::of(tools.ruler),
-                ticks_per_second: self.rate.hertz().0,
+                ticks_per_second: rig.rate.hertz().0,
             };
             let raw = hauler.run(&mut kept);
-            self.stores.put(party.cpu, kept);
+            rig.stores.put(party.cpu, kept);
             raw
         })?;
-        let counted = shared.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = std::mem::take(&mut *counted);
         Ok(RawTraffic { members, counted })
     }
 }
@@ -345,7 +348,7 @@ impl<P: Probe> Hauler<'_, P> {
             stretches.push(if self.party.background {
                 self.beside(&mut passage, repetition, pause)
             } else {
-                let stretch = match self.shared.counters {
+                let stretch = match self.shared.counters.as_deref() {
                     None => self.undisturbed(|| self.stretch(&mut passage, trips)),
                     Some(counters) => {
                         let counted = || self.counted(&mut passage, trips, counters);
