@@ -252,6 +252,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "sheet.outside-band" => ("known", known::findings(record)),
             "turbo.slow-looks" => ("turbo: clock", slow_looks(record)),
             "memory.cache-size" => ("memory", memory::findings(record)),
+            "memory.limited" => ("memory", memory::limited(record)),
             // Groups of samples: where they are split is no number that others could find again.
             "memory.modes" => continue,
             "cores.uneven" => ("cores", waiting::uneven_pairs(record)),

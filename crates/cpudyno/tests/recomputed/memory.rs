@@ -671,6 +671,22 @@ fn what_a_knee_is(record: &Record) -> Vec<String> {
     if loaded_table(record).is_empty() { Vec::new() } else { vec![line.to_owned()] }
 }
 
+/// What findings may say of the largest arrays that had no room to be larger.
+pub(crate) fn limited(record: &Record) -> Vec<String> {
+    let footprint = |it: &Series| it.parameter("footprint").and_then(|text| text.parse().ok());
+    let all = record.series.iter().filter(|it| it.area == "memory");
+    let some = all.filter_map(|it| Some((footprint(it)?, it.parameter("limited_by")?)));
+    let some: Vec<(u64, &str)> = some.collect();
+    let most = some.iter().map(|(footprint, _)| *footprint).max();
+    let said = |(footprint, by): &(u64, &str)| {
+        format!(
+            "there is no room for 4 times the caches, so that {} at most was used: limited by {by}",
+            size(*footprint as f64)
+        )
+    };
+    some.iter().filter(|(footprint, _)| Some(*footprint) == most).map(said).collect()
+}
+
 /// What findings may say of caches.
 pub(crate) fn findings(record: &Record) -> Vec<String> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
