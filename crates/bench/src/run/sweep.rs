@@ -258,8 +258,8 @@ impl<'a> Sweeper<'a> {
     /// Leaves the other cells half of the time that is left, should a job of one that takes so long hang.
     fn bound(&mut self, planned: Seconds) {
         /// Memory that is touched for the first time, or a machine that others use, is no hang.
-        const PATIENCE: f64 = 4.0;
-        const LEAST: Seconds = Seconds(2.0);
+        const PATIENCE: f64 = 10.0;
+        const LEAST: Seconds = Seconds(8.0);
         let half = (self.program.time - self.executor.elapsed()) * 0.5;
         let limit = half.0.max(planned.0 * PATIENCE).max(LEAST.0);
         self.executor.limit(Seconds(limit));

@@ -148,7 +148,7 @@ fn where_there_is_no_speed_select_the_reason_stands() {
     let off = asked(&Machine::from(model), "-c 12 core-power info");
     assert_eq!(off.code, 3);
     assert!(off.stderr.contains("cannot use CPU 12: offline, "), "{off:?}");
-    assert!(off.stderr.contains("\nhint: `echo 1 | sudo tee /sys/"), "{off:?}");
+    assert!(off.stderr.contains("\nhint: `cpudyno set online@N=on` brings CPU N"), "{off:?}");
 }
 
 #[test]
