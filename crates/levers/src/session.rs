@@ -193,11 +193,6 @@ impl<'a> Session<'a> {
         now == change.wanted || change.is_effective && came_to().is_some_and(|it| it == now)
     }
 
-    /// Whether it is a limit that comes to this at present.
-    fn is_limit_at(&self, change: &Change, now: &str) -> bool {
-        change.is_effective && open::is_wished(self.machine, &change.object, &change.wanted, now)
-    }
-
     /// Makes those of these changes that are not so already, whatever was made before.
     ///
     /// What an earlier switch left was read back then, and is not read again before it is written anew.
@@ -305,7 +300,7 @@ impl<'a> Session<'a> {
         for change in &made[..early] {
             match change.object.read(self.machine) {
                 // A limit comes to something else once firmware has moved.
-                Ok(now) if !self.is_so(change, &now) && !self.is_limit_at(change, &now) => {
+                Ok(now) if !self.is_so(change, &now) && !comes_to(self.machine, change, &now) => {
                     self.journal.hear(&change.object, now.clone());
                     return Err(not_kept(self.machine, &change.object, &change.wanted, now));
                 }
@@ -319,9 +314,7 @@ impl<'a> Session<'a> {
     fn make(&mut self, change: &Change) -> Result<Changed, Error> {
         let Change { setting, object, former, wanted, .. } = change;
         let machine = self.machine;
-        let is_kept = |now: &str| {
-            now == wanted || change.is_effective && open::is_wished(machine, object, wanted, now)
-        };
+        let is_kept = |now: &str| now == wanted || comes_to(machine, change, now);
         let made =
             put(self.machine, &mut *self.levers, &mut self.journal, (object, wanted), &is_kept);
         let now = match made {
@@ -401,6 +394,11 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Whether it is a limit that comes to this at present.
+fn comes_to(machine: &Machine, change: &Change, now: &str) -> bool {
+    change.is_effective && open::is_wished(machine, &change.object, &change.wanted, now)
 }
 
 fn news_of(change: &Change) -> Vec<New> {

@@ -62,16 +62,13 @@ pub(super) fn needs_priorities(
         return Ok(());
     }
     let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));
-    let cpus = match &ground.wish.cpus {
-        Some(cpus) => format!("-c {cpus} "),
-        // Somebody has to go first.
-        None if feature == "turbo-freq" => "-c LIST ".to_owned(),
-        None => String::new(),
-    };
+    let face = ground.wish.face();
+    // Somebody has to go first.
+    let is_nobody = feature == "turbo-freq" && ground.wish.cpus.is_none();
+    let chosen = if is_nobody { " -c LIST" } else { "" };
     let hint = format!(
-        "first `{} core-power enable -p 1`, with classes and their cores; or all at once: \
-         `cpudyno sst {cpus}{feature} enable -a`",
-        ground.wish.face()
+        "first `{face} core-power enable -p 1`, with classes and their cores; or all at once: \
+         `{face}{chosen} {feature} enable -a`"
     );
     Err(ground.wish.order(why, hint))
 }

@@ -301,11 +301,11 @@ fn left_off(
     let (word, them) = if cores.len() == 1 { ("core", "it") } else { ("cores", "them") };
     let base = mhz(plain(level));
     let turbo = mhz(turbo_of(level, modules.count()).ok());
-    let on = ground.wish.cpus.as_ref().map_or_else(String::new, |cpus| format!("-c {cpus} "));
+    let face = ground.wish.face();
     let number = level.number;
     (!cores.is_empty()).then(|| {
         format!(
-            "level {number} of {} has {word} {cores}, too, without a CPU that is online: `cpudyno sst {on}perf-profile \
+            "level {number} of {} has {word} {cores}, too, without a CPU that is online: `{face} perf-profile \
              set-config-level -l {number} -o` brings {them} back, with a base of {base} MHz and an all-core turbo of \
              {turbo} MHz",
             place(domain)
