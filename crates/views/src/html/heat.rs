@@ -80,12 +80,23 @@ fn cells(
                         @let class: Vec<String> = shade.into_iter().chain(mark).collect();
                         td class=[(!class.is_empty()).then(|| class.join(" "))]
                             title=(hover(column, text)) {
-                            @if !small { (seen(text)) }
+                            @if !small { (parts(text)) }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// A number and what stands in brackets behind it, such as its interval, which goes below it where there is no room
+/// beside it.
+fn parts(text: &str) -> Markup {
+    match text.split_once(" (") {
+        Some((number, behind)) => html! {
+            span { (seen(number)) } " " span { (seen(&format!("({behind}"))) }
+        },
+        None => html! { (seen(text)) },
     }
 }
 
@@ -153,5 +164,12 @@ mod tests {
         assert!(page.contains("<td class=\"h0\""), "{page}");
         assert!(page.contains("<td class=\"h8 outlined\""), "{page}");
         assert!(page.contains("as promised"), "{page}");
+    }
+
+    #[test]
+    fn an_interval_may_go_below_its_number() {
+        let page = parts("-45.8 (-47.7, -44.7)").into_string();
+        assert_eq!(page, "<span>-45.8</span> <span>(-47.7, -44.7)</span>");
+        assert_eq!(parts("-45.8").into_string(), "-45.8");
     }
 }
