@@ -76,7 +76,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: CYCLES,
         section: "Cycles per op",
-        template: "{} numbers of active cores between are in the record",
+        template: "further numbers of active cores, in the record: {}",
         want: between,
     },
 ];
@@ -433,6 +433,6 @@ fn cycles(record: &Record) -> Vec<Table> {
 
 fn between(record: &Record) -> Vec<String> {
     let between = counts(record).len() - shown(record).len();
-    let line = || format!("{between} numbers of active cores between are in the record");
+    let line = || format!("further numbers of active cores, in the record: {between}");
     if between > 0 { vec![line()] } else { Vec::new() }
 }

@@ -116,7 +116,7 @@ fn cycles_table(record: &Record, workloads: &[&str], counts: &[usize]) -> Block 
     let between = counts.len().saturating_sub(ends.len());
     let notes = match between {
         0 => Vec::new(),
-        _ => vec![format!("{between} numbers of active cores between are in the record")],
+        _ => vec![format!("further numbers of active cores, in the record: {between}")],
     };
     let mut columns = header("stream", &ends);
     columns.insert(1, ("kind".to_owned(), Align::Left));
