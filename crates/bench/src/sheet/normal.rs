@@ -101,28 +101,61 @@ fn table(bands: Vec<Band>) -> Block {
 
 /// A finding for each number that is not where it should be.
 pub(crate) fn findings(record: &Record, areas: &[&dyn Area]) -> Vec<Finding> {
-    let outside = |band: Band| {
-        let Verdict::Outside(why) = band.verdict else { return None };
-        // What is better than anybody expects has nothing to gain.
-        let gain = band.missing.map(|ratio| {
-            if ratio > 1.0 {
-                format!("{ratio:.2} times as much, the least that is normal")
-            } else {
-                format!("{:.0} % of it, the most that is normal", ratio * 100.0)
-            }
-        });
-        Some(Finding {
-            id: "sheet.outside-band".to_owned(),
-            severity: Severity::Note,
-            about: band.what,
-            text: format!(
-                "{} measured, {} expected ({})",
-                band.measured, band.expected, band.position
-            ),
-            remedy: Some(band.remedy.to_owned()),
-            cause: Some(why),
-            gain,
-        })
-    };
     areas.iter().flat_map(|area| area.bands(record)).filter_map(outside).collect()
+}
+
+fn outside(band: Band) -> Option<Finding> {
+    let Verdict::Outside(why) = band.verdict else { return None };
+    // What is better than anybody expects has nothing to gain.
+    let gain = band.missing.map(|ratio| {
+        if ratio > 1.0 {
+            format!("{ratio:.2} times as much, the least that is normal")
+        } else {
+            format!("{:.0} % of it, the most that is normal", ratio * 100.0)
+        }
+    });
+    Some(Finding {
+        id: "sheet.outside-band".to_owned(),
+        severity: Severity::Note,
+        about: band.what,
+        text: format!("{} measured, {} expected ({})", band.measured, band.expected, band.position),
+        remedy: Some(band.remedy.to_owned()),
+        cause: Some(why),
+        gain,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn band(verdict: Verdict, missing: Option<f64>) -> Band {
+        let text = |words: &str| words.to_owned();
+        Band {
+            what: text("copy on 4 cores"),
+            expected: text("40 GB/s"),
+            source: text("a table"),
+            measured: text("20 GB/s"),
+            position: text("50 % of it"),
+            verdict,
+            missing,
+            remedy: "populate the other channel",
+        }
+    }
+
+    #[test]
+    fn a_finding_says_what_there_is_to_gain() {
+        let missing = |missing| {
+            outside(band(Verdict::Outside("a channel is empty".to_owned()), missing)).unwrap()
+        };
+        let gain = |ratio| missing(Some(ratio)).gain.unwrap();
+        assert_eq!(gain(1.6), "1.60 times as much, the least that is normal");
+        assert_eq!(gain(0.8), "80 % of it, the most that is normal");
+        let finding = missing(None);
+        assert_eq!(finding.gain, None);
+        assert_eq!(finding.cause.as_deref(), Some("a channel is empty"));
+        assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
+        let nothing = [Verdict::Normal, Verdict::NotTold("a guest".to_owned())];
+        assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
+    }
 }
