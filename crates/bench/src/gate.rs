@@ -6,15 +6,15 @@
 use model::name::did_you_mean;
 use model::page::{Align, Block, Page, Table, Text, Tone, si};
 use model::record::{
-    BoundKind, BoundOutcome, Brief, GateBound, GateRun, GateVerdict, Presentation, Record,
-    ReferenceRun, ResultKey,
+    BoundKind, BoundOutcome, GateBound, GateRun, GateVerdict, Presentation, Record, ReferenceRun,
+    ResultKey,
 };
 use model::{CpuSet, Finding, Known, Obstacle, Seconds, Severity, Unavailable, Unit};
 
 use crate::areas::wake::methods;
 use crate::areas::{self, AREAS, Cell, cores};
+use crate::compare::name;
 use crate::compare::results::{self, Found, Measured};
-use crate::compare::{is_judged, name};
 use crate::run::{Asked, Request};
 use crate::sheet::parts;
 use crate::{reference, sheet};
@@ -310,8 +310,7 @@ pub fn request(
 
 /// What came of it.
 pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>) -> GateRun {
-    let results: Vec<(ResultKey, Found)> =
-        results::of(&Brief::of(record, &is_judged)).into_iter().collect();
+    let results: Vec<(ResultKey, Found)> = results::of_record(record).into_iter().collect();
     let bounds: Vec<GateBound> = bounds.iter().map(|bound| bounded(bound, &results)).collect();
     let mut failed: Vec<String> = bounds.iter().filter_map(broken).collect();
     let mut open: Vec<String> = bounds.iter().filter_map(not_judged).collect();
@@ -567,6 +566,7 @@ fn bounds_table(bounds: &[GateBound]) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::is_judged;
 
     fn limit(text: &str) -> Result<(Unit, f64), String> {
         let bound = Bound::read(text, BoundKind::Min);

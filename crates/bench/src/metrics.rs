@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use model::Unit;
-use model::record::{Brief, FactValue, GateVerdict, Record};
+use model::record::{FactValue, GateVerdict, Record};
 
 use crate::areas;
-use crate::compare::is_judged;
 use crate::compare::results::{self, Found};
 
 /// Labels and their values, in the order in which they are written.
@@ -65,9 +64,8 @@ fn name(area: &str, quantity: &str, unit: &str) -> String {
 }
 
 fn results_of(record: &Record) -> Vec<Family> {
-    let brief = Brief::of(record, &is_judged);
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
-    for (what, found) in results::of(&brief) {
+    for (what, found) in results::of_record(record) {
         let Found::Is(measured) = found else { continue };
         let unit = suffix(measured.unit);
         let named = name(&what.area, &what.quantity, unit);

@@ -98,22 +98,23 @@ impl Reference {
         let mut reference = Reference::default();
         for record in records {
             match record {
-                Ok(brief) => reference.add(&brief),
+                Ok(brief) => reference.add(brief),
                 Err(why) => *reference.left_out.entry(why).or_default() += 1,
             }
         }
         reference
     }
 
-    fn add(&mut self, brief: &Brief) {
-        let results = results::of(brief);
+    fn add(&mut self, brief: Brief) {
+        let kind = Kind::of(&brief);
+        let results = results::of(&brief.machine.topology, brief.series);
         if results.is_empty() {
             let why = "nothing was measured in them".to_owned();
             *self.left_out.entry(why).or_default() += 1;
             return;
         }
-        let group = self.groups.entry(Kind::of(brief)).or_default();
-        let (id, run) = ((brief.run.id.clone(), brief.run.started.clone()), group.runs.len());
+        let group = self.groups.entry(kind).or_default();
+        let (id, run) = ((brief.run.id, brief.run.started), group.runs.len());
         // A record and its page are one run, as are copies.
         if group.runs.contains(&id) {
             let why = "they hold the same runs again".to_owned();
@@ -153,7 +154,8 @@ impl Reference {
             let why = "other machines are in them".to_owned();
             *left_out.entry(why).or_default() += (others - group.runs.len()) as u64;
         }
-        let positions = results::of(&brief).into_iter().filter_map(|(what, found)| {
+        let results = results::of(&brief.machine.topology, brief.series);
+        let positions = results.into_iter().filter_map(|(what, found)| {
             let Found::Is(measured) = found else { return None };
             let earlier = group.results.get(&what).map_or(&[][..], Vec::as_slice);
             let earlier = earlier.iter().filter(|(run, earlier)| {

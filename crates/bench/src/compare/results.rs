@@ -1,9 +1,9 @@
 //! The results of a record: the quantities that a machine is judged by, of all that is measured.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use model::page::si;
-use model::record::{Brief, BriefSeries};
+use model::record::{Blocks, Brief, BriefSeries, Record, Topology};
 use model::stats::paired::Better;
 use model::stats::{median, median_interval};
 use model::{Obstacle, Unavailable, Unit};
@@ -86,77 +86,101 @@ pub fn is_judged(area: &str, quantity: &str) -> bool {
 }
 
 /// The results of a record by what they are.
-pub(crate) fn of(record: &Brief) -> BTreeMap<What, Found> {
-    let mut cells: HashMap<(What, String), Vec<&BriefSeries>> = HashMap::new();
+pub(crate) fn of_record(record: &Record) -> BTreeMap<What, Found> {
+    let brief = Brief::of(record, &is_judged);
+    of(&brief.machine.topology, brief.series)
+}
+
+/// The results of a record by what they are, from the series of a brief one.
+pub(crate) fn of(topology: &Topology, series: Vec<BriefSeries>) -> BTreeMap<What, Found> {
     // What chose the fastest way is no result beside that way's own.
     let is_trial = |series: &BriefSeries| {
         series.parameters.get("question").is_some_and(|question| question == "trial")
     };
     let wanted =
-        |series: &&BriefSeries| is_judged(&series.area, &series.quantity) && !is_trial(series);
-    for series in record.series.iter().filter(wanted) {
-        let key = (what(record, series), series.active.to_string());
-        cells.entry(key).or_default().push(series);
+        |series: &BriefSeries| is_judged(&series.area, &series.quantity) && !is_trial(series);
+    let series = series.into_iter().filter(wanted);
+    let mut parts: Vec<(What, Part)> = series.map(|series| part(topology, series)).collect();
+    // They come nearly in this order. Within a cell that of the record stays.
+    parts.sort_by(|(a, part), (b, other)| (a, &part.active).cmp(&(b, &other.active)));
+    let mut results = BTreeMap::new();
+    for of_what in parts.chunk_by(|(a, _), (b, _)| a == b) {
+        let cells = || of_what.chunk_by(|(_, part), (_, other)| part.active == other.active);
+        // Which CPUs only where that tells one from another: machines number them differently.
+        let several = cells().nth(1).is_some();
+        for cell in cells() {
+            let [(what, part), ..] = cell else { continue };
+            let cpus = several.then(|| part.active.clone());
+            let parts: Vec<&Part> = cell.iter().map(|(_, part)| part).collect();
+            results.insert(What { cpus, ..what.clone() }, found(what, &parts));
+        }
     }
-    // Which CPUs only where that tells one from another: machines number them differently.
-    let mut sets: HashMap<What, usize> = HashMap::new();
-    for (what, _) in cells.keys() {
-        *sets.entry(what.clone()).or_default() += 1;
-    }
-    let named = |((what, active), series): ((What, String), Vec<&BriefSeries>)| {
-        let several = sets.get(&what).is_some_and(|count| *count > 1);
-        let cpus = several.then_some(active);
-        (What { cpus, ..what }, found(&series))
-    };
-    cells.into_iter().map(named).collect()
+    results
+}
+
+/// What a CPU of a cell says.
+struct Part {
+    unit: Unit,
+    active: String,
+    class: Option<String>,
+    outcome: Result<Blocks, Unavailable>,
 }
 
 fn judged(area: &str, quantity: &str) -> Option<&'static Judged> {
     JUDGED.iter().find(|row| row.area == area && row.quantity == quantity)
 }
 
-fn what(record: &Brief, series: &BriefSeries) -> What {
+fn part(topology: &Topology, series: BriefSeries) -> (What, Part) {
     let given = |name: &str| series.parameters.get(name).map(String::as_str);
     let asked = given("choice") == Some("as asked for");
     // Beyond the caches it is memory, however long; what a sweep is about is the length.
-    let bytes = given("footprint").and_then(|bytes| bytes.parse::<u64>().ok());
-    let caches = record.machine.topology.caches_in_use(&series.active);
-    let is_memory = given("question") != Some("sweep")
-        && bytes.zip(caches).is_some_and(|(bytes, caches)| bytes > caches.bytes);
+    let bytes = given("footprint").filter(|_| given("question") != Some("sweep"));
+    let bytes = bytes.and_then(|bytes| bytes.parse::<u64>().ok());
+    let is_memory = bytes.is_some_and(|bytes| {
+        topology.caches_in_use(&series.active).is_some_and(|caches| bytes > caches.bytes)
+    });
     let tells = |name: &str| {
         let follows = DERIVED.contains(&name)
             || !asked && CHOSEN.contains(&name)
             || is_memory && SIZES.contains(&name);
         !follows
     };
-    let parameters = series.parameters.iter().filter(|(name, _)| tells(name));
-    What {
-        area: series.area.clone(),
-        workload: series.workload.clone(),
-        quantity: series.quantity.clone(),
+    let mut parameters = series.parameters;
+    parameters.retain(|name, _| tells(name));
+    let what = What {
+        area: series.area,
+        workload: series.workload,
+        quantity: series.quantity,
         active: series.active.len(),
         cpus: None,
-        parameters: parameters.map(|(name, value)| (name.clone(), value.clone())).collect(),
-    }
+        parameters,
+    };
+    let part = Part {
+        unit: series.unit,
+        active: series.active.to_string(),
+        class: series.placement_class,
+        outcome: series.outcome,
+    };
+    (what, part)
 }
 
 /// Classes of placement are never pooled: of several, the one with the most samples counts.
-fn class<'a>(cell: &[&'a BriefSeries]) -> Option<&'a Option<String>> {
+fn class<'a>(cell: &[&'a Part]) -> Option<&'a Option<String>> {
     let count = |class: &Option<String>| -> u64 {
-        let of_class = cell.iter().filter(|series| series.placement_class == *class);
-        of_class.filter_map(|series| Some(series.outcome.as_ref().ok()?.count)).sum()
+        let of_class = cell.iter().filter(|part| part.class == *class);
+        of_class.filter_map(|part| Some(part.outcome.as_ref().ok()?.count)).sum()
     };
-    let most = cell.iter().max_by_key(|series| count(&series.placement_class))?;
-    Some(&most.placement_class)
+    let most = cell.iter().max_by_key(|part| count(&part.class))?;
+    Some(&most.class)
 }
 
 /// Why a cell has no one number, where its samples fall into several modes.
-fn several(cell: &[&BriefSeries]) -> Option<Unavailable> {
+fn several(cell: &[&Part]) -> Option<Unavailable> {
     let class = class(cell)?;
-    let mut of_class = cell.iter().filter(|series| series.placement_class == *class);
-    let modes = |series: &&BriefSeries| {
-        let modes = series.outcome.as_ref().ok()?.modes.iter();
-        let modes: Vec<String> = modes.map(|mode| si::format(*mode, series.unit)).collect();
+    let mut of_class = cell.iter().filter(|part| part.class == *class);
+    let modes = |part: &&Part| {
+        let modes = part.outcome.as_ref().ok()?.modes.iter();
+        let modes: Vec<String> = modes.map(|mode| si::format(*mode, part.unit)).collect();
         (!modes.is_empty()).then_some(modes)
     };
     let modes = of_class.find_map(modes)?;
@@ -169,24 +193,23 @@ fn several(cell: &[&BriefSeries]) -> Option<Unavailable> {
 }
 
 /// What all CPUs of a cell say together.
-fn found(cell: &[&BriefSeries]) -> Found {
-    let absent = |series: &&BriefSeries| Some(series.outcome.as_ref().err()?.clone());
+fn found(what: &What, cell: &[&Part]) -> Found {
+    let absent = |part: &&Part| Some(part.outcome.as_ref().err()?.clone());
     let none = || Unavailable::new(Obstacle::Measurement, "result", "it has no samples");
     let why = || cell.iter().find_map(absent).unwrap_or_else(none);
     let result = || {
-        let first = cell.first()?;
         let class = class(cell)?;
-        let measured = cell.iter().filter(|series| series.placement_class == *class);
-        let medians = measured.filter_map(|series| Some(&series.outcome.as_ref().ok()?.medians));
+        let measured = cell.iter().filter(|part| part.class == *class);
+        let medians = measured.filter_map(|part| Some(&part.outcome.as_ref().ok()?.medians));
         let blocks = together(medians.flatten().copied());
-        let quantity = areas::quantity(areas::area(&first.area)?, &first.quantity)?;
+        let quantity = areas::quantity(areas::area(&what.area)?, &what.quantity)?;
         // Samples are kept in bins of that width.
         let bin = quantity.packing;
         let widened = |[low, high]: [f64; 2]| [low * (1.0 - bin), high * (1.0 + bin)];
         let interval = median_interval(&blocks).map(widened);
         let value = Value { median: median(&blocks)?, interval };
-        let better = judged(&first.area, &first.quantity)?.better;
-        Some(Measured { unit: first.unit, better, value, blocks })
+        let better = judged(&what.area, &what.quantity)?.better;
+        Some(Measured { unit: cell.first()?.unit, better, value, blocks })
     };
     match several(cell) {
         Some(reason) => Found::Absent(reason),

@@ -45,9 +45,17 @@ pub(super) fn place(record: &mut Record, earlier: &Reference) {
     record.reference = Some(run);
 }
 
-fn brief(file: &Path, buffer: &mut Vec<u8>) -> Result<Brief, Unread> {
-    let text = text(file, buffer).map_err(Unread::File)?;
-    Brief::read(&text, &is_judged)
+/// Room for a file and what is made of it, which grows to the longest: fresh memory for each would take as long as
+/// reading.
+#[derive(Default)]
+struct Room {
+    file: Vec<u8>,
+    spare: String,
+}
+
+fn brief(file: &Path, room: &mut Room) -> Result<Brief, Unread> {
+    let text = text(file, &mut room.file).map_err(Unread::File)?;
+    Brief::read(&text, &mut room.spare, &is_judged)
         .map_err(|error| Unread::Text(refused(file, &text, &error), error))
 }
 
@@ -57,26 +65,25 @@ const ARENAS: u16 = 16;
 /// What is made of each file, in their order; what is not needed of one is gone when the next is read.
 pub(super) fn each<T: Send>(
     files: &[PathBuf],
-    made: impl Fn(&Path, &Brief) -> T + Sync,
+    made: impl Fn(&Path, Brief) -> T + Sync,
 ) -> Vec<Result<T, Failure>> {
-    let one = |file: &Path, buffer: &mut Vec<u8>| {
-        Ok(made(file, &brief(file, buffer).map_err(Unread::failure)?))
-    };
+    let one =
+        |file: &Path, room: &mut Room| Ok(made(file, brief(file, room).map_err(Unread::failure)?));
     // Nothing is measured here, and parsing is mostly allocating.
     sys::memory::arenas(ARENAS);
     by_threads(files, one)
 }
 
-/// Each thread has a buffer, which grows to its longest file: fresh memory for each would take as long as reading.
-fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Vec<u8>) -> T + Sync) -> Vec<T> {
+/// Each thread has room of its own.
+fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Room) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let work = || {
-        let mut buffer = Vec::new();
+        let mut room = Room::default();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(place) else { break };
-            let made = one(file, &mut buffer);
+            let made = one(file, &mut room);
             done.lock().expect("BUG: nobody panics with the lock").push((place, made));
         }
     };
@@ -113,7 +120,7 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     files.retain(is_record);
     files.sort();
     let kind = |unread: Unread| unread.kind().to_owned();
-    let briefs = by_threads(&files, |file, buffer| brief(file, buffer).map_err(kind));
+    let briefs = by_threads(&files, |file, room| brief(file, room).map_err(kind));
     let reference = Reference::new(briefs);
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");

@@ -5,6 +5,7 @@
 
 mod plain;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -13,6 +14,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
+use self::plain::Lists;
 use super::read::{ReadError, judged};
 use super::{Conditions, Fact, Outcome, Record, Series, SpeedSelect, Tool, Topology};
 use crate::cpus::{CpuId, CpuSet};
@@ -133,10 +135,12 @@ impl Brief {
     }
 
     /// Reads it out of a record of the same major schema. What is skipped has to be JSON, and is not
-    /// looked at otherwise: [`read`](super::read) does that.
-    pub fn read(text: &str, wanted: Wanted<'_>) -> Result<Brief, ReadError> {
-        let cut = plain::cut(text);
-        let (rest, plain) = cut.as_ref().map_or((text, &[][..]), |cut| (&*cut.rest, &*cut.lists));
+    /// looked at otherwise: [`read`](super::read) does that. `spare` is room, which is used again for the
+    /// next of many records.
+    pub fn read(text: &str, spare: &mut String, wanted: Wanted<'_>) -> Result<Brief, ReadError> {
+        let cut = plain::cut(text, spare);
+        let rest = if cut.is_some() { &**spare } else { text };
+        let plain = &cut.unwrap_or_default();
         let mut parser = serde_json::Deserializer::from_str(rest);
         let parts = Parts(Asked { wanted, plain }).deserialize(&mut parser).and_then(|parts| {
             parser.end()?;
@@ -193,7 +197,7 @@ impl BriefSeries {
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     wanted: Wanted<'a>,
-    plain: &'a [Vec<&'a str>],
+    plain: &'a Lists<'a>,
 }
 
 /// What was found of a record so far.
@@ -308,6 +312,10 @@ struct Count {
     count: u64,
 }
 
+/// A name, which is copied where it is wanted.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 struct One<'a>(Asked<'a>);
 
 impl<'de> DeserializeSeed<'de> for One<'_> {
@@ -326,15 +334,15 @@ impl<'de> Visitor<'de> for One<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut area, mut workload, mut quantity) = (None::<String>, None, None::<String>);
+        let (mut area, mut workload, mut quantity) = (None, None, None);
         let (mut unit, mut cpu, mut active) = (None, None, None);
         let (mut parameters, mut placement_class) = (BTreeMap::new(), None);
         let (mut unavailable, mut samples, mut count) = (None, None, None);
         while let Some(field) = map.next_key()? {
             match field {
-                Field::Area => area = Some(map.next_value()?),
-                Field::Workload => workload = Some(map.next_value()?),
-                Field::Quantity => quantity = Some(map.next_value()?),
+                Field::Area => area = Some(map.next_value::<Name<'de>>()?.0),
+                Field::Workload => workload = Some(map.next_value::<Name<'de>>()?.0),
+                Field::Quantity => quantity = Some(map.next_value::<Name<'de>>()?.0),
                 Field::Unit => unit = Some(map.next_value()?),
                 Field::Parameters => parameters = map.next_value()?,
                 Field::Cpu => cpu = Some(map.next_value()?),
@@ -367,10 +375,13 @@ impl<'de> Visitor<'de> for One<'_> {
             }
             (None, None) => return Err(missing("samples")),
         };
+        let named = |name: Option<Cow<'de, str>>, what| {
+            name.map(Cow::into_owned).ok_or_else(|| missing(what))
+        };
         Ok(Some(BriefSeries {
-            area: area.ok_or_else(|| missing("area"))?,
-            workload: workload.ok_or_else(|| missing("workload"))?,
-            quantity: quantity.ok_or_else(|| missing("quantity"))?,
+            area: named(area, "area")?,
+            workload: named(workload, "workload")?,
+            quantity: named(quantity, "quantity")?,
             unit: unit.ok_or_else(|| missing("unit"))?,
             parameters,
             cpu: cpu.ok_or_else(|| missing("cpu"))?,
@@ -385,7 +396,7 @@ impl<'de> Visitor<'de> for One<'_> {
 /// for them.
 struct Samples<'a> {
     modes: bool,
-    plain: &'a [Vec<&'a str>],
+    plain: &'a Lists<'a>,
 }
 
 /// Numbered medians of blocks, and medians of modes.
@@ -411,14 +422,15 @@ impl<'de> Visitor<'de> for Samples<'_> {
         let list = list.ok_or_else(|| E::custom("samples are no number"))?;
         let (mut medians, mut all) = (Vec::with_capacity(list.len()), Vec::new());
         for (number, block) in (0..).zip(list) {
-            let block = plain::numbers(block);
-            let block = block.ok_or_else(|| E::custom("a sample is no number"))?;
-            medians.extend(median(&block).map(|median| (number, median)));
-            if self.modes {
-                all.extend(block);
+            if !self.modes {
+                all.clear();
             }
+            let begin = all.len();
+            let read = plain::numbers(block, &mut all);
+            read.ok_or_else(|| E::custom("a sample is no number"))?;
+            medians.extend(median(&all[begin..]).map(|median| (number, median)));
         }
-        Ok((medians, modes_of(&all)))
+        Ok((medians, if self.modes { modes_of(&all) } else { Vec::new() }))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Self::Value, A::Error> {
@@ -461,7 +473,9 @@ mod tests {
 
     fn read(series: &str) -> Result<Brief, ReadError> {
         let text = format!("{HEAD}, \"series\": [{series}]}}");
-        Brief::read(&text, &|area, quantity| area == "turbo" && quantity == "clock")
+        Brief::read(&text, &mut String::new(), &|area, quantity| {
+            area == "turbo" && quantity == "clock"
+        })
     }
 
     fn series(quantity: &str, samples: &str) -> String {
@@ -502,15 +516,19 @@ mod tests {
         let text =
             |more: &str| format!("{HEAD}, {more} \"series\": [{}]}}", series("clock", &plain));
         let [cut, whole] = [text(""), text(r#""samples": 1,"#)];
-        assert!(plain::cut(&cut).is_some() && plain::cut(&whole).is_none());
-        let of = |text: &str| {
-            let brief = Brief::read(text, &|_, _| true).unwrap();
+        let is_cut = |text: &str| plain::cut(text, &mut String::new()).is_some();
+        assert!(is_cut(&cut) && !is_cut(&whole));
+        // As of the record before: nothing of that is left.
+        let mut spare = "[".to_owned();
+        let mut of = |text: &str| {
+            let brief = Brief::read(text, &mut spare, &|_, _| true).unwrap();
             brief.series[0].outcome.clone().unwrap()
         };
         assert_eq!(of(&cut), of(&whole));
         assert_eq!(of(&cut).medians, [(0, 0.1), (2, 4.0)]);
         let damaged = cut.replace("1e-7", "1e-7e");
-        assert!(matches!(Brief::read(&damaged, &|_, _| true), Err(ReadError::Json(_))));
+        let damaged = Brief::read(&damaged, &mut spare, &|_, _| true);
+        assert!(matches!(damaged, Err(ReadError::Json(_))));
     }
 
     #[test]
@@ -524,7 +542,7 @@ mod tests {
     fn what_is_no_record_is_refused_as_by_who_reads_all() {
         assert!(matches!(read("{"), Err(ReadError::Json(_))));
         assert!(matches!(read(&series("clock", "\"cut\": 1")), Err(ReadError::Broken(_))));
-        let brief = |text: &str| Brief::read(text, &|_, _| true).err().unwrap();
+        let brief = |text: &str| Brief::read(text, &mut String::new(), &|_, _| true).err().unwrap();
         assert!(matches!(brief("{}"), ReadError::NoSchema));
         assert!(matches!(brief("[1]"), ReadError::NoSchema | ReadError::Broken(_)));
         assert!(matches!(brief(r#"{"schema": "else/1"}"#), ReadError::Foreign(_)));

@@ -5,19 +5,30 @@
 
 use memchr::memmem;
 
-/// A record's text without its plain samples.
-pub(super) struct Cut<'a> {
-    /// The text: in place of each list of samples is its number.
-    pub(super) rest: String,
-    /// The lists, block by block, as text.
-    pub(super) lists: Vec<Vec<&'a str>>,
+/// The plain samples of a record: lists of blocks, each as text.
+#[derive(Default)]
+pub(super) struct Lists<'a> {
+    /// The blocks of all lists, one list after the other.
+    blocks: Vec<&'a str>,
+    /// Where each list ends among them.
+    ends: Vec<usize>,
 }
 
-/// Takes plain samples out; `None` where the text is no record that this version would write: who reads all of it
-/// has to say what is wrong.
-pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
+impl<'a> Lists<'a> {
+    /// The blocks of a list.
+    pub(super) fn get(&self, list: usize) -> Option<&[&'a str]> {
+        let begin = list.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.blocks.get(begin..*self.ends.get(list)?)
+    }
+}
+
+/// Takes plain samples out, and leaves the text without them in `rest`, where the number of each list is in its
+/// place. `None` where the text is no record that this version would write: who reads all of it has to say what is
+/// wrong.
+pub(super) fn cut<'a>(text: &'a str, rest: &mut String) -> Option<Lists<'a>> {
     const KEY: &str = "\"samples\"";
-    let (mut rest, mut lists, mut kept) = (String::new(), Vec::new(), 0);
+    let (mut lists, mut kept) = (Lists::default(), 0);
+    rest.clear();
     for key in memmem::find_iter(text.as_bytes(), KEY) {
         // Within a string this would be its end.
         let (before, after) = (text.get(..key)?, text.get(key + KEY.len()..)?);
@@ -30,22 +41,21 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
         if list.starts_with('{') {
             continue;
         }
-        let (blocks, after) = blocks(list)?;
+        let after = blocks(list, &mut lists.blocks)?;
         rest.push_str(text.get(kept..text.len() - list.len())?);
-        rest.push_str(&lists.len().to_string());
-        lists.push(blocks);
+        rest.push_str(&lists.ends.len().to_string());
+        lists.ends.push(lists.blocks.len());
         kept = text.len() - after.len();
     }
     rest.push_str(text.get(kept..)?);
-    Some(Cut { rest, lists })
+    Some(lists)
 }
 
-/// The texts of the lists within a list, and what follows it.
-fn blocks(list: &str) -> Option<(Vec<&str>, &str)> {
-    let mut blocks = Vec::new();
+/// Adds the texts of the lists within a list, and says what follows it.
+fn blocks<'a>(list: &'a str, blocks: &mut Vec<&'a str>) -> Option<&'a str> {
     let mut left = list.strip_prefix('[')?.trim_start();
     if let Some(after) = left.strip_prefix(']') {
-        return Some((blocks, after));
+        return Some(after);
     }
     loop {
         let open = left.strip_prefix('[')?;
@@ -57,7 +67,7 @@ fn blocks(list: &str) -> Option<(Vec<&str>, &str)> {
         blocks.push(block);
         let after = after.trim_start();
         if let Some(after) = after.strip_prefix(']') {
-            return Some((blocks, after));
+            return Some(after);
         }
         left = after.strip_prefix(',')?.trim_start();
     }
@@ -75,18 +85,17 @@ fn looks_numeric(block: &str) -> bool {
     !block.bytes().fold(false, |strange, byte| strange | is_strange(byte))
 }
 
-/// The numbers of a block; `None` where one is none, or is too large.
-pub(super) fn numbers(block: &str) -> Option<Vec<f64>> {
+/// Adds the numbers of a block; `None` where one is none, or is too large.
+pub(super) fn numbers(block: &str, numbers: &mut Vec<f64>) -> Option<()> {
     let mut left = block.trim_ascii().as_bytes();
-    let mut numbers = Vec::with_capacity(left.len() / 10 + 1);
     if left.is_empty() {
-        return Some(numbers);
+        return Some(());
     }
     loop {
         let (number, after) = number(left)?;
         numbers.push(number);
         match after.trim_ascii_start() {
-            [] => return Some(numbers),
+            [] => return Some(()),
             [b',', after @ ..] => left = after.trim_ascii_start(),
             _ => return None,
         }
@@ -194,12 +203,16 @@ mod tests {
             texts.push(format!("{short:.6e}"));
         }
         let expected: Vec<f64> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let found = numbers(&texts.join(",\n ")).unwrap();
+        let read = |text: &str| {
+            let mut found = Vec::new();
+            numbers(text, &mut found).map(|()| found)
+        };
+        let found = read(&texts.join(",\n ")).unwrap();
         let bits = |all: &[f64]| all.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&found), bits(&expected));
-        assert_eq!(numbers(" "), Some(Vec::new()));
+        assert_eq!(read(" "), Some(Vec::new()));
         for none in ["1,", ",1", "1 2", "-", "1.", ".5", "1e", "1e99999", "1e400", "+1", "1/2"] {
-            assert_eq!(numbers(none), None, "{none}");
+            assert_eq!(read(none), None, "{none}");
         }
     }
 
@@ -207,10 +220,12 @@ mod tests {
     fn lists_are_taken_out_and_nothing_else() {
         let text = r#"{"a": "\"samples\": [[1]] \\", "samples": [[1, 2],[],[3.5]], "of": "samples",
             "b": [{"samples": {"step": 1}}, {"samples": []}]}"#;
-        let cut = cut(text).unwrap();
-        assert_eq!(cut.lists, [vec!["1, 2", "", "3.5"], Vec::new()]);
+        let mut rest = "of the record before".to_owned();
+        let lists = cut(text, &mut rest).unwrap();
+        assert_eq!(lists.get(0).unwrap(), ["1, 2", "", "3.5"]);
+        assert!(lists.get(1).unwrap().is_empty() && lists.get(2).is_none());
         let expected = text.replace("[[1, 2],[],[3.5]]", "0").replace("[]}]", "1}]");
-        assert_eq!(cut.rest, expected);
+        assert_eq!(rest, expected);
     }
 
     #[test]
@@ -223,8 +238,9 @@ mod tests {
             r#"{"samples": "#,
             r#"{"a string \"samples": [[1]]}"#,
         ] {
-            let found = cut(text);
-            assert!(found.is_none_or(|cut| cut.lists.is_empty() && cut.rest == text), "{text}");
+            let mut rest = String::new();
+            let found = cut(text, &mut rest);
+            assert!(found.is_none_or(|lists| lists.ends.is_empty() && rest == text), "{text}");
         }
     }
 }
