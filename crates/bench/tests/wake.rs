@@ -12,7 +12,7 @@ use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
 use machine::Machine;
 use machine::simulated::Model;
-use model::record::{PageKind, Presentation, Record, Relation, Series};
+use model::record::{Outcome, PageKind, Presentation, Record, Relation, Samples, Series};
 use model::{CpuId, Hertz, Rate, Seconds};
 use sys::clock::MonotonicRaw;
 
@@ -154,6 +154,28 @@ fn deep_sleep_that_was_put_in_comes_out() {
     assert!(finding.text.contains("C6") && finding.text.contains("140 us more"), "{finding:?}");
     assert!(finding.remedy.as_ref().unwrap().contains("--limit-latency 10"), "{finding:?}");
     assert!(!record.findings.iter().any(|finding| finding.id == "wake.table-off"));
+}
+
+#[test]
+fn of_very_many_samples_there_are_counts() {
+    let machine = Machine::named("sim:4c").unwrap();
+    let record = measured(&machine, |_| {}, Question::Signals);
+    let (mut plain, mut packed) = (0, 0);
+    for series in &record.series {
+        match &series.outcome {
+            Outcome::Measured { samples: Samples::Plain(blocks), .. } => {
+                plain += 1;
+                assert!(blocks.iter().map(Vec::len).sum::<usize>() <= 1_000, "{series:?}");
+            }
+            Outcome::Measured { samples: Samples::Packed { step, .. }, summary } => {
+                packed += 1;
+                assert!(summary.count > 1_000, "{series:?}");
+                assert!(*step <= summary.median * 5.01e-4, "{step} {}", summary.median);
+            }
+            Outcome::Unavailable { .. } => {}
+        }
+    }
+    assert!(plain > 0 && packed > 0, "{plain} {packed}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ const fn row(id: &'static str, label: &'static str, unit: Unit, doc: &'static st
         Unit::Second => "lower is better",
         _ => "",
     };
-    Quantity::named(id, label, unit, better, doc)
+    Quantity { packing: 5e-4, ..Quantity::named(id, label, unit, better, doc) }
 }
 
 static QUANTITIES: &[Quantity] = &[
