@@ -155,6 +155,28 @@ impl Seen {
     }
 }
 
+/// The looks of several passes of a job, one after the other as if they were one job of as many periods. From the last
+/// look of a pass to the first of the next nobody looked.
+pub fn joined(passes: impl IntoIterator<Item = Vec<Seen>>, job: &Trace) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    for (number, mut pass) in (0..).zip(passes) {
+        for look in &mut pass {
+            look.period += number * job.periods;
+            look.lost_from += f64::from(number) * job.duration().0;
+        }
+        if number > 0
+            && let Some(first) = pass.first_mut()
+        {
+            let ended = all.last().map_or(0.0, |look| look.at(job) + look.usual);
+            let unseen = (first.lost_from - ended).max(0.0);
+            first.lost_from -= unseen;
+            first.lost += unseen;
+        }
+        all.extend(pass);
+    }
+    all
+}
+
 /// A look in which adds are stretched by less than this, or by more, is no throttled dispatch.
 const STRETCHED: std::ops::Range<f64> = 1.5..10.0;
 

@@ -315,27 +315,34 @@ fn what_few_looks_in_steps_cannot_tell_is_not_called_visible() {
 /// where nobody did, nothing is told.
 #[test]
 fn halts_are_counted_in_the_periods_that_were_looked_at() {
-    let taken = |share: f64, halt: f64| {
+    let taken = |away: [f64; 2], halt: f64| {
         traced_by(Seconds(5e-3), "vm-2c", "avx512_fma_t", |model| {
-            model.noise.steal_share = share;
+            model.noise.steal_share = 0.0;
+            [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = away;
             model.throttled_seconds = 0.0;
             model.halt_seconds = halt;
             model.return_halt_seconds = 0.0;
         })
     };
-    let record = taken(0.3, 12e-6);
+    let record = taken([300.0, 1e-3], 12e-6);
     let halts = all(&record, "trace_halt");
     let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
     assert_near(halt.summary().unwrap().median, 12e-6, 0.03, "halt");
     let count = halt.summary().unwrap().count;
-    assert!(count < 90, "{count} periods of 100");
+    assert!(count < 90, "{count} periods of 100, which were enough");
     assert!(one(&record, "trace_halt_share") > 0.9, "in nearly all that were looked at");
-    let record = taken(0.95, 0.0);
+    // Where one pass does not show enough, three do.
+    let record = taken([950.0, 1e-3], 0.0);
+    let looked = one(&record, "trace_looked");
+    assert!((50.0..150.0).contains(&looked), "{looked}");
+    assert!(all(&record, "trace_halt").is_empty());
+    // After 2 ms of work it is away for 20 ms.
+    let record = taken([500.0, 20e-3], 0.0);
     let halts: Vec<&Series> =
         of(&record, "trace_halt").filter(|it| it.parameters["core"] == "own").collect();
     let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
     let reason = why(halt);
-    assert!(reason.contains("of 100 periods were looked at, and 50 are needed"), "{reason}");
+    assert!(reason.contains("of 300 periods were looked at, and 50 are needed"), "{reason}");
     assert!(one(&record, "trace_looked") < 50.0);
     let tables = tables(&record);
     for (cell, what) in [(2, "halts"), (3, "throttled")] {

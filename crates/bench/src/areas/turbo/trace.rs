@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use kernels::StreamRow;
 use machine::Machine;
-use model::{CpuId, Obstacle, Seconds, Unavailable};
+use model::ticks::Stamp;
+use model::{CpuId, Obstacle, Rate, Seconds, Unavailable};
 
 use super::super::{Cell, DATA, Errand, Planning, Run, Wishes, Work};
 use super::soak::{STREAM, TIMELINE};
@@ -72,7 +73,7 @@ const DUTY: f64 = 0.1;
 pub(super) struct Extent {
     /// How long a period is.
     pub(super) period: Seconds,
-    /// Periods with the payload: halts are believed in 80 % of 50 and more.
+    /// Periods of a pass with the payload: halts are believed in 80 % of 50 and more.
     pub(super) periods: u32,
     /// Periods without it, before and again after.
     pub(super) quiet: u32,
@@ -245,31 +246,54 @@ impl Followed {
         }
     }
 
+    /// Looks with the payload: pass after pass, until each phase was looked at in as many periods as it takes to tell
+    /// something of it, or until another pass would hardly help.
+    fn loaded(
+        &self,
+        executor: &mut dyn Executor,
+        begun: &Begun,
+        [quiet, loaded]: [&Trace; 2],
+    ) -> Result<Vec<RawTrace>, RunError> {
+        const PASSES_MAX: usize = 3;
+        let mut passes = vec![executor.trace(loaded)?];
+        while passes.len() < PASSES_MAX {
+            let rate = executor.rate();
+            let all = repeated(loaded, &passes);
+            let is_enough = begun.known.iter().all(|(cpu, known)| {
+                let without = looks_at(*cpu, std::slice::from_ref(&begun.raw), quiet, known, rate);
+                let with = looks_at(*cpu, &passes, loaded, known, rate);
+                halts([&without, &with], quiet, &all).all.fewest >= trace::PERIODS_MIN
+            });
+            if is_enough {
+                break;
+            }
+            passes.push(executor.trace(loaded)?);
+        }
+        Ok(passes)
+    }
+
     fn measure(
         &self,
         executor: &mut dyn Executor,
         rulers: &Rulers,
     ) -> Result<Result<Run, Unavailable>, RunError> {
         let quiet = self.job(None, self.extent.quiet);
-        let loaded = self.job(Some(self.load), self.extent.periods);
+        let once = self.job(Some(self.load), self.extent.periods);
         let begun = match self.begin(executor, rulers, &quiet)? {
             Ok(begun) => begun,
             Err(reason) => return Ok(Err(reason)),
         };
-        let (with, after) = (executor.trace(&loaded)?, executor.trace(&quiet)?);
+        let with = self.loaded(executor, &begun, [&quiet, &once])?;
+        let after = [executor.trace(&quiet)?];
         let rate = executor.rate();
-        let passes = [(&begun.raw, &quiet), (&with, &loaded), (&after, &quiet)];
+        let loaded = repeated(&once, &with);
+        let passes = [(std::slice::from_ref(&begun.raw), &quiet), (&with, &once), (&after, &quiet)];
         let mut run = Run::default();
-        let around = passes.iter().flat_map(|(raw, _)| raw.cpus.iter().map(|cpu| cpu.around));
-        run.around = around.reduce(Around::and).unwrap_or_default();
+        let all = passes.iter().flat_map(|(raw, _)| *raw).flat_map(|raw| &raw.cpus);
+        run.around = all.map(|cpu| cpu.around).reduce(Around::and).unwrap_or_default();
         for (index, cpu) in self.cpus().into_iter().enumerate() {
-            let Some(Known { chains, .. }) = begun.known.get(&cpu) else { continue };
-            let mut seen = passes.map(|(raw, job)| {
-                let of = raw.cpus.iter().find(|of| of.cpu == cpu);
-                of.map_or_else(Vec::new, |of| {
-                    trace::seen(of, job, *chains, raw.begun.count(), rate)
-                })
-            });
+            let Some(known) = begun.known.get(&cpu) else { continue };
+            let mut seen = passes.map(|(raw, job)| looks_at(cpu, raw, job, known, rate));
             let clock = begun.scales.get(&cpu).cloned().unwrap_or_else(|| Err(no_looks(cpu)));
             if let Ok(scale) = &clock {
                 for seen in &mut seen {
@@ -287,13 +311,43 @@ impl Followed {
                 total.lost += ticks(gaps.iter().sum());
                 total.long += gaps.iter().filter(|it| **it > LONG).count() as u64;
             }
-            let with = with.cpus.iter().find(|of| of.cpu == cpu);
+            let mut with = with.iter().flat_map(|raw| &raw.cpus);
+            let with = with.find(|of| of.cpu == cpu);
             let step = with.map_or(0.0, |of| trace::step(of, rate));
             let watched = Watched { cpu, index, seen, step, clock: clock.map(drop) };
             run.parts.extend(watched.parts(&quiet, &loaded, self.extent));
         }
         Ok(Ok(run))
     }
+}
+
+/// The same job with as many periods as all of its passes have.
+fn repeated(job: &Trace, passes: &[RawTrace]) -> Trace {
+    Trace { periods: job.periods * passes.len() as u32, ..job.clone() }
+}
+
+/// The looks at a CPU in all passes of a job.
+fn looks_at(
+    cpu: CpuId,
+    passes: &[RawTrace],
+    job: &Trace,
+    known: &Known,
+    rate: Rate<Stamp>,
+) -> Vec<Seen> {
+    let of_pass = |raw: &RawTrace| {
+        let of = raw.cpus.iter().find(|of| of.cpu == cpu);
+        of.map_or_else(Vec::new, |of| trace::seen(of, job, known.chains, raw.begun.count(), rate))
+    };
+    trace::joined(passes.iter().map(of_pass), job)
+}
+
+/// Halts, and the least that could be told: by what is missing without the payload, and with it.
+fn halts([without, with]: [&[Seen]; 2], quiet: &Trace, loaded: &Trace) -> Told {
+    let resolved = trace::resolved(without);
+    let of_quiet = trace::by_chance(without, quiet, &[]).max(resolved);
+    let some = trace::halts(with, loaded, of_quiet).found;
+    let visible = trace::by_chance(with, loaded, &some).max(of_quiet);
+    Told { all: trace::halts(with, loaded, visible), visible }
 }
 
 /// Gaps as all jobs count them: those longer than 1 us.
@@ -354,7 +408,7 @@ impl Watched {
     fn parts(&self, quiet: &Trace, loaded: &Trace, extent: Extent) -> Vec<Part> {
         let [before, with, after] = &self.seen;
         let without = [before.as_slice(), after.as_slice()].concat();
-        let halts = self.halts(&without, quiet, loaded);
+        let halts = halts([&without, with], quiet, loaded);
         let [before, after] = [before, after].map(|seen| trace::fold(seen, quiet));
         let folded = trace::fold(with, loaded);
         let mut readings = Readings::new();
@@ -393,16 +447,6 @@ impl Watched {
         }
         parts.insert(0, part([(CORE, self.core())], readings));
         parts
-    }
-
-    /// Halts, and the least that could be told: by what is missing without the payload, and with it.
-    fn halts(&self, without: &[Seen], quiet: &Trace, loaded: &Trace) -> Told {
-        let resolved = trace::resolved(without);
-        let of_quiet = trace::by_chance(without, quiet, &[]).max(resolved);
-        let with = &self.seen[1];
-        let some = trace::halts(with, loaded, of_quiet).found;
-        let visible = trace::by_chance(with, loaded, &some).max(of_quiet);
-        Told { all: trace::halts(with, loaded, visible), visible }
     }
 
     fn halted(&self, halts: &Halts) -> Vec<Part> {

@@ -192,13 +192,27 @@ fn a_sheet_keeps_some_looks() {
 /// Fewer periods than a halt needs tell nothing of throttled dispatch and of clocks, either.
 #[test]
 fn few_periods_tell_nothing() {
-    let few = seen_in(Extent { periods: 40, ..Extent::SHORT }, 0, 0);
+    let few = seen_in(Extent { periods: 16, ..Extent::SHORT }, 0, 0);
     let of = |quantity| few[&(OTHER.to_owned(), quantity)].as_ref().unwrap_err().why.clone();
     for quantity in [HALT, THROTTLED] {
-        assert!(of(quantity).contains("of 40 periods were looked at, and 50 are needed"));
+        assert!(of(quantity).contains("of 48 periods were looked at, and 50 are needed"));
     }
-    assert!(of(HOLD_VISIBLE).starts_with("40 of 40 periods saw the clock"), "{}", of(HOLD_VISIBLE));
+    assert!(of(HOLD_VISIBLE).starts_with("48 of 48 periods saw the clock"), "{}", of(HOLD_VISIBLE));
     assert!(!few.contains_key(&(OTHER.to_owned(), LOW)));
+}
+
+/// What one pass does not show enough of, several do; and no more of them than it takes.
+#[test]
+fn there_are_as_many_passes_as_it_takes() {
+    for (periods, looked) in [(60, 60.0), (30, 60.0), (20, 60.0)] {
+        let seen = seen_in(Extent { periods, ..Extent::SHORT }, 0, 0);
+        for core in [OWN, OTHER] {
+            let found = one(&seen[&(core.to_owned(), LOOKED)]);
+            assert!((found - looked).abs() <= 2.0, "{core}: {found} of passes of {periods}");
+        }
+        let halts = seen[&(OWN.to_owned(), HALT)].as_ref().unwrap();
+        assert!(halts.len() >= 50, "{} halts of passes of {periods}", halts.len());
+    }
 }
 
 /// Looks of so many periods, of which so many are stretched.
@@ -214,6 +228,40 @@ fn looks(periods: u32, stretched: u32) -> Vec<Seen> {
         usual: 1e-6,
     };
     (0..periods).map(look).collect()
+}
+
+/// The end of a pass that nobody looked at is a gap before the next one's first look.
+#[test]
+fn periods_of_several_passes_are_one_after_the_other() {
+    let machine = Machine::from(Model::named("2s-56c").unwrap());
+    let job = Trace {
+        cpu: CpuId(0),
+        beside: None,
+        payload: None,
+        period: Seconds(1e-3),
+        burst: Seconds(1e-4),
+        periods: 2,
+        tools: streams::tools(&machine).unwrap(),
+    };
+    let pass = |from: f64, to: f64| {
+        let count = ((to - from) / 1e-6) as usize;
+        let look = |at: usize| {
+            let at = from + at as f64 * 1e-6;
+            let period = (at / 1e-3) as u32;
+            Seen { phase: at - f64::from(period) * 1e-3, lost_from: at, period, ..looks(1, 0)[0] }
+        };
+        (0..count).map(look).collect::<Vec<Seen>>()
+    };
+    let passes = [pass(0.0, 1.6e-3), pass(0.0, 2e-3), Vec::new(), pass(0.1e-3, 2e-3)];
+    let all = trace::joined(passes, &job);
+    assert_eq!(all.iter().map(|look| look.period).max(), Some(7));
+    assert!(all.windows(2).all(|pair| pair[0].period <= pair[1].period));
+    let whole = Trace { periods: 8, ..job };
+    let missing = trace::missing(&all, &whole, 10e-6);
+    let [end, pass] = missing.as_slice() else { panic!("{missing:?}") };
+    assert!((end - 0.4e-3).abs() < 5e-6 && (pass - 2.1e-3).abs() < 5e-6, "{missing:?}");
+    let looked = trace::halts(&all, &whole, 10e-6);
+    assert_eq!(looked.fewest, 5, "{looked:?}");
 }
 
 #[test]
