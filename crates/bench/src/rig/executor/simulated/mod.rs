@@ -122,7 +122,8 @@ impl Executor for Simulated {
                 let core = Core::new(&self.model, &active, *member, &job.tools, begun, random);
                 let left = self.model.left_by(member.cpu, &busy);
                 let budget = budgets.get(&self.model.package_of(member.cpu)).copied();
-                Core { budget, left, ..core }
+                let beside = licence_beside(&self.model, member.cpu, &busy);
+                Core { budget, left, beside, ..core }
             })
             .collect();
         for phase in &job.phases {
@@ -230,6 +231,13 @@ impl Executor for Simulated {
     }
 }
 
+/// The heaviest licence that neighbours have on the core of a CPU: its threads have one clock.
+fn licence_beside(model: &Model, cpu: CpuId, neighbours: &[(CpuId, &str)]) -> usize {
+    let core = model.core_of(cpu);
+    let siblings = neighbours.iter().filter(|(other, _)| model.core_of(*other) == core);
+    siblings.filter_map(|(_, id)| model.licence_of(id)).max().unwrap_or(0)
+}
+
 /// What each package may draw while these members work, and their neighbours.
 fn budgets(model: &Model, members: &[Member], neighbours: &[Neighbour]) -> BTreeMap<u32, Budget> {
     // Threads of one core draw what the heavier of them does.
@@ -273,6 +281,8 @@ struct Core<'a> {
     budget: Option<Budget>,
     /// What its neighbours leave it.
     left: Left,
+    /// The licence that neighbours on its core hold.
+    beside: usize,
     /// Until when it last rested, if it did, and how its clock rises from then on.
     woken: Option<(Seconds, Rise)>,
     /// Whether another member runs on the same core.
@@ -319,6 +329,7 @@ impl<'a> Core<'a> {
             clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
             budget: None,
             left: model.left_by(cpu, &[]),
+            beside: 0,
             woken: None,
             sibling_busy: on_core > 1 || model.siblings_are_busy(),
             licence: 0,
@@ -482,8 +493,9 @@ impl<'a> Core<'a> {
         let noise = &self.line.model.noise;
         let phase = TAU * self.line.now.0 / noise.drift_period_seconds;
         let swing = phase.sin() * noise.drift_amplitude;
-        let bin = self.line.model.granted_hz(self.raw.cpu, self.licence, self.active);
-        let clip = self.clips.get(self.licence).copied().unwrap_or(f64::INFINITY);
+        let licence = self.licence.max(self.beside);
+        let bin = self.line.model.granted_hz(self.raw.cpu, licence, self.active);
+        let clip = self.clips.get(licence).copied().unwrap_or(f64::INFINITY);
         let power = self.budget.map_or(f64::INFINITY, |budget| budget.ceiling(self.line.now));
         let bin = bin * (1.0 + swing) * self.left.clock;
         let full = bin.min(self.ceiling).min(clip).min(power);
