@@ -284,12 +284,23 @@ fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
         }
         (Err(reason), _) => return cpuinfo(survey, "uarch").map_err(|_| reason),
     };
-    let name = microarchitecture::name(&vendor(survey)?, signature);
-    name.map(String::from).ok_or_else(|| {
-        let Signature { family, model, .. } = signature;
+    let Signature { family, model, .. } = signature;
+    let Some(name) = microarchitecture::name(&vendor(survey)?, signature) else {
         let why = format!("this version has no name for family {family} model {model}");
-        Unavailable::new(Obstacle::Cpudyno, "microarchitecture", why)
-    })
+        return Err(Unavailable::new(Obstacle::Cpudyno, "microarchitecture", why));
+    };
+    // Hypervisors give all hosts of a fleet one number, that of the oldest.
+    let newer =
+        survey.cpuid.leaf(7, 0).and_then(|leaf| microarchitecture::betrayed(name, leaf.edx));
+    if let Some(newer) = newer {
+        let why = format!(
+            "family {family} model {model} is {name}, which has no {newer}, and this CPU has it: the hypervisor \
+             gives it another one's number"
+        );
+        return Err(Unavailable::new(Obstacle::Permission, "microarchitecture", why)
+            .with_remedy("ask whoever runs the host for the CPU's model"));
+    }
+    Ok(name.to_owned())
 }
 
 /// The types of cores and how many CPUs there are of each.

@@ -93,6 +93,19 @@ pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     TABLE.iter().find(fits).map(|(.., name)| *name)
 }
 
+/// What CPUID 7 tells of in EDX that only these microarchitectures have: bit, name, who has it.
+///
+/// # Source
+/// Intel, Architecture Instruction Set Extensions Programming Reference (319433), table 1-2.
+const NEWER: &[(u32, &str, &[&str])] =
+    &[(24, "AMX", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids", "Granite Rapids-D"])];
+
+/// What a CPU has by that register, and cannot have if it is what its numbers say.
+pub(super) fn betrayed(name: &str, edx: u32) -> Option<&'static str> {
+    let has = |(bit, _, of): &&(u32, &str, &[&str])| edx >> bit & 1 == 1 && !of.contains(&name);
+    NEWER.iter().find(has).map(|(_, what, _)| *what)
+}
+
 /// Types of cores: EAX of CPUID 1Ah, name.
 ///
 /// # Source
@@ -194,5 +207,15 @@ mod tests {
         assert_eq!(of(AMD, 0x17, 0x31, 0), Some("Zen 2"));
         assert_eq!(of(INTEL, 6, 300, 0), None);
         assert_eq!(of("Arm", 6, 0x55, 4), None);
+    }
+
+    #[test]
+    fn nobody_has_what_came_after_it() {
+        let amx = 1 << 24;
+        assert_eq!(betrayed("Rocket Lake", amx | 1), Some("AMX"));
+        assert_eq!(betrayed("Rocket Lake", !amx), None);
+        assert_eq!(betrayed("Granite Rapids", amx), None);
+        let named = |name: &&str| names().any(|known| known == *name);
+        assert!(NEWER.iter().all(|(_, _, of)| of.iter().all(|name| named(name))));
     }
 }
