@@ -284,7 +284,7 @@ impl Program {
             program.absent.extend(absent.into_iter().map(|(id, reason)| (area, id, reason)));
             for (index, cell) in std::mem::take(&mut asked.wishes.cells).into_iter().enumerate() {
                 verify(&cell, &mut verified)?;
-                let admitted = index < admitted[area];
+                let admitted = admitted[area][index];
                 let list = if admitted { &mut program.cells } else { &mut program.left_out };
                 list.push(Planned { area, cell });
             }
@@ -421,8 +421,8 @@ fn verify(cell: &Cell, verified: &mut BTreeSet<&'static str>) -> Result<(), RunE
     Ok(())
 }
 
-/// How many cells of each area are measured.
-fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
+/// Which cells of each area are measured.
+fn admitted(asked: &[Asked], span: Span) -> Vec<Vec<bool>> {
     let costs =
         |asked: &Asked| -> Vec<Seconds> { asked.wishes.cells.iter().map(Cell::cost).collect() };
     let wish = |asked: &Asked| schedule::Wish { weight: asked.area.weight(), costs: costs(asked) };
@@ -431,7 +431,7 @@ fn admitted(asked: &[Asked], span: Span) -> Vec<usize> {
             schedule::admit(&asked.iter().map(wish).collect::<Vec<_>>(), budget)
         }
         Span::Blocks(_) | Span::Bounded(_) | Span::All(_) => {
-            asked.iter().map(|asked| asked.wishes.cells.len()).collect()
+            asked.iter().map(|asked| vec![true; asked.wishes.cells.len()]).collect()
         }
     }
 }

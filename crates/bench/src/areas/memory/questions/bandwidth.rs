@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 use kernels::memory::{MemoryKernel, find};
 use model::{CpuId, Seconds};
 
-use super::super::super::Wishes;
+use super::super::super::{Cell, Wishes};
 use super::super::ALONE;
 use super::super::cells::{Effort, Which};
 use super::super::size;
 use super::{Scope, Thinning, limit, part_of, some_cells};
 use crate::rig::placement::{Choice, Order};
 use crate::run::Error;
+
+/// Where there is no room for all, others compare by these.
+const ASKED_FOR: [&str; 2] = ["triad", ALONE];
 
 const EFFORT: Effort = Effort { repetitions: 2, target: Seconds(2e-3) };
 
@@ -24,11 +27,17 @@ impl Scope<'_> {
         self.of_counts(&self.kernels(), &self.counts(), &choices)
     }
 
-    /// For the sheet: the best on all cores, then on one; and one kernel on numbers of cores between.
+    /// For the sheet: the best on all cores, then on one, the kernels that people ask for first; and one kernel on
+    /// numbers of cores between.
     pub(super) fn bandwidth_in_brief(&self) -> Result<Wishes, Error> {
         let mut counts = self.counts();
         counts.reverse();
         let mut wishes = self.of_counts(&self.kernels(), &counts, &[Which::Widest])?;
+        let rank = |cell: &Cell| {
+            let id = cell.workloads().first().map(|workload| workload.id);
+            ASKED_FOR.iter().position(|known| Some(*known) == id).unwrap_or(ASKED_FOR.len())
+        };
+        wishes.cells.sort_by_key(rank);
         let between: Vec<usize> = self.between();
         if let Some(kernel) = find(ALONE).filter(|_| !between.is_empty()) {
             wishes.cells.extend(self.of_counts(&[kernel], &between, &[Which::Widest])?.cells);
