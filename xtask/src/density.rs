@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{anyhow, bail};
 use bench::rig::executor::Stop;
 use bench::rig::executor::threads::Threads;
-use bench::rig::job::{Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
+use bench::rig::job::{Density, Load, Manner, Member, Phase, Purpose, Repeat, Step, Tools, What};
 use bench::rig::{protocol, reduce, ruler};
 use bench::streams;
 use kernels::Data;
@@ -93,7 +93,7 @@ fn phase(density: u8) -> Phase {
         step(What::Payload, 45.0),
         step(What::Ruler, 3.0),
         step(What::Payload, 45.0),
-        step(What::InLoop { density }, 10.0),
+        step(What::InLoop { density: Density::PerCent(density) }, 10.0),
     ];
     Phase { purpose: Purpose::Sandwich, steps, rounds: 40, settle: Seconds(2e-3) }
 }

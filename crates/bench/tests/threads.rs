@@ -11,7 +11,7 @@ use std::time::Duration;
 use bench::rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
-use bench::rig::job::{Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
+use bench::rig::job::{Density, Manner, Member, Phase, Purpose, RawRepeat, Repeat, Step, What};
 use bench::rig::line::{LINE, Line};
 use bench::rig::reduce::{self, Evidence, Reduced};
 use bench::rig::rise::{self, REST};
@@ -251,7 +251,8 @@ fn looks(dense: u8) -> Phase {
         |what, microseconds: f64| Step { what, target: Seconds(microseconds * 1e-6), multiple: 1 };
     let after_payload = |what, microseconds| [step(What::Payload, 45.0), step(what, microseconds)];
     let look = || after_payload(What::Ruler, 3.0);
-    let in_loop = |density| after_payload(What::InLoop { density }, 10.0);
+    let in_loop =
+        |per_cent| after_payload(What::InLoop { density: Density::PerCent(per_cent) }, 10.0);
     let steps = [look(), look(), in_loop(dense), look(), look(), in_loop(50)].concat();
     Phase { purpose: Purpose::Sandwich, steps, rounds: 12, settle: Seconds(0.0) }
 }

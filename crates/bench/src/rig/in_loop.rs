@@ -7,6 +7,11 @@
 use super::job::Mixture;
 use kernels::MULTIPLIES_MAX;
 
+/// Pairs of densities, in per cent: the first whose two readings agree on a core is the one that holds there. Ports that
+/// payload and chain share decide how dense a payload leaves the chain alone: all of 82 % on Skylake's server cores, less
+/// of parallel streams on their successors.
+pub const PAIRS: [[u8; 2]; 4] = [[82, 50], [65, 40], [50, 33], [33, 20]];
+
 /// Of kernels with so many ops the one, and the number of multiplies, that bring the payload nearest
 /// to this density (per cent of the chain's time).
 ///

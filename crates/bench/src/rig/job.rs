@@ -198,8 +198,8 @@ pub enum What {
     /// The payload with the ruler in the same loop, the payload alone taking about this much of the
     /// ruler's time. Without such a kernel nothing happens, and the interval is empty.
     InLoop {
-        /// Per cent.
-        density: u8,
+        /// How much of it.
+        density: Density,
     },
     /// Nothing; always one iteration.
     Null,
@@ -207,6 +207,28 @@ pub enum What {
     Watch,
     /// Sleeping, so that the CPU rests; its empty interval is where the thread woke up.
     Rest,
+}
+
+/// How much of the ruler's time a payload alone takes that shares a loop with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Density {
+    /// As much as leaves the ruler alone on this core.
+    Dense,
+    /// Less, as a second opinion.
+    Sparse,
+    /// So many per cent.
+    PerCent(u8),
+}
+
+impl Density {
+    /// Per cent, of a dense one and a sparse one that hold on this core.
+    pub fn per_cent(self, [dense, sparse]: [u8; 2]) -> u8 {
+        match self {
+            Density::Dense => dense,
+            Density::Sparse => sparse,
+            Density::PerCent(per_cent) => per_cent,
+        }
+    }
 }
 
 /// What the members of a [`Repeat`] saw: integers, and nothing computed from them.

@@ -12,7 +12,7 @@ use model::ticks::Stamp;
 use model::{Rate, Unavailable, stats};
 
 use super::job::{
-    Counted, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat, What,
+    Counted, Density, Interval, Load, Phase, Purpose, RawMember, RawPhase, RawRepeat, Repeat, What,
 };
 use super::ruler::{Fixed, Ruler};
 use super::traffic::Haul;
@@ -31,7 +31,7 @@ pub struct Reduced {
     pub clock_after: Vec<f64>,
     /// Hertz of the core by rulers within the payload's loop, the payload dense.
     pub clock_in_loop: Vec<f64>,
-    /// The same with the payload half as dense.
+    /// The same with the payload less dense.
     pub clock_in_loop_half: Vec<f64>,
     /// What the counters of core cycles say of the payload, where they are read.
     pub counters: Option<Result<CounterClock, Unavailable>>,
@@ -94,7 +94,7 @@ pub struct CounterClock {
 pub struct Evidence {
     /// With the payload dense.
     pub dense: f64,
-    /// With the payload half as dense.
+    /// With the payload less dense.
     pub half: f64,
 }
 
@@ -363,9 +363,10 @@ fn full_samples(
         };
         let cycles = net.iterations(stamp) as f64 * f64::from(mixture.multiplies) * latency;
         let clock = cycles / net.length(stamp) * hertz;
-        let dense = density > 50;
-        let samples =
-            if dense { &mut reduced.clock_in_loop } else { &mut reduced.clock_in_loop_half };
+        let samples = match density {
+            Density::Dense | Density::PerCent(51..) => &mut reduced.clock_in_loop,
+            Density::Sparse | Density::PerCent(_) => &mut reduced.clock_in_loop_half,
+        };
         samples.extend(Some(clock).filter(|clock| clock.is_finite() && *clock > 0.0));
     }
 }

@@ -46,7 +46,7 @@ pub fn refutes(evidence: Evidence, preempted: bool, what: String) -> Option<Unav
     } else if apart(dense / half) {
         let why = format!(
             "contended: a clock chain within the payload's loop reads {dense_off} of the one right \
-             after it with the payload dense, and {half_off} with it half as dense: payload and chain \
+             after it with the payload dense, and {half_off} with it less dense: payload and chain \
              are in each other's way"
         );
         (

@@ -94,10 +94,10 @@ static QUANTITIES: &[Quantity] = &[
     },
     Quantity {
         id: "clock_in_loop_half",
-        label: "clock in the loop, half as dense",
+        label: "clock in the loop, less dense",
         unit: Unit::Hertz,
         better: "",
-        doc: "The same with the payload taking at most 50 %: where it differs, payload and chain are \
+        doc: "The same with the payload taking less, at most 50 %: where it differs, payload and chain are \
               in each other's way, and neither tells the clock.",
         guard: Guard::Witness,
         if_offered: true,
@@ -489,9 +489,15 @@ static QUANTITIES: &[Quantity] = &[
 const NOT_HERE: &str = "pause_only";
 
 pub(super) fn phases(row: &StreamRow) -> Vec<Phase> {
+    if is_heavy(row) { protocol::heavy() } else { protocol::serial() }
+}
+
+/// Whether a stream saturates execution units, or needs a licence by its width alone.
+fn is_heavy(row: &StreamRow) -> bool {
     match row.kind {
-        Kind::Throughput | Kind::Rename => protocol::saturating(),
-        Kind::Latency | Kind::Spin | Kind::Null => protocol::serial(),
+        Kind::Throughput | Kind::Rename => true,
+        Kind::Latency => row.width_bits == Some(512),
+        Kind::Spin | Kind::Null => false,
     }
 }
 

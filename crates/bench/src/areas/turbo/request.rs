@@ -1,13 +1,13 @@
 //! What `cpudyno turbo` measures: streams or a mix of them, on numbers of cores.
 
-use kernels::{Kind, StreamRow};
+use kernels::StreamRow;
 use machine::instruments::clock::RateChoice;
 use model::record::{CpuPlace, Presentation};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Obstacle, Seconds, Unavailable};
 
 use super::super::{Active, Cell, DATA, Planning, Wishes};
-use super::{Turbo, favoured, neighbours, phases, promise, soak, trace, why};
+use super::{Turbo, favoured, is_heavy, neighbours, phases, promise, soak, trace, why};
 use crate::rig::job::{Manner, Member, Phase};
 use crate::rig::placement::{Choice, Refusal};
 use crate::rig::protocol;
@@ -275,9 +275,8 @@ impl Tests {
 
 /// A mix is measured as its heaviest member.
 fn phases_of(rows: &[&StreamRow]) -> Vec<Phase> {
-    let heavy = |row: &&&StreamRow| matches!(row.kind, Kind::Throughput | Kind::Rename);
-    let row = rows.iter().find(heavy).or(rows.first());
-    row.map_or_else(protocol::saturating, |row| phases(row))
+    let row = rows.iter().find(|row| is_heavy(row)).or(rows.first());
+    row.map_or_else(protocol::heavy, |row| phases(row))
 }
 
 /// The CPUs of each type of core: types never share a row.

@@ -404,7 +404,7 @@ impl<'a> Core<'a> {
         let What::InLoop { density } = what else { return None };
         let per_op = |load: Load| self.cycles(load, 1) / load.ops_per_iteration as f64;
         let op = per_op(self.payload) / per_op(self.tools.ruler);
-        in_loop::nearest(self.payload.in_loop_ops?, op, density)
+        in_loop::nearest(self.payload.in_loop_ops?, op, density.per_cent(in_loop::PAIRS[0]))
     }
 
     /// Cycles where payload and ruler share a loop: the longer path.

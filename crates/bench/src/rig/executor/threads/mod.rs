@@ -23,8 +23,8 @@ use super::super::alarm::{Alarm, RawAlarm};
 use super::super::exchange::{Exchange, RawExchange};
 use super::super::in_loop;
 use super::super::job::{
-    Around, Body, Counted, Gaps, Interval, Load, Manner, Member, Mixture, Phase, RawMember,
-    RawPhase, RawRepeat, Repeat, Step, Tools, What,
+    Around, Body, Counted, Density, Gaps, Interval, Load, Manner, Member, Mixture, Phase,
+    RawMember, RawPhase, RawRepeat, Repeat, Step, Tools, What,
 };
 use super::super::neighbour::Neighbour;
 use super::super::regions::{RawRegions, Regions};
@@ -62,10 +62,12 @@ struct Paces {
     iteration: Mutex<BTreeMap<(CpuId, &'static str), f64>>,
     /// Time of one op of a payload, as a share of the time of a multiply right after it.
     op_in_multiplies: Mutex<BTreeMap<(CpuId, &'static str), f64>>,
+    /// How dense a payload may be in a loop with the ruler.
+    densities: Mutex<BTreeMap<(CpuId, &'static str), [u8; 2]>>,
 }
 
 /// The value of that key, computed where it is not known yet.
-fn known<K: Ord>(map: &Mutex<BTreeMap<K, f64>>, key: K, compute: impl FnOnce() -> f64) -> f64 {
+fn known<K: Ord, V: Copy>(map: &Mutex<BTreeMap<K, V>>, key: K, compute: impl FnOnce() -> V) -> V {
     // What a thread that panicked has left behind is whole: values are inserted at once.
     let lock = || map.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(value) = lock().get(&key) {
@@ -407,10 +409,9 @@ impl<'a, P: Probe> Worker<'a, P> {
                 let Some(mixture) = self.mixture(density) else {
                     return plain(Work::Nothing, 0);
                 };
-                let multiply = self.pace(self.tools.ruler) / self.ruler_ops();
                 Planned {
                     work: Work::Mixed(mixture),
-                    iterations: sized(multiply * f64::from(mixture.multiplies)),
+                    iterations: sized(self.mixed_pace(mixture)),
                     mixture: Some(mixture),
                 }
             }
@@ -422,12 +423,58 @@ impl<'a, P: Probe> Worker<'a, P> {
     }
 
     /// Payload and ruler in one loop, about as dense as this.
-    fn mixture(&self, density: u8) -> Option<Mixture> {
+    fn mixture(&self, density: Density) -> Option<Mixture> {
         let payload = self.member.payload;
-        let ops = payload.in_loop_ops?;
+        payload.in_loop_ops?;
+        let per_cent = match density {
+            Density::PerCent(per_cent) => per_cent,
+            Density::Dense | Density::Sparse => {
+                density.per_cent(known(&self.paces.densities, (self.cpu, payload.id), || {
+                    self.densities()
+                }))
+            }
+        };
+        self.mixture_of(per_cent)
+    }
+
+    fn mixture_of(&self, per_cent: u8) -> Option<Mixture> {
+        let payload = self.member.payload;
         let paces = &self.paces.op_in_multiplies;
         let op = known(paces, (self.cpu, payload.id), || self.op_in_multiplies());
-        in_loop::nearest(ops, op, density)
+        in_loop::nearest(payload.in_loop_ops?, op, per_cent)
+    }
+
+    /// Ticks of one iteration of payload and ruler in one loop, where the ruler takes the longer.
+    fn mixed_pace(&self, mixture: Mixture) -> f64 {
+        self.pace(self.tools.ruler) / self.ruler_ops() * f64::from(mixture.multiplies)
+    }
+
+    /// The first pair of densities at which a multiply takes the same time: where the denser payload holds the chain up,
+    /// it takes longer.
+    fn densities(&self) -> [u8; 2] {
+        const ROUNDS: usize = 9;
+        /// Half of what refutes a clock.
+        const NEAR: f64 = 0.005;
+        let payload_iterations = self.iterations_in(self.member.payload, Seconds(45e-6));
+        let multiply = |mixture: Mixture| {
+            let target = self.ticks(Seconds(10e-6)) as f64;
+            let iterations = ((target / self.mixed_pace(mixture)) as u64).max(1);
+            self.repetition(self.payload, payload_iterations);
+            let ticks = self.mixed(mixture, iterations).length().count();
+            ticks as f64 / (iterations as f64 * f64::from(mixture.multiplies))
+        };
+        let agree = |pair: &[u8; 2]| {
+            let [Some(dense), Some(sparse)] = pair.map(|density| self.mixture_of(density)) else {
+                return false;
+            };
+            let ratios: Vec<f64> = std::iter::repeat_n((), ROUNDS)
+                .map(|()| multiply(dense) / multiply(sparse))
+                .collect();
+            model::stats::median(&ratios).is_some_and(|ratio| (ratio - 1.0).abs() <= NEAR)
+        };
+        let is_over = || self.meeting.given_up();
+        let found = in_loop::PAIRS.iter().find(|pair| is_over() || agree(pair));
+        *found.unwrap_or(&in_loop::PAIRS[0])
     }
 
     /// Time of one op of the payload, as a share of the time of a multiply right after it.
