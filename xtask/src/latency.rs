@@ -67,7 +67,7 @@ impl Answer {
                 Verdict::Differs if bound == Some(Bound::Latency) => {
                     differing.push(stream.to_owned());
                 }
-                Verdict::Equal | Verdict::Differs | Verdict::Unknown => {}
+                Verdict::Equal | Verdict::Differs | Verdict::Unsure | Verdict::Unknown => {}
             }
         }
         match (equal, differing.is_empty()) {

@@ -102,6 +102,8 @@ pub enum Verdict {
     Equal,
     /// It differs from every known figure by more than that.
     Differs,
+    /// It differs, and is not known well enough to say so: its interval reaches a known figure.
+    Unsure,
     /// Nothing is known of this instruction on this core.
     Unknown,
 }
@@ -112,6 +114,7 @@ impl Verdict {
         match self {
             Verdict::Equal => "equal",
             Verdict::Differs => "differs",
+            Verdict::Unsure => "not told",
             Verdict::Unknown => "unknown",
         }
     }
@@ -128,6 +131,8 @@ pub struct Comparison<'a> {
     pub bound: Option<Bound>,
     /// Median, in core cycles per op.
     pub measured: f64,
+    /// How far that may be off, as a share of it.
+    pub uncertainty: f64,
     /// Figures of that core.
     pub figures: Figures,
 }
@@ -188,15 +193,18 @@ impl<'a> Comparison<'a> {
         workload: &str,
         core_type: Option<&'a str>,
         cycles_per_op: f64,
+        uncertainty: f64,
     ) -> Option<Comparison<'a>> {
         let planned = record.run.plan.workload(workload)?;
         let core = core(record, core_type);
-        Some(Comparison { core_type, ..Comparison::of(planned, core.as_deref(), cycles_per_op) })
+        let of = Comparison::of(planned, core.as_deref(), cycles_per_op);
+        Some(Comparison { core_type, uncertainty, ..of })
     }
 
     fn of(planned: &'a PlannedWorkload, core: Option<&str>, measured: f64) -> Comparison<'a> {
         let (bound, figures) = (Bound::of(&planned.kind), Figures::of(planned, core));
-        Comparison { stream: &planned.id, core_type: None, bound, measured, figures }
+        let (stream, core_type, uncertainty) = (&planned.id, None, 0.0);
+        Comparison { stream, core_type, bound, measured, uncertainty, figures }
     }
 
     /// Whether any known figure is near enough.
@@ -204,9 +212,15 @@ impl<'a> Comparison<'a> {
         let Some(bound) = self.bound.filter(|_| !self.figures.0.is_empty()) else {
             return Verdict::Unknown;
         };
-        let near = |known: f64| (self.measured / known - 1.0).abs() <= bound.tolerance();
-        if self.figures.0.iter().any(|(known, _)| near(*known)) {
+        let near = |uncertainty: f64| {
+            let [low, high] = [1.0 - uncertainty, 1.0 + uncertainty].map(|end| end * self.measured);
+            let [less, more] = [1.0 - bound.tolerance(), 1.0 + bound.tolerance()];
+            self.figures.0.iter().any(|(known, _)| low <= known * more && high >= known * less)
+        };
+        if near(0.0) {
             Verdict::Equal
+        } else if near(self.uncertainty) {
+            Verdict::Unsure
         } else {
             Verdict::Differs
         }
@@ -217,9 +231,15 @@ impl<'a> Comparison<'a> {
         let verdict = match self.verdict() {
             Verdict::Unknown => return None,
             Verdict::Equal => normal::Verdict::Normal,
-            Verdict::Differs if self.bound == Some(Bound::Spin) => normal::Verdict::NotTold(
-                "it differs between CPUs and guests of one core".to_owned(),
-            ),
+            Verdict::Unsure | Verdict::Differs if self.bound == Some(Bound::Spin) => {
+                normal::Verdict::NotTold(
+                    "it differs between CPUs and guests of one core".to_owned(),
+                )
+            }
+            Verdict::Unsure => {
+                let share = self.uncertainty * 100.0;
+                normal::Verdict::NotTold(format!("it is known to {share:.1} % only"))
+            }
             Verdict::Differs => {
                 normal::Verdict::Outside("another core than it says, or shared units".to_owned())
             }
@@ -343,6 +363,23 @@ mod tests {
         let chains = stream("vfmadd132pd", 256, "throughput");
         assert_eq!(verdict(&chains, "Cascade Lake", 0.52), Verdict::Equal);
         assert_eq!(verdict(&chains, "Cascade Lake", 0.53), Verdict::Differs);
+    }
+
+    #[test]
+    fn what_is_not_known_well_differs_from_nothing_within_reach() {
+        let chain = stream("vfmadd132pd", 256, "latency");
+        let off_by = |measured, uncertainty| {
+            let of = Comparison::of(&chain, Some("Cascade Lake"), measured);
+            Comparison { uncertainty, ..of }.verdict()
+        };
+        assert_eq!(off_by(4.2, 0.06), Verdict::Unsure);
+        assert_eq!(off_by(3.8, 0.06), Verdict::Unsure);
+        assert_eq!(off_by(4.2, 0.01), Verdict::Differs);
+        assert_eq!(off_by(4.05, 0.5), Verdict::Equal);
+        let band =
+            Comparison { uncertainty: 0.06, ..Comparison::of(&chain, Some("Cascade Lake"), 4.2) };
+        let told = band.band().unwrap().verdict;
+        assert_eq!(told, normal::Verdict::NotTold("it is known to 6.0 % only".to_owned()));
     }
 
     #[test]

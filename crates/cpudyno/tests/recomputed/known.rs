@@ -222,31 +222,37 @@ fn instructions(record: &Record) -> Vec<Band> {
         let cell = super::turbo::cell(record, "cycles_per_op", stream, 1);
         let medians: Vec<f64> = cell.iter().filter_map(|it| it.median()).collect();
         let measured = median(&medians).filter(|it| *it > 0.0)?;
-        beside_known(record, stream, measured)
+        let uncertainty = cell.iter().filter_map(|it| it.uncertainty()).fold(0.0, f64::max);
+        beside_known(record, stream, measured, uncertainty)
     };
     streams.iter().filter_map(of).collect()
 }
 
 /// A stream's cycles beside the nearest figure.
-fn beside_known(record: &Record, stream: &str, measured: f64) -> Option<Band> {
+fn beside_known(record: &Record, stream: &str, measured: f64, uncertainty: f64) -> Option<Band> {
     let known = figures(record, stream);
     let off = |it: &Figure| (measured / it.value - 1.0).abs();
     let nearest = known.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
     let kind = text(&record.planned(stream)["kind"]);
     let tolerance = if kind == "latency" { 0.02 } else { 0.05 };
+    let [low, high] = [1.0 - uncertainty, 1.0 + uncertainty].map(|end| end * measured);
+    let is_reached =
+        |it: &&Figure| low <= it.value * (1.0 + tolerance) && high >= it.value * (1.0 - tolerance);
     let verdict = if off(nearest) <= tolerance {
-        "normal"
+        "normal".to_owned()
     } else if kind == "spin" {
-        "not told: it differs between CPUs and guests of one core"
+        "not told: it differs between CPUs and guests of one core".to_owned()
+    } else if known.iter().find(is_reached).is_some() {
+        format!("not told: it is known to {:.1} % only", uncertainty * 100.0)
     } else {
-        "outside: another core than it says, or shared units"
+        "outside: another core than it says, or shared units".to_owned()
     };
     let row = [
         stream.to_owned(),
         format!("{} cycles", words(&known)),
         format!("{measured:.3} cycles"),
         format!("{} %", change(measured / nearest.value)),
-        verdict.to_owned(),
+        verdict,
     ];
     Some((row, format!("cycles expected: {}", who(&known))))
 }
@@ -257,7 +263,7 @@ fn pauses(record: &Record) -> Vec<Band> {
     let of = |stream: &&str| {
         let same = all().filter(|it| it.workload == *stream);
         let medians: Vec<f64> = same.filter_map(super::record::Series::median).collect();
-        beside_known(record, stream, median(&medians)?)
+        beside_known(record, stream, median(&medians)?, 0.0)
     };
     once(all().map(|it| it.workload.as_str())).iter().filter_map(of).collect()
 }

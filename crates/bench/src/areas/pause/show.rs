@@ -161,7 +161,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
         }
     }
     let band = |(workload, kind, cycles): &(&str, Option<&str>, Vec<f64>)| {
-        Comparison::in_record(record, workload, *kind, stats::median(cycles)?)?.band()
+        Comparison::in_record(record, workload, *kind, stats::median(cycles)?, 0.0)?.band()
     };
     kinds.iter().filter_map(band).collect()
 }

@@ -11,7 +11,8 @@ pub fn compare(record: &Record) -> Vec<Comparison<'_>> {
     let alone = rows(record).into_iter().filter(|row| row.active.len() == 1);
     let comparison = alone.filter_map(|row| {
         let measured = row.median("cycles_per_op").filter(|cycles| *cycles > 0.0)?;
-        Comparison::in_record(record, row.workload, row.core_type(), measured)
+        let uncertainty = row.uncertainty("cycles_per_op");
+        Comparison::in_record(record, row.workload, row.core_type(), measured, uncertainty)
     });
     comparison.collect()
 }

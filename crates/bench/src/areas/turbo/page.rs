@@ -453,7 +453,7 @@ fn known_costs(record: &Record) -> Block {
         let tone = match verdict {
             Verdict::Equal => Tone::Good,
             Verdict::Differs => Tone::Warning,
-            Verdict::Unknown => Tone::Faint,
+            Verdict::Unsure | Verdict::Unknown => Tone::Faint,
         };
         let on = c.core_type.map_or(String::new(), |core_type| format!(" on {core_type}"));
         vec![

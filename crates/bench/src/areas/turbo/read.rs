@@ -195,7 +195,14 @@ impl<'a> Row<'a> {
         median(&of.iter().filter_map(|s| Some(s.summary()?.median)).collect::<Vec<_>>())
     }
 
-    /// The same of its first blocks alone.
+    /// How far that may be off as a share of it, of the thread of which it is known least; nothing where no thread has
+    /// an interval.
+    pub(super) fn uncertainty(&self, quantity: &str) -> f64 {
+        let of = self.of(quantity);
+        of.iter().filter_map(|s| s.summary()?.relative_uncertainty()).fold(0.0, f64::max)
+    }
+
+    /// The same median of its first blocks alone.
     pub(super) fn median_of_first(&self, quantity: &str, blocks: u64) -> Option<f64> {
         let first = |series: &&Series| -> Option<f64> {
             let mut medians = series.samples()?.numbered_medians();
