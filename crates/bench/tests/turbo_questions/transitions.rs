@@ -6,7 +6,7 @@ use bench::rig::placement::Choice;
 use machine::Machine;
 use machine::simulated::Model;
 use model::page::{Align, Block, Table, Text};
-use model::record::{Record, Series};
+use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds};
 
 use super::common::{assert_near, measured, of, stream, streams, why};
@@ -234,6 +234,23 @@ fn halts_between_looks_that_are_far_apart_have_their_length() {
     assert_near(second, 10e-6, 0.03, "the licence goes");
     let visible = one(&record, "trace_visible");
     assert!((0.7e-6..5e-6).contains(&visible), "{visible}");
+    // The payload begins with the period, however far apart looks are.
+    let throttled = one(&record, "trace_throttled");
+    assert!((7e-6..12e-6).contains(&throttled), "{throttled}");
+}
+
+/// A stream that this machine cannot execute says so beside one that it can.
+#[test]
+fn a_stream_that_cannot_be_followed_has_its_reason_beside_others() {
+    let record = all_traced(Seconds(5e-3), "4c", &["avx512_fma_t", "avx256_fma_t"], |_| {});
+    let why = record.series.iter().find_map(|series| match &series.outcome {
+        Outcome::Unavailable { unavailable } if unavailable.what.contains("avx512_fma_t") => {
+            Some(&unavailable.why)
+        }
+        _ => None,
+    });
+    assert!(why.is_some(), "{:?}", record.series);
+    assert!(of(&record, "trace_visible").any(|it| it.parameters["stream"] == "avx256_fma_t"));
 }
 
 /// The least that could be told is measured, and no constant.

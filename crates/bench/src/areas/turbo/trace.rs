@@ -115,7 +115,6 @@ pub(super) fn wishes(
     let extent = Extent { kept, ..extent };
     let period = extent.period;
     let mut wishes = Wishes::default();
-    let mut refused = None;
     let firsts = request::kinds(plan).into_iter();
     let firsts: Vec<_> = firsts.filter_map(|(kind, of)| Some((kind, *of.first()?, of))).collect();
     if firsts.is_empty() {
@@ -129,7 +128,11 @@ pub(super) fn wishes(
             let load = match streams::load(plan.machine, row, DATA) {
                 Ok(load) => load,
                 Err(reason) => {
-                    refused = Some(reason);
+                    let what = format!("trace of {}", row.id);
+                    let is_new = !wishes.absent.iter().any(|(id, _)| *id == row.id);
+                    wishes
+                        .absent
+                        .extend(is_new.then_some((row.id, Unavailable { what, ..reason })));
                     continue;
                 }
             };
@@ -145,9 +148,12 @@ pub(super) fn wishes(
             wishes.cells.push(Cell { work: Work::Errand(Box::new(followed)), parameters });
         }
     }
-    match refused {
-        Some(reason) if wishes.cells.is_empty() => Err(reason),
-        _ => Ok(wishes),
+    match wishes.absent.pop() {
+        Some((_, reason)) if wishes.cells.is_empty() => Err(reason),
+        last => {
+            wishes.absent.extend(last);
+            Ok(wishes)
+        }
     }
 }
 
@@ -246,32 +252,6 @@ impl Followed {
         }
     }
 
-    /// Looks with the payload: pass after pass, until each phase was looked at in as many periods as it takes to tell
-    /// something of it, or until another pass would hardly help.
-    fn loaded(
-        &self,
-        executor: &mut dyn Executor,
-        begun: &Begun,
-        [quiet, loaded]: [&Trace; 2],
-    ) -> Result<Vec<RawTrace>, RunError> {
-        const PASSES_MAX: usize = 3;
-        let mut passes = vec![executor.trace(loaded)?];
-        while passes.len() < PASSES_MAX {
-            let rate = executor.rate();
-            let all = repeated(loaded, &passes);
-            let is_enough = begun.known.iter().all(|(cpu, known)| {
-                let without = looks_at(*cpu, std::slice::from_ref(&begun.raw), quiet, known, rate);
-                let with = looks_at(*cpu, &passes, loaded, known, rate);
-                halts([&without, &with], quiet, &all).all.fewest >= trace::PERIODS_MIN
-            });
-            if is_enough {
-                break;
-            }
-            passes.push(executor.trace(loaded)?);
-        }
-        Ok(passes)
-    }
-
     fn measure(
         &self,
         executor: &mut dyn Executor,
@@ -283,7 +263,7 @@ impl Followed {
             Ok(begun) => begun,
             Err(reason) => return Ok(Err(reason)),
         };
-        let with = self.loaded(executor, &begun, [&quiet, &once])?;
+        let with = passes_of(executor, &begun, [&quiet, &once])?;
         let after = [executor.trace(&quiet)?];
         let rate = executor.rate();
         let loaded = repeated(&once, &with);
@@ -319,6 +299,37 @@ impl Followed {
         }
         Ok(Ok(run))
     }
+}
+
+/// Looks with the payload: pass after pass, until each phase was looked at, and the clock was seen, in as many
+/// periods as it takes to tell something of them, or until another pass would hardly help.
+fn passes_of(
+    executor: &mut dyn Executor,
+    begun: &Begun,
+    [quiet, loaded]: [&Trace; 2],
+) -> Result<Vec<RawTrace>, RunError> {
+    const PASSES_MAX: usize = 3;
+    let mut passes = vec![executor.trace(loaded)?];
+    while passes.len() < PASSES_MAX {
+        let rate = executor.rate();
+        let all = repeated(loaded, &passes);
+        let is_enough = begun.known.iter().all(|(cpu, known)| {
+            let without = looks_at(*cpu, std::slice::from_ref(&begun.raw), quiet, known, rate);
+            let mut with = looks_at(*cpu, &passes, loaded, known, rate);
+            let looked = halts([&without, &with], quiet, &all).all.fewest;
+            let Some(Ok(scale)) = begun.scales.get(cpu) else {
+                return looked >= trace::PERIODS_MIN;
+            };
+            scale.apply(&mut with);
+            let hold = trace::hold(&trace::fold(&with, &all), &all, [1.0; 2], 0.0);
+            looked.min(hold.map_or(0, |hold| hold.periods)) >= trace::PERIODS_MIN
+        });
+        if is_enough {
+            break;
+        }
+        passes.push(executor.trace(loaded)?);
+    }
+    Ok(passes)
 }
 
 /// The same job with as many periods as all of its passes have.

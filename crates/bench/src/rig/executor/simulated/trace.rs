@@ -37,18 +37,20 @@ struct Core<'a> {
     changes: Vec<(Seconds, Licence)>,
 }
 
+/// Far less than a step of any stamps: a period has begun then, however its beginning was rounded.
+const ROUNDING: Seconds = Seconds(1e-11);
+
 /// Answers a trace.
 pub(super) fn simulate(rig: &mut Simulated, job: &Trace) -> RawTrace {
     let model = rig.model.clone();
     let begun = model.elapsed.seconds() + START;
-    let active = job.cpus().len() as u32;
     let mut end = begun;
     let (mut cpus, mut own) = (Vec::new(), None);
     let heavy = job.payload.and_then(|load| model.licence_of(load.id)).unwrap_or(0);
     for cpu in job.cpus() {
         let payload = job.payload.filter(|_| cpu == job.cpu);
         let shares_core = model.core_of(cpu) == model.core_of(job.cpu);
-        let clock = |licence| model.bin_hz(licence, active).min(model.ceiling_hz(cpu));
+        let clock = |licence| model.hz_at_work(cpu, licence, &job.cpus());
         let clocks = [clock(0), clock(if shares_core { heavy } else { 0 })];
         let line = Line { model: &model, now: begun, random: rig.random.fork() };
         let (mut halts, mut changes) = own.take().unwrap_or_default();
@@ -102,7 +104,12 @@ impl Core<'_> {
                         waited = piece;
                     }
                 } else {
-                    self.line.now = Seconds(self.line.now.0.max(due.0));
+                    // Whoever polls sees the next period begin.
+                    let period = job.period.0;
+                    let next = ((self.line.now - begun).0 / period).floor() + 1.0;
+                    let next = begun.0 + next * period + ROUNDING.0;
+                    let until = if piece.is_some() { due.0.min(next) } else { due.0 };
+                    self.line.now = Seconds(self.line.now.0.max(until));
                 }
                 if self.line.now.0 >= due.0 {
                     break;
