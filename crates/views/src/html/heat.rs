@@ -92,12 +92,8 @@ fn cells(
 /// A number and what stands in brackets behind it, such as its interval, which goes below it where there is no room
 /// beside it.
 fn parts(text: &str) -> Markup {
-    match text.split_once(" (") {
-        Some((number, behind)) => html! {
-            span { (seen(number)) } " " span { (seen(&format!("({behind}"))) }
-        },
-        None => html! { (seen(text)) },
-    }
+    let Some((number, behind)) = text.split_once(" (") else { return html! { (seen(text)) } };
+    html! { span { (seen(number)) } " " span { (seen(&format!("({behind}"))) } }
 }
 
 fn shade(share: f64) -> String {
