@@ -286,6 +286,8 @@ const ARGUMENTS: &[Case] = &[
         "invalid value 'no_such_stream' for '--trace <STREAMS>': no such stream", "streams"),
     case("turbo --why --test scalar_iadd", USAGE,
         "the argument '--why' cannot be used with '--test <IDS>'", "`cpudyno turbo --help`"),
+    case("turbo --neighbours --machine sim:4c --no-pin", USAGE,
+        "the argument '--no-pin' cannot be used with '--neighbours'", "`cpudyno turbo --help`"),
     case("turbo --neighbours --machine sim:1c --cpus 0", CANNOT,
         "cannot measure neighbours: only one CPU may be used, so that it has none", "--cpus LIST"),
     case("turbo --duration 10s --budget 10s", USAGE,

@@ -97,7 +97,7 @@ fn how_long_the_clock_of_a_laptop_lasts() {
 
 #[test]
 fn what_neighbours_on_a_server_cost() {
-    let args = ["--neighbours", "--machine", "sim:2s-56c", "--cpus", "0-3"];
+    let args = ["--neighbours", "--machine", "sim:2s-56c", "--cpus", "0-3,112"];
     insta::assert_snapshot!("neighbours-100", page(&args));
 }
 

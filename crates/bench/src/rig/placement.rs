@@ -16,6 +16,8 @@ use super::protocol;
 pub struct Placement {
     /// In order. Usually one package is filled before the next begins: turbo bins are per package.
     pub cpus: Vec<CpuId>,
+    /// Whether somebody named them: others may then not be used at all.
+    pub is_named: bool,
     /// Why these, in words.
     pub reason: String,
 }
@@ -103,7 +105,8 @@ impl Choice {
             return Err(Refusal::Nobody);
         }
         let cpus = seats.iter().map(|seat| seat.cpu).collect();
-        Ok(Placement { cpus, reason: self.reason(topology.usable.len() - chosen) })
+        let is_named = self.cpus.is_some();
+        Ok(Placement { cpus, is_named, reason: self.reason(topology.usable.len() - chosen) })
     }
 
     fn reason(&self, idle: usize) -> String {

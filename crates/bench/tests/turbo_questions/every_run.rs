@@ -112,7 +112,7 @@ fn a_trace_accounts_for_the_clock_of_its_bursts() {
 /// A lone victim's clock is the one that its neighbours lower.
 #[test]
 fn neighbours_account_for_the_clock_of_a_victim_alone() {
-    let record = asked("laptop", Tests::Neighbours, "0-1");
+    let record = asked("laptop", Tests::Neighbours, "0-1,4");
     let account = account(&record, "scalar_iadd", Some("alone"));
     assert_eq!(account.active.to_string(), "0");
     assert_near(account.clock, 4.7e9, 0.005, "alone");

@@ -92,7 +92,7 @@ pub(crate) struct TurboArgs {
     pub(crate) warmup_ms: u32,
 
     /// Do not pin threads to CPUs: numbers may then mix CPUs.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["neighbours", "trace", "why"])]
     pub(crate) no_pin: bool,
 
     /// Do not let threads wait for each other: they may then run one after the other.

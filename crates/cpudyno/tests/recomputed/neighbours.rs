@@ -56,8 +56,8 @@ static COLUMNS: [Column; 6] = [
     Column("scalar Mops", "victim scalar", "tax_rate", |it| format!("{:.0}", it / 1e6)),
     Column("vector MHz", "victim vector", "tax_clock", |it| format!("{:.0}", it / 1e6)),
     Column("vector Mops", "victim vector", "tax_rate", |it| format!("{:.0}", it / 1e6)),
-    Column("GB/s", "victim bandwidth", "tax_bandwidth", |it| format!("{:.1}", it / 1e9)),
-    Column("ns", "victim latency", "tax_latency", |it| format!("{:.1}", it * 1e9)),
+    Column("triad GB/s", "victim bandwidth", "tax_bandwidth", |it| format!("{:.1}", it / 1e9)),
+    Column("latency ns", "victim latency", "tax_latency", |it| format!("{:.1}", it * 1e9)),
 ];
 
 const CLASSES: [&str; 9] = [

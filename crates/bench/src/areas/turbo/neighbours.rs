@@ -9,7 +9,6 @@ use kernels::StreamRow;
 use kernels::memory::chase::Walk;
 use kernels::memory::{MemoryKernel, Stores, TABLE};
 use machine::Machine;
-use model::record::Topology;
 use model::stats::{mean, median};
 use model::{CpuId, Obstacle, Pages, Seconds, Unavailable};
 
@@ -194,13 +193,24 @@ pub(super) fn wishes(plan: &Planning<'_>, matrix: &Matrix) -> Result<Wishes, Una
     let Some(&cpu) = plan.placement.cpus.first() else {
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", "there is no CPU"));
     };
-    let (others, sibling) = (promise::others(plan, cpu), sibling(plan.topology(), cpu));
+    let mut wishes = Wishes::default();
+    let others = promise::others(plan, cpu);
+    let sibling = sibling(plan, cpu).and_then(|sibling| {
+        // Where CPUs were named no others are used.
+        if !plan.placement.is_named || plan.placement.cpus.contains(&sibling) {
+            return Some(sibling);
+        }
+        let why =
+            format!("CPU {sibling}, the sibling of CPU {cpu}, is none of those that were named");
+        let reason = Unavailable::new(Obstacle::Measurement, "sibling", why);
+        lacks(&mut wishes, Place::Sibling.word(), reason.with_remedy("name it, too: --cpus LIST"));
+        None
+    });
     if others.is_empty() && sibling.is_none() {
         let why = "only one CPU may be used, so that it has none";
         return Err(Unavailable::new(Obstacle::Hardware, "neighbours", why)
             .with_remedy("let it use more: --cpus LIST"));
     }
-    let mut wishes = Wishes::default();
     for place in Place::ALL {
         let cpus = match place {
             Place::Others => others.clone(),
@@ -250,7 +260,8 @@ fn lacks(wishes: &mut Wishes, workload: &'static str, reason: Unavailable) {
 }
 
 /// Another thread of the same core.
-fn sibling(topology: &Topology, cpu: CpuId) -> Option<CpuId> {
+fn sibling(plan: &Planning<'_>, cpu: CpuId) -> Option<CpuId> {
+    let topology = plan.topology();
     let siblings = &topology.place(cpu)?.siblings;
     siblings.iter().find(|other| *other != cpu && topology.usable.contains(*other))
 }

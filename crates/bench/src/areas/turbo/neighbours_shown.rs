@@ -34,8 +34,8 @@ static COLUMNS: [Column; 6] = [
     column("scalar Mops", SCALAR, &RATE),
     column("vector MHz", VECTOR, &CLOCK),
     column("vector Mops", VECTOR, &RATE),
-    column("GB/s", BANDWIDTH, &MOVED),
-    column("ns", LATENCY, &WAIT),
+    column("triad GB/s", BANDWIDTH, &MOVED),
+    column("latency ns", LATENCY, &WAIT),
 ];
 
 /// What a cell of the matrix holds.
@@ -55,9 +55,9 @@ fn percent(ratio: f64) -> String {
 }
 
 impl Change {
-    /// The share of what it has alone that the victim loses; of latencies, of what it waits.
+    /// The share of what it has alone that the victim loses; of latencies, of the pointers that it follows.
     fn loss(&self, measure: &Measure) -> f64 {
-        if measure.ratio == WAIT.ratio { self.ratio - 1.0 } else { 1.0 - self.ratio }
+        if measure.ratio == WAIT.ratio { 1.0 - 1.0 / self.ratio } else { 1.0 - self.ratio }
     }
 
     /// Whether no change lies within its interval.
@@ -219,11 +219,11 @@ fn beside<'a>(matrix: &Matrix<'a>, victim: &'static str) -> Option<Clocked<'a>> 
         Some((series, series.summary()?.median))
     };
     let (first, clock) = of(victim, row.0)?;
-    let (_, beside_scalar) = of(victim, SCALAR_CLASS)?;
+    let beside_scalar = of(victim, SCALAR_CLASS).map(|(_, hertz)| hertz);
     let lighter = lighter(victim, of(SCALAR, SCALAR_CLASS).map(|(_, hertz)| hertz));
     let moment = format!("beside {} ({})", row.0, row.1);
     let of = Clocked::of_series(first, first.parameters.get(STREAM)?, &moment, clock);
-    Some(Clocked { lighter, beside_scalar: Some(beside_scalar), ..of })
+    Some(Clocked { lighter, beside_scalar, ..of })
 }
 
 /// The columns of victims that were measured, or that were to be.
@@ -278,7 +278,8 @@ fn caption(matrix: &Matrix<'_>) -> String {
         ", of too few blocks for an interval"
     };
     format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse)"
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse; its shade is \
+         what is lost of the pointers followed)"
     )
 }
 

@@ -5,6 +5,7 @@ use model::record::Record;
 
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
 use super::{favoured, neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
+use crate::rig::verdict::WORDS;
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -37,8 +38,9 @@ fn header(first: &str, counts: &[usize]) -> Vec<(String, Align)> {
 /// What stands in a cell that has no number.
 fn absent(cell: Option<Pooled>) -> Text {
     match cell {
-        Some(Pooled::Absent(reason)) if reason.why.starts_with("contended") => {
-            Text::toned("contended", Tone::Warning)
+        Some(Pooled::Absent(reason)) => {
+            let word = WORDS.iter().find(|word| reason.why.starts_with(**word));
+            Text::toned(word.copied().unwrap_or("unavailable"), Tone::Warning)
         }
         Some(_) => Text::toned("unavailable", Tone::Warning),
         None => Text::toned("not planned", Tone::Faint),
