@@ -7,6 +7,7 @@ use machine::{Machine, latency_limit};
 use model::CpuId;
 
 use crate::object::Object;
+use crate::open::allows_turbo;
 use crate::rows::Lever;
 
 /// Somebody who may overrule settings.
@@ -38,6 +39,7 @@ pub static DECIDERS: &[Decider] = &[
     Decider { id: "firmware: turbo", over: &["no_turbo", "boost"], evidence: turbo_is_locked },
     Decider { id: "firmware: clock", over: &["min_freq", "max_freq"], evidence: firmware_limit },
     Decider { id: "hardware: clock", over: &["min_freq", "max_freq"], evidence: core_range },
+    Decider { id: "no_turbo", over: &["min_freq", "max_freq"], evidence: turbo_is_off },
     Decider { id: "hardware: uncore", over: &["uncore_min", "uncore_max"], evidence: uncore_range },
     Decider {
         id: "hardware: steps of the uncore",
@@ -162,6 +164,18 @@ fn core_range(case: &Case<'_>) -> Option<String> {
     case.beyond("cpuinfo_min_freq", "cpuinfo_max_freq", "the clock of this core")
 }
 
+fn turbo_is_off(case: &Case<'_>) -> Option<String> {
+    let (text, path) = case.beside("base_frequency").filter(|_| !allows_turbo(case.machine))?;
+    let (base, wanted): (u64, u64) = (text.parse().ok()?, case.wanted.parse().ok()?);
+    (base < wanted).then(|| {
+        format!(
+            "turbo is off, and without it the clock goes up to {:.3} GHz (`{path}`); `cpudyno set no_turbo=off` allows \
+             more",
+            base as f64 / 1e6
+        )
+    })
+}
+
 fn uncore_range(case: &Case<'_>) -> Option<String> {
     case.beyond("initial_min_freq_khz", "initial_max_freq_khz", "the clock of this uncore")
 }
@@ -214,7 +228,8 @@ fn stricter_request(case: &Case<'_>) -> Option<String> {
 const PM_ENABLE: u32 = 0x770;
 
 fn hwp(case: &Case<'_>) -> Option<String> {
-    if case.machine.cpuid.leaf(6, 0)?.eax >> 7 & 1 == 0 {
+    // That turbo is off says it all.
+    if case.machine.cpuid.leaf(6, 0)?.eax >> 7 & 1 == 0 || turbo_is_off(case).is_some() {
         return None;
     }
     (case.register(PM_ENABLE)? & 1 == 1).then(|| {

@@ -85,12 +85,30 @@ impl Kept {
         self.ours.iter().any(|ours| open::is_wished(machine, &self.object, ours, now))
     }
 
+    /// The limit of ours that shows as this. Without turbo it seems to be none, and is one once turbo is on again.
+    pub(crate) fn limit(&self, machine: &Machine, now: &str) -> Option<&str> {
+        if !self.follows.is_empty() || self.ours.iter().any(|ours| ours == OPEN_KHZ) {
+            return None;
+        }
+        let mut ours = self.ours.iter();
+        ours.find(|ours| open::is_wished(machine, &self.object, ours, now)).map(String::as_str)
+    }
+
+    /// Whether something of ours may hold that cannot be seen: a limit shows what is left of it.
+    pub(crate) fn may_hide(&self) -> bool {
+        open::is_limit(&self.object) && self.ours.iter().any(|ours| self.is_other(ours))
+    }
+
+    /// Whether this text does not bring back what was there.
+    fn is_other(&self, ours: &str) -> bool {
+        ours != self.former && ours != self.back()
+    }
+
     /// Whether this is what was there before, or what that comes to by now, where nothing of ours comes to the
     /// same.
     pub(crate) fn is_as_before(&self, machine: &Machine, now: &str) -> bool {
-        let is_other = |ours: &&String| **ours != self.former && **ours != self.back();
         let is_ours = || {
-            let mut others = self.ours.iter().filter(is_other);
+            let mut others = self.ours.iter().filter(|ours| self.is_other(ours));
             others.any(|ours| open::is_wished(machine, &self.object, ours, now))
         };
         now == self.former || self.is_back(machine, now) && !is_ours()

@@ -26,6 +26,11 @@ pub fn allows_turbo(machine: &Machine) -> bool {
 const MAX: &str = "scaling_max_freq";
 const MIN: &str = "scaling_min_freq";
 
+/// Whether it is a limit of the clock.
+pub(crate) fn is_limit(object: &Object) -> bool {
+    matches!(object, Object::File(path) if path.ends_with(MAX) || path.ends_with(MIN))
+}
+
 /// A number in kHz of a file beside the limits of a CPU.
 fn beside(machine: &Machine, folder: &str, file: &str) -> Option<u64> {
     machine.tree.read(&format!("{folder}{file}")).ok()?.trim().parse().ok()

@@ -148,7 +148,13 @@ impl<'a> Session<'a> {
         if !in_order {
             changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
         }
-        let news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
+        let mut news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
+        for new in news.iter_mut().filter(|new| new.was_open) {
+            let known = self.journal.pending().kept.of(&new.object);
+            if let Some(limit) = known.and_then(|known| known.limit(self.machine, &new.former)) {
+                (new.former, new.was_open) = (limit.to_owned(), false);
+            }
+        }
         let nothing = |cause| NotMade { cause, undone: Box::default() };
         self.journal.keep(&news).map_err(nothing)?;
         for new in &news {
@@ -369,18 +375,20 @@ impl<'a> Session<'a> {
     }
 
     fn end(&mut self) -> Undone {
-        let mine = std::mem::take(&mut self.mine).to_vec();
+        let mine = std::mem::take(&mut self.mine);
         let undone = self.put_back(&mine);
         let pending = self.journal.pending();
         let is_restored =
             |object: &Object| undone.restored.iter().any(|changed| changed.object == *object);
         let is_former = |kept: &Kept| match kept.object.read(self.machine) {
             Ok(now) if is_restored(&kept.object) => kept.is_back(self.machine, &now),
+            // Of what another process began, and was killed, nobody knows what holds.
+            Ok(_) if kept.unsettled && kept.may_hide() && mine.of(&kept.object).is_none() => false,
             Ok(now) => kept.is_as_before(self.machine, &now),
             Err(_) => false,
         };
         // If it stays, undo finds what it says in its place.
-        let is_over = pending.broken.is_empty() && self.late.is_none();
+        let is_over = pending.broken.is_empty() && self.late.is_none() && undone.failed.is_empty();
         drop(if is_over && pending.kept.iter().all(is_former) {
             self.shelf.forget()
         } else {
@@ -552,7 +560,9 @@ fn owned(
     let kept: Vec<&Kept> = kept.iter().filter(|kept| !kept.object.is_held()).collect();
     let is_ours = |kept: &&Kept| {
         let journaled = known.of(&kept.object).unwrap_or(kept);
-        let moved = |now: String| now != kept.former && journaled.is_ours(machine, &now);
+        let moved = |now: String| {
+            (now != kept.former || journaled.may_hide()) && journaled.is_ours(machine, &now)
+        };
         journaled.unsettled
             || others == Others::Overwrite
             || kept.object.read(machine).map_or(true, moved)
@@ -609,7 +619,13 @@ fn put_back_one(
     let (object, back) = (&kept.object, kept.back());
     if known.is_as_before(machine, &now) {
         let Some((_, wanted)) = late.as_ref().filter(|(it, _)| it == object) else {
-            return One::AsBefore;
+            // A limit of ours may hold that turbo, being off, hides.
+            let again =
+                known.may_hide().then(|| put(machine, levers, journal, (object, back), &is_back));
+            return match again {
+                Some(Err(error)) => One::Failed(changed(&now), error),
+                _ => One::AsBefore,
+            };
         };
         // Firmware does what it was told last, whenever it does.
         if put(machine, levers, journal, (object, back), &is_back).is_err() {

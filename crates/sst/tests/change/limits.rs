@@ -290,3 +290,56 @@ fn a_limit_that_firmware_uncovers_is_put_back() {
         assert_eq!(here.state(), before, "{khz}");
     }
 }
+
+/// What is refused leaves nothing behind, not even what turbo hides while it is off.
+#[test]
+fn a_limit_that_is_refused_without_turbo_does_not_hold_with_it() {
+    let refused = |here: &Here, setting: &str| {
+        let error = here.set_through(setting, |levers| levers).unwrap_err().to_string();
+        let why = "turbo is off, and without it the clock goes up to 2.600 GHz";
+        assert!(error.contains(why) && !error.contains("HWP"), "{error}");
+    };
+    let max = |here: &Here| here.text("cpu0/cpufreq/scaling_max_freq");
+    let here = Here::new("guide");
+    here.set_through("no_turbo=on", |levers| levers).unwrap();
+    refused(&here, "max_freq=2800MHz");
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(max(&here), "3200000");
+    here.undone();
+    assert_eq!(max(&here), "3200000");
+
+    // A limit of ours holds again, the one below and the one above what is there without turbo.
+    for (former, khz) in [("2600MHz", "2600000"), ("3GHz", "3000000")] {
+        let here = Here::new("guide");
+        here.set_through(&format!("max_freq={former}"), |levers| levers).unwrap();
+        here.set_through("no_turbo=on", |levers| levers).unwrap();
+        for setting in ["max_freq=3200MHz", "max_freq=2800MHz"] {
+            refused(&here, setting);
+        }
+        here.set("intel_pstate/no_turbo", "0");
+        assert_eq!(max(&here), khz);
+        here.undone();
+        assert_eq!(max(&here), "3200000");
+    }
+}
+
+/// Whoever was killed before he could put a refused limit back leaves it to `undo`.
+#[test]
+fn a_limit_that_turbo_hides_is_undone() {
+    let here = Here::new("guide");
+    here.set_through("no_turbo=on", |levers| levers).unwrap();
+    let object = format!("{CPU}/cpu0/cpufreq/scaling_max_freq");
+    let journal = here.shelf().path();
+    let lines = [
+        format!(
+            r#"{{"keeps":{{"object":{{"file":"{object}"}},"setting":"max_freq","former":"2600000","was_open":true}}}}"#
+        ),
+        format!(r#"{{"writes":{{"object":{{"file":"{object}"}},"text":"2800000"}}}}"#),
+    ];
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, format!("{text}{}\n{}\n", lines[0], lines[1])).unwrap();
+    here.set("cpu0/cpufreq/scaling_max_freq", "2800000");
+    here.set_through("thp=always", |levers| levers).unwrap();
+    here.undone();
+    assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
+}
