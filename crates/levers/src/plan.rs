@@ -43,9 +43,10 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether there is nothing to do.
-    fn is_so(&self) -> bool {
-        self.former == self.wanted || self.was_open && self.wanted == OPEN_KHZ
+    /// Whether there is nothing to do. Without turbo, a limit above the base frequency looks open.
+    fn is_so(&self, machine: &Machine) -> bool {
+        let is_open = self.was_open && self.wanted == OPEN_KHZ;
+        self.former == self.wanted || is_open && open::allows_turbo(machine)
     }
 
     /// The text that brings back what was there.
@@ -148,7 +149,7 @@ impl Plan {
         let mut plan = Plan::default();
         for step in steps {
             let change = change_of(machine, levers, step)?;
-            let list = if change.is_so() { &mut plan.already } else { &mut plan.changes };
+            let list = if change.is_so(machine) { &mut plan.already } else { &mut plan.changes };
             list.push(change);
         }
         let leaving = plan.leaving(machine);

@@ -199,12 +199,15 @@ impl Ground<'_> {
         let wanted = |cpu: &CpuId| self.wish.cpus.as_ref().is_none_or(|cpus| cpus.contains(*cpu));
         let mut steps = Vec::new();
         let mut remarks: Vec<String> = why.into_iter().collect();
-        if !on && !self.allows_turbo() {
-            remarks.push(
+        if !self.allows_turbo() {
+            let what = if on {
+                "turbo is off (no_turbo): limits from the base frequency on do not show, and all are opened; \
+                 `cpudyno undo` does not know those that somebody else set"
+            } else {
                 "turbo is off already (no_turbo): clocks that nobody limited are at the base frequency as long \
                  as it is, and are not limited beyond that"
-                    .to_owned(),
-            );
+            };
+            remarks.push(what.to_owned());
         }
         for cpu in online.filter(wanted) {
             let file = if on { MOST } else { "base_frequency" };

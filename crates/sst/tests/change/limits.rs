@@ -343,3 +343,22 @@ fn a_limit_that_turbo_hides_is_undone() {
     here.undone();
     assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
 }
+
+/// A limit that turbo hides while it is off is one: it is opened.
+#[test]
+fn a_limit_that_cannot_be_seen_is_opened() {
+    let here = Here::new("guide");
+    let cpus = "0-3";
+    here.done(&on(cpus, What::TurboMode(false))).unwrap();
+    here.set("intel_pstate/no_turbo", "1");
+    let plan = here.plan(&on(cpus, What::TurboMode(true))).unwrap();
+    assert_eq!(plan.changes.len(), 4);
+    assert!(plan.remarks.iter().any(|it| it.contains("all are opened")), "{:?}", plan.remarks);
+    assert_eq!(here.done(&on(cpus, What::TurboMode(true))).unwrap(), 4);
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.text("cpu0/cpufreq/scaling_max_freq"), "3200000");
+    // With turbo it is seen, and there is nothing to do.
+    assert_eq!(here.lines(&on(cpus, What::TurboMode(true))), [] as [&str; 0]);
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+}
