@@ -367,11 +367,12 @@ fn with<'g>(
     let of_turbo =
         |level: &Level| level.features.as_ref().map_or(Feature::Unsupported, |it| it.turbo_freq);
     Ok(match &ground.wish.what {
-        What::Level { level, .. } => {
+        What::Level { level, with_cpus } => {
             let then = at(ground, domain, *level)?;
             let properties = then.level.properties.as_ref();
-            let allowed =
-                *ground.known(properties.map(|properties| &properties.modules), domain)?;
+            let all = *ground.known(properties.map(|properties| &properties.modules), domain)?;
+            // Nobody wakes those who are off.
+            let allowed = if *with_cpus { all } else { then.allowed };
             let ceilings = then.ceilings.opened_below(&bases(domain, then.level, false));
             Standing { allowed, ceilings, ..then }
         }

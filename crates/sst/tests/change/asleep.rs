@@ -268,3 +268,20 @@ fn a_power_domain_without_cpus_hides_no_others() {
     assert_ne!(now, then);
     here.done(&wish(level(1, false))).unwrap();
 }
+
+/// Where nobody asks for its CPUs as well, a level is that of those who are online.
+#[test]
+fn a_level_that_is_there_changes_no_clock() {
+    let here = Here::new("granite");
+    for cpu in [8, 72] {
+        here.set(&format!("cpu{cpu}/online"), "0");
+    }
+    let told = expected(&here.machine(), &wish(level(0, false))).unwrap();
+    assert!(!told.is_empty());
+    for it in told {
+        assert_eq!(it.then.as_ref(), Some(&it.now));
+    }
+    // With its CPUs there is one more at work.
+    let told = expected(&here.machine(), &wish(level(0, true))).unwrap();
+    assert!(told.iter().any(|it| it.then.as_ref() != Some(&it.now)), "{told:?}");
+}
