@@ -322,3 +322,18 @@ fn a_level_is_proved_by_the_cpus_that_stay() {
     let page = guide.done("sst -c 4,6 perf-profile set-config-level -l 4 -o");
     assert!(page.contains("[obeyed] base_frequency: ") && !page.contains("not obs"), "{page}");
 }
+
+/// Whom the level at present is without gains and loses nothing.
+#[test]
+fn a_plan_says_who_is_in_no_level() {
+    let guide = Guide::new();
+    guide.done("sst perf-profile set-config-level -l 4");
+    for line in ["sst plan perf-profile -l 4", "sst -c 0,1 plan turbo-freq"] {
+        let page = guide.done(line);
+        let row = page.lines().find(|line| line.ends_with("not in the level, as now"));
+        let row = row.unwrap_or_else(|| panic!("{line}: {page}"));
+        assert!(row.starts_with('4') && !row.contains("00"), "{line}: {page}");
+    }
+    let page = guide.done("sst plan perf-profile -l 0");
+    assert!(page.lines().any(|line| line.ends_with("joins the level")), "{page}");
+}

@@ -78,6 +78,9 @@ struct Standing<'a> {
 /// The first class of low priority, where turbo frequencies are of two kinds.
 pub(super) const LOW: u8 = 2;
 
+/// What CPUs lack that are in no level.
+pub(crate) const OUTSIDE: &str = "a part in the level";
+
 /// As things are, or as they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
@@ -413,6 +416,11 @@ impl Standing<'_> {
     }
 
     fn clocks(&self, Member { cpu, module }: Member) -> Clocks {
+        if !self.allowed.contains(module) {
+            let why = format!("level {} is without these cores", self.level.number);
+            let none = || Err(Unavailable::new(Obstacle::Hardware, OUTSIDE, why.clone()));
+            return Clocks { base: none(), turbo: none(), ceiling: None };
+        }
         let split = self.level.base_freq.as_ref().filter(|_| self.base_freq);
         let base = match split {
             Some(Ok(it)) if it.modules.contains(module) => it.high.ok_or_else(|| none("base")),

@@ -1,10 +1,11 @@
 //! Who would get which clock.
 
 use model::page::{Align, Block, Text, Tone};
-use model::record::{CeilingBy, ClockCeiling, ExpectedClocks};
+use model::record::{CeilingBy, ClockCeiling, ClockPair, ExpectedClocks};
 use model::{CpuSet, Hertz, Known};
 
 use super::parts::{NONE, Told, mhz, table};
+use crate::change::OUTSIDE;
 
 /// `plan`.
 pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
@@ -74,7 +75,8 @@ fn note(and: &str) -> String {
 
 fn lacking(told: &mut Told<'_>) {
     let run = told.run;
-    for clocks in run.expected.iter().flat_map(|it| [Some(&it.now), it.then.as_ref()]).flatten() {
+    let all = run.expected.iter().flat_map(|it| [Some(&it.now), it.then.as_ref()]).flatten();
+    for clocks in all.filter(|clocks| !is_outside(clocks)) {
         for (known, name) in [(&clocks.base, "base frequency"), (&clocks.turbo, "turbo limit")] {
             if let Known::No { unavailable } = known {
                 told.lacking(unavailable, name.to_owned());
@@ -99,7 +101,7 @@ fn expected(expected: &[ExpectedClocks], notes: Vec<String>) -> Block {
 
 fn row(it: &ExpectedClocks) -> Vec<Text> {
     let cell = |known: &Known<Hertz>| known.value().map_or(NONE.to_owned(), |hertz| mhz(*hertz));
-    let then = |pick: fn(&model::record::ClockPair) -> &Known<Hertz>| {
+    let then = |pick: fn(&ClockPair) -> &Known<Hertz>| {
         it.then.as_ref().map_or(NONE.to_owned(), |then| cell(pick(then)))
     };
     let cells = [
@@ -114,11 +116,21 @@ fn row(it: &ExpectedClocks) -> Vec<Text> {
     row
 }
 
+/// Whether the level is without these CPUs.
+fn is_outside(clocks: &ClockPair) -> bool {
+    matches!(&clocks.turbo, Known::No { unavailable } if unavailable.what == OUTSIDE)
+}
+
 /// Who gains, and who loses.
 fn verdict(it: &ExpectedClocks) -> Text {
-    let Some(then) = &it.then else {
-        return Text::toned("not in the level", Tone::Warning);
+    let was_outside = is_outside(&it.now);
+    let Some(then) = it.then.as_ref().filter(|then| !is_outside(then)) else {
+        let what = if was_outside { "not in the level, as now" } else { "not in the level" };
+        return Text::toned(what, Tone::Warning);
     };
+    if was_outside {
+        return Text::toned("joins the level", Tone::Good);
+    }
     // What nobody knows is no difference of nothing.
     let pairs = [(&it.now.base, &then.base), (&it.now.turbo, &then.turbo)];
     if pairs.iter().any(|(now, then)| now.value().is_some() != then.value().is_some()) {

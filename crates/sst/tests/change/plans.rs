@@ -237,3 +237,27 @@ fn what_is_promised_is_there_afterwards() {
         assert!(held >= 6, "{machine}: {held}");
     }
 }
+
+/// Whom the level at present is without has no clocks of it.
+#[test]
+fn who_is_not_in_the_level_has_no_clocks_now() {
+    let here = Here::new("guide");
+    here.done(&on("0", level(4, false))).unwrap();
+    let machine = here.machine();
+    let of = |wish: &Wish, cpu: u32| {
+        let all = expected(&machine, wish).unwrap();
+        let it = all.iter().find(|it| it.cpus.contains(model::CpuId(cpu))).unwrap();
+        (it.now.base.is_ok(), it.now.turbo.is_ok(), it.then.as_ref().map(|it| it.turbo.is_ok()))
+    };
+    // CPU 4 is not in level 4, CPU 0 is.
+    for wish in [on("0", level(4, false)), on("0,1", TF_ON)] {
+        assert_eq!(of(&wish, 4), (false, false, None), "{wish:?}");
+        assert_eq!(of(&wish, 0), (true, true, Some(true)), "{wish:?}");
+    }
+    assert_eq!(of(&on("0", level(0, false)), 4), (false, false, Some(true)));
+    // They are alike.
+    let all = expected(&machine, &on("0", level(4, false))).unwrap();
+    let outside: Vec<String> =
+        all.iter().filter(|it| it.then.is_none()).map(|it| it.cpus.to_string()).collect();
+    assert_eq!(outside, ["4,6,12-13,32,34,40-41"]);
+}
