@@ -634,3 +634,18 @@ fn what_was_killed_is_undone() {
         assert_eq!(guide.state().replace("null", "{}"), "{} {}", "{line}");
     }
 }
+
+/// Both arms run at the level that was named, and the page says so.
+#[test]
+fn the_level_of_both_arms_is_told() {
+    let guide = Guide::with("guide", "{}");
+    let line = "sst try turbo-freq -l 4 --on 0,1 --budget 20s";
+    let has = |page: &str, words: &str| {
+        assert!(page.lines().any(|line| line.contains(words)), "{words}: {page}");
+    };
+    let page = guide.run(line).stdout;
+    has(&page, "level 4, as it is otherwise, cpus=0-1");
+    has(&page, "level 4, enable turbo-freq, cpus=0-1");
+    let page = guide.run(&format!("{line} --control")).stdout;
+    has(&page, "level 4, as it is otherwise, once more, cpus=0-1");
+}

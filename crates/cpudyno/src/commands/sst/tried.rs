@@ -80,8 +80,9 @@ fn prepared<'m>(
     let mut answered = sst::speed_select(&snapshot, question, Vec::new());
     answered.expected = sst::expected(&expected);
     if tried.control {
-        if let Some(what) = comparing.words[1].first_mut() {
-            "as it is, once more".clone_into(what);
+        let [as_it_is, again] = &mut comparing.words;
+        if let (Some(as_it_is), Some(what)) = (as_it_is.first(), again.first_mut()) {
+            *what = format!("{as_it_is}, once more");
         }
         return Ok((comparing, answered));
     }
@@ -269,7 +270,13 @@ fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<T
     } else {
         comparing.unobserved.push(unobserved(arms));
     }
-    let what = ["as it is".to_owned(), wish.words()];
+    // Both arms are at that level.
+    let what = match tried.level.filter(|_| tried.feature != Tried::PerfProfile) {
+        Some(level) => {
+            ["as it is otherwise", &wish.words()].map(|it| format!("level {level}, {it}"))
+        }
+        None => ["as it is".to_owned(), wish.words()],
+    };
     for (arm, what) in what.into_iter().enumerate() {
         let told = [("cpus", arms[arm]), ("busy", &busy[arm])].map(|(word, cpus)| {
             if cpus.is_empty() { format!("{word}=none") } else { format!("{word}={cpus}") }
