@@ -649,3 +649,14 @@ fn the_level_of_both_arms_is_told() {
     let page = guide.run(&format!("{line} --control")).stdout;
     has(&page, "level 4, as it is otherwise, once more, cpus=0-1");
 }
+
+/// What does not fit beside the other clocks says whose they are.
+#[test]
+fn each_part_of_the_clocks_names_the_cpus() {
+    let guide = Guide::with("guide", "{}");
+    let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s --width 80").stdout;
+    let parts: Vec<&str> = page.lines().filter(|line| line.starts_with("Package")).collect();
+    assert!(parts.len() > 1, "{page}");
+    let names_all = |line: &&str| line.contains("Core") && line.contains("CPU");
+    assert!(parts.iter().all(names_all), "{page}");
+}

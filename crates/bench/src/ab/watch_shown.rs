@@ -19,9 +19,9 @@ pub(super) fn clocks(run: &AbRun) -> Option<Block> {
 
 fn table(clocks: &BusyClocks) -> Block {
     let columns = [
-        ("Package", Align::Right),
-        ("Core", Align::Right),
-        ("CPU", Align::Right),
+        ("Package", Align::Label),
+        ("Core", Align::Label),
+        ("CPU", Align::Label),
         ("as A", Align::Left),
         ("Bzy_MHz before", Align::Right),
         ("p10 to p90", Align::Right),
