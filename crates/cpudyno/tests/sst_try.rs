@@ -635,6 +635,17 @@ fn what_was_killed_is_undone() {
     }
 }
 
+/// What does not fit beside the other clocks says whose they are.
+#[test]
+fn each_part_of_the_clocks_names_the_cpus() {
+    let guide = Guide::with("guide", "{}");
+    let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s --width 80").stdout;
+    let parts: Vec<&str> = page.lines().filter(|line| line.starts_with("Package")).collect();
+    assert!(parts.len() > 1, "{page}");
+    let names_all = |line: &&str| line.contains("Core") && line.contains("CPU");
+    assert!(parts.iter().all(names_all), "{page}");
+}
+
 /// Both arms run at the level that was named, and the page says so.
 #[test]
 fn the_level_of_both_arms_is_told() {
@@ -650,13 +661,27 @@ fn the_level_of_both_arms_is_told() {
     has(&page, "level 4, as it is otherwise, once more, cpus=0-1");
 }
 
-/// What does not fit beside the other clocks says whose they are.
+/// What is there already is not compared with itself, unless somebody asks for that.
 #[test]
-fn each_part_of_the_clocks_names_the_cpus() {
-    let guide = Guide::with("guide", "{}");
-    let page = guide.run("sst try turbo-freq --on 12,13 --budget 20s --width 80").stdout;
-    let parts: Vec<&str> = page.lines().filter(|line| line.starts_with("Package")).collect();
-    assert!(parts.len() > 1, "{page}");
-    let names_all = |line: &&str| line.contains("Core") && line.contains("CPU");
-    assert!(parts.iter().all(names_all), "{page}");
+fn what_is_there_already_is_not_tried() {
+    let guide = Guide::with("guide", NO_TURBO);
+    guide.done("sst base-freq enable -a");
+    for (line, why, hint) in [
+        (
+            "base-freq --on 5,6",
+            "cannot enable base-freq: it is so already",
+            "sst -c 5-6 base-freq disable -a`",
+        ),
+        (
+            "perf-profile -l 0 --on 5,6",
+            "cannot set performance level 0: it is so",
+            "choose another one",
+        ),
+    ] {
+        let ended = guide.run(&format!("sst try {line}"));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), ""), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(why) && ended.stderr.contains(hint), "{line}: {ended:?}");
+    }
+    // On other CPUs it is another question.
+    guide.tried("base-freq --on-a 3,4 --on 5,6 --workload clock --budget 20s");
 }

@@ -96,7 +96,23 @@ fn prepared<'m>(
         remark(&plan);
         comparing.changes = sst::change::arms(machine, session, &wish).map_err(not_changed)?;
     }
+    // Where B runs elsewhere, that is the difference.
+    let is_elsewhere = tried.on_a.as_ref().is_some_and(|on_a| Some(on_a) != wish.cpus.as_ref());
+    if comparing.changes.iter().all(Vec::is_empty) && !is_elsewhere {
+        return Err(is_so(&wish));
+    }
     Ok((comparing, answered))
+}
+
+/// Nothing would be compared.
+fn is_so(wish: &Wish) -> Failure {
+    let hint = match wish.what {
+        What::BaseFreq { .. } => format!("`{} base-freq disable -a`", wish.face()),
+        What::TurboFreq { .. } => format!("`{} turbo-freq disable -a`", wish.face()),
+        _ => "choose another one: `cpudyno sst perf-profile info` shows all".to_owned(),
+    };
+    let text = format!("cannot {}: it is so already, and nothing would change", wish.words());
+    Failure::new(code::REFUSED, text).hint(format!("{hint}; --control compares it with itself"))
 }
 
 /// Whether it would be refused at the level that is set for both arms, before that is set.
