@@ -187,6 +187,30 @@ fn a_dry_run_shows_each_step_and_writes_nothing() {
 }
 
 #[test]
+fn what_is_too_long_is_said_to_be() {
+    let guide = Guide::new();
+    for (limits, why) in [
+        ("0x1ffffffffffffffff", "the number has more than 16 hexadecimal digits"),
+        ("0x1g", "expected hexadecimal digits after 0x"),
+        ("1f", "expected a number that begins with 0x"),
+    ] {
+        let ended = guide.run(&format!("sst turbo-mode set-trl -t {limits}"));
+        assert_eq!(ended.code, Some(2), "{limits}: {ended:?}");
+        assert!(ended.stderr.contains(why), "{limits}: {ended:?}");
+    }
+}
+
+/// A folder of a simulated machine's journal goes with its file.
+#[test]
+fn a_journal_that_cannot_be_written_has_a_hint() {
+    let guide = Guide::new();
+    fs::write(guide.file().with_added_extension("journal"), "a file").unwrap();
+    let ended = guide.run("set thp=always --no-proof");
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("sim:NAME@FILE"), "{ended:?}");
+}
+
+#[test]
 fn what_must_not_be_is_explained() {
     let guide = Guide::new();
     guide.refused("sst core-power assoc -c 3", 2, "associate CPUs with class 3: no CPUs", "-c 10");

@@ -465,10 +465,14 @@ fn mhz(text: &str) -> Result<u32, BadValue> {
 }
 
 fn limits(text: &str) -> Result<u64, BadValue> {
+    let bad = |what| BadValue::new(what, "eight ratios of 100 MHz, such as -t 0x1f1f1f1f1f1f1f20");
     let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty());
-    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(|| {
-        let hint = "eight ratios of 100 MHz, such as -t 0x1f1f1f1f1f1f1f20";
-        BadValue::new("expected a number that begins with 0x", hint)
+    let digits = digits.ok_or_else(|| bad("expected a number that begins with 0x"))?;
+    u64::from_str_radix(digits, 16).map_err(|error| match error.kind() {
+        std::num::IntErrorKind::PosOverflow => {
+            bad("the number has more than 16 hexadecimal digits")
+        }
+        _ => bad("expected hexadecimal digits after 0x"),
     })
 }
 

@@ -451,7 +451,8 @@ pub(super) fn refused(error: Error) -> Failure {
         Error::Journal { is_right, .. } => {
             let code = if is_right { code::REFUSED } else { code::NOT_HERE };
             Failure::new(code, text).hint(format!(
-                "name another folder: {STATE}=DIR; `cpudyno undo --keep` forgets a spoiled journal"
+                "name another folder: {STATE}=DIR, of a simulated machine another file: sim:NAME@FILE; \
+                 `cpudyno undo --keep` forgets a spoiled journal"
             ))
         }
     }

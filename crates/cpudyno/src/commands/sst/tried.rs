@@ -159,14 +159,12 @@ fn is_sensible(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Re
         (None, Tried::TurboFreq) => Some(named.ok_or_else(nobody)?),
         _ => None,
     };
-    on.into_iter().chain(&tried.on_a).try_for_each(|cpus| has_ends(tried, cpus))?;
-    if let Some(Chosen::Cpus(cpus)) = &tried.on {
-        are_online(machine, ["measure on", "", "--on"], cpus)?;
+    let option = if matches!(tried.on, Some(Chosen::Cpus(_))) { "--on" } else { "-c" };
+    let measured = on.map(|cpus| (option, cpus));
+    for (option, cpus) in measured.into_iter().chain(tried.on_a.iter().map(|it| ("--on-a", it))) {
+        are_online(machine, ["measure on", "", option], cpus)?;
+        has_ends(tried, cpus)?;
     }
-    tried
-        .on_a
-        .iter()
-        .try_for_each(|cpus| are_online(machine, ["measure on", "", "--on-a"], cpus))?;
     if let Chosen::Cpus(list) = &tried.busy {
         are_online(machine, ["keep", "busy", "--busy"], list)?;
         // Where an arm runs is left alone while it does.
