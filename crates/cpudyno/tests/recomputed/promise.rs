@@ -209,14 +209,17 @@ fn cores(record: &Record) -> Vec<Core<'_>> {
 /// One rank below each core that is faster by more than both are known to.
 fn alone(record: &Record) -> Vec<Table> {
     let cores = cores(record);
+    let rank = |core: &Core<'_>| 1 + cores.iter().filter(|other| other.beats(core)).count();
     let line = |core: &Core<'_>| {
-        let rank = 1 + cores.iter().filter(|other| other.beats(core)).count();
+        let rank = rank(core);
         let off = core.off.map_or(String::new(), |off| format!(" ± {}", mhz(off)));
         let level = core.number().map_or("-".to_owned(), |level| level.to_string());
         let clock = format!("{}{off}", mhz(core.hertz));
         vec![rank.to_string(), list(&[core.cpu]), clock, level]
     };
-    let mut rows: Vec<Vec<String>> = cores.iter().map(line).collect();
+    let mut in_order: Vec<&Core<'_>> = cores.iter().collect();
+    in_order.sort_by_key(|core| rank(core));
+    let mut rows: Vec<Vec<String>> = in_order.into_iter().map(line).collect();
     // The first and the last of many.
     rows.drain(rows.len().min(8)..rows.len().saturating_sub(8).max(rows.len().min(8)));
     let caption = "each core alone under scalar_iadd, MHz (higher is better)";

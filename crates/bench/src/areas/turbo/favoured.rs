@@ -125,23 +125,31 @@ fn cores(record: &Record) -> Vec<Core<'_>> {
     cores
 }
 
+/// The same, each with its rank, the first ranks first: a core whose clock is known well may be slower than more
+/// cores than one whose clock is lower.
+fn ranked<'c, 'a>(cores: &'c [Core<'a>]) -> Vec<(usize, &'c Core<'a>)> {
+    let rank = |core: &Core<'_>| 1 + cores.iter().filter(|it| it.is_faster_than(core)).count();
+    let mut ranked: Vec<(usize, &Core<'_>)> = cores.iter().map(|it| (rank(it), it)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked
+}
+
 /// The cores by their clock alone, beside the ranking of the firmware.
 pub(super) fn blocks(record: &Record) -> Option<Block> {
     let cores = cores(record);
     if cores.len() < 2 {
         return None;
     }
-    let line = |core: &Core<'_>| {
-        let faster = cores.iter().filter(|other| other.is_faster_than(core)).count();
+    let line = |(rank, core): (usize, &Core<'_>)| {
         let spread = core.uncertainty.map_or(String::new(), |it| format!(" ± {:.0}", it / 1e6));
         vec![
-            Text::from((faster + 1).to_string()),
+            Text::from(rank.to_string()),
             Text::from(core.cpu.to_string()),
             Text::from(format!("{:.0}{spread}", core.hertz / 1e6)),
             core.level.map_or(Text::toned("-", Tone::Faint), |it| it.highest.to_string().into()),
         ]
     };
-    let mut rows: Vec<Vec<Text>> = cores.iter().map(line).collect();
+    let mut rows: Vec<Vec<Text>> = ranked(&cores).into_iter().map(line).collect();
     let mut notes =
         vec!["cores share a rank unless one is faster by more than both are known to".to_owned()];
     notes.extend(verdicts(record, &cores));
@@ -227,4 +235,24 @@ fn verdict(cores: &[&Core<'_>]) -> Option<String> {
         change * 100.0,
         ranked.len(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two cores that are slower than the fastest for certain, or not, the one with the lower clock may be the one
+    /// that is not.
+    #[test]
+    fn ranks_are_in_order() {
+        let core = |(cpu, mhz, off): (u32, f64, f64)| {
+            let (hertz, uncertainty) = (mhz * 1e6, Some(off * 1e6));
+            Core { cpu: CpuId(cpu), kind: None, hertz, uncertainty, level: None }
+        };
+        let cores = [(0, 3600.0, 1.0), (1, 3595.0, 1.0), (2, 3594.0, 9.0), (3, 3593.0, 1.0)];
+        let cores = cores.map(core);
+        let ranks: Vec<(usize, u32)> =
+            ranked(&cores).into_iter().map(|(rank, core)| (rank, core.cpu.0)).collect();
+        assert_eq!(ranks, [(1, 0), (1, 2), (2, 1), (2, 3)]);
+    }
 }
