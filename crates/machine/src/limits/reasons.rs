@@ -84,8 +84,10 @@ const ALL: &[Bit] = &[
     above(PROCHOT.0, PROCHOT.1, 0),
     above(THERMAL.0, THERMAL.1, 1),
     above("vr-thermal", "voltage regulator is hot", 6),
-    above(CURRENT.0, CURRENT.1, 8),
 ];
+
+/// What bit 8 is to Haswell and Broadwell; their successors count other constraints in it, too.
+const DESIGN_POINT: Bit = above(CURRENT.0, CURRENT.1, 8);
 
 /// What those of clients have.
 const CLIENTS: &[Bit] = &[
@@ -106,6 +108,7 @@ const CLIENT: Register = Register {
             above("residency", "residency state regulation", 4),
             above("average-thermal", "running average thermal limit", 5),
             above("vr-current", "design current of the voltage regulator", 7),
+            above("other", "other (electrical or another constraint)", 8),
         ],
         CLIENTS,
     ],
@@ -121,6 +124,7 @@ const HASWELL: Register = Register {
         &[
             above("graphics", "graphics driver", 4),
             AUTONOMOUS,
+            DESIGN_POINT,
             above("core-power", "core power limit", 9),
         ],
         CLIENTS,
@@ -138,6 +142,7 @@ const HASWELL_SERVER: Register = Register {
             above("power", "power budget", 2),
             above("platform", "platform configuration", 3),
             AUTONOMOUS,
+            DESIGN_POINT,
             above(TURBO.0, TURBO.1, 10),
             above("p1", "cores at P1", 13),
             above(TURBO.0, TURBO.1, 14),
@@ -193,7 +198,7 @@ pub(super) struct Switch {
 }
 
 /// # Source
-/// Intel SDM volume 4, `MSR_POWER_CTL`: bit 0 of Sandy Bridge and its successors; bit 19 of Skylake and its.
+/// Intel SDM volume 4, `MSR_POWER_CTL`: bit 0 of Sandy Bridge and its successors.
 pub(super) const SWITCHES_OF_INTEL: &[Switch] =
     &[Switch { address: 0x1fc, bit: 0, label: "bi-directional PROCHOT", inverted: false }];
 
@@ -231,6 +236,7 @@ pub(super) mod tests {
     fn reasons_in_public_reports() {
         let coffee = said(&CLIENT, 0x3000_1000);
         assert_eq!(coffee, [vec!["turbo-limit"], vec!["turbo-limit", "attenuation"]]);
+        assert_eq!(said(&CLIENT, 0x0100_0100), [["other"], ["other"]], "not current alone");
         let logged = ["autonomous", "current", "pl1", "pl2", "turbo-limit"];
         assert_eq!(said(&HASWELL, 0x1d20_0000), [vec![], logged.to_vec()]);
         assert_eq!(said(&HASWELL, 0x0400_0000), [vec![], vec!["pl1"]]);
