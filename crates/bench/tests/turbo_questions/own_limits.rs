@@ -1,13 +1,16 @@
 //! Cores that are allowed less than others, on simulated machines: their clocks, and what took them, are their own.
 
-use super::common::{assert_near, of};
+use super::common::{assert_near, measured, of, streams};
 use super::heat::sustained;
 use super::limits::{explained, machine, set_each, step, why};
+use bench::areas::turbo::{Options, Tests};
+use bench::rig::placement::Choice;
 use bench::sheet::claims::Verdict;
 use machine::Machine;
 use machine::simulated::{Model, Writer};
+use model::Seconds;
 use model::page::Block;
-use model::record::{ClockAccount, Series};
+use model::record::{ClockAccount, Record, Series};
 
 /// Lets some cores have no more than so many kilohertz.
 fn cap(model: &Model, cpus: impl Iterator<Item = u32>, kilohertz: impl Fn(u32) -> u32) {
@@ -145,4 +148,106 @@ fn cores_with_limits_of_their_own_have_clocks_of_their_own() {
     let abouts: Vec<&str> = drops.map(|it| it.about.as_str()).collect();
     assert!(abouts.contains(&"scalar_iadd on all cores: CPUs 0-1"), "{abouts:?}");
     assert!(!abouts.contains(&"scalar_iadd on all cores: CPUs 2-3"), "{abouts:?}");
+}
+
+/// Some packages with turbo-freq on: four chosen cores in each, all others in that class, and the turbo limits open.
+fn with_turbo_freq(name: &str, packages: &[u32], class: u64) -> Machine {
+    machine(name, |model| {
+        let firmware = model.speed_select.as_mut().unwrap();
+        for package in packages {
+            let mut hold = |what: &str, value| {
+                firmware.came_with.insert(format!("{package}.0/{what}"), value);
+            };
+            hold("priorities", 2);
+            hold("core-power", 1);
+            hold("features", 2);
+            hold("msr/1ad", u64::MAX);
+            for module in 0..64 {
+                hold(&format!("association/{module}"), if module < 4 { 0 } else { class });
+            }
+        }
+    })
+}
+
+fn asked(machine: &Machine, tests: Tests, cpus: &str) -> Record {
+    let cpus = Choice::usual(Some(cpus.parse().unwrap()));
+    measured(machine, Options { tests, cpus, ..streams(&[]) })
+}
+
+/// The rows of a table, and its notes.
+fn table(record: &Record, caption: &str) -> (Vec<Vec<String>>, Vec<String>) {
+    let page = bench::areas::turbo::page(record, 0, 200);
+    let found = page.blocks.into_iter().find_map(|block| match block {
+        Block::Table(table) if table.caption.starts_with(caption) => Some(table),
+        _ => None,
+    });
+    let found = found.unwrap_or_else(|| panic!("no table {caption}"));
+    let cells = |row: Vec<model::page::Text>| row.into_iter().map(|it| it.text).collect();
+    (found.rows.into_iter().map(cells).collect(), found.notes)
+}
+
+/// A chosen core and a clipped one: a median over both is the clock of none.
+#[test]
+fn chosen_cores_and_others_have_accounts_of_their_own() {
+    let machine = with_turbo_freq("2s-28c", &[0, 1], 3);
+    let record = asked(&machine, Tests::Why, "0,5");
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    for (cpu, light, heavy) in [("CPU 0", 3.6e9, 3.1e9), ("CPU 5", 2e9, 1.5e9)] {
+        for (stream, clock) in [("scalar_iadd", light), ("avx512_fma_t", heavy)] {
+            let is = |it: &&ClockAccount| {
+                it.workload == stream && it.active.len() == 2 && it.moment.as_deref() == Some(cpu)
+            };
+            let found = accounts.iter().find(is).unwrap_or_else(|| panic!("{accounts:#?}"));
+            assert_near(found.clock, clock, 0.005, cpu);
+            assert_near(found.advertised.value().unwrap().hertz, light.max(3.5e9), 1e-9, cpu);
+            explained(found);
+            let licence =
+                found.steps.iter().find(|it| it.id == "licence").map_or(0.0, |it| it.hertz);
+            assert!((licence - (light - clock)).abs() < 1.0, "{stream} on {cpu}: {found:#?}");
+        }
+    }
+    // What each is promised, by the firmware.
+    let (rows, _) = table(&record, "promised and measured clock");
+    for (cores, promised) in [("2, CPU 0", "3600"), ("2, CPU 5", "2000")] {
+        let row = rows.iter().find(|row| row[0] == cores).unwrap_or_else(|| panic!("{rows:?}"));
+        assert_eq!(row[1..3], ["-", promised], "{row:?}");
+        let share: f64 = row.last().unwrap().trim_end_matches(" %").parse().unwrap();
+        assert_near(share, 100.0, 0.005, cores);
+    }
+}
+
+/// The other package has turbo limits of its own, which are none of these CPUs'.
+#[test]
+fn limits_of_a_package_that_is_left_alone_are_not_named() {
+    let machine = with_turbo_freq("2s-28c", &[0], 3);
+    let record = asked(&machine, Tests::Why, "0-7");
+    let (_, notes) = table(&record, "promised and measured clock");
+    assert!(notes.iter().all(|it| !it.starts_with("turbo limit")), "{notes:?}");
+    let claims = bench::sheet::claims::claims(&record);
+    let claim = claims.iter().find(|it| it.what.starts_with("turbo, ")).unwrap();
+    assert_eq!((claim.by.as_str(), &claim.verdict), ("Speed Select", &Verdict::AsClaimed));
+    // Of both packages, each has its own.
+    let record = asked(&machine, Tests::Why, "0,5,28");
+    let (rows, notes) = table(&record, "promised and measured clock");
+    assert!(notes.iter().any(|it| it.starts_with("turbo limit: MSR 1ADh")), "{notes:?}");
+    let of = |cores: &str| rows.iter().find(|row| row[0] == cores).map(|row| row[1..3].to_vec());
+    assert_eq!(of("3, CPU 28").unwrap(), ["3500", "-"], "{rows:?}");
+    assert_eq!(of("3, CPU 5").unwrap(), ["-", "2000"], "{rows:?}");
+}
+
+/// Windows over minutes have a clock for each kind of core, too.
+#[test]
+fn chosen_cores_and_others_are_sustained_apart() {
+    let machine = with_turbo_freq("2s-28c", &[0], 3);
+    let record = asked(&machine, Tests::Sustain(Seconds(10.0)), "0-7");
+    let accounts = &record.clock.as_ref().unwrap().accounts;
+    for (moment, clock) in [("CPUs 0-3", 3.6e9), ("CPUs 4-7", 2e9)] {
+        let moment = format!("first window, {moment}");
+        let is = |it: &&ClockAccount| {
+            it.workload == "scalar_iadd" && it.moment.as_deref() == Some(&moment)
+        };
+        let found = accounts.iter().find(is).unwrap_or_else(|| panic!("{accounts:#?}"));
+        assert_near(found.clock, clock, 0.005, &moment);
+        explained(found);
+    }
 }

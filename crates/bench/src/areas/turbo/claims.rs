@@ -4,8 +4,11 @@ use model::CpuSet;
 use model::record::{AccountStep, ClockAccount, Record};
 
 use super::super::known::{self, Figures};
+use super::licence::Licence;
+use super::promise;
 use super::read;
 use super::read::{Row, mhz, rows, summary};
+use super::speed_select::Selected;
 use super::why::{self, SAME};
 use crate::sheet::claims::{Claim, Verdict, said};
 use crate::sheet::normal::{self, Band};
@@ -92,18 +95,25 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     Some(Claim {
         what: format!("turbo, {} to {most} cores", count(first)),
         claimed: range(|it| it.promised),
-        by: record
-            .machine
-            .turbo_limits
-            .first()
-            .map_or("firmware", |it| it.source.as_str())
-            .to_owned(),
+        by: promised_by(record, worst).to_owned(),
         measured: range(|it| it.clock),
         verdict,
         finding: None,
         cause,
         command: WHY,
     })
+}
+
+/// Who promises a clock: the priorities of Speed Select, else the registers of these CPUs, else firmware's tables.
+fn promised_by<'a>(record: &'a Record, judged: &Judged<'_>) -> &'a str {
+    let own = judged.row.own().iter().next();
+    let firmware = own.and_then(|cpu| Selected::of(record.speed_select.as_ref(), cpu));
+    let by_priority = firmware.and_then(|it| it.by_priority(Licence::Plain));
+    if by_priority.is_some_and(|(hertz, _)| hertz <= judged.promised) {
+        return "Speed Select";
+    }
+    let limit = own.and_then(|cpu| promise::limit_of(record, cpu));
+    limit.map_or("firmware", |limit| limit.source.as_str())
 }
 
 /// What to say of a clock of these CPUs that is so far off; no more than half of what their clocks moved by anyway

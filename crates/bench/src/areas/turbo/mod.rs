@@ -18,6 +18,7 @@ mod request;
 mod section;
 pub(crate) mod soak;
 mod soak_shown;
+mod speed_select;
 mod time_lost;
 mod trace;
 mod trace_shown;

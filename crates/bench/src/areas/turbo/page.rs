@@ -10,10 +10,13 @@ use model::page::{
 };
 use model::record::{Record, Series};
 
+use super::super::in_order;
 use super::super::known::{Comparison, Verdict, citations};
 use super::claims::AS_CLAIMED;
+use super::licence::Licence;
 use super::promise;
 use super::read::{Row, by_cpus, rows, rows_shown};
+use super::speed_select::Selected;
 use super::{
     favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
 };
@@ -388,6 +391,13 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
         None => Text::toned("-", Tone::Faint),
     };
     let allowed = |row: &Row<'_>| promise::allowed_hertz(record, row.own());
+    let by_priority = |row: &Row<'_>| {
+        let cpu = row.own().iter().next()?;
+        let firmware = Selected::of(record.speed_select.as_ref(), cpu)?;
+        firmware.by_priority(Licence::Plain).map(|it| it.0)
+    };
+    // Of a machine that has none, no column.
+    let has_priorities = rows.iter().any(|row| by_priority(row).is_some());
     let line = |part: &[&Row<'_>]| {
         let first = part.first()?;
         let best = part.iter().filter_map(|row| Some((row.median("clock")?, row.workload)));
@@ -396,30 +406,36 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
         let allowed = allowed(first);
         // Where they are allowed different clocks, no single one is promised.
         let one = allowed.is_none_or(|[low, high]| low.total_cmp(&high).is_eq());
-        let least = turbo.into_iter().chain(allowed.map(|it| it[0])).reduce(f64::min);
+        let by_priority = by_priority(first);
+        // How far cores come anyway is no limit of those that Speed Select lets come further.
+        let is_set = promise::limiting(record.clock.as_ref(), first.own()).next().is_some();
+        let by_kernel = allowed.filter(|_| is_set || by_priority.is_none()).map(|it| it[0]);
+        let least = turbo.into_iter().chain(by_priority).chain(by_kernel);
+        let least = least.reduce(f64::min);
         let least = least.filter(|_| one);
         let allowed = match allowed {
             Some([low, high]) if !one => format!("{:.0} to {:.0}", low / 1e6, high / 1e6).into(),
             _ => mhz(allowed.map(|it| it[0])),
         };
         let share = best.zip(least).map(|((hertz, _), promised)| hertz / promised);
-        Some(vec![
-            cores_of(first).into(),
-            mhz(turbo),
+        let mut cells = vec![cores_of(first).into(), mhz(turbo)];
+        cells.extend(has_priorities.then(|| mhz(by_priority)));
+        cells.extend([
             allowed,
             mhz(best.map(|best| best.0)),
             best.map_or("-", |best| best.1).into(),
             share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0).into()),
-        ])
+        ]);
+        Some(cells)
     };
     let lines: Vec<Vec<Text>> = by_cpus(&rows).iter().filter_map(|part| line(part)).collect();
     let limits = &record.machine.turbo_limits;
     if lines.is_empty() || (limits.is_empty() && rows.iter().all(|row| allowed(row).is_none())) {
         return None;
     }
-    let mut notes: Vec<String> =
-        limits.iter().map(|limit| format!("turbo limit: {}", limit.source)).collect();
-    notes.dedup();
+    // Those of other packages are no limits of these.
+    let own = record.run.plan.cpus.iter().filter_map(|cpu| promise::limit_of(record, cpu));
+    let mut notes = in_order(own.map(|limit| format!("turbo limit: {}", limit.source)));
     notes.extend(left_out);
     // Levels of performance without a unit stand as the firmware and the registers state them.
     let levels = ["turbo.hwp", "cppc.performance"].into_iter().filter_map(|id| fact(record, id));
@@ -428,18 +444,17 @@ pub(super) fn promised(record: &Record) -> Option<Block> {
             format!("{}: {}", level.label.to_lowercase(), value_text(&level.value).text)
         }),
     );
+    let mut columns = vec![("cores", Align::Left), ("turbo limit", Align::Right)];
+    columns.extend(has_priorities.then_some(("Speed Select", Align::Right)));
+    columns.extend([
+        ("kernel allows", Align::Right),
+        ("fastest stream", Align::Right),
+        ("which", Align::Left),
+        ("of promised", Align::Right),
+    ]);
     Some(Block::Table(Table {
         caption: "promised and measured clock, MHz".to_owned(),
-        columns: [
-            ("cores", Align::Left),
-            ("turbo limit", Align::Right),
-            ("kernel allows", Align::Right),
-            ("fastest stream", Align::Right),
-            ("which", Align::Left),
-            ("of promised", Align::Right),
-        ]
-        .map(|(name, align)| (name.to_owned(), align))
-        .to_vec(),
+        columns: columns.into_iter().map(|(name, align)| (name.to_owned(), align)).collect(),
         rows: lines,
         notes,
     }))

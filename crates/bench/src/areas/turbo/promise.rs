@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::record::{AllowedClock, ClockRecord, Record, Relation, Topology};
+use model::record::{
+    AllowedClock, ClockRecord, Record, Relation, SpeedSelect, Topology, TurboLimit,
+};
 use model::{CpuId, CpuSet};
 
 use super::super::Planning;
+use super::licence::Licence;
+use super::speed_select::Selected;
 
 /// Up to so many cores every number of them is measured; beyond, those that say something.
 const EACH_MAX: usize = 8;
@@ -53,20 +57,34 @@ pub(super) fn busiest(topology: &Topology, active: &CpuSet) -> usize {
     packages.into_iter().map(|wanted| cores(topology, &of(wanted))).max().unwrap_or(0)
 }
 
-/// The highest clock that the registers promise to the first of some CPUs while others are active beside it, in hertz,
-/// by the package that has most active cores.
+/// How many cores count as active beside a CPU, by the package that has most of them. Chosen cores keep their clock,
+/// however many others are active.
+pub(super) fn counted(record: &Record, cpu: CpuId, active: &CpuSet) -> usize {
+    let count = busiest(&record.machine.topology, active);
+    let firmware = Selected::of(record.speed_select.as_ref(), cpu);
+    firmware.and_then(|it| it.chosen()).map_or(count, |chosen| chosen.min(count))
+}
+
+/// The highest clock that the registers promise to the first of some CPUs while others are active beside it, in hertz.
 pub(super) fn turbo_hertz(record: &Record, own: &CpuSet, active: &CpuSet) -> Option<f64> {
-    let busiest = busiest(&record.machine.topology, active);
-    turbo_hertz_of(record, own.iter().next()?, busiest)
+    let cpu = own.iter().next()?;
+    turbo_hertz_of(record, cpu, counted(record, cpu, active))
 }
 
 /// The highest clock that the registers promise a CPU with so many cores active in its package, in hertz.
 pub(super) fn turbo_hertz_of(record: &Record, cpu: CpuId, count: usize) -> Option<f64> {
-    /// All bits of a ratio: whoever switches turbo-freq on opens the limits so.
-    const OPEN: f64 = 25.5e9;
+    let steps = &limit_of(record, cpu)?.steps;
+    let step = steps.iter().find(|step| step.active_cores as usize >= count);
+    step.or(steps.last()).map(|step| step.hertz).filter(|hertz| *hertz < OPEN)
+}
+
+/// All bits of a ratio, which limit nothing: whoever switches turbo-freq on opens the limits so.
+pub(super) const OPEN: f64 = 25.5e9;
+
+/// The limits by active cores that registers state of a CPU, unless they are open.
+pub(super) fn limit_of(record: &Record, cpu: CpuId) -> Option<&TurboLimit> {
     let limit = record.machine.turbo_limits.iter().find(|limit| limit.cpus.contains(cpu))?;
-    let step = limit.steps.iter().find(|step| step.active_cores as usize >= count);
-    step.or(limit.steps.last()).map(|step| step.hertz).filter(|hertz| *hertz < OPEN)
+    limit.steps.iter().any(|step| step.hertz < OPEN).then_some(limit)
 }
 
 /// Where the limit of the kernel is read.
@@ -109,15 +127,25 @@ pub(super) fn allowed_hertz(record: &Record, active: &CpuSet) -> Option<[f64; 2]
 /// Of more groups of CPUs with limits of their own than this a page shows the first.
 pub(super) const GROUPS_MAX: usize = 8;
 
-/// These CPUs by the least clock that kernel, governors and requests allow each of them.
-pub(super) fn alike(clock: Option<&ClockRecord>, active: &CpuSet) -> Vec<CpuSet> {
-    let least = |cpu: CpuId| {
+/// These CPUs by the least clock that kernel, governors and requests allow each of them, and by what Speed Select leaves
+/// them under each licence.
+pub(super) fn alike(
+    clock: Option<&ClockRecord>,
+    said: Option<&SpeedSelect>,
+    active: &CpuSet,
+) -> Vec<CpuSet> {
+    type Limits = (Option<u64>, [Option<u64>; Licence::ALL.len()]);
+    let limits = |cpu: CpuId| -> Limits {
         let own = CpuSet::from_iter([cpu]);
-        (limiting(clock, &own).map(|it| it.hertz as u64).min(), cpu)
+        let firmware = Selected::of(said, cpu);
+        let by_priority =
+            |licence| firmware.and_then(|it| it.by_priority(licence)).map(|it| it.0 as u64);
+        let least = limiting(clock, &own).map(|it| it.hertz as u64).min();
+        (least, Licence::ALL.map(by_priority))
     };
-    let mut groups: BTreeMap<Option<u64>, Vec<CpuId>> = BTreeMap::new();
-    for (least, cpu) in active.iter().map(least) {
-        groups.entry(least).or_default().push(cpu);
+    let mut groups: BTreeMap<Limits, Vec<CpuId>> = BTreeMap::new();
+    for cpu in active.iter() {
+        groups.entry(limits(cpu)).or_default().push(cpu);
     }
     groups.into_values().map(CpuSet::from_iter).collect()
 }

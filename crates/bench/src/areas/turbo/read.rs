@@ -163,7 +163,8 @@ impl<'a> Row<'a> {
     /// Itself in parts, each of CPUs that are allowed as much: a median over CPUs of different limits is no clock of
     /// any.
     fn alike(self, record: &Record) -> Vec<Row<'a>> {
-        let groups = promise::alike(record.clock.as_ref(), self.active);
+        let groups =
+            promise::alike(record.clock.as_ref(), record.speed_select.as_ref(), self.active);
         if groups.len() < 2 {
             return vec![self];
         }

@@ -18,7 +18,7 @@ use machine::limits::{Looked, Reasons};
 use model::record::{PowerLimit, PowerTerm};
 use model::{CpuId, CpuSet, Obstacle, Seconds, Unavailable};
 
-use super::super::{Cell, DATA, Errand, Planning, Run, Work, in_order};
+use super::super::{Cell, DATA, Errand, Planning, Run, Work, in_order, sst};
 use super::promise;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{
@@ -162,7 +162,9 @@ impl Soak {
         let cpus: CpuSet = self.cpus.iter().copied().collect();
         let looked = Reasons::of(machine, &cpus).look(machine);
         let clock = looked.and(&looked, machine, &cpus);
-        self.kinds.iter().flat_map(|kind| promise::alike(Some(&clock), kind)).collect()
+        let said = sst::told(machine, &[&super::Turbo]);
+        let alike = |kind: &CpuSet| promise::alike(Some(&clock), said.as_ref(), kind);
+        self.kinds.iter().flat_map(alike).collect()
     }
 
     fn window(&self) -> Seconds {

@@ -13,9 +13,8 @@ use kernels::StreamRow;
 use machine::limits::BOOST;
 use machine::pages::parts::{self, fact};
 use model::record::{
-    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, CoreAssociation, FactValue,
-    FeatureState, LicenceFrequency, LimitReason, LimitSwitch, PerformanceLevel, PowerDomain,
-    PowerTerm, Record, RefutedLimit,
+    AccountStep, AdvertisedClock, AllowedClock, ClockAccount, FactValue, LimitReason, LimitSwitch,
+    PerformanceLevel, PowerDomain, PowerTerm, Record, RefutedLimit,
 };
 use model::stats::mean;
 use model::{CpuId, CpuSet, Known, Obstacle, Unavailable};
@@ -24,6 +23,7 @@ use super::super::in_order;
 use super::clocked::{Clocked, Lighter, Seen};
 use super::licence::Licence;
 use super::read::{Row, grown, number, rows_alike};
+use super::speed_select::{Selected, Stated};
 use super::time_lost::{Counted, Lost};
 use super::{neighbours_shown, promise, published, read, soak_shown, trace_shown};
 
@@ -106,20 +106,25 @@ fn heavy<'a, 'r>(cell: &[&'a Row<'r>]) -> Option<&'a Row<'r>> {
 }
 
 /// The clock that firmware promises a stream on these cores: by its licence where a table states that, by the
-/// number of active cores where it needs none.
+/// number of active cores where it needs none, and no more than their priorities leave them.
 pub(super) fn promised(record: &Record, row: &Row<'_>) -> Option<f64> {
-    let of_row = Clocked::of_row(row, None);
-    let by_licence = of_row.and_then(|of| Descent::of(record, of).licence_bin());
-    let by_licence = by_licence.map(|(hertz, _)| hertz);
+    let cpu = row.own().iter().next()?;
+    let licence = Licence::of(row.workload);
+    let firmware = Selected::of(record.speed_select.as_ref(), cpu);
+    let by_licence = firmware.and_then(|it| {
+        let active =
+            promise::cores(&record.machine.topology, &row.active.intersection(&it.domain.cpus));
+        it.by_licence(licence, active)
+    });
+    let by_class = firmware.and_then(|it| it.by_class());
     let by_count = promise::turbo_hertz(record, row.own(), row.active);
-    match Licence::of(row.workload) {
-        Licence::Plain => by_count.into_iter().chain(by_licence).reduce(f64::min),
-        _ => by_licence,
-    }
+    let stated = match licence {
+        Licence::Plain => by_licence.into_iter().chain(by_class),
+        _ => Some(by_licence?).into_iter().chain(by_class),
+    };
+    let by_count = by_count.filter(|_| licence == Licence::Plain);
+    stated.map(|(hertz, _)| hertz).chain(by_count).reduce(f64::min)
 }
-
-/// The first class of low priority, where turbo frequencies are of two kinds.
-const LOW: u8 = 2;
 
 /// An account in the making.
 struct Descent<'a> {
@@ -149,7 +154,9 @@ impl<'a> Descent<'a> {
     fn account(mut self) -> ClockAccount {
         let mut advertised = advertised(self.record, self.cpu, self.of.core_type);
         // What chosen cores are promised is more than what the turbo limit says of one.
-        if let (Ok(advertised), Some((hertz, evidence))) = (&mut advertised, self.promoted())
+        let chosen = self.firmware().filter(|it| it.chosen().is_some());
+        let promised = chosen.and_then(|it| it.by_priority(Licence::Plain));
+        if let (Ok(advertised), Some((hertz, evidence))) = (&mut advertised, promised)
             && hertz > advertised.hertz
         {
             *advertised = AdvertisedClock { hertz, source: format!("Speed Select: {evidence}") };
@@ -203,6 +210,9 @@ impl<'a> Descent<'a> {
         /// Beyond this a clock is no more as a limit says, whatever clocks drift by.
         const OBEYED: f64 = 1.02;
         if clock > hertz * OBEYED {
+            if self.refuted.iter().any(|it| it.evidence == evidence) {
+                return;
+            }
             let (id, label) = (id.to_owned(), label.to_owned());
             self.refuted.push(RefutedLimit { id, label, hertz, clock, evidence });
         } else if hertz < self.left {
@@ -245,22 +255,28 @@ impl<'a> Descent<'a> {
             let evidence = format!("{} {}", least.source, mhz(least.hertz));
             self.cap_core("hwp", "request to the hardware", least.hertz, evidence);
         }
-        // Chosen cores keep theirs, however many others are active.
-        let chosen = self.chosen();
-        let count = promise::busiest(&record.machine.topology, &self.of.active);
-        let count = chosen.map_or(count, |chosen| chosen.min(count));
+        let count = promise::counted(record, self.cpu, &self.of.active);
         if let Some(bin) = promise::turbo_hertz_of(record, self.cpu, count) {
             let source = limit_source(record, self.cpu);
-            let what = if chosen.is_some() { "chosen" } else { "active" };
+            let is_chosen = self.firmware().is_some_and(|it| it.chosen().is_some());
+            let what = if is_chosen { "chosen" } else { "active" };
             let evidence = format!("{} with {count} {what} in a package ({source})", mhz(bin));
             self.cap("active-cores", "limit of the active cores", bin, evidence);
         } else if let Some((bin, source)) = self.stated_by_others(Licence::Plain) {
             let evidence = format!("{} with {count} active in a package, {source}", mhz(bin));
             self.cap("active-cores", "limit of the active cores", bin, evidence);
         }
-        for (hertz, evidence) in self.promoted().into_iter().chain(self.clip()) {
+        // What a licence takes of that is a step of its own.
+        if let Some((hertz, evidence)) =
+            self.firmware().and_then(|it| it.by_priority(Licence::Plain))
+        {
             self.cap("sst", "Speed Select", hertz, evidence);
         }
+    }
+
+    /// What firmware said of this CPU.
+    fn firmware(&self) -> Option<Selected<'a>> {
+        Selected::of(self.record.speed_select.as_ref(), self.cpu)
     }
 
     /// How far this core comes at all, where others of its type come further.
@@ -276,65 +292,10 @@ impl<'a> Descent<'a> {
         (own.hertz < best.hertz).then_some((own.hertz, evidence))
     }
 
-    /// Where turbo frequencies are of two kinds and this CPU's core is one of the chosen: how many there are.
-    fn chosen(&self) -> Option<usize> {
-        let (domain, level) = level_of(self.record, self.cpu)?;
-        let switches = domain.core_power.as_ref()?;
-        let is_on = switches.classes_enabled.value() == Some(&true)
-            && level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
-        let is_chosen = |it: &&CoreAssociation| it.class.value().is_some_and(|class| *class < LOW);
-        let chosen: Vec<&CoreAssociation> = domain.associations.iter().filter(is_chosen).collect();
-        let is_one = chosen.iter().any(|it| it.cpus.contains(self.cpu));
-        (is_on && is_one).then_some(chosen.len())
-    }
-
-    /// What turbo-freq lets a chosen core have.
-    fn promoted(&self) -> Option<(f64, String)> {
-        let chosen = self.chosen()?;
-        let (_, level) = level_of(self.record, self.cpu)?;
-        let tables = &level.turbo_freq.as_ref()?.value()?.chosen;
-        let table = Licence::of(self.of.stream).row(tables)?;
-        let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= chosen);
-        let hertz = table.steps.iter().find(|step| covers(step.cores))?.hertz?.0;
-        let licence = &table.licence;
-        Some((hertz, format!("turbo-freq lets {chosen} chosen have {} ({licence})", mhz(hertz))))
-    }
-
-    /// What priorities of Speed Select leave this CPU.
-    fn clip(&self) -> Option<(f64, String)> {
-        let (domain, level) = level_of(self.record, self.cpu)?;
-        let association = domain.associations.iter().find(|it| it.cpus.contains(self.cpu))?;
-        let class = *association.class.value()?;
-        let switches = domain.core_power.as_ref();
-        let is_on = switches.is_some_and(|it| it.classes_enabled.value() == Some(&true));
-        if !is_on {
-            return None;
-        }
-        let of_class = domain.classes.iter().filter_map(Known::value);
-        let highest = of_class.filter(|it| it.number == class).find_map(|it| it.highest_hertz);
-        let by_class =
-            highest.map(|hertz| (hertz.0, format!("class {class} allows {}", mhz(hertz.0))));
-        let is_split = level.turbo_freq_state.value() == Some(&FeatureState::Enabled);
-        let others = level.turbo_freq.as_ref().and_then(Known::value).map(|it| &it.others[..]);
-        let clip = others.filter(|_| is_split && class >= LOW).and_then(|others| {
-            let of = |it: &LicenceFrequency| (it.hertz.0, it.licence.clone());
-            Licence::of(self.of.stream).row(others).map(of)
-        });
-        let by_turbo = clip.map(|(hertz, licence)| {
-            (hertz, format!("turbo-freq clips class {class} to {} ({licence})", mhz(hertz)))
-        });
-        by_class.into_iter().chain(by_turbo).min_by(|a, b| a.0.total_cmp(&b.0))
-    }
-
     /// What heavy instructions cost: by the table of their licence, else as measured against the lightest
     /// stream, where no other limit is seen. That it is a licence then follows only where none can be hidden.
     fn licence(&mut self) {
-        if self.promoted().is_some() {
-            // The clock of its licence is in what it is promised.
-            return;
-        }
-        if let Some((hertz, licence)) = self.licence_bin() {
-            let evidence = format!("{} by the table of licence {licence}", mhz(hertz));
+        if let Some((hertz, evidence)) = self.by_licence() {
             self.cap("licence", LICENCE, hertz, evidence);
             return;
         }
@@ -434,15 +395,12 @@ impl<'a> Descent<'a> {
         (told.untold > 0 && was_higher).then_some(told.untold)
     }
 
-    fn licence_bin(&self) -> Option<(f64, String)> {
-        let (domain, level) = level_of(self.record, self.cpu)?;
-        let tables = level.properties.as_ref()?.turbo.value()?;
-        let table = Licence::of(self.of.stream).row(tables)?;
-        let here = self.of.active.intersection(&domain.cpus);
+    /// What firmware's tables state of the licence of this stream.
+    fn by_licence(&self) -> Option<Stated> {
+        let firmware = self.firmware()?;
+        let here = self.of.active.intersection(&firmware.domain.cpus);
         let active = promise::cores(&self.record.machine.topology, &here);
-        let covers = |cores: Option<u16>| cores.is_none_or(|cores| usize::from(cores) >= active);
-        let step = table.steps.iter().find(|step| covers(step.cores)).or(table.steps.last())?;
-        Some((step.hertz?.0, table.licence.clone()))
+        firmware.by_licence(Licence::of(self.of.stream), active)
     }
 
     /// What others state of this CPU, where firmware does not tell: no limit of a machine that is faster.
@@ -492,7 +450,7 @@ impl<'a> Descent<'a> {
         evidence.dedup();
         let mut known = BTreeSet::new();
         seen.retain(|it| known.insert(it.id.clone()));
-        if let Some(light) = self.slower().filter(|_| self.licence_bin().is_none()) {
+        if let Some(light) = self.slower().filter(|_| self.by_licence().is_none()) {
             let of = light.in_short();
             evidence.push(format!("a licence may be part of it, no table states its clock: {of}"));
         }
@@ -712,18 +670,13 @@ fn of_cpu(record: &Record, cpu: CpuId) -> Option<AdvertisedClock> {
 }
 
 fn limit_source(record: &Record, cpu: CpuId) -> &str {
-    let limits = &record.machine.turbo_limits;
-    let limit = limits.iter().find(|limit| limit.cpus.contains(cpu));
-    limit.map_or("", |limit| &limit.source)
+    promise::limit_of(record, cpu).map_or("", |limit| &limit.source)
 }
 
 /// The power domain of a CPU and its present level.
 pub(super) fn level_of(record: &Record, cpu: CpuId) -> Option<(&PowerDomain, &PerformanceLevel)> {
-    let domains = &record.speed_select.as_ref()?.domains;
-    let domain = domains.iter().find(|domain| domain.cpus.contains(cpu))?;
-    let profiles = domain.profiles.as_ref()?.value()?;
-    let level = profiles.levels.iter().find(|level| level.number == profiles.current)?;
-    Some((domain, level))
+    let firmware = Selected::of(record.speed_select.as_ref(), cpu)?;
+    Some((firmware.domain, firmware.level))
 }
 
 fn mhz(hertz: f64) -> String {
