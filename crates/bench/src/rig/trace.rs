@@ -414,7 +414,7 @@ impl Folded {
 }
 
 /// How wide a bin of phases is.
-const BIN: f64 = 2e-6;
+pub const BIN: f64 = 2e-6;
 
 /// Halts of one transition come within this of each other, period by period.
 const WINDOW: f64 = 20e-6;

@@ -260,8 +260,8 @@ fn what_throttled_dispatch_could_be_told_is_measured() {
     let least = one(&light, "trace_throttled_visible");
     assert!((4e-6..20e-6).contains(&least), "{least}");
     let page = format!("{:?}", bench::areas::turbo::page(&light, 0, 200));
-    let said = model::page::si::format(least, model::Unit::Second);
-    assert!(page.contains(&format!("none seen above {said}")), "{said}: {page}");
+    let said = format!("{:.0} us", least * 1e6);
+    assert!(page.contains(&format!("none seen above {said}\"")), "{said}: {page}");
 }
 
 /// A guest whose host takes the CPU away for 1 ms now and then loses time, and has no transition.
@@ -524,12 +524,16 @@ fn halts_before_a_lower_clock_have_their_length() {
 fn what_was_found_has_the_least_of_others_beside_it() {
     let record = traced("2s-56c", "avx512_fma_t", transitions);
     let row = &tables(&record)[0].rows[0];
-    let [visible, throttled] = ["trace_visible", "trace_throttled_visible"]
-        .map(|it| model::page::si::format(one(&record, it), model::Unit::Second));
+    let visible = model::page::si::format(one(&record, "trace_visible"), model::Unit::Second);
+    // In whole bins.
+    let [throttled, length, hold] = ["trace_throttled_visible", "trace_throttled", "trace_hold"]
+        .map(|it| format!("{:.0} us", one(&record, it) * 1e6));
     let looked = one(&record, "trace_looked");
     let least = format!("; no others above {visible}, {looked:.0} periods");
     assert!(row[2].text.ends_with(&least), "{row:?}");
     assert!(row[3].text.ends_with(&format!("; no others above {throttled}")), "{row:?}");
+    assert!(row[3].text.starts_with(&format!("{length}, to 2 us, at ")), "{row:?}");
+    assert!(row[4].text.starts_with(&format!("{hold}, to 2 us, after it, at ")), "{row:?}");
 }
 
 /// What others found stands below what was seen, on CPUs of that microarchitecture.

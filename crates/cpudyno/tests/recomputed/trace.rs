@@ -161,11 +161,14 @@ impl<'a> Core<'a> {
             .events("trace_throttled", "trace_throttled_ratio")
             .iter()
             .map(|(at, length, ratio)| {
-                format!("{} at {at} us, adds take {ratio:.1} times as long", time(*length))
+                format!(
+                    "{}, to 2 us, at {at} us, adds take {ratio:.1} times as long",
+                    bins(*length)
+                )
             })
             .collect();
         let least = self.number("trace_throttled_visible").filter(|_| self.enough().is_some());
-        beside(&said, least.map(time))
+        beside(&said, least.map(bins))
     }
 
     fn low(&self) -> String {
@@ -173,7 +176,9 @@ impl<'a> Core<'a> {
         let clocks = clocks.map(|(low, high)| format!("{} of {} MHz", mhz(low), mhz(high)));
         let is_there = !self.all("trace_hold").is_empty();
         match (self.number("trace_hold"), clocks) {
-            (Some(length), Some(clocks)) => format!("{} after it, at {clocks}", time(length)),
+            (Some(length), Some(clocks)) => {
+                format!("{}, to 2 us, after it, at {clocks}", bins(length))
+            }
             (None, Some(clocks)) if is_there => format!("not back within the period: {clocks}"),
             _ => match self.number("trace_hold_visible") {
                 Some(least) => format!("no lower clock seen above {:.1} %", least * 100.0),
@@ -206,7 +211,7 @@ impl<'a> Core<'a> {
         let mut marks = Vec::new();
         for (at, length, _) in self.events("trace_throttled", "trace_throttled_ratio") {
             marks.extend(
-                is_drawn(at).then(|| format!("throttled for {} from {at} us on", time(length))),
+                is_drawn(at).then(|| format!("throttled for {} from {at} us on", bins(length))),
             );
         }
         for (at, length, _) in self.events("trace_halt", "trace_halt_share") {
@@ -216,6 +221,11 @@ impl<'a> Core<'a> {
         marks.extend(is_drawn(end).then(|| format!("the stream ends at {end} us")));
         marks
     }
+}
+
+/// What is told in bins of 2 us.
+fn bins(seconds: f64) -> String {
+    format!("{:.0} us", seconds * 1e6)
 }
 
 /// What was seen, beside the least that others could have been.

@@ -16,6 +16,7 @@ use super::trace::{
     RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
 };
 use super::{AREA, published};
+use crate::rig::trace::BIN;
 
 fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
     series.parameters.get(key).map_or("", String::as_str)
@@ -147,6 +148,16 @@ fn time(seconds: f64) -> String {
     si::format(seconds, Unit::Second)
 }
 
+/// A length that is told in whole bins: more digits would say what nobody saw.
+fn in_bins(seconds: f64) -> String {
+    format!("{:.0} us", seconds * 1e6)
+}
+
+/// The same with how well it is known.
+fn to_a_bin(seconds: f64) -> String {
+    format!("{}, to {}", in_bins(seconds), in_bins(BIN))
+}
+
 /// What stands where there is a reason instead of a number; the reason is in a note.
 const UNAVAILABLE: &str = "unavailable";
 
@@ -173,19 +184,19 @@ fn seen(said: &[String], least: Option<String>) -> String {
 
 fn throttled(of: &Watched<'_>) -> String {
     let say = |it: &Event<'_>| {
-        let length = time(it.length);
-        format!("{length} at {} us, adds take {:.1} times as long", it.at, it.with)
+        let length = to_a_bin(it.length);
+        format!("{length}, at {} us, adds take {:.1} times as long", it.at, it.with)
     };
     let said: Vec<String> = of.throttled().iter().map(say).collect();
     let least = of.number(THROTTLED_VISIBLE).filter(|_| of.reason(THROTTLED).is_none());
-    seen(&said, least.map(time))
+    seen(&said, least.map(in_bins))
 }
 
 fn hold(of: &Watched<'_>) -> String {
     let clocks = of.number(LOW).zip(of.number(RELAXED));
     let clocks = clocks.map(|(low, high)| format!("{:.0} of {:.0} MHz", low / 1e6, high / 1e6));
     match (of.number(HOLD), clocks, of.number(HOLD_VISIBLE)) {
-        (Some(length), Some(clocks), _) => format!("{} after it, at {clocks}", time(length)),
+        (Some(length), Some(clocks), _) => format!("{}, after it, at {clocks}", to_a_bin(length)),
         (None, Some(clocks), _) if of.reason(HOLD).is_some() => {
             format!("not back within the period: {clocks}")
         }
@@ -348,7 +359,7 @@ fn marks(own: &Watched<'_>) -> Vec<Mark> {
         Some(Mark { at: at(it.at)?, text })
     };
     let throttled = |it: &Event<'_>| {
-        let text = format!("throttled for {} from {} us on", time(it.length), it.at);
+        let text = format!("throttled for {} from {} us on", in_bins(it.length), it.at);
         Some(Mark { at: at(it.at)?, text })
     };
     let burst = parameter(own.first, BURST_US);
