@@ -113,6 +113,11 @@ fn halts_throttles_and_holds_come_out() {
         assert_near(halt.summary().unwrap().median, length, 0.02, "halt");
         assert!((at(halt) - phase).abs() < 3.0, "at {} us", at(halt));
     }
+    let account = record.clock.as_ref().unwrap().accounts.first().unwrap();
+    let halted = account.steps.iter().find(|step| step.id == "halted").unwrap();
+    assert_near(halted.hertz / account.clock, 11e-6 / 200e-6, 0.05, "of its bursts");
+    let taken = account.steps.iter().filter(|it| it.id == "taken").map(|it| it.hertz).sum::<f64>();
+    assert_near(account.delivered, account.clock - halted.hertz - taken, 1e-9, "what is left");
     let throttled = one(&record, "trace_throttled");
     // Within two bins.
     assert!((throttled - 9e-6).abs() < 4e-6, "{throttled}");

@@ -32,6 +32,8 @@ pub(super) struct Clocked<'a> {
     pub(super) seen: Option<Vec<Seen>>,
     /// The share of time that gaps took while it ran, and how they were seen; none: as while all streams ran.
     pub(super) gaps: Option<(f64, &'static str)>,
+    /// The share of time that it halted beside those gaps, and what says so.
+    pub(super) halted: Option<(f64, String)>,
     /// Its counters, where it is a stream of its own.
     pub(super) row: Option<&'a Row<'a>>,
 }
@@ -81,6 +83,7 @@ impl<'a> Clocked<'a> {
             beside_scalar: None,
             seen: None,
             gaps: None,
+            halted: None,
             row: Some(row),
         })
     }
@@ -104,6 +107,7 @@ impl<'a> Clocked<'a> {
             beside_scalar: None,
             seen: None,
             gaps: series.disturbance.lost_share.map(|share| (share, GAPS)),
+            halted: None,
             row: None,
         }
     }

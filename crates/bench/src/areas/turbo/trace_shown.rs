@@ -100,7 +100,20 @@ impl<'a> Watched<'a> {
         let without = |hertz| Lighter { name: "the core without it", hertz };
         let lighter = self.number(RELAXED).map(without);
         let of = Clocked::of_series(series, stream, "in its bursts", clock);
-        Some(Clocked { lighter, ..of })
+        Some(Clocked { lighter, halted: self.halted(), ..of })
+    }
+
+    /// The share of a burst in which the core halts, and what says so.
+    fn halted(&self) -> Option<(f64, String)> {
+        let us = |text: &str| text.parse::<f64>().ok();
+        let burst = us(parameter(self.first, BURST_US))?;
+        let within = |it: &Event<'_>| {
+            let left = burst - us(it.at)?;
+            Some((it.length * 1e6).min(left).max(0.0) * it.with)
+        };
+        let halted: f64 = self.halts().iter().filter_map(within).sum();
+        let evidence = format!("halts at the same phase of each burst, {halted:.2} of {burst} us");
+        (halted > 0.0).then_some((halted / burst, evidence))
     }
 
     fn halts(&self) -> Vec<Event<'a>> {

@@ -519,7 +519,12 @@ impl<'a> Descent<'a> {
             let busy = self.busy_seconds();
             format!("{seconds:.2} s beside {busy:.1} s of work in {:.1} s of the run", run.seconds)
         });
-        let of_mperf = percent(counted.halted.unwrap_or(0.0));
+        let of_halts = match &self.of.halted {
+            Some((_, evidence)) => evidence.clone(),
+            None => {
+                format!("MPERF counted {} less than time", percent(counted.halted.unwrap_or(0.0)))
+            }
+        };
         let of_gaps =
             self.gaps().map_or(String::new(), |(share, how)| format!("{how}, {}", percent(share)));
         let of_steal = grown(record, STEAL).map_or(String::new(), |seconds| {
@@ -533,7 +538,7 @@ impl<'a> Descent<'a> {
         let taken_by = format!("taken away (interrupts, other {others})");
         let steps = [
             ("quota", "quota of the control group", quota, of_quota),
-            ("halted", "halted", halted, format!("MPERF counted {of_mperf} less than time")),
+            ("halted", "halted", halted, of_halts),
             ("steal", "taken by the hypervisor", steal, of_steal),
             ("taken", &taken_by, taken, of_gaps),
         ];
@@ -578,7 +583,8 @@ impl<'a> Descent<'a> {
         const NOISE: f64 = 0.01;
         let record = self.record;
         let rate = super::page::mperf_hertz(record);
-        let halted = rate
+        let by_phase = self.of.halted.as_ref().map(|(share, _)| *share);
+        let by_mperf = rate
             .zip(self.of.row.and_then(|row| row.median("mperf_rate")))
             .map(|(rate, of)| 1.0 - of / rate);
         let unhalted = rate
@@ -590,8 +596,9 @@ impl<'a> Descent<'a> {
         let counted = |id| grown(record, id).filter(|it| *it > 0.0 && time > 0.0);
         let [throttled, stolen] = [THROTTLED, STEAL].map(counted);
         Counted {
-            gaps: self.gaps().map(|(share, _)| share),
-            halted: halted.filter(|share| *share >= 1e-3),
+            // Those were seen without the payload that the core halts for.
+            gaps: self.gaps().map(|(share, _)| share + by_phase.unwrap_or(0.0)),
+            halted: by_phase.or(by_mperf).filter(|share| *share >= 1e-3),
             quota: throttled.map(|seconds| seconds / (seconds + time)),
             steal: stolen.map(|seconds| seconds / self.wanted_seconds()),
             in_clock: in_clock.filter(|share| *share >= NOISE),
