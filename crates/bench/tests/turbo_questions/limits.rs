@@ -284,7 +284,7 @@ fn boost_that_the_kernel_switched_off_is_a_step() {
     let by_acpi = without_boost("epyc", "cpufreq/boost", |model| {
         model.cpufreq_driver = Some("acpi-cpufreq".to_owned());
     });
-    of_boost(&by_acpi, [3.7e9, 2.4e9], "highest frequency that the kernel claims");
+    of_boost(&by_acpi, [3.7e9, 2.4e9], "the kernel's highest frequency");
     let page = text(&by_acpi);
     assert!(page.contains("core performance boost: off (MSR C0010015h bit 25)"), "{page}");
 
@@ -789,6 +789,14 @@ fn says(record: &Record, word: &str) -> Vec<String> {
     lines.filter(|line| line.contains(word)).collect::<Vec<String>>()
 }
 
+#[test]
+fn one_register_says_so_and_several_say_so() {
+    for (name, said) in [("epyc", "MSR C0010061h says so"), ("2s-56c", "MSR 1B1h say so")] {
+        let lines = says(&why(&machine(name, |_| {})), "no limit was in force");
+        assert!(lines.len() == 1 && lines[0].ends_with(said), "{name}: {lines:?}");
+    }
+}
+
 /// Preferences cost clock on some machines, and no file says how much: they stand beside what is unexplained.
 #[test]
 fn what_states_no_clock_is_named() {
@@ -832,6 +840,8 @@ fn every_way_down_is_drawn() {
             _ => None,
         })
         .collect();
+    // More is better of some bars, and less of others.
+    assert!(plots.iter().all(|plot| plot.caption.ends_with(", MHz")), "{plots:?}");
     let accounts = &record.clock.as_ref().unwrap().accounts;
     assert_eq!((plots.len(), accounts.len()), (4, 4));
     for (plot, account) in std::iter::zip(plots, accounts) {

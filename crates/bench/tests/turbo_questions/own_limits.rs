@@ -226,6 +226,8 @@ fn limits_of_a_package_that_is_left_alone_are_not_named() {
     let claims = bench::sheet::claims::claims(&record);
     let claim = claims.iter().find(|it| it.what.starts_with("turbo, ")).unwrap();
     assert_eq!((claim.by.as_str(), &claim.verdict), ("Speed Select", &Verdict::AsClaimed));
+    // Chosen cores are promised the same, however many are active.
+    assert_eq!(claim.claimed, "3600 MHz");
     // Of both packages, each has its own.
     let record = asked(&machine, Tests::Why, "0,5,28");
     let (rows, notes) = table(&record, "promised and measured clock");

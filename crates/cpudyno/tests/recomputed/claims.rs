@@ -202,7 +202,7 @@ fn limits(record: &Record) -> Vec<Claim> {
     let account = account.map(|it| (it, worst.1));
     let of_what = format!(" with {} active", worst.0);
     let verdict = of_clock(record, worst.3, account, off(worst), &of_what);
-    let from_to = |a: f64, b: f64| format!("{} to {} MHz", mhz(a), mhz(b));
+    let from_to = |a: f64, b: f64| format!("{} MHz", once([mhz(a), mhz(b)]).join(" to "));
     let by = record.value["machine"]["turbo_limits"][0]["source"].as_str().unwrap_or("firmware");
     vec![[
         format!("turbo, {} to {} cores", first.0, last.0),

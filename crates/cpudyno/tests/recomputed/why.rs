@@ -46,7 +46,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: WHY,
         section: SECTION,
-        template: "no limit was in force or came up: {} say so",
+        template: "no limit was in force or came up: {} so",
         want: nothing_held,
     },
     Rule::Lines {
@@ -210,7 +210,7 @@ fn bars(record: &Record) -> Vec<Table> {
         rows.push(clock("clock", number(&account["clock"])));
         rows.extend(steps(true));
         rows.push(clock("delivered", number(&account["delivered"])));
-        let caption = format!("what each step takes, {}, MHz (less is better)", name(account));
+        let caption = format!("what each step takes, {}, MHz", name(account));
         Some(table(caption, &["", ""], rows))
     };
     all(record).iter().filter_map(of).collect()
@@ -269,7 +269,8 @@ fn nothing_held(record: &Record) -> Vec<String> {
     if asked.is_empty() || any || all(record).is_empty() {
         return Vec::new();
     }
-    vec![format!("no limit was in force or came up: {} say so", asked.join(", "))]
+    let verb = if asked.len() == 1 { "says" } else { "say" };
+    vec![format!("no limit was in force or came up: {} {verb} so", asked.join(", "))]
 }
 
 fn idle_reasons(record: &Record) -> Vec<String> {

@@ -87,7 +87,11 @@ fn turbo_limits(record: &Record) -> Option<Claim> {
     let of_most = told.iter().filter(|it| count(it) == most);
     let last = of_most.max_by(|a, b| a.clock.total_cmp(&b.clock))?;
     let worst = told.iter().max_by(|a, b| a.off().abs().total_cmp(&b.off().abs()))?;
-    let range = |of: fn(&Judged<'_>) -> f64| format!("{} to {} MHz", mhz(of(first)), mhz(of(last)));
+    let range = |of: fn(&Judged<'_>) -> f64| {
+        let mut ends = vec![mhz(of(first)), mhz(of(last))];
+        ends.dedup();
+        format!("{} MHz", ends.join(" to "))
+    };
     let whose = worst.row.cpus.as_ref().map_or(String::new(), |it| format!(", {}", it.named()));
     let cause = account_of(record, worst.row).and_then(|it| taken_below(it, worst.promised));
     let of_what = format!(" with {} active{whose}", count(worst));

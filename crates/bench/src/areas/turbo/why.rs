@@ -653,7 +653,7 @@ fn claimed(
     let max = fact(record, "cpu.max_frequency");
     match max.map(|max| &max.value) {
         Some(Known::Yes(FactValue::Number { value, .. })) => {
-            let source = "highest frequency that the machine claims".to_owned();
+            let source = "the machine's highest frequency".to_owned();
             Ok(AdvertisedClock { hertz: *value, source })
         }
         Some(Known::No { unavailable }) => {
@@ -672,7 +672,7 @@ fn claimed(
 fn of_cpu(record: &Record, cpu: CpuId) -> Option<AdvertisedClock> {
     let claims = record.clock.iter().flat_map(|clock| &clock.highest);
     let claim = claims.into_iter().find(|claim| claim.cpus.contains(cpu))?;
-    let source = format!("highest frequency that the kernel claims ({})", claim.source);
+    let source = format!("the kernel's highest frequency ({})", claim.source);
     Some(AdvertisedClock { hertz: claim.hertz, source })
 }
 

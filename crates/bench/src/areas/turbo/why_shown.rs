@@ -176,7 +176,7 @@ fn bars(account: &ClockAccount) -> Option<Block> {
     bars.push(whole("clock", account.clock));
     bars.extend(after.iter().map(|step| take(&step.label, step.hertz)));
     bars.push(whole("delivered", account.delivered));
-    let caption = format!("what each step takes, {}, MHz (less is better)", cell_name(account));
+    let caption = format!("what each step takes, {}, MHz", cell_name(account));
     Some(Block::Bars(Bars { caption, bars }))
 }
 
@@ -232,8 +232,9 @@ fn evidence(record: &Record, clock: &ClockRecord) -> Vec<Block> {
     let came_up = series_of(record, super::AREA, super::soak::LIMITED).next().is_some()
         || disturbances::THERMAL.iter().any(throttled);
     if !clock.asked.is_empty() && !causes().any(LimitReason::held) && !came_up {
-        let text = format!("no limit was in force or came up: {} say so", clock.asked.join(", "));
-        lines.push(Text::from(text));
+        let verb = if clock.asked.len() == 1 { "says" } else { "say" };
+        let asked = clock.asked.join(", ");
+        lines.push(format!("no limit was in force or came up: {asked} {verb} so").into());
     }
     let switches = clock.switches.iter().map(|it| Text::toned(position(record, it), Tone::Faint));
     lines.extend(switches);
