@@ -76,8 +76,39 @@ fn records_without_results_are_no_green_light() {
     finish(cpudyno(&["info", "--machine", "sim:4c", "--json", &file])).success();
     let compared = finish(cpudyno(&["compare", &file, &file, "--fail-on", "slower:5%"]));
     assert_eq!(compared.code, Some(3), "{compared:?}");
-    assert!(compared.stderr.contains("no result of these records has a verdict"), "{compared:?}");
-    assert!(compared.stdout.contains("No result is in all of these records"), "{compared:?}");
+    assert!(compared.stderr.contains("no result of it has a verdict"), "{compared:?}");
+    assert!(compared.stdout.contains("A has no result in common"), "{compared:?}");
+}
+
+#[test]
+fn a_record_of_something_else_hides_nothing_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let other = folder.path().join("pause.json").to_str().unwrap().to_owned();
+    let pause = ["pause", "--machine", "sim:4c", "--budget", "2s", "--json", &other];
+    finish(cpudyno(&pause)).success();
+    let two: Value =
+        serde_json::from_str(&finish(cpudyno(&["compare", &on, &off, "--json", "-"])).success())
+            .unwrap();
+    let three = finish(cpudyno(&["compare", &on, &off, &other, "--json", "-"])).success();
+    let three: Value = serde_json::from_str(&three).unwrap();
+    let rows = |of: &Value| of["results"].as_array().unwrap().clone();
+    assert_eq!(rows(&two).len(), rows(&three).len());
+    for (two, three) in rows(&two).iter().zip(rows(&three)) {
+        assert_eq!((&two["what"], &two["beside"][0]), (&three["what"], &three["beside"][0]));
+        assert_eq!((&three["values"][2], &three["beside"][1]), (&Value::Null, &Value::Null));
+    }
+    let slower = ["--fail-on", "slower:1%"];
+    let failed = finish(cpudyno(&[&["compare", &on, &off, &other], &slower[..]].concat()));
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stdout.contains("C has no result in common with A; "), "{failed:?}");
+    assert!(failed.stdout.lines().any(|line| line.ends_with('-')), "{failed:?}");
+    // Nothing of it is slower, and nothing is known of it either.
+    let unknown = finish(cpudyno(&[&["compare", &off, &on, &other], &slower[..]].concat()));
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("what is slower in `") && unknown.stderr.contains("pause.json")
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{cpudyno, finish, program};
 use libtest_mimic::{Arguments, Failed, Trial};
-use model::page::{Block, Lines, Mark, Page, Scale, Slope, Slopes};
+use model::page::{Block, Lines, Mark, Page, Scale, Slope, SlopeEnd, Slopes};
 
 /// Columns and rows of a desktop and of a phone.
 const SIZES: [(u32, u32); 2] = [(1280, 900), (390, 844)];
@@ -200,10 +200,10 @@ fn of_pictures() -> Page {
         lines: vec![("own".to_owned(), flat)],
         marks,
     };
+    let end = |ratio: f64| Some(SlopeEnd { ratio, number: "1 us".to_owned() });
     let slope = |index: u32| Slope {
         name: format!("wake, time per signal, futex, same-cpu, {index} core, 1000 us"),
-        ratios: vec![1.0, 1.0 + f64::from(index) / 4.0],
-        numbers: vec!["1 us".to_owned(), "2 us".to_owned()],
+        ends: vec![end(1.0), end(1.0 + f64::from(index) / 4.0)],
     };
     let slopes = Slopes {
         caption: "what became of it".to_owned(),

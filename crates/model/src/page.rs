@@ -86,10 +86,17 @@ pub struct Slopes {
 pub struct Slope {
     /// What it is.
     pub name: String,
-    /// Each record's number over that of the first.
-    pub ratios: Vec<f64>,
-    /// The numbers, with units.
-    pub numbers: Vec<String>,
+    /// Each record's number, the first record's first; `None` where one has none.
+    pub ends: Vec<Option<SlopeEnd>>,
+}
+
+/// A result in one record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlopeEnd {
+    /// The number over that of the first record.
+    pub ratio: f64,
+    /// The number with its unit.
+    pub number: String,
 }
 
 /// A piece of text with its tone.

@@ -131,7 +131,7 @@ pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
     let differing = |area: &str, way: Option<Verdict>| {
         let of_area = results.iter().filter(|row| row.what.area == area && row.differs());
         let fits = |row: &&ResultRow| {
-            let told = row.beside.first().map(|beside| beside.verdict);
+            let told = row.beside.first().and_then(|beside| Some(beside.as_ref()?.verdict));
             way.is_none() || row.beside.len() > 1 || told == way || told == Some(Verdict::Differs)
         };
         of_area.filter(fits).count()
@@ -184,8 +184,8 @@ mod tests {
         };
         let beside = Beside { ratio, interval: Some([ratio, ratio]), false_share: None, verdict };
         let value = Value { median: 1.0, interval: None };
-        let values = vec![value, Value { median: ratio, ..value }];
-        ResultRow { what, unit: Unit::Second, better: None, values, beside: vec![beside] }
+        let values = vec![Some(value), Some(Value { median: ratio, ..value })];
+        ResultRow { what, unit: Unit::Second, better: None, values, beside: vec![Some(beside)] }
     }
 
     #[test]

@@ -7,12 +7,13 @@
 mod causes;
 mod page;
 pub(crate) mod results;
+mod settings;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use machine::pages::parts::value_text;
 pub use model::record::ResultKey as What;
-use model::record::{Brief, Fact, FactValue, FeatureState, SpeedSelect};
+use model::record::{Brief, Fact};
 use model::stats::paired::{BAND, Better};
 use model::stats::welch::{false_shares, welch};
 use model::{Known, Unit};
@@ -21,6 +22,8 @@ use serde::Serialize;
 pub use self::page::{drawn, name, page};
 pub use self::results::is_judged;
 use self::results::{Found, Measured};
+pub(crate) use self::settings::speed_select;
+use self::settings::{AFTER, is_fleeting, later, settings};
 
 /// What a comparison takes from a record: samples are many, and are not kept.
 #[derive(Debug, Clone)]
@@ -64,9 +67,9 @@ pub struct Comparison {
     pub settings: Vec<Setting>,
     /// Facts that some records know and others do not.
     pub known_to_some: Vec<String>,
-    /// The results that all records have, the largest certain difference first.
+    /// The results that the first record and at least one other have, the largest certain difference first.
     pub results: Vec<ResultRow>,
-    /// Results that some records do not have.
+    /// Results that one record alone has, or that the first one lacks.
     pub lonely: Vec<Lonely>,
     /// Which differing settings are known to make a difference that was seen.
     pub causes: Vec<Cause>,
@@ -85,7 +88,7 @@ pub struct Setting {
     pub can_be_chosen: bool,
 }
 
-/// A result that all records have.
+/// A result that the first record and at least one other have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResultRow {
     /// What was measured.
@@ -96,10 +99,10 @@ pub struct ResultRow {
     /// Which direction is better, where one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub better: Option<Better>,
-    /// Each record's number.
-    pub values: Vec<Value>,
-    /// Each further record beside the first.
-    pub beside: Vec<Beside>,
+    /// Each record's number; `None` where it has none, never of the first.
+    pub values: Vec<Option<Value>>,
+    /// Each further record beside the first; `None` where the two have no ratio.
+    pub beside: Vec<Option<Beside>>,
 }
 
 /// A number with its interval, where there were enough blocks for one.
@@ -144,7 +147,7 @@ pub enum Verdict {
     CannotTell,
 }
 
-/// A result that some records do not have.
+/// A result that cannot be held against that of the first record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lonely {
     /// What it is.
@@ -210,94 +213,6 @@ fn once_each(mut results: BTreeMap<What, Found>) -> BTreeMap<What, Found> {
     results
 }
 
-impl Digest {
-    /// What is known, by the ids of facts; of two of one id the first.
-    fn said(&self) -> HashMap<&str, &str> {
-        let known = self.facts.iter().rev();
-        known.filter_map(|(id, _, text)| Some((&**id, text.as_deref()?))).collect()
-    }
-}
-
-/// Facts of one record: id, label, text where it is known.
-pub(crate) type Told = (String, String, Option<String>);
-
-/// What stands before the id of a condition that was read after the run.
-const AFTER: &str = "after.";
-
-/// Conditions as they were after the run, and what came up during it.
-fn later(record: &Brief, text: impl Fn(&Fact) -> Option<String>) -> Vec<Told> {
-    /// Any of it is a lot: how much is chance.
-    const COUNTED: [&str; 3] =
-        ["disturbance.thermal_core", "disturbance.thermal_package", "disturbance.cgroup_throttles"];
-    let told = |fact: &Fact| match &fact.value {
-        Known::Yes(FactValue::Number { value, .. }) if COUNTED.contains(&&*fact.id) => {
-            let some = if *value > 0.0 { "some" } else { "none" };
-            Some((fact.id.clone(), format!("{} during the run", fact.label), Some(some.to_owned())))
-        }
-        _ if is_fleeting(&fact.id) => None,
-        _ => Some((
-            format!("{AFTER}{}", fact.id),
-            format!("{} after the run", fact.label),
-            text(fact),
-        )),
-    };
-    record.conditions.after.iter().filter_map(told).collect()
-}
-
-/// What Speed Select is set to, where it is there: power domains that are alike say it once.
-pub(crate) fn speed_select(found: Option<&SpeedSelect>) -> Vec<Told> {
-    let Some(found) = found else { return Vec::new() };
-    let mut rows: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();
-    let state = |state: &Known<FeatureState>| {
-        state.value().map(|state| match state {
-            FeatureState::Unsupported => "not supported".to_owned(),
-            FeatureState::Disabled => "off".to_owned(),
-            FeatureState::Enabled => "on".to_owned(),
-        })
-    };
-    for domain in &found.domains {
-        let mut say = |id: &'static str, label: &'static str, value: Option<String>| {
-            rows.entry((id, label)).or_default().extend(value);
-        };
-        if let Some(Known::Yes(profiles)) = &domain.profiles {
-            let current = profiles.levels.iter().find(|level| level.number == profiles.current);
-            say("sst.level", "Speed Select level", Some(profiles.current.to_string()));
-            let base = current.and_then(|level| state(&level.base_freq_state));
-            say("sst.base_freq", "Speed Select base frequency", base);
-            let turbo = current.and_then(|level| state(&level.turbo_freq_state));
-            say("sst.turbo_freq", "Speed Select turbo frequency", turbo);
-        }
-        if let Some(power) = &domain.core_power {
-            let on = power.enabled.value().map(|on| if *on { "on" } else { "off" }.to_owned());
-            say("sst.core_power", "Speed Select core power", on);
-            say("sst.priority", "Speed Select priority", power.priority.value().cloned());
-        }
-        if !domain.associations.is_empty() {
-            let classes = domain.associations.iter().filter_map(|core| core.class.value());
-            let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
-            for class in classes {
-                *counts.entry(*class).or_default() += 1;
-            }
-            let words = counts.iter().map(|(class, cores)| format!("{cores} in class {class}"));
-            let words = words.collect::<Vec<_>>().join(", ");
-            say("sst.classes", "Speed Select cores", (!words.is_empty()).then_some(words));
-        }
-    }
-    rows.into_iter()
-        .map(|((id, label), values)| {
-            let values: Vec<String> = values.into_iter().collect();
-            let text = (!values.is_empty()).then(|| values.join(" / "));
-            (id.to_owned(), label.to_owned(), text)
-        })
-        .collect()
-}
-
-/// Facts that differ by themselves between any two moments.
-fn is_fleeting(id: &str) -> bool {
-    const FLEETING: [&str; 4] = ["load", "temperature", "busy.cpus", "user"];
-    FLEETING.contains(&id) || id.starts_with("disturbance.")
-}
-
 /// Holds records against the first of them.
 pub fn compare(records: &[Digest]) -> Comparison {
     let (settings, known_to_some) = settings(records);
@@ -331,7 +246,7 @@ pub fn compare(records: &[Digest]) -> Comparison {
 /// Of hundreds of results some differ by chance alone: what is told of one record has to be so unlikely
 /// that no more than one in twenty of all that is told is such.
 fn heed_chance(rows: &mut [ResultRow], place: usize) {
-    let besides = rows.iter_mut().map(|row| &mut row.beside[place]);
+    let besides = rows.iter_mut().filter_map(|row| row.beside[place].as_mut());
     let mut asked: Vec<&mut Beside> = besides.filter(|one| one.false_share.is_some()).collect();
     let chances: Vec<f64> = asked.iter().filter_map(|one| one.false_share).collect();
     for (one, share) in asked.iter_mut().zip(false_shares(&chances)) {
@@ -347,10 +262,21 @@ fn heed_chance(rows: &mut [ResultRow], place: usize) {
 pub const FALSE_MAX: f64 = 0.05;
 
 impl Comparison {
-    /// Whether any result has a verdict.
-    pub fn is_decided(&self) -> bool {
-        let told = |beside: &Beside| beside.verdict != Verdict::CannotTell;
-        self.results.iter().any(|row| row.beside.iter().any(told))
+    /// The first of the further records of which no result has a verdict.
+    pub fn undecided(&self) -> Option<&Source> {
+        let told = |place: usize| {
+            let mut rows = self.results.iter().filter_map(move |row| row.beside[place]);
+            rows.any(|beside| beside.verdict != Verdict::CannotTell)
+        };
+        let mut others = self.records.iter().skip(1).enumerate();
+        others.find(|(place, _)| !told(*place)).map(|(_, record)| record)
+    }
+
+    /// How many results of the first record or of that other one have no ratio of the two.
+    fn not_compared(&self, place: usize) -> usize {
+        let rows = self.results.iter().filter(|row| row.beside[place - 1].is_none()).count();
+        let lonely = self.lonely.iter().filter(|it| it.has[0] || it.has[place]).count();
+        rows + lonely
     }
 
     /// The results that are worse by more than a share, the worst first.
@@ -366,7 +292,7 @@ impl Comparison {
 impl ResultRow {
     /// How far the furthest record is from the first, where that is certain: a log ratio.
     fn size(&self) -> f64 {
-        self.beside.iter().map(Beside::certain).fold(0.0, f64::max)
+        self.beside.iter().flatten().map(Beside::certain).fold(0.0, f64::max)
     }
 
     /// Whether any record differs from the first with certainty.
@@ -376,7 +302,8 @@ impl ResultRow {
 
     /// By which share the worst record is worse with certainty: 0.05 is 5 %.
     fn worse_by(&self) -> f64 {
-        let worse = self.beside.iter().filter(|beside| beside.verdict == Verdict::Worse);
+        let all = self.beside.iter().flatten();
+        let worse = all.filter(|beside| beside.verdict == Verdict::Worse);
         worse.map(Beside::certain).fold(0.0, f64::max).exp_m1()
     }
 }
@@ -393,28 +320,30 @@ impl Beside {
     }
 }
 
-/// A result of all records, or why there is none where one of them says so.
+/// A result of the first record and of others; or why there is none, where one of them says so.
 fn row(what: &What, found: &[Option<&Found>]) -> Result<ResultRow, Option<String>> {
-    let mut all: Vec<&Measured> = Vec::new();
-    for one in found {
-        match one {
-            Some(Found::Is(result)) => all.push(result),
-            Some(Found::Absent(reason)) => return Err(Some(reason.why.clone())),
-            None => return Err(None),
-        }
+    let why = || found.iter().flatten().find_map(|one| Some(one.absence()?.why.clone()));
+    let all: Vec<Option<&Measured>> =
+        found.iter().map(|one| one.and_then(Found::measured)).collect();
+    let [Some(first), others @ ..] = all.as_slice() else { return Err(why()) };
+    if others.iter().all(Option::is_none) {
+        return Err(why());
     }
-    let first = *all.first().ok_or(None)?;
-    let positive = |result: &&Measured| result.value.median > 0.0 && result.unit == first.unit;
-    if !all.iter().all(positive) {
-        return Err(Some("numbers that are not above zero have no ratio".to_owned()));
-    }
-    let values: Vec<Value> = all.iter().map(|result| result.value).collect();
-    let beside = all[1..].iter().map(|other| Beside {
+    let alike = |one: &&Measured| one.unit == first.unit;
+    let has_ratio = |one: &&Measured| {
+        alike(one) && [first, *one].iter().all(|result| result.value.median > 0.0)
+    };
+    let against_first = |other: &Measured| Beside {
         // The chance of this one; of all of them together it is told later.
         false_share: welch(&first.blocks, &other.blocks),
         ..beside(first.value, other.value, first.better)
-    });
-    let beside = beside.collect();
+    };
+    let beside = others.iter().map(|other| other.filter(has_ratio).map(against_first));
+    let beside: Vec<Option<Beside>> = beside.collect();
+    if beside.iter().all(Option::is_none) {
+        return Err(Some("numbers that are not above zero have no ratio".to_owned()));
+    }
+    let values = all.iter().map(|one| Some(one.filter(alike)?.value)).collect();
     Ok(ResultRow { what: what.clone(), unit: first.unit, better: first.better, values, beside })
 }
 
@@ -442,45 +371,10 @@ fn side(better: Option<Better>, is: Better) -> Verdict {
     }
 }
 
-/// What records say differently, and what only some of them know.
-fn settings(records: &[Digest]) -> (Vec<Setting>, Vec<String>) {
-    let mut ids: Vec<(&str, &str)> = Vec::new();
-    let mut seen: HashSet<&str> = HashSet::new();
-    let all = records.iter().flat_map(|record| &record.facts);
-    ids.extend(all.map(|(id, label, _)| (&**id, &**label)).filter(|(id, _)| seen.insert(id)));
-    let said: Vec<HashMap<&str, &str>> = records.iter().map(Digest::said).collect();
-    let (mut settings, mut known_to_some) = (Vec::new(), Vec::new());
-    for (id, label) in ids {
-        let values: Vec<Option<&str>> = said.iter().map(|said| said.get(id).copied()).collect();
-        let known: BTreeSet<&str> = values.iter().flatten().copied().collect();
-        let later = id.strip_prefix(AFTER);
-        // What stayed as it was is told once.
-        let stayed = |earlier: &str| {
-            let mut both = said.iter().zip(&values);
-            both.all(|(said, now)| now.is_none() || said.get(earlier).copied() == *now)
-        };
-        if later.is_some_and(stayed) {
-            continue;
-        }
-        if known.len() > 1 {
-            let (id, label) = (id.to_owned(), label.to_owned());
-            let values = values.iter().map(|value| value.map(str::to_owned)).collect();
-            settings.push(Setting { id, label, values, can_be_chosen: false });
-        } else if later.is_none() && !known.is_empty() && values.iter().any(Option::is_none) {
-            known_to_some.push(label.to_owned());
-        }
-    }
-    // Another CPU explains more than any setting, and has limits of its own that nobody chose.
-    let same_cpu = !settings.iter().any(|setting| setting.id == "cpu.brand");
-    for setting in &mut settings {
-        setting.can_be_chosen = causes::can_be_chosen(&setting.id, same_cpu);
-    }
-    settings.sort_by_key(|setting| setting.can_be_chosen != same_cpu);
-    (settings, known_to_some)
-}
-
 #[cfg(test)]
 mod tests {
+    use model::{Obstacle, Unavailable};
+
     use super::*;
 
     fn value(median: f64, half: f64) -> Value {
@@ -520,17 +414,17 @@ mod tests {
             what: what(active),
             unit: Unit::Hertz,
             better: Some(Better::More),
-            values: vec![value(100.0, 0.1), value(90.0, 0.1)],
-            beside: vec![Beside {
+            values: vec![Some(value(100.0, 0.1)), Some(value(90.0, 0.1))],
+            beside: vec![Some(Beside {
                 false_share: Some(chance),
                 ..beside(value(100.0, 0.1), value(90.0, 0.1), Some(Better::More))
-            }],
+            })],
         };
         let verdicts = |chances: &[f64]| -> Vec<Verdict> {
             let mut rows: Vec<ResultRow> =
                 chances.iter().enumerate().map(|(at, chance)| row(at, *chance)).collect();
             heed_chance(&mut rows, 0);
-            rows.iter().map(|row| row.beside[0].verdict).collect()
+            rows.iter().map(|row| row.beside[0].unwrap().verdict).collect()
         };
         assert_eq!(verdicts(&[0.01]), [Verdict::Worse]);
         let mut many = vec![0.5; 99];
@@ -538,6 +432,39 @@ mod tests {
         assert!(verdicts(&many).iter().all(|verdict| *verdict == Verdict::CannotTell));
         many.push(1e-6);
         assert_eq!(verdicts(&many)[100], Verdict::Worse);
+    }
+
+    #[test]
+    fn a_record_that_lacks_a_result_takes_it_from_no_other() {
+        let what = What {
+            area: "turbo".to_owned(),
+            workload: "it".to_owned(),
+            quantity: "clock".to_owned(),
+            active: 1,
+            cpus: None,
+            parameters: BTreeMap::new(),
+        };
+        let of = |median: f64| {
+            let (unit, better) = (Unit::Hertz, Some(Better::More));
+            Found::Is(Measured { unit, better, value: value(median, 0.1), blocks: Vec::new() })
+        };
+        let (first, slow, zero) = (of(100.0), of(50.0), of(0.0));
+        let why = Unavailable::new(Obstacle::Measurement, "result", "it was stopped before");
+        let absent = Found::Absent(why);
+        let all = [Some(&first), None, Some(&slow), Some(&absent), Some(&zero)];
+        let found = row(&what, &all).unwrap();
+        let has: Vec<bool> = found.values.iter().map(Option::is_some).collect();
+        assert_eq!(has, [true, false, true, false, true]);
+        let verdicts = found.beside.iter().map(|one| one.map(|one| one.verdict));
+        assert_eq!(verdicts.collect::<Vec<_>>(), [None, Some(Verdict::Worse), None, None]);
+        assert!(found.worse_by() > 0.9);
+
+        assert_eq!(row(&what, &[None, Some(&slow), Some(&first)]), Err(None));
+        assert_eq!(row(&what, &[Some(&first), None, None]), Err(None));
+        let why = row(&what, &[Some(&first), Some(&absent)]).unwrap_err();
+        assert_eq!(why.as_deref(), Some("it was stopped before"));
+        let why = row(&what, &[Some(&first), Some(&zero)]).unwrap_err();
+        assert!(why.unwrap().contains("no ratio"));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::Unit;
-use model::page::{Align, Block, Page, Slope, Slopes, Table, Text, Tone, si};
+use model::page::{Align, Block, Page, Slope, SlopeEnd, Slopes, Table, Text, Tone, si};
 
-use super::{Beside, Comparison, ResultRow, Setting, Source, Verdict, What};
+use super::{Beside, Comparison, ResultRow, Setting, Source, Value, Verdict, What};
 use crate::areas;
 
 /// Differing results that are listed; more are in the record of the comparison.
@@ -61,12 +61,17 @@ fn slopes(comparison: &Comparison) -> Option<Block> {
         .into_iter()
         .take(DRAWN)
         .map(|row| {
-            let values = row.values.iter().take(records);
             let cores = if row.what.active == 1 { "core" } else { "cores" };
+            // The first record has a number in each row.
+            let ratios = std::iter::once(Some(1.0))
+                .chain(row.beside.iter().map(|beside| Some(beside.as_ref()?.ratio)));
+            let ends = row.values.iter().zip(ratios).take(records).map(|(value, ratio)| {
+                let number = si::format(value.as_ref()?.median, row.unit);
+                Some(SlopeEnd { ratio: ratio?, number })
+            });
             Slope {
                 name: format!("{}, {} {cores}", name(&row.what), row.what.active),
-                ratios: values.clone().map(|value| value.median / row.values[0].median).collect(),
-                numbers: values.map(|value| si::format(value.median, row.unit)).collect(),
+                ends: ends.collect(),
             }
         })
         .collect();
@@ -129,7 +134,7 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         lines.push(Text::toned(format!("Known to some records only: {labels}."), Tone::Faint));
     }
     if comparison.results.is_empty() {
-        let none = "No result is in all of these records: nothing is compared.";
+        let none = "A has no result in common with another of these records: nothing is compared.";
         lines.push(Text::toned(none, Tone::Warning));
         return lines;
     }
@@ -143,25 +148,40 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
             lines.push(Text::toned(text, Tone::Warning));
             continue;
         }
-        let count = |verdict| {
-            let rows = comparison.results.iter();
-            rows.filter(|row| row.beside[place - 1].verdict == verdict).count()
-        };
-        let words = [
-            (Verdict::Worse, "worse"),
-            (Verdict::Better, "better"),
-            (Verdict::Differs, "different"),
-            (Verdict::Same, "the same within 1 %"),
-            (Verdict::CannotTell, "not decided"),
-        ];
-        let told = words.map(|(verdict, word)| (count(verdict), word));
-        let told = told.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
-        let results = number(comparison.results.len(), "result", "results");
-        let (letter, told) = (letter(place), told.join(", "));
-        lines.push(Text::from(format!("{letter} beside A, {results}: {told}.")));
+        lines.push(pair(comparison, place));
     }
     lines
+}
+
+/// How the results of one record stand beside those of the first.
+fn pair(comparison: &Comparison, place: usize) -> Text {
+    let verdicts: Vec<Verdict> = comparison
+        .results
+        .iter()
+        .filter_map(|row| Some(row.beside[place - 1].as_ref()?.verdict))
+        .collect();
+    let count = |verdict| verdicts.iter().filter(|told| **told == verdict).count();
+    let words = [
+        (Verdict::Worse, "worse"),
+        (Verdict::Better, "better"),
+        (Verdict::Differs, "different"),
+        (Verdict::Same, "the same within 1 %"),
+        (Verdict::CannotTell, "not decided"),
+    ];
+    let told = words.map(|(verdict, word)| (count(verdict), word));
+    let told = told.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
+    let left_out = match comparison.not_compared(place) {
+        0 => String::new(),
+        some => format!("; {some} could not be compared"),
+    };
+    let letter = letter(place);
+    if verdicts.is_empty() {
+        let text = format!("{letter} has no result in common with A{left_out}.");
+        return Text::toned(text, Tone::Warning);
+    }
+    let results = number(verdicts.len(), "result", "results");
+    Text::from(format!("{letter} beside A, {results}: {}{left_out}.", told.join(", ")))
 }
 
 fn number(count: usize, one: &str, several: &str) -> String {
@@ -290,11 +310,14 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
     }
     let row = |row: &&ResultRow| {
         let mut cells = vec![name(&row.what).into(), row.what.active.to_string().into()];
+        let absent = || Text::toned("-", Tone::Faint);
+        let median = |it: &Value| Text::from(si::format(it.median, row.unit));
         cells.extend(
-            row.values.iter().take(NAMED).map(|it| Text::from(si::format(it.median, row.unit))),
+            row.values.iter().take(NAMED).map(|it| it.as_ref().map_or_else(absent, median)),
         );
         for beside in row.beside.iter().take(NAMED - 1) {
-            cells.extend([ratio(beside).into(), verdict(beside)]);
+            let told = |beside: &Beside| [ratio(beside).into(), verdict(beside)];
+            cells.extend(beside.as_ref().map_or_else(|| [absent(), absent()], told));
         }
         cells
     };

@@ -20,6 +20,22 @@ pub(crate) enum Found {
     Absent(Unavailable),
 }
 
+impl Found {
+    pub(super) fn measured(&self) -> Option<&Measured> {
+        match self {
+            Found::Is(measured) => Some(measured),
+            Found::Absent(_) => None,
+        }
+    }
+
+    pub(super) fn absence(&self) -> Option<&Unavailable> {
+        match self {
+            Found::Is(_) => None,
+            Found::Absent(reason) => Some(reason),
+        }
+    }
+}
+
 /// A result.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {

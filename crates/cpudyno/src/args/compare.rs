@@ -14,7 +14,7 @@ use super::{BadValue, Files, Look};
 /// within each run: what changed between the runs is in none. Of hundreds of results a few would differ by
 /// chance: so many are held back that no more than 5 % of those told are such. `cpudyno ab` compares settings of one machine in turns.
 ///
-/// The exit code is 1 where --fail-on says so, and 3 where no result could be judged.
+/// The exit code is 1 where --fail-on says so, and 3 where no result of one of the other records could be judged.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompareArgs {

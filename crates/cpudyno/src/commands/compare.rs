@@ -46,13 +46,18 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
 
 /// The answer for scripts.
 fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
-    if !comparison.is_decided() {
-        let why = "cannot say what is slower: no result of these records has a verdict";
+    let worse = comparison.worse_by(limit);
+    let Some(worst) = worse.first() else {
+        // What could not be judged is no green light, whatever the other records say.
+        let Some(source) = comparison.undecided() else { return Ok(ExitCode::SUCCESS) };
+        let first = &comparison.records[0].name;
+        let why = format!(
+            "cannot say what is slower in `{}`: no result of it has a verdict beside `{first}`",
+            source.name
+        );
         return Err(Failure::new(code::NOT_HERE, why)
             .hint("measure longer, with what both can measure: `cpudyno sheet --budget 60s`"));
-    }
-    let worse = comparison.worse_by(limit);
-    let Some(worst) = worse.first() else { return Ok(ExitCode::SUCCESS) };
+    };
     let count = if worse.len() == 1 {
         "1 result is".to_owned()
     } else {

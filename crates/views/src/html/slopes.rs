@@ -1,7 +1,7 @@
 //! Results of several records, as lines from one record to the next.
 
 use maud::{Markup, PreEscaped, html};
-use model::page::{Slope, Slopes};
+use model::page::{Slope, SlopeEnd, Slopes};
 
 use super::plot::{grid, label_at, mark, path};
 use super::prose;
@@ -31,8 +31,8 @@ pub(super) fn figure(slopes: &Slopes) -> Markup {
 
 fn picture(slopes: &Slopes) -> Markup {
     let height = TOP + BOTTOM + STEP * slopes.lines.len().max(8) as f64;
-    let logs = |line: &Slope| -> Vec<f64> { line.ratios.iter().map(|ratio| ratio.ln()).collect() };
-    let all = || slopes.lines.iter().flat_map(logs).filter(|log| log.is_finite());
+    let logs = slopes.lines.iter().flat_map(ends).map(|(_, end)| end.ratio.ln());
+    let all = || logs.clone().filter(|log| log.is_finite());
     // What all of them have in common is the first record: it is in the middle, or at an end.
     let (least, most) = (all().fold(0.0, f64::min), all().fold(0.0, f64::max));
     let span = (most - least).max(1e-9);
@@ -44,30 +44,34 @@ fn picture(slopes: &Slopes) -> Markup {
         grid(&mut drawn, (across(place), TOP - 8.0), (across(place), height - BOTTOM));
         label_at(&mut drawn, (across(place), TOP - 14.0), "middle", column);
     }
-    let ends = names(slopes, |line| down(line.ratios.last().copied().unwrap_or(1.0).ln()), height);
+    let last = |line: &Slope| ends(line).last().map_or(1.0, |(_, end)| end.ratio);
+    let beside = names(slopes, |line| down(last(line).ln()), height);
     for (index, line) in slopes.lines.iter().enumerate() {
-        let points: Vec<(f64, f64)> =
-            logs(line).into_iter().enumerate().map(|(at, log)| (across(at), down(log))).collect();
-        path(&mut drawn, index, points.iter().copied());
-        for (place, point) in points.iter().enumerate() {
-            let ratio = line.ratios.get(place).copied().unwrap_or(1.0);
-            let number = line.numbers.get(place).map_or("", String::as_str);
+        // A record without the result is left out of the line.
+        let points: Vec<((f64, f64), &SlopeEnd)> =
+            ends(line).map(|(at, end)| ((across(at), down(end.ratio.ln())), end)).collect();
+        path(&mut drawn, index, points.iter().map(|(point, _)| *point));
+        for (point, SlopeEnd { ratio, number }) in &points {
             let words = format!("{}: {number}, {ratio:.3} of the first", line.name);
             mark(&mut drawn, index, *point, &words);
         }
-        let last = points.last().copied().unwrap_or((WIDTH - RIGHT, ends[index]));
-        grid(&mut drawn, last, (WIDTH - RIGHT + 18.0, ends[index]));
+        let end = points.last().map_or((WIDTH - RIGHT, beside[index]), |(point, _)| *point);
+        grid(&mut drawn, end, (WIDTH - RIGHT + 18.0, beside[index]));
         let name: String = line.name.chars().take(NAME_MAX).collect();
         let cut = if name.len() < line.name.len() { "\u{2026}" } else { "" };
-        let ratio = line.ratios.last().copied().unwrap_or(1.0);
-        let label = format!("{ratio:.3}  {name}{cut}");
-        label_at(&mut drawn, (WIDTH - RIGHT + 22.0, ends[index] + 4.0), "start", &label);
+        let label = format!("{:.3}  {name}{cut}", last(line));
+        label_at(&mut drawn, (WIDTH - RIGHT + 22.0, beside[index] + 4.0), "start", &label);
     }
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(seen(&slopes.caption)) {
             (PreEscaped(drawn))
         }
     }
+}
+
+/// The records that have a number, by place.
+fn ends(line: &Slope) -> impl Iterator<Item = (usize, &SlopeEnd)> + Clone {
+    line.ends.iter().enumerate().filter_map(|(place, end)| Some((place, end.as_ref()?)))
 }
 
 /// Where the name of each line stands: beside its end, and below the one above it.
