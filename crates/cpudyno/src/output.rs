@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -56,6 +57,23 @@ pub(crate) fn are_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> 
         if let Some((other, _)) = named[..index].iter().find(|(_, other)| other == file) {
             return Err(Failure::usage(format!("{other} and {option} name the same file"))
                 .hint("name two; the page of --html holds the record, too"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that none of these options names a file that is read: it would be replaced.
+pub(crate) fn spare(read: &[PathBuf], files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    // By whatever name; what is no plain file is written to and not replaced.
+    let identity = |file: &Path| {
+        let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((found.dev(), found.ino()))
+    };
+    for (option, file) in files {
+        let Some(target) = file.and_then(identity) else { continue };
+        if let Some(lost) = read.iter().find(|file| identity(file) == Some(target)) {
+            let why = format!("`{}` is read, and {option} would replace it", lost.display());
+            return Err(Failure::usage(why).hint(format!("name another file: {option} OTHER")));
         }
     }
     Ok(())

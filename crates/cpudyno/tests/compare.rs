@@ -229,6 +229,33 @@ fn a_page_is_as_good_as_its_record() {
 }
 
 #[test]
+fn what_is_read_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = measured("sim:1c", folder.path(), "r.json");
+    let record = std::fs::read(&json).unwrap();
+    let link = folder.path().join("link.json").to_str().unwrap().to_owned();
+    std::fs::hard_link(&json, &link).unwrap();
+    let roundabout = format!("{}/./r.json", folder.path().to_str().unwrap());
+    for (args, option) in [
+        (["compare", &json, &json, "--html", &json], "--html"),
+        (["compare", &json, &json, "--json", &roundabout], "--json"),
+        (["show", &json, "-v", "--html", &link], "--html"),
+        (["show", &json, "-v", "--json", &json], "--json"),
+    ] {
+        let refused = finish(cpudyno(&args));
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let why = format!("error: `{json}` is read, and {option} would replace it");
+        assert!(refused.stderr.contains(&why), "{refused:?}");
+        assert!(refused.stderr.contains("hint: name another file"), "{refused:?}");
+        assert_eq!(std::fs::read(&json).unwrap(), record);
+    }
+    let page = folder.path().join("r.html").to_str().unwrap().to_owned();
+    finish(cpudyno(&["show", &json, "--html", &page])).success();
+    // A page that is there already and is not read may be replaced.
+    finish(cpudyno(&["show", &json, "--html", &page])).success();
+}
+
+#[test]
 fn a_bandwidth_of_two_modes_has_no_one_number() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

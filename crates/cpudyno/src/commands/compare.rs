@@ -7,7 +7,7 @@ use bench::compare::{self, Comparison, Digest};
 use model::record::{Brief, PageKind};
 
 use super::records::each;
-use super::{presentation, sinks, text};
+use super::{presentation, sinks_beside, text};
 use crate::args::{CompareArgs, Format};
 use crate::failure::{Failure, code};
 use crate::output;
@@ -18,7 +18,7 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
             .hint("write one of the records to a file: `cpudyno sheet --json FILE`"));
     }
     let mut look = args.look;
-    let sinks = sinks(&args.files, &mut look)?;
+    let sinks = sinks_beside(&args.records, &args.files, &mut look)?;
     let digest = |file: &Path, brief: Brief| Digest::of(file.display().to_string(), brief);
     let records: Vec<Digest> = each(&args.records, digest).into_iter().collect::<Result<_, _>>()?;
     let comparison = compare::compare(&records);

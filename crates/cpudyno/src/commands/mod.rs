@@ -36,7 +36,7 @@ use machine::Machine;
 use model::record::{PageKind, Presentation};
 
 pub(crate) use self::compat::compat;
-use self::telling::{Sinks, Telling, broken, sinks, text, unrecorded};
+use self::telling::{Sinks, Telling, broken, sinks, sinks_beside, text, unrecorded};
 use crate::args::{Cli, Colour, Command, Look};
 use crate::failure::Failure;
 

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use model::record::{Presentation, ReadError, Record};
 use sys::errno::words;
 
-use super::{Telling, colour, sinks};
+use super::{Telling, colour, sinks_beside};
 use crate::args::ShowArgs;
 use crate::failure::{Failure, code};
 
 pub(super) fn run(mut args: ShowArgs) -> Result<ExitCode, Failure> {
-    let sinks = sinks(&args.files, &mut args.look)?;
+    let sinks = sinks_beside(std::slice::from_ref(&args.file), &args.files, &mut args.look)?;
     let record = read(&args.file)?;
     let stored = record.run.presentation;
     let presentation = Presentation {

@@ -40,7 +40,18 @@ impl Sinks {
 
 /// The files that `--json` and `--html` name; `-` is standard output, in place of the page.
 pub(super) fn sinks(files: &Files, look: &mut Look) -> Result<Sinks, Failure> {
-    output::are_apart(&[("--json", files.json.as_deref()), ("--html", files.html.as_deref())])?;
+    sinks_beside(&[], files, look)
+}
+
+/// The same of a command that reads these files.
+pub(super) fn sinks_beside(
+    read: &[PathBuf],
+    files: &Files,
+    look: &mut Look,
+) -> Result<Sinks, Failure> {
+    let named = [("--json", files.json.as_deref()), ("--html", files.html.as_deref())];
+    output::are_apart(&named)?;
+    output::spare(read, &named)?;
     let mut open = |file: &Option<PathBuf>, format| match file.as_deref() {
         Some(file) if file == Path::new("-") => {
             look.format = format;

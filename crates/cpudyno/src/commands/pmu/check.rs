@@ -6,7 +6,7 @@ use machine::Machine;
 use model::record::{BudgetRow, CountsRun};
 use pmu::counting::Budget;
 
-use super::super::{child, sinks};
+use super::super::{child, sinks_beside};
 use super::counting::{described, not_csv, print, read_budget};
 use super::{kernel, stat};
 use crate::args::{AskedEvents, PmuCheckArgs, PmuKernel};
@@ -15,7 +15,7 @@ use crate::output;
 
 pub(super) fn run(machine: &Machine, args: PmuCheckArgs) -> Result<ExitCode, Failure> {
     let PmuCheckArgs { budget: file, event_dir, pin, files, mut look, command } = args;
-    let sinks = sinks(&files, &mut look)?;
+    let sinks = sinks_beside(std::slice::from_ref(&file), &files, &mut look)?;
     not_csv(look.format)?;
     let budget = read_budget(&file)?;
     let events = |names: Vec<String>| AskedEvents {
