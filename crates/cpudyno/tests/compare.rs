@@ -256,6 +256,25 @@ fn what_is_read_is_not_replaced() {
 }
 
 #[test]
+fn a_page_that_is_cut_off_is_called_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = measured("sim:1c", folder.path(), "r.json");
+    let page = folder.path().join("r.html").to_str().unwrap().to_owned();
+    finish(cpudyno(&["show", &json, "--html", &page])).success();
+    let whole = std::fs::read(&page).unwrap();
+    for cut in [whole.len() / 2, 100] {
+        std::fs::write(&page, &whole[..cut]).unwrap();
+        for args in [&["show", &page][..], &["compare", &json, &page]] {
+            let refused = finish(cpudyno(args));
+            assert_eq!(refused.code, Some(2), "{refused:?}");
+            let why = format!("cannot read `{page}`: it is a page without a whole record");
+            assert!(refused.stderr.contains(&why), "{refused:?}");
+            assert!(refused.stderr.contains("cpudyno sheet --html FILE"), "{refused:?}");
+        }
+    }
+}
+
+#[test]
 fn a_bandwidth_of_two_modes_has_no_one_number() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -56,6 +56,10 @@ fn unread(file: &Path, why: &str) -> Failure {
 
 /// A file that is no record.
 pub(super) fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
+    if text.trim_start().starts_with('<') {
+        return unread(file, "it is a page without a whole record")
+            .hint("it may be cut off; write it again: `cpudyno sheet --html FILE`");
+    }
     let hint = match error {
         _ if text.starts_with("cpudyno-capture") => {
             "the file of a capture is a machine: `cpudyno info --machine FILE`"
