@@ -153,7 +153,11 @@ fn advice_follows_from_the_numbers() {
     assert!(sibling.text.contains("SMT sibling"));
     assert!(sibling.gain.as_ref().unwrap().contains("% more"), "{sibling:?}");
     let memory = finding("turbo.memory-neighbours");
-    assert!(memory.text.contains("memory on other cores changes latency ns by +"), "{}", memory.text);
+    assert!(
+        memory.text.contains("memory on other cores changes latency ns by +"),
+        "{}",
+        memory.text
+    );
 }
 
 /// Of neighbours that cost as much, the one that is named is the first, and none that noise picked.
