@@ -178,6 +178,7 @@ impl<'m> Watched<'m> {
         });
         let share = others.as_ref().copied().unwrap_or(around.rivals);
         let mut findings = self::refused(&refused);
+        findings.extend(failed(ended.end, ended.seconds));
         findings.extend(around.findings.into_iter().map(|finding| match finding.id.as_str() {
             "ab.preempted" => Finding { id: "quiet.preempted".to_owned(), ..finding },
             _ => finding,
@@ -273,6 +274,31 @@ fn others_finding(share: f64) -> Finding {
     }
 }
 
+/// A command that did not end as it should; what an exit code means is the command's.
+fn failed(end: CommandEnd, seconds: Seconds) -> Option<Finding> {
+    let (severity, id, text) = match end {
+        CommandEnd::Code(0) => return None,
+        CommandEnd::Code(code) => {
+            let text = format!("it ended with exit code {code}: it says that it failed");
+            (Severity::Note, "quiet.failed", text)
+        }
+        CommandEnd::Signal(signal) => {
+            let after = si::format(seconds.0, Unit::Second);
+            let text = format!("it was ended by signal {signal} after {after}: it has no result");
+            (Severity::Serious, "quiet.killed", text)
+        }
+    };
+    Some(Finding {
+        id: id.to_owned(),
+        severity,
+        about: "command".to_owned(),
+        text,
+        remedy: None,
+        cause: None,
+        gain: None,
+    })
+}
+
 /// The clock at the end is not that of the beginning.
 fn moved(
     before: &Result<Hertz, Unavailable>,
@@ -333,6 +359,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let Some(run) = &record.quiet else { return Page { blocks } };
     blocks.push(Block::Box(lines(record, run)));
     blocks.push(Block::Paragraph(answer(run)));
+    blocks.extend(remedy(run).map(Block::Paragraph));
     if let Some(settings) = &record.settings {
         if !settings.changes.is_empty() {
             blocks.push(pages::change_table(&settings.changes));
@@ -400,6 +427,14 @@ fn others(run: &QuietRun) -> String {
         Known::Yes(share) => format!("{:.1} % of these CPUs", share * 100.0),
         Known::No { unavailable } => format!("not known: {}", unavailable.why),
     }
+}
+
+/// What would help where it cannot be told.
+fn remedy(run: &QuietRun) -> Option<Text> {
+    let Known::No { unavailable } = &run.others else { return None };
+    let cannot = run.ended.is_some() && run.trust == Trust::CannotTell;
+    let remedy = unavailable.remedy.as_ref().filter(|_| cannot)?;
+    Some(Text::from(format!("-> {remedy}")))
 }
 
 /// The answer in one sentence.

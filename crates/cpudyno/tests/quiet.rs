@@ -35,7 +35,9 @@ fn the_command_has_its_streams_and_its_exit_code() {
     let done = finish(quiet(folder.path(), &["--", "sh", "-c", "echo out; exit 7"]));
     assert_eq!((done.code, done.stdout.as_str()), (Some(7), "out\n"), "{done:?}");
     assert!(done.stderr.contains("SIMULATED surroundings of a command"), "{done:?}");
-    assert!(done.stderr.contains("with exit code 7"), "{done:?}");
+    assert!(done.stderr.contains("with exit code 7: it says that it failed"), "{done:?}");
+    // What an exit code means is the command's: `diff` and `grep` have one for an answer.
+    assert!(!done.stderr.contains("Do not trust its result"), "{done:?}");
     let mut cat = quiet(folder.path(), &["--", "cat"]);
     cat.stdin(Stdio::piped());
     let mut running = cat.spawn().unwrap();
@@ -114,7 +116,9 @@ fn a_killed_command_and_ctrl_c_leave_nothing_changed() {
     let folder = tempfile::tempdir().unwrap();
     let killed = finish(quiet(folder.path(), &["no_turbo=on", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(killed.code, Some(137), "{killed:?}");
-    assert!(killed.stderr.contains("by signal 9"), "{killed:?}");
+    assert!(killed.stderr.contains("it was ended by signal 9 after "), "{killed:?}");
+    assert!(killed.stderr.contains(": it has no result"), "{killed:?}");
+    assert!(killed.stderr.contains("Do not trust its result"), "{killed:?}");
     assert!(!is_boost_off(folder.path()));
 
     let begun = folder.path().join("begun");
@@ -133,6 +137,23 @@ fn a_killed_command_and_ctrl_c_leave_nothing_changed() {
     let done = running.finish();
     assert_eq!(done.code, Some(130), "{done:?}");
     assert!(!is_boost_off(folder.path()), "{done:?}");
+}
+
+#[test]
+fn where_it_cannot_be_told_what_helps_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("r.json").to_str().unwrap().to_owned();
+    let done = finish(quiet(folder.path(), &["--json", &json, "--", "true"]));
+    let mut record = record(folder.path(), &done);
+    assert_eq!(record["quiet"]["trust"], "cannot-tell", "{record}");
+    let shown = |record: &Value| {
+        fs::write(&json, record.to_string()).unwrap();
+        finish(cpudyno(&["show", &json])).success()
+    };
+    assert!(!shown(&record).contains("->"));
+    record["quiet"]["others"]["unavailable"]["remedy"] = "run it several times".into();
+    let text = shown(&record);
+    assert!(text.contains("is not known.\n\n-> run it several times\n"), "{text}");
 }
 
 #[test]
