@@ -328,7 +328,9 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
         let placed =
             reference.positions.iter().filter(|position| position.place.value().is_some()).count();
         if placed == 0 {
-            open.push(reference::too_few(reference));
+            let left_out = reference::left_out(reference);
+            let more = left_out.map_or_else(String::new, |some| format!(" ({some}: -v)"));
+            open.push(reference::too_few(reference) + &more);
         } else {
             let records = reference.records;
             held.push(format!("{placed} results lie where {records} earlier records do"));

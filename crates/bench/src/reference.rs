@@ -270,9 +270,19 @@ pub(crate) fn too_few(run: &ReferenceRun) -> String {
     )
 }
 
+/// How many files say nothing of such a machine, where any does.
+pub(crate) fn left_out(run: &ReferenceRun) -> Option<String> {
+    let count: u64 = run.left_out.iter().map(|left| left.count).sum();
+    (count > 0).then(|| format!("{} left out", counted(count, "file")))
+}
+
 /// How many earlier records.
 fn earlier(count: u64) -> String {
-    format!("{count} earlier record{}", if count == 1 { "" } else { "s" })
+    counted(count, "earlier record")
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// How far from the median of the earlier ones it is, as a log ratio.
@@ -344,7 +354,8 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
             all.len() - placed
         ));
     }
-    let told = |left: &LeftOutRecords| format!("{} files are left out: {}", left.count, left.why);
+    let told =
+        |left: &LeftOutRecords| format!("{} left out: {}", counted(left.count, "file"), left.why);
     notes.extend(run.left_out.iter().map(told));
     if rows.is_empty() {
         return Block::List(notes.into_iter().map(Text::from).collect());

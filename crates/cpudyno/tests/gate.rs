@@ -78,6 +78,10 @@ fn one_run_is_one_record_however_often_it_lies_there() {
     let done = gate("sim:4c", &["--reference", folder.path().to_str().unwrap()]);
     assert_eq!(done.code, Some(CANNOT), "{done:?}");
     assert!(done.stdout.contains("1 earlier record of such a machine is too few"), "{done:?}");
+    assert!(done.stdout.trim_end().ends_with("8 are needed (8 files left out: -v)"), "{done:?}");
+    fs::write(folder.path().join("none.json"), "{}").unwrap();
+    let all = gate("sim:4c", &["-v", "--reference", folder.path().to_str().unwrap()]);
+    assert!(all.stdout.contains("1 file left out: they are no records"), "{all:?}");
 }
 
 #[test]
