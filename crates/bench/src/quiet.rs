@@ -415,7 +415,7 @@ fn lines(record: &Record, run: &QuietRun) -> Vec<(String, Text)> {
         ("Meanwhile", clock(&run.clock_meanwhile).map(|hertz| format!("{hertz}, busy CPUs"))),
         ("Others", is_run.then(|| others(run))),
         ("CPU", parts::known(record, "cpu.brand")),
-        ("Runs on", parts::known(record, "platform.virtualisation")),
+        ("Runs on", parts::runs_on(record)),
     ];
     let told = rows.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?.into())));
     told.collect()

@@ -77,9 +77,8 @@ fn header(record: &Record, run: &AbRun) -> Block {
         ("A", words(&run.a)),
         ("B", words(&run.b)),
     ];
-    for (label, id) in [("CPU", "cpu.brand"), ("Runs on", "platform.virtualisation")] {
-        lines.extend(parts::known(record, id).map(|text| (label, text)));
-    }
+    lines.extend(parts::known(record, "cpu.brand").map(|text| ("CPU", text)));
+    lines.extend(parts::runs_on(record).map(|text| ("Runs on", text)));
     Block::Box(lines.into_iter().map(|(label, text)| (label.to_owned(), text.into())).collect())
 }
 

@@ -166,7 +166,7 @@ pub(crate) const IN_BRIEF: &[(&str, &[&str])] = &[
     ("Cores", &["cpu.cores"]),
     ("Caches", &["cpu.caches"]),
     ("Memory", &["memory.total"]),
-    ("Runs on", &["platform.virtualisation", "kernel.release"]),
+    ("Runs on", &[parts::VIRTUALISATION, "kernel.release"]),
     ("Frequency", &["cpufreq.driver", "cpufreq.governor", "cpufreq.boost", "cpufreq.epp"]),
     ("Platform", &["platform.model", "platform.firmware"]),
     ("Microcode", &["cpu.microcode"]),
@@ -193,6 +193,9 @@ fn speed_select(record: &Record) -> Option<String> {
 /// The machine in brief. What is not known says why; what was not asked for is left out.
 fn top_box(record: &Record) -> Block {
     let known = |id: &&str| {
+        if *id == parts::VIRTUALISATION {
+            return parts::runs_on(record);
+        }
         let fact = fact(record, id)?;
         let value = fact.value.value().is_some().then(|| value_text(&fact.value).text)?;
         // A bare switch or version needs its name in front.

@@ -73,6 +73,15 @@ pub(crate) fn known(record: &Record, id: &str) -> Option<String> {
     }
 }
 
+/// What the kernel runs on. That no hypervisor is below reads as if nothing were.
+pub(crate) fn runs_on(record: &Record) -> Option<String> {
+    let text = known(record, VIRTUALISATION)?;
+    let bare = text.strip_prefix("none (").and_then(|text| text.strip_suffix(')'));
+    Some(bare.map_or_else(|| text.clone(), str::to_owned))
+}
+
+pub(crate) const VIRTUALISATION: &str = "platform.virtualisation";
+
 /// An instrument in a few words: its rate and whose word that is, or why it is not used.
 pub(crate) fn instrument_in_brief(instrument: &Instrument) -> String {
     match &instrument.state {

@@ -23,7 +23,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let word = if plan.cpus.len() == 1 { "CPU" } else { "CPUs" };
     let lines = vec![
         ("CPU", known(record, "cpu.brand")),
-        ("Runs on", known(record, "platform.virtualisation")),
+        ("Runs on", parts::runs_on(record)),
         ("Measured", Some(format!("{word} {}: {}", plan.cpus, plan.placement))),
         ("Other busy CPUs", known(record, "busy.cpus")),
     ];

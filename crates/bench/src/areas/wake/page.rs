@@ -15,7 +15,7 @@ pub fn page(record: &Record, verbosity: u8) -> Page {
     let lines = vec![
         ("CPU", known(record, "cpu.brand")),
         ("Cores", known(record, "cpu.cores")),
-        ("Runs on", known(record, "platform.virtualisation")),
+        ("Runs on", parts::runs_on(record)),
         ("Idle driver", known(record, "idle.driver")),
         ("Idle states", known(record, "idle.states")),
         ("Other busy CPUs", known(record, "busy.cpus")),
