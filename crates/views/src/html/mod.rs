@@ -30,8 +30,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 const PLAIN_MAX: usize = 1 << 16;
 
 /// What is longer after gzip is compressed by bzip2, which makes it smaller by a third, and takes twenty
-/// times as long. In base64 there is room for half a megabyte of page beside it.
-const GZIP_MAX: usize = 1_430_000;
+/// times as long. In base64 there is room for a quarter of a megabyte of page beside it, below two megabytes.
+const GZIP_MAX: usize = 1_312_500;
 
 /// The page as a file of HTML that holds the record that it was made from, where there is one. The record
 /// is packed while the page is made: it takes as long.
