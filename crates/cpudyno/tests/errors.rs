@@ -287,7 +287,7 @@ const ARGUMENTS: &[Case] = &[
     case("turbo --why --test scalar_iadd", USAGE,
         "the argument '--why' cannot be used with '--test <IDS>'", "`cpudyno turbo --help`"),
     case("turbo --neighbours --machine sim:4c --no-pin", USAGE,
-        "the argument '--no-pin' cannot be used with '--neighbours'", "`cpudyno turbo --help`"),
+        "the argument '--neighbours' cannot be used with '--no-pin'", "`cpudyno turbo --help`"),
     case("turbo --neighbours --machine sim:1c --cpus 0", CANNOT,
         "cannot measure neighbours: only one CPU may be used, so that it has none", "--cpus LIST"),
     case("turbo --duration 10s --budget 10s", USAGE,

@@ -43,7 +43,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule::Lines {
         area: AREA,
         section: SECTION,
-        template: "{} blocks of a cell are too few for advice, {}",
+        template: "{} of a cell {} too few for advice, {}",
         want: few,
     },
 ];
@@ -162,7 +162,8 @@ fn changes(record: &Record) -> Vec<Table> {
         ", of too few blocks for an interval"
     };
     let caption = format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse) (columns: victim)"
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse; its \
+         shade is what is lost of the pointers followed) (columns: victim)"
     );
     matrix(record, &caption, &|column, row| {
         let series = find(record, column, "_ratio", row);

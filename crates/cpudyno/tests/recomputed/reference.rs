@@ -32,7 +32,7 @@ pub(crate) static RULES: &[Rule] = &[
         template: "{} have fewer than {} earlier numbers, and no place",
         want: few,
     },
-    Rule::Lines { area: AREA, section: SECTION, template: "{} files are left out: {}", want: left },
+    Rule::Lines { area: AREA, section: SECTION, template: "{} left out: {}", want: left },
 ];
 
 fn positions(record: &Record) -> &[Value] {
@@ -183,7 +183,10 @@ fn few(record: &Record) -> Vec<String> {
 
 fn left(record: &Record) -> Vec<String> {
     let left = items(&record.value["reference"]["left_out"]).iter();
-    left.map(|it| format!("{} files are left out: {}", it["count"], text(&it["why"]))).collect()
+    let files =
+        |count: u64| if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    let count = |it: &serde_json::Value| files(it["count"].as_u64().unwrap_or(0));
+    left.map(|it| format!("{} left out: {}", count(it), text(&it["why"]))).collect()
 }
 
 /// What findings say of those that are outside.

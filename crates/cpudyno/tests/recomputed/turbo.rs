@@ -143,14 +143,17 @@ fn ends(record: &Record) -> Option<(usize, usize)> {
     Some((*counts.first()?, *counts.last()?))
 }
 
+/// What reasons begin with that stand in cells.
+const WORDS: [&str; 3] = ["contended", "sibling busy", "throttled"];
+
 /// The word where there is no number.
 fn absent(record: &Record, quantity: &str, workload: &str, count: usize) -> String {
     let cell = cell(record, quantity, workload, count);
     let Some(reason) = cell.iter().find_map(|it| it.unavailable.as_ref()) else {
         return "not planned".to_owned();
     };
-    let contended = text(&reason["why"]).starts_with("contended");
-    if contended { "contended" } else { "unavailable" }.to_owned()
+    let why = text(&reason["why"]);
+    WORDS.into_iter().find(|word| why.starts_with(word)).unwrap_or("unavailable").to_owned()
 }
 
 fn range(record: &Record, workload: &str, count: usize) -> Option<[f64; 3]> {
@@ -299,8 +302,7 @@ fn over_cpus(record: &Record, stream: &str, count: usize) -> Result<f64, String>
     median(&medians).ok_or_else(|| {
         let mut reasons = of_class.filter_map(|it| it.unavailable.as_ref());
         let why = reasons.next().map_or("", |it| text(&it["why"]));
-        let words = ["contended", "sibling busy", "throttled"];
-        words.into_iter().find(|word| why.starts_with(word)).unwrap_or("-").to_owned()
+        WORDS.into_iter().find(|word| why.starts_with(word)).unwrap_or("-").to_owned()
     })
 }
 

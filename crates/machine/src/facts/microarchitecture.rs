@@ -216,6 +216,6 @@ mod tests {
         assert_eq!(betrayed("Rocket Lake", !amx), None);
         assert_eq!(betrayed("Granite Rapids", amx), None);
         let named = |name: &&str| names().any(|known| known == *name);
-        assert!(NEWER.iter().all(|(_, _, of)| of.iter().all(|name| named(name))));
+        assert!(NEWER.iter().all(|(_, _, of)| of.iter().all(named)));
     }
 }

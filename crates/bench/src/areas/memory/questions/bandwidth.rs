@@ -14,7 +14,7 @@ use crate::rig::placement::{Choice, Order};
 use crate::run::Error;
 
 /// Where there is no room for all, others compare by these.
-const ASKED_FOR: [&str; 2] = ["triad", ALONE];
+const ASKED_FOR: [&str; 2] = [ALONE, "triad"];
 
 const EFFORT: Effort = Effort { repetitions: 2, target: Seconds(2e-3) };
 
