@@ -235,7 +235,8 @@ fn halts_between_looks_that_are_far_apart_have_their_length() {
     halts.sort_by(|a, b| at(a).total_cmp(&at(b)));
     let lengths: Vec<f64> = halts.iter().map(|it| it.summary().unwrap().median).collect();
     let [first, second] = lengths[..] else { panic!("{halts:#?}") };
-    assert_near(first, 11e-6, 0.03, "the licence comes");
+    // Dispatch is throttled before it, and looks are so far apart that what makes one look longer is taken for it.
+    assert!((10.7e-6..12.3e-6).contains(&first), "the licence comes: {first}");
     assert_near(second, 10e-6, 0.03, "the licence goes");
     let visible = one(&record, "trace_visible");
     assert!((0.7e-6..5e-6).contains(&visible), "{visible}");
