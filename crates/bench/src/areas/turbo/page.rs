@@ -20,7 +20,7 @@ use super::speed_select::Selected;
 use super::{
     favoured, known, neighbours_shown, promise_shown, soak_shown, trace_shown, why, why_shown,
 };
-use crate::rig::verdict::WORDS;
+use crate::rig::verdict;
 use crate::sheet::parts;
 
 /// Columns of text that hold lists of eight threads.
@@ -237,8 +237,7 @@ fn listed(from: &Shown<'_>, mut values: Vec<f64>, text: impl Fn(f64) -> String) 
 /// reason is below the table.
 fn absence(row: &Row<'_>, quantity: &str) -> Text {
     let why = row.reason(quantity).map_or("", |reason| reason.why.as_str());
-    let word = WORDS.iter().find(|word| why.starts_with(**word));
-    Text::toned(word.copied().unwrap_or("-"), Tone::Warning)
+    Text::toned(verdict::word(why).unwrap_or("-"), Tone::Warning)
 }
 
 fn overlap(_: &Shown<'_>, row: &Row<'_>) -> Text {

@@ -5,7 +5,7 @@ use model::record::Record;
 
 use super::read::{Pooled, active_counts, mhz, pooled, summary, workloads};
 use super::{favoured, neighbours_shown, page, promise_shown, soak_shown, trace_shown, why_shown};
-use crate::rig::verdict::WORDS;
+use crate::rig::verdict;
 
 pub(super) fn section(record: &Record) -> Vec<Block> {
     let (workloads, counts) = (workloads(record), active_counts(record));
@@ -39,8 +39,7 @@ fn header(first: &str, counts: &[usize]) -> Vec<(String, Align)> {
 fn absent(cell: Option<Pooled>) -> Text {
     match cell {
         Some(Pooled::Absent(reason)) => {
-            let word = WORDS.iter().find(|word| reason.why.starts_with(**word));
-            Text::toned(word.copied().unwrap_or("unavailable"), Tone::Warning)
+            Text::toned(verdict::word(&reason.why).unwrap_or("unavailable"), Tone::Warning)
         }
         Some(_) => Text::toned("unavailable", Tone::Warning),
         None => Text::toned("not planned", Tone::Faint),
