@@ -31,6 +31,7 @@ pub fn expected(found: &[Expected]) -> Vec<ExpectedClocks> {
             change::CeilingBy::Class(number) => CeilingBy::Class(number),
             change::CeilingBy::Kernel => CeilingBy::Kernel,
             change::CeilingBy::TurboLimits => CeilingBy::TurboLimits,
+            change::CeilingBy::NoTurbo => CeilingBy::NoTurbo,
         },
     };
     let pair = |clocks: &Clocks| ClockPair {

@@ -86,6 +86,8 @@ pub enum CeilingBy {
     Kernel,
     /// The turbo limits that hold at most, which somebody lowered.
     TurboLimits,
+    /// Turbo is off: no clock is above its base frequency.
+    NoTurbo,
 }
 
 /// A command with its options.

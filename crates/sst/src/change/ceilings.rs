@@ -1,4 +1,4 @@
-//! What holds clocks below what their level gives: the class of a core, and limits of the kernel.
+//! What holds clocks below what their level gives: the class of a core, limits of the kernel, and that turbo is off.
 //!
 //! A class counts where core-power is on. base-freq and turbo-freq with their priorities set all classes anew,
 //! none of them with a highest frequency; a new level leaves classes as they are. A limit of the kernel stays,
@@ -33,6 +33,8 @@ pub enum CeilingBy {
     Kernel,
     /// The turbo limits that hold at most, which somebody lowered.
     TurboLimits,
+    /// Turbo is off: no clock is above its base frequency.
+    NoTurbo,
 }
 
 /// The ceilings of the CPUs of a power domain.
@@ -41,6 +43,8 @@ pub(super) struct Ceilings {
     classes: HashMap<CpuId, Reading<Ceiling>>,
     /// In kHz.
     kernel: HashMap<CpuId, u64>,
+    /// Whether turbo is on.
+    allows_turbo: bool,
 }
 
 impl Ceilings {
@@ -48,7 +52,8 @@ impl Ceilings {
     pub(super) fn of(ground: &Ground<'_>, domain: &Domain) -> Ceilings {
         let cpus = || domain.cpus.iter().map(|member| member.cpu);
         let kernel = cpus().filter_map(|cpu| Some((cpu, of_kernel(ground, cpu)?))).collect();
-        let found = Ceilings { classes: HashMap::new(), kernel };
+        let allows_turbo = ground.allows_turbo();
+        let found = Ceilings { classes: HashMap::new(), kernel, allows_turbo };
         if Ground::heeds_priorities(domain) { found.with_classes(ground, domain) } else { found }
     }
 
@@ -73,14 +78,21 @@ impl Ceilings {
         self
     }
 
-    /// The lowest one of a CPU.
-    pub(super) fn of_cpu(&self, cpu: CpuId) -> Reading<Option<Ceiling>> {
+    /// Whether clocks may be above their base frequency.
+    pub(super) fn allows_turbo(&self) -> bool {
+        self.allows_turbo
+    }
+
+    /// The lowest one of a CPU with that base frequency.
+    pub(super) fn of_cpu(&self, cpu: CpuId, base: &Reading<Megahertz>) -> Reading<Option<Ceiling>> {
+        let base = if self.allows_turbo { None } else { Some(base.clone()?) };
+        let without_turbo = base.map(|mhz| Ceiling { mhz, by: CeilingBy::NoTurbo });
         let class = self.classes.get(&cpu).cloned().transpose()?;
         let kernel = self.kernel.get(&cpu).map(|khz| {
             let mhz = Megahertz((khz / 1000).try_into().unwrap_or(u32::MAX));
             Ceiling { mhz, by: CeilingBy::Kernel }
         });
-        Ok(class.into_iter().chain(kernel).min_by_key(|it| it.mhz))
+        Ok(class.into_iter().chain(kernel).chain(without_turbo).min_by_key(|it| it.mhz))
     }
 }
 

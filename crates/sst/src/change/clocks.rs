@@ -187,7 +187,7 @@ pub fn expected_at(machine: &Machine, wish: &Wish, level: u8) -> Result<Vec<Expe
     expected_of(machine, wish, None, Some(level))
 }
 
-/// The same while these CPUs are at work, before and after it.
+/// The same while these CPUs are at work, before and after it: of those also the ones that it changes nothing for.
 pub fn expected_with(
     machine: &Machine,
     wish: &Wish,
@@ -211,7 +211,9 @@ fn expected_of(
         let (now, then) = (of(0), beside(&ground, domain, of(1))?);
         for member in &domain.cpus {
             let [now, then] = [&now, &then].map(|standing| standing.clocks(*member));
-            if now != then {
+            let is_at_work =
+                at_work.iter().flat_map(|arms| arms.iter()).any(|it| it.contains(member.cpu));
+            if now != then || is_at_work {
                 let cpus = CpuSet::from_iter([member.cpu]);
                 add(
                     &mut found,
@@ -428,12 +430,16 @@ impl Standing<'_> {
             Some(Err(reason)) => Err(reason.clone()),
             None => plain(self.level).ok_or_else(|| none("base")),
         };
-        let given = Clocks { base, turbo: self.turbo(module), ceiling: None };
         let ceiling = self
             .ceilings
-            .of_cpu(cpu)
+            .of_cpu(cpu, &base)
             .map(|it| it.into_iter().chain(self.most()).min_by_key(|ceiling| ceiling.mhz));
-        given.below(ceiling)
+        let turbo = match self.turbo(module) {
+            // What it may come to does not matter.
+            Err(_) if !self.ceilings.allows_turbo() => base.clone(),
+            turbo => turbo,
+        };
+        Clocks { base, turbo, ceiling: None }.below(ceiling)
     }
 
     fn turbo(&self, module: u32) -> Reading<Megahertz> {

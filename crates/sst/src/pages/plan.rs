@@ -59,6 +59,9 @@ fn held(expected: &[ExpectedClocks]) -> Vec<String> {
                 "the turbo limits of package {package} that hold at most (register 1ADh) say so (`cpudyno sst \
                  turbo-mode set-trl`)"
             ),
+            CeilingBy::NoTurbo => {
+                "turbo is off (`cpudyno set no_turbo=off`, or boost=on)".to_owned()
+            }
         };
         let has = if cpus.len() == 1 { "has" } else { "have" };
         format!("{} {has} {} MHz at most {when}: {who}", cpus.named(), mhz(ceiling.clock))
@@ -140,11 +143,12 @@ fn verdict(it: &ExpectedClocks) -> Text {
         let mhz = (then.value()?.0 - now.value()?.0) / 1e6;
         (mhz.abs() >= 1.0).then(|| (mhz, format!("{mhz:+.0} MHz {name}")))
     };
+    let by = |clocks: &ClockPair| clocks.ceiling.map(|ceiling| ceiling.by);
+    // Without turbo that is the same change once more.
+    let is_base = [&it.now, then].iter().all(|clocks| by(clocks) == Some(CeilingBy::NoTurbo));
+    let turbo = change(&it.now.turbo, &then.turbo, "turbo").filter(|_| !is_base);
     let changes: Vec<(f64, String)> =
-        [change(&it.now.base, &then.base, "base"), change(&it.now.turbo, &then.turbo, "turbo")]
-            .into_iter()
-            .flatten()
-            .collect();
+        change(&it.now.base, &then.base, "base").into_iter().chain(turbo).collect();
     let words = changes.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(", ");
     let (gains, loses) =
         (changes.iter().any(|(mhz, _)| *mhz > 0.0), changes.iter().any(|(mhz, _)| *mhz < 0.0));

@@ -92,6 +92,31 @@ fn plans_know_classes_and_limits_of_the_kernel() {
     assert_eq!(all[0].now.turbo.as_ref().unwrap().0, 800);
 }
 
+/// No clock is above its base frequency while turbo is off.
+#[test]
+fn plans_know_that_turbo_is_off() {
+    use sst::change::{CeilingBy, Clocks, Expected, expected};
+    let here = Here::new("guide");
+    let told = |wish: &Wish, cpu: u32| {
+        let all = expected(&here.machine(), wish).unwrap();
+        let of = all.iter().find(|it: &&Expected| it.cpus.contains(model::CpuId(cpu))).unwrap();
+        let of_clocks = |clocks: &Clocks| {
+            let mhz = |it: &Reading<sst::model::Megahertz>| it.as_ref().unwrap().0;
+            (mhz(&clocks.base), mhz(&clocks.turbo), clocks.ceiling.map(|it| it.by))
+        };
+        [of_clocks(&of.now), of_clocks(of.then.as_ref().unwrap())]
+    };
+    let wish = on("0", BF_ON);
+    assert_eq!(told(&wish, 5)[1], (3000, 3100, None));
+    here.set("intel_pstate/no_turbo", "1");
+    let by = Some(CeilingBy::NoTurbo);
+    assert_eq!(told(&wish, 5), [(2600, 2600, by), (3000, 3000, by)]);
+    assert_eq!(told(&wish, 0), [(2600, 2600, by), (2400, 2400, by)]);
+    // Who holds it lower says more.
+    here.set("cpu5/cpufreq/scaling_max_freq", "2000000");
+    assert_eq!(told(&wish, 5)[0], (2000, 2000, Some(CeilingBy::Kernel)));
+}
+
 /// Who is in class 0 or 1 goes first, where turbo frequencies are on; and base-freq chooses others.
 #[test]
 fn who_goes_first_goes_by_classes() {

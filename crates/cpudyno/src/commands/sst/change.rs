@@ -47,7 +47,7 @@ pub(super) fn run(
     let disobeyed = proofs.iter().any(|proof| proof.answer == ProofAnswer::NotObeyed);
     let answer = if disobeyed { ExitCode::from(code::NO) } else { ExitCode::SUCCESS };
     let mut found = Settings { changes: changes(done, &plan), proofs, ..Settings::default() };
-    if !found.changes.is_empty() {
+    if found.changes.iter().any(|change| change.outcome == ChangeOutcome::Done) {
         found.remarks.push(HOW_IT_ENDS.to_owned());
     }
     match report.tell(found) {

@@ -6,7 +6,7 @@ use bench::ab::own::Own;
 use bench::ab::{self, Comparing, Metric, Promise, What as Measured};
 use levers::Session;
 use levers::journal::Shelf;
-use machine::{Machine, Reading};
+use machine::Machine;
 use model::record::{PageKind, Proof, ProofAnswer, Record, SpeedSelect, SpeedSelectQuestion};
 use model::{CpuSet, Hertz};
 use sst::change::{Ceiling, CeilingBy, Clocks, Expected, Time, What, Wish};
@@ -280,7 +280,7 @@ fn trial(machine: &Machine, tried: &TryArgs, named: Option<&CpuSet>) -> Result<T
     if busy.iter().all(|busy| !busy.is_empty()) || !levers::open::allows_turbo(machine) {
         let with = |wish: &Wish| sst::change::expected_with(machine, wish, &at_work);
         let expected = as_it_is(everywhere(&wish, arms, with)?);
-        comparing.promises = promises(machine, &expected, arms, &busy);
+        comparing.promises = promises(&expected, arms, &busy);
     } else {
         comparing.unobserved.push(unobserved(arms));
     }
@@ -466,21 +466,13 @@ fn comparing(tried: &TryArgs, on: [&CpuSet; 2]) -> Result<Comparing, Failure> {
 
 /// The clocks that firmware promises the CPUs that are measured, and those that are busy, in each arm while all cores
 /// are at work.
-fn promises(
-    machine: &Machine,
-    expected: &[Expected],
-    on: [&CpuSet; 2],
-    busy: &[CpuSet; 2],
-) -> Vec<Promise> {
-    let is_off = !levers::open::allows_turbo(machine);
-    let hertz = |reading: &Reading<Megahertz>| {
-        reading.as_ref().ok().map(|mhz| Hertz(f64::from(mhz.0) * 1e6))
-    };
-    let clock = |clocks: &Clocks| hertz(if is_off { &clocks.base } else { &clocks.turbo });
+fn promises(expected: &[Expected], on: [&CpuSet; 2], busy: &[CpuSet; 2]) -> Vec<Promise> {
+    let hertz = |mhz: &Megahertz| Hertz(f64::from(mhz.0) * 1e6);
+    let clock = |clocks: &Clocks| clocks.turbo.as_ref().ok().map(hertz);
     let promise = |cpu| {
         let it = expected.iter().find(|it| it.cpus.contains(cpu))?;
         let then = it.then.as_ref();
-        let held_by = [Some(&it.now), then].map(|clocks| held_by(clocks?, is_off));
+        let held_by = [Some(&it.now), then].map(|clocks| held_by(clocks?));
         let is_used = on.map(|cpus| cpus.contains(cpu));
         let is_busy = busy.each_ref().map(|cpus| cpus.contains(cpu));
         Some(Promise {
@@ -496,13 +488,13 @@ fn promises(
 }
 
 /// Who holds a promised clock down, where somebody does.
-fn held_by(clocks: &Clocks, turbo_is_off: bool) -> Option<String> {
-    let promised = if turbo_is_off { &clocks.base } else { &clocks.turbo };
-    let Ceiling { by, .. } = clocks.ceiling.filter(|it| *promised == Ok(it.mhz))?;
+fn held_by(clocks: &Clocks) -> Option<String> {
+    let Ceiling { by, .. } = clocks.ceiling.filter(|it| clocks.turbo == Ok(it.mhz))?;
     Some(match by {
         CeilingBy::Class(number) => format!("at most, by class {number}"),
         CeilingBy::Kernel => "at most, by scaling_max_freq".to_owned(),
         CeilingBy::TurboLimits => "at most, by register 1ADh".to_owned(),
+        CeilingBy::NoTurbo => "at most, turbo is off".to_owned(),
     })
 }
 
