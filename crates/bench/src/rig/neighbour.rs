@@ -44,4 +44,12 @@ impl Busy {
             Busy::Lock => LOCK,
         }
     }
+
+    /// The memory that it works in, where it has some.
+    pub fn store(&self) -> Option<Store> {
+        match self {
+            Busy::Memory { store, .. } => Some(*store),
+            Busy::Stream(_) | Busy::Lock => None,
+        }
+    }
 }

@@ -88,6 +88,17 @@ impl<P: Probe> Threads<P> {
     }
 }
 
+impl<P: Probe> Threads<P> {
+    /// Does something that may take so much longer than its limit.
+    fn patiently<T>(&mut self, longer: Seconds, done: impl FnOnce(&mut Self) -> T) -> T {
+        let limit = self.limit;
+        self.limit = limit.map(|limit| limit + longer);
+        let done = done(self);
+        self.limit = limit;
+        done
+    }
+}
+
 impl<P: Probe> Rig<P> {
     fn ticks_in(&self, duration: Seconds) -> u64 {
         self.rate.ticks_in(duration).count()
@@ -118,7 +129,9 @@ impl<P: Probe> Executor for Threads<P> {
         tools: &Tools,
         counters: Option<&Arc<TrafficCounters>>,
     ) -> Result<RawTraffic, RunError> {
-        self.move_data(job, tools, counters)
+        let wanted = job.members.iter().map(|party| (party.cpu, party.store));
+        let until = self.rig.stores.first_touch(wanted);
+        self.patiently(until, |threads| threads.move_data(job, tools, counters))
     }
 
     fn regions(&mut self, job: &Regions) -> Result<Result<RawRegions, Unavailable>, RunError> {
@@ -134,7 +147,10 @@ impl<P: Probe> Executor for Threads<P> {
         neighbours: &[Neighbour],
         jobs: &mut dyn FnMut(&mut dyn Executor) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        self.with_neighbours(neighbours, jobs)
+        let wanted =
+            neighbours.iter().filter_map(|it| it.work.store().map(|store| (it.cpu, store)));
+        let until = self.rig.beside.first_touch(wanted);
+        self.patiently(until, |threads| threads.with_neighbours(neighbours, jobs))
     }
 
     fn placed(&self) -> Vec<Placed> {

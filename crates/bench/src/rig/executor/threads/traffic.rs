@@ -69,6 +69,18 @@ impl Stores {
         Ok(kept)
     }
 
+    /// How long it may take until the memory of these threads is there, as far as it is new: on a machine that others
+    /// use too the kernel hands out pages slowly, and that is no hang.
+    pub(super) fn first_touch(&self, wanted: impl Iterator<Item = (CpuId, Store)>) -> Seconds {
+        const SLOWEST_BYTES_PER_SECOND: f64 = 256e6;
+        let kept = self.lock();
+        let is_new = |(cpu, store): &(CpuId, Store)| {
+            kept.get(&place(*cpu, store)).is_none_or(|kept| kept.store.bytes < store.bytes)
+        };
+        let bytes: u64 = wanted.filter(is_new).map(|(_, store)| store.bytes).sum();
+        Seconds(bytes as f64 / SLOWEST_BYTES_PER_SECOND)
+    }
+
     fn put(&self, cpu: CpuId, kept: Kept) {
         self.lock().insert(place(cpu, &kept.store), kept);
     }
@@ -529,5 +541,26 @@ impl<P: Probe> Hauler<'_, P> {
             migrations: u64::from(moved),
             ..Around::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_memory_that_is_new_takes_time_until_it_is_there() {
+        let stores = Stores::default();
+        let of = |mebibytes: u64| Store::of_ring(mebibytes << 20, Pages::Base);
+        let [here, there] = [CpuId(0), CpuId(1)];
+        let both = stores.first_touch([(here, of(8)), (there, of(8))].into_iter());
+        let one = stores.first_touch([(here, of(8))].into_iter());
+        assert!(one.0 > 0.0);
+        assert_eq!(both, one * 2.0);
+        stores.put(here, stores.take(here, of(8)).unwrap());
+        assert_eq!(stores.first_touch([(here, of(8))].into_iter()), Seconds(0.0));
+        assert_eq!(stores.first_touch([(here, of(8)), (there, of(8))].into_iter()), one);
+        // What grows comes anew.
+        assert_eq!(stores.first_touch([(here, of(16))].into_iter()), both);
     }
 }
