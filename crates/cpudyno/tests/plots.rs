@@ -68,8 +68,19 @@ fn every_plot_is_filled(page: &str) {
     for name in ["L2 to ", "a knee with two ends: ", "95 % of the most with "] {
         assert!(page.contains(name), "{name}");
     }
+    is_small(page);
+}
+
+fn is_small(page: &str) {
     let bytes = page.len();
     assert!(bytes < 2_000_000, "{bytes} bytes are more than people forward");
+}
+
+/// Of machines with many cores, each of which has numbers of its own.
+#[test]
+fn pages_of_large_machines_are_small_enough_to_forward() {
+    is_small(&page("sim:icelake", None));
+    is_small(&page("sim:sapphire", Some("60s")));
 }
 
 /// A ticket has the top, and the rest behind a line where somebody asks for it; no heading stands over nothing.

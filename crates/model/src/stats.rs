@@ -42,6 +42,12 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// A number to so many significant digits, one at least.
+pub fn to_digits(value: f64, digits: usize) -> f64 {
+    let after_point = digits.saturating_sub(1);
+    format!("{value:.after_point$e}").parse().unwrap_or(value)
+}
+
 /// Fewer blocks than this give no interval: the spread of a few is no spread.
 pub const BLOCKS_FOR_INTERVAL: usize = 5;
 

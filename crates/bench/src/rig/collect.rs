@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::record::{Disturbance, Outcome, Samples, Series};
+use model::stats::to_digits;
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::Around;
@@ -177,7 +178,7 @@ fn samples(blocks: &[Option<Block>]) -> Vec<Vec<f64>> {
 
 /// To seven significant digits: more would be noise that fills the record.
 pub fn rounded(sample: f64) -> f64 {
-    format!("{sample:.6e}").parse().unwrap_or(sample)
+    to_digits(sample, 7)
 }
 
 /// What tells one series from another.
@@ -374,7 +375,8 @@ impl Entry {
         let samples = match plain.summary() {
             // Bins are relative to the median: there are none about zero.
             Some(summary) if many && quantity.packing > 0.0 && summary.median.abs() > 0.0 => {
-                plain.packed(rounded(summary.median.abs() * quantity.packing))
+                // Two digits: whatever is a whole number of bins is short, too.
+                plain.packed(to_digits(summary.median.abs() * quantity.packing, 2))
             }
             _ => plain,
         };

@@ -202,6 +202,18 @@ pub(crate) fn uncertainty(median: f64, [low, high]: [f64; 2]) -> Option<f64> {
     (median > 0.0).then(|| (high - median).max(median - low).max(0.0) / median)
 }
 
+/// The middle of a bin, computed with the decimals that the step is written with.
+fn middle_of_bin(step: &Value) -> impl Fn(i64) -> f64 {
+    let text = format!("{:e}", number(step));
+    let (digits, exponent) = text.split_once('e').expect("an exponent");
+    let after_point = digits.split_once('.').map_or(0, |(_, after)| after.len()) as i32;
+    let digits: i64 = digits.replace('.', "").parse().expect("digits");
+    let exponent = exponent.parse::<i32>().expect("a whole exponent") - after_point;
+    move |bin| {
+        format!("{}e{exponent}", i128::from(bin) * i128::from(digits)).parse().expect("a number")
+    }
+}
+
 fn samples(value: &Value) -> (Vec<f64>, Vec<(u64, f64)>) {
     if let Some(blocks) = value.as_array() {
         let blocks = blocks.iter().map(|block| items(block).iter().map(number).collect());
@@ -210,11 +222,17 @@ fn samples(value: &Value) -> (Vec<f64>, Vec<(u64, f64)>) {
         let medians = medians.collect();
         return (blocks.concat(), medians);
     }
-    let step = number(&value["step"]);
+    if value.is_null() {
+        return (Vec::new(), Vec::new());
+    }
+    let middle = middle_of_bin(&value["step"]);
     let mut all = Vec::new();
-    for bin in items(&value["packed"]) {
-        let count = bin[1].as_u64().expect("a count of samples") as usize;
-        all.extend(std::iter::repeat_n(number(&bin[0]) * step, count));
+    for run in items(&value["packed"]) {
+        let whole: Vec<i64> =
+            items(run).iter().map(|it| it.as_i64().expect("a whole number")).collect();
+        for (bin, count) in (whole[0]..).zip(&whole[1..]) {
+            all.extend(std::iter::repeat_n(middle(bin), *count as usize));
+        }
     }
     let of = |it: &Value| (it[0].as_u64().expect("a number of a block"), number(&it[1]));
     (all, items(&value["block_medians"]).iter().map(of).collect())
