@@ -124,7 +124,7 @@ impl Choice {
             }
             (None, false) if idle == 0 => format!("every usable CPU, {order}"),
             (None, false) => {
-                format!("one CPU of each core, {order}; {idle} SMT siblings left idle")
+                format!("one CPU of each core, {order}; {idle} SMT siblings idle unless named")
             }
         };
         let first = self.at_most.map_or(String::new(), |n| format!("; the first {n} of them"));

@@ -533,13 +533,13 @@ fn what_was_found_has_the_least_of_others_beside_it() {
     let visible = model::page::si::format(one(&record, "trace_visible"), model::Unit::Second);
     // In whole bins.
     let [throttled, length, hold] = ["trace_throttled_visible", "trace_throttled", "trace_hold"]
-        .map(|it| format!("{:.0} us", one(&record, it) * 1e6));
+        .map(|it| format!("{:.0}", one(&record, it) * 1e6));
     let looked = one(&record, "trace_looked");
     let least = format!("; no others above {visible}, {looked:.0} periods");
     assert!(row[2].text.ends_with(&least), "{row:?}");
-    assert!(row[3].text.ends_with(&format!("; no others above {throttled}")), "{row:?}");
-    assert!(row[3].text.starts_with(&format!("{length}, to 2 us, at ")), "{row:?}");
-    assert!(row[4].text.starts_with(&format!("{hold}, to 2 us, after it, at ")), "{row:?}");
+    assert!(row[3].text.ends_with(&format!("; no others above {throttled} us")), "{row:?}");
+    assert!(row[3].text.starts_with(&format!("{length} ± 2 us at ")), "{row:?}");
+    assert!(row[4].text.starts_with(&format!("{hold} ± 2 us after it, at ")), "{row:?}");
 }
 
 /// What others found stands below what was seen, on CPUs of that microarchitecture.

@@ -267,6 +267,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "run.gaps" => (FINDINGS, gaps(record)),
             "run.contended" => (FINDINGS, contended(record)),
             "run.few-blocks" => (FINDINGS, few_blocks(record)),
+            "run.area-failed" => (FINDINGS, failed(record, said)),
             // Counted while the run went on; nothing of it is in series.
             _ if COUNTED.iter().any(|known| id.starts_with(known)) => continue,
             _ => {
@@ -381,6 +382,22 @@ fn few_blocks(record: &Record) -> Vec<String> {
     vec![format!("only {done} {blocks} completed{over}: numbers have no interval")]
 }
 
+/// The sentence itself, where those that it names are in the record, one at least without numbers for that reason.
+fn failed(record: &Record, said: &str) -> Vec<String> {
+    let parts = said
+        .split_once(" failed: ")
+        .and_then(|(names, rest)| Some((names, rest.split_once("; every")?.0)));
+    let Some((names, why)) = parts else { return Vec::new() };
+    let has = |name: &str| record.series.iter().any(|series| series.workload == name);
+    let ended = |name: &str| {
+        let mut of_it = record.series.iter().filter(|series| series.workload == name);
+        of_it.any(|series| series.unavailable.as_ref().is_some_and(|reason| reason["why"] == why))
+    };
+    let mut all = names.split(", ");
+    let is_so = all.clone().all(has) && all.any(ended);
+    is_so.then(|| format!("{names} failed: {why}; everything else stands")).into_iter().collect()
+}
+
 /// What has a reason in place of numbers, by reason: names, and the reason.
 fn absences(record: &Record) -> Vec<(&Value, Vec<String>)> {
     let mut all: Vec<(&Value, String)> = Vec::new();
@@ -426,6 +443,23 @@ fn by_reason<'a>(
 }
 
 /// What a series without numbers is called.
+/// What those quantities are called that have a reason of their own.
+const CALLED: [(&str, &str); 13] = [
+    ("soak_clock", "clock in a window"),
+    ("soak_limited", "windows in which a limit was seen"),
+    ("soak_power", "power in a window"),
+    ("soak_temperature", "temperature after a window"),
+    ("trace_halt", "halt"),
+    ("trace_hold", "how long the clock stays low after the payload"),
+    ("trace_hold_visible", "the least difference of clocks that can be told"),
+    ("trace_looked", "periods in which a phase was looked at"),
+    ("trace_low", "clock under the payload"),
+    ("trace_relaxed", "clock at the end of the period"),
+    ("trace_throttled", "throttled dispatch"),
+    ("trace_throttled_visible", "the least throttled dispatch that can be told"),
+    ("trace_visible", "the least halt that can be told"),
+];
+
 fn name(series: &Series, reason: &Value) -> String {
     let of = |key| series.parameter(key);
     let what = text(&reason["what"]);
@@ -439,8 +473,12 @@ fn name(series: &Series, reason: &Value) -> String {
                 return format!("{workload} beside {beside}, {place}");
             }
             if let Some(stream) = of("stream") {
-                let core = of("core").map_or(String::new(), |core| format!("{core} core, "));
-                return format!("{workload} of {stream}, {core}{}", series.quantity);
+                let core = of("core").map(|core| format!("{core} core"));
+                let of = core.or(of("cpus").map(|cpus| format!("CPUs {cpus}")));
+                let of = of.map_or(String::new(), |of| format!(" ({of})"));
+                let called = CALLED.iter().find(|(id, _)| *id == series.quantity);
+                let called = called.map_or(series.quantity.as_str(), |(_, called)| called);
+                return format!("{called} of {stream}{of}");
             }
         }
         "pmu" => return "counters of the core".to_owned(),

@@ -161,10 +161,7 @@ impl<'a> Core<'a> {
             .events("trace_throttled", "trace_throttled_ratio")
             .iter()
             .map(|(at, length, ratio)| {
-                format!(
-                    "{}, to 2 us, at {at} us, adds take {ratio:.1} times as long",
-                    bins(*length)
-                )
+                format!("{:.0} ± 2 us at {at} us, adds take {ratio:.1} times as long", length * 1e6)
             })
             .collect();
         let least = self.number("trace_throttled_visible").filter(|_| self.enough().is_some());
@@ -177,7 +174,7 @@ impl<'a> Core<'a> {
         let is_there = !self.all("trace_hold").is_empty();
         match (self.number("trace_hold"), clocks) {
             (Some(length), Some(clocks)) => {
-                format!("{}, to 2 us, after it, at {clocks}", bins(length))
+                format!("{:.0} ± 2 us after it, at {clocks}", length * 1e6)
             }
             (None, Some(clocks)) if is_there => format!("not back within the period: {clocks}"),
             _ => match self.number("trace_hold_visible") {

@@ -542,11 +542,12 @@ impl Area for Turbo {
             return Some(format!("{} beside {beside}, {place}", series.workload));
         }
         let stream = series.parameters.get(soak::STREAM)?;
-        let core = series.parameters.get(trace::CORE);
-        let core = core.map_or(String::new(), |core| format!(" {core} core,"));
-        let cpus = series.parameters.get(soak::GROUP);
-        let cpus = cpus.map_or(String::new(), |cpus| format!(" CPUs {cpus},"));
-        Some(format!("{} of {stream},{core}{cpus} {}", series.workload, series.quantity))
+        let core = series.parameters.get(trace::CORE).map(|core| format!("{core} core"));
+        let cpus = series.parameters.get(soak::GROUP).map(|cpus| format!("CPUs {cpus}"));
+        let of = core.or(cpus).map_or(String::new(), |of| format!(" ({of})"));
+        let what = super::quantity(self, &series.quantity);
+        let what = what.map_or(series.quantity.as_str(), |quantity| quantity.label);
+        Some(format!("{what} of {stream}{of}"))
     }
 
     /// All streams on one core, then on all, then on the numbers between, so that a small budget

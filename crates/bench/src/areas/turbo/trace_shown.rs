@@ -168,7 +168,7 @@ fn in_bins(seconds: f64) -> String {
 
 /// The same with how well it is known.
 fn to_a_bin(seconds: f64) -> String {
-    format!("{}, to {}", in_bins(seconds), in_bins(BIN))
+    format!("{:.0} ± {}", seconds * 1e6, in_bins(BIN))
 }
 
 /// What stands where there is a reason instead of a number; the reason is in a note.
@@ -198,7 +198,7 @@ fn seen(said: &[String], least: Option<String>) -> String {
 fn throttled(of: &Watched<'_>) -> String {
     let say = |it: &Event<'_>| {
         let length = to_a_bin(it.length);
-        format!("{length}, at {} us, adds take {:.1} times as long", it.at, it.with)
+        format!("{length} at {} us, adds take {:.1} times as long", it.at, it.with)
     };
     let said: Vec<String> = of.throttled().iter().map(say).collect();
     let least = of.number(THROTTLED_VISIBLE).filter(|_| of.reason(THROTTLED).is_none());
@@ -209,7 +209,7 @@ fn hold(of: &Watched<'_>) -> String {
     let clocks = of.number(LOW).zip(of.number(RELAXED));
     let clocks = clocks.map(|(low, high)| format!("{:.0} of {:.0} MHz", low / 1e6, high / 1e6));
     match (of.number(HOLD), clocks, of.number(HOLD_VISIBLE)) {
-        (Some(length), Some(clocks), _) => format!("{}, after it, at {clocks}", to_a_bin(length)),
+        (Some(length), Some(clocks), _) => format!("{} after it, at {clocks}", to_a_bin(length)),
         (None, Some(clocks), _) if of.reason(HOLD).is_some() => {
             format!("not back within the period: {clocks}")
         }
