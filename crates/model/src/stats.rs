@@ -48,6 +48,14 @@ pub fn to_digits(value: f64, digits: usize) -> f64 {
     format!("{value:.after_point$e}").parse().unwrap_or(value)
 }
 
+/// The same, but never more than the number itself, which is above zero.
+pub fn cut_to_digits(value: f64, digits: usize) -> f64 {
+    let text = format!("{value:e}");
+    let with_point = digits + 1;
+    let cut = |(all, exponent): (&str, &str)| format!("{all:.with_point$}e{exponent}").parse().ok();
+    text.split_once('e').and_then(cut).unwrap_or(value)
+}
+
 /// Fewer blocks than this give no interval: the spread of a few is no spread.
 pub const BLOCKS_FOR_INTERVAL: usize = 5;
 
@@ -204,6 +212,15 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_rounded_or_cut() {
+        assert_eq!(to_digits(3.6556e-9, 2), 3.7e-9);
+        assert_eq!(cut_to_digits(3.6556e-9, 2), 3.6e-9);
+        assert_eq!(cut_to_digits(19.999, 2), 19.0);
+        assert_eq!(cut_to_digits(3e-9, 2), 3e-9);
+        assert_eq!(cut_to_digits(0.0996, 1), 0.09);
+    }
 
     #[test]
     fn the_median_is_the_half_quantile() {

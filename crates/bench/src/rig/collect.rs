@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::record::{Disturbance, Outcome, Samples, Series};
-use model::stats::to_digits;
+use model::stats::{cut_to_digits, to_digits};
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
 use super::job::Around;
@@ -375,8 +375,8 @@ impl Entry {
         let samples = match plain.summary() {
             // Bins are relative to the median: there are none about zero.
             Some(summary) if many && quantity.packing > 0.0 && summary.median.abs() > 0.0 => {
-                // Two digits: whatever is a whole number of bins is short, too.
-                plain.packed(to_digits(summary.median.abs() * quantity.packing, 2))
+                // Two digits: whatever is a whole number of bins is short, too. No more than the quantity allows.
+                plain.packed(cut_to_digits(summary.median.abs() * quantity.packing, 2))
             }
             _ => plain,
         };
