@@ -93,7 +93,7 @@ const STEPS: &[Step] = &[
         proves: "it compiles for the other architecture",
         environment: &[],
         arguments: "check --workspace --locked --target aarch64-unknown-linux-gnu",
-        needs: &["aarch64", "cc"],
+        needs: &["aarch64", "aarch64-cc", "aarch64-libc", "cc"],
         may_be_skipped: false,
     },
     Step {

@@ -125,7 +125,7 @@ fn html_holds_the_record() {
         let attached = views::html::attached(&html).unwrap();
         assert!(model::record::read(&attached).unwrap() == *long);
     };
-    holds(&long, "record.json.gz");
+    holds(&long, "record.json.zst");
     // Where that is too long for a page, it is made smaller still.
     let mut state = 1u64;
     let mut samples = || {
