@@ -146,9 +146,10 @@ fn fall(record: &Record, stream: &str) -> Option<Fall> {
         before = before.max(median(&clock[..place]).unwrap_or(0.0));
         let limit = before * kept;
         let two = clock[place] < limit && clock[place + 1] < limit;
-        two && median(&clock[place..]) < Some(limit)
+        let end = clock.iter().rev().take(2).all(|hertz| *hertz < limit);
+        two && end && median(&clock[place..]) < Some(limit)
     })?;
-    let (from, to) = (median(&clock[..place])?, median(&clock[place..])?);
+    let (from, to) = (before, median(&clock[place..])?);
     let cause = cause(record, stream, place);
     Some(Fall { middles: [at[place - 1], at[place]], from, to, cause })
 }

@@ -1,7 +1,7 @@
 //! What others found, and what theory allows, by the tables that are a part of the sources.
 
 use super::check::{Rule, table};
-use super::levels::sweep;
+use super::levels::{Whose, sweep};
 use super::memory::{copies, name};
 use super::page::Table;
 use super::record::{Record, text};
@@ -288,6 +288,12 @@ fn latencies(record: &Record) -> Vec<Band> {
                 (0.4, "outside: slow or far memory, small pages, or a low clock of the uncore")
             }
             _ => continue,
+        };
+        let high = match level.whose {
+            Whose::Cache(_, claimed) if level.sizes[0] > claimed / 2 => {
+                "not told: nothing smaller than half of it was measured, and the next level may add to it"
+            }
+            _ => high,
         };
         let line = format!("level = \"{level_name}\",");
         let cycles = sweep.over(level, "chase", "latency_cycles");

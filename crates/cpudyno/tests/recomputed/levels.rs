@@ -30,7 +30,7 @@ pub(crate) struct Level {
     /// Of the staircase.
     seconds: f64,
     /// The least and the greatest size on it.
-    sizes: [u64; 2],
+    pub(crate) sizes: [u64; 2],
     pub(crate) knee: Option<Knee>,
 }
 

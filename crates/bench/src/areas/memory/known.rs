@@ -7,7 +7,7 @@ use model::record::Record;
 use serde::Deserialize;
 
 use super::super::known::{self, Set, distinct};
-use super::knees::Whose;
+use super::knees::{Level, Whose};
 use super::shown::sweep::{name, sweep};
 use crate::sheet::normal::{Band, Verdict};
 
@@ -97,9 +97,21 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
             Count::Nanoseconds => sweep.seconds(level) * 1e9,
         };
         let figures = figures(core.as_deref(), place, count);
-        band(&name(level.whose), place, count, &figures, measured, guest)
+        let mut band = band(&name(level.whose), place, count, &figures, measured, guest)?;
+        if band.missing.is_some() && only_near_its_end(level) {
+            let why =
+                "nothing smaller than half of it was measured, and the next level may add to it";
+            band.verdict = Verdict::NotTold(why.to_owned());
+        }
+        Some(band)
     };
     levels.flat_map(|it| Count::ALL.into_iter().filter_map(move |count| band(it, count))).collect()
+}
+
+/// Whether each size on a level is so large that some of it may lie in the next one: few sizes are measured in short
+/// runs.
+fn only_near_its_end(level: &Level) -> bool {
+    matches!(level.whose, Whose::Cache(claim) if level.sizes[0] > claim.bytes / 2)
 }
 
 /// What is known of a level of that core, each with the set that says it.
@@ -171,6 +183,7 @@ fn band(
 
 #[cfg(test)]
 mod tests {
+    use super::super::knees::Claim;
     use super::*;
 
     #[test]
@@ -220,6 +233,16 @@ mod tests {
         assert!(matches!(ns(140.0, false), Verdict::Outside(_)));
         assert!(matches!(ns(140.0, true), Verdict::NotTold(_)));
         assert!(matches!(ns(40.0, false), Verdict::NotTold(_)));
+    }
+
+    #[test]
+    fn a_level_that_was_measured_near_its_end_alone_is_known_as_such() {
+        let of = |level, sizes| {
+            let whose = Whose::Cache(Claim { level: 2, bytes: level });
+            only_near_its_end(&Level { whose, seconds: 4e-9, sizes, knee: None })
+        };
+        assert!(of(1 << 20, [1 << 20, 1 << 20]));
+        assert!(!of(1 << 20, [1 << 19, 1 << 20]));
     }
 
     #[test]

@@ -44,11 +44,35 @@ struct Soaked<'a> {
 struct Drop {
     /// Seconds after the beginning: it was after the first, and before the second.
     between: [f64; 2],
-    /// Medians of the clock before and after, in hertz.
+    /// The highest median of the clock before, and the median after, in hertz.
     from: f64,
     to: f64,
     /// What was seen to hold, or that nothing was.
     cause: String,
+}
+
+/// By how much a clock must fall, as a share: by what it moves from window to window, as the median of its changes
+/// tells, in which one drop is no more than one.
+fn least(clock: &[f64]) -> f64 {
+    /// The median distance of two normal numbers, in standard deviations of one.
+    const MEDIAN_DISTANCE: f64 = 0.954;
+    let changes: Vec<f64> = clock.windows(2).map(|pair| (pair[1] / pair[0]).ln().abs()).collect();
+    let deviation = median(&changes).unwrap_or(0.0) / MEDIAN_DISTANCE;
+    DROP.max(DEVIATIONS * deviation)
+}
+
+/// The window from which on a clock stays low, and what it had before. Two low windows are needed in a row, since one
+/// may have been disturbed, two at the end, where a clock that came back would be high, and a low median.
+fn falls(clock: &[f64]) -> Option<(usize, f64)> {
+    let least = least(clock);
+    let mut before: f64 = 0.0;
+    (1..clock.len().saturating_sub(1)).find_map(|index| {
+        let (held, rest) = clock.split_at(index);
+        before = before.max(median(held).unwrap_or_default());
+        let is_low = |hertz: &f64| *hertz < before * (1.0 - least);
+        let are_low = [&rest[..2], &rest[rest.len() - 2..]].concat().iter().all(is_low);
+        (are_low && is_low(&median(rest)?)).then_some((index, before))
+    })
 }
 
 /// The series of a stream.
@@ -120,11 +144,9 @@ impl Soaked<'_> {
     }
 
     /// The first window from which on the clock stays below what it had before, which may be one window alone.
-    /// Two low windows in a row are needed, since one may have been disturbed, and a low median of all that
-    /// follow.
     fn drop(&self, record: &Record) -> Option<Drop> {
-        let at = self.falls()?;
-        let (from, to) = (median(&self.clock[..at])?, median(&self.clock[at..])?);
+        let (at, from) = falls(&self.clock)?;
+        let to = median(&self.clock[at..])?;
         // A median changes in the middle of a window: between that of the last one with the old clock and that of the
         // first one with the new one.
         let between = [self.time[at - 1], self.time[at]];
@@ -136,29 +158,6 @@ impl Soaked<'_> {
         let count = self.time.len();
         ((count as f64) < WINDOWS_MIN)
             .then(|| format!("{count} windows, and {WINDOWS_MIN:.0} are needed"))
-    }
-
-    /// By how much the clock must fall, as a share: by what it moves from window to window, as the median of its
-    /// changes tells, in which one drop is no more than one.
-    fn least(&self) -> f64 {
-        /// The median distance of two normal numbers, in standard deviations of one.
-        const MEDIAN_DISTANCE: f64 = 0.954;
-        let changes: Vec<f64> =
-            self.clock.windows(2).map(|pair| (pair[1] / pair[0]).ln().abs()).collect();
-        let deviation = median(&changes).unwrap_or(0.0) / MEDIAN_DISTANCE;
-        DROP.max(DEVIATIONS * deviation)
-    }
-
-    fn falls(&self) -> Option<usize> {
-        let least = self.least();
-        let last = self.clock.len() - 1;
-        let mut before: f64 = 0.0;
-        (1..last).find(|&index| {
-            let (held, rest) = self.clock.split_at(index);
-            before = before.max(median(held).unwrap_or_default());
-            let is_low = |hertz: f64| hertz < before * (1.0 - least);
-            is_low(rest[0]) && is_low(rest[1]) && median(rest).is_some_and(is_low)
-        })
     }
 
     /// What held: a limit of power where watts say so, and every other one that was seen in the last window before
@@ -369,7 +368,7 @@ fn table(record: &Record, soaked: &[Soaked<'_>]) -> Block {
     let streams = in_order(soaked.iter().map(|it| it.stream));
     let others = if streams.len() > 1 { " after the other" } else { "" };
     // Of a steady clock the same for all streams.
-    let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", it.least() * 100.0)));
+    let leasts = in_order(soaked.iter().map(|it| format!("{:.1}", least(&it.clock) * 100.0)));
     let least = leasts.join(" % or ").replace("2.0", "2") + " %";
     Block::Table(Table {
         caption: format!(
@@ -518,7 +517,16 @@ fn few(soaked: &Soaked<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_steps, tell_of_power};
+    use super::{falls, in_steps, tell_of_power};
+
+    #[test]
+    fn a_clock_that_came_back_has_not_dropped() {
+        let back = [4249., 4317., 4352., 4254., 4160., 4159., 4170., 4172., 4255., 4276.];
+        assert_eq!(falls(&back), None);
+        let stays = [4249., 4317., 4352., 4254., 4160., 4159., 4170., 4172., 4165., 4161.];
+        assert_eq!(falls(&stays), Some((4, 4317.0)));
+        assert_eq!(falls(&[]), None);
+    }
 
     #[test]
     fn a_register_without_reasons_denies_no_limit_of_power() {
