@@ -69,6 +69,25 @@ fn a_script_learns_it_by_the_exit_code() {
     finish(cpudyno(&[&["compare", &on, &off], &huge[..]].concat())).success();
 }
 
+/// Of many records those have columns that differ, wherever they stand.
+#[test]
+fn the_odd_one_out_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let odd = [&[on.as_str(); 9][..], &[&off, &on]].concat();
+    let compare = [&["compare"], &odd[..]].concat();
+    let text = finish(cpudyno(&compare)).success();
+    let boost = |line: &str| line.starts_with("Boost ") && line.ends_with(" off");
+    assert!(text.lines().any(boost), "{text}");
+    let whose: Vec<&str> = text.lines().filter(|line| line.contains("J/A")).collect();
+    assert!(whose.len() == 1 && !text.contains("K/A"), "{text}");
+    assert!(text.contains("J beside A, 2 results: 1 worse"), "{text}");
+    let rest = "5 further records without a column: none differs from A";
+    assert!(text.contains(rest), "{text}");
+    let failed = finish(cpudyno(&[&compare[..], &["--fail-on", "slower:1%"]].concat()));
+    assert!(failed.stderr.contains(&format!("in `{off}`")), "{failed:?}");
+}
+
 #[test]
 fn records_without_results_are_no_green_light() {
     let folder = tempfile::tempdir().unwrap();

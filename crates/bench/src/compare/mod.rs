@@ -300,6 +300,26 @@ impl ResultRow {
         self.size() > 0.0
     }
 
+    /// Whether the record in that place, which is not the first, does.
+    fn differs_in(&self, place: usize) -> bool {
+        self.beside[place - 1].as_ref().is_some_and(|beside| beside.certain() > 0.0)
+    }
+
+    /// Whether one of these records does.
+    fn differs_among(&self, places: &[usize]) -> bool {
+        places.iter().any(|place| *place > 0 && self.differs_in(*place))
+    }
+
+    /// The place of the record that is worse with most certainty, where one is.
+    pub fn worst(&self) -> Option<usize> {
+        let worse = |place: &usize| {
+            let beside = self.beside[place - 1].as_ref();
+            beside.filter(|it| it.verdict == Verdict::Worse).map_or(0.0, Beside::certain)
+        };
+        let places = (1..=self.beside.len()).filter(|place| worse(place) > 0.0);
+        places.max_by(|a, b| worse(a).total_cmp(&worse(b)))
+    }
+
     /// By which share the worst record is worse with certainty: 0.05 is 5 %.
     fn worse_by(&self) -> f64 {
         let all = self.beside.iter().flatten();

@@ -1,5 +1,6 @@
 //! What a comparison says, as a page.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use model::Unit;
@@ -16,6 +17,40 @@ const LISTED_OF_EACH: usize = 6;
 
 /// Records that have columns; all are in the comparison's JSON.
 const NAMED: usize = 6;
+
+/// The places of the records that have columns: the first, and of the others those that differ from it in most results,
+/// then in most settings.
+fn named(comparison: &Comparison) -> Vec<usize> {
+    let mut others: Vec<usize> = (1..comparison.records.len()).collect();
+    others.sort_by_cached_key(|place| Reverse(differences(comparison, *place)));
+    others.truncate(NAMED - 1);
+    others.sort_unstable();
+    std::iter::once(0).chain(others).filter(|place| *place < comparison.records.len()).collect()
+}
+
+/// How many results and settings of a record differ from those of the first.
+fn differences(comparison: &Comparison, place: usize) -> (usize, usize) {
+    let results = comparison.results.iter().filter(|row| row.differs_in(place)).count();
+    let is_other = |setting: &&Setting| {
+        let [first, other] = [0, place].map(|place| setting.values[place].as_ref());
+        first.zip(other).is_some_and(|(first, other)| first != other)
+    };
+    (results, comparison.settings.iter().filter(is_other).count())
+}
+
+/// What is said of the records without a column.
+fn further(comparison: &Comparison, named: &[usize]) -> Option<Text> {
+    let rest: Vec<usize> =
+        (0..comparison.records.len()).filter(|place| !named.contains(place)).collect();
+    let differ = rest.iter().filter(|place| differences(comparison, **place) != (0, 0)).count();
+    let differ = match differ {
+        0 => "none differs from A".to_owned(),
+        some => format!("{some} differ from A, in no more results than those that have one"),
+    };
+    let records = number(rest.len(), "further record", "further records");
+    let text = format!("{records} without a column: {differ}; `--json FILE` has all.");
+    (!rest.is_empty()).then(|| Text::from(text))
+}
 
 const DIFFERING: &str = "Results that differ";
 
@@ -55,19 +90,21 @@ fn slopes(comparison: &Comparison) -> Option<Block> {
     const DRAWN: usize = 14;
     /// Of a kind: what one setting does to all streams and numbers of cores is the same line again.
     const DRAWN_OF_EACH: usize = 2;
-    let records = comparison.records.len().min(NAMED);
-    let differing = comparison.results.iter().filter(|row| row.differs());
+    let named = named(comparison);
+    let differing = comparison.results.iter().filter(|row| row.differs_among(&named));
     let lines: Vec<Slope> = first_of_each(differing, DRAWN_OF_EACH)
         .into_iter()
         .take(DRAWN)
         .map(|row| {
             let cores = if row.what.active == 1 { "core" } else { "cores" };
             // The first record has a number in each row.
-            let ratios = std::iter::once(Some(1.0))
-                .chain(row.beside.iter().map(|beside| Some(beside.as_ref()?.ratio)));
-            let ends = row.values.iter().zip(ratios).take(records).map(|(value, ratio)| {
-                let number = si::format(value.as_ref()?.median, row.unit);
-                Some(SlopeEnd { ratio: ratio?, number })
+            let ratio = |place: usize| match place {
+                0 => Some(1.0),
+                place => Some(row.beside[place - 1].as_ref()?.ratio),
+            };
+            let ends = named.iter().map(|place| {
+                let number = si::format(row.values[*place].as_ref()?.median, row.unit);
+                Some(SlopeEnd { ratio: ratio(*place)?, number })
             });
             Slope {
                 name: format!("{}, {} {cores}", name(&row.what), row.what.active),
@@ -76,7 +113,7 @@ fn slopes(comparison: &Comparison) -> Option<Block> {
         })
         .collect();
     let caption = "the largest differences, each as a ratio to A, by its logarithm".to_owned();
-    let columns = (0..records).map(letter).collect();
+    let columns = named.iter().map(|place| letter(*place)).collect();
     (!lines.is_empty()).then_some(Block::Slopes(Slopes { caption, columns, lines }))
 }
 
@@ -111,13 +148,14 @@ fn title(comparison: &Comparison) -> Block {
 }
 
 fn machines(comparison: &Comparison) -> Block {
-    let line = |(place, of): (usize, &Source)| {
+    let line = |place: usize| {
+        let of: &Source = &comparison.records[place];
         let simulated = if of.simulated.is_some() { "SIMULATED, " } else { "" };
         let stopped = of.interrupted.as_ref().map_or_else(String::new, |why| format!(", {why}"));
         let text = format!("{}: {simulated}{}, {}{stopped}", of.name, of.cpu, of.started);
         (letter(place), Text::from(text))
     };
-    Block::Box(comparison.records.iter().enumerate().map(line).take(NAMED).collect())
+    Block::Box(named(comparison).into_iter().map(line).collect())
 }
 
 /// What came of it, in brief.
@@ -138,7 +176,8 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         lines.push(Text::toned(none, Tone::Warning));
         return lines;
     }
-    for place in (1..comparison.records.len()).take(NAMED) {
+    let named = named(comparison);
+    for &place in &named[1..] {
         let [first, beside] = [&comparison.records[0], &comparison.records[place]];
         // All simulated runs have one id.
         if first.simulated.is_none()
@@ -150,6 +189,7 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         }
         lines.push(pair(comparison, place));
     }
+    lines.extend(further(comparison, &named));
     lines
 }
 
@@ -190,15 +230,14 @@ fn number(count: usize, one: &str, several: &str) -> String {
 
 fn columns(first: &[(&str, Align)], comparison: &Comparison, align: Align) -> Vec<(String, Align)> {
     let first = first.iter().map(|(name, align)| ((*name).to_owned(), *align));
-    first
-        .chain((0..comparison.records.len()).take(NAMED).map(|place| (letter(place), align)))
-        .collect()
+    first.chain(named(comparison).into_iter().map(|place| (letter(place), align))).collect()
 }
 
 fn settings(comparison: &Comparison) -> Block {
     if comparison.settings.is_empty() {
         return Block::Paragraph("none: the machines say the same of themselves".into());
     }
+    let named = named(comparison);
     let row = |setting: &Setting| {
         let label = Text::toned(
             setting.label.clone(),
@@ -208,7 +247,8 @@ fn settings(comparison: &Comparison) -> Block {
             Some(value) => Text::from(value.as_str()),
             None => Text::toned("not known", Tone::Faint),
         };
-        std::iter::once(label).chain(setting.values.iter().take(NAMED).map(value)).collect()
+        let values = named.iter().map(|place| value(&setting.values[*place]));
+        std::iter::once(label).chain(values).collect()
     };
     let caption = match comparison.settings.first() {
         Some(first) if first.can_be_chosen => "what was chosen first",
@@ -284,7 +324,8 @@ fn ratio(beside: &Beside) -> String {
 }
 
 fn results(comparison: &Comparison, verbosity: u8) -> Block {
-    let differing = || comparison.results.iter().filter(|row| row.differs());
+    let named = named(comparison);
+    let differing = || comparison.results.iter().filter(|row| row.differs_among(&named));
     let all: Vec<&ResultRow> =
         if verbosity > 0 { comparison.results.iter().collect() } else { differing().collect() };
     if all.is_empty() {
@@ -304,20 +345,20 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
     };
     let mut heads =
         columns(&[("result", Align::Label), ("cores", Align::Right)], comparison, Align::Right);
-    for place in (1..comparison.records.len()).take(NAMED - 1) {
-        heads.push((format!("{}/A", letter(place)), Align::Right));
-        heads.push((format!("{} is", letter(place)), Align::Left));
+    for place in &named[1..] {
+        heads.push((format!("{}/A", letter(*place)), Align::Right));
+        heads.push((format!("{} is", letter(*place)), Align::Left));
     }
     let row = |row: &&ResultRow| {
         let mut cells = vec![name(&row.what).into(), row.what.active.to_string().into()];
         let absent = || Text::toned("-", Tone::Faint);
         let median = |it: &Value| Text::from(si::format(it.median, row.unit));
-        cells.extend(
-            row.values.iter().take(NAMED).map(|it| it.as_ref().map_or_else(absent, median)),
-        );
-        for beside in row.beside.iter().take(NAMED - 1) {
+        let values = named.iter().map(|place| row.values[*place].as_ref());
+        cells.extend(values.map(|it| it.map_or_else(absent, median)));
+        for place in &named[1..] {
             let told = |beside: &Beside| [ratio(beside).into(), verdict(beside)];
-            cells.extend(beside.as_ref().map_or_else(|| [absent(), absent()], told));
+            let beside = row.beside[place - 1].as_ref();
+            cells.extend(beside.map_or_else(|| [absent(), absent()], told));
         }
         cells
     };

@@ -65,8 +65,12 @@ fn judged(comparison: &Comparison, limit: f64) -> Result<ExitCode, Failure> {
     };
     // As it was typed: a share of 7 % is none that binary numbers have.
     let percent = (limit * 1e8).round() / 1e6;
+    let whose = worst
+        .worst()
+        .map_or_else(String::new, |place| format!(", in `{}`", comparison.records[place].name));
     let worst = compare::name(&worst.what);
-    Err(Failure::new(code::NO, format!("{count} worse by more than {percent} %, first: {worst}")))
+    let text = format!("{count} worse by more than {percent} %, first: {worst}{whose}");
+    Err(Failure::new(code::NO, text))
 }
 
 fn written(comparison: &Comparison) -> Result<String, Failure> {
