@@ -76,8 +76,8 @@ pub(crate) fn known(record: &Record, id: &str) -> Option<String> {
 /// What the kernel runs on. That no hypervisor is below reads as if nothing were.
 pub(crate) fn runs_on(record: &Record) -> Option<String> {
     let text = known(record, VIRTUALISATION)?;
-    let bare = text.strip_prefix("none (").and_then(|text| text.strip_suffix(')'));
-    Some(bare.map_or_else(|| text.clone(), str::to_owned))
+    let bare = text.strip_prefix("none (").and_then(|text| text.split_once(')'));
+    Some(bare.map_or_else(|| text.clone(), |(bare, around)| format!("{bare}{around}")))
 }
 
 pub(crate) const VIRTUALISATION: &str = "platform.virtualisation";

@@ -125,8 +125,9 @@ fn in_brief(record: &Record) -> Vec<Table> {
     let known = |id: &&str| {
         let value = fact_text(record, id)?;
         let label = text(&record.fact(id)?["label"]).to_lowercase();
-        if *id == "platform.virtualisation" && value == "none (bare metal)" {
-            return Some("bare metal".to_owned());
+        let around = value.strip_prefix("none (bare metal)");
+        if let Some(around) = around.filter(|_| *id == "platform.virtualisation") {
+            return Some(format!("bare metal{around}"));
         }
         let is_bare = id.starts_with("cpufreq.") || *id == "kernel.release";
         Some(if is_bare { format!("{label} {value}") } else { value })
