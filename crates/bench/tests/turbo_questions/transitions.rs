@@ -359,11 +359,13 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
     let looked = one(&record, "trace_looked");
     assert!((50.0..150.0).contains(&looked), "{looked}");
     assert!(all(&record, "trace_halt").is_empty());
+    looks_are_kept(&record);
     // After 2 ms of work it is away for 20 ms.
     let record = taken([500.0, 20e-3], 0.0);
     let halts: Vec<&Series> =
         of(&record, "trace_halt").filter(|it| it.parameters["core"] == "own").collect();
     let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
+    looks_are_kept(&record);
     let reason = why(halt);
     assert!(reason.contains("of 300 periods were looked at, and 50 are needed"), "{reason}");
     assert!(one(&record, "trace_looked") < 50.0);
@@ -384,6 +386,18 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
     assert!(record.findings.iter().any(|it| it.id == "run.gaps"), "{:?}", record.findings);
     let shares = all(&record, "trace_gap_share");
     assert!(shares.iter().all(|it| it.summary().unwrap().median > 0.4), "{shares:#?}");
+}
+
+/// Whichever periods gaps cover, three others are in the record, of both cores.
+#[track_caller]
+fn looks_are_kept(record: &Record) {
+    for core in ["own", "other"] {
+        for quantity in ["trace_time", "trace_clock", "trace_stretch"] {
+            let kept = at_core(core, record, quantity);
+            assert_eq!(kept.len(), 3, "{core} {quantity}: {kept:#?}");
+            assert!(kept.iter().all(|it| it.summary().unwrap().count > 100), "{core} {quantity}");
+        }
+    }
 }
 
 /// Cores of two types never share a row.
