@@ -18,6 +18,9 @@ use super::trace::{
 use super::{AREA, published};
 use crate::rig::trace::BIN;
 
+/// How the gaps were seen that its bursts have, too.
+const GAPS_WITHOUT: &str = "gaps of its core without the stream, before and after it";
+
 fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
     series.parameters.get(key).map_or("", String::as_str)
 }
@@ -100,7 +103,11 @@ impl<'a> Watched<'a> {
         let without = |hertz| Lighter { name: "the core without it", hertz };
         let lighter = self.number(RELAXED).map(without);
         let of = Clocked::of_series(series, stream, "in its bursts", clock);
-        Some(Clocked { lighter, halted: self.halted(), ..of })
+        // With the stream, its halts are among the gaps.
+        let mut gaps = self.of(GAP_SHARE).into_iter();
+        let gaps = gaps.find(|it| parameter(it, PASS) == QUIET).and_then(|it| it.summary());
+        let gaps = gaps.map(|share| (share.median, GAPS_WITHOUT));
+        Some(Clocked { lighter, halted: self.halted(), gaps, ..of })
     }
 
     /// The share of a burst in which the core halts, and what says so.
