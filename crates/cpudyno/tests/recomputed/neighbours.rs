@@ -162,8 +162,8 @@ fn changes(record: &Record) -> Vec<Table> {
         ", of too few blocks for an interval"
     };
     let caption = format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse; its \
-         shade is what is lost of the pointers followed) (columns: victim)"
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse); \
+         shades are what is lost, of ns that of the pointers followed (columns: change of victim)"
     );
     matrix(record, &caption, &|column, row| {
         let series = find(record, column, "_ratio", row);
