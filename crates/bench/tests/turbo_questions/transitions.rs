@@ -418,6 +418,29 @@ fn what_is_taken_from_bursts_is_what_the_machine_loses_anyway() {
     assert_near(taken.hertz / account.clock, share, 1e-6, "of the clock");
 }
 
+/// A halt of 2.5 us right behind throttled dispatch is as long as looks are by that: it is not denied.
+#[test]
+fn a_short_halt_behind_throttled_dispatch_is_not_denied() {
+    let record = traced("2s-56c", "avx512_fma_t", |model| {
+        transitions(model);
+        model.halt_seconds = 2.5e-6;
+        model.return_halt_seconds = 0.0;
+    });
+    let least = one(&record, "trace_visible_beside_throttled");
+    assert!(!all(&record, "trace_halt").is_empty() || least > 2.5e-6, "none above {least}");
+    assert!(tables(&record)[0].rows[0][2].text.contains(" beside throttled looks), "));
+    // Where nothing is throttled, one as short is seen.
+    let record = traced("2s-56c", "avx512_fma_t", |model| {
+        transitions(model);
+        (model.throttled_seconds, model.halt_seconds) = (0.0, 2.5e-6);
+        model.return_halt_seconds = 0.0;
+    });
+    let halts = all(&record, "trace_halt");
+    let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
+    assert_near(halt.summary().unwrap().median, 2.5e-6, 0.05, "halt");
+    assert!(all(&record, "trace_visible_beside_throttled").is_empty());
+}
+
 /// Cores of two types never share a row.
 #[test]
 fn each_type_of_core_is_followed() {
@@ -567,7 +590,11 @@ fn what_was_found_has_the_least_of_others_beside_it() {
     let [throttled, length, hold] = ["trace_throttled_visible", "trace_throttled", "trace_hold"]
         .map(|it| format!("{:.0}", one(&record, it) * 1e6));
     let looked = one(&record, "trace_looked");
-    let least = format!("; no others above {visible}, {looked:.0} periods");
+    let beside = one(&record, "trace_visible_beside_throttled");
+    let beside = model::page::si::format(beside, model::Unit::Second);
+    let least = format!(
+        "; no others above {visible} ({beside} beside throttled looks), {looked:.0} periods"
+    );
     assert!(row[2].text.ends_with(&least), "{row:?}");
     assert!(row[3].text.ends_with(&format!("; no others above {throttled} us")), "{row:?}");
     assert!(row[3].text.starts_with(&format!("{length} ± 2 us at ")), "{row:?}");

@@ -42,6 +42,7 @@ pub(super) const BURST_US: &str = "burst_us";
 
 /// Its quantities.
 pub(super) const VISIBLE: &str = "trace_visible";
+pub(super) const VISIBLE_BESIDE: &str = "trace_visible_beside_throttled";
 pub(super) const LOOKED: &str = "trace_looked";
 pub(super) const HALT: &str = "trace_halt";
 pub(super) const HALT_SHARE: &str = "trace_halt_share";
@@ -426,6 +427,8 @@ impl Watched {
         let mut readings = Readings::new();
         let visible = Some(halts.visible).filter(|visible| visible.is_finite());
         readings.insert(VISIBLE, visible.map(|it| vec![it]).ok_or_else(|| no_looks(self.cpu)));
+        let beside = trace::visible_beside_throttled(with, loaded, halts.visible);
+        readings.extend(beside.map(|it| (VISIBLE_BESIDE, Ok(vec![it]))));
         readings.insert(LOOKED, Ok(vec![f64::from(halts.all.fewest)]));
         // Of where too few periods were looked at nothing is told, whatever was found elsewhere.
         if halts.all.fewest < trace::PERIODS_MIN {

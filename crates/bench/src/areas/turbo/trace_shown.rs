@@ -13,7 +13,7 @@ use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
     HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET,
-    RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
+    RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE, VISIBLE_BESIDE,
 };
 use super::{AREA, published};
 use crate::rig::trace::BIN;
@@ -188,7 +188,11 @@ fn halts(of: &Watched<'_>) -> String {
     };
     let said: Vec<String> = of.halts().iter().map(say).collect();
     let least = of.number(VISIBLE).zip(of.number(LOOKED));
-    let least = least.map(|(it, periods)| format!("{}, {periods:.0} periods", time(it)));
+    // What throttled dispatch may have made of looks is taken for no halt.
+    let beside = of.number(VISIBLE_BESIDE);
+    let beside =
+        beside.map_or(String::new(), |it| format!(" ({} beside throttled looks)", time(it)));
+    let least = least.map(|(it, periods)| format!("{}{beside}, {periods:.0} periods", time(it)));
     seen(&said, least.filter(|_| of.reason(HALT).is_none()))
 }
 
