@@ -404,6 +404,9 @@ fn a_server_of_amd_says_what_its_interfaces_give() {
         0.02,
         "to 3.1 GHz",
     );
+    let heavier = step(account(&record, "avx512_fma_t", 16), "heavier");
+    let why = "licence, power or current: CPUs of AMD state no reasons";
+    assert!(heavier.evidence.ends_with(why), "{heavier:?}");
 }
 
 /// Somebody asserts PROCHOT: the P-state that is allowed now says so, without a log.
@@ -774,6 +777,11 @@ fn without_a_ranking_its_reason_is_told() {
     assert!(record.clock.as_ref().unwrap().levels.is_empty());
     let text = text(&record);
     assert!(text.contains("there is no ranking to compare with: "), "{text}");
+    // What is not known is called by what it would tell.
+    for what in ["reasons for a lower clock", "limit of the active cores", "power limits"] {
+        assert!(text.contains(&format!("not known: {what}, ")), "{what}: {text}");
+    }
+    assert!(!text.contains("not known: registers, "), "{text}");
 }
 
 /// `acpi-cpufreq` lets its governors choose: this one chooses the lowest clock, and keeps it.

@@ -86,7 +86,10 @@ impl Reasons {
                 let absent = Unavailable::new(Obstacle::Cpudyno, WHAT, why);
                 return Reasons { absent: Some(absent), ..Reasons::default() };
             }
-            Err(absent) => return Reasons { absent: Some(absent), ..Reasons::default() },
+            Err(absent) => {
+                let absent = Unavailable { what: WHAT.to_owned(), ..absent };
+                return Reasons { absent: Some(absent), ..Reasons::default() };
+            }
         };
         let firsts = firsts(&survey, cpus);
         let first = |cpu| {
