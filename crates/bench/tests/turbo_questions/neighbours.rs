@@ -241,6 +241,8 @@ fn shades_are_losses() {
         _ => None,
     });
     let map = map.unwrap();
+    let note = "victim on CPU 0, SMT sibling: CPU 112";
+    assert!(map.notes.iter().any(|it| it.starts_with(note)), "{:?}", map.notes);
     let row = map.groups.iter().flatten().find(|row| row.label == "memory, other cores").unwrap();
     let value = |title: &str| {
         let at = map.columns.iter().position(|it| it == title).unwrap();

@@ -189,7 +189,8 @@ fn places(record: &Record) -> Vec<String> {
         let others: Vec<u64> = it.cpus.iter().copied().filter(|cpu| *cpu != it.cpu).collect();
         let class = it.class.as_ref().map_or(String::new(), |it| format!(", as probed {it}"));
         let place = place(it).unwrap_or_default();
-        format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
+        let word = if others.len() == 1 { "CPU" } else { "CPUs" };
+        format!("victim on CPU {}, {place}: {word} {}{class}", it.cpu, list(&others))
     };
     let all = once(ratios(record).into_iter().map(line));
     let is_probed = |line: &String| {

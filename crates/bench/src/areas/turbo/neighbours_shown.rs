@@ -300,7 +300,7 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
         let others: model::CpuSet = series.active.iter().filter(|cpu| *cpu != series.cpu).collect();
         let class = series.placement_class.as_ref();
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
-        Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
+        Some(format!("victim on CPU {}, {place}: {}{class}", series.cpu, others.named()))
     };
     let mut notes = in_order(ratios(record).filter_map(of));
     // Where one of them was probed, the others are those.
