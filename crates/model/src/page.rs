@@ -182,7 +182,7 @@ pub struct Ruled {
 pub struct HeatMap {
     /// What it shows, with unit and which direction is better.
     pub caption: String,
-    /// The unit of all values, for the legend of the shades.
+    /// The unit of all cells, for what they say and for the legend of the shades.
     pub unit: String,
     /// What the rows are, as the header of their labels: `stream`.
     pub row_title: String,
@@ -192,12 +192,23 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Rows in groups, with a gap between groups.
     pub groups: Vec<Vec<HeatRow>>,
-    /// Shades begin at 0, and there are none where no value exceeds this one; none: they span all values.
-    pub shaded_from: Option<f64>,
+    /// Values are losses, and texts are something else; none: texts say the values, and shades span them all.
+    pub shaded_from: Option<Losses>,
     /// Cells that stand out, and why.
     pub outline: Option<Outline>,
     /// Remarks under the map.
     pub notes: Vec<String>,
+}
+
+/// What is shaded where cells say something else, such as the change that is a loss: from 0 on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Losses {
+    /// There are no shades where no value exceeds this one.
+    pub noise: f64,
+    /// The greatest value, as the legend says it.
+    pub greatest: String,
+    /// The unit of the values: `% lost`.
+    pub unit: String,
 }
 
 /// Cells of a heat map that have something in common beside their values.

@@ -1,6 +1,6 @@
 //! What the shades of a heat map span.
 
-use model::page::{HeatCell, HeatMap, HeatRow};
+use model::page::{HeatCell, HeatMap, HeatRow, Losses};
 
 /// A smaller difference between least and greatest, as a share of the values, is noise as often as
 /// not: shades would make a pattern of it.
@@ -10,8 +10,8 @@ const FLAT: f64 = 0.005;
 pub(crate) struct Range<'a> {
     pub(crate) least: (f64, &'a str),
     pub(crate) greatest: (f64, &'a str),
-    /// What a value must exceed to be shaded, where shades begin at 0.
-    noise: Option<f64>,
+    /// What the values are, where texts say something else.
+    losses: Option<&'a Losses>,
 }
 
 impl<'a> Range<'a> {
@@ -26,12 +26,11 @@ impl<'a> Range<'a> {
             None => (value, text),
         };
         let (mut least, mut greatest) = (alone(least), alone(greatest));
-        if map.shaded_from.is_some() {
-            // Sizes, whichever sign says that more is worse.
-            least = (0.0, "0");
-            greatest.1 = greatest.1.trim_start_matches(['-', '+']);
+        let losses = map.shaded_from.as_ref();
+        if let Some(losses) = losses {
+            (least, greatest.1) = ((0.0, "0"), &losses.greatest);
         }
-        Some(Range { least, greatest, noise: map.shaded_from })
+        Some(Range { least, greatest, losses })
     }
 
     /// How far the two are apart, as a share of the larger.
@@ -40,11 +39,17 @@ impl<'a> Range<'a> {
         if size == 0.0 { 0.0 } else { self.greatest.0 / size - self.least.0 / size }
     }
 
+    /// The unit of what is shaded; `unit` is that of the cells.
+    pub(crate) fn unit<'b>(&'b self, unit: &'b str) -> &'b str {
+        self.losses.map_or(unit, |losses| &losses.unit)
+    }
+
     /// Why there are no shades, where there are none.
     pub(crate) fn flat(&self, unit: &str) -> Option<String> {
-        if let Some(noise) = self.noise {
-            return (self.greatest.0 <= noise)
-                .then(|| format!("no shades: none is more than {noise} {unit}"));
+        if let Some(Losses { noise, unit, .. }) = self.losses {
+            // Of a cell that may as well be nothing the value is 0, whatever it says.
+            return (self.greatest.0 <= *noise)
+                .then(|| format!("no shades: none is more than {noise} {unit} with certainty"));
         }
         if self.spread() >= FLAT {
             return None;
@@ -61,9 +66,9 @@ impl<'a> Range<'a> {
 
     /// How far a value is from the least to the greatest, where there are shades.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
-        if let Some(noise) = self.noise {
+        if let Some(losses) = self.losses {
             let share = value / self.greatest.0;
-            return (self.greatest.0 > noise).then(|| share.clamp(0.0, 1.0));
+            return (self.greatest.0 > losses.noise).then(|| share.clamp(0.0, 1.0));
         }
         if self.spread() < FLAT {
             return None;
@@ -88,5 +93,48 @@ pub(crate) fn value(cell: &HeatCell) -> Option<(f64, &str)> {
     match cell {
         HeatCell::Value { value, text } if value.is_finite() => Some((*value, text)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(cells: &[(f64, &str)]) -> HeatMap {
+        let cell = |&(value, text): &(f64, &str)| HeatCell::Value { value, text: text.to_owned() };
+        let cells: Vec<HeatCell> = cells.iter().map(cell).collect();
+        HeatMap {
+            caption: String::new(),
+            unit: "%".to_owned(),
+            row_title: String::new(),
+            column_title: String::new(),
+            columns: vec![String::new(); cells.len()],
+            groups: vec![vec![HeatRow { label: String::new(), cells }]],
+            notes: Vec::new(),
+            shaded_from: Some(Losses {
+                noise: 0.5,
+                greatest: "88.9".to_owned(),
+                unit: "% lost".to_owned(),
+            }),
+            outline: None,
+        }
+    }
+
+    /// What takes nine times as long has lost 89 %, although its cell says 800.
+    #[test]
+    fn a_legend_of_losses_says_losses() {
+        let map = losses(&[(88.9, "+800.1 (+790.0, +810.0)"), (14.8, "-14.8")]);
+        let range = Range::of(&map).unwrap();
+        assert_eq!([range.least.1, range.greatest.1], ["0", "88.9"]);
+        assert_eq!(range.unit("%"), "% lost");
+        assert_eq!(range.flat("%"), None);
+    }
+
+    /// Cells without shades may say large numbers whose intervals contain 0.
+    #[test]
+    fn losses_that_may_be_none_are_not_certain() {
+        let map = losses(&[(0.0, "-44.7 (-56.5, +7.9)")]);
+        let flat = Range::of(&map).unwrap().flat("%").unwrap();
+        assert_eq!(flat, "no shades: none is more than 0.5 % lost with certainty");
     }
 }

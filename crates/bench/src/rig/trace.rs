@@ -7,7 +7,7 @@
 //! payload causes comes at the same time in each period, so that only what is there in most periods at one phase
 //! is believed; and that nothing is there is believed only where enough periods were looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::stats::{median, quantile};
 use model::ticks::Stamp;
@@ -478,13 +478,30 @@ pub fn resolved(quiet: &[Seen]) -> f64 {
     median(&looks).unwrap_or(f64::INFINITY) + PIECE.0
 }
 
-/// Whether what is missing before a look is what throttled dispatch has made of it.
+/// Dispatch at a quarter makes a look four times as long, and no more.
+const SLOWED: f64 = 3.5;
+
+/// Whether what is missing before a look may be what throttled dispatch has made of it.
 fn is_throttled(seen: &[Seen], index: usize) -> bool {
-    /// Dispatch at a quarter makes a look four times as long, and no more.
-    const SLOWED: f64 = 3.5;
     let near = &seen[index.saturating_sub(1)..(index + 2).min(seen.len())];
     let is_stretched = |look: &Seen| STRETCHED.contains(&look.stretch);
     near.iter().any(is_stretched) && seen[index].lost < SLOWED * seen[index].usual
+}
+
+/// The time that must be missing at once beside throttled dispatch so that it is not taken for that; none: at no phase
+/// of half of the periods that a halt needs was more than `visible` taken for it.
+pub fn visible_beside_throttled(seen: &[Seen], job: &Trace, visible: f64) -> Option<f64> {
+    let taken = |index: &usize| seen[*index].lost > visible && is_throttled(seen, *index);
+    let taken: Vec<&Seen> = (0..seen.len()).filter(taken).map(|index| &seen[index]).collect();
+    let mut periods: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+    for look in &taken {
+        let window = (look.lost_at(job) / WINDOW) as u64;
+        periods.entry(window).or_default().insert(look.period);
+    }
+    let most = periods.values().map(BTreeSet::len).max().unwrap_or(0);
+    let usual = median(&taken.iter().map(|look| look.usual).collect::<Vec<_>>())?;
+    let least = (SLOWED * usual).max(visible);
+    (most as f64 >= SHARE / 2.0 * f64::from(PERIODS_MIN)).then_some(least)
 }
 
 /// Looks before which more than that is missing.

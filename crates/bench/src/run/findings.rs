@@ -222,6 +222,8 @@ fn contended(record: &Record) -> Option<Finding> {
 fn gaps(record: &Record) -> Option<Finding> {
     /// Less time than this is lost to timer ticks on any machine.
     const LOST_MIN: f64 = 0.01;
+    /// Where more than that is lost, what is left of the time is the exception.
+    const LOST_HALF: f64 = 0.5;
     let lost = lost_share(record)?;
     if lost < LOST_MIN {
         return None;
@@ -230,7 +232,8 @@ fn gaps(record: &Record) -> Option<Finding> {
         "{:.1} % of the time polled was lost in gaps: interrupts, other threads, or the hypervisor",
         lost * 100.0
     );
-    Some(finding("run.gaps", Severity::Warning, text, Some("stop other work on these CPUs")))
+    let severity = if lost > LOST_HALF { Severity::Serious } else { Severity::Warning };
+    Some(finding("run.gaps", severity, text, Some("stop other work on these CPUs")))
 }
 
 /// Share of time lost in gaps, the mean over cells and their CPUs, however many series each has: gaps are few and

@@ -198,6 +198,24 @@ fn a_request_that_cannot_be_read_has_its_reason() {
     assert!(asked.why.contains("the driver is not loaded"), "{asked:?}");
     let page = format!("{:?}", bench::areas::turbo::page(&record, 0, 200));
     assert!(page.contains("not known: request to the hardware (HWP)"), "{page}");
+    // Nor is what more active cores cost, of which the step has no clock.
+    let of_cores = "not known: limit of the active cores, there is no `/dev/cpu/*/msr`: the driver is not loaded";
+    assert!(page.contains(of_cores), "{page}");
+}
+
+/// A request for a level that is no ratio, as those of hybrids are, has no clock; and that is said.
+#[test]
+fn a_request_in_levels_without_clocks_has_its_reason() {
+    let unread = |request: u64| {
+        let levels = machine("laptop", |_| {});
+        let record = why(&rewritten(levels, &[(0x771, 0x401_1540), (0x774, request)]));
+        record.clock.unwrap().unread
+    };
+    let found = unread(0x1908);
+    let asked = found.iter().find(|it| it.what.contains("HWP")).unwrap();
+    assert!(asked.why.starts_with("CPU 0 may choose level 25 of 64 at most"), "{asked:?}");
+    let all = unread(0x4008);
+    assert!(all.iter().all(|it| !it.what.contains("HWP")), "no less than all: {all:?}");
 }
 
 /// The hardware is asked for 2.5 GHz at most, which the kernel's files do not show.
@@ -373,7 +391,9 @@ fn a_server_of_amd_says_what_its_interfaces_give() {
     assert!(page.contains(verdict), "{page}");
     assert!(page.contains("core performance boost: on (MSR C0010015h bit 25)"), "{page}");
     let unread = |what: &str| clock.unread.iter().find(|it| it.what.contains(what));
-    assert!(unread("power limits").unwrap().why.contains("AMD"), "{:?}", clock.unread);
+    for what in ["power limits", "limit of the active cores"] {
+        assert!(unread(what).unwrap().why.contains("AMD"), "{:?}", clock.unread);
+    }
     // How many cores are active is no limit that anything here states.
     let all = account(&record, "scalar_iadd", 16);
     assert!(all.steps.iter().all(|step| step.id != "kernel"), "{:?}", all.steps);
@@ -384,6 +404,9 @@ fn a_server_of_amd_says_what_its_interfaces_give() {
         0.02,
         "to 3.1 GHz",
     );
+    let heavier = step(account(&record, "avx512_fma_t", 16), "heavier");
+    let why = "licence, power or current: CPUs of AMD state no reasons";
+    assert!(heavier.evidence.ends_with(why), "{heavier:?}");
 }
 
 /// Somebody asserts PROCHOT: the P-state that is allowed now says so, without a log.
@@ -598,7 +621,10 @@ fn a_guest_knows_what_it_lost_and_not_what_it_was_promised() {
                 .all(|step| ["taken", "halted", "steal"].contains(&step.id.as_str()))
         );
     }
-    assert!(clock.unread.iter().any(|reason| reason.why.contains("hypervisor")), "{clock:?}");
+    for what in ["reasons for a lower clock", "power limits", "limit of the active cores"] {
+        let unread = clock.unread.iter().find(|it| it.what == what).unwrap();
+        assert!(unread.why.contains("hypervisor"), "{clock:?}");
+    }
 }
 
 #[test]
@@ -751,6 +777,11 @@ fn without_a_ranking_its_reason_is_told() {
     assert!(record.clock.as_ref().unwrap().levels.is_empty());
     let text = text(&record);
     assert!(text.contains("there is no ranking to compare with: "), "{text}");
+    // What is not known is called by what it would tell.
+    for what in ["reasons for a lower clock", "limit of the active cores", "power limits"] {
+        assert!(text.contains(&format!("not known: {what}, ")), "{what}: {text}");
+    }
+    assert!(!text.contains("not known: registers, "), "{text}");
 }
 
 /// `acpi-cpufreq` lets its governors choose: this one chooses the lowest clock, and keeps it.

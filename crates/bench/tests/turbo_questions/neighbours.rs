@@ -241,6 +241,8 @@ fn shades_are_losses() {
         _ => None,
     });
     let map = map.unwrap();
+    let note = "victim on CPU 0, SMT sibling: CPU 112";
+    assert!(map.notes.iter().any(|it| it.starts_with(note)), "{:?}", map.notes);
     let row = map.groups.iter().flatten().find(|row| row.label == "memory, other cores").unwrap();
     let value = |title: &str| {
         let at = map.columns.iter().position(|it| it == title).unwrap();
@@ -253,6 +255,19 @@ fn shades_are_losses() {
     // Pointers take 1.5 times as long.
     assert_near(value("latency ns"), 100.0 / 3.0, 0.03, "pointers that are lost");
     assert!(value("scalar MHz").abs() < 4.0, "{map:?}");
+    // Cells say changes, and the legend losses: what takes nine times as long has lost 89 %, and not 800.
+    let losses = map.shaded_from.as_ref().unwrap();
+    assert_eq!(
+        [&*map.unit, &*map.column_title, &*losses.unit],
+        ["%", "change of victim", "% lost"]
+    );
+    let cells = map.groups.iter().flatten().flat_map(|row| &row.cells);
+    let value = |cell: &HeatCell| {
+        if let HeatCell::Value { value, .. } = cell { Some(*value) } else { None }
+    };
+    let greatest = cells.filter_map(value).fold(0.0, f64::max);
+    assert_eq!(losses.greatest, format!("{greatest:.1}"));
+    assert!(greatest < 100.0, "{greatest}");
 }
 
 /// Where nothing costs anything, nothing is advised but what active cores cost.

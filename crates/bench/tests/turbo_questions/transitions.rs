@@ -7,7 +7,7 @@ use machine::Machine;
 use machine::simulated::Model;
 use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
-use model::{CpuId, Seconds};
+use model::{CpuId, Seconds, Severity};
 
 use super::common::{assert_near, measured, of, stream, streams, why};
 
@@ -359,11 +359,13 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
     let looked = one(&record, "trace_looked");
     assert!((50.0..150.0).contains(&looked), "{looked}");
     assert!(all(&record, "trace_halt").is_empty());
+    looks_are_kept(&record);
     // After 2 ms of work it is away for 20 ms.
     let record = taken([500.0, 20e-3], 0.0);
     let halts: Vec<&Series> =
         of(&record, "trace_halt").filter(|it| it.parameters["core"] == "own").collect();
     let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
+    looks_are_kept(&record);
     let reason = why(halt);
     assert!(reason.contains("of 300 periods were looked at, and 50 are needed"), "{reason}");
     assert!(one(&record, "trace_looked") < 50.0);
@@ -381,9 +383,63 @@ fn halts_are_counted_in_the_periods_that_were_looked_at() {
         record.findings
     );
     // Time that is lost here is found as anywhere, and has its share in the table.
-    assert!(record.findings.iter().any(|it| it.id == "run.gaps"), "{:?}", record.findings);
+    let gaps = record.findings.iter().find(|it| it.id == "run.gaps").unwrap();
+    assert_eq!(gaps.severity, Severity::Serious, "most of it is lost: {gaps:?}");
     let shares = all(&record, "trace_gap_share");
     assert!(shares.iter().all(|it| it.summary().unwrap().median > 0.4), "{shares:#?}");
+}
+
+/// Whichever periods gaps cover, three others are in the record, of both cores.
+#[track_caller]
+fn looks_are_kept(record: &Record) {
+    for core in ["own", "other"] {
+        for quantity in ["trace_time", "trace_clock", "trace_stretch"] {
+            let kept = at_core(core, record, quantity);
+            assert_eq!(kept.len(), 3, "{core} {quantity}: {kept:#?}");
+            assert!(kept.iter().all(|it| it.summary().unwrap().count > 100), "{core} {quantity}");
+        }
+    }
+}
+
+/// Time that is taken from a burst is that of its own core, as the table has it, where nothing else takes any.
+#[test]
+fn what_is_taken_from_bursts_is_what_the_machine_loses_anyway() {
+    let record = traced("vm-2c", "avx512_fma_t", |model| {
+        model.noise.steal_share = 0.0;
+        [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = [300.0, 1e-3];
+    });
+    let quiet = |it: &&&Series| it.parameters["pass"] == "without payload";
+    let shares = all(&record, "trace_gap_share");
+    let share = shares.iter().find(quiet).unwrap().summary().unwrap().median;
+    let account = record.clock.as_ref().unwrap().accounts.first().unwrap();
+    let taken = account.steps.iter().find(|step| step.id == "taken").unwrap();
+    let said =
+        format!("gaps of its core without the stream, before and after it, {:.2} %", share * 100.0);
+    assert_eq!(taken.evidence, said);
+    assert_near(taken.hertz / account.clock, share, 1e-6, "of the clock");
+}
+
+/// A halt of 2.5 us right behind throttled dispatch is as long as looks are by that: it is not denied.
+#[test]
+fn a_short_halt_behind_throttled_dispatch_is_not_denied() {
+    let record = traced("2s-56c", "avx512_fma_t", |model| {
+        transitions(model);
+        model.halt_seconds = 2.5e-6;
+        model.return_halt_seconds = 0.0;
+    });
+    let least = one(&record, "trace_visible_beside_throttled");
+    assert!(!all(&record, "trace_halt").is_empty() || least > 2.5e-6, "none above {least}");
+    assert!(tables(&record)[0].rows[0][2].text.contains(" beside throttled looks), "));
+    // Where nothing is throttled, one as short is seen.
+    let record = traced("2s-56c", "avx512_fma_t", |model| {
+        transitions(model);
+        (model.throttled_seconds, model.halt_seconds) = (0.0, 2.5e-6);
+        model.return_halt_seconds = 0.0;
+    });
+    let halts = all(&record, "trace_halt");
+    let [halt] = halts.as_slice() else { panic!("{halts:#?}") };
+    assert_near(halt.summary().unwrap().median, 2.5e-6, 0.05, "halt");
+    assert!(all(&record, "trace_visible_beside_throttled").is_empty());
 }
 
 /// Cores of two types never share a row.
@@ -535,7 +591,11 @@ fn what_was_found_has_the_least_of_others_beside_it() {
     let [throttled, length, hold] = ["trace_throttled_visible", "trace_throttled", "trace_hold"]
         .map(|it| format!("{:.0}", one(&record, it) * 1e6));
     let looked = one(&record, "trace_looked");
-    let least = format!("; no others above {visible}, {looked:.0} periods");
+    let beside = one(&record, "trace_visible_beside_throttled");
+    let beside = model::page::si::format(beside, model::Unit::Second);
+    let least = format!(
+        "; no others above {visible} ({beside} beside throttled looks), {looked:.0} periods"
+    );
     assert!(row[2].text.ends_with(&least), "{row:?}");
     assert!(row[3].text.ends_with(&format!("; no others above {throttled} us")), "{row:?}");
     assert!(row[3].text.starts_with(&format!("{length} ± 2 us at ")), "{row:?}");

@@ -445,19 +445,23 @@ fn by_reason<'a>(
 
 /// What a series without numbers is called.
 /// What those quantities are called that have a reason of their own.
-const CALLED: [(&str, &str); 13] = [
+const CALLED: [(&str, &str); 17] = [
     ("soak_clock", "clock in a window"),
     ("soak_limited", "windows in which a limit was seen"),
     ("soak_power", "power in a window"),
     ("soak_temperature", "temperature after a window"),
+    ("trace_clock", "clock in a look"),
+    ("trace_folded_clock", "clock in a bin"),
     ("trace_halt", "halt"),
     ("trace_hold", "how long the clock stays low after the payload"),
     ("trace_hold_visible", "the least difference of clocks that can be told"),
     ("trace_looked", "periods in which a phase was looked at"),
     ("trace_low", "clock under the payload"),
     ("trace_relaxed", "clock at the end of the period"),
+    ("trace_stretch", "how much longer adds took in a look"),
     ("trace_throttled", "throttled dispatch"),
     ("trace_throttled_visible", "the least throttled dispatch that can be told"),
+    ("trace_time", "time of a look"),
     ("trace_visible", "the least halt that can be told"),
 ];
 

@@ -162,8 +162,8 @@ fn changes(record: &Record) -> Vec<Table> {
         ", of too few blocks for an interval"
     };
     let caption = format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse; its \
-         shade is what is lost of the pointers followed) (columns: victim)"
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse); \
+         shades are what is lost, of ns that of the pointers followed (columns: change of victim)"
     );
     matrix(record, &caption, &|column, row| {
         let series = find(record, column, "_ratio", row);
@@ -189,7 +189,8 @@ fn places(record: &Record) -> Vec<String> {
         let others: Vec<u64> = it.cpus.iter().copied().filter(|cpu| *cpu != it.cpu).collect();
         let class = it.class.as_ref().map_or(String::new(), |it| format!(", as probed {it}"));
         let place = place(it).unwrap_or_default();
-        format!("victim on CPU {}, {place} are CPUs {}{class}", it.cpu, list(&others))
+        let word = if others.len() == 1 { "CPU" } else { "CPUs" };
+        format!("victim on CPU {}, {place}: {word} {}{class}", it.cpu, list(&others))
     };
     let all = once(ratios(record).into_iter().map(line));
     let is_probed = |line: &String| {

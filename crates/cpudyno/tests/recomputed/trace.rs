@@ -147,7 +147,11 @@ impl<'a> Core<'a> {
             })
             .collect();
         let least = self.number("trace_visible").expect("it was followed");
-        let least = self.enough().map(|looked| format!("{}, {looked:.0} periods", time(least)));
+        let near = self.number("trace_visible_beside_throttled");
+        let near =
+            near.map_or(String::new(), |it| format!(" ({} beside throttled looks)", time(it)));
+        let least =
+            self.enough().map(|looked| format!("{}{near}, {looked:.0} periods", time(least)));
         beside(&said, least)
     }
 

@@ -86,7 +86,10 @@ impl Reasons {
                 let absent = Unavailable::new(Obstacle::Cpudyno, WHAT, why);
                 return Reasons { absent: Some(absent), ..Reasons::default() };
             }
-            Err(absent) => return Reasons { absent: Some(absent), ..Reasons::default() },
+            Err(absent) => {
+                let absent = Unavailable { what: WHAT.to_owned(), ..absent };
+                return Reasons { absent: Some(absent), ..Reasons::default() };
+            }
         };
         let firsts = firsts(&survey, cpus);
         let first = |cpu| {
@@ -123,6 +126,8 @@ impl Reasons {
 }
 
 const WHAT: &str = "reasons for a lower clock";
+/// Turbo limits, by what they limit: a step of that name takes a clock down to them.
+const ACTIVE_CORES: &str = "limit of the active cores";
 
 impl Looked {
     /// What two looks say, one before a run and one right after it, beside the limits that stand.
@@ -133,11 +138,14 @@ impl Looked {
             ["scaling_max_freq", "cpuinfo_max_freq"].map(|file| by_kernel(&survey, cpus, file));
         if is_guest(machine) {
             // A guest that may read such registers reads what its hypervisor makes up.
-            let unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
+            let mut unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
+            unread.extend(survey.turbo_limits().is_err().then(|| hidden_from_guest(ACTIVE_CORES)));
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
         let boosted = boosted::clocks(&survey, cpus, &highest, &levels);
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
+        let active_cores = survey.turbo_limits().err();
+        unread.extend(active_cores.map(|it| Unavailable { what: ACTIVE_CORES.to_owned(), ..it }));
         match request::allowed(&survey, cpus) {
             Ok(asked) => allowed.extend(asked),
             Err(reason) => unread.push(reason),

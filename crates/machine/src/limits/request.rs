@@ -16,7 +16,8 @@ const HWP_REQUEST: u32 = 0x774;
 /// The clock of the highest level that is asked for, where levels can be told in clocks.
 ///
 /// # Error
-/// Where it cannot be known whether something is asked for: the limit or the registers do not answer.
+/// Where it cannot be known whether something is asked for, because the limit or the registers do not answer, or
+/// which clock that is.
 pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
     match identity(survey) {
         Ok((Maker::Intel, signature)) if signature.family == 6 => by_hwp(survey, cpus),
@@ -62,8 +63,7 @@ fn by_cppc(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
 
 /// In clocks where the highest level is the ratio of the turbo limit of one core. On hybrids levels are no ratios.
 fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
-    let what = "request to the hardware (HWP)";
-    let unknown = |reason: &Unavailable| Unavailable { what: what.to_owned(), ..reason.clone() };
+    let unknown = |reason: &Unavailable| Unavailable { what: BY_HWP.to_owned(), ..reason.clone() };
     let limits = survey.turbo_limits().map_err(|reason| unknown(&reason))?;
     let clock = |cpu: CpuId| -> Reading<Option<(CpuId, f64)>> {
         let Some(limit) = limits.iter().find(|limit| limit.cpus.contains(cpu)) else {
@@ -81,16 +81,30 @@ fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
         }
         let (capabilities, request, package) = (value(1)?, value(2)?, read[3].as_ref().ok());
         let asked = decode(1, capabilities, request, package.copied());
-        let clock = asked.zip(limit.steps.first()).and_then(|(asked, alone)| {
-            let level = alone.hertz / f64::from(asked.highest);
-            let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
-            (is_ratio && asked.most < asked.highest).then(|| level * f64::from(asked.most))
-        });
-        Ok(clock.map(|hertz| (cpu, hertz)))
+        let Some((asked, alone)) = asked.zip(limit.steps.first()) else { return Ok(None) };
+        if asked.most >= asked.highest {
+            return Ok(None);
+        }
+        let level = alone.hertz / f64::from(asked.highest);
+        let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
+        if !is_ratio {
+            return Err(no_ratio(cpu, &asked));
+        }
+        Ok(Some((cpu, level * f64::from(asked.most))))
     };
     let clocks: Reading<Vec<Option<(CpuId, f64)>>> = cpus.iter().map(clock).collect();
     let source = format!("HWP request (MSR {HWP_REQUEST:X}h)");
     Ok(together(clocks?.into_iter().flatten(), &source))
+}
+
+const BY_HWP: &str = "request to the hardware (HWP)";
+
+/// Less is asked for than there is, and nothing states which clock that is.
+fn no_ratio(cpu: CpuId, Asked { highest, most }: &Asked) -> Unavailable {
+    let why = format!(
+        "CPU {cpu} may choose level {most} of {highest} at most, and no register states the clock of a level there"
+    );
+    Unavailable::new(Obstacle::Hardware, BY_HWP, why)
 }
 
 /// What a ratio is multiplied with.

@@ -109,6 +109,7 @@ fn shades(range: &Range<'_>, unit: &str, look: Look, limit: usize) -> Vec<Line> 
         let (glyph, style) = level.swatch(look);
         (glyph, words, style)
     };
+    let unit = range.unit(unit);
     let title = if unit.is_empty() { "shades:".to_owned() } else { format!("{unit}:") };
     let title = (NOTHING, title, style(Tone::Faint));
     flow(std::iter::once(title).chain(LEVELS.iter().enumerate().map(item)), limit)

@@ -254,6 +254,14 @@ static QUANTITIES: &[Quantity] = &[
          shorter.",
     ),
     Quantity::named(
+        trace::VISIBLE_BESIDE,
+        "the least halt that can be told beside throttled dispatch",
+        Unit::Second,
+        "lower is better",
+        "A look beside stretched ones may be as long by throttled dispatch, which makes it four times as long at most: \
+         3.5 times is taken for that. Only where time was taken for it at the same phase of many periods.",
+    ),
+    Quantity::named(
         trace::LOOKED,
         "periods in which a phase was looked at",
         Unit::Count,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Table, Text, Tone, si};
+use model::page::{Align, Block, HeatCell, HeatMap, HeatRow, Losses, Table, Text, Tone, si};
 use model::record::{Outcome, Record, Series};
 use model::stats::{BLOCKS_FOR_INTERVAL, chance_of_sides, discoveries, mean, median};
 use model::{CpuSet, Finding, Obstacle, Severity, Unit};
@@ -255,16 +255,25 @@ fn shown(matrix: &Matrix<'_>) -> Block {
         label: format!("{class}, {place}"),
         cells: columns.iter().map(|column| cell(column, (class, place))).collect(),
     };
-    let groups = rows.chunk_by(|a, b| a.1 == b.1);
+    let groups: Vec<Vec<HeatRow>> =
+        rows.chunk_by(|a, b| a.1 == b.1).map(|group| group.iter().map(line).collect()).collect();
+    let loss = |cell: &HeatCell| match cell {
+        HeatCell::Value { value, .. } => Some(*value),
+        HeatCell::Absent(_) => None,
+    };
+    let cells = groups.iter().flatten().flat_map(|row| &row.cells);
+    let greatest = cells.filter_map(loss).fold(0.0, f64::max);
+    let losses =
+        Losses { noise: NOISE, greatest: format!("{greatest:.1}"), unit: "% lost".to_owned() };
     Block::HeatMap(HeatMap {
         caption: caption(matrix),
-        unit: "% lost".to_owned(),
+        unit: "%".to_owned(),
         row_title: "beside".to_owned(),
-        column_title: "victim".to_owned(),
+        column_title: "change of victim".to_owned(),
         columns: columns.iter().map(|column| column.title.to_owned()).collect(),
-        groups: groups.map(|group| group.iter().map(line).collect()).collect(),
+        groups,
         notes: notes(matrix),
-        shaded_from: Some(NOISE),
+        shaded_from: Some(losses),
         outline: None,
     })
 }
@@ -278,8 +287,8 @@ fn caption(matrix: &Matrix<'_>) -> String {
         ", of too few blocks for an interval"
     };
     format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse; its shade is \
-         what is lost of the pointers followed)"
+        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse); shades are \
+         what is lost, of ns that of the pointers followed"
     )
 }
 
@@ -291,7 +300,7 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
         let others: model::CpuSet = series.active.iter().filter(|cpu| *cpu != series.cpu).collect();
         let class = series.placement_class.as_ref();
         let class = class.map_or(String::new(), |class| format!(", as probed {class}"));
-        Some(format!("victim on CPU {}, {place} are CPUs {others}{class}", series.cpu))
+        Some(format!("victim on CPU {}, {place}: {}{class}", series.cpu, others.named()))
     };
     let mut notes = in_order(ratios(record).filter_map(of));
     // Where one of them was probed, the others are those.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use model::page::{Align, Block, Lines, Scale, Table, Text, Tone, si};
 use model::record::{PowerTerm, Record, Series};
 use model::stats::median;
-use model::{CpuSet, Finding, Severity, Unit};
+use model::{Finding, Severity, Unit};
 
 use super::super::{in_order, series_of};
 use super::clocked::{Clocked, Lighter, Seen};
@@ -14,7 +14,7 @@ use super::soak::{
     CLOCK, GROUP, LIMIT, LIMITED, LOST, POWER, REST, STREAM, TEMPERATURE, TIME, TIME_CONSTANTS,
     WINDOWS_MIN, time_constant,
 };
-use super::{AREA, promise, why};
+use super::{AREA, why};
 
 /// A clock that falls by more than this, and stays there, has dropped; on a noisy clock, more is needed.
 const DROP: f64 = 0.02;
@@ -198,12 +198,8 @@ impl Soaked<'_> {
     fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
         // Without registers other limits may hold as well, which nobody states.
-        let mut unread: Vec<&str> =
+        let unread: Vec<&str> =
             record.clock.iter().flat_map(|it| &it.unread).map(|it| it.what.as_str()).collect();
-        let own = CpuSet::from_iter([self.series.cpu]);
-        if !unread.is_empty() && promise::turbo_hertz(record, &own, &self.series.active).is_none() {
-            unread.push("the limit of the active cores");
-        }
         let by_watts = drawn.filter(|_| !self.is_denied(record)).and_then(|drawn| {
             let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
             let at_limit = |(term, id): (PowerTerm, &str)| {

@@ -42,6 +42,7 @@ pub(super) const BURST_US: &str = "burst_us";
 
 /// Its quantities.
 pub(super) const VISIBLE: &str = "trace_visible";
+pub(super) const VISIBLE_BESIDE: &str = "trace_visible_beside_throttled";
 pub(super) const LOOKED: &str = "trace_looked";
 pub(super) const HALT: &str = "trace_halt";
 pub(super) const HALT_SHARE: &str = "trace_halt_share";
@@ -55,6 +56,7 @@ pub(super) const RELAXED: &str = "trace_relaxed";
 pub(super) const TIME: &str = "trace_time";
 pub(super) const CLOCK: &str = "trace_clock";
 pub(super) const STRETCH: &str = "trace_stretch";
+const LOOKS: [&str; 3] = [TIME, CLOCK, STRETCH];
 pub(super) const FOLDED_TIME: &str = "trace_folded_time";
 pub(super) const FOLDED_CLOCK: &str = "trace_folded_clock";
 pub(super) const GAP: &str = "trace_gap";
@@ -77,7 +79,7 @@ pub(super) struct Extent {
     pub(super) periods: u32,
     /// Periods without it, before and again after.
     pub(super) quiet: u32,
-    /// Periods whose looks are kept one by one.
+    /// So many periods keep their looks one by one.
     pub(super) kept: u32,
     /// So many looks of each of them, the first ones.
     pub(super) looks: usize,
@@ -425,6 +427,8 @@ impl Watched {
         let mut readings = Readings::new();
         let visible = Some(halts.visible).filter(|visible| visible.is_finite());
         readings.insert(VISIBLE, visible.map(|it| vec![it]).ok_or_else(|| no_looks(self.cpu)));
+        let beside = trace::visible_beside_throttled(with, loaded, halts.visible);
+        readings.extend(beside.map(|it| (VISIBLE_BESIDE, Ok(vec![it]))));
         readings.insert(LOOKED, Ok(vec![f64::from(halts.all.fewest)]));
         // Of where too few periods were looked at nothing is told, whatever was found elsewhere.
         if halts.all.fewest < trace::PERIODS_MIN {
@@ -453,8 +457,9 @@ impl Watched {
             parts.push(self.gaps(pass, &passes, job, halts.visible));
         }
         readings.extend(self.timeline(&folded));
-        if self.clock.is_ok() {
-            parts.extend((0..extent.kept).map(|period| self.looks(period, with, extent.looks)));
+        match self.kept(with, extent) {
+            Ok(kept) => parts.extend(kept),
+            Err(reason) => readings.extend(LOOKS.map(|it| (it, Err(reason.clone())))),
         }
         parts.insert(0, part([(CORE, self.core())], readings));
         parts
@@ -534,6 +539,24 @@ impl Watched {
         Readings::from([(FOLDED_TIME, Ok(time)), (FOLDED_CLOCK, clock)])
     }
 
+    /// The looks of some periods, one by one.
+    ///
+    /// # Error
+    /// Where they tell no clock, or there are none.
+    fn kept(&self, with: &[Seen], extent: Extent) -> Result<Vec<Part>, Unavailable> {
+        self.clock.clone()?;
+        let periods = covered(with, extent.kept as usize);
+        if periods.is_empty() {
+            let why = format!(
+                "nobody looked at CPU {} while the payload was there: something else used it",
+                self.cpu
+            );
+            let reason = Unavailable::new(Obstacle::Measurement, "looks", why);
+            return Err(reason.with_remedy("stop other work on these CPUs"));
+        }
+        Ok(periods.into_iter().map(|period| self.looks(period, with, extent.looks)).collect())
+    }
+
     /// The looks of one period, one by one.
     fn looks(&self, period: u32, seen: &[Seen], most: usize) -> Part {
         let of = |value: fn(&Seen) -> f64| {
@@ -547,6 +570,21 @@ impl Watched {
         ]);
         part([(CORE, self.core()), (PERIOD, period.to_string())], readings)
     }
+}
+
+/// So many periods, of which there is a look: the first ones that gaps left at least half of the most looks, and only
+/// then others.
+fn covered(seen: &[Seen], count: usize) -> Vec<u32> {
+    let mut looks: BTreeMap<u32, usize> = BTreeMap::new();
+    for look in seen {
+        *looks.entry(look.period).or_default() += 1;
+    }
+    let most = looks.values().copied().max().unwrap_or(0);
+    let (whole, rest): (Vec<_>, Vec<_>) = looks.into_iter().partition(|(_, of)| 2 * of >= most);
+    let mut kept: Vec<u32> =
+        whole.into_iter().chain(rest).map(|(period, _)| period).take(count).collect();
+    kept.sort_unstable();
+    kept
 }
 
 /// Halts, and the least that could be told.

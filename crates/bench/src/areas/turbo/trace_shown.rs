@@ -13,10 +13,13 @@ use super::soak::STREAM;
 use super::trace::{
     AT, BURST_US, CORE, CORE_TYPE, FOLDED_CLOCK, FOLDED_TIME, GAP, GAP_RATE, GAP_SHARE, HALT,
     HALT_SHARE, HOLD, HOLD_VISIBLE, LOADED, LOOKED, LOW, OTHER, OWN, PASS, PERIOD_US, QUIET,
-    RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE,
+    RELAXED, THROTTLED, THROTTLED_RATIO, THROTTLED_VISIBLE, VISIBLE, VISIBLE_BESIDE,
 };
 use super::{AREA, published};
 use crate::rig::trace::BIN;
+
+/// How the gaps were seen that its bursts have, too.
+const GAPS_WITHOUT: &str = "gaps of its core without the stream, before and after it";
 
 fn parameter<'a>(series: &'a Series, key: &str) -> &'a str {
     series.parameters.get(key).map_or("", String::as_str)
@@ -100,7 +103,11 @@ impl<'a> Watched<'a> {
         let without = |hertz| Lighter { name: "the core without it", hertz };
         let lighter = self.number(RELAXED).map(without);
         let of = Clocked::of_series(series, stream, "in its bursts", clock);
-        Some(Clocked { lighter, halted: self.halted(), ..of })
+        // With the stream, its halts are among the gaps.
+        let mut gaps = self.of(GAP_SHARE).into_iter();
+        let gaps = gaps.find(|it| parameter(it, PASS) == QUIET).and_then(|it| it.summary());
+        let gaps = gaps.map(|share| (share.median, GAPS_WITHOUT));
+        Some(Clocked { lighter, halted: self.halted(), gaps, ..of })
     }
 
     /// The share of a burst in which the core halts, and what says so.
@@ -181,7 +188,11 @@ fn halts(of: &Watched<'_>) -> String {
     };
     let said: Vec<String> = of.halts().iter().map(say).collect();
     let least = of.number(VISIBLE).zip(of.number(LOOKED));
-    let least = least.map(|(it, periods)| format!("{}, {periods:.0} periods", time(it)));
+    // What throttled dispatch may have made of looks is taken for no halt.
+    let beside = of.number(VISIBLE_BESIDE);
+    let beside =
+        beside.map_or(String::new(), |it| format!(" ({} beside throttled looks)", time(it)));
+    let least = least.map(|(it, periods)| format!("{}{beside}, {periods:.0} periods", time(it)));
     seen(&said, least.filter(|_| of.reason(HALT).is_none()))
 }
 

@@ -355,6 +355,10 @@ impl<'a> Descent<'a> {
     /// Why a limit that states no clock may have held without being seen; none: it could not.
     fn hidden(&self) -> Option<String> {
         let Some(clock) = &self.record.clock else { return Some("nothing was asked".to_owned()) };
+        let vendor = parts::text(self.record, "cpu.vendor");
+        if vendor.is_some_and(|vendor| ["AuthenticAMD", "HygonGenuine"].contains(&vendor)) {
+            return Some("CPUs of AMD state no reasons".to_owned());
+        }
         if let Some(silent) = STATUS.iter().find(|it| !clock.asked.iter().any(|asked| asked == *it))
         {
             let unread = clock.unread.iter().find(|it| it.what.contains("reasons"));

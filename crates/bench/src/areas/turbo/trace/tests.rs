@@ -154,7 +154,7 @@ fn a_disturbed_quiet_job_sets_no_clock() {
 fn clocks_that_are_far_off_are_refused() {
     let seen = seen(usize::MAX, 0);
     for core in [OWN, OTHER] {
-        for quantity in [HOLD_VISIBLE, FOLDED_CLOCK] {
+        for quantity in [HOLD_VISIBLE, FOLDED_CLOCK, TIME, CLOCK, STRETCH] {
             let reason = seen[&(core.to_owned(), quantity)].as_ref().unwrap_err();
             assert!(reason.why.starts_with("contended: "), "{reason:?}");
             assert!(reason.remedy.is_some(), "{reason:?}");
@@ -228,6 +228,19 @@ fn looks(periods: u32, stretched: u32) -> Vec<Seen> {
         usual: 1e-6,
     };
     (0..periods).map(look).collect()
+}
+
+/// What gaps cover has no looks to keep.
+#[test]
+fn the_first_periods_that_were_looked_at_are_kept() {
+    let of = |counts: &[(u32, usize)]| -> Vec<Seen> {
+        let look = |period: u32| Seen { period, ..looks(1, 0)[0] };
+        counts.iter().flat_map(|&(period, count)| vec![look(period); count]).collect()
+    };
+    assert_eq!(covered(&of(&[(0, 9), (1, 9), (2, 9), (3, 9)]), 3), [0, 1, 2]);
+    assert_eq!(covered(&of(&[(1, 4), (2, 9), (3, 5), (4, 8)]), 3), [2, 3, 4]);
+    assert_eq!(covered(&of(&[(1, 4), (2, 9), (5, 5)]), 3), [1, 2, 5], "others where it takes them");
+    assert_eq!(covered(&[], 3), [0; 0]);
 }
 
 /// The end of a pass that nobody looked at is a gap before the next one's first look.
