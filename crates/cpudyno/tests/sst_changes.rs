@@ -339,6 +339,25 @@ fn remarks_are_made_in_the_face_of_the_guides_tool() {
     assert!(!page.contains("kernel does not say"), "{page}");
 }
 
+/// What cannot be told afterwards is not done.
+#[test]
+fn a_file_that_cannot_be_written_is_known_before_anything_is_changed() {
+    let guide = Guide::new();
+    let level = "perf-profile set-config-level -l 4 -o";
+    let finished = guide.run(&format!("sst --compat -o no-such-folder/x {level}"));
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(finished.stderr.contains("cannot write `no-such-folder/x`"), "{finished:?}");
+    assert!(!guide.file().exists());
+    // What is refused leaves no file.
+    let file = guide.file().with_file_name("results");
+    let finished =
+        guide.run(&format!("sst --compat -o {} turbo-mode set-trl -t 0x0", file.display()));
+    assert_ne!(finished.code, Some(0), "{finished:?}");
+    assert!(!file.exists());
+    guide.done(&format!("sst --compat -o {} {level}", file.display()));
+    assert!(fs::read_to_string(file).unwrap().contains("set_tdp_level:success"));
+}
+
 /// CPUs that went with the level cannot tell it; their neighbours can.
 #[test]
 fn a_level_is_proved_by_the_cpus_that_stay() {

@@ -3,15 +3,23 @@
 use std::process::ExitCode;
 
 use ::sst::change::{NotChanged, Refused, What, Wish};
+use ::sst::compat::words::{self, Asked};
 
 use crate::args::CompatArgs;
 use crate::failure::Failure;
 use crate::output::{self, Sink};
 use crate::signals::Signals;
 
+/// How the reference tool ends where it cannot write to its file.
+const NO_FILE: u8 = 1;
+
 /// Answers as the reference tool does.
 pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let machine = super::machine(args.machine.as_deref(), args.root.as_deref())?;
+    // What cannot be told afterwards is not done.
+    let asked = words::parse(args.tool, &args.words).ok();
+    let sink = asked.as_ref().and_then(Asked::file).map(Sink::open).transpose();
+    let sink = sink.map_err(|failure| Failure { code: NO_FILE, ..failure })?;
     let mut changer = |wish: &Wish| {
         let nowhere = |failure: Failure| {
             let (what, hint) = (wish.words(), failure.hint.unwrap_or_default());
@@ -32,8 +40,8 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let answer = ::sst::compat::answer(&machine, args.tool, &args.words, &mut changer);
     output::data(&answer.stdout)?;
     output::beside(&answer.stderr);
-    if let Some((path, results)) = &answer.file {
-        Sink::open(path)?.write(results)?;
+    if let Some(((_, results), sink)) = answer.file.as_ref().zip(sink) {
+        sink.write(results)?;
     }
     Ok(ExitCode::from(answer.code))
 }

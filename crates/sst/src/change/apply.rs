@@ -41,11 +41,12 @@ pub fn planned(
     wish: &Wish,
     force: bool,
 ) -> Result<Plan, NotChanged> {
-    let wish = forced(wish, force);
-    let Steps { mut firmware, limits, remarks } =
-        steps(&Ground::of(machine, &wish, &sleepers(machine))?)?;
+    let (wish, sleepers) = (forced(wish, force), sleepers(machine));
+    let ground = Ground::of(machine, &wish, &sleepers)?;
+    let Steps { mut firmware, limits, remarks } = steps(&ground)?;
     firmware.extend(limits);
     let mut plan = Plan::of_steps(machine, levers, firmware, force)?;
+    ground.foresee(&mut plan);
     plan.remarks.splice(0..0, remarks);
     Ok(plan)
 }

@@ -9,6 +9,7 @@
 mod apply;
 mod ceilings;
 mod clocks;
+mod foreseen;
 mod ground;
 mod limits;
 mod proof;

@@ -2,7 +2,7 @@
 //!
 //! What it drops in silence or ignores is refused here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::{CpuId, CpuSet};
 
@@ -53,6 +53,20 @@ pub enum Asked {
         /// Where the answer goes.
         file: Option<PathBuf>,
     },
+}
+
+impl Asked {
+    /// Where the answer goes, where a file was named.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Asked::Help(_) => None,
+            Asked::Version { file }
+            | Asked::Info { file }
+            | Asked::Results { file, .. }
+            | Asked::TurboLimits { file, .. }
+            | Asked::Change { file, .. } => file.as_deref(),
+        }
+    }
 }
 
 /// What a command shows of which part of the machine.

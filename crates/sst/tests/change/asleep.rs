@@ -285,3 +285,21 @@ fn a_level_that_is_there_changes_no_clock() {
     let told = expected(&here.machine(), &wish(level(0, true))).unwrap();
     assert!(told.iter().any(|it| it.then.as_ref() != Some(&it.now)), "{told:?}");
 }
+
+/// A package none of whose CPUs is online is in no plan, and gets the level all the same.
+#[test]
+fn a_level_beyond_the_plan_is_told() {
+    let here = Here::new("guide");
+    for cpu in (14..28).chain(42..56) {
+        here.set(&format!("cpu{cpu}/online"), "0");
+    }
+    let said = "the level of a power domain that has no other CPU is set as well";
+    has(&here.plan(&wish(level(4, true))).unwrap().remarks, said);
+    let remarks = here.plan(&on("0", level(4, true))).unwrap().remarks;
+    assert!(!remarks.iter().any(|it| it.contains(said)), "{remarks:?}");
+    let before = here.state();
+    here.done(&wish(level(4, true))).unwrap();
+    assert!(here.state().contains(r#""1.0/level":4"#), "{}", here.state());
+    here.undone();
+    assert_eq!(here.state(), before);
+}

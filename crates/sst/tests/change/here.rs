@@ -39,6 +39,7 @@ impl Here {
         let file = self.folder.path().join("state");
         let model = match self.name {
             "skylake" => Model::parse("skylake.toml", &skylake()),
+            "cascade" => Model::parse("cascade.toml", &cascade()),
             "exclusive" => Model::parse("exclusive.toml", &exclusive()),
             name => Model::named(name),
         };
@@ -155,6 +156,18 @@ impl Here {
 fn skylake() -> String {
     const GUIDE: &str = include_str!("../../../machine/src/simulated/machines/guide.toml");
     GUIDE.replace("model = 106", "model = 85")
+}
+
+/// The guide's machine with a processor that has no interface: where some base frequencies are higher, the setup of its
+/// firmware has chosen those cores.
+fn cascade() -> String {
+    const GUIDE: &str = include_str!("../../../machine/src/simulated/machines/guide.toml");
+    let (before, _) = GUIDE.split_once("[speed_select]").unwrap();
+    let (_, after) = GUIDE.split_once("\n[clock]\n").unwrap();
+    format!("{before}\n[clock]\n{after}")
+        .replace("model = 106", "model = 85")
+        .replace("stepping = 6", "stepping = 7")
+        .replace("SIMULATED 2 x 14 cores", "SIMULATED Xeon Gold 6252N CPU @ 2.30GHz")
 }
 
 /// A machine of the newer generation that has base-freq and turbo-freq, and not both at once.

@@ -253,6 +253,14 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         "/sys/devices/system/cpu/cpu5/online": "0", "/sys/devices/system/cpu/cpu33/online": "0"}}"#;
     const CORE_OFF: &str = r#"{"files": {
         "/sys/devices/system/cpu/cpu3/online": "0", "/sys/devices/system/cpu/cpu67/online": "0"}}"#;
+    const CHOSEN: &str =
+        r#"{"files": {"/sys/devices/system/cpu/cpu5/cpufreq/base_frequency": "2800000"}}"#;
+    const CHOSEN_AND_SET: &str = r#"{"files": {
+        "/sys/devices/system/cpu/cpu5/cpufreq/base_frequency": "2800000",
+        "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq": "2800000",
+        "/sys/devices/system/cpu/cpu5/cpufreq/scaling_min_freq": "2800000",
+        "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "2600000",
+        "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2600000"}}"#;
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
     let mut found = commands();
     found.extend([
@@ -285,6 +293,11 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("skylake", CORES_OFF, on("0,1", TF_ON)),
         ("granite", CORE_OFF, on("1,2", TF_ON)),
         ("granite", CORE_OFF, on("0", BF_ON)),
+        // Without an interface there are limits of the clock alone.
+        ("cascade", CHOSEN, on("5,6", What::BaseFreq { on: true, auto: false })),
+        ("cascade", CHOSEN, on("5,6", BF_ON)),
+        ("cascade", CHOSEN_AND_SET, on("5,6", What::BaseFreq { on: false, auto: false })),
+        ("cascade", CHOSEN_AND_SET, on("5,6", BF_OFF)),
         // `turbo-mode --force`, and limits that somebody set, beside classes.
         ("guide", USED, Wish { lenient: true, ..on("0-3", What::TurboMode(false)) }),
         ("guide", PINNED, Wish { lenient: true, ..on("0-3", What::TurboMode(true)) }),

@@ -26,6 +26,43 @@ fn limits_that_the_kernel_cuts_are_taken() {
     assert_eq!(here.state(), before);
 }
 
+/// What is told beforehand is what is there afterwards, or says that only the kernel knows.
+#[test]
+fn limits_are_told_as_what_they_come_to() {
+    use sst::change::What::{BaseFreq, TurboMode};
+    const WORDS: &str = "as high as the kernel allows";
+    let auto = |on| BaseFreq { on, auto: true };
+    for (machine, new) in [("guide", 4), ("granite", 1), ("icelake", 1), ("sapphire", 3)] {
+        for no_turbo in ["0", "1"] {
+            for what in
+                [auto(true), auto(false), level(new, false), TurboMode(false), TurboMode(true)]
+            {
+                let here = Here::new(machine);
+                here.set("cpu1/cpufreq/scaling_max_freq", "1500000");
+                here.set("intel_pstate/no_turbo", no_turbo);
+                let wish = on("0", what);
+                let Ok(plan) = here.plan(&wish) else { continue };
+                here.done(&wish).unwrap();
+                for change in plan.changes.iter().filter(|it| it.is_effective) {
+                    let told = format!("{machine}, {no_turbo}: {wish:?}: {}", change.object);
+                    let now = change.object.read(&here.machine()).unwrap();
+                    let is_told = change.wanted == now || change.wanted == WORDS;
+                    assert!(is_told, "{told}: {} and not {now}", change.wanted);
+                }
+            }
+        }
+    }
+    let here = Here::new("guide");
+    here.set("cpu1/cpufreq/scaling_max_freq", "1500000");
+    let file = format!("{CPU}/cpu1/cpufreq/scaling_max_freq: 1500000 ->");
+    let told = |what| here.lines(&on("0", what));
+    assert!(told(level(4, false)).contains(&format!("{file} {WORDS}")));
+    assert!(told(BF_ON).contains(&format!("{file} 3200000")));
+    here.set("intel_pstate/no_turbo", "1");
+    assert!(told(level(4, false)).contains(&format!("{file} 2800000")));
+    assert!(told(BF_ON).contains(&format!("{file} 2400000")));
+}
+
 #[test]
 fn a_highest_clock_is_opened_and_not_pinned() {
     let here = Here::new("guide");

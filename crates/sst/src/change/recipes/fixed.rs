@@ -12,7 +12,7 @@ use super::super::limits::{LEAST, MAX, MIN, MOST, limit};
 use super::super::{Refused, Steps, What};
 
 /// How such a machine answers.
-pub(super) const BACKEND: &str = "cpufreq";
+pub(in super::super) const BACKEND: &str = "cpufreq";
 
 pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
     let limits = match ground.wish.what {

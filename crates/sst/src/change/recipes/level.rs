@@ -269,10 +269,17 @@ fn modules_or_none(level: &Level) -> Option<Modules> {
 fn sleeping(ground: &Ground<'_>, level: u8) -> Vec<String> {
     let asked = unplaced(ground, level);
     let left = of_kind(ground, level, Sleeper::Sibling);
+    // Some of them may be all that a power domain has.
+    let is_all = ground.is_older() && ground.wish.cpus.is_none();
+    let beside = if is_all {
+        "; the level of a power domain that has no other CPU is set as well"
+    } else {
+        ""
+    };
     let asked = (!asked.is_empty()).then(|| {
         format!(
             "the kernel does not say where {} {} while off: what may be in the level is switched on, and off again if \
-             it is not",
+             it is not{beside}",
             asked.named(),
             if asked.len() == 1 { "is" } else { "are" }
         )

@@ -9,11 +9,12 @@ mod turbo_freq;
 use super::ground::Ground;
 use super::{Refused, Steps, What};
 
+pub(super) use self::fixed::BACKEND as FIXED;
 pub(super) use self::turbo_freq::lowered;
 
 /// The steps of the wish, as things are.
 pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
-    if ground.snapshot.backend == fixed::BACKEND {
+    if ground.snapshot.backend == FIXED {
         return fixed::steps(ground);
     }
     let mut steps = of_feature(ground)?;
