@@ -111,7 +111,7 @@ fn legend(range: &Range<'_>, unit: &str) -> Markup {
                 @let share = (index as f64 + 0.5) / SHADES as f64;
                 span.swatch.(shade(share)) title=(number::short(range.at(share))) {}
             }
-            " " (seen(range.greatest.1)) " " (seen(unit))
+            " " (seen(range.greatest.1)) " " (seen(range.unit(unit)))
         }
     }
 }
