@@ -241,6 +241,11 @@ fn what_must_not_be_is_explained() {
     let user = Guide::with("guide", r#"{"faults": ["plain-user"]}"#);
     let finished = user.run("sst core-power enable");
     assert_eq!(finished.code, Some(4), "{finished:?}");
+    // What firmware does not tell is no setting that others list.
+    let silent = r#"{"firmware_faults": [{"on": "7f/01", "does": "refused", "after": 3}]}"#;
+    let finished = Guide::with("guide", silent).run("sst -c 0 base-freq enable -a");
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stderr.contains("hint: `cpudyno sst info` says"), "{finished:?}");
     // A driver without the capability, and a firmware that says no, leave nothing behind.
     for fault in ["not-permitted", "refused", "does-not-stick"] {
         let faults =

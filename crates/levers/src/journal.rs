@@ -54,6 +54,8 @@ pub struct Kept {
     /// Whether a write of ours was begun, and nobody noted what came of it: the process was killed in
     /// between, and the kernel may have made anything of it.
     pub unsettled: bool,
+    /// Whether it was seen with its former value when that was put back, and nothing was written since.
+    pub is_restored: bool,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -75,6 +77,8 @@ pub(crate) enum Line {
     Found { object: Object, text: String },
     /// Values of these settings that are noted will be written again.
     Again { settings: BTreeSet<String> },
+    /// This has its former value again. Its CPUs may go next, and nobody could ask then.
+    Restored { object: Object },
     /// What became of all writes until here is noted.
     Settled,
 }
@@ -129,10 +133,10 @@ impl Kept {
 
 impl Line {
     /// Whether it must be on disk before anything else is done, with all lines before it. One that
-    /// names no value only tells what was in the hands of a process that was killed; who forgets it
-    /// with the whole machine forgets the settings, too.
+    /// names no value only tells what was in the hands of a process that was killed, or what it had done with;
+    /// who forgets it with the whole machine forgets the settings, too.
     fn is_forced(&self) -> bool {
-        !matches!(self, Line::Again { .. } | Line::Settled)
+        !matches!(self, Line::Again { .. } | Line::Restored { .. } | Line::Settled)
     }
 }
 
@@ -439,6 +443,7 @@ impl Ledger {
                 follows: Vec::new(),
                 was_open: new.was_open,
                 unsettled: false,
+                is_restored: false,
             });
         }
         let follows = &mut self.kept[place].follows;
@@ -454,13 +459,26 @@ impl Ledger {
             Line::Found { object, text } => self.add(&object, text, false),
             Line::Again { settings } => {
                 let again = self.kept.iter_mut().filter(|kept| settings.contains(&kept.setting));
-                again.for_each(|kept| kept.unsettled |= !kept.ours.is_empty());
+                for kept in again {
+                    kept.unsettled |= !kept.ours.is_empty();
+                    kept.is_restored = false;
+                }
+            }
+            Line::Restored { object } => {
+                if let Some(kept) = self.get_mut(&object) {
+                    kept.is_restored = true;
+                }
             }
             Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
         }
     }
 
     fn add(&mut self, object: &Object, text: String, is_begun: bool) {
+        if is_begun && matches!(object, Object::SpeedSelect(_)) {
+            // What follows it changes along with it.
+            let moves = |it: &&mut Kept| it.object == *object || it.follows.contains(object);
+            self.kept.iter_mut().filter(moves).for_each(|it| it.is_restored = false);
+        }
         let Some(kept) = self.get_mut(object) else { return };
         kept.unsettled |= is_begun;
         if !kept.ours.contains(&text) {
@@ -577,6 +595,21 @@ impl Journal {
             for line in lines {
                 self.pending.kept.note(line);
             }
+        }
+    }
+
+    /// Notes what has its former value again, where it hangs on CPUs whether it can be read. Where it cannot be
+    /// written, it is known all the same: then the next process must have its CPUs.
+    pub(crate) fn restored(&mut self, kept: &Kept) {
+        // Who puts back one command of several does not put back what was there first.
+        let is_news = |first: &Kept| !first.is_restored && first.former == kept.former;
+        let is_news = self.pending.kept.of(&kept.object).is_some_and(is_news);
+        if !is_news || !matches!(kept.object, Object::SpeedSelect(_)) {
+            return;
+        }
+        let line = Line::Restored { object: kept.object.clone() };
+        if self.note(vec![line.clone()]).is_err() {
+            self.pending.kept.note(line);
         }
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use machine::Machine;
-use machine::isst::settable::{Settable, What, features_text};
+use machine::isst::settable::{Address, Settable, What, features_text};
 
 use crate::deciders;
 use crate::error::Error;
@@ -385,7 +385,7 @@ impl<'a> Session<'a> {
             // Of what another process began, and was killed, nobody knows what holds.
             Ok(_) if kept.unsettled && kept.may_hide() && mine.of(&kept.object).is_none() => false,
             Ok(now) => kept.is_as_before(self.machine, &now),
-            Err(_) => false,
+            Err(_) => kept.is_restored,
         };
         // If it stays, undo finds what it says in its place.
         let is_over = pending.broken.is_empty() && self.late.is_none() && undone.failed.is_empty();
@@ -531,13 +531,19 @@ fn put_back(
     });
     let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
     let failed = while_any_succeeds(all, |kept| {
+        if others != Others::Accept && is_needed(machine, kept, &open) {
+            return Err(Some(Box::new(needed(machine, kept))));
+        }
         match put_back_one(machine, levers, journal, (kept, late)) {
             // What it follows may still change it.
             One::AsBefore if kept.follows.iter().any(|leader| open.contains(leader)) => {
                 return Err(None);
             }
-            One::AsBefore => {}
-            One::Restored(changed) => undone.restored.push(changed),
+            One::AsBefore => journal.restored(kept),
+            One::Restored(changed) => {
+                journal.restored(kept);
+                undone.restored.push(changed);
+            }
             One::Foreign(changed) => undone.foreign.push(changed),
             One::Failed(changed, error) => return Err(Some(Box::new((changed, error)))),
         }
@@ -546,6 +552,29 @@ fn put_back(
     });
     undone.failed = failed.into_iter().flatten().map(|failed| *failed).collect();
     undone
+}
+
+/// Whether a CPU would go through which firmware is asked that has not yet what was there before: nobody could put it
+/// back then.
+fn is_needed(machine: &Machine, kept: &Kept, open: &HashSet<&Object>) -> bool {
+    let is_asked = |object: &Object| match object {
+        Object::SpeedSelect(Settable {
+            at: Address::Registers(_) | Address::Mailbox(_), ..
+        }) => object.read(machine).is_ok(),
+        _ => false,
+    };
+    Turn::of(&kept.object, &kept.former) == Turn::Takes
+        && open.iter().any(|object| is_asked(object))
+        && kept.object.read(machine).is_ok_and(|now| now != kept.former)
+}
+
+fn needed(machine: &Machine, kept: &Kept) -> (Changed, Error) {
+    let Kept { setting, object, former, .. } = kept.clone();
+    let why = "firmware that has not yet what was there before is asked through CPUs".to_owned();
+    let first = "`cpudyno undo` tries again".to_owned();
+    let error = Error::Ordered { setting: setting.clone(), why, first };
+    let now = object.read(machine).unwrap_or_else(|_| "?".to_owned());
+    (Changed { setting, object, former, now }, error)
 }
 
 /// What is ours to put back, with its former value: what holds a value of ours, what holds whatever a
@@ -563,9 +592,12 @@ fn owned(
         let moved = |now: String| {
             (now != kept.former || journaled.may_hide()) && journaled.is_ours(machine, &now)
         };
-        journaled.unsettled
-            || others == Others::Overwrite
-            || kept.object.read(machine).map_or(true, moved)
+        // What was put back before its CPUs went stays as it is.
+        let is_over = journaled.is_restored && kept.object.read(machine).is_err();
+        !is_over
+            && (journaled.unsettled
+                || others == Others::Overwrite
+                || kept.object.read(machine).map_or(true, moved))
     };
     let ours = kept.iter().copied().filter(is_ours);
     let leaders: HashSet<&Object> = ours.map(|kept| &kept.object).collect();
@@ -595,8 +627,12 @@ fn put_back_one(
         former: kept.former.clone(),
         now: now.to_owned(),
     };
+    let first = journal.pending().kept.of(&kept.object);
+    let is_restored = first.is_some_and(|it| it.is_restored && it.former == kept.former);
     let now = match kept.object.read(machine) {
         Ok(now) => now,
+        // A process that was killed put it back, and its CPUs after it.
+        Err(_) if is_restored => return One::AsBefore,
         Err(reason) => {
             let error = Error::Absent {
                 setting: kept.setting.clone(),

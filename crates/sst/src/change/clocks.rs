@@ -226,8 +226,8 @@ fn expected_of(
     Ok(found)
 }
 
-/// What a change is to a power domain of the package that is not meant: core-power is switched on for all of them, and
-/// turbo limits that are in one register are opened for all.
+/// What a change is to a power domain of the package that is not meant: the newer generation switches core-power on for
+/// all of them, and turbo limits that are in one register are opened for all.
 fn beside<'g>(
     ground: &Ground<'_>,
     domain: &'g Domain,
@@ -238,7 +238,8 @@ fn beside<'g>(
         What::TurboFreq { on: true, auto, limits } => (auto, Some(limits)),
         _ => return Ok(now),
     };
-    let counts = auto && Ground::has_priorities(domain) && !Ground::heeds_priorities(domain);
+    let is_along = auto && !ground.is_older();
+    let counts = is_along && Ground::has_priorities(domain) && !Ground::heeds_priorities(domain);
     let then = if counts { now.with_classes(ground, domain)? } else { now };
     let register = |it: &Domain| registers(&ground.snapshot, it);
     let shares = ground.targets().iter().any(|it| register(it) == register(domain));

@@ -151,11 +151,17 @@ impl<'a> Ground<'a> {
         if found.is_empty() { self.compute() } else { Ok(found) }
     }
 
-    /// All power domains in the packages that are meant: priorities are those of a package.
+    /// All power domains in the packages that are meant.
     pub(super) fn packages(&self) -> Vec<&Domain> {
         let domains = self.snapshot.domains.iter();
         let targets = self.targets();
         domains.filter(|it| targets.iter().any(|target| target.package == it.package)).collect()
+    }
+
+    /// The power domains whose priorities change along with those that are meant: the newer generation has them for
+    /// a package, and with the older one each die has its own.
+    pub(super) fn switched(&self) -> Vec<&Domain> {
+        if self.is_older() { self.targets() } else { self.packages() }
     }
 
     pub(super) fn is_older(&self) -> bool {

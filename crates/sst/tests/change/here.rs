@@ -40,6 +40,7 @@ impl Here {
         let model = match self.name {
             "skylake" => Model::parse("skylake.toml", &skylake()),
             "cascade" => Model::parse("cascade.toml", &cascade()),
+            "twin" => Model::parse("twin.toml", &twin()),
             "exclusive" => Model::parse("exclusive.toml", &exclusive()),
             name => Model::named(name),
         };
@@ -168,6 +169,12 @@ fn cascade() -> String {
         .replace("model = 106", "model = 85")
         .replace("stepping = 6", "stepping = 7")
         .replace("SIMULATED 2 x 14 cores", "SIMULATED Xeon Gold 6252N CPU @ 2.30GHz")
+}
+
+/// The guide's machine with two dies in each package, each with a mailbox of its own.
+fn twin() -> String {
+    const GUIDE: &str = include_str!("../../../machine/src/simulated/machines/guide.toml");
+    GUIDE.replace("modules = [14]", "modules = [7, 7]")
 }
 
 /// A machine of the newer generation that has base-freq and turbo-freq, and not both at once.

@@ -293,6 +293,7 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("skylake", CORES_OFF, on("0,1", TF_ON)),
         ("granite", CORE_OFF, on("1,2", TF_ON)),
         ("granite", CORE_OFF, on("0", BF_ON)),
+        ("guide", without_package_1(), wish(level(4, true))),
         // Without an interface there are limits of the clock alone.
         ("cascade", CHOSEN, on("5,6", What::BaseFreq { on: true, auto: false })),
         ("cascade", CHOSEN, on("5,6", BF_ON)),
@@ -306,11 +307,20 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
     found
 }
 
+/// The CPUs of package 1 of the guide's machine are off.
+fn without_package_1() -> &'static str {
+    let files: Vec<String> = (14..28)
+        .chain(42..56)
+        .map(|cpu| format!("\"/sys/devices/system/cpu/cpu{cpu}/online\": \"0\""))
+        .collect();
+    format!("{{\"files\": {{{}}}}}", files.join(", ")).leak()
+}
+
 /// What a kill leaves.
 type Left = (Vec<u8>, Vec<u8>);
 
-/// Commands in one journal, the later ones on what the former ones left.
-fn sequences() -> Vec<(&'static str, Vec<Deed>)> {
+/// Commands in one journal, the later ones on what the former ones left, on a machine as it came or as others made it.
+fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
     let wishes = |wishes: Vec<Wish>| wishes.into_iter().map(Deed::Wish).collect::<Vec<_>>();
     let (slow, fast) = (Deed::Set("no_turbo=on"), Deed::Set("no_turbo=off"));
@@ -320,24 +330,36 @@ fn sequences() -> Vec<(&'static str, Vec<Deed>)> {
     let pinned = Deed::Wish(on("0-3", What::TurboMode(false)));
     vec![
         // A new level is noted before priorities are, and its features with it.
-        ("guide", wishes(vec![on("0", level(1, false)), on("0,1", TF_ON)])),
-        ("guide", wishes(vec![on("0", BF_ON), on("0", level(4, true))])),
-        ("guide", wishes(vec![on("0", level(4, true)), on("0,1", TF_ON), on("0,1", TF_OFF)])),
+        ("guide", FRESH, wishes(vec![on("0", level(1, false)), on("0,1", TF_ON)])),
+        ("guide", FRESH, wishes(vec![on("0", BF_ON), on("0", level(4, true))])),
         (
             "guide",
+            FRESH,
+            wishes(vec![on("0", level(4, true)), on("0,1", TF_ON), on("0,1", TF_OFF)]),
+        ),
+        (
+            "guide",
+            FRESH,
             wishes(vec![wish(CP_ON), wish(What::Class(few)), on("0", BF_ON), on("0", BF_OFF)]),
         ),
-        ("guide", wishes(vec![on("0", BF_ON), on("12,13", TF_ON), on("0", TF_OFF)])),
-        ("granite", wishes(vec![on("0", BF_ON), on("0", BF_OFF), on("1,2", TF_ON)])),
-        ("granite", wishes(vec![wish(level(1, false)), wish(level(0, false)), on("1,2", TF_ON)])),
-        ("guide", wishes(vec![wish(CP_ON), wish(CP_OFF), on("0", level(4, true))])),
+        ("guide", FRESH, wishes(vec![on("0", BF_ON), on("12,13", TF_ON), on("0", TF_OFF)])),
+        ("granite", FRESH, wishes(vec![on("0", BF_ON), on("0", BF_OFF), on("1,2", TF_ON)])),
+        (
+            "granite",
+            FRESH,
+            wishes(vec![wish(level(1, false)), wish(level(0, false)), on("1,2", TF_ON)]),
+        ),
+        ("guide", FRESH, wishes(vec![wish(CP_ON), wish(CP_OFF), on("0", level(4, true))])),
         // Limits of the clock come to less without turbo, and to another base frequency.
-        ("guide", vec![base.clone(), slow.clone()]),
-        ("guide", vec![slow.clone(), base.clone()]),
-        ("guide", vec![slow.clone(), base.clone(), fast.clone()]),
-        ("guide", vec![limited, slow.clone(), fewer.clone(), fast.clone()]),
-        ("guide", vec![fewer, slow.clone(), Deed::Wish(on("0", level(0, false))), fast]),
-        ("guide", vec![pinned, slow, base]),
+        ("guide", FRESH, vec![base.clone(), slow.clone()]),
+        ("guide", FRESH, vec![slow.clone(), base.clone()]),
+        ("guide", FRESH, vec![slow.clone(), base.clone(), fast.clone()]),
+        ("guide", FRESH, vec![limited, slow.clone(), fewer.clone(), fast.clone()]),
+        ("guide", FRESH, vec![fewer, slow.clone(), Deed::Wish(on("0", level(0, false))), fast]),
+        ("guide", FRESH, vec![pinned, slow, base]),
+        // Nobody can ask the firmware of a package whose CPUs are off again.
+        ("guide", without_package_1(), wishes(vec![wish(level(4, true))])),
+        ("guide", without_package_1(), wishes(vec![wish(level(4, true)), wish(level(1, true))])),
     ]
 }
 
@@ -415,8 +437,8 @@ fn all_at_once<T: Sync>(cases: &[T], each: impl Fn(&T) + Sync) {
 #[test]
 fn killed_in_one_of_several_commands_all_of_them_are_undone() {
     let all = AtomicUsize::new(0);
-    all_at_once(&sequences(), |(machine, deeds)| {
-        let here = Here::with(machine, FRESH);
+    all_at_once(&sequences(), |(machine, state, deeds)| {
+        let here = Here::with(machine, state);
         let before = here.state();
         // A kill in the first one is one of a command alone.
         deeds[0].done(&here, Fate::Fails(usize::MAX)).unwrap();
@@ -433,8 +455,8 @@ fn killed_in_one_of_several_commands_all_of_them_are_undone() {
 }
 
 /// A machine on which several commands were given.
-fn after(machine: &'static str, deeds: &[Deed]) -> (Here, String) {
-    let here = Here::with(machine, FRESH);
+fn after(machine: &'static str, state: &str, deeds: &[Deed]) -> (Here, String) {
+    let here = Here::with(machine, state);
     let before = here.state();
     for deed in deeds {
         deed.done(&here, Fate::Fails(usize::MAX)).unwrap();
@@ -445,8 +467,8 @@ fn after(machine: &'static str, deeds: &[Deed]) -> (Here, String) {
 #[test]
 fn killed_while_it_is_undone_the_next_undo_ends_it() {
     let all = AtomicUsize::new(0);
-    all_at_once(&sequences(), |(machine, deeds)| {
-        let (here, before) = after(machine, deeds);
+    all_at_once(&sequences(), |(machine, state, deeds)| {
+        let (here, before) = after(machine, state, deeds);
         let moments = watched(&here, |fate| {
             assert!(here.undo_through(between(fate)).is_complete());
         });
@@ -460,8 +482,8 @@ fn killed_while_it_is_undone_the_next_undo_ends_it() {
 #[test]
 fn a_fault_while_it_is_undone_is_told_and_the_next_undo_ends_it() {
     let cases = Mutex::new(Vec::new());
-    all_at_once(&sequences(), |(machine, deeds)| {
-        let (here, before) = after(machine, deeds);
+    all_at_once(&sequences(), |(machine, state, deeds)| {
+        let (here, before) = after(machine, state, deeds);
         // Where all is as it was, there is nothing to undo.
         let Ok(journal) = fs::read(here.shelf().path()) else { return };
         let left = (fs::read(here.folder.path().join("state")).unwrap(), journal);

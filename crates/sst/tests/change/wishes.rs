@@ -497,3 +497,44 @@ fn priorities_that_are_off_have_a_kind() {
         assert_eq!(here.state().contains("\"0.0/priorities\":4"), kind == 4, "{}", here.state());
     }
 }
+
+/// With the older generation each die has priorities of its own.
+#[test]
+fn a_die_beside_the_one_that_is_meant_stays_as_it_is() {
+    let here = Here::new("twin");
+    // Objects and remarks call it by different names.
+    let beside = |told: &str| told.contains("die 1") || told.contains("power domain 1");
+    let other = here.plan(&on("7", CP_ON)).unwrap();
+    assert!(other.changes.iter().all(|it| beside(&it.object.to_string())), "{other:?}");
+    let slow = ClassWish { min_mhz: Some(2000), ..class(1) };
+    for what in [CP_ON, What::Class(slow), BF_ON] {
+        let plan = here.plan(&on("0", what.clone())).unwrap();
+        assert!(!plan.changes.is_empty(), "{what:?}");
+        let objects: Vec<String> = plan.changes.iter().map(|it| it.object.to_string()).collect();
+        assert!(!objects.iter().any(|it| beside(it)), "{what:?}: {objects:?}");
+        assert!(!plan.remarks.iter().any(|it| beside(it)), "{what:?}: {:?}", plan.remarks);
+    }
+    here.done(&on("0,7", BF_ON)).unwrap();
+    let both = here.state();
+    assert!(both.contains("0.0/core-power") && both.contains("0.1/core-power"), "{both}");
+    // What stands on core-power in the other die is in nobody's way, and keeps it there.
+    here.done(&on("0", What::BaseFreq { on: false, auto: false })).unwrap();
+    here.done(&on("0", CP_OFF)).unwrap();
+    let one = here.state();
+    assert!(
+        !one.contains(r#""0.0/core-power":1"#) && one.contains(r#""0.1/core-power":1"#),
+        "{one}"
+    );
+    here.undone();
+    here.done(&on("0,7", BF_ON)).unwrap();
+    here.done(&on("0", BF_OFF)).unwrap();
+    let one = here.state();
+    assert!(
+        !one.contains(r#""0.0/core-power":1"#) && one.contains(r#""0.1/core-power":1"#),
+        "{one}"
+    );
+    let why = here.refused(&on("7", CP_OFF)).to_string();
+    assert!(why.contains("base-freq is on in package 0, power domain 1"), "{why}");
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+}

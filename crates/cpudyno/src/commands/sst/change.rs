@@ -243,6 +243,10 @@ pub(super) fn not_changed(error: NotChanged) -> Failure {
             Failure::new(code::REFUSED, message).hint(hint)
         }
         NotChanged::Refused(Refused::Usage { hint, .. }) => Failure::usage(message).hint(hint),
+        // `cpudyno settings` does not list what firmware holds.
+        NotChanged::Unplanned(levers::Error::Absent { remedy: None, .. }) => {
+            Failure::new(code::NOT_HERE, message).hint("`cpudyno sst info` says what there is")
+        }
         NotChanged::Unplanned(error) => settings::refused(error),
         NotChanged::NotMade(error) => settings::not_made(error),
         NotChanged::Left(..) => Failure::new(code::NOT_HERE, message)

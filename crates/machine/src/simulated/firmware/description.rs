@@ -34,7 +34,7 @@ pub struct SpeedSelect {
     /// Whether base and turbo frequencies of two kinds of cores exclude each other.
     #[serde(default)]
     pub exclusive_features: bool,
-    /// How many modules each power domain of a package has; one domain in interface 1.
+    /// How many modules each power domain of a package has; a die each in interface 1.
     pub modules: Vec<u32>,
     /// How many cores share a module.
     #[serde(default = "one")]
@@ -232,7 +232,7 @@ impl SpeedSelect {
                 "must hold the cores of a package",
                 modules * self.cores_per_module == cores_per_package,
             ),
-            ("modules", "must be 1 domain in interface 1", self.interface > 1 || self.is_single()),
+            ("io_domains", "must be 0 in interface 1", self.interface > 1 || self.io_domains == 0),
             ("modules", "must be 1..=64 in 1..=8 domains", most <= 64 && self.domains_fit()),
             (
                 "module_numbers",
@@ -261,10 +261,6 @@ impl SpeedSelect {
                  and at most {LICENCES} licences and {BUCKETS} groups"
             ))
         })
-    }
-
-    fn is_single(&self) -> bool {
-        self.modules.len() == 1 && self.io_domains == 0
     }
 
     fn domains_fit(&self) -> bool {

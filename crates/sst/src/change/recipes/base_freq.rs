@@ -100,10 +100,10 @@ pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
     })
 }
 
-/// Core-power is switched on for whole packages: classes of those power domains that are not meant count again.
+/// Where core-power is switched on for whole packages, classes of those power domains that are not meant count again.
 pub(super) fn stale_beside(ground: &Ground<'_>, domains: &[&Domain]) -> Option<String> {
     let is_meant = |it: &Domain| domains.iter().any(|meant| std::ptr::eq(*meant, it));
-    let others: Vec<&Domain> = ground.packages().into_iter().filter(|it| !is_meant(it)).collect();
+    let others: Vec<&Domain> = ground.switched().into_iter().filter(|it| !is_meant(it)).collect();
     stale(&others)
 }
 
@@ -124,8 +124,8 @@ pub(super) fn disable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused>
     Ok(steps)
 }
 
-/// Core-power off in each package that has the feature, unless something else stands on it there: what is left on
-/// in the power domains that are meant, and whatever is on in others.
+/// Core-power off in each package or die that has the feature, unless something else stands on it there: what is left
+/// on in the power domains that are meant, and whatever is on in others.
 pub(super) fn without_priorities(
     ground: &Ground<'_>,
     able: &[&Domain],
@@ -133,14 +133,15 @@ pub(super) fn without_priorities(
     ordered: bool,
     left: fn(On) -> On,
 ) -> Result<(), Refused> {
-    let all = ground.packages();
-    for package in all.chunk_by(|a, b| a.package == b.package) {
+    let all = ground.switched();
+    let is_one = |a: &&Domain, b: &&Domain| a.package == b.package && !ground.is_older();
+    for switched in all.chunk_by(is_one) {
         // Where the feature cannot be, core-power is there for somebody else.
-        if !able.iter().any(|domain| domain.package == package[0].package) {
+        if !switched.iter().any(|domain| able.iter().any(|able| std::ptr::eq(*able, *domain))) {
             continue;
         }
         let mut reason = None;
-        for domain in package.iter().filter(|domain| !domain.cpus.is_empty()) {
+        for domain in switched.iter().filter(|domain| !domain.cpus.is_empty()) {
             let on = ground.on(domain)?;
             let on = if ground.is_target(domain) { left(on) } else { on };
             let other = match (on.turbo_freq, on.base_freq) {
@@ -155,7 +156,7 @@ pub(super) fn without_priorities(
             steps.remarks.push(reason);
             continue;
         }
-        for domain in package.iter().filter(|domain| Ground::has_priorities(domain)) {
+        for domain in switched.iter().filter(|domain| Ground::has_priorities(domain)) {
             steps.firmware.extend(switches(ground, domain, false, ordered)?);
         }
     }

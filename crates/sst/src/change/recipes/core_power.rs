@@ -16,9 +16,9 @@ const STEP_MHZ: u32 = 100;
 /// The highest one that can be said; it stands for no limit.
 const OPEN_MHZ: u32 = 25500;
 
-/// The power domains of the packages that are meant whose cores can have priorities.
+/// The power domains that change along whose cores can have priorities.
 fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
-    let all = ground.packages();
+    let all = ground.switched();
     let meant = all.iter().filter(|domain| ground.is_target(domain));
     for domain in meant.filter(|domain| !domain.cpus.is_empty()) {
         let Some(core_power) = &domain.core_power else { continue };
@@ -54,7 +54,7 @@ pub(super) fn switches(
     Ok(steps)
 }
 
-/// The switches of all power domains of the packages that are meant.
+/// The switches of all power domains that change along.
 pub(super) fn all_switches(
     ground: &Ground<'_>,
     on: bool,
@@ -74,9 +74,9 @@ pub(super) fn enable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, R
     }
     let firmware = all_switches(ground, true, is_ordered(ground, priority))?;
     let mut remarks = beyond(ground);
-    let packages = ground.packages();
-    remarks.extend(stale(&packages));
-    let limited = packages.iter().filter(|domain| !Ground::heeds_priorities(domain));
+    let switched = ground.switched();
+    remarks.extend(stale(&switched));
+    let limited = switched.iter().filter(|domain| !Ground::heeds_priorities(domain));
     let limited = limited.flat_map(|domain| ground.limited(domain).iter().collect::<Vec<_>>());
     remarks.extend(both_limit(&limited.collect()));
     remarks.push(
@@ -116,7 +116,7 @@ pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, 
 /// What else in a package changes along with what was named.
 fn beyond(ground: &Ground<'_>) -> Vec<String> {
     let others: Vec<String> = ground
-        .packages()
+        .switched()
         .into_iter()
         .filter(|domain| !ground.is_target(domain) && Ground::has_priorities(domain))
         .map(place)
