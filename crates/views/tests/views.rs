@@ -112,6 +112,9 @@ fn html_holds_the_record() {
     let html = views::html::render(sample::page, Some(&record)).unwrap();
     let attached = views::html::attached(&html).unwrap();
     assert_eq!(attached, views::json::render(&record).unwrap());
+    // A page that is cut off holds none, wherever the cut is.
+    let link = html.find(";base64,").unwrap();
+    assert!((0..8).all(|more| views::html::attached(&html[..link + 400 + more]).is_none()));
     // A long one hangs there compressed, and reads back as the same.
     let mut long = record;
     let series = long.series[0].clone();

@@ -134,7 +134,8 @@ pub fn attached(html: &str) -> Option<String> {
         return None;
     }
     let (_, link) = html.rsplit_once("href=\"data:application/")?;
-    let (_, bytes) = link.split('"').next()?.split_once(";base64,")?;
+    // One without its end is cut off, and a part of it may be base64 all the same.
+    let (_, bytes) = link.split_once('"')?.0.split_once(";base64,")?;
     Some(unpacked(&STANDARD.decode(bytes).ok()?)?.into_owned())
 }
 
