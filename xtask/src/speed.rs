@@ -357,6 +357,7 @@ mod tests {
             Finding::Holds(0.5),
             Finding::Holds(50.0),
             Finding::Holds(1.5),
+            Finding::Holds(120.0),
             Finding::Holds(250.0),
             Finding::NotMeasured("no file".to_owned()),
         ];
