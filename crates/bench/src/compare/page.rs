@@ -56,12 +56,13 @@ const DIFFERING: &str = "Results that differ";
 
 /// The page of a comparison. A verbosity of 1 and more lists every result.
 pub fn page(comparison: &Comparison, verbosity: u8) -> Page {
-    let mut blocks = vec![title(comparison), machines(comparison)];
-    blocks.push(Block::List(sentences(comparison)));
+    let named = &named(comparison);
+    let mut blocks = vec![title(comparison), machines(comparison, named)];
+    blocks.push(Block::List(sentences(comparison, named)));
     blocks.push(Block::Heading("Settings that differ".to_owned()));
-    blocks.push(settings(comparison));
+    blocks.push(settings(comparison, named));
     blocks.push(Block::Heading(DIFFERING.to_owned()));
-    blocks.push(results(comparison, verbosity));
+    blocks.push(results(comparison, named, verbosity));
     if !comparison.causes.is_empty() {
         blocks.push(Block::Heading("Likely causes".to_owned()));
         blocks.push(causes(comparison, verbosity));
@@ -147,19 +148,19 @@ fn title(comparison: &Comparison) -> Block {
     Block::Title { text, subtitle: subtitle.to_owned() }
 }
 
-fn machines(comparison: &Comparison) -> Block {
-    let line = |place: usize| {
+fn machines(comparison: &Comparison, named: &[usize]) -> Block {
+    let line = |&place: &usize| {
         let of: &Source = &comparison.records[place];
         let simulated = if of.simulated.is_some() { "SIMULATED, " } else { "" };
         let stopped = of.interrupted.as_ref().map_or_else(String::new, |why| format!(", {why}"));
         let text = format!("{}: {simulated}{}, {}{stopped}", of.name, of.cpu, of.started);
         (letter(place), Text::from(text))
     };
-    Block::Box(named(comparison).into_iter().map(line).collect())
+    Block::Box(named.iter().map(line).collect())
 }
 
 /// What came of it, in brief.
-fn sentences(comparison: &Comparison) -> Vec<Text> {
+fn sentences(comparison: &Comparison, named: &[usize]) -> Vec<Text> {
     let chosen = comparison.settings.iter().filter(|setting| setting.can_be_chosen).count();
     let others = comparison.settings.len() - chosen;
     let mut lines = vec![Text::from(format!(
@@ -176,7 +177,6 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         lines.push(Text::toned(none, Tone::Warning));
         return lines;
     }
-    let named = named(comparison);
     for &place in &named[1..] {
         let [first, beside] = [&comparison.records[0], &comparison.records[place]];
         // All simulated runs have one id.
@@ -189,7 +189,7 @@ fn sentences(comparison: &Comparison) -> Vec<Text> {
         }
         lines.push(pair(comparison, place));
     }
-    lines.extend(further(comparison, &named));
+    lines.extend(further(comparison, named));
     lines
 }
 
@@ -228,16 +228,15 @@ fn number(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-fn columns(first: &[(&str, Align)], comparison: &Comparison, align: Align) -> Vec<(String, Align)> {
+fn columns(first: &[(&str, Align)], named: &[usize], align: Align) -> Vec<(String, Align)> {
     let first = first.iter().map(|(name, align)| ((*name).to_owned(), *align));
-    first.chain(named(comparison).into_iter().map(|place| (letter(place), align))).collect()
+    first.chain(named.iter().map(|place| (letter(*place), align))).collect()
 }
 
-fn settings(comparison: &Comparison) -> Block {
+fn settings(comparison: &Comparison, named: &[usize]) -> Block {
     if comparison.settings.is_empty() {
         return Block::Paragraph("none: the machines say the same of themselves".into());
     }
-    let named = named(comparison);
     let row = |setting: &Setting| {
         let label = Text::toned(
             setting.label.clone(),
@@ -256,7 +255,7 @@ fn settings(comparison: &Comparison) -> Block {
     };
     Block::Table(Table {
         caption: caption.to_owned(),
-        columns: columns(&[("setting", Align::Label)], comparison, Align::Left),
+        columns: columns(&[("setting", Align::Label)], named, Align::Left),
         rows: comparison.settings.iter().map(row).collect(),
         notes: Vec::new(),
     })
@@ -323,9 +322,8 @@ fn ratio(beside: &Beside) -> String {
     }
 }
 
-fn results(comparison: &Comparison, verbosity: u8) -> Block {
-    let named = named(comparison);
-    let differing = || comparison.results.iter().filter(|row| row.differs_among(&named));
+fn results(comparison: &Comparison, named: &[usize], verbosity: u8) -> Block {
+    let differing = || comparison.results.iter().filter(|row| row.differs_among(named));
     let all: Vec<&ResultRow> =
         if verbosity > 0 { comparison.results.iter().collect() } else { differing().collect() };
     if all.is_empty() {
@@ -344,7 +342,7 @@ fn results(comparison: &Comparison, verbosity: u8) -> Block {
         first
     };
     let mut heads =
-        columns(&[("result", Align::Label), ("cores", Align::Right)], comparison, Align::Right);
+        columns(&[("result", Align::Label), ("cores", Align::Right)], named, Align::Right);
     for place in &named[1..] {
         heads.push((format!("{}/A", letter(*place)), Align::Right));
         heads.push((format!("{} is", letter(*place)), Align::Left));
