@@ -65,7 +65,7 @@ fn by_cppc(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
 fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
     let unknown = |reason: &Unavailable| Unavailable { what: BY_HWP.to_owned(), ..reason.clone() };
     let limits = survey.turbo_limits().map_err(|reason| unknown(&reason))?;
-    let clock = |cpu: CpuId| -> Reading<Option<(CpuId, f64)>> {
+    let clock = |cpu: CpuId| -> Reading<Option<Reading<(CpuId, f64)>>> {
         let Some(limit) = limits.iter().find(|limit| limit.cpus.contains(cpu)) else {
             return Ok(None);
         };
@@ -87,14 +87,22 @@ fn by_hwp(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
         }
         let level = alone.hertz / f64::from(asked.highest);
         let is_ratio = limit.kind.is_none() && (level / RATIO_HERTZ - 1.0).abs() < 1e-6;
-        if !is_ratio {
-            return Err(no_ratio(cpu, &asked));
-        }
-        Ok(Some((cpu, level * f64::from(asked.most))))
+        Ok(Some(if is_ratio {
+            Ok((cpu, level * f64::from(asked.most)))
+        } else {
+            Err(no_ratio(cpu, &asked))
+        }))
     };
-    let clocks: Reading<Vec<Option<(CpuId, f64)>>> = cpus.iter().map(clock).collect();
+    let clocks: Vec<_> = cpus.iter().map(clock).collect::<Reading<_>>()?;
+    let (known, others): (Vec<_>, Vec<_>) = clocks.into_iter().flatten().partition(Result::is_ok);
+    // Favoured cores have a level of their own: what is known of the others stands.
+    if known.is_empty()
+        && let Some(Err(reason)) = others.into_iter().next()
+    {
+        return Err(reason);
+    }
     let source = format!("HWP request (MSR {HWP_REQUEST:X}h)");
-    Ok(together(clocks?.into_iter().flatten(), &source))
+    Ok(together(known.into_iter().flatten(), &source))
 }
 
 const BY_HWP: &str = "request to the hardware (HWP)";
