@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use machine::Machine;
 use machine::isst::settable::{Address, Settable, What, features_text};
+use model::Unavailable;
 
 use crate::deciders;
 use crate::error::Error;
@@ -14,7 +15,7 @@ use crate::object::Object;
 use crate::open::{self, OPEN_KHZ};
 use crate::plan::{Change, Plan, Turn};
 use crate::port::Levers;
-use crate::rows::speed_select;
+use crate::rows::{Lever, speed_select};
 
 /// A change that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,11 @@ impl Undone {
             self.failed.iter().map(|(changed, error)| format!("{}: {error}", changed.object));
         let unread = self.unread.iter().map(|line| format!("the journal is spoiled: {line}"));
         foreign.chain(failed).chain(unread).collect()
+    }
+
+    /// The same without what a message says already.
+    pub fn left_beside(&self, message: &str) -> Vec<String> {
+        self.left().into_iter().filter(|left| !message.contains(left.as_str())).collect()
     }
 }
 
@@ -531,14 +537,17 @@ fn put_back(
     });
     let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
     let failed = while_any_succeeds(all, |kept| {
+        // Firmware would make something else of it together with what it follows, which says why it is not back.
+        let is_led = is_led(kept, &open);
+        if is_led && matches!(kept.object, Object::SpeedSelect(_)) {
+            return Err(None);
+        }
         if others != Others::Accept && is_needed(machine, kept, &open) {
             return Err(Some(Box::new(needed(machine, kept))));
         }
         match put_back_one(machine, levers, journal, (kept, late)) {
             // What it follows may still change it.
-            One::AsBefore if kept.follows.iter().any(|leader| open.contains(leader)) => {
-                return Err(None);
-            }
+            One::AsBefore if is_led => return Err(None),
             One::AsBefore => journal.restored(kept),
             One::Restored(changed) => {
                 journal.restored(kept);
@@ -551,16 +560,28 @@ fn put_back(
         Ok(())
     });
     undone.failed = failed.into_iter().flatten().map(|failed| *failed).collect();
+    // What became of it together with those that it follows is nobody else's.
+    for kept in kept.iter().filter(|kept| open.contains(&kept.object) && !kept.follows.is_empty()) {
+        let is_ours = journal.pending().kept.of(&kept.object).is_some_and(|known| known.unsettled);
+        if let (true, Ok(found)) = (is_ours, kept.object.read(machine)) {
+            journal.hear(&kept.object, found);
+        }
+    }
     undone
+}
+
+fn is_led(kept: &Kept, open: &HashSet<&Object>) -> bool {
+    kept.follows.iter().any(|leader| open.contains(leader))
 }
 
 /// Whether a CPU would go through which firmware is asked that has not yet what was there before: nobody could put it
 /// back then.
 fn is_needed(machine: &Machine, kept: &Kept, open: &HashSet<&Object>) -> bool {
+    let package = package_of(machine, &kept.object);
     let is_asked = |object: &Object| match object {
         Object::SpeedSelect(Settable {
-            at: Address::Registers(_) | Address::Mailbox(_), ..
-        }) => object.read(machine).is_ok(),
+            at: Address::Registers(at) | Address::Mailbox(at), ..
+        }) => package.is_none_or(|package| package == at.package) && object.read(machine).is_ok(),
         _ => false,
     };
     Turn::of(&kept.object, &kept.former) == Turn::Takes
@@ -568,9 +589,20 @@ fn is_needed(machine: &Machine, kept: &Kept, open: &HashSet<&Object>) -> bool {
         && kept.object.read(machine).is_ok_and(|now| now != kept.former)
 }
 
+/// The package of the CPU that is switched, where the kernel tells it.
+fn package_of(machine: &Machine, object: &Object) -> Option<u32> {
+    let Object::File(path) = object else { return None };
+    let path = path.strip_suffix("online")?;
+    machine.tree.read(&format!("{path}topology/physical_package_id")).ok()?.trim().parse().ok()
+}
+
 fn needed(machine: &Machine, kept: &Kept) -> (Changed, Error) {
     let Kept { setting, object, former, .. } = kept.clone();
-    let why = "firmware that has not yet what was there before is asked through CPUs".to_owned();
+    let package = package_of(machine, &object)
+        .map_or_else(String::new, |package| format!(" of package {package}"));
+    let why = format!(
+        "it stays online: firmware{package}, which is not yet as it was, is asked through its CPUs"
+    );
     let first = "`cpudyno undo` tries again".to_owned();
     let error = Error::Ordered { setting: setting.clone(), why, first };
     let now = object.read(machine).unwrap_or_else(|_| "?".to_owned());
@@ -786,6 +818,7 @@ fn write(
             is_final,
             // Drivers say "not permitted" of what firmware has locked, too.
             is_right: error.kind() == io::ErrorKind::PermissionDenied && !is_overruled,
+            first: decides.then(|| deciders::comes_first(machine, object, text)).flatten(),
             deciders,
         }
     })
@@ -824,17 +857,28 @@ fn settled(
     loop {
         let found = match object.read(machine) {
             Ok(now) if is_kept(&now) => return Ok(now),
-            Ok(now) => now,
-            Err(reason) => reason.why,
+            found => found,
         };
         match moments.next() {
             Some(moment) => std::thread::sleep(*moment),
-            None => return Err(not_kept(machine, object, wanted, found)),
+            None => {
+                return Err(match found {
+                    Ok(found) => not_kept(machine, object, wanted, found),
+                    Err(reason) => unseen(object, wanted, reason),
+                });
+            }
         }
     }
 }
 
+fn unseen(object: &Object, wanted: &str, reason: Unavailable) -> Error {
+    let setting = Lever::of(object).map_or_else(|| object.to_string(), |lever| lever.id.to_owned());
+    let why = format!("`{wanted}` was written, and cannot be read back: {}", reason.why);
+    Error::Absent { setting, why, remedy: reason.remedy }
+}
+
 fn not_kept(machine: &Machine, object: &Object, wanted: &str, found: String) -> Error {
     let deciders = deciders::of(machine, object, wanted);
-    Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found, deciders }
+    let first = deciders::comes_first(machine, object, wanted);
+    Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found, deciders, first }
 }

@@ -122,6 +122,15 @@ impl Here {
         Ok(done.len())
     }
 
+    /// Firmware has that fault from now on, or none.
+    pub(crate) fn fails(&self, fault: &str) {
+        let file = self.folder.path().join("state");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut state: serde_json::Value = serde_json::from_str(&text).unwrap();
+        state["firmware_faults"] = serde_json::from_str(&format!("[{fault}]")).unwrap();
+        std::fs::write(file, state.to_string()).unwrap();
+    }
+
     /// What a file holds.
     pub(crate) fn text(&self, path: &str) -> String {
         self.machine().tree.read(&format!("{CPU}/{path}")).unwrap()

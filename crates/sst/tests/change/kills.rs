@@ -277,7 +277,7 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
         ("granite", r#"{"firmware": {"0.0/features": 3}}"#, wish(level(1, false))),
         // A new level makes the turbo limits its own.
         ("guide", TURBO, on("0", level(4, false))),
-        ("granite", r#"{"firmware": {"0.0/msr/1ad": 2097865012304223517}}"#, wish(level(1, false))),
+        ("granite", LOWERED, wish(level(1, false))),
         ("guide", NO_TURBO, on("0", BF_ON)),
         ("guide", LIMITED, on("0", level(4, false))),
         // Threads of a core but the first are off.
@@ -306,6 +306,12 @@ fn recipes() -> Vec<(&'static str, &'static str, Wish)> {
     ]);
     found
 }
+
+/// Some cores go first.
+const FIRST_CORES: &str =
+    r#"{"firmware": {"0.0/core-power": 1, "0.0/priorities": 6, "0.0/features": 2}}"#;
+/// Somebody lowered the turbo limits that hold at most.
+const LOWERED: &str = r#"{"firmware": {"0.0/msr/1ad": 2097865012304223517}}"#;
 
 /// The CPUs of package 1 of the guide's machine are off.
 fn without_package_1() -> &'static str {
@@ -355,6 +361,9 @@ fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
         ("guide", FRESH, vec![slow.clone(), base.clone()]),
         ("guide", FRESH, vec![slow.clone(), base.clone(), fast.clone()]),
         ("guide", FRESH, vec![limited, slow.clone(), fewer.clone(), fast.clone()]),
+        // What a new level makes of features and turbo limits comes back after the level.
+        ("guide", FIRST_CORES, vec![fewer.clone()]),
+        ("granite", LOWERED, wishes(vec![on("0", level(1, false))])),
         ("guide", FRESH, vec![fewer, slow.clone(), Deed::Wish(on("0", level(0, false))), fast]),
         ("guide", FRESH, vec![pinned, slow, base]),
         // Nobody can ask the firmware of a package whose CPUs are off again.
@@ -514,6 +523,45 @@ fn a_fault_while_it_is_undone_is_told_and_the_next_undo_ends_it() {
     });
     let faults = faults.into_inner();
     assert!(faults > 100, "{faults}");
+}
+
+/// A call of firmware that fails once while it is undone, be it a question, loses nothing.
+#[test]
+fn a_question_that_fails_while_it_is_undone_loses_nothing() {
+    let mut faults = 0;
+    for (machine, state, number, calls) in [
+        ("guide", FIRST_CORES, 4, ["7f/00", "7f/01", "7f/08"].as_slice()),
+        ("granite", LOWERED, 1, &["tpmi/10", "tpmi/11", "tpmi/13"]),
+    ] {
+        for (call, after) in calls.iter().flat_map(|call| (0..12).map(move |after| (call, after))) {
+            let here = Here::with(machine, state);
+            let before = here.state();
+            here.done(&on("0", level(number, false))).unwrap();
+            here.fails(&format!(
+                r#"{{"on": "{call}", "does": "interrupted", "times": 4, "after": {after}}}"#
+            ));
+            let undone = here.undo();
+            if !undone.is_complete() {
+                faults += 1;
+                here.fails("");
+                here.undone();
+            }
+            assert_eq!(here.state(), before, "{machine}: {call} after {after}: {undone:?}");
+        }
+    }
+    assert!(faults > 5, "{faults}");
+}
+
+/// CPUs stay online for the firmware of their own package alone.
+#[test]
+fn cpus_of_a_package_that_is_as_before_go_again() {
+    let here = Here::with("guide", without_package_1());
+    here.done(&wish(level(4, true))).unwrap();
+    here.fails(r#"{"on": "7f/08", "does": "refused", "times": 1000, "after": 1}"#);
+    let undone = here.undo();
+    let left = undone.left().join("; ");
+    assert!(left.contains("level of package 0") && !left.contains("online"), "{left}");
+    assert_eq!(here.text("online"), "0-13,28-41");
 }
 
 #[test]
