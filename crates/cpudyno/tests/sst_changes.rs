@@ -205,9 +205,42 @@ fn what_is_too_long_is_said_to_be() {
 fn a_journal_that_cannot_be_written_has_a_hint() {
     let guide = Guide::new();
     fs::write(guide.file().with_added_extension("journal"), "a file").unwrap();
-    let ended = guide.run("set thp=always --no-proof");
-    assert_ne!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains("sim:NAME@FILE"), "{ended:?}");
+    for line in
+        ["set thp=always --no-proof", "sst core-power enable", "sst --compat core-power enable"]
+    {
+        let ended = guide.run(line);
+        assert_eq!(ended.code, Some(3), "{line}: {ended:?}");
+        let hints = ended.stderr.matches("hint: name another folder: ").count();
+        assert!(hints == 1 && ended.stderr.contains("sim:NAME@FILE"), "{line}: {ended:?}");
+    }
+}
+
+/// What is left where firmware fails again while a change is taken back is said once, in both faces.
+#[test]
+fn what_is_not_put_back_is_said_once() {
+    for face in ["", "--compat "] {
+        let fails = r#"{"firmware_faults": [{"on": "d0/02", "does": "refused", "after": 8}]}"#;
+        let finished = Guide::with("guide", fails).run(&format!("sst {face}core-power enable"));
+        assert_ne!(finished.code, Some(0), "{finished:?}");
+        let said = |words: &str| finished.stderr.matches(words).count();
+        assert_eq!(said("reading priorities of cores of package 1"), 1, "{finished:?}");
+        assert_eq!(said("put back"), 1, "{finished:?}");
+        assert!(said(" 0 former") == 0 && said("hint: `cpudyno undo` says") == 1, "{finished:?}");
+    }
+}
+
+/// What comes first is a hint, and not somebody else's decision.
+#[test]
+fn of_two_features_that_exclude_each_other_one_goes_first() {
+    let sapphire = Guide::called("sapphire");
+    sapphire.done("sst -c 0 base-freq enable -a");
+    for face in ["", "--compat "] {
+        let finished = sapphire.run(&format!("sst {face}-c 0 turbo-freq enable"));
+        let code = if face.is_empty() { 4 } else { 1 };
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        let hint = "hint: nothing was left changed; first `cpudyno sst base-freq disable`";
+        assert!(finished.stderr.contains(hint), "{finished:?}");
+    }
 }
 
 #[test]
@@ -285,6 +318,11 @@ fn a_plan_says_who_gains_and_who_loses() {
     );
     let page = slow.done("sst -c 12,13 plan turbo-freq");
     assert!(page.contains("it would be refused: cannot enable turbo-freq: turbo is"), "{page}");
+    // Each has its own base frequency, and all of them for one reason.
+    let page = slow.done("sst plan base-freq").replace("\n  ", " ");
+    let held =
+        "- CPUs 0-55 have no more than the base frequency now and then: turbo is off (`cpudyno set";
+    assert!(page.contains(held) && page.matches("no more than the base").count() == 1, "{page}");
     let locked = Guide::called("sapphire-locked");
     locked.refused(
         "sst plan perf-profile -l 1",

@@ -187,11 +187,7 @@ pub(crate) const SILENT: &str = "the driver of this generation does not tell why
 fn speed_select(case: &Case<'_>) -> Option<String> {
     let Object::SpeedSelect(Settable { at, what }) = case.object else { return None };
     if *what == What::Features && case.wanted == features_text(true, true) {
-        return Some(
-            "processors need not have base-freq and turbo-freq at once: first switch the one off that \
-             is on, `cpudyno sst base-freq disable` or `cpudyno sst turbo-freq disable`"
-                .to_owned(),
-        );
+        return Some("processors need not have base-freq and turbo-freq at once".to_owned());
     }
     let Address::Domain(at) = at else {
         return (*what == What::Features).then(|| {
@@ -209,6 +205,16 @@ fn speed_select(case: &Case<'_>) -> Option<String> {
         );
     }
     Some(SILENT.to_owned())
+}
+
+/// What may have to come first: of two features that need not go together the one that is on goes off.
+pub(crate) fn comes_first(machine: &Machine, object: &Object, wanted: &str) -> Option<String> {
+    let Object::SpeedSelect(Settable { what: What::Features, .. }) = object else { return None };
+    let now = object.read(machine).ok()?;
+    let on = [(true, false), (false, true)].map(|(base, turbo)| features_text(base, turbo));
+    let on = on.into_iter().find(|on| now == *on)?;
+    (wanted == features_text(true, true))
+        .then(|| format!("nothing was left changed; first `cpudyno sst {on} disable`"))
 }
 
 fn uncore_steps(case: &Case<'_>) -> Option<String> {

@@ -78,6 +78,8 @@ pub enum Error {
         why: String,
         /// Who else decides about it, in words with evidence.
         deciders: Vec<String>,
+        /// What may have to come first.
+        first: Option<String>,
         /// Whether rights are missing.
         is_right: bool,
         /// Whether nothing comes of it later either.
@@ -96,6 +98,8 @@ pub enum Error {
         found: String,
         /// Who else decides about it, in words with evidence.
         deciders: Vec<String>,
+        /// What may have to come first.
+        first: Option<String>,
     },
     /// Firmware took a write and has not done it, and may do so later.
     #[error(

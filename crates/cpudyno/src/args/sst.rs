@@ -274,7 +274,7 @@ pub(crate) enum CorePower {
     /// CPUs of a core, or of a module of several cores, share their class. Name them before the feature:
     /// `cpudyno sst -c 10 core-power get-assoc`.
     GetAssoc(Elsewhere),
-    /// Let firmware heed classes, in all power domains of a package.
+    /// Let firmware heed classes, in all power domains of a package (with interface 1 of a die).
     Enable {
         /// 0: power is shared in proportion to weights; 1: class 0 is throttled last, class 3 first.
         #[arg(short, long, value_parser = priority, default_value = "0", value_name = "TYPE")]
@@ -292,7 +292,7 @@ pub(crate) enum CorePower {
         #[command(flatten)]
         change: Change,
     },
-    /// Configure a class, in all power domains of a package. What is not said becomes what is usual.
+    /// Configure a class, in all power domains of a package (with interface 1 of a die). What is not said becomes what is usual.
     Config {
         /// The class, 0 to 3.
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]

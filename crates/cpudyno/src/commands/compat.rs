@@ -6,7 +6,7 @@ use ::sst::change::{NotChanged, Refused, What, Wish};
 use ::sst::compat::words::{self, Asked};
 
 use crate::args::CompatArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::output::{self, Sink};
 use crate::signals::Signals;
 
@@ -21,9 +21,12 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
     let sink = asked.as_ref().and_then(Asked::file).map(Sink::open).transpose();
     let sink = sink.map_err(|failure| Failure { code: NO_FILE, ..failure })?;
     let mut changer = |wish: &Wish| {
-        let nowhere = |failure: Failure| {
-            let (what, hint) = (wish.words(), failure.hint.unwrap_or_default());
-            NotChanged::Refused(Refused::Order { what, why: failure.message, hint })
+        let nowhere = |Failure { code, message: why, hint }: Failure| {
+            let (what, hint) = (wish.words(), hint.unwrap_or_default());
+            NotChanged::Refused(match code {
+                code::NOT_HERE => Refused::NotHere { what, why, hint },
+                _ => Refused::Order { what, why, hint },
+            })
         };
         let levers = super::settings::writer(&machine).map_err(nowhere)?;
         let shelf = super::settings::shelf(&machine).map_err(nowhere)?;
@@ -35,13 +38,19 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
         }
         let signals = Signals::listen().map_err(nowhere)?;
         let _deaf = signals.ignore();
-        ::sst::change::make(&machine, levers, &shelf, &who, wish)
+        match ::sst::change::make(&machine, levers, &shelf, &who, wish) {
+            Err(NotChanged::Unplanned(error)) => Err(nowhere(super::settings::refused(error))),
+            made => made,
+        }
     };
     let answer = ::sst::compat::answer(&machine, args.tool, &args.words, &mut changer);
     output::data(&answer.stdout)?;
     output::beside(&answer.stderr);
     if let Some(((_, results), sink)) = answer.file.as_ref().zip(sink) {
-        sink.write(results)?;
+        sink.write(results).map_err(|failure| match asked {
+            Some(Asked::Change { .. }) => failure.hint("it was done; `cpudyno undo` puts it back"),
+            _ => failure,
+        })?;
     }
     Ok(ExitCode::from(answer.code))
 }

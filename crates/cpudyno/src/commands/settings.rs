@@ -177,12 +177,18 @@ pub(super) fn restore(
 
 /// What was put back, and what was not.
 pub(super) fn put_back(undone: &Undone) -> String {
-    if undone.restored.is_empty() && undone.is_complete() {
-        return "everything is as it was before".to_owned();
-    }
-    let word = if undone.restored.len() == 1 { "value" } else { "values" };
-    let restored = format!("{} former {word} put back", undone.restored.len());
-    std::iter::once(restored).chain(undone.left()).collect::<Vec<_>>().join("; ")
+    put_back_beside(undone, "").unwrap_or_else(|| "everything is as it was before".to_owned())
+}
+
+/// The same without what a message says already; none where nothing is left to say.
+pub(super) fn put_back_beside(undone: &Undone, message: &str) -> Option<String> {
+    let restored = match undone.restored.len() {
+        0 => None,
+        1 => Some("1 former value put back".to_owned()),
+        values => Some(format!("{values} former values put back")),
+    };
+    let told: Vec<String> = restored.into_iter().chain(undone.left_beside(message)).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 pub(super) fn undo(machine: &Machine, args: UndoArgs) -> Result<ExitCode, Failure> {
@@ -357,6 +363,7 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 const SYSTEM: &str = "/var/lib/cpudyno";
 
 /// What helps where not everything was put back.
+pub(super) const AS_ROOT: &str = "run as root; `cpudyno settings` lists what root could set";
 pub(super) const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
 
 /// The lock of the machine, whoever keeps his journal where; the next start removes it.
@@ -434,14 +441,17 @@ pub(super) fn refused(error: Error) -> Failure {
             Failure::new(code::NOT_HERE, text).hint(remedy.unwrap_or_else(|| LIST.to_owned()))
         }
         Error::Rights { .. } | Error::Refused { is_right: true, .. } => {
-            Failure::new(code::REFUSED, text)
-                .hint("run as root; `cpudyno settings` lists what root could set")
+            Failure::new(code::REFUSED, text).hint(AS_ROOT)
         }
         Error::Foreign { .. } => Failure::new(code::NOT_HERE, text)
             .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
-        Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),
+        Error::Ordered { first, .. }
+        | Error::Refused { first: Some(first), .. }
+        | Error::NotKept { first: Some(first), .. } => {
+            Failure::new(code::REFUSED, text).hint(first)
+        }
         Error::Late { .. } => Failure::new(code::NOT_HERE, text)
             .hint("`cpudyno undo` looks again, and puts back what came of it"),
         Error::Refused { .. } | Error::NotKept { .. } => Failure::new(code::NOT_HERE, text)

@@ -34,6 +34,29 @@ pub enum NotChanged {
     Left(String, String),
 }
 
+impl NotChanged {
+    /// What helps, where that is known here: of what cannot be planned [`levers::Error`] tells.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            NotChanged::Refused(refused) => refused.hint(),
+            NotChanged::NotMade(NotMade { cause, undone }) if undone.is_complete() => match cause {
+                levers::Error::Refused { first, .. } | levers::Error::NotKept { first, .. } => {
+                    first.as_deref()
+                }
+                _ => None,
+            },
+            NotChanged::NotMade(_) | NotChanged::Left(..) => Some(LEFT),
+            NotChanged::Restless(_) => Some(RESTLESS),
+            NotChanged::Unplanned(_) => None,
+        }
+    }
+}
+
+/// What helps where something is left of a wish.
+const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
+/// What helps where somebody else writes, too.
+const RESTLESS: &str = "stop whoever sets it meanwhile, such as a daemon for power or tuning";
+
 /// What a wish comes to as things are; nothing is written.
 pub fn planned(
     machine: &Machine,
@@ -150,7 +173,8 @@ impl Limits {
         let khz = |text: &str| text.parse::<u64>().ok();
         for change in plan.changes.iter_mut().filter(|change| change.is_effective) {
             let Some((former, was_open)) = self.0.get(&change.object) else { continue };
-            // As high as it went before, and it did not follow all the way up: somebody chose that number.
+            // As high as it went before, and it did not follow all the way up: somebody chose that number. Where it
+            // did not move at all, the kernel may not have looked yet.
             let is_chosen = *was_open && !change.was_open && khz(&change.former) > khz(former);
             if !is_chosen {
                 (change.former, change.was_open) = (former.clone(), *was_open);
@@ -175,7 +199,7 @@ pub fn make(
         }
         Err(error) => {
             let undone = session.restore();
-            match undone.left().as_slice() {
+            match undone.left_beside(&error.to_string()).as_slice() {
                 [] => Err(error),
                 left => Err(NotChanged::Left(error.to_string(), left.join("; "))),
             }

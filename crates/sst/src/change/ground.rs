@@ -29,6 +29,9 @@ pub(super) struct Sleepers {
     pub(super) foreign: CpuSet,
 }
 
+/// At most, of one core.
+const THREADS: usize = 2;
+
 const PARTS: [Part; 8] = [
     Part::Properties,
     Part::BaseFreq,
@@ -105,6 +108,25 @@ impl<'a> Ground<'a> {
         let elsewhere = self.snapshot.domains.iter().filter(|domain| !self.is_target(domain));
         let online = elsewhere.flat_map(|domain| domain.cpus.iter().map(|member| member.cpu));
         online.filter(|cpu| self.sleepers.all.contains(*cpu)).collect()
+    }
+
+    /// That a whole package is off: the older generation is asked through its CPUs. There is one where more are off than
+    /// the cores of all others hold.
+    pub(super) fn elsewhere(&self) -> Option<String> {
+        let is_meant = self.wish.cpus.is_none() && self.is_older();
+        if !is_meant || matches!(self.wish.what, super::What::Level { with_cpus: true, .. }) {
+            return None;
+        }
+        let off = &self.sleepers.all;
+        let threads = |domain: &Domain| THREADS * domain.classed().count() as usize;
+        let room = |domain: &Domain| threads(domain).saturating_sub(domain.cpus.len());
+        let room: usize = self.snapshot.domains.iter().map(room).sum();
+        (off.len() > room).then(|| {
+            format!(
+                "{} are off, and among them are all CPUs of a package: it is not asked, and stays as it is ({BRING_BACK})",
+                off.named()
+            )
+        })
     }
 
     /// The CPUs of the power domains that are meant which are online after these steps.

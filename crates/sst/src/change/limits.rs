@@ -102,6 +102,19 @@ impl Ground<'_> {
             .collect()
     }
 
+    /// That limits may show once base frequencies have risen, of which no plan can know.
+    pub(super) fn hidden(&self, domain: &Domain, level: &Level, base_freq: bool) -> Option<String> {
+        let rises = |(cpu, base): (CpuId, Option<u64>)| base > self.khz(cpu, "base_frequency");
+        let may_show =
+            !self.allows_turbo() && bases(domain, level, base_freq).into_iter().any(rises);
+        may_show.then(|| {
+            "turbo is off (no_turbo), and a `max_freq` from the base frequency on does not show: one that shows below a \
+             new base frequency is opened then, beside what is planned, and one of exactly the present base frequency \
+             passes for none, also where it is undone"
+                .to_owned()
+        })
+    }
+
     /// As high as the clock of a CPU goes with turbo, in kHz. Kernels from 6.10 on tell the base frequency where turbo
     /// is off: then the level says it.
     ///

@@ -247,20 +247,14 @@ fn changed(
 fn not_changed(mut answer: Answer, error: &NotChanged) -> Answer {
     let _ = writeln!(answer.stderr, "error: {error}");
     answer.code = match error {
-        NotChanged::Refused(Rejected::NotHere { hint, .. }) => {
-            let _ = writeln!(answer.stderr, "hint: {hint}");
-            code::NOT_HERE
-        }
-        NotChanged::Refused(Rejected::Order { hint, .. }) => {
-            let _ = writeln!(answer.stderr, "hint: {hint}");
-            code::REFUSED
-        }
-        NotChanged::Refused(Rejected::Usage { hint, .. }) => {
-            let _ = writeln!(answer.stderr, "hint: {hint}");
-            code::USAGE
-        }
+        NotChanged::Refused(Rejected::NotHere { .. }) => code::NOT_HERE,
+        NotChanged::Refused(Rejected::Order { .. }) => code::REFUSED,
+        NotChanged::Refused(Rejected::Usage { .. }) => code::USAGE,
         _ => code::FAILED,
     };
+    if let Some(hint) = error.hint() {
+        let _ = writeln!(answer.stderr, "hint: {hint}");
+    }
     answer
 }
 

@@ -23,50 +23,100 @@ pub(super) fn blocks(told: &mut Told<'_>) -> Vec<Block> {
 
 /// The clocks of a comparison, with what holds them down.
 pub(super) fn measured(clocks: &[ExpectedClocks]) -> Block {
-    expected(clocks, std::iter::once(note("")).chain(held(clocks)).collect())
+    let all = std::iter::once(note("")).chain(held(clocks)).chain(not_told(clocks));
+    expected(clocks, all.collect())
+}
+
+/// Why clocks are unknown.
+fn not_told(expected: &[ExpectedClocks]) -> Vec<String> {
+    let mut found: Vec<(String, CpuSet)> = Vec::new();
+    for it in expected {
+        let all = [("now", Some(&it.now)), ("then", it.then.as_ref())];
+        let all = all.into_iter().filter_map(|(when, clocks)| Some((when, clocks?)));
+        for (when, clocks) in all.filter(|(_, clocks)| !is_outside(clocks)) {
+            for (known, name) in named(clocks) {
+                let Known::No { unavailable } = known else { continue };
+                let text = format!("{name} {when} is unknown: {}", unavailable.why);
+                match found.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
+                    None => found.push((text, it.cpus.clone())),
+                }
+            }
+        }
+    }
+    found.into_iter().map(|(text, cpus)| format!("{}: {text}", cpus.named())).collect()
+}
+
+/// The clocks of a pair, as they are called where one is unknown.
+fn named(clocks: &ClockPair) -> [(&Known<Hertz>, &'static str); 2] {
+    [(&clocks.base, "base frequency"), (&clocks.turbo, "turbo limit")]
+}
+
+/// What is said of who is held down: by whom, from which package and at which clock, now and then.
+#[derive(PartialEq)]
+struct Said {
+    by: CeilingBy,
+    /// None: each at the base frequency that the table has.
+    at: Option<(u32, Hertz)>,
+    when: [bool; 2],
 }
 
 /// Whose clocks somebody holds below what the level gives.
 fn held(expected: &[ExpectedClocks]) -> Vec<String> {
-    let mut found: Vec<(u32, ClockCeiling, [bool; 2], CpuSet)> = Vec::new();
+    let mut found: Vec<(Said, CpuSet)> = Vec::new();
     for it in expected {
+        let at = |ceiling: ClockCeiling| match ceiling.by {
+            CeilingBy::NoTurbo => (ceiling.by, None),
+            by => (by, Some((it.package, ceiling.clock))),
+        };
         let ceilings = [it.now.ceiling, it.then.as_ref().and_then(|then| then.ceiling)];
-        for ceiling in ceilings.into_iter().flatten() {
-            let when = ceilings.map(|it| it == Some(ceiling));
-            let alike =
-                |(package, known, then, _): &&mut (u32, ClockCeiling, [bool; 2], CpuSet)| {
-                    (*package, *known, *then) == (it.package, ceiling, when)
-                };
-            match found.iter_mut().find(alike) {
-                Some((.., cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
-                None => found.push((it.package, ceiling, when, it.cpus.clone())),
+        let ceilings = ceilings.map(|ceiling| ceiling.map(at));
+        let mut here: Vec<Said> = Vec::new();
+        for (by, at) in ceilings.into_iter().flatten() {
+            let said = Said { by, at, when: ceilings.map(|it| it == Some((by, at))) };
+            if !here.contains(&said) {
+                here.push(said);
+            }
+        }
+        for said in here {
+            match found.iter_mut().find(|(known, _)| *known == said) {
+                Some((_, cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
+                None => found.push((said, it.cpus.clone())),
             }
         }
     }
-    let sentence = |(package, ceiling, when, cpus): (u32, ClockCeiling, [bool; 2], CpuSet)| {
-        let when = match when {
+    found.iter().map(|(said, cpus)| said.of(cpus)).collect()
+}
+
+impl Said {
+    fn of(&self, cpus: &CpuSet) -> String {
+        let when = match self.when {
             [true, true] => "now and then",
             [true, false] => "now",
             [false, _] => "then",
         };
-        let who = match ceiling.by {
+        let package =
+            self.at.map_or_else(String::new, |(package, _)| format!(" of package {package}"));
+        let who = match self.by {
             CeilingBy::Class(number) => format!(
-                "class {number} of package {package} says so while core-power is on (`cpudyno sst core-power \
-                 get-config`)"
+                "class {number}{package} says so while core-power is on (`cpudyno sst core-power get-config`)"
             ),
             CeilingBy::Kernel => "somebody limits `max_freq` (scaling_max_freq) to that".to_owned(),
             CeilingBy::TurboLimits => format!(
-                "the turbo limits of package {package} that hold at most (register 1ADh) say so (`cpudyno sst \
-                 turbo-mode set-trl`)"
+                "the turbo limits{package} that hold at most (register 1ADh) say so (`cpudyno sst turbo-mode \
+                 set-trl`)"
             ),
             CeilingBy::NoTurbo => {
                 "turbo is off (`cpudyno set no_turbo=off`, or boost=on)".to_owned()
             }
         };
         let has = if cpus.len() == 1 { "has" } else { "have" };
-        format!("{} {has} {} MHz at most {when}: {who}", cpus.named(), mhz(ceiling.clock))
-    };
-    found.into_iter().map(sentence).collect()
+        let limit = match self.at {
+            Some((_, clock)) => format!("{} MHz at most", mhz(clock)),
+            None => "no more than the base frequency".to_owned(),
+        };
+        format!("{} {has} {limit} {when}: {who}", cpus.named())
+    }
 }
 
 fn note(and: &str) -> String {
@@ -80,7 +130,7 @@ fn lacking(told: &mut Told<'_>) {
     let run = told.run;
     let all = run.expected.iter().flat_map(|it| [Some(&it.now), it.then.as_ref()]).flatten();
     for clocks in all.filter(|clocks| !is_outside(clocks)) {
-        for (known, name) in [(&clocks.base, "base frequency"), (&clocks.turbo, "turbo limit")] {
+        for (known, name) in named(clocks) {
             if let Known::No { unavailable } = known {
                 told.lacking(unavailable, name.to_owned());
             }

@@ -383,9 +383,13 @@ fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
         let plan = here.plan(&on("0", second.clone())).unwrap();
         let said = format!("{name} of package 0 is on, and processors need not have both at once");
         assert!(plan.remarks.iter().any(|it| it.starts_with(&said)), "{:?}", plan.remarks);
-        let error = here.done(&on("0", second.clone())).unwrap_err().to_string();
-        assert!(error.contains("need not have base-freq and turbo-freq at once"), "{error}");
-        assert!(error.contains(&format!("`cpudyno sst {name} disable`")), "{error}");
+        let error = here.done(&on("0", second.clone())).unwrap_err();
+        assert!(
+            error.to_string().contains("need not have base-freq and turbo-freq at once"),
+            "{error}"
+        );
+        let first = format!("first `cpudyno sst {name} disable`");
+        assert!(error.hint().is_some_and(|hint| hint.ends_with(&first)), "{machine}: {error:?}");
         assert_eq!(here.state(), before, "{machine}: {name}");
         // Without -a core-power stays, which the other one stands on as well.
         let off = match off {
@@ -537,4 +541,33 @@ fn a_die_beside_the_one_that_is_meant_stays_as_it_is() {
     assert!(why.contains("base-freq is on in package 0, power domain 1"), "{why}");
     here.undone();
     assert_eq!(here.state(), "{} {}");
+}
+
+/// Of what cannot be planned, the plan says so.
+#[test]
+fn what_is_not_seen_beforehand_is_a_remark() {
+    let has = |here: &Here, wish: &Wish, words: &str| {
+        here.plan(wish).unwrap().remarks.iter().any(|remark| remark.contains(words))
+    };
+    // A package whose CPUs are all off is asked by nobody.
+    let off = |cpus: &mut dyn Iterator<Item = u32>| {
+        let files: Vec<String> =
+            cpus.map(|cpu| format!("\"{CPU}/cpu{cpu}/online\": \"0\"")).collect();
+        Here::with("guide", &format!("{{\"files\": {{{}}}}}", files.join(", ")))
+    };
+    let words = "CPUs 14-27,42-55 are off, and among them are all CPUs of a package";
+    let without_package_1 = off(&mut (14..28).chain(42..56));
+    assert!(has(&without_package_1, &wish(CP_ON), words));
+    assert!(has(&without_package_1, &wish(level(4, false)), words));
+    assert!(!has(&without_package_1, &on("0", CP_ON), "are off"));
+    let without_cores = off(&mut [4, 32, 5, 33].into_iter());
+    assert!(!has(&without_cores, &wish(CP_ON), "are off"));
+    // Without turbo, limits from the base frequency on do not show.
+    let slow = format!("{{\"files\": {{\"{CPU}/intel_pstate/no_turbo\": \"1\"}}}}");
+    let (slow, fast) = (Here::with("guide", &slow), Here::new("guide"));
+    for what in [level(4, false), BF_ON] {
+        assert!(has(&slow, &on("0", what.clone()), "does not show"), "{what:?}");
+        assert!(!has(&fast, &on("0", what.clone()), "does not show"), "{what:?}");
+    }
+    assert!(!has(&slow, &on("0", level(0, false)), "does not show"));
 }

@@ -114,14 +114,15 @@ pub(super) fn remark(plan: &Plan) {
 /// A failure after which everything is put back, and what came of that.
 pub(super) fn undone(session: Session<'_>, failure: Failure) -> Failure {
     let undone = session.restore();
-    let told = settings::put_back(&undone);
+    let told = settings::put_back_beside(&undone, &failure.message);
     if undone.is_complete() {
-        if !undone.restored.is_empty() {
+        if let Some(told) = told {
             output::remark(&told);
         }
         return failure;
     }
-    let message = format!("{}; {told}", failure.message);
+    let message =
+        std::iter::once(failure.message.clone()).chain(told).collect::<Vec<_>>().join("; ");
     Failure { message, ..failure }.hint(settings::LEFT)
 }
 
@@ -233,25 +234,27 @@ fn seen(base: &Base) -> String {
 
 /// Why nothing was changed.
 pub(super) fn not_changed(error: NotChanged) -> Failure {
-    let message = error.to_string();
-    match error {
-        NotChanged::Refused(Refused::Unread(error)) => super::refused(error),
-        NotChanged::Refused(Refused::NotHere { hint, .. }) => {
-            Failure::new(code::NOT_HERE, message).hint(hint)
-        }
-        NotChanged::Refused(Refused::Order { hint, .. }) => {
-            Failure::new(code::REFUSED, message).hint(hint)
-        }
-        NotChanged::Refused(Refused::Usage { hint, .. }) => Failure::usage(message).hint(hint),
+    let (message, hint) = (error.to_string(), error.hint().map(str::to_owned));
+    let code = match error {
+        NotChanged::Refused(Refused::Unread(error)) => return super::refused(error),
         // `cpudyno settings` does not list what firmware holds.
         NotChanged::Unplanned(levers::Error::Absent { remedy: None, .. }) => {
-            Failure::new(code::NOT_HERE, message).hint("`cpudyno sst info` says what there is")
+            return Failure::new(code::NOT_HERE, message)
+                .hint("`cpudyno sst info` says what there is");
         }
-        NotChanged::Unplanned(error) => settings::refused(error),
-        NotChanged::NotMade(error) => settings::not_made(error),
-        NotChanged::Left(..) => Failure::new(code::NOT_HERE, message)
-            .hint("`cpudyno undo` says what is still changed, and tries again"),
-        NotChanged::Restless(_) => Failure::new(code::NOT_HERE, message)
-            .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
-    }
+        NotChanged::Unplanned(error) => return of_firmware(settings::refused(error)),
+        NotChanged::NotMade(error) => return of_firmware(settings::not_made(error)),
+        NotChanged::Refused(Refused::Order { .. }) => code::REFUSED,
+        NotChanged::Refused(Refused::Usage { .. }) => code::USAGE,
+        NotChanged::Refused(Refused::NotHere { .. })
+        | NotChanged::Left(..)
+        | NotChanged::Restless(_) => code::NOT_HERE,
+    };
+    Failure { code, message, hint }
+}
+
+/// What root could set here is not listed by `cpudyno settings`.
+fn of_firmware(failure: Failure) -> Failure {
+    let is_right = failure.hint.as_deref() == Some(settings::AS_ROOT);
+    if is_right { failure.hint("run as root") } else { failure }
 }

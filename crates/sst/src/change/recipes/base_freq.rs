@@ -11,6 +11,7 @@ use crate::model::{BaseFreq, Domain, Modules, On};
 
 pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
+    let mut hidden = Vec::new();
     let domains = ground.having(|features| features.base_freq)?;
     for domain in &domains {
         let level = ground.current(domain)?;
@@ -22,6 +23,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         steps.firmware.extend(prioritised(ground, domain, it)?);
         steps.remarks.extend(asleep(ground, domain));
         steps.limits.extend(ground.raised(domain, level));
+        hidden.extend(ground.hidden(domain, level, true));
     }
     if auto {
         steps.firmware.extend(all_switches(ground, true, true)?);
@@ -29,10 +31,11 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         steps.remarks.extend(stale_beside(ground, &domains));
     }
     for domain in domains {
-        let turbo = ground.on(domain)?.turbo_freq;
-        steps.remarks.extend(turbo.then(|| both("turbo-freq", domain)));
+        let On { turbo_freq: turbo, base_freq } = ground.on(domain)?;
+        steps.remarks.extend((turbo && !base_freq).then(|| both("turbo-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(true, turbo))?);
     }
+    steps.remarks.extend(hidden.pop());
     if ground.allows_turbo() {
         steps.remarks.push(
             "turbo is on: clocks show a base frequency only where power runs short, or with \

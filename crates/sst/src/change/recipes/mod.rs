@@ -20,6 +20,7 @@ pub(super) fn steps(ground: &Ground<'_>) -> Result<Steps, Refused> {
     let mut steps = of_feature(ground)?;
     let beside = ground.beside_classes(&steps);
     steps.remarks.extend(beside);
+    steps.remarks.extend(ground.elsewhere());
     Ok(steps)
 }
 

@@ -44,8 +44,8 @@ pub(super) fn enable(
         steps.remarks.extend(stale_beside(ground, &domains));
     }
     for domain in &domains {
-        let base = ground.on(domain)?.base_freq;
-        steps.remarks.extend(base.then(|| both("base-freq", domain)));
+        let On { base_freq: base, turbo_freq } = ground.on(domain)?;
+        steps.remarks.extend((base && !turbo_freq).then(|| both("base-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, true))?);
     }
     for sharing in sharing(ground, &domains) {
