@@ -616,3 +616,25 @@ fn what_others_found_stands_on_the_page() {
     assert!(notes("Skylake-SP").iter().any(|note| note == line), "{:?}", notes("Skylake-SP"));
     assert!(!notes("Zen 4").iter().any(|note| note.starts_with("others found")));
 }
+
+/// Each stream is probed by itself, and all of them are one sweep.
+#[test]
+fn placements_that_change_are_counted_once_a_sweep() {
+    let ids = ["avx512_fma_t", "avx512_iadd_t", "avx256_fma_t", "avx256_iadd_t", "avx128_fma_t"];
+    let mut model = Model::named("2s-56c").unwrap();
+    // Half of the stretches of a probe have an interrupt, and seem longer than any within one cache.
+    model.distance.apart_seconds = 70e-9;
+    [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = [70e3, 1e-6];
+    let tests = Tests::Trace(ids.iter().map(|id| stream(id)).collect(), PERIOD);
+    let cpus = Choice { cpus: Some("0,56".parse().unwrap()), ..Choice::usual(None) };
+    let record = measured(&Machine::from(model), Options { tests, cpus, ..streams(&[]) });
+    let changed = |series: &&Series| {
+        series.quantity == "trace_visible"
+            && series.parameters["core"] == "own"
+            && series.placement_class.as_deref() == Some("changed")
+    };
+    let changed = record.series.iter().filter(changed).count();
+    assert!(changed > 1, "{changed} streams of {}", ids.len());
+    let finding = record.findings.iter().find(|it| it.id == "placement.changed").unwrap();
+    assert!(finding.text.starts_with("in 1 of 1 sweeps "), "{}", finding.text);
+}
