@@ -166,7 +166,7 @@ fn a_limit_that_comes_up_after_the_first_block_is_named() {
 }
 
 /// Registers of a machine, one of which holds something else on one CPU.
-struct OfOne(Arc<dyn Msr>, CpuId, u32, u64);
+pub(super) struct OfOne(pub(super) Arc<dyn Msr>, pub(super) CpuId, pub(super) u32, pub(super) u64);
 
 impl Msr for OfOne {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {

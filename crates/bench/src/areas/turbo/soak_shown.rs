@@ -206,6 +206,11 @@ impl Soaked<'_> {
                 let limit = watts(record, term).filter(|it| is_near(drawn, Some(*it)))?;
                 let mut label = format!("{} {limit:.0} W", term.word());
                 let mut evidence = format!("{drawn:.0} W in that window");
+        // Registers may state that of other CPUs alone.
+        let mut of_others = record.machine.turbo_limits.iter().peekable();
+        if of_others.peek().is_some() && of_others.all(|it| !it.cpus.contains(self.series.cpu)) {
+            unread.push(why::ACTIVE_CORES);
+        }
                 if !unread.is_empty() {
                     label.push_str(", or what is not known");
                     let _ = write!(
