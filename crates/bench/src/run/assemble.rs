@@ -70,7 +70,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         run.probes.values().filter_map(|probes| placement::typical(probes)),
         &parts.description.topology,
     ));
-    findings.extend(findings::of_placement(run.placement_changes, plan.blocks_done));
+    findings.extend(findings::of_placement(run.changed.len() as u64, plan.blocks_done));
     findings.extend(machine::disturbances::findings(
         &parts.disturbed,
         parts.seconds.0,

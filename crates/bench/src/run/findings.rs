@@ -14,6 +14,8 @@ use crate::rig::executor::RunError;
 
 /// The host moved the CPUs between the probes before and after some sweeps.
 pub(super) fn of_placement(changed: u64, sweeps: u64) -> Option<Finding> {
+    // One that was stopped is not done.
+    let sweeps = sweeps.max(changed);
     (changed > 0).then(|| Finding {
         id: "placement.changed".to_owned(),
         severity: Severity::Note,

@@ -27,8 +27,10 @@ pub(super) struct Swept {
     pub(super) own: BTreeMap<CpuId, Own>,
     /// What the probes of each pair saw.
     pub(super) probes: BTreeMap<[CpuId; 2], Vec<placement::Probe>>,
-    /// Sweeps in which a class changed.
-    pub(super) placement_changes: u64,
+    /// Sweeps in which a class changed, by how many were done before. What comes after all of them is of the last one.
+    pub(super) changed: BTreeSet<u64>,
+    /// The sweep that is under way.
+    sweep: u64,
     pub(super) sweeps_planned: u64,
     pub(super) sweeps_done: u64,
     pub(super) seed: u64,
@@ -51,7 +53,8 @@ impl Swept {
             rulers: Rulers::new(),
             own: BTreeMap::new(),
             probes: BTreeMap::new(),
-            placement_changes: 0,
+            changed: BTreeSet::new(),
+            sweep: 0,
             sweeps_planned,
             sweeps_done: 0,
             seed,
@@ -230,6 +233,7 @@ impl<'a> Sweeper<'a> {
         let kept_back = self.program.cost_of(true) * f64::from(u8::from(!once.is_empty()));
         while swept.sweeps_done < swept.sweeps_planned {
             let begun = self.executor.elapsed();
+            swept.sweep = swept.sweeps_done;
             swept.own.values_mut().for_each(Own::begin_block);
             if is_over_time {
                 each.iter().try_for_each(|cell| self.sweep(&[*cell], swept))?;
@@ -287,13 +291,10 @@ impl<'a> Sweeper<'a> {
             if self.executor.elapsed() + takes > until {
                 continue;
             }
-            let changes = swept.placement_changes;
             let trials = self.trials(&[cell], TRIAL)?;
             swept.trials.extend(trials);
             swept.spared.insert(cell);
             (0..blocks).try_for_each(|_| self.sweep(&[cell], swept))?;
-            // Those are counted by sweeps of everything.
-            swept.placement_changes = changes;
         }
         Ok(())
     }
@@ -321,13 +322,11 @@ impl<'a> Sweeper<'a> {
         // Whoever stops the run now keeps what was measured, of CPUs that lay as they did before it.
         let after = self.probes(cells, swept);
         let lay = after.as_ref().unwrap_or(&before);
-        let mut changed = false;
         for (cell, pieces) in blocks {
             let class = class_of(program.cell(cell), &before, lay);
-            changed |= class.as_deref() == Some(CHANGED);
+            swept.changed.extend((class.as_deref() == Some(CHANGED)).then_some(swept.sweep));
             self.add(swept, cell, class.as_deref(), pieces);
         }
-        swept.placement_changes += u64::from(changed);
         after.map(drop)
     }
 

@@ -1,14 +1,17 @@
 //! How long the clock lasts on simulated machines: drops, their causes, and what is left.
 
+use std::sync::Arc;
+
 use super::common::{LOOK, assert_near, measured, of, streams};
-use super::limits::{machine, set_each};
+use super::limits::{OfOne, machine, set_each};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::executor::Stop;
 use bench::run::measure;
+use machine::Machine;
 use machine::simulated::{Fault, Model};
-use model::Seconds;
 use model::page::Block;
 use model::record::{Record, Series};
+use model::{CpuId, Seconds};
 
 /// What both streams of `--sustain` find on a machine, for so many seconds in all.
 pub(super) fn sustained(name: &str, seconds: f64, change: impl FnOnce(&mut Model)) -> Record {
@@ -73,6 +76,23 @@ fn watts_alone_blame_nothing_alone() {
     assert_eq!(power.label, "PL1 28 W, or what is not known");
     assert!(power.evidence.contains("may be part of it: not read here"), "{power:?}");
     assert!(power.evidence.contains("limit of the active cores"), "{power:?}");
+}
+
+/// The turbo limits of one package alone can be read: that of the other may be part of what power takes there.
+#[test]
+fn watts_beside_limits_of_others_blame_nothing_alone() {
+    let machine = machine("2s-56c", |model| {
+        model.power.as_mut().unwrap().long_term_watts = Some(150.0);
+    });
+    let msr = Arc::new(OfOne(machine.msr, CpuId(0), 0x1ad, 0));
+    let tests = Tests::Sustain(Seconds(20.0));
+    let record = measured(&Machine { msr, ..machine }, Options { tests, ..streams(&[]) });
+    let limits = &record.machine.turbo_limits;
+    assert!(!limits.is_empty() && limits.iter().all(|it| !it.cpus.contains(CpuId(0))));
+    let account = record.clock.as_ref().unwrap().accounts.last().unwrap();
+    let power = account.steps.iter().find(|it| it.id == "pl1").unwrap();
+    assert!(power.label.ends_with(" W, or what is not known"), "{power:?}");
+    assert!(power.evidence.contains("limit of the active cores may be part of it"), "{power:?}");
 }
 
 /// Whoever stops a run kept no CPU busy for longer than that.

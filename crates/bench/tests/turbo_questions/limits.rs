@@ -166,7 +166,7 @@ fn a_limit_that_comes_up_after_the_first_block_is_named() {
 }
 
 /// Registers of a machine, one of which holds something else on one CPU.
-struct OfOne(Arc<dyn Msr>, CpuId, u32, u64);
+pub(super) struct OfOne(pub(super) Arc<dyn Msr>, pub(super) CpuId, pub(super) u32, pub(super) u64);
 
 impl Msr for OfOne {
     fn read(&self, cpu: CpuId, register: u32) -> Reading<u64> {
@@ -216,6 +216,27 @@ fn a_request_in_levels_without_clocks_has_its_reason() {
     assert!(asked.why.starts_with("CPU 0 may choose level 25 of 64 at most"), "{asked:?}");
     let all = unread(0x4008);
     assert!(all.iter().all(|it| !it.what.contains("HWP")), "no less than all: {all:?}");
+}
+
+/// Levels of favoured cores alone are ratios of the limit of one core: what these may have stands beside the others.
+#[test]
+fn a_cpu_whose_levels_are_no_ratios_hides_no_request_of_others() {
+    let asked = |levels: fn(CpuId) -> u64| {
+        let machine = rewritten(machine("laptop", |_| {}), &[(0x774, 0x2808)]);
+        let msr = Arc::new(Ranked(machine.msr, levels));
+        let clock = why(&Machine { msr, ..machine }).clock.unwrap();
+        let allowed = clock.allowed.iter().filter(|it| it.source.contains("774h"));
+        let allowed: Vec<_> = allowed.map(|it| (it.cpus.to_string(), it.hertz)).collect();
+        (allowed, clock.unread.into_iter().find(|it| it.what.contains("HWP")))
+    };
+    let (allowed, reason) = asked(|cpu| if [1, 3].contains(&cpu.0) { 47 } else { 46 });
+    let [(cpus, hertz)] = allowed.as_slice() else { panic!("{allowed:?}, {reason:?}") };
+    assert_eq!((cpus.as_str(), reason), ("1,3", None));
+    assert_near(*hertz, 4.0e9, 1e-9, "level 40 of 47");
+    let (allowed, reason) = asked(|_| 46);
+    assert_eq!(allowed, []);
+    let why = reason.unwrap().why;
+    assert!(why.starts_with("CPU 0 may choose level 40 of 46 at most"), "{why}");
 }
 
 /// The hardware is asked for 2.5 GHz at most, which the kernel's files do not show.

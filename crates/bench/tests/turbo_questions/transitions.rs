@@ -404,19 +404,26 @@ fn looks_are_kept(record: &Record) {
 /// Time that is taken from a burst is that of its own core, as the table has it, where nothing else takes any.
 #[test]
 fn what_is_taken_from_bursts_is_what_the_machine_loses_anyway() {
-    let record = traced("vm-2c", "avx512_fma_t", |model| {
-        model.noise.steal_share = 0.0;
-        [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = [300.0, 1e-3];
-    });
-    let quiet = |it: &&&Series| it.parameters["pass"] == "without payload";
-    let shares = all(&record, "trace_gap_share");
-    let share = shares.iter().find(quiet).unwrap().summary().unwrap().median;
-    let account = record.clock.as_ref().unwrap().accounts.first().unwrap();
-    let taken = account.steps.iter().find(|step| step.id == "taken").unwrap();
-    let said =
-        format!("gaps of its core without the stream, before and after it, {:.2} %", share * 100.0);
-    assert_eq!(taken.evidence, said);
-    assert_near(taken.hertz / account.clock, share, 1e-6, "of the clock");
+    // Those that come so often that no halt as short is told, too.
+    for [per_second, seconds] in [[300.0, 1e-3], [8000.0, 20e-6]] {
+        let record = traced("vm-2c", "avx512_fma_t", |model| {
+            model.noise.steal_share = 0.0;
+            model.noise.interrupts_per_second = per_second;
+            model.noise.interrupt_seconds = seconds;
+        });
+        let quiet = |it: &&&Series| it.parameters["pass"] == "without payload";
+        let shares = all(&record, "trace_gap_share");
+        let share = shares.iter().find(quiet).unwrap().summary().unwrap().median;
+        let put_in = per_second * seconds;
+        assert_near(share, put_in, 0.25, "of the time");
+        let account = record.clock.as_ref().unwrap().accounts.first().unwrap();
+        let taken = account.steps.iter().find(|step| step.id == "taken").unwrap();
+        let share_said = format!("{:.2} %", share * 100.0);
+        let said =
+            format!("gaps of its core without the stream, before and after it, {share_said}");
+        assert_eq!(taken.evidence, said);
+        assert_near(taken.hertz / account.clock, share, 1e-6, "of the clock");
+    }
 }
 
 /// A halt of 2.5 us right behind throttled dispatch is as long as looks are by that: it is not denied.
@@ -615,4 +622,26 @@ fn what_others_found_stands_on_the_page() {
                 for 650 to 680 us, 11 us halted when it is given back (avxfreq1)";
     assert!(notes("Skylake-SP").iter().any(|note| note == line), "{:?}", notes("Skylake-SP"));
     assert!(!notes("Zen 4").iter().any(|note| note.starts_with("others found")));
+}
+
+/// Each stream is probed by itself, and all of them are one sweep.
+#[test]
+fn placements_that_change_are_counted_once_a_sweep() {
+    let ids = ["avx512_fma_t", "avx512_iadd_t", "avx256_fma_t", "avx256_iadd_t", "avx128_fma_t"];
+    let mut model = Model::named("2s-56c").unwrap();
+    // Half of the stretches of a probe have an interrupt, and seem longer than any within one cache.
+    model.distance.apart_seconds = 70e-9;
+    [model.noise.interrupts_per_second, model.noise.interrupt_seconds] = [70e3, 1e-6];
+    let tests = Tests::Trace(ids.iter().map(|id| stream(id)).collect(), PERIOD);
+    let cpus = Choice { cpus: Some("0,56".parse().unwrap()), ..Choice::usual(None) };
+    let record = measured(&Machine::from(model), Options { tests, cpus, ..streams(&[]) });
+    let changed = |series: &&Series| {
+        series.quantity == "trace_visible"
+            && series.parameters["core"] == "own"
+            && series.placement_class.as_deref() == Some("changed")
+    };
+    let changed = record.series.iter().filter(changed).count();
+    assert!(changed > 1, "{changed} streams of {}", ids.len());
+    let finding = record.findings.iter().find(|it| it.id == "placement.changed").unwrap();
+    assert!(finding.text.starts_with("in 1 of 1 sweeps "), "{}", finding.text);
 }

@@ -146,7 +146,10 @@ fn fall(record: &Record, stream: &str) -> Option<Fall> {
         before = before.max(median(&clock[..place]).unwrap_or(0.0));
         let limit = before * kept;
         let two = clock[place] < limit && clock[place + 1] < limit;
-        let end = clock.iter().rev().take(2).all(|hertz| *hertz < limit);
+        let rest = clock.len() - place;
+        let last = clock.iter().rev().take(rest.min(4.max(rest / 4)));
+        let (low, high): (Vec<f64>, Vec<f64>) = last.partition(|hertz| **hertz < limit);
+        let end = low.len() >= high.len() + 2;
         two && end && median(&clock[place..]) < Some(limit)
     })?;
     let (from, to) = (before, median(&clock[place..])?);

@@ -402,10 +402,10 @@ static QUANTITIES: &[Quantity] = &[
     ),
     Quantity::named(
         trace::GAP_SHARE,
-        "share of time that is missing in such gaps",
+        "share of time that is missing in gaps",
         Unit::One,
         "lower is better",
-        "All gaps above the least halt that can be told, over the time of the pass.",
+        "All gaps longer than 1 us, whether a halt as short could be told or not, over the time of the pass.",
     ),
     Quantity::named(
         neighbours::CLOCK.alone,

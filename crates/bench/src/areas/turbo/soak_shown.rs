@@ -61,17 +61,23 @@ fn least(clock: &[f64]) -> f64 {
     DROP.max(DEVIATIONS * deviation)
 }
 
-/// The window from which on a clock stays low, and what it had before. Two low windows are needed in a row, since one
-/// may have been disturbed, two at the end, where a clock that came back would be high, and a low median.
+/// The window from which on a clock stays low, and what it had before. Of one window nothing is told, since it may
+/// have been disturbed: two low ones are needed in a row, and two more than high ones at the end, where a clock that
+/// came back is high, and a low median.
 fn falls(clock: &[f64]) -> Option<(usize, f64)> {
+    /// Windows of the end, which is the last quarter of what follows.
+    const END_MIN: usize = 4;
     let least = least(clock);
     let mut before: f64 = 0.0;
     (1..clock.len().saturating_sub(1)).find_map(|index| {
         let (held, rest) = clock.split_at(index);
         before = before.max(median(held).unwrap_or_default());
         let is_low = |hertz: &f64| *hertz < before * (1.0 - least);
-        let are_low = [&rest[..2], &rest[rest.len() - 2..]].concat().iter().all(is_low);
-        (are_low && is_low(&median(rest)?)).then_some((index, before))
+        let begins = rest[..2].iter().all(is_low);
+        let length = (rest.len() / 4).max(END_MIN).min(rest.len());
+        let low = rest[rest.len() - length..].iter().filter(|hertz| is_low(hertz)).count();
+        let ends = 2 * low >= length + 2;
+        (begins && ends && is_low(&median(rest)?)).then_some((index, before))
     })
 }
 
@@ -198,8 +204,13 @@ impl Soaked<'_> {
     fn seen(&self, record: &Record, at: usize) -> Vec<Seen> {
         let drawn = self.power.as_ref().and_then(|power| power.get(at)).copied();
         // Without registers other limits may hold as well, which nobody states.
-        let unread: Vec<&str> =
+        let mut unread: Vec<&str> =
             record.clock.iter().flat_map(|it| &it.unread).map(|it| it.what.as_str()).collect();
+        // Registers may state that of other CPUs alone.
+        let mut of_others = record.machine.turbo_limits.iter().peekable();
+        if of_others.peek().is_some() && of_others.all(|it| !it.cpus.contains(self.series.cpu)) {
+            unread.push(why::ACTIVE_CORES);
+        }
         let by_watts = drawn.filter(|_| !self.is_denied(record)).and_then(|drawn| {
             let mut terms = [(PowerTerm::Long, "pl1"), (PowerTerm::Short, "pl2")].into_iter();
             let at_limit = |(term, id): (PowerTerm, &str)| {
@@ -522,6 +533,21 @@ mod tests {
         let stays = [4249., 4317., 4352., 4254., 4160., 4159., 4170., 4172., 4165., 4161.];
         assert_eq!(falls(&stays), Some((4, 4317.0)));
         assert_eq!(falls(&[]), None);
+    }
+
+    #[test]
+    fn one_high_window_near_the_end_hides_no_drop() {
+        for high in 10..20 {
+            let mut clock = [3000.0; 20];
+            clock[..2].fill(3500.0);
+            clock[high] = 3500.0;
+            assert_eq!(falls(&clock), Some((2, 3500.0)), "window {high}");
+        }
+        // Of the last three windows nobody knows whether one was disturbed, or the clock came back.
+        assert_eq!(
+            falls(&[3500., 3500., 3500., 3500., 3500., 3500., 3500., 3000., 3000., 3500.]),
+            None
+        );
     }
 
     #[test]

@@ -514,13 +514,15 @@ impl Watched {
         }
     }
 
-    /// Time that is missing at once, whenever that is.
+    /// Time that is missing at once, whenever that is: gaps that a halt could be told from, and the share of all.
     fn gaps(&self, pass: &str, passes: &[&Vec<Seen>], job: &Trace, visible: f64) -> Part {
         let lost: Vec<f64> =
             passes.iter().flat_map(|seen| trace::missing(seen, job, visible)).collect();
         let duration = job.duration().0 * passes.len() as f64;
         let rate = lost.len() as f64 / duration;
-        let share = lost.iter().sum::<f64>() / duration;
+        // Gaps that are frequent are no halts, and take time all the same.
+        let all: f64 = passes.iter().flat_map(|seen| self::lost(seen, job)).sum();
+        let share = all / duration;
         let mut readings =
             Readings::from([(GAP_RATE, Ok(vec![rate])), (GAP_SHARE, Ok(vec![share]))]);
         if !lost.is_empty() {

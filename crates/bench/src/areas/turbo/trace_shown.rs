@@ -328,7 +328,7 @@ fn gaps(watched: &[Watched<'_>]) -> Block {
         caption: "time that is missing at once, whatever took it (lower is better)".to_owned(),
         columns: columns.map(|(name, align)| (name.to_owned(), align)).to_vec(),
         rows,
-        notes: Vec::new(),
+        notes: vec!["time missing is that of all gaps longer than 1 us".to_owned()],
     })
 }
 

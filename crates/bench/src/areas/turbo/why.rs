@@ -43,6 +43,7 @@ pub(super) fn streams() -> Vec<&'static StreamRow> {
 pub(super) const STATUS: [&str; 2] = ["MSR 19Ch", "MSR 1B1h"];
 
 const LICENCE: &str = "licence of the instructions";
+pub(super) const ACTIVE_CORES: &str = "limit of the active cores";
 
 /// The heaviest streams of this architecture, the heaviest first; the lightest where there are no others.
 pub(super) fn heavy_streams() -> Vec<&'static StreamRow> {
@@ -261,10 +262,10 @@ impl<'a> Descent<'a> {
             let is_chosen = self.firmware().is_some_and(|it| it.chosen().is_some());
             let what = if is_chosen { "chosen" } else { "active" };
             let evidence = format!("{} with {count} {what} in a package ({source})", mhz(bin));
-            self.cap("active-cores", "limit of the active cores", bin, evidence);
+            self.cap("active-cores", ACTIVE_CORES, bin, evidence);
         } else if let Some((bin, source)) = self.stated_by_others(Licence::Plain) {
             let evidence = format!("{} with {count} active in a package, {source}", mhz(bin));
-            self.cap("active-cores", "limit of the active cores", bin, evidence);
+            self.cap("active-cores", ACTIVE_CORES, bin, evidence);
         }
         // What a licence takes of that is a step of its own.
         if let Some((hertz, evidence)) =
