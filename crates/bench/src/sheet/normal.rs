@@ -39,7 +39,7 @@ pub enum Verdict {
     /// It does not, and this is the likely reason.
     Outside(String),
     /// Nobody can tell, for this reason.
-    NotTold(String),
+    CannotTell(String),
 }
 
 impl Verdict {
@@ -47,7 +47,7 @@ impl Verdict {
         match self {
             Verdict::Normal => Text::toned("normal", Tone::Good),
             Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
-            Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
     let earlier = record.reference.as_ref();
     blocks.extend(earlier.map(|earlier| reference::table(earlier, verbosity)));
     if blocks.is_empty() {
-        let none = "not told: what was measured has no figures of others for this core; \
+        let none = "cannot tell: what was measured has no figures of others for this core; \
                     `--reference DIR` asks earlier records of such machines";
         blocks.push(Block::Paragraph(Text::toned(none, Tone::Faint)));
     }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(finding.gain, None);
         assert_eq!(finding.cause.as_deref(), Some("a channel is empty"));
         assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
-        let nothing = [Verdict::Normal, Verdict::NotTold("a guest".to_owned())];
+        let nothing = [Verdict::Normal, Verdict::CannotTell("a guest".to_owned())];
         assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines { area: AREA, section: SECTION, template: "{} expected: {}", want: sources },
     Rule::Lines { area: AREA, section: SECTION, template: "{}, outside: {}", want: outside },
-    Rule::Lines { area: AREA, section: SECTION, template: "{}, not told: {}", want: untold },
+    Rule::Lines { area: AREA, section: SECTION, template: "{}, cannot tell: {}", want: untold },
 ];
 
 /// A figure that a table has, and who says so.
@@ -176,7 +176,7 @@ fn outside(record: &Record) -> Vec<String> {
 }
 
 fn untold(record: &Record) -> Vec<String> {
-    notes(record, "not told")
+    notes(record, "cannot tell")
 }
 
 fn sources(record: &Record) -> Vec<String> {
@@ -241,9 +241,9 @@ fn beside_known(record: &Record, stream: &str, measured: f64, uncertainty: f64) 
     let verdict = if off(nearest) <= tolerance {
         "normal".to_owned()
     } else if kind == "spin" {
-        "not told: it differs between CPUs and guests of one core".to_owned()
+        "cannot tell: it differs between CPUs and guests of one core".to_owned()
     } else if known.iter().find(is_reached).is_some() {
-        format!("not told: it is known to {:.1} % only", uncertainty * 100.0)
+        format!("cannot tell: it is known to {:.1} % only", uncertainty * 100.0)
     } else {
         "outside: another core than it says, or shared units".to_owned()
     };
@@ -281,7 +281,7 @@ fn latencies(record: &Record) -> Vec<Band> {
             "L2" => (0.2, "outside: small pages, or a busy sibling"),
             "L3" | "memory" if guest => (
                 0.4,
-                "not told: a guest shares it with its neighbours, and its addresses are translated twice",
+                "cannot tell: a guest shares it with its neighbours, and its addresses are translated twice",
             ),
             "L3" => (0.4, "outside: a low clock of the uncore, or busy neighbours"),
             "memory" => {
@@ -291,7 +291,7 @@ fn latencies(record: &Record) -> Vec<Band> {
         };
         let high = match level.whose {
             Whose::Cache(_, claimed) if level.sizes[0] > claimed / 2 => {
-                "not told: nothing smaller than half of it was measured, and the next level may add to it"
+                "cannot tell: nothing smaller than half of it was measured, and the next level may add to it"
             }
             _ => high,
         };
@@ -312,7 +312,7 @@ fn latencies(record: &Record) -> Vec<Band> {
             } else if measured >= lowest * (1.0 - tolerance) {
                 "normal"
             } else if tolerance > 0.3 {
-                "not told: faster than others found it: models of one core differ"
+                "cannot tell: faster than others found it: models of one core differ"
             } else {
                 "outside: another core than it says, or another clock than its own"
             };
@@ -355,9 +355,9 @@ fn copy(record: &Record) -> Option<Band> {
     } else if share >= 0.6 {
         "normal".to_owned()
     } else if !guest.is_empty() && !guest.starts_with("none") {
-        "not told: a guest has a part of its host's memory channels".to_owned()
+        "cannot tell: a guest has a part of its host's memory channels".to_owned()
     } else if cpus.len() < 8 * packages {
-        format!("not told: {cores} cannot draw more")
+        format!("cannot tell: {cores} cannot draw more")
     } else {
         "outside: are all channels populated, at full rate?".to_owned()
     };

@@ -101,7 +101,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
         if band.missing.is_some() && only_near_its_end(level) {
             let why =
                 "nothing smaller than half of it was measured, and the next level may add to it";
-            band.verdict = Verdict::NotTold(why.to_owned());
+            band.verdict = Verdict::CannotTell(why.to_owned());
         }
         Some(band)
     };
@@ -146,9 +146,9 @@ fn band(
             Verdict::Outside("another core than it says, or another clock than its own".to_owned())
         }
         Place::L3 | Place::Memory if is_low => {
-            Verdict::NotTold("faster than others found it: models of one core differ".to_owned())
+            Verdict::CannotTell("faster than others found it: models of one core differ".to_owned())
         }
-        Place::L3 | Place::Memory if guest => Verdict::NotTold(
+        Place::L3 | Place::Memory if guest => Verdict::CannotTell(
             "a guest shares it with its neighbours, and its addresses are translated twice"
                 .to_owned(),
         ),
@@ -231,8 +231,8 @@ mod tests {
         };
         assert_eq!(ns(90.0, false), Verdict::Normal);
         assert!(matches!(ns(140.0, false), Verdict::Outside(_)));
-        assert!(matches!(ns(140.0, true), Verdict::NotTold(_)));
-        assert!(matches!(ns(40.0, false), Verdict::NotTold(_)));
+        assert!(matches!(ns(140.0, true), Verdict::CannotTell(_)));
+        assert!(matches!(ns(40.0, false), Verdict::CannotTell(_)));
     }
 
     #[test]
