@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::check::{Rule, table};
-use super::levels::{self, Ends, Whose, sweep};
+use super::levels::{self, Ends, Whose, known_to, sweep};
 use super::memory::{cells, unseen};
 use super::page::Table;
 use super::record::{Record, items, number, of_one_class, text};
@@ -230,6 +230,7 @@ fn caches(record: &Record) -> Vec<Claim> {
         let verdict = match level.ends() {
             Ends::AsClaimed => AS_CLAIMED.to_owned(),
             Ends::Elsewhere(at) => format!("differs: behaves like {}", size(at)),
+            Ends::Vague(factor) => format!("cannot tell: {}", known_to(factor)),
             Ends::Unknown => "cannot tell: too little was measured around its end".to_owned(),
         };
         claims.push([format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]);

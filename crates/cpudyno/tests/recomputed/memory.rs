@@ -1,7 +1,7 @@
 //! Bandwidth, latency by size, latency beside others.
 
 use super::check::{ANYWHERE, Plot, Rule, marks, table};
-use super::levels::{Ends, Level, Sweep, Whose, sweep};
+use super::levels::{Ends, Level, Sweep, Whose, known_to, sweep};
 use super::page::Table;
 use super::record::{Record, Series, items, text};
 use super::stats::{bytes, groups, median, numbers, once, plural, three};
@@ -550,6 +550,7 @@ fn levels_table(record: &Record) -> Vec<Table> {
             (_, Whose::Cache(..), _) if level.knee.is_some() => {
                 "too little was measured around its end".to_owned()
             }
+            (Ends::Vague(factor), ..) => known_to(factor),
             (_, Whose::Cache(..), _) => "its end was not reached".to_owned(),
             (_, Whose::Beyond(_), _) => "not far enough to be memory".to_owned(),
             _ => dash(),

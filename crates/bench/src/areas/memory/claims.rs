@@ -54,6 +54,7 @@ fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
             sweep::Verdict::Behaves(bytes) => {
                 Verdict::Differs(format!("behaves like {}", size(bytes)))
             }
+            sweep::Verdict::Vague(factor) => Verdict::CannotTell(sweep::known_to(factor)),
             sweep::Verdict::Unknown => {
                 Verdict::CannotTell("too little was measured around its end".to_owned())
             }

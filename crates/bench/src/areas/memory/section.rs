@@ -162,7 +162,7 @@ fn caches(sweep: &Sweep<'_>) -> Option<Text> {
                 size(bytes),
                 size(claim.bytes)
             ),
-            Verdict::AsClaimed | Verdict::Unknown => {
+            Verdict::AsClaimed | Verdict::Vague(_) | Verdict::Unknown => {
                 format!("{name} {} {takes}", size(claim.bytes))
             }
         })
