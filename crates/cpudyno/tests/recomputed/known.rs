@@ -4,7 +4,7 @@ use super::check::{Rule, table};
 use super::levels::{Whose, sweep};
 use super::memory::{copies, name};
 use super::page::Table;
-use super::record::{Record, text};
+use super::record::{Record, items, text};
 use super::stats::{change, least, median, mhz, once, plural};
 use super::turbo::middle;
 
@@ -273,17 +273,25 @@ fn latencies(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let guest = fact(record, "platform.virtualisation");
     let guest = !guest.is_empty() && !guest.starts_with("none");
+    let is_asked = sweep.cells.first().is_some_and(|it| it.text("pages") == "4k");
+    let placed = items(&record.value["run"]["plan"]["memory"]);
+    let shares = placed.iter().filter_map(|it| it["as_asked"].as_f64());
+    let small = is_asked || shares.fold(1.0, f64::min) < 0.9;
     let mut bands = Vec::new();
     for level in &sweep.levels {
         let level_name = name(level.whose);
         let (tolerance, high) = match level_name.as_str() {
             "L1" => (0.1, "outside: another core than it says"),
-            "L2" => (0.2, "outside: small pages, or a busy sibling"),
+            "L2" if small => (0.2, "outside: small pages, or a busy sibling"),
+            "L2" => (0.2, "outside: a busy sibling"),
             "L3" | "memory" if guest => (
                 0.4,
                 "cannot tell: a guest shares it with its neighbours, and its addresses are translated twice",
             ),
             "L3" => (0.4, "outside: a low clock of the uncore, or busy neighbours"),
+            "memory" if !small => {
+                (0.4, "outside: slow or far memory, or a low clock of the uncore")
+            }
             "memory" => {
                 (0.4, "outside: slow or far memory, small pages, or a low clock of the uncore")
             }

@@ -64,6 +64,11 @@ fn point(cell: &Cell<'_>) -> Option<Point> {
 }
 
 impl Sweep<'_> {
+    /// The pages that its memory was asked for in.
+    pub(in super::super) fn pages(&self) -> Option<&str> {
+        self.cells.first()?.text("pages")
+    }
+
     fn of<'b>(&'b self, workload: &'b str) -> impl Iterator<Item = &'b Cell<'b>> {
         self.cells.iter().filter(move |cell| cell.workload == workload)
     }
