@@ -94,14 +94,14 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
     notes.extend(reasons(&claims));
     let row = |claim: Claim| {
         let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
-        vec![Text::from(claim.what), claim.claimed.into(), claim.measured.into(), verdict]
+        vec![Text::from(claim.what), verdict, claim.claimed.into(), claim.measured.into()]
     };
     let rows = claims.into_iter().map(row).collect();
     vec![
         Block::Heading("Claims against facts".to_owned()),
         Block::Table(Table {
             caption: "what the machine says of itself, and what was measured".to_owned(),
-            columns: ["what", "claimed", "measured", "verdict"]
+            columns: ["what", "verdict", "claimed", "measured"]
                 .map(|name| (name.to_owned(), Align::Left))
                 .to_vec(),
             rows,

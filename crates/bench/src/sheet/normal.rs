@@ -80,16 +80,17 @@ fn table(bands: Vec<Band>) -> Block {
     let mut row = |band: Band| {
         let (verdict, why) = super::in_a_cell(&band.what, band.verdict.text());
         notes.extend(why);
-        let texts = [band.what, band.expected, band.measured, band.position];
-        texts.into_iter().map(Text::from).chain([verdict]).collect()
+        let numbers = [band.expected, band.measured, band.position].map(Text::from);
+        [band.what.into(), verdict].into_iter().chain(numbers).collect()
     };
     let rows = bands.into_iter().map(&mut row).collect();
+    // Phones show the first columns: what counts is among them.
     let columns = [
         ("what", Align::Left),
+        ("verdict", Align::Left),
         ("expected", Align::Right),
         ("measured", Align::Right),
         ("position", Align::Right),
-        ("verdict", Align::Left),
     ];
     Block::Table(Table {
         caption: "beside what theory allows, and what others found on such a core".to_owned(),

@@ -85,10 +85,10 @@ fn verdicts(record: &Record) -> Vec<String> {
 fn claims(record: &Record) -> Vec<Table> {
     let row = |[what, claimed, _, measured, verdict]: Claim| {
         let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
-        vec![what, claimed, measured, verdict]
+        vec![what, verdict, claimed, measured]
     };
     let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
-    let columns = ["what", "claimed", "measured", "verdict"];
+    let columns = ["what", "verdict", "claimed", "measured"];
     let caption = "what the machine says of itself, and what was measured";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }

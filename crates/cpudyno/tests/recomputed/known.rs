@@ -130,10 +130,10 @@ fn all(record: &Record) -> Vec<Band> {
 fn bands(record: &Record) -> Vec<Table> {
     let row = |([what, expected, measured, position, verdict], _): Band| {
         let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
-        vec![what, expected, measured, position, verdict]
+        vec![what, verdict, expected, measured, position]
     };
     let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
-    let columns = ["what", "expected", "measured", "position", "verdict"];
+    let columns = ["what", "verdict", "expected", "measured", "position"];
     let caption = "beside what theory allows, and what others found on such a core";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }
@@ -273,7 +273,7 @@ fn latencies(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let guest = fact(record, "platform.virtualisation");
     let guest = !guest.is_empty() && !guest.starts_with("none");
-    let is_asked = sweep.cells.first().is_some_and(|it| it.text("pages") == "4k");
+    let is_asked = sweep.cells.first().is_some_and(|it| it.text("pages") == Some("4k"));
     let placed = items(&record.value["run"]["plan"]["memory"]);
     let shares = placed.iter().filter_map(|it| it["as_asked"].as_f64());
     let small = is_asked || shares.fold(1.0, f64::min) < 0.9;
