@@ -362,12 +362,12 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
     }
     let names = [
         ("result", Align::Label),
+        ("is", Align::Left),
         ("cores", Align::Right),
         ("here", Align::Right),
         ("median", Align::Right),
         ("limits", Align::Right),
         ("lower", Align::Right),
-        ("is", Align::Left),
     ];
     Block::Table(Table {
         caption: "among earlier records of machines like this one".to_owned(),
@@ -379,15 +379,14 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
 
 fn row(position: &ReferencePosition) -> Vec<Text> {
     let number = |value: f64| Text::from(si::format(value, position.unit));
-    let head = [
-        Text::from(name(&position.what)),
-        position.what.active.to_string().into(),
-        number(position.value),
-    ];
+    let head = |is: Text| {
+        let cores = position.what.active.to_string().into();
+        [Text::from(name(&position.what)), is, cores, number(position.value)]
+    };
     let Some(place) = position.place.value() else {
         let none = || Text::toned("-", Tone::Faint);
         let few = Text::toned(format!("{} earlier: too few", position.count), Tone::Faint);
-        return head.into_iter().chain([none(), none(), none(), few]).collect();
+        return head(few).into_iter().chain([none(), none(), none()]).collect();
     };
     let [low, high] = place.limits.map(|limit| si::format(limit, position.unit));
     let word = match (place.side, position.better) {
@@ -405,9 +404,8 @@ fn row(position: &ReferencePosition) -> Vec<Text> {
         number(place.quartiles[2]),
         format!("{low} to {high}").into(),
         format!("{:.0} %", place.below * 100.0).into(),
-        word,
     ];
-    head.into_iter().chain(tail).collect()
+    head(word).into_iter().chain(tail).collect()
 }
 
 #[cfg(test)]

@@ -235,6 +235,7 @@ fn can_be_read() -> Result<(), Failed> {
             }
             return { texts: texts.length, wrong, least };"#;
     let page = views::html::render(of_pictures, None)?;
+    assert!(page.contains("same-cpu, 11 core, 1000 us</text>"), "names are whole");
     for (width, _) in SIZES {
         let said = asked(&page, width, SCRIPT)?;
         assert!(said["texts"].as_u64() > Some(20), "{width}: {said}");

@@ -119,7 +119,7 @@ fn a_container_without_rights_has_reasons_in_the_same_places() {
         ("Counters", "perf_event_paranoid"),
         ("OpenMP regions", "unavailable"),
         ("Why not faster?", "not known"),
-        ("Claims against facts", "not told"),
+        ("Claims against facts", "cannot tell"),
     ] {
         let section = section(title);
         assert!(section.contains(why), "{title}: {section}");

@@ -114,7 +114,7 @@ impl Verdict {
         match self {
             Verdict::Equal => "equal",
             Verdict::Differs => "differs",
-            Verdict::Unsure => "not told",
+            Verdict::Unsure => "cannot tell",
             Verdict::Unknown => "unknown",
         }
     }
@@ -232,13 +232,13 @@ impl<'a> Comparison<'a> {
             Verdict::Unknown => return None,
             Verdict::Equal => normal::Verdict::Normal,
             Verdict::Unsure | Verdict::Differs if self.bound == Some(Bound::Spin) => {
-                normal::Verdict::NotTold(
+                normal::Verdict::CannotTell(
                     "it differs between CPUs and guests of one core".to_owned(),
                 )
             }
             Verdict::Unsure => {
                 let share = self.uncertainty * 100.0;
-                normal::Verdict::NotTold(format!("it is known to {share:.1} % only"))
+                normal::Verdict::CannotTell(format!("it is known to {share:.1} % only"))
             }
             Verdict::Differs => {
                 normal::Verdict::Outside("another core than it says, or shared units".to_owned())
@@ -379,7 +379,7 @@ mod tests {
         let band =
             Comparison { uncertainty: 0.06, ..Comparison::of(&chain, Some("Cascade Lake"), 4.2) };
         let told = band.band().unwrap().verdict;
-        assert_eq!(told, normal::Verdict::NotTold("it is known to 6.0 % only".to_owned()));
+        assert_eq!(told, normal::Verdict::CannotTell("it is known to 6.0 % only".to_owned()));
     }
 
     #[test]

@@ -206,7 +206,7 @@ fn pair(comparison: &Comparison, place: usize) -> Text {
         (Verdict::Better, "better"),
         (Verdict::Differs, "different"),
         (Verdict::Same, "the same within 1 %"),
-        (Verdict::CannotTell, "not decided"),
+        (Verdict::CannotTell, "cannot tell"),
     ];
     let told = words.map(|(verdict, word)| (count(verdict), word));
     let told = told.iter().filter(|(count, _)| *count > 0);

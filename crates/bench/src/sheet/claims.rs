@@ -41,7 +41,7 @@ pub enum Verdict {
     /// It is not, in these words.
     Differs(String),
     /// Nobody can tell, for this reason.
-    NotTold(String),
+    CannotTell(String),
 }
 
 impl Verdict {
@@ -49,7 +49,7 @@ impl Verdict {
         match self {
             Verdict::AsClaimed => Text::toned("as claimed", Tone::Good),
             Verdict::Differs(how) => Text::toned(format!("differs: {how}"), Tone::Warning),
-            Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
         }
     }
 }
@@ -94,14 +94,14 @@ pub(crate) fn section(record: &Record) -> Vec<Block> {
     notes.extend(reasons(&claims));
     let row = |claim: Claim| {
         let (verdict, _) = super::in_a_cell(&claim.what, claim.verdict.text());
-        vec![Text::from(claim.what), claim.claimed.into(), claim.measured.into(), verdict]
+        vec![Text::from(claim.what), verdict, claim.claimed.into(), claim.measured.into()]
     };
     let rows = claims.into_iter().map(row).collect();
     vec![
         Block::Heading("Claims against facts".to_owned()),
         Block::Table(Table {
             caption: "what the machine says of itself, and what was measured".to_owned(),
-            columns: ["what", "claimed", "measured", "verdict"]
+            columns: ["what", "verdict", "claimed", "measured"]
                 .map(|name| (name.to_owned(), Align::Left))
                 .to_vec(),
             rows,
@@ -144,7 +144,7 @@ fn stamp_clock(record: &Record) -> Option<Claim> {
     });
     let worst = others.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let verdict = match worst {
-        None => Verdict::NotTold("no other source says anything".to_owned()),
+        None => Verdict::CannotTell("no other source says anything".to_owned()),
         Some((ppm, _)) if ppm.abs() <= PPM_MAX => Verdict::AsClaimed,
         Some((ppm, _)) => Verdict::Differs(format!("{ppm:+.0} ppm")),
     };
@@ -265,7 +265,10 @@ mod tests {
     fn what_was_not_measured_has_its_line() {
         let claims = claims_of("sim:2s-56c", 5.0);
         for what in ["L1", "L2", "L3", "2 ways between nodes"] {
-            assert!(matches!(verdict(&claims, what), Verdict::NotTold(_)), "{what}: {claims:#?}");
+            assert!(
+                matches!(verdict(&claims, what), Verdict::CannotTell(_)),
+                "{what}: {claims:#?}"
+            );
         }
     }
 
@@ -295,6 +298,6 @@ mod tests {
         for what in ["CPUs 0 and 1", "L3", "rate of tsc"] {
             assert!(matches!(verdict(&claims, what), Verdict::Differs(_)), "{what}: {claims:#?}");
         }
-        assert!(matches!(verdict(&claims, "clock of one core"), Verdict::NotTold(_)));
+        assert!(matches!(verdict(&claims, "clock of one core"), Verdict::CannotTell(_)));
     }
 }

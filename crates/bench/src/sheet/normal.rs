@@ -39,7 +39,7 @@ pub enum Verdict {
     /// It does not, and this is the likely reason.
     Outside(String),
     /// Nobody can tell, for this reason.
-    NotTold(String),
+    CannotTell(String),
 }
 
 impl Verdict {
@@ -47,7 +47,7 @@ impl Verdict {
         match self {
             Verdict::Normal => Text::toned("normal", Tone::Good),
             Verdict::Outside(why) => Text::toned(format!("outside: {why}"), Tone::Warning),
-            Verdict::NotTold(why) => Text::toned(format!("not told: {why}"), Tone::Faint),
+            Verdict::CannotTell(why) => Text::toned(format!("cannot tell: {why}"), Tone::Faint),
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn section(record: &Record, verbosity: u8) -> Vec<Block> {
     let earlier = record.reference.as_ref();
     blocks.extend(earlier.map(|earlier| reference::table(earlier, verbosity)));
     if blocks.is_empty() {
-        let none = "not told: what was measured has no figures of others for this core; \
+        let none = "cannot tell: what was measured has no figures of others for this core; \
                     `--reference DIR` asks earlier records of such machines";
         blocks.push(Block::Paragraph(Text::toned(none, Tone::Faint)));
     }
@@ -80,16 +80,17 @@ fn table(bands: Vec<Band>) -> Block {
     let mut row = |band: Band| {
         let (verdict, why) = super::in_a_cell(&band.what, band.verdict.text());
         notes.extend(why);
-        let texts = [band.what, band.expected, band.measured, band.position];
-        texts.into_iter().map(Text::from).chain([verdict]).collect()
+        let numbers = [band.expected, band.measured, band.position].map(Text::from);
+        [band.what.into(), verdict].into_iter().chain(numbers).collect()
     };
     let rows = bands.into_iter().map(&mut row).collect();
+    // Phones show the first columns: what counts is among them.
     let columns = [
         ("what", Align::Left),
+        ("verdict", Align::Left),
         ("expected", Align::Right),
         ("measured", Align::Right),
         ("position", Align::Right),
-        ("verdict", Align::Left),
     ];
     Block::Table(Table {
         caption: "beside what theory allows, and what others found on such a core".to_owned(),
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(finding.gain, None);
         assert_eq!(finding.cause.as_deref(), Some("a channel is empty"));
         assert_eq!(finding.text, "20 GB/s measured, 40 GB/s expected (50 % of it)");
-        let nothing = [Verdict::Normal, Verdict::NotTold("a guest".to_owned())];
+        let nothing = [Verdict::Normal, Verdict::CannotTell("a guest".to_owned())];
         assert!(nothing.into_iter().all(|verdict| outside(band(verdict, Some(2.0))).is_none()));
     }
 }

@@ -110,7 +110,7 @@ fn what_drift_hides_has_its_cause() {
     });
     let claims = bench::sheet::claims::claims(&why(&machine));
     let claim = claims.iter().find(|it| it.what == "clock of one core").unwrap();
-    let Verdict::NotTold(why) = &claim.verdict else { panic!("{claim:?}") };
+    let Verdict::CannotTell(why) = &claim.verdict else { panic!("{claim:?}") };
     assert!(why.contains("without any payload; limit of the kernel took"), "{why}");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::check::{Rule, table};
-use super::levels::{self, Ends, Whose, sweep};
+use super::levels::{self, Ends, Whose, known_to, sweep};
 use super::memory::{cells, unseen};
 use super::page::Table;
 use super::record::{Record, items, number, of_one_class, text};
@@ -85,10 +85,10 @@ fn verdicts(record: &Record) -> Vec<String> {
 fn claims(record: &Record) -> Vec<Table> {
     let row = |[what, claimed, _, measured, verdict]: Claim| {
         let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
-        vec![what, claimed, measured, verdict]
+        vec![what, verdict, claimed, measured]
     };
     let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
-    let columns = ["what", "claimed", "measured", "verdict"];
+    let columns = ["what", "verdict", "claimed", "measured"];
     let caption = "what the machine says of itself, and what was measured";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }
@@ -107,7 +107,7 @@ fn stamp_clock(record: &Record) -> Vec<Claim> {
     let all = items(&rate["sources"]).iter().filter_map(off);
     let worst = all.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let verdict = match &worst {
-        None => "not told: no other source says anything".to_owned(),
+        None => "cannot tell: no other source says anything".to_owned(),
         Some((ppm, _)) if ppm.abs() <= 200.0 => AS_CLAIMED.to_owned(),
         Some((ppm, _)) => format!("differs: {ppm:+.0} ppm"),
     };
@@ -129,7 +129,7 @@ fn one_core(record: &Record) -> Vec<Claim> {
     let what = "clock of one core".to_owned();
     let advertised = &it["advertised"];
     if let Some(reason) = advertised.get("unavailable") {
-        let verdict = format!("not told: {}", text(&reason["why"]));
+        let verdict = format!("cannot tell: {}", text(&reason["why"]));
         return vec![[what, "-".to_owned(), String::new(), measured, verdict]];
     }
     let hertz = number(&advertised["hertz"]);
@@ -173,7 +173,7 @@ fn of_clock(
     match percent.abs() {
         ..=1.0 => AS_CLAIMED.to_owned(),
         off if off <= moved / 2.0 => format!(
-            "not told: {percent:+.1} %{of_what}, while clocks moved by {moved:.1} % without any payload{cause}"
+            "cannot tell: {percent:+.1} %{of_what}, while clocks moved by {moved:.1} % without any payload{cause}"
         ),
         _ => format!("differs: {percent:+.1} %{of_what}"),
     }
@@ -230,7 +230,8 @@ fn caches(record: &Record) -> Vec<Claim> {
         let verdict = match level.ends() {
             Ends::AsClaimed => AS_CLAIMED.to_owned(),
             Ends::Elsewhere(at) => format!("differs: behaves like {}", size(at)),
-            Ends::Unknown => "not told: too little was measured around its end".to_owned(),
+            Ends::Vague(factor) => format!("cannot tell: {}", known_to(factor)),
+            Ends::Unknown => "cannot tell: too little was measured around its end".to_owned(),
         };
         claims.push([format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]);
     }
@@ -240,8 +241,8 @@ fn caches(record: &Record) -> Vec<Claim> {
         [format!("L{number}"), size(claimed as f64), kernel(), measured, verdict]
     }));
     let why = match &sweep {
-        Some(_) => "not told: latencies were not measured up to its end",
-        None => "not told: no latencies were measured",
+        Some(_) => "cannot tell: latencies were not measured up to its end",
+        None => "cannot tell: no latencies were measured",
     };
     let of_first =
         || levels::claimed(record, numbers(text(&record.value["run"]["plan"]["cpus"]))[0]);
@@ -308,7 +309,7 @@ fn nodes(record: &Record) -> Vec<Claim> {
         } else {
             format!("distances {low} to {high}")
         };
-        let why = "not told: latencies from node to node were not measured";
+        let why = "cannot tell: latencies from node to node were not measured";
         let what = plural(unmeasured.len(), "way") + " between nodes";
         let [by, dash, why] = ["firmware (SLIT)", "-", why].map(str::to_owned);
         claims.push([what, claimed, by, dash, why]);
@@ -360,7 +361,7 @@ fn states(record: &Record) -> Vec<Claim> {
         let said = known.find(|it| it["name"] == **name)?["latency_seconds"].as_f64()?;
         let off = beyond - said;
         let verdict = if beyond <= 0.0 {
-            "not told: it is the lightest sleep that was seen".to_owned()
+            "cannot tell: it is the lightest sleep that was seen".to_owned()
         } else if off.abs() <= (0.5 * said).max(2e-6) {
             AS_CLAIMED.to_owned()
         } else {

@@ -4,7 +4,7 @@ use super::check::{Rule, table};
 use super::levels::{Whose, sweep};
 use super::memory::{copies, name};
 use super::page::Table;
-use super::record::{Record, text};
+use super::record::{Record, items, text};
 use super::stats::{change, least, median, mhz, once, plural};
 use super::turbo::middle;
 
@@ -21,7 +21,7 @@ pub(crate) static RULES: &[Rule] = &[
     },
     Rule::Lines { area: AREA, section: SECTION, template: "{} expected: {}", want: sources },
     Rule::Lines { area: AREA, section: SECTION, template: "{}, outside: {}", want: outside },
-    Rule::Lines { area: AREA, section: SECTION, template: "{}, not told: {}", want: untold },
+    Rule::Lines { area: AREA, section: SECTION, template: "{}, cannot tell: {}", want: untold },
 ];
 
 /// A figure that a table has, and who says so.
@@ -130,10 +130,10 @@ fn all(record: &Record) -> Vec<Band> {
 fn bands(record: &Record) -> Vec<Table> {
     let row = |([what, expected, measured, position, verdict], _): Band| {
         let verdict = verdict.split(": ").next().unwrap_or_default().to_owned();
-        vec![what, expected, measured, position, verdict]
+        vec![what, verdict, expected, measured, position]
     };
     let rows: Vec<Vec<String>> = all(record).into_iter().map(row).collect();
-    let columns = ["what", "expected", "measured", "position", "verdict"];
+    let columns = ["what", "verdict", "expected", "measured", "position"];
     let caption = "beside what theory allows, and what others found on such a core";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }
@@ -176,7 +176,7 @@ fn outside(record: &Record) -> Vec<String> {
 }
 
 fn untold(record: &Record) -> Vec<String> {
-    notes(record, "not told")
+    notes(record, "cannot tell")
 }
 
 fn sources(record: &Record) -> Vec<String> {
@@ -241,9 +241,9 @@ fn beside_known(record: &Record, stream: &str, measured: f64, uncertainty: f64) 
     let verdict = if off(nearest) <= tolerance {
         "normal".to_owned()
     } else if kind == "spin" {
-        "not told: it differs between CPUs and guests of one core".to_owned()
+        "cannot tell: it differs between CPUs and guests of one core".to_owned()
     } else if known.iter().find(is_reached).is_some() {
-        format!("not told: it is known to {:.1} % only", uncertainty * 100.0)
+        format!("cannot tell: it is known to {:.1} % only", uncertainty * 100.0)
     } else {
         "outside: another core than it says, or shared units".to_owned()
     };
@@ -273,17 +273,25 @@ fn latencies(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let guest = fact(record, "platform.virtualisation");
     let guest = !guest.is_empty() && !guest.starts_with("none");
+    let is_asked = sweep.cells.first().is_some_and(|it| it.text("pages") == Some("4k"));
+    let placed = items(&record.value["run"]["plan"]["memory"]);
+    let shares = placed.iter().filter_map(|it| it["as_asked"].as_f64());
+    let small = is_asked || shares.fold(1.0, f64::min) < 0.9;
     let mut bands = Vec::new();
     for level in &sweep.levels {
         let level_name = name(level.whose);
         let (tolerance, high) = match level_name.as_str() {
             "L1" => (0.1, "outside: another core than it says"),
-            "L2" => (0.2, "outside: small pages, or a busy sibling"),
+            "L2" if small => (0.2, "outside: small pages, or a busy sibling"),
+            "L2" => (0.2, "outside: a busy sibling"),
             "L3" | "memory" if guest => (
                 0.4,
-                "not told: a guest shares it with its neighbours, and its addresses are translated twice",
+                "cannot tell: a guest shares it with its neighbours, and its addresses are translated twice",
             ),
             "L3" => (0.4, "outside: a low clock of the uncore, or busy neighbours"),
+            "memory" if !small => {
+                (0.4, "outside: slow or far memory, or a low clock of the uncore")
+            }
             "memory" => {
                 (0.4, "outside: slow or far memory, small pages, or a low clock of the uncore")
             }
@@ -291,7 +299,7 @@ fn latencies(record: &Record) -> Vec<Band> {
         };
         let high = match level.whose {
             Whose::Cache(_, claimed) if level.sizes[0] > claimed / 2 => {
-                "not told: nothing smaller than half of it was measured, and the next level may add to it"
+                "cannot tell: nothing smaller than half of it was measured, and the next level may add to it"
             }
             _ => high,
         };
@@ -312,7 +320,7 @@ fn latencies(record: &Record) -> Vec<Band> {
             } else if measured >= lowest * (1.0 - tolerance) {
                 "normal"
             } else if tolerance > 0.3 {
-                "not told: faster than others found it: models of one core differ"
+                "cannot tell: faster than others found it: models of one core differ"
             } else {
                 "outside: another core than it says, or another clock than its own"
             };
@@ -355,9 +363,9 @@ fn copy(record: &Record) -> Option<Band> {
     } else if share >= 0.6 {
         "normal".to_owned()
     } else if !guest.is_empty() && !guest.starts_with("none") {
-        "not told: a guest has a part of its host's memory channels".to_owned()
+        "cannot tell: a guest has a part of its host's memory channels".to_owned()
     } else if cpus.len() < 8 * packages {
-        format!("not told: {cores} cannot draw more")
+        format!("cannot tell: {cores} cannot draw more")
     } else {
         "outside: are all channels populated, at full rate?".to_owned()
     };

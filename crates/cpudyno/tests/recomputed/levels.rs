@@ -46,6 +46,8 @@ pub(crate) struct Knee {
 pub(crate) enum Ends {
     AsClaimed,
     Elsewhere(f64),
+    /// Perhaps there: the end is known to that factor only.
+    Vague(f64),
     Unknown,
 }
 
@@ -60,6 +62,13 @@ impl Knee {
         let [low, high] = self.interval.map(|end| (end / bytes).log2());
         low.max(-high).max(0.0)
     }
+}
+
+/// What is said where an end is known to that factor only.
+pub(crate) fn known_to(factor: f64) -> String {
+    format!(
+        "its end is known to a factor of {factor:.0} only: too few sizes were measured around it"
+    )
 }
 
 impl Level {
@@ -78,7 +87,11 @@ impl Level {
         }
         let [low, high] = knee.interval;
         let near = (low / 1.3..=high * 1.3).contains(&(claimed as f64));
-        if near { Ends::AsClaimed } else { Ends::Elsewhere(knee.at) }
+        match high / low {
+            _ if !near => Ends::Elsewhere(knee.at),
+            factor if factor > 4.0 => Ends::Vague(factor),
+            _ => Ends::AsClaimed,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bandwidth, latency by size, latency beside others.
 
 use super::check::{ANYWHERE, Plot, Rule, marks, table};
-use super::levels::{Ends, Level, Sweep, Whose, sweep};
+use super::levels::{Ends, Level, Sweep, Whose, known_to, sweep};
 use super::page::Table;
 use super::record::{Record, Series, items, text};
 use super::stats::{bytes, groups, median, numbers, once, plural, three};
@@ -373,11 +373,14 @@ fn memory_words(record: &Record, copies: &[String]) -> Option<String> {
         let cores = plural(cores, "core");
         format!("{cores} of one package have nearly all that it gives ({giga:.2} GB/s)")
     }));
-    if let Some(sweep) = sweep(record)
-        && let Some(last) = sweep.levels.last().filter(|it| it.whose == Whose::Memory)
-    {
-        parts.push(format!("one access takes {} ns", nano(sweep.seconds(last))));
-    }
+    let of_sweep = sweep(record).and_then(|sweep| {
+        let last = sweep.levels.last().filter(|it| it.whose == Whose::Memory)?;
+        Some(sweep.seconds(last))
+    });
+    let all = cells(record, "loaded");
+    let idle = all.iter().find(|it| it.text("mix").is_none() && it.text("limited_by").is_none());
+    let takes = of_sweep.or_else(|| idle?.median("latency"));
+    parts.extend(takes.map(|it| format!("one access takes {} ns", nano(it))));
     (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")))
 }
 
@@ -547,6 +550,7 @@ fn levels_table(record: &Record) -> Vec<Table> {
             (Ends::Elsewhere(at), _, Some(claimed)) => {
                 format!("says {claimed}, behaves like {}", size(at))
             }
+            (Ends::Vague(factor), ..) => known_to(factor),
             (_, Whose::Cache(..), _) if level.knee.is_some() => {
                 "too little was measured around its end".to_owned()
             }

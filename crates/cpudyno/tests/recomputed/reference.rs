@@ -137,7 +137,6 @@ fn places(record: &Record) -> Vec<Table> {
     let outside = all.iter().filter(|it| is_outside(it)).count();
     let row = |it: &&Value| {
         let shown = |value: f64| si(value, text(&it["unit"]));
-        let head = [name(it), it["active"].to_string(), shown(here(record, it))];
         let place = &it["place"];
         let [low, high] = [0, 1].map(|at| number(&place["limits"][at]));
         let value = here(record, it);
@@ -148,17 +147,17 @@ fn places(record: &Record) -> Vec<Table> {
             better if (better == "more") == more => "better",
             _ => "worse",
         };
+        let head = [name(it), word.to_owned(), it["active"].to_string(), shown(value)];
         let tail = [
             shown(middle(it)),
             format!("{} to {}", shown(low), shown(high)),
             format!("{:.0} %", number(&place["below"]) * 100.0),
-            word.to_owned(),
         ];
         head.into_iter().chain(tail).collect()
     };
     let listed = placed.min(outside.max(5));
     let rows: Vec<Vec<String>> = all[..listed].iter().map(row).collect();
-    let columns = ["result", "cores", "here", "median", "limits", "lower", "is"];
+    let columns = ["result", "is", "cores", "here", "median", "limits", "lower"];
     let caption = "among earlier records of machines like this one";
     if rows.is_empty() { Vec::new() } else { vec![table(caption, &columns, rows)] }
 }

@@ -7,18 +7,18 @@ use super::plot::{grid, label_at, mark, path};
 use super::prose;
 use crate::visible::text as seen;
 
-/// The picture's width in its own units; browsers fit it to the page.
-const WIDTH: f64 = 760.0;
 /// Left of the first record: nothing but its letter.
 const LEFT: f64 = 40.0;
-/// Right of the last one: the names of results.
-const RIGHT: f64 = 370.0;
+/// From the first record to the last one.
+const ACROSS: f64 = 350.0;
+/// From the last record to the names of results.
+const TO_NAME: f64 = 22.0;
+/// A character of a name, if anything too wide.
+const CHARACTER: f64 = 7.2;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 16.0;
 /// From name to name, so that each can be read.
 const STEP: f64 = 18.0;
-/// Longer names are cut: hovering shows them whole.
-const NAME_MAX: usize = 44;
 
 pub(super) fn figure(slopes: &Slopes) -> Markup {
     html! {
@@ -38,13 +38,17 @@ fn picture(slopes: &Slopes) -> Markup {
     let span = (most - least).max(1e-9);
     let down = |log: f64| TOP + (most - log) / span * (height - TOP - BOTTOM);
     let gaps = slopes.columns.len().saturating_sub(1).max(1) as f64;
-    let across = |place: usize| LEFT + place as f64 / gaps * (WIDTH - LEFT - RIGHT);
+    let across = |place: usize| LEFT + place as f64 / gaps * ACROSS;
+    let right = LEFT + ACROSS;
     let mut drawn = String::new();
     for (place, column) in slopes.columns.iter().enumerate() {
         grid(&mut drawn, (across(place), TOP - 8.0), (across(place), height - BOTTOM));
         label_at(&mut drawn, (across(place), TOP - 14.0), "middle", column);
     }
     let last = |line: &Slope| ends(line).last().map_or(1.0, |(_, end)| end.ratio);
+    let label = |line: &Slope| format!("{:.3}  {}", last(line), line.name);
+    let longest = slopes.lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
+    let width = (right + TO_NAME + longest as f64 * CHARACTER).ceil();
     let beside = names(slopes, |line| down(last(line).ln()), height);
     for (index, line) in slopes.lines.iter().enumerate() {
         // A record without the result is left out of the line.
@@ -55,15 +59,14 @@ fn picture(slopes: &Slopes) -> Markup {
             let words = format!("{}: {number}, {ratio:.3} of the first", line.name);
             mark(&mut drawn, index, *point, &words);
         }
-        let end = points.last().map_or((WIDTH - RIGHT, beside[index]), |(point, _)| *point);
-        grid(&mut drawn, end, (WIDTH - RIGHT + 18.0, beside[index]));
-        let name: String = line.name.chars().take(NAME_MAX).collect();
-        let cut = if name.len() < line.name.len() { "\u{2026}" } else { "" };
-        let label = format!("{:.3}  {name}{cut}", last(line));
-        label_at(&mut drawn, (WIDTH - RIGHT + 22.0, beside[index] + 4.0), "start", &label);
+        let end = points.last().map_or((right, beside[index]), |(point, _)| *point);
+        grid(&mut drawn, end, (right + TO_NAME - 4.0, beside[index]));
+        label_at(&mut drawn, (right + TO_NAME, beside[index] + 4.0), "start", &label(line));
     }
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(seen(&slopes.caption)) {
+        // As large as its text is written, or smaller where the page has no room.
+        svg viewBox=(format!("0 0 {width} {height}")) style=(format!("max-width:{width}px"))
+            role="img" aria-label=(seen(&slopes.caption)) {
             (PreEscaped(drawn))
         }
     }

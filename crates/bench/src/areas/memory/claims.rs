@@ -33,7 +33,7 @@ fn caches(record: &Record) -> Vec<Claim> {
     let cpu = sweep.map(|sweep| sweep.cpu).or(record.run.plan.cpus.iter().next());
     let claimed = cpu.map(|cpu| sweep::claims(&record.machine.topology, cpu));
     for cache in claimed.into_iter().flatten() {
-        let (what, verdict) = (format!("L{}", cache.level), Verdict::NotTold(why.to_owned()));
+        let (what, verdict) = (format!("L{}", cache.level), Verdict::CannotTell(why.to_owned()));
         if claims.iter().all(|claim| claim.what != what) {
             claims.push(of_cache(what, cache.bytes, "-".to_owned(), verdict));
         }
@@ -54,8 +54,9 @@ fn told(sweep: &Sweep<'_>) -> Vec<Claim> {
             sweep::Verdict::Behaves(bytes) => {
                 Verdict::Differs(format!("behaves like {}", size(bytes)))
             }
+            sweep::Verdict::Vague(factor) => Verdict::CannotTell(sweep::known_to(factor)),
             sweep::Verdict::Unknown => {
-                Verdict::NotTold("too little was measured around its end".to_owned())
+                Verdict::CannotTell("too little was measured around its end".to_owned())
             }
         };
         Some(of_cache(name(level.whose), claimed.bytes, measured, verdict))
@@ -139,7 +140,7 @@ fn distances(record: &Record) -> Vec<Claim> {
         },
         by: firmware.to_owned(),
         measured: "-".to_owned(),
-        verdict: Verdict::NotTold("latencies from node to node were not measured".to_owned()),
+        verdict: Verdict::CannotTell("latencies from node to node were not measured".to_owned()),
         finding: None,
         cause: None,
         command: NUMA,
@@ -217,9 +218,9 @@ fn bandwidth(record: &Record) -> Option<Band> {
     } else if share >= SHARE_MIN {
         normal::Verdict::Normal
     } else if guest {
-        normal::Verdict::NotTold("a guest has a part of its host's memory channels".to_owned())
+        normal::Verdict::CannotTell("a guest has a part of its host's memory channels".to_owned())
     } else if few {
-        normal::Verdict::NotTold(format!(
+        normal::Verdict::CannotTell(format!(
             "{} cannot draw more",
             plural(widest.active.len(), "core")
         ))

@@ -60,11 +60,16 @@ impl Knee {
         (low / bytes).log2().max((bytes / high).log2()).max(0.0)
     }
 
+    /// How many times as large the end of the interval is as its beginning.
+    pub(super) fn factor(&self) -> f64 {
+        self.interval[1] / self.interval[0]
+    }
+
     /// Whether there is more between than sizes are apart and noise explains.
     pub(super) fn is_gap(&self) -> bool {
         /// In octaves.
         const WIDE: f64 = 4.0;
-        (self.interval[1] / self.interval[0]).log2() > WIDE
+        self.factor().log2() > WIDE
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::LazyLock;
 
 use machine::pages::parts::is_guest;
+use model::Pages;
 use model::record::Record;
 use serde::Deserialize;
 
 use super::super::known::{self, Set, distinct};
+use super::findings::other_pages;
 use super::knees::{Level, Whose};
-use super::shown::sweep::{name, sweep};
+use super::shown::sweep::{Sweep, name, sweep};
 use crate::sheet::normal::{Band, Verdict};
 
 /// The table, as `data/README.md` describes it.
@@ -89,7 +91,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
     let core = known::core(record, kind);
-    let guest = is_guest(record);
+    let around = Around { guest: is_guest(record), small_pages: has_small_pages(record, &sweep) };
     let levels = sweep.levels.iter().filter_map(|level| Some((level, Place::of(level.whose)?)));
     let band = |(level, place), count: Count| {
         let measured = match count {
@@ -97,15 +99,27 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
             Count::Nanoseconds => sweep.seconds(level) * 1e9,
         };
         let figures = figures(core.as_deref(), place, count);
-        let mut band = band(&name(level.whose), place, count, &figures, measured, guest)?;
+        let mut band = band(&name(level.whose), place, count, &figures, measured, around)?;
         if band.missing.is_some() && only_near_its_end(level) {
             let why =
                 "nothing smaller than half of it was measured, and the next level may add to it";
-            band.verdict = Verdict::NotTold(why.to_owned());
+            band.verdict = Verdict::CannotTell(why.to_owned());
         }
         Some(band)
     };
     levels.flat_map(|it| Count::ALL.into_iter().filter_map(move |count| band(it, count))).collect()
+}
+
+/// What slows accesses down beside the caches themselves.
+#[derive(Debug, Clone, Copy, Default)]
+struct Around {
+    guest: bool,
+    small_pages: bool,
+}
+
+/// Whether rings lay in base pages, asked for or not.
+fn has_small_pages(record: &Record, sweep: &Sweep<'_>) -> bool {
+    sweep.pages() == Some(Pages::Base.name()) || other_pages(record).is_some()
 }
 
 /// Whether each size on a level is so large that some of it may lie in the next one: few sizes are measured in short
@@ -129,7 +143,7 @@ fn band(
     count: Count,
     figures: &[(f64, &'static Set<Figure>)],
     measured: f64,
-    guest: bool,
+    around: Around,
 ) -> Option<Band> {
     let off = |known: f64| measured / known - 1.0;
     let values = figures.iter().map(|(value, _)| *value);
@@ -146,18 +160,24 @@ fn band(
             Verdict::Outside("another core than it says, or another clock than its own".to_owned())
         }
         Place::L3 | Place::Memory if is_low => {
-            Verdict::NotTold("faster than others found it: models of one core differ".to_owned())
+            Verdict::CannotTell("faster than others found it: models of one core differ".to_owned())
         }
-        Place::L3 | Place::Memory if guest => Verdict::NotTold(
+        Place::L3 | Place::Memory if around.guest => Verdict::CannotTell(
             "a guest shares it with its neighbours, and its addresses are translated twice"
                 .to_owned(),
         ),
         Place::L1 => Verdict::Outside("another core than it says".to_owned()),
-        Place::L2 => Verdict::Outside("small pages, or a busy sibling".to_owned()),
+        Place::L2 if around.small_pages => {
+            Verdict::Outside("small pages, or a busy sibling".to_owned())
+        }
+        Place::L2 => Verdict::Outside("a busy sibling".to_owned()),
         Place::L3 => Verdict::Outside("a low clock of the uncore, or busy neighbours".to_owned()),
-        Place::Memory => Verdict::Outside(
+        Place::Memory if around.small_pages => Verdict::Outside(
             "slow or far memory, small pages, or a low clock of the uncore".to_owned(),
         ),
+        Place::Memory => {
+            Verdict::Outside("slow or far memory, or a low clock of the uncore".to_owned())
+        }
     };
     let citations = figures.iter().map(|(_, set)| set.citation());
     Some(Band {
@@ -174,9 +194,7 @@ fn band(
         missing: is_high.then(|| most * (1.0 + tolerance) / measured),
         remedy: match place {
             Place::L1 => "see which core it says it is: `cpudyno info`",
-            Place::L2 | Place::L3 | Place::Memory => {
-                "look closer, in huge pages: `cpudyno memory sweep --pages thp`"
-            }
+            Place::L2 | Place::L3 | Place::Memory => "look closer: `cpudyno memory sweep`",
         },
     })
 }
@@ -209,7 +227,8 @@ mod tests {
 
     fn verdict(core: &str, place: Place, count: Count, measured: f64, guest: bool) -> Verdict {
         let figures = figures(Some(core), place, count);
-        band("it", place, count, &figures, measured, guest).unwrap().verdict
+        let around = Around { guest, ..Around::default() };
+        band("it", place, count, &figures, measured, around).unwrap().verdict
     }
 
     #[test]
@@ -231,8 +250,21 @@ mod tests {
         };
         assert_eq!(ns(90.0, false), Verdict::Normal);
         assert!(matches!(ns(140.0, false), Verdict::Outside(_)));
-        assert!(matches!(ns(140.0, true), Verdict::NotTold(_)));
-        assert!(matches!(ns(40.0, false), Verdict::NotTold(_)));
+        assert!(matches!(ns(140.0, true), Verdict::CannotTell(_)));
+        assert!(matches!(ns(40.0, false), Verdict::CannotTell(_)));
+    }
+
+    #[test]
+    fn small_pages_are_a_cause_only_where_there_are_some() {
+        for (place, count) in [(Place::L2, Count::Cycles), (Place::Memory, Count::Nanoseconds)] {
+            let figures = figures(Some("Cascade Lake"), place, count);
+            let names_them = |small_pages| {
+                let around = Around { guest: false, small_pages };
+                let verdict = band("it", place, count, &figures, 900.0, around).unwrap().verdict;
+                matches!(verdict, Verdict::Outside(why) if why.contains("small pages"))
+            };
+            assert!(names_them(true) && !names_them(false), "{place:?}");
+        }
     }
 
     #[test]
@@ -248,6 +280,6 @@ mod tests {
     #[test]
     fn what_nobody_measured_has_no_band() {
         let figures = figures(Some("SIMULATED wide core"), Place::L1, Count::Cycles);
-        assert!(band("L1", Place::L1, Count::Cycles, &figures, 4.0, false).is_none());
+        assert!(band("L1", Place::L1, Count::Cycles, &figures, 4.0, Around::default()).is_none());
     }
 }

@@ -133,10 +133,12 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
         format!("{moved} {} with {}", counting.unit(), plural(*count, "core"))
     };
     let moved: Vec<String> = of_copy.iter().map(with).collect();
-    let latency = sweep.and_then(|sweep| {
+    let of_sweep = sweep.and_then(|sweep| {
         let level = sweep.levels.last().filter(|level| level.whose == Whose::Memory)?;
-        Some(format!("one access takes {} ns", nanoseconds(sweep.seconds(level))))
+        Some(sweep.seconds(level))
     });
+    let latency = of_sweep.or_else(|| idle(record));
+    let latency = latency.map(|seconds| format!("one access takes {} ns", nanoseconds(seconds)));
     let moved = (!moved.is_empty()).then(|| format!("{} (copy, as asked)", moved.join(", ")));
     let enough = scaling::of_one_package(&record.machine.topology, &cells).map(|(cores, asked)| {
         format!(
@@ -148,6 +150,12 @@ fn memory(record: &Record, sweep: Option<&Sweep<'_>>) -> Option<Text> {
     });
     let parts: Vec<String> = moved.into_iter().chain(enough).chain(latency).collect();
     (!parts.is_empty()).then(|| format!("Memory: {}.", parts.join("; ")).into())
+}
+
+/// What one access takes beyond all caches before others move data: short runs have that, and no level of a sweep.
+fn idle(record: &Record) -> Option<f64> {
+    let is_idle = |cell: &&Cell<'_>| cell.text("mix").is_none() && cell.limited().is_empty();
+    cells(record, "loaded").iter().find(is_idle)?.median("latency")
 }
 
 /// The caches, and where they are not what they claim.
@@ -162,11 +170,32 @@ fn caches(sweep: &Sweep<'_>) -> Option<Text> {
                 size(bytes),
                 size(claim.bytes)
             ),
-            Verdict::AsClaimed | Verdict::Unknown => {
+            Verdict::AsClaimed | Verdict::Vague(_) | Verdict::Unknown => {
                 format!("{name} {} {takes}", size(claim.bytes))
             }
         })
     };
     let known: Vec<String> = sweep.levels.iter().filter_map(of_level).collect();
     (!known.is_empty()).then(|| format!("Caches: {}.", known.join("; ")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Question;
+    use super::super::tests::simulated;
+    use super::*;
+
+    #[test]
+    fn what_memory_takes_is_said_without_a_sweep_too() {
+        let mut record = simulated("sim:vm-2c", Question::Loaded, |_| ());
+        let said = |record: &Record| {
+            sentences(record).iter().any(|sentence| sentence.text.contains("one access takes"))
+        };
+        assert!(said(&record));
+        // Where there was less room than that takes, it may have been in a cache.
+        for series in &mut record.series {
+            series.parameters.insert("limited_by".to_owned(), "free memory".to_owned());
+        }
+        assert!(!said(&record));
+    }
 }

@@ -48,7 +48,7 @@ fn one_core(record: &Record) -> Option<Claim> {
     };
     Some(match claimed {
         Err(why) => {
-            let verdict = Verdict::NotTold(why);
+            let verdict = Verdict::CannotTell(why);
             claim("-".to_owned(), verdict)
         }
         Ok(claimed) => {
@@ -137,7 +137,7 @@ fn verdict(
         let moved = moved * 100.0;
         let cause = cause.map_or(String::new(), |cause| format!("; {cause}"));
         let moved = format!("while clocks moved by {moved:.1} % without any payload");
-        Verdict::NotTold(format!("{how}, {moved}{cause}"))
+        Verdict::CannotTell(format!("{how}, {moved}{cause}"))
     } else {
         Verdict::Differs(how)
     }

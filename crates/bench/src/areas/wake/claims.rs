@@ -21,7 +21,7 @@ fn claim(state: &State<'_>) -> Option<Claim> {
     let (table, beyond) = (state.table?, state.beyond?);
     let off = beyond - table.latency_seconds;
     let verdict = if beyond <= 0.0 {
-        Verdict::NotTold("it is the lightest sleep that was seen".to_owned())
+        Verdict::CannotTell("it is the lightest sleep that was seen".to_owned())
     } else if off.abs() <= (OFF_MAX * table.latency_seconds).max(JITTER_SECONDS) {
         Verdict::AsClaimed
     } else {

@@ -64,6 +64,11 @@ fn point(cell: &Cell<'_>) -> Option<Point> {
 }
 
 impl Sweep<'_> {
+    /// The pages that its memory was asked for in.
+    pub(in super::super) fn pages(&self) -> Option<&str> {
+        self.cells.first()?.text("pages")
+    }
+
     fn of<'b>(&'b self, workload: &'b str) -> impl Iterator<Item = &'b Cell<'b>> {
         self.cells.iter().filter(move |cell| cell.workload == workload)
     }
@@ -107,12 +112,14 @@ pub(in super::super) fn name(whose: Whose) -> String {
 }
 
 /// How a level's end compares with what the machine claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) enum Verdict {
     /// It ends where it should.
     AsClaimed,
     /// It ends elsewhere, about here.
     Behaves(u64),
+    /// It may end where it should, and is known to this factor only.
+    Vague(f64),
     /// It was not reached, or there is nothing to compare with.
     Unknown,
 }
@@ -123,6 +130,8 @@ pub(in super::super) fn verdict(level: &Level) -> Verdict {
     const NEAR: f64 = 1.3;
     /// One disturbed block moves a knee; of fewer nobody knows which one it is.
     const BLOCKS_MIN: usize = 3;
+    /// In a wider interval lie both half and twice of what is in its middle: it tells none of them from it.
+    const WIDEST: f64 = 4.0;
     let (Whose::Cache(claim), Some(knee)) = (level.whose, level.knee) else {
         return Verdict::Unknown;
     };
@@ -131,10 +140,12 @@ pub(in super::super) fn verdict(level: &Level) -> Verdict {
     }
     let claimed = claim.bytes as f64;
     let [low, high] = knee.interval;
-    if (low / NEAR..=high * NEAR).contains(&claimed) {
-        Verdict::AsClaimed
-    } else {
+    if !(low / NEAR..=high * NEAR).contains(&claimed) {
         Verdict::Behaves(knee.bytes as u64)
+    } else if knee.factor() > WIDEST {
+        Verdict::Vague(knee.factor())
+    } else {
+        Verdict::AsClaimed
     }
 }
 
@@ -334,6 +345,7 @@ fn verdict_text(level: &Level) -> Text {
             format!("says {}, behaves like {}", size_text(claim.bytes), size_text(bytes)),
             Tone::Warning,
         ),
+        (Verdict::Vague(factor), _) => Text::toned(known_to(factor), Tone::Faint),
         (_, Whose::Cache(_)) if level.knee.is_some() => {
             Text::toned("too little was measured around its end", Tone::Faint)
         }
@@ -341,6 +353,13 @@ fn verdict_text(level: &Level) -> Text {
         (_, Whose::Beyond(_)) => Text::toned("not far enough to be memory", Tone::Faint),
         _ => dash(),
     }
+}
+
+/// Why an end that may be where it should is no proof.
+pub(in super::super) fn known_to(factor: f64) -> String {
+    format!(
+        "its end is known to a factor of {factor:.0} only: too few sizes were measured around it"
+    )
 }
 
 /// Claimed caches that the latencies do not show.
@@ -405,6 +424,21 @@ mod tests {
             assert_eq!(memory.whose, Whose::Memory);
             near(sweep.seconds(memory), truth.latency_seconds);
         }
+    }
+
+    #[test]
+    fn an_end_that_half_and_twice_the_claim_would_fit_proves_nothing() {
+        const MIB: u64 = 1 << 20;
+        let of = |claimed: u64, ends: [u64; 2]| {
+            let interval = ends.map(|mib| (mib * MIB) as f64);
+            let knee = Knee { bytes: 16.0 * MIB as f64, interval, blocks: 5 };
+            let whose = Whose::Cache(Claim { level: 3, bytes: claimed * MIB });
+            verdict(&Level { whose, seconds: 2e-8, sizes: [MIB, 4 * MIB], knee: Some(knee) })
+        };
+        assert_eq!(of(16, [8, 32]), Verdict::AsClaimed);
+        assert_eq!(of(16, [4, 64]), Verdict::Vague(16.0));
+        // What lies outside is refuted by a wide one, too.
+        assert_eq!(of(256, [4, 64]), Verdict::Behaves(16 * MIB));
     }
 
     #[test]
