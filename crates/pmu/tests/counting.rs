@@ -792,7 +792,8 @@ fn the_pmu_msr_counts_the_time_stamp_counter() {
         (Known::Yes(by_pmu), Known::Yes(by_instruction)) => {
             assert!(*by_pmu > 0, "{counts:#?}");
             // It counts while the thread has its CPU, which others may have for most of the time.
-            let (by_pmu, by_instruction) = (whole(by_pmu, "msr/tsc/"), whole(by_instruction, "tsc"));
+            let (by_pmu, by_instruction) =
+                (whole(by_pmu, "msr/tsc/"), whole(by_instruction, "tsc"));
             assert!(by_pmu <= by_instruction, "{counts:#?}");
         }
         (Known::No { unavailable }, _) => assert!(!unavailable.why.is_empty()),
