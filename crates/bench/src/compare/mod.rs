@@ -289,6 +289,14 @@ impl Comparison {
     }
 }
 
+impl Setting {
+    /// Whether the record in that place says something else than the first, where both are known.
+    fn differs_in(&self, place: usize) -> bool {
+        let [first, other] = [0, place].map(|place| self.values[place].as_ref());
+        first.zip(other).is_some_and(|(first, other)| first != other)
+    }
+}
+
 impl ResultRow {
     /// How far the furthest record is from the first, where that is certain: a log ratio.
     fn size(&self) -> f64 {
