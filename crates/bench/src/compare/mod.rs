@@ -272,6 +272,11 @@ impl Comparison {
         others.find(|(place, _)| !told(*place)).map(|(_, record)| record)
     }
 
+    /// Whether that other record has a result in common with the first.
+    fn is_compared(&self, place: usize) -> bool {
+        self.results.iter().any(|row| row.beside[place - 1].is_some())
+    }
+
     /// How many results of the first record or of that other one have no ratio of the two.
     fn not_compared(&self, place: usize) -> usize {
         let rows = self.results.iter().filter(|row| row.beside[place - 1].is_none()).count();
