@@ -290,6 +290,9 @@ fn notes(notes: &[String]) -> Markup {
     html! { @for note in notes { p.note { (prose(note)) } } }
 }
 
+/// Tables with more columns than this are wider than paper in the type of the others.
+const WIDE: usize = 12;
+
 /// First columns with more characters than this get room.
 const LONG: usize = 22;
 
@@ -314,7 +317,7 @@ fn tables(
             @if !caption.is_empty() { figcaption { (prose(caption)) } }
             @for rows in parts {
                 div.scroll {
-                    table {
+                    table.wide[columns.len() > WIDE] {
                         @if columns.iter().any(|(header, _)| !header.is_empty()) {
                             thead {
                                 tr {
