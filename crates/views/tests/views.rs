@@ -2,8 +2,11 @@
 
 mod sample;
 
+use std::io::Read;
+
 use model::page::{Block, HeatCell, Page};
 use model::record::{Outcome, Samples};
+use views::html::{NoText, unpacked};
 use views::text::Layout;
 
 fn text(width: u16, colour: bool) -> String {
@@ -104,6 +107,26 @@ fn html_fetches_and_executes_nothing() {
     }
     let links = html.split("href=\"").skip(1);
     assert!(links.map(|link| &link[..1]).all(|first| first == "#" || first == "d"));
+}
+
+#[test]
+fn what_is_cut_off_is_not_called_foreign() {
+    let text = br#"{"schema": "cpudyno.record/1.0"}"#;
+    let mut gzip = flate2::read::GzEncoder::new(&text[..], flate2::Compression::fast());
+    let mut bzip2 = bzip2::read::BzEncoder::new(&text[..], bzip2::Compression::fast());
+    let read = |from: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    for whole in [read(&mut gzip), read(&mut bzip2), zstd::encode_all(&text[..], 1).unwrap()] {
+        assert_eq!(unpacked(&whole).unwrap().as_bytes(), text);
+        for end in 4..whole.len() {
+            assert_eq!(unpacked(&whole[..end]), Err(NoText::Damaged), "{end} of {}", whole.len());
+        }
+    }
+    assert_eq!(unpacked(&zstd::encode_all(&[0xffu8][..], 1).unwrap()), Err(NoText::Foreign));
+    assert_eq!(unpacked(&[0xff]), Err(NoText::Foreign));
 }
 
 #[test]

@@ -124,7 +124,10 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     let reference = Reference::new(briefs);
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");
-        return Err(Failure::new(code::USAGE, none).hint(HINT));
+        let left_out = reference.left_out();
+        let told = left_out.iter().map(bench::reference::left_out_in_words);
+        let told: Vec<String> = std::iter::once(none).chain(told).collect();
+        return Err(Failure::new(code::USAGE, told.join("; ")).hint(HINT));
     }
     Ok(reference)
 }

@@ -136,25 +136,37 @@ pub fn attached(html: &str) -> Option<String> {
     let (_, link) = html.rsplit_once("href=\"data:application/")?;
     // One without its end is cut off, and a part of it may be base64 all the same.
     let (_, bytes) = link.split_once('"')?.0.split_once(";base64,")?;
-    Some(unpacked(&STANDARD.decode(bytes).ok()?)?.into_owned())
+    Some(unpacked(&STANDARD.decode(bytes).ok()?).ok()?.into_owned())
+}
+
+/// Why bytes are no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoText {
+    /// They are none in UTF-8, compressed or not.
+    #[error("it is no text in UTF-8")]
+    Foreign,
+    /// They do not unpack to their end.
+    #[error("it is compressed, and cut off or damaged")]
+    Damaged,
 }
 
 /// A record as text, whether or not it was compressed as those that hang on pages are.
-pub fn unpacked(bytes: &[u8]) -> Option<Cow<'_, str>> {
+pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, str>, NoText> {
     /// No record is longer: what says otherwise is none.
     const LONGEST: u64 = 1 << 30;
-    let mut text = String::new();
+    let mut whole = Vec::new();
     // Pages of before have gzip.
-    if bytes.starts_with(b"\x1f\x8b") {
-        GzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
+    let read = if bytes.starts_with(b"\x1f\x8b") {
+        GzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
     } else if bytes.starts_with(b"\x28\xb5\x2f\xfd") {
-        zstd::Decoder::new(bytes).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+        zstd::Decoder::new(bytes).and_then(|from| from.take(LONGEST).read_to_end(&mut whole))
     } else if bytes.starts_with(b"BZh") {
-        BzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
+        BzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
     } else {
-        return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
-    }
-    Some(Cow::Owned(text))
+        return std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| NoText::Foreign);
+    };
+    read.map_err(|_| NoText::Damaged)?;
+    String::from_utf8(whole).map(Cow::Owned).map_err(|_| NoText::Foreign)
 }
 
 /// The record as a link that needs no server.
