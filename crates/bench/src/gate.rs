@@ -343,6 +343,9 @@ pub fn judge(record: &Record, bounds: &[Bound], reference: Option<&ReferenceRun>
     let serious = record.findings.iter().find(|finding| finding.severity == Severity::Serious);
     // A run that nobody should rely on lets nobody pass.
     open.extend(serious.filter(|_| failed.is_empty()).map(in_brief));
+    if let Some(why) = &record.run.interrupted {
+        open.insert(0, format!("the run was {why}"));
+    }
     if measured == 0 && failed.is_empty() && open.is_empty() {
         open.push("nothing could be measured".to_owned());
     }
@@ -609,15 +612,37 @@ mod tests {
         assert!(hint.contains("`memory.triad`"), "{hint}");
     }
 
-    #[test]
-    fn a_failure_of_a_disturbed_run_says_so() {
+    /// A record of the clocks of a simulated machine, for these bounds.
+    fn clocks(bounds: &[Bound]) -> Record {
         use model::record::PageKind;
         let look = Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Sheet };
-        let bounds = vec![Bound::read("turbo.clock@1=1000GHz", BoundKind::Min).unwrap()];
-        let asked = request(Seconds(3.0), None, Some(bounds.clone()), Vec::new(), look);
+        let asked = request(Seconds(3.0), None, Some(bounds.to_vec()), Vec::new(), look);
         let machine = machine::Machine::named("sim:4c").unwrap();
         let stop = crate::rig::executor::Stop::default();
-        let mut record = crate::run::measure(&machine, &asked, &stop, &mut |_| {}).unwrap();
+        crate::run::measure(&machine, &asked, &stop, &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn a_stopped_run_lets_nobody_pass() {
+        let bound = |text| vec![Bound::read(text, BoundKind::Min).unwrap()];
+        let (held, broken) = (bound("turbo.clock@1=1MHz"), bound("turbo.clock@1=1000GHz"));
+        let mut record = clocks(&held);
+        assert_eq!(judge(&record, &held, None).verdict, GateVerdict::Pass);
+        record.run.interrupted = Some("stopped by SIGINT".to_owned());
+        let stopped = judge(&record, &held, None);
+        assert_eq!(stopped.verdict, GateVerdict::CannotJudge);
+        assert_eq!(stopped.reason, "the run was stopped by SIGINT");
+        // What is broken is broken.
+        assert_eq!(judge(&record, &broken, None).verdict, GateVerdict::Fail);
+        record.series.clear();
+        let nothing = judge(&record, &held, None).reason;
+        assert!(nothing.starts_with("the run was stopped by SIGINT; and "), "{nothing}");
+    }
+
+    #[test]
+    fn a_failure_of_a_disturbed_run_says_so() {
+        let bounds = vec![Bound::read("turbo.clock@1=1000GHz", BoundKind::Min).unwrap()];
+        let mut record = clocks(&bounds);
         let quiet = judge(&record, &bounds, None);
         assert!(quiet.verdict == GateVerdict::Fail && !quiet.reason.contains("disturbed"));
         record.findings.push(Finding {

@@ -129,6 +129,13 @@ impl Reference {
         }
     }
 
+    /// Why files are left out, with how many, whatever the machine.
+    pub fn left_out(&self) -> Vec<LeftOutRecords> {
+        let told =
+            |(why, count): (&String, &u64)| LeftOutRecords { why: why.clone(), count: *count };
+        self.left_out.iter().map(told).collect()
+    }
+
     /// Whether no file was a record of measurements, of whatever machine.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
@@ -276,6 +283,11 @@ pub(crate) fn left_out(run: &ReferenceRun) -> Option<String> {
     (count > 0).then(|| format!("{} left out", counted(count, "file")))
 }
 
+/// How many files are left out, and why.
+pub fn left_out_in_words(left: &LeftOutRecords) -> String {
+    format!("{} left out: {}", counted(left.count, "file"), left.why)
+}
+
 /// How many earlier records.
 fn earlier(count: u64) -> String {
     counted(count, "earlier record")
@@ -354,9 +366,7 @@ pub fn table(run: &ReferenceRun, verbosity: u8) -> Block {
             all.len() - placed
         ));
     }
-    let told =
-        |left: &LeftOutRecords| format!("{} left out: {}", counted(left.count, "file"), left.why);
-    notes.extend(run.left_out.iter().map(told));
+    notes.extend(run.left_out.iter().map(left_out_in_words));
     if rows.is_empty() {
         return Block::List(notes.into_iter().map(Text::from).collect());
     }

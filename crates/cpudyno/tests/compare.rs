@@ -88,6 +88,61 @@ fn the_odd_one_out_is_named() {
     assert!(failed.stderr.contains(&format!("in `{off}`")), "{failed:?}");
 }
 
+/// A record with something else in it.
+fn changed(file: &str, folder: &Path, name: &str, change: impl Fn(&mut Value)) -> String {
+    let mut record: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    change(&mut record);
+    let to = folder.join(name).to_str().unwrap().to_owned();
+    std::fs::write(&to, record.to_string()).unwrap();
+    to
+}
+
+/// Of many records those that were never compared are not said to be alike.
+#[test]
+fn a_record_without_results_is_told_wherever_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let none = changed(&on, folder.path(), "none.json", |record| {
+        record["series"] = serde_json::json!([]);
+    });
+    let [on, off, none] = [&on, &off, &none].map(String::as_str);
+    let compared = |files: &[&str]| finish(cpudyno(&[&["compare"], files].concat())).success();
+    let alike = compared(&[&[on; 7][..], &[none]].concat());
+    assert!(alike.contains("H has no result in common with A"), "{alike}");
+    let told = |text: &str, words: &str| {
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert!(lines.join(" ").contains(words), "no `{words}` in\n{text}");
+    };
+    // Records that differ take all columns.
+    let odd = compared(&[&[on][..], &[off; 6], &[none, on]].concat());
+    told(&odd, "3 further records without a column: 1 has no result in common with A: ");
+    told(&odd, "none.json; 1 differs from A, in no more results than those that have one; ");
+    told(&odd, "; 1 does not differ from A with certainty; `--json FILE` has all.");
+    let first = compared(&[&[none][..], &[on; 7]].concat());
+    told(&first, "A has no result in common with another of these records");
+    told(&first, "2 further records without a column: 2 have no result in common with A: ");
+}
+
+#[test]
+fn a_setting_that_differs_without_a_column_is_told_with_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on, off] = with_and_without_boost(folder.path());
+    let saving = changed(&on, folder.path(), "saving.json", |record| {
+        for when in ["before", "after"] {
+            let facts = record["conditions"][when].as_array_mut().unwrap();
+            let governor = facts.iter_mut().find(|fact| fact["id"] == "cpufreq.governor");
+            governor.unwrap()["value"] = "powersave".into();
+        }
+    });
+    let [on, off, saving] = [&on, &off, &saving].map(String::as_str);
+    let text = finish(cpudyno(&[&["compare", on][..], &[off; 5], &[saving]].concat())).success();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert!(lines.join(" ").contains(" without a column: powersave in /"), "{text}");
+    // What only that record has changed is no cause of what differs in others.
+    let (_, causes) = text.split_once("Likely causes").unwrap();
+    assert!(causes.contains("oost") && !causes.contains("overnor"), "{causes}");
+}
+
 #[test]
 fn records_without_results_are_no_green_light() {
     let folder = tempfile::tempdir().unwrap();

@@ -66,6 +66,19 @@ fn what_did_not_fit_into_the_time_is_no_pass() {
 }
 
 #[test]
+fn why_a_folder_has_no_record_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("cut.json"), r#"{"schema": "cpudyno.record/1.0", "#).unwrap();
+    fs::write(file("later.json"), r#"{"schema": "cpudyno.record/99.0"}"#).unwrap();
+    let done = gate("sim:4c", &["--reference", folder.path().to_str().unwrap()]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    for why in ["another version of cpudyno wrote them", "they are cut off or damaged"] {
+        assert!(done.stderr.contains(&format!("1 file left out: {why}")), "{done:?}");
+    }
+}
+
+#[test]
 fn one_run_is_one_record_however_often_it_lies_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

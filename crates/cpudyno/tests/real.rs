@@ -174,6 +174,35 @@ fn a_plain_user_measures_too() {
     }
 }
 
+/// A page takes threads where there are some, and is made without.
+#[test]
+fn a_page_is_made_where_threads_are_scarce() {
+    let folder = tempfile::tempdir().unwrap();
+    let (binary, record) = (folder.path().join("cpudyno"), folder.path().join("record.json"));
+    let mut copy = program("cp");
+    copy.arg(env!("CARGO_BIN_EXE_cpudyno")).arg(&binary);
+    finish(copy).success();
+    let mut sheet = program(&binary);
+    sheet.args(["sheet", "--machine", "sim:1c", "--json"]).arg(&record);
+    finish(sheet).success();
+    for path in [folder.path(), &binary, &record] {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    // Root has as many as there are.
+    let root = status("Uid").split_whitespace().next() == Some("0");
+    if !root || !has("setpriv") || !has("prlimit") {
+        return eprintln!("skipped: not root, or no `setpriv` and `prlimit` (util-linux)");
+    }
+    for threads in 1..6 {
+        let mut scarce = program("setpriv");
+        scarce.args(["--reuid=61236", "--regid=61236", "--clear-groups", "prlimit"]);
+        scarce.arg(format!("--nproc={threads}")).arg(&binary);
+        scarce.arg("show").arg(&record).args(["--html", "-"]).env("HOME", folder.path());
+        let page = finish(scarce).success().stdout;
+        assert!(page.contains("record.json.zst") && page.ends_with("</html>"), "{threads} threads");
+    }
+}
+
 /// A line of what the kernel says of this process.
 fn status(field: &str) -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();

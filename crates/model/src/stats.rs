@@ -178,7 +178,7 @@ pub struct Summary {
     /// Largest sample.
     pub max: f64,
     /// Interval of the median, from the spread between blocks taken over the whole run (see
-    /// [`median_interval`]). Absent with fewer than five blocks.
+    /// [`median_interval`]), and as far as to the median itself. Absent with fewer than five blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_blocks: Option<[f64; 2]>,
 }
@@ -189,15 +189,18 @@ impl Summary {
         let mut all = samples.to_vec();
         all.sort_unstable_by(f64::total_cmp);
         let (&min, &max) = (all.first()?, all.last()?);
+        let median = quantile_sorted(&all, 0.5);
+        // That of the blocks may be another: samples are kept in bins, and not each block has as many.
+        let with_median = |[low, high]: [f64; 2]| [low.min(median), high.max(median)];
         Some(Summary {
             count: all.len() as u64,
             blocks: block_medians.len() as u64,
             min,
             p5: quantile_sorted(&all, 0.05),
-            median: quantile_sorted(&all, 0.5),
+            median,
             p95: quantile_sorted(&all, 0.95),
             max,
-            between_blocks: median_interval(block_medians),
+            between_blocks: median_interval(block_medians).map(with_median),
         })
     }
 
@@ -320,6 +323,16 @@ mod tests {
             prop_assert_eq!(forward, Summary::of(&values, &[]).unwrap());
             let steps = [forward.min, forward.p5, forward.median, forward.p95, forward.max];
             prop_assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]));
+        }
+
+        #[test]
+        fn an_interval_holds_its_median(
+            values in proptest::collection::vec(-1e9f64..1e9, 1..50),
+            medians in proptest::collection::vec(-1e9f64..1e9, 5..20)
+        ) {
+            let summary = Summary::of(&values, &medians).unwrap();
+            let [low, high] = summary.between_blocks.unwrap();
+            prop_assert!((low..=high).contains(&summary.median));
         }
     }
 }

@@ -2,8 +2,11 @@
 
 mod sample;
 
+use std::io::Read;
+
 use model::page::{Block, HeatCell, Page};
 use model::record::{Outcome, Samples};
+use views::html::{NoText, unpacked};
 use views::text::Layout;
 
 fn text(width: u16, colour: bool) -> String {
@@ -107,6 +110,26 @@ fn html_fetches_and_executes_nothing() {
 }
 
 #[test]
+fn what_is_cut_off_is_not_called_foreign() {
+    let text = br#"{"schema": "cpudyno.record/1.0"}"#;
+    let mut gzip = flate2::read::GzEncoder::new(&text[..], flate2::Compression::fast());
+    let mut bzip2 = bzip2::read::BzEncoder::new(&text[..], bzip2::Compression::fast());
+    let read = |from: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    for whole in [read(&mut gzip), read(&mut bzip2), zstd::encode_all(&text[..], 1).unwrap()] {
+        assert_eq!(unpacked(&whole).unwrap().as_bytes(), text);
+        for end in 4..whole.len() {
+            assert_eq!(unpacked(&whole[..end]), Err(NoText::Damaged), "{end} of {}", whole.len());
+        }
+    }
+    assert_eq!(unpacked(&zstd::encode_all(&[0xffu8][..], 1).unwrap()), Err(NoText::Foreign));
+    assert_eq!(unpacked(&[0xff]), Err(NoText::Foreign));
+}
+
+#[test]
 fn html_holds_the_record() {
     let record = sample::record();
     let html = views::html::render(sample::page, Some(&record)).unwrap();
@@ -122,11 +145,12 @@ fn html_holds_the_record() {
         let more = long.series.len().max(1000);
         long.series.extend(std::iter::repeat_n(series.clone(), more));
     }
-    let holds = |long: &model::record::Record, name: &str| {
+    let holds = |long: &model::record::Record, name: &str| -> String {
         let html = views::html::render(sample::page, Some(long)).unwrap();
         assert!(html.len() < 2_000_000 && html.contains(name), "{} bytes", html.len());
         let attached = views::html::attached(&html).unwrap();
         assert!(model::record::read(&attached).unwrap() == *long);
+        html
     };
     holds(&long, "record.json.zst");
     // Where that is too long for a page, it is made smaller still.
@@ -135,10 +159,22 @@ fn html_holds_the_record() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 32) as f64 / 1e3
     };
-    let noise = Samples::Plain(vec![(0..280_000).map(|_| samples()).collect()]);
-    let summary = noise.summary().unwrap();
-    long.series[0].outcome = Outcome::Measured { samples: noise, summary };
-    holds(&long, "record.json.bz2");
+    let mut noisy = |count: usize| {
+        let noise = Samples::Plain(vec![(0..count).map(|_| samples()).collect()]);
+        let summary = noise.summary().unwrap();
+        long.series[0].outcome = Outcome::Measured { samples: noise, summary };
+        long.clone()
+    };
+    // One that is damaged is no other record.
+    let html = holds(&noisy(20_000), "record.json.zst");
+    let (start, whole) = (html.find(";base64,").unwrap() + 8, views::html::attached(&html));
+    for place in (start..start + 200_000).step_by(1_009) {
+        let mut damaged = html.clone().into_bytes();
+        damaged[place] = if damaged[place] == b'A' { b'B' } else { b'A' };
+        let read = views::html::attached(str::from_utf8(&damaged).unwrap());
+        assert!(read.is_none() || read == whole, "{place}");
+    }
+    holds(&noisy(280_000), "record.json.bz2");
     assert_eq!(views::html::attached("<!DOCTYPE html><p>no page of ours"), None);
 }
 

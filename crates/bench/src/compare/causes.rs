@@ -112,40 +112,48 @@ pub(super) fn can_be_chosen(id: &str, same_cpu: bool) -> bool {
     })
 }
 
-/// Which way a setting that differs between two records moves results of an area, where it can move them one way
-/// only: without boost nothing is faster, and with fewer idle states no wake-up is slower.
-fn way(setting: &Setting, area: &str) -> Option<Verdict> {
-    let [Some(first), Some(other)] = setting.values.as_slice() else { return None };
-    match setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id) {
-        "cpufreq.boost" if [first, other].iter().all(|it| ["on", "off"].contains(&it.as_str())) => {
-            Some(if first == "off" { Verdict::Better } else { Verdict::Worse })
-        }
-        "idle.disabled" if area == "wake" && first == "none" => Some(Verdict::Better),
-        "idle.disabled" if area == "wake" && other == "none" => Some(Verdict::Worse),
+/// Which way a setting that differs in a record moves results of an area, where it can move them one way only:
+/// without boost nothing is faster, and with fewer idle states no wake-up is slower.
+fn way(setting: &Setting, place: usize, area: &str) -> Option<Verdict> {
+    let [first, other] = [0, place].map(|place| setting.values[place].as_deref());
+    match (setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id), first?, other?) {
+        ("cpufreq.boost", "off", "on") => Some(Verdict::Better),
+        ("cpufreq.boost", "on", "off") => Some(Verdict::Worse),
+        ("idle.disabled", "none", _) if area == "wake" => Some(Verdict::Better),
+        ("idle.disabled", _, "none") if area == "wake" => Some(Verdict::Worse),
         _ => None,
     }
 }
 
-/// The differing settings that are known to change areas whose results differ, in the order of settings.
+/// Whether a result that differs in a record may be that setting's doing.
+fn may_explain(setting: &Setting, place: usize, row: &ResultRow) -> bool {
+    let told = row.beside[place - 1].as_ref().map(|beside| beside.verdict);
+    let way = way(setting, place, &row.what.area);
+    row.differs_in(place) && (way.is_none() || told == way || told == Some(Verdict::Differs))
+}
+
+/// The differing settings that are known to change areas whose results differ in the same records, in the order of
+/// settings.
 pub(super) fn of(settings: &[Setting], results: &[ResultRow]) -> Vec<Cause> {
-    let differing = |area: &str, way: Option<Verdict>| {
-        let of_area = results.iter().filter(|row| row.what.area == area && row.differs());
-        let fits = |row: &&ResultRow| {
-            let told = row.beside.first().and_then(|beside| Some(beside.as_ref()?.verdict));
-            way.is_none() || row.beside.len() > 1 || told == way || told == Some(Verdict::Differs)
-        };
-        of_area.filter(fits).count()
+    // What follows from another setting that differs is no cause beside it.
+    let follows = |setting: &Setting, place: usize| {
+        let from = FOLLOWS.iter().filter(|(what, _)| setting.id == *what).map(|(_, from)| *from);
+        let mut from = from.flat_map(|from| settings.iter().filter(move |it| it.id == from));
+        from.any(|from| from.differs_in(place))
     };
-    let has = |id: &str| settings.iter().any(|setting| setting.id == id);
     let mut causes = Vec::new();
     for setting in settings {
-        // What follows from another setting that differs is no cause beside it.
-        if FOLLOWS.iter().any(|(what, from)| setting.id == *what && has(from)) {
-            continue;
-        }
+        let is_own = |place: &usize| setting.differs_in(*place) && !follows(setting, *place);
+        let places: Vec<usize> = (1..setting.values.len()).filter(is_own).collect();
+        let explained = |area: &str| {
+            let of_area = results.iter().filter(|row| row.what.area == area);
+            of_area
+                .filter(|row| places.iter().any(|place| may_explain(setting, *place, row)))
+                .count()
+        };
         let id = setting.id.strip_prefix(super::AFTER).unwrap_or(&setting.id);
         for row in KNOWN.iter().filter(|row| row.setting == id) {
-            let areas = row.areas.iter().map(|area| (*area, differing(area, way(setting, area))));
+            let areas = row.areas.iter().map(|area| (*area, explained(area)));
             causes.extend(areas.filter(|(_, count)| *count > 0).map(|(area, results)| Cause {
                 setting: setting.label.clone(),
                 area: area.to_owned(),
@@ -197,6 +205,25 @@ mod tests {
         assert_eq!(of(&idle, &both)[0].results, 1);
         let boost = [setting("cpufreq.boost", ["on", "off"])];
         assert_eq!(of(&boost, &slower)[0].results, 2);
+    }
+
+    #[test]
+    fn a_setting_of_one_record_is_no_cause_of_what_differs_in_another() {
+        let three = |id: &str, values: [&str; 3]| Setting {
+            values: values.map(|value| Some(value.to_owned())).to_vec(),
+            ..setting(id, ["", ""])
+        };
+        let mut differs_in_first = result("turbo", Verdict::Worse);
+        differs_in_first.beside.push(None);
+        let [one, other] = [["on", "off", "on"], ["on", "on", "off"]];
+        let all = std::slice::from_ref(&differs_in_first);
+        assert_eq!(of(&[three("smt.control", one)], all).len(), 1);
+        assert_eq!(of(&[three("smt.control", other)], all), []);
+        // Limits follow from boost where that differs, too.
+        let limits = three("cpufreq.limits", ["3 GHz", "2 GHz", "3 GHz"]);
+        assert_eq!(of(&[three("cpufreq.boost", one), limits.clone()], all).len(), 1);
+        let causes = of(&[three("cpufreq.boost", other), limits], all);
+        assert!(causes.len() == 1 && causes[0].setting == "cpufreq.limits", "{causes:?}");
     }
 
     #[test]

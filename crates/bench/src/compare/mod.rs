@@ -272,6 +272,11 @@ impl Comparison {
         others.find(|(place, _)| !told(*place)).map(|(_, record)| record)
     }
 
+    /// Whether that other record has a result in common with the first.
+    fn is_compared(&self, place: usize) -> bool {
+        self.results.iter().any(|row| row.beside[place - 1].is_some())
+    }
+
     /// How many results of the first record or of that other one have no ratio of the two.
     fn not_compared(&self, place: usize) -> usize {
         let rows = self.results.iter().filter(|row| row.beside[place - 1].is_none()).count();
@@ -286,6 +291,14 @@ impl Comparison {
         rows.retain(|(by, _)| *by > share);
         rows.sort_by(|a, b| b.0.total_cmp(&a.0));
         rows.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+impl Setting {
+    /// Whether the record in that place says something else than the first, where both are known.
+    fn differs_in(&self, place: usize) -> bool {
+        let [first, other] = [0, place].map(|place| self.values[place].as_ref());
+        first.zip(other).is_some_and(|(first, other)| first != other)
     }
 }
 

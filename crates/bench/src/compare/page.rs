@@ -1,7 +1,7 @@
 //! What a comparison says, as a page.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::Unit;
 use model::page::{Align, Block, Page, Slope, SlopeEnd, Slopes, Table, Text, Tone, si};
@@ -19,37 +19,63 @@ const LISTED_OF_EACH: usize = 6;
 const NAMED: usize = 6;
 
 /// The places of the records that have columns: the first, and of the others those that differ from it in most results,
-/// then in most settings.
+/// then those that have none in common with it, then those that differ in most settings.
 fn named(comparison: &Comparison) -> Vec<usize> {
     let mut others: Vec<usize> = (1..comparison.records.len()).collect();
-    others.sort_by_cached_key(|place| Reverse(differences(comparison, *place)));
+    let rank = |place: &usize| {
+        let results = differing_results(comparison, *place);
+        Reverse((results, !comparison.is_compared(*place), differing_settings(comparison, *place)))
+    };
+    others.sort_by_cached_key(rank);
     others.truncate(NAMED - 1);
     others.sort_unstable();
     std::iter::once(0).chain(others).filter(|place| *place < comparison.records.len()).collect()
 }
 
-/// How many results and settings of a record differ from those of the first.
-fn differences(comparison: &Comparison, place: usize) -> (usize, usize) {
-    let results = comparison.results.iter().filter(|row| row.differs_in(place)).count();
-    let is_other = |setting: &&Setting| {
-        let [first, other] = [0, place].map(|place| setting.values[place].as_ref());
-        first.zip(other).is_some_and(|(first, other)| first != other)
-    };
-    (results, comparison.settings.iter().filter(is_other).count())
+fn differing_results(comparison: &Comparison, place: usize) -> usize {
+    comparison.results.iter().filter(|row| row.differs_in(place)).count()
+}
+
+fn differing_settings(comparison: &Comparison, place: usize) -> usize {
+    comparison.settings.iter().filter(|setting| setting.differs_in(place)).count()
 }
 
 /// What is said of the records without a column.
 fn further(comparison: &Comparison, named: &[usize]) -> Option<Text> {
     let rest: Vec<usize> =
         (0..comparison.records.len()).filter(|place| !named.contains(place)).collect();
-    let differ = rest.iter().filter(|place| differences(comparison, **place) != (0, 0)).count();
-    let differ = match differ {
-        0 => "none differs from A".to_owned(),
-        some => format!("{some} differ from A, in no more results than those that have one"),
+    let (compared, lonely): (Vec<usize>, Vec<usize>) =
+        rest.iter().partition(|place| comparison.is_compared(**place));
+    let differs = |place: &usize| {
+        differing_results(comparison, *place) + differing_settings(comparison, *place) > 0
     };
+    let (differ, alike): (Vec<usize>, Vec<usize>) = compared.into_iter().partition(differs);
+    let mut told = Vec::new();
+    if let Some(names) = some_names(comparison, &lonely) {
+        told.push(number(lonely.len(), "has", "have") + " no result in common with A: " + &names);
+    }
+    if !differ.is_empty() {
+        let differ = number(differ.len(), "differs", "differ");
+        told.push(differ + " from A, in no more results than those that have one");
+    }
+    if !alike.is_empty() {
+        told.push(if alike.len() == rest.len() {
+            "none differs from A with certainty".to_owned()
+        } else {
+            number(alike.len(), "does", "do") + " not differ from A with certainty"
+        });
+    }
     let records = number(rest.len(), "further record", "further records");
-    let text = format!("{records} without a column: {differ}; `--json FILE` has all.");
-    (!rest.is_empty()).then(|| Text::from(text))
+    let text = format!("{records} without a column: {}; `--json FILE` has all.", told.join("; "));
+    let tone = if lonely.is_empty() { Tone::Plain } else { Tone::Warning };
+    (!rest.is_empty()).then(|| Text::toned(text, tone))
+}
+
+/// The file of the first of these records, and how many more there are.
+fn some_names(comparison: &Comparison, places: &[usize]) -> Option<String> {
+    let (first, more) = places.split_first()?;
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    Some(format!("{}{more}", comparison.records[*first].name))
 }
 
 const DIFFERING: &str = "Results that differ";
@@ -175,26 +201,20 @@ fn sentences(comparison: &Comparison, named: &[usize]) -> Vec<Text> {
     if comparison.results.is_empty() {
         let none = "A has no result in common with another of these records: nothing is compared.";
         lines.push(Text::toned(none, Tone::Warning));
-        return lines;
-    }
-    for &place in &named[1..] {
-        let [first, beside] = [&comparison.records[0], &comparison.records[place]];
-        // All simulated runs have one id.
-        if first.simulated.is_none()
-            && (&first.run, &first.started) == (&beside.run, &beside.started)
-        {
-            let text = format!("{} is the same run as A.", letter(place));
-            lines.push(Text::toned(text, Tone::Warning));
-            continue;
-        }
-        lines.push(pair(comparison, place));
+    } else {
+        lines.extend(named[1..].iter().map(|place| beside(comparison, *place)));
     }
     lines.extend(further(comparison, named));
     lines
 }
 
-/// How the results of one record stand beside those of the first.
-fn pair(comparison: &Comparison, place: usize) -> Text {
+/// How one record stands beside the first.
+fn beside(comparison: &Comparison, place: usize) -> Text {
+    let [first, other] = [&comparison.records[0], &comparison.records[place]];
+    // All simulated runs have one id.
+    if first.simulated.is_none() && (&first.run, &first.started) == (&other.run, &other.started) {
+        return Text::toned(format!("{} is the same run as A.", letter(place)), Tone::Warning);
+    }
     let verdicts: Vec<Verdict> = comparison
         .results
         .iter()
@@ -257,8 +277,27 @@ fn settings(comparison: &Comparison, named: &[usize]) -> Block {
         caption: caption.to_owned(),
         columns: columns(&[("setting", Align::Label)], named, Align::Left),
         rows: comparison.settings.iter().map(row).collect(),
-        notes: Vec::new(),
+        notes: elsewhere(comparison, named),
     })
+}
+
+/// Where no two records that have columns differ: which others do.
+fn elsewhere(comparison: &Comparison, named: &[usize]) -> Vec<String> {
+    /// All are in the comparison's JSON.
+    const NOTED: usize = 6;
+    let note = |setting: &Setting| {
+        let value = |place: usize| setting.values[place].as_deref();
+        let shown: BTreeSet<&str> = named.iter().filter_map(|place| value(*place)).collect();
+        let is_other = |place: &usize| value(*place).is_some_and(|value| !shown.contains(value));
+        let others: Vec<usize> = (0..setting.values.len()).filter(is_other).collect();
+        let other = value(*others.first().filter(|_| shown.len() < 2)?)?;
+        let names = some_names(comparison, &others)?;
+        Some(format!("{} without a column: {other} in {names}", setting.label))
+    };
+    let mut notes: Vec<String> = comparison.settings.iter().filter_map(note).collect();
+    let more = notes.split_off(notes.len().min(NOTED)).len();
+    notes.extend((more > 0).then(|| format!("{more} more differ in records without a column")));
+    notes
 }
 
 /// What was measured, in words.

@@ -88,9 +88,10 @@ fn by_threads<T: Send>(files: &[PathBuf], one: impl Fn(&Path, &mut Room) -> T + 
         }
     };
     std::thread::scope(|scope| {
-        // The first is this one: what is read from standard input is nobody else's.
+        // The first is this one: what is read from standard input is nobody else's, and where threads are scarce it reads
+        // all.
         for _ in 1..threads {
-            scope.spawn(work);
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
@@ -124,7 +125,10 @@ pub(super) fn reference(folder: &Path) -> Result<Reference, Failure> {
     let reference = Reference::new(briefs);
     if reference.is_empty() {
         let none = format!("there is no record with measurements in the folder `{shown}`");
-        return Err(Failure::new(code::USAGE, none).hint(HINT));
+        let left_out = reference.left_out();
+        let told = left_out.iter().map(bench::reference::left_out_in_words);
+        let told: Vec<String> = std::iter::once(none).chain(told).collect();
+        return Err(Failure::new(code::USAGE, told.join("; ")).hint(HINT));
     }
     Ok(reference)
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use model::record::{Presentation, ReadError, Record};
 use sys::errno::words;
+use views::html::NoText;
 
 use super::{Telling, colour, sinks_beside};
 use crate::args::ShowArgs;
@@ -43,11 +44,18 @@ pub(super) fn text<'a>(file: &Path, buffer: &'a mut Vec<u8>) -> Result<Cow<'a, s
         File::open(file).and_then(|mut file| file.read_to_end(buffer))
     };
     read.map_err(|error| unread(file, &words(&error)))?;
-    let text =
-        views::html::unpacked(buffer).ok_or_else(|| unread(file, "it is no text in UTF-8"))?;
+    let text = views::html::unpacked(buffer).map_err(|why| {
+        let failure = unread(file, &why.to_string());
+        match why {
+            NoText::Damaged => failure.hint(CUT_OFF),
+            NoText::Foreign => failure,
+        }
+    })?;
     // A page that was forwarded is as good as its record.
     Ok(views::html::attached(&text).map_or(text, Cow::Owned))
 }
+
+const CUT_OFF: &str = "the file may be cut off; write it again: `cpudyno sheet --json FILE`";
 
 fn unread(file: &Path, why: &str) -> Failure {
     Failure::new(code::USAGE, format!("cannot read `{}`: {why}", file.display()))
@@ -65,9 +73,7 @@ pub(super) fn refused(file: &Path, text: &str, error: &ReadError) -> Failure {
             "the file of a capture is a machine: `cpudyno info --machine FILE`"
         }
         ReadError::OtherMajor(_) => "another version of cpudyno wrote it; read it with that one",
-        ReadError::Json(_) | ReadError::Broken(_) | ReadError::Contradiction(_) => {
-            "the file may be cut off; write it again: `cpudyno sheet --json FILE`"
-        }
+        ReadError::Json(_) | ReadError::Broken(_) | ReadError::Contradiction(_) => CUT_OFF,
         ReadError::NoSchema | ReadError::Foreign(_) => {
             "`cpudyno sheet --json FILE` writes a record"
         }

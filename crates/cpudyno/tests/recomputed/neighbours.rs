@@ -161,9 +161,14 @@ fn changes(record: &Record) -> Vec<Table> {
     } else {
         ", of too few blocks for an interval"
     };
+    let [worse, lost] = if columns(record).iter().any(|it| it.0.ends_with("ns")) {
+        [" (ns: higher is worse)", ", of ns that of the pointers followed"]
+    } else {
+        ["", ""]
+    };
     let caption = format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse); \
-         shades are what is lost, of ns that of the pointers followed (columns: change of victim)"
+        "what neighbours change, % of what the victim has alone: the median{interval}{worse}; shades are what is \
+         lost{lost} (columns: change of victim)"
     );
     matrix(record, &caption, &|column, row| {
         let series = find(record, column, "_ratio", row);

@@ -188,7 +188,8 @@ impl Series {
     }
 
     pub(crate) fn interval(&self) -> Option<[f64; 2]> {
-        interval(&self.medians())
+        let ([low, high], median) = interval(&self.medians()).zip(self.median())?;
+        Some([low.min(median), high.max(median)])
     }
 
     /// The farther end of the interval, relative to the median.

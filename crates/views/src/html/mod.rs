@@ -35,19 +35,23 @@ const PLAIN_MAX: usize = 1 << 16;
 const ZSTD_MAX: usize = 1_350_000;
 
 /// The page as a file of HTML that holds the record that it was made from, where there is one. The record
-/// is packed while the page is made: it takes as long.
+/// is packed while the page is made: it takes as long. Where threads are scarce it is packed afterwards.
 pub fn render<P: Borrow<Page>>(
     page: impl FnOnce() -> P,
     record: Option<&Record>,
 ) -> Result<String, Error> {
     thread::scope(|scope| {
-        let attached = record.map(|record| scope.spawn(|| attachment(record)));
+        let packer = record.map(|record| {
+            let packer = thread::Builder::new().spawn_scoped(scope, move || attachment(record));
+            packer.map_err(|_| record)
+        });
         let page = page();
         let page = page.borrow();
         let sections = sections(page);
         let rendered: Vec<Markup> = sections.iter().map(|section| blocks(section)).collect();
-        let attached = attached.map(|attached| {
-            attached.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let attached = packer.map(|packer| match packer {
+            Ok(packer) => packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(record) => attachment(record),
         });
         Ok(document(page, &sections, &rendered, attached.transpose()?))
     })
@@ -136,25 +140,37 @@ pub fn attached(html: &str) -> Option<String> {
     let (_, link) = html.rsplit_once("href=\"data:application/")?;
     // One without its end is cut off, and a part of it may be base64 all the same.
     let (_, bytes) = link.split_once('"')?.0.split_once(";base64,")?;
-    Some(unpacked(&STANDARD.decode(bytes).ok()?)?.into_owned())
+    Some(unpacked(&STANDARD.decode(bytes).ok()?).ok()?.into_owned())
+}
+
+/// Why bytes are no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoText {
+    /// They are none in UTF-8, compressed or not.
+    #[error("it is no text in UTF-8")]
+    Foreign,
+    /// They do not unpack to their end.
+    #[error("it is compressed, and cut off or damaged")]
+    Damaged,
 }
 
 /// A record as text, whether or not it was compressed as those that hang on pages are.
-pub fn unpacked(bytes: &[u8]) -> Option<Cow<'_, str>> {
+pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, str>, NoText> {
     /// No record is longer: what says otherwise is none.
     const LONGEST: u64 = 1 << 30;
-    let mut text = String::new();
+    let mut whole = Vec::new();
     // Pages of before have gzip.
-    if bytes.starts_with(b"\x1f\x8b") {
-        GzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
+    let read = if bytes.starts_with(b"\x1f\x8b") {
+        GzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
     } else if bytes.starts_with(b"\x28\xb5\x2f\xfd") {
-        zstd::Decoder::new(bytes).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+        zstd::Decoder::new(bytes).and_then(|from| from.take(LONGEST).read_to_end(&mut whole))
     } else if bytes.starts_with(b"BZh") {
-        BzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).ok()?;
+        BzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
     } else {
-        return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
-    }
-    Some(Cow::Owned(text))
+        return std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| NoText::Foreign);
+    };
+    read.map_err(|_| NoText::Damaged)?;
+    String::from_utf8(whole).map(Cow::Owned).map_err(|_| NoText::Foreign)
 }
 
 /// The record as a link that needs no server.
@@ -163,12 +179,12 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     let (name, kind, bytes) = if dense.len() <= PLAIN_MAX {
         ("record.json", "json", json::render(record)?.into_bytes())
     } else {
-        let quick = by_zstd(dense.as_bytes());
-        if quick.len() <= ZSTD_MAX {
-            ("record.json.zst", "zstd", quick)
-        } else {
-            let best = bzip2::Compression::best();
-            ("record.json.bz2", "x-bzip2", read(BzEncoder::new(dense.as_bytes(), best)))
+        match by_zstd(dense.as_bytes()).filter(|quick| quick.len() <= ZSTD_MAX) {
+            Some(quick) => ("record.json.zst", "zstd", quick),
+            None => {
+                let best = bzip2::Compression::best();
+                ("record.json.bz2", "x-bzip2", read(BzEncoder::new(dense.as_bytes(), best)))
+            }
         }
     };
     let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
@@ -181,8 +197,9 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     })
 }
 
-/// In jobs of four megabytes, each by a thread of its own.
-fn by_zstd(bytes: &[u8]) -> Vec<u8> {
+/// In jobs of four megabytes, each by a thread of its own, or all by this one where there are none to be had. `None`:
+/// there is not the memory either.
+fn by_zstd(bytes: &[u8]) -> Option<Vec<u8>> {
     /// The next one takes a sixth longer and makes nothing smaller, higher ones several times as long for a tenth less.
     const LEVEL: i32 = 8;
     /// Each thread clears a table of so many entries, by its logarithm: the level's own is eight times as large, and
@@ -190,15 +207,19 @@ fn by_zstd(bytes: &[u8]) -> Vec<u8> {
     const TABLE: u32 = 19;
     const JOB_BYTES: u32 = 4 << 20;
     const THREADS: u32 = 4;
-    let packed = || {
+    let packed = |threads| {
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
-        encoder.multithread(THREADS)?;
-        encoder.set_parameter(CParameter::JobSize(JOB_BYTES))?;
+        // Of what is damaged nothing is taken for a number.
+        encoder.include_checksum(true)?;
+        encoder.multithread(threads)?;
+        if threads > 0 {
+            encoder.set_parameter(CParameter::JobSize(JOB_BYTES))?;
+        }
         encoder.set_parameter(CParameter::HashLog(TABLE))?;
         encoder.write_all(bytes)?;
         encoder.finish()
     };
-    packed().expect("BUG: memory refuses to be written")
+    packed(THREADS).or_else(|_: std::io::Error| packed(0)).ok()
 }
 
 /// What an encoder makes of memory.
@@ -294,6 +315,9 @@ fn notes(notes: &[String]) -> Markup {
     html! { @for note in notes { p.note { (prose(note)) } } }
 }
 
+/// Tables with more columns than this are wider than paper in the type of the others.
+const WIDE: usize = 12;
+
 /// First columns with more characters than this get room.
 const LONG: usize = 22;
 
@@ -318,7 +342,7 @@ fn tables(
             @if !caption.is_empty() { figcaption { (prose(caption)) } }
             @for rows in parts {
                 div.scroll {
-                    table {
+                    table.wide[columns.len() > WIDE] {
                         @if columns.iter().any(|(header, _)| !header.is_empty()) {
                             thead {
                                 tr {

@@ -25,6 +25,13 @@ pub(super) struct Family {
     remedy: &'static str,
 }
 
+impl Family {
+    /// This machine has none.
+    fn is_missing(&self, why: String) -> Unavailable {
+        Unavailable::new(Obstacle::Permission, self.id, why).with_remedy(self.remedy)
+    }
+}
+
 pub(super) static FAMILIES: &[Family] = &[
     Family {
         id: "libgomp",
@@ -105,7 +112,7 @@ impl Scout<'_> {
         let (mut why, mut is_another) = (None, None);
         let before = self.found.len();
         for name in self.names(family) {
-            match self.look(program, &name) {
+            match self.look(program, family, &name) {
                 Ok((seen, shown)) => match self.paths.iter().find(|(path, _)| *path == seen.path) {
                     Some((_, known)) if *known == family.id => {}
                     Some((_, known)) => is_another = Some(*known),
@@ -114,12 +121,14 @@ impl Scout<'_> {
                 Err(reason) => why = why.or(Some(reason)),
             }
         }
-        let why = match (self.found.len() > before, is_another, why) {
-            (true, ..) => return Ok(()),
-            (false, Some(known), _) => format!("here it is another name of {known}"),
-            (false, None, why) => why.unwrap_or_else(|| "it was not found".to_owned()),
-        };
-        missing(why).map_err(|reason: Unavailable| reason.with_remedy(family.remedy))
+        match (self.found.len() > before, is_another, why) {
+            (true, ..) => Ok(()),
+            (false, Some(known), _) => {
+                Err(family.is_missing(format!("here it is another name of {known}")))
+            }
+            (false, None, Some(why)) => Err(why),
+            (false, None, None) => Err(family.is_missing("it was not found".to_owned())),
+        }
     }
 
     /// What may be such a runtime: as the loader finds it, and where it does not look.
@@ -136,20 +145,27 @@ impl Scout<'_> {
     }
 
     /// What a library is, and what it shows of its settings.
-    fn look(&self, program: &Path, name: &str) -> Result<(Seen, Shown), String> {
+    fn look(
+        &self,
+        program: &Path,
+        family: &Family,
+        name: &str,
+    ) -> Result<(Seen, Shown), Unavailable> {
         /// It is loaded, and does nothing.
         const LIMIT: Duration = Duration::from_secs(10);
         let mut variables = environment(self.cpus, Waiting::Default);
         variables.push(("OMP_DISPLAY_ENV", "verbose".to_owned()));
         variables.push(("KMP_VERSION", "1".to_owned()));
         let work = Work::Look(name.to_owned());
+        // Where the child fails, the library may be there.
+        let unknown = |why: String| Unavailable::new(Obstacle::Measurement, family.id, why);
         match worker::ask(program, work, &variables, LIMIT, &Stop::default()) {
             Ok(answered) => match answered.answer {
                 Answer::Library(seen) => Ok((seen, Shown::of(&answered.said))),
-                Answer::NotFound(why) | Answer::Cannot(why) => Err(why),
-                Answer::Regions(_) => Err("the child answered something else".to_owned()),
+                Answer::NotFound(why) | Answer::Cannot(why) => Err(family.is_missing(why)),
+                Answer::Regions(_) => Err(unknown("the child answered something else".to_owned())),
             },
-            Err(failed) => Err(format!("cannot look at {name}: {failed}")),
+            Err(failed) => Err(unknown(format!("cannot look at {name}: {failed}"))),
         }
     }
 
@@ -263,6 +279,19 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether there is a library is not known then: nobody is told to install one.
+    #[test]
+    fn a_child_that_fails_is_no_missing_library() {
+        let mut machine = Machine::named("sim:vm-2c").unwrap();
+        machine.simulated = None;
+        machine.worker = Some("/bin/false".into());
+        let (found, absent) = runtimes(&machine, &[CpuId(0)], |id| id == "libgomp");
+        assert!(found.is_empty());
+        let [("libgomp", reason)] = absent.as_slice() else { panic!("{absent:?}") };
+        assert!(reason.why.starts_with("cannot look at libgomp.so.1: it ended"), "{reason:?}");
+        assert_eq!((reason.obstacle, &reason.remedy), (Obstacle::Measurement, &None));
+    }
 
     #[test]
     fn settings_are_read_as_both_families_print_them() {

@@ -286,9 +286,15 @@ fn caption(matrix: &Matrix<'_>) -> String {
     } else {
         ", of too few blocks for an interval"
     };
+    let has_waits = columns(matrix.record).iter().any(|column| column.victim == LATENCY);
+    let [worse, lost] = if has_waits {
+        [" (ns: higher is worse)", ", of ns that of the pointers followed"]
+    } else {
+        [""; 2]
+    };
     format!(
-        "what neighbours change, % of what the victim has alone: the median{interval} (ns: higher is worse); shades are \
-         what is lost, of ns that of the pointers followed"
+        "what neighbours change, % of what the victim has alone: the median{interval}{worse}; shades are what is \
+         lost{lost}"
     )
 }
 
