@@ -208,13 +208,24 @@ fn speed_select(case: &Case<'_>) -> Option<String> {
 }
 
 /// What may have to come first: of two features that need not go together the one that is on goes off.
-pub(crate) fn comes_first(machine: &Machine, object: &Object, wanted: &str) -> Option<String> {
+pub(crate) fn comes_first(
+    machine: &Machine,
+    object: &Object,
+    wanted: &str,
+) -> Option<&'static str> {
     let Object::SpeedSelect(Settable { what: What::Features, .. }) = object else { return None };
-    let now = object.read(machine).ok()?;
-    let on = [(true, false), (false, true)].map(|(base, turbo)| features_text(base, turbo));
-    let on = on.into_iter().find(|on| now == *on)?;
-    (wanted == features_text(true, true))
-        .then(|| format!("nothing was left changed; first `cpudyno sst {on} disable`"))
+    if wanted != features_text(true, true) {
+        return None;
+    }
+    match object.read(machine).ok()?.as_str() {
+        on if on == features_text(true, false) => {
+            Some("nothing was left changed; first `cpudyno sst base-freq disable`")
+        }
+        on if on == features_text(false, true) => {
+            Some("nothing was left changed; first `cpudyno sst turbo-freq disable`")
+        }
+        _ => None,
+    }
 }
 
 fn uncore_steps(case: &Case<'_>) -> Option<String> {

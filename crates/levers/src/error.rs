@@ -77,9 +77,9 @@ pub enum Error {
         /// What the kernel answered.
         why: String,
         /// Who else decides about it, in words with evidence.
-        deciders: Vec<String>,
+        deciders: Box<[String]>,
         /// What may have to come first.
-        first: Option<String>,
+        first: Option<&'static str>,
         /// Whether rights are missing.
         is_right: bool,
         /// Whether nothing comes of it later either.
@@ -97,9 +97,9 @@ pub enum Error {
         /// What is there.
         found: String,
         /// Who else decides about it, in words with evidence.
-        deciders: Vec<String>,
+        deciders: Box<[String]>,
         /// What may have to come first.
-        first: Option<String>,
+        first: Option<&'static str>,
     },
     /// Firmware took a write and has not done it, and may do so later.
     #[error(

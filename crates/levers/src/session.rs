@@ -819,7 +819,7 @@ fn write(
             // Drivers say "not permitted" of what firmware has locked, too.
             is_right: error.kind() == io::ErrorKind::PermissionDenied && !is_overruled,
             first: decides.then(|| deciders::comes_first(machine, object, text)).flatten(),
-            deciders,
+            deciders: deciders.into(),
         }
     })
 }
@@ -878,7 +878,7 @@ fn unseen(object: &Object, wanted: &str, reason: Unavailable) -> Error {
 }
 
 fn not_kept(machine: &Machine, object: &Object, wanted: &str, found: String) -> Error {
-    let deciders = deciders::of(machine, object, wanted);
+    let deciders = deciders::of(machine, object, wanted).into();
     let first = deciders::comes_first(machine, object, wanted);
     Error::NotKept { object: object.to_string(), wanted: wanted.to_owned(), found, deciders, first }
 }

@@ -447,9 +447,8 @@ pub(super) fn refused(error: Error) -> Failure {
             .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
-        Error::Ordered { first, .. }
-        | Error::Refused { first: Some(first), .. }
-        | Error::NotKept { first: Some(first), .. } => {
+        Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),
+        Error::Refused { first: Some(first), .. } | Error::NotKept { first: Some(first), .. } => {
             Failure::new(code::REFUSED, text).hint(first)
         }
         Error::Late { .. } => Failure::new(code::NOT_HERE, text)

@@ -41,7 +41,7 @@ impl NotChanged {
             NotChanged::Refused(refused) => refused.hint(),
             NotChanged::NotMade(NotMade { cause, undone }) if undone.is_complete() => match cause {
                 levers::Error::Refused { first, .. } | levers::Error::NotKept { first, .. } => {
-                    first.as_deref()
+                    *first
                 }
                 _ => None,
             },

@@ -179,13 +179,14 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     let (name, kind, bytes) = if dense.len() <= PLAIN_MAX {
         ("record.json", "json", json::render(record)?.into_bytes())
     } else {
-        match by_zstd(dense.as_bytes()).filter(|quick| quick.len() <= ZSTD_MAX) {
-            Some(quick) => ("record.json.zst", "zstd", quick),
-            None => {
+        let quick = by_zstd(dense.as_bytes()).filter(|quick| quick.len() <= ZSTD_MAX);
+        quick.map_or_else(
+            || {
                 let best = bzip2::Compression::best();
                 ("record.json.bz2", "x-bzip2", read(BzEncoder::new(dense.as_bytes(), best)))
-            }
-        }
+            },
+            |quick| ("record.json.zst", "zstd", quick),
+        )
     };
     let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
     Ok(html! {
