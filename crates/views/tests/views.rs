@@ -4,7 +4,7 @@ mod sample;
 
 use std::io::Read;
 
-use model::page::{Block, HeatCell, Page};
+use model::page::{Align, Block, HeatCell, Page, Table, Text};
 use model::record::{Outcome, Samples};
 use views::html::{NoText, unpacked};
 use views::text::Layout;
@@ -97,6 +97,19 @@ fn html_has_every_number_of_tables_and_maps() {
         let shown = [format!(">{number}<"), format!(": {number}")];
         assert!(shown.iter().any(|it| html.contains(it)), "{number} is not on the page");
     }
+}
+
+/// What no paper is wide enough for has smaller type there.
+#[test]
+fn tables_of_many_columns_are_marked() {
+    let of = |count: usize| {
+        let columns = vec![("clock".to_owned(), Align::Right); count];
+        let rows = vec![vec![Text::from("3.600 GHz"); count]];
+        let table = Table { caption: String::new(), columns, rows, notes: Vec::new() };
+        views::html::render(|| Page { blocks: vec![Block::Table(table.clone())] }, None).unwrap()
+    };
+    assert!(of(18).contains("<table class=\"wide\">"));
+    assert!(of(8).contains("<table>"));
 }
 
 #[test]
