@@ -329,7 +329,7 @@ fn tables(
             @if !caption.is_empty() { figcaption { (prose(caption)) } }
             @for rows in parts {
                 div.scroll {
-                    table.wide[columns.len() > WIDE] {
+                    table class=[(columns.len() > WIDE).then_some("wide")] {
                         @if columns.iter().any(|(header, _)| !header.is_empty()) {
                             thead {
                                 tr {
