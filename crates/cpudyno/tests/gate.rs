@@ -73,7 +73,7 @@ fn why_a_folder_has_no_record_is_told() {
     fs::write(file("later.json"), r#"{"schema": "cpudyno.record/99.0"}"#).unwrap();
     let done = gate("sim:4c", &["--reference", folder.path().to_str().unwrap()]);
     assert_eq!(done.code, Some(2), "{done:?}");
-    for why in ["another version of cpudyno wrote them", "they are cut off or damaged"] {
+    for why in ["of another version of cpudyno", "cut off or damaged"] {
         assert!(done.stderr.contains(&format!("1 file left out: {why}")), "{done:?}");
     }
 }
@@ -94,7 +94,7 @@ fn one_run_is_one_record_however_often_it_lies_there() {
     assert!(done.stdout.trim_end().ends_with("8 are needed (8 files left out: -v)"), "{done:?}");
     fs::write(folder.path().join("none.json"), "{}").unwrap();
     let all = gate("sim:4c", &["-v", "--reference", folder.path().to_str().unwrap()]);
-    assert!(all.stdout.contains("1 file left out: they are no records"), "{all:?}");
+    assert!(all.stdout.contains("1 file left out: no record"), "{all:?}");
 }
 
 #[test]

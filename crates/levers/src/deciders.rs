@@ -218,12 +218,12 @@ pub(crate) fn comes_first(
         return None;
     }
     match object.read(machine).ok()?.as_str() {
-        on if on == features_text(true, false) => {
-            Some("nothing was left changed; first `cpudyno sst base-freq disable`")
-        }
-        on if on == features_text(false, true) => {
-            Some("nothing was left changed; first `cpudyno sst turbo-freq disable`")
-        }
+        on if on == features_text(true, false) => Some(
+            "nothing was left changed; first `cpudyno sst base-freq disable`, with the same -c",
+        ),
+        on if on == features_text(false, true) => Some(
+            "nothing was left changed; first `cpudyno sst turbo-freq disable`, with the same -c",
+        ),
         _ => None,
     }
 }

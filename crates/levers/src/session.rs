@@ -342,7 +342,10 @@ impl<'a> Session<'a> {
                     error
                 })?
             }
-            Err(error @ Error::NotKept { .. }) if matches!(object, Object::SpeedSelect(_)) => {
+            // Whether nobody saw it, or it was not so yet.
+            Err(error @ (Error::NotKept { .. } | Error::Absent { .. }))
+                if matches!(object, Object::SpeedSelect(_)) =>
+            {
                 self.late = Some((object.clone(), wanted.clone()));
                 return Err(error);
             }
@@ -530,6 +533,7 @@ fn put_back(
     others: Others,
 ) -> Undone {
     let mut undone = Undone::default();
+    let found = followers(machine, &journal.pending().kept, kept);
     journal.begin(owned(machine, &journal.pending().kept, kept, others));
     let mut all: Vec<&Kept> = kept.iter().rev().collect();
     all.sort_by_key(|kept| {
@@ -560,14 +564,30 @@ fn put_back(
         Ok(())
     });
     undone.failed = failed.into_iter().flatten().map(|failed| *failed).collect();
-    // What became of it together with those that it follows is nobody else's.
+    // What became of it together with those that it follows is nobody else's, but for what was there already.
     for kept in kept.iter().filter(|kept| open.contains(&kept.object) && !kept.follows.is_empty()) {
         let is_ours = journal.pending().kept.of(&kept.object).is_some_and(|known| known.unsettled);
-        if let (true, Ok(found)) = (is_ours, kept.object.read(machine)) {
-            journal.hear(&kept.object, found);
+        if let (true, Ok(now)) = (is_ours, kept.object.read(machine))
+            && found.get(&kept.object) != Some(&now)
+        {
+            journal.hear(&kept.object, now);
         }
     }
     undone
+}
+
+/// What holds that follows others, before anything is put back; not where somebody who was killed had begun with it.
+fn followers<'k>(
+    machine: &Machine,
+    known: &Ledger,
+    kept: &'k [Kept],
+) -> HashMap<&'k Object, String> {
+    let is_begun = |object: &Object| known.of(object).is_some_and(|it| it.unsettled);
+    let follows = |kept: &&Kept| {
+        !kept.follows.is_empty() && !is_begun(&kept.object) && !kept.follows.iter().any(is_begun)
+    };
+    let found = |kept: &'k Kept| Some((&kept.object, kept.object.read(machine).ok()?));
+    kept.iter().filter(follows).filter_map(found).collect()
 }
 
 fn is_led(kept: &Kept, open: &HashSet<&Object>) -> bool {

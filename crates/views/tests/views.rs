@@ -108,8 +108,8 @@ fn tables_of_many_columns_are_marked() {
         let table = Table { caption: String::new(), columns, rows, notes: Vec::new() };
         views::html::render(|| Page { blocks: vec![Block::Table(table.clone())] }, None).unwrap()
     };
-    assert!(of(18).contains("<table class=\"wide\">"));
-    assert!(of(8).contains("<table>"));
+    assert!(of(12).contains("<table class=\"wide\">"));
+    assert!(of(11).contains("<table>"));
 }
 
 #[test]

@@ -289,10 +289,15 @@ fn elsewhere(comparison: &Comparison, named: &[usize]) -> Vec<String> {
         let value = |place: usize| setting.values[place].as_deref();
         let shown: BTreeSet<&str> = named.iter().filter_map(|place| value(*place)).collect();
         let is_other = |place: &usize| value(*place).is_some_and(|value| !shown.contains(value));
-        let others: Vec<usize> = (0..setting.values.len()).filter(is_other).collect();
-        let other = value(*others.first().filter(|_| shown.len() < 2)?)?;
-        let names = some_names(comparison, &others)?;
-        Some(format!("{} without a column: {other} in {names}", setting.label))
+        let mut others = (0..setting.values.len()).filter(is_other).filter(|_| shown.len() < 2);
+        let first = others.next()?;
+        let (mut alike, differing): (Vec<usize>, Vec<usize>) =
+            others.partition(|place| value(*place) == value(first));
+        alike.insert(0, first);
+        let names = some_names(comparison, &alike)?;
+        let else_in = some_names(comparison, &differing)
+            .map_or_else(String::new, |names| format!(", something else in {names}"));
+        Some(format!("{} without a column: {} in {names}{else_in}", setting.label, value(first)?))
     };
     let mut notes: Vec<String> = comparison.settings.iter().filter_map(note).collect();
     let more = notes.split_off(notes.len().min(NOTED)).len();

@@ -39,7 +39,7 @@ pub(crate) fn compat(args: &CompatArgs) -> Result<ExitCode, Failure> {
         let signals = Signals::listen().map_err(nowhere)?;
         let _deaf = signals.ignore();
         match ::sst::change::make(&machine, levers, &shelf, &who, wish) {
-            Err(NotChanged::Unplanned(error)) => Err(nowhere(super::settings::refused(error))),
+            Err(error @ NotChanged::Unplanned(_)) => Err(nowhere(super::sst::not_changed(error))),
             made => made,
         }
     };

@@ -29,10 +29,10 @@ impl Unread {
     /// In a few words, the same for all files that fail alike.
     fn kind(&self) -> &'static str {
         match self {
-            Unread::File(_) => "they cannot be read",
-            Unread::Text(_, ReadError::OtherMajor(_)) => "another version of cpudyno wrote them",
-            Unread::Text(_, ReadError::NoSchema | ReadError::Foreign(_)) => "they are no records",
-            Unread::Text(..) => "they are cut off or damaged",
+            Unread::File(_) => "cannot be read",
+            Unread::Text(_, ReadError::OtherMajor(_)) => "of another version of cpudyno",
+            Unread::Text(_, ReadError::NoSchema | ReadError::Foreign(_)) => "no record",
+            Unread::Text(..) => "cut off or damaged",
         }
     }
 }

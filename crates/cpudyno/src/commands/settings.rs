@@ -363,6 +363,7 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 const SYSTEM: &str = "/var/lib/cpudyno";
 
 /// What helps where not everything was put back.
+pub(super) const LIST: &str = "`cpudyno settings` lists what can be set here, and what not";
 pub(super) const AS_ROOT: &str = "run as root; `cpudyno settings` lists what root could set";
 pub(super) const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
 
@@ -428,7 +429,6 @@ pub(super) fn not_made(error: NotMade) -> Failure {
 }
 
 pub(super) fn refused(error: Error) -> Failure {
-    const LIST: &str = "`cpudyno settings` lists what can be set here, and what not";
     let text = error.to_string();
     match error {
         Error::Unknown { suggestion: Some(near), .. } => {

@@ -16,6 +16,7 @@ use model::{Known, Obstacle, Unavailable};
 use sst::change::{Refused, What, Wish};
 use sst::{Calls, Command, Domain, Error, Levels, Snapshot, Wanted};
 
+pub(super) use self::change::not_changed;
 use super::{Telling, command, presentation, sinks};
 use crate::args::{SstArgs, SstFeature};
 use crate::failure::{Failure, code};

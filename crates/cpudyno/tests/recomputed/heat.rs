@@ -149,7 +149,8 @@ fn fall(record: &Record, stream: &str) -> Option<Fall> {
         let rest = clock.len() - place;
         let last = clock.iter().rev().take(rest.min(4.max(rest / 4)));
         let (low, high): (Vec<f64>, Vec<f64>) = last.partition(|hertz| **hertz < limit);
-        let end = low.len() >= high.len() + 2;
+        let is_back = clock[clock.len() - 2..].iter().all(|hertz| *hertz >= limit);
+        let end = low.len() >= high.len() + 2 && !is_back;
         two && end && median(&clock[place..]) < Some(limit)
     })?;
     let (from, to) = (before, median(&clock[place..])?);

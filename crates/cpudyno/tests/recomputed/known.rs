@@ -273,10 +273,11 @@ fn latencies(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let guest = fact(record, "platform.virtualisation");
     let guest = !guest.is_empty() && !guest.starts_with("none");
-    let is_asked = sweep.cells.first().is_some_and(|it| it.text("pages") == Some("4k"));
     let placed = items(&record.value["run"]["plan"]["memory"]);
-    let shares = placed.iter().filter_map(|it| it["as_asked"].as_f64());
-    let small = is_asked || shares.fold(1.0, f64::min) < 0.9;
+    let small = placed.iter().filter(|it| it["content"] == "ring").any(|it| {
+        let share = it["as_asked"].as_f64();
+        if it["pages"] == "4k" { share.unwrap_or(1.0) > 0.1 } else { share.unwrap_or(1.0) < 0.9 }
+    });
     let mut bands = Vec::new();
     for level in &sweep.levels {
         let level_name = name(level.whose);

@@ -66,9 +66,7 @@ impl Knee {
 
 /// What is said where an end is known to that factor only.
 pub(crate) fn known_to(factor: f64) -> String {
-    format!(
-        "its end is known to a factor of {factor:.0} only: too few sizes were measured around it"
-    )
+    format!("its end is known to a factor of {factor:.0} only")
 }
 
 impl Level {

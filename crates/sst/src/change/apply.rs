@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use levers::journal::Shelf;
 use levers::open::is_open;
 use levers::plan::{Change, Plan};
-use levers::{Changed, Levers, NotMade, Object, Session};
+use levers::{Changed, Levers, NotMade, Object, Session, Undone};
 use machine::Machine;
 use model::CpuSet;
 
@@ -35,6 +35,17 @@ pub enum NotChanged {
 }
 
 impl NotChanged {
+    /// The same once the rest was put back, too.
+    #[must_use]
+    pub fn after(self, undone: &Undone) -> NotChanged {
+        match self {
+            NotChanged::NotMade(it) if undone.is_complete() => {
+                NotChanged::NotMade(NotMade { undone: Box::default(), ..it })
+            }
+            error => error,
+        }
+    }
+
     /// What helps, where that is known here: of what cannot be planned [`levers::Error`] tells.
     pub fn hint(&self) -> Option<&str> {
         match self {
@@ -200,7 +211,7 @@ pub fn make(
         Err(error) => {
             let undone = session.restore();
             match undone.left_beside(&error.to_string()).as_slice() {
-                [] => Err(error),
+                [] => Err(error.after(&undone)),
                 left => Err(NotChanged::Left(error.to_string(), left.join("; "))),
             }
         }

@@ -118,9 +118,14 @@ impl<'a> Ground<'a> {
             return None;
         }
         let off = &self.sleepers.all;
-        let threads = |domain: &Domain| THREADS * domain.classed().count() as usize;
-        let room = |domain: &Domain| threads(domain).saturating_sub(domain.cpus.len());
-        let room: usize = self.snapshot.domains.iter().map(room).sum();
+        let control = self.machine.tree.read("/sys/devices/system/cpu/smt/control");
+        let has_siblings = control.is_ok_and(|text| text.trim() != "notsupported");
+        let threads = if has_siblings { THREADS } else { 1 };
+        let room = |domain: &Domain| {
+            let cores = domain.modules().count() + domain.asleep()?.count();
+            Some((threads * cores as usize).saturating_sub(domain.cpus.len()))
+        };
+        let room: usize = self.snapshot.domains.iter().map(room).sum::<Option<usize>>()?;
         (off.len() > room).then(|| {
             format!(
                 "{} are off, and among them are all CPUs of a package: it is not asked, and stays as it is ({BRING_BACK})",

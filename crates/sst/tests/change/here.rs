@@ -122,12 +122,22 @@ impl Here {
         Ok(done.len())
     }
 
-    /// Firmware has that fault from now on, or none.
-    pub(crate) fn fails(&self, fault: &str) {
+    /// Firmware has these faults from now on, or none.
+    pub(crate) fn fails(&self, faults: &str) {
+        let faults = serde_json::from_str(&format!("[{faults}]")).unwrap();
+        self.edit(|state| state["firmware_faults"] = faults);
+    }
+
+    /// What somebody else does to a value of firmware meanwhile.
+    pub(crate) fn firmware(&self, name: &str, value: u64) {
+        self.edit(|state| state["firmware"][name] = value.into());
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut serde_json::Value)) {
         let file = self.folder.path().join("state");
         let text = std::fs::read_to_string(&file).unwrap();
         let mut state: serde_json::Value = serde_json::from_str(&text).unwrap();
-        state["firmware_faults"] = serde_json::from_str(&format!("[{fault}]")).unwrap();
+        edit(&mut state);
         std::fs::write(file, state.to_string()).unwrap();
     }
 

@@ -552,6 +552,38 @@ fn a_question_that_fails_while_it_is_undone_loses_nothing() {
     assert!(faults > 5, "{faults}");
 }
 
+/// What somebody else made of a follower before it is undone stays his, also where the level could not be put back.
+#[test]
+fn a_follower_that_somebody_else_changed_is_spared() {
+    let here = Here::with("guide", FIRST_CORES);
+    here.done(&on("0", level(4, false))).unwrap();
+    here.firmware("0.0/features", 1);
+    here.fails(r#"{"on": "7f/08", "does": "refused", "times": 1000}"#);
+    assert!(!here.undo().is_complete());
+    here.fails("");
+    here.firmware("0.0/level", 0);
+    let undone = here.undo();
+    let [changed] = undone.foreign.as_slice() else { panic!("{undone:?}") };
+    assert_eq!((&*changed.now, &*changed.former), ("base-freq", "turbo-freq"), "{undone:?}");
+}
+
+/// What was written and is seen by nobody may come later.
+#[test]
+fn a_level_that_nobody_can_read_back_leaves_a_journal() {
+    let here = Here::with("guide", FRESH);
+    here.fails(
+        r#"{"on": "7f/08", "does": "does-not-stick", "times": 1},
+            {"on": "7f/08", "does": "refused", "times": 100},
+            {"on": "7f/00", "does": "refused", "times": 10, "after": 9}"#,
+    );
+    let error = here.done(&on("0", level(4, false))).unwrap_err().to_string();
+    assert!(error.contains("`4` was written, and cannot be read back"), "{error}");
+    assert!(here.shelf().path().exists(), "{error}");
+    here.fails("");
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+}
+
 /// CPUs stay online for the firmware of their own package alone.
 #[test]
 fn cpus_of_a_package_that_is_as_before_go_again() {

@@ -389,7 +389,7 @@ fn where_both_kinds_of_frequencies_exclude_each_other_it_is_said() {
             "{error}"
         );
         let first = format!("first `cpudyno sst {name} disable`");
-        assert!(error.hint().is_some_and(|hint| hint.ends_with(&first)), "{machine}: {error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.contains(&first)), "{machine}: {error:?}");
         assert_eq!(here.state(), before, "{machine}: {name}");
         // Without -a core-power stays, which the other one stands on as well.
         let off = match off {
@@ -562,6 +562,9 @@ fn what_is_not_seen_beforehand_is_a_remark() {
     assert!(!has(&without_package_1, &on("0", CP_ON), "are off"));
     let without_cores = off(&mut [4, 32, 5, 33].into_iter());
     assert!(!has(&without_cores, &wish(CP_ON), "are off"));
+    // Their classes need not be known.
+    without_cores.fails(r#"{"on": "mmio", "does": "refused", "times": 1000}"#);
+    assert!(!has(&without_cores, &wish(level(4, false)), "are off"));
     // Without turbo, limits from the base frequency on do not show.
     let slow = format!("{{\"files\": {{\"{CPU}/intel_pstate/no_turbo\": \"1\"}}}}");
     let (slow, fast) = (Here::with("guide", &slow), Here::new("guide"));
@@ -569,5 +572,7 @@ fn what_is_not_seen_beforehand_is_a_remark() {
         assert!(has(&slow, &on("0", what.clone()), "does not show"), "{what:?}");
         assert!(!has(&fast, &on("0", what.clone()), "does not show"), "{what:?}");
     }
+    assert!(!has(&slow, &on("0", level(0, false)), "does not show"));
+    slow.done(&on("0", BF_ON)).unwrap();
     assert!(!has(&slow, &on("0", level(0, false)), "does not show"));
 }

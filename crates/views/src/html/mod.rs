@@ -317,7 +317,7 @@ fn notes(notes: &[String]) -> Markup {
 }
 
 /// Tables with more columns than this are wider than paper in the type of the others.
-const WIDE: usize = 12;
+const WIDE: usize = 11;
 
 /// First columns with more characters than this get room.
 const LONG: usize = 22;

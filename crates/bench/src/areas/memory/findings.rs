@@ -86,7 +86,7 @@ fn limited(record: &Record) -> Option<Finding> {
 }
 
 /// Memory came in other pages than it was asked to.
-pub(super) fn other_pages(record: &Record) -> Option<Finding> {
+fn other_pages(record: &Record) -> Option<Finding> {
     /// Ends of arrays never fill a huge page.
     const SHARE_MIN: f64 = 0.9;
     let few = |memory: &&PlacedMemory| memory.as_asked.is_some_and(|share| share < SHARE_MIN);

@@ -8,9 +8,8 @@ use model::record::Record;
 use serde::Deserialize;
 
 use super::super::known::{self, Set, distinct};
-use super::findings::other_pages;
 use super::knees::{Level, Whose};
-use super::shown::sweep::{Sweep, name, sweep};
+use super::shown::sweep::{name, sweep};
 use crate::sheet::normal::{Band, Verdict};
 
 /// The table, as `data/README.md` describes it.
@@ -91,7 +90,7 @@ pub(super) fn bands(record: &Record) -> Vec<Band> {
     let Some(sweep) = sweep(record) else { return Vec::new() };
     let kind = record.machine.topology.place(sweep.cpu).and_then(|place| place.kind.as_deref());
     let core = known::core(record, kind);
-    let around = Around { guest: is_guest(record), small_pages: has_small_pages(record, &sweep) };
+    let around = Around { guest: is_guest(record), small_pages: has_small_pages(record) };
     let levels = sweep.levels.iter().filter_map(|level| Some((level, Place::of(level.whose)?)));
     let band = |(level, place), count: Count| {
         let measured = match count {
@@ -117,9 +116,14 @@ struct Around {
     small_pages: bool,
 }
 
-/// Whether rings lay in base pages, asked for or not.
-fn has_small_pages(record: &Record, sweep: &Sweep<'_>) -> bool {
-    sweep.pages() == Some(Pages::Base.name()) || other_pages(record).is_some()
+/// Whether rings lay in base pages, asked for or not; ends of them never fill a huge one.
+fn has_small_pages(record: &Record) -> bool {
+    const ENDS: f64 = 0.1;
+    let mut rings = record.run.plan.memory.iter().filter(|it| it.content == "ring");
+    rings.any(|it| match it.as_asked {
+        asked if it.pages == Pages::Base.name() => asked.is_none_or(|share| share > ENDS),
+        asked => asked.is_some_and(|share| share < 1.0 - ENDS),
+    })
 }
 
 /// Whether each size on a level is so large that some of it may lie in the next one: few sizes are measured in short

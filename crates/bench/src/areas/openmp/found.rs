@@ -118,6 +118,8 @@ impl Scout<'_> {
                     Some((_, known)) => is_another = Some(*known),
                     None => self.keep(order, family, &seen, &shown),
                 },
+                // That it cannot be told says more than that another name is not there.
+                Err(reason) if reason.obstacle == Obstacle::Measurement => why = Some(reason),
                 Err(reason) => why = why.or(Some(reason)),
             }
         }

@@ -62,8 +62,8 @@ fn least(clock: &[f64]) -> f64 {
 }
 
 /// The window from which on a clock stays low, and what it had before. Of one window nothing is told, since it may
-/// have been disturbed: two low ones are needed in a row, and two more than high ones at the end, where a clock that
-/// came back is high, and a low median.
+/// have been disturbed: two low ones are needed in a row, and two more than high ones at the end, and a low
+/// median. Where the last two are high, it came back.
 fn falls(clock: &[f64]) -> Option<(usize, f64)> {
     /// Windows of the end, which is the last quarter of what follows.
     const END_MIN: usize = 4;
@@ -76,7 +76,8 @@ fn falls(clock: &[f64]) -> Option<(usize, f64)> {
         let begins = rest[..2].iter().all(is_low);
         let length = (rest.len() / 4).max(END_MIN).min(rest.len());
         let low = rest[rest.len() - length..].iter().filter(|hertz| is_low(hertz)).count();
-        let ends = 2 * low >= length + 2;
+        let is_back = !rest[rest.len() - 2..].iter().any(is_low);
+        let ends = 2 * low >= length + 2 && !is_back;
         (begins && ends && is_low(&median(rest)?)).then_some((index, before))
     })
 }
@@ -543,6 +544,9 @@ mod tests {
             clock[high] = 3500.0;
             assert_eq!(falls(&clock), Some((2, 3500.0)), "window {high}");
         }
+        // Two at the very end are no disturbance, however long it was low.
+        let back = [[3500.; 3].as_slice(), &[3000.; 51], &[3500.; 6]].concat();
+        assert_eq!(falls(&back), None);
         // Of the last three windows nobody knows whether one was disturbed, or the clock came back.
         assert_eq!(
             falls(&[3500., 3500., 3500., 3500., 3500., 3500., 3500., 3000., 3000., 3500.]),

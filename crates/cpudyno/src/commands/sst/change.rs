@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::{Changed, Levers, Session};
+use levers::{Changed, Levers, Session, Undone};
 use machine::Machine;
 use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
@@ -100,7 +100,10 @@ pub(super) fn made<'m>(
 ) -> Result<(Session<'m>, Vec<Changed>), Failure> {
     match sst::change::apply(machine, &mut session, wish, force) {
         Ok(done) => Ok((session, done)),
-        Err(error) => Err(undone(session, not_changed(error))),
+        Err(error) => {
+            let undone = session.restore();
+            Err(told(&undone, not_changed(error.after(&undone))))
+        }
     }
 }
 
@@ -113,8 +116,11 @@ pub(super) fn remark(plan: &Plan) {
 
 /// A failure after which everything is put back, and what came of that.
 pub(super) fn undone(session: Session<'_>, failure: Failure) -> Failure {
-    let undone = session.restore();
-    let told = settings::put_back_beside(&undone, &failure.message);
+    told(&session.restore(), failure)
+}
+
+fn told(undone: &Undone, failure: Failure) -> Failure {
+    let told = settings::put_back_beside(undone, &failure.message);
     if undone.is_complete() {
         if let Some(told) = told {
             output::remark(&told);
@@ -233,15 +239,10 @@ fn seen(base: &Base) -> String {
 }
 
 /// Why nothing was changed.
-pub(super) fn not_changed(error: NotChanged) -> Failure {
+pub(in super::super) fn not_changed(error: NotChanged) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().map(str::to_owned));
     let code = match error {
         NotChanged::Refused(Refused::Unread(error)) => return super::refused(error),
-        // `cpudyno settings` does not list what firmware holds.
-        NotChanged::Unplanned(levers::Error::Absent { remedy: None, .. }) => {
-            return Failure::new(code::NOT_HERE, message)
-                .hint("`cpudyno sst info` says what there is");
-        }
         NotChanged::Unplanned(error) => return of_firmware(settings::refused(error)),
         NotChanged::NotMade(error) => return of_firmware(settings::not_made(error)),
         NotChanged::Refused(Refused::Order { .. }) => code::REFUSED,
@@ -253,8 +254,11 @@ pub(super) fn not_changed(error: NotChanged) -> Failure {
     Failure { code, message, hint }
 }
 
-/// What root could set here is not listed by `cpudyno settings`.
+/// `cpudyno settings` does not list what firmware holds.
 fn of_firmware(failure: Failure) -> Failure {
-    let is_right = failure.hint.as_deref() == Some(settings::AS_ROOT);
-    if is_right { failure.hint("run as root") } else { failure }
+    match failure.hint.as_deref() {
+        Some(settings::AS_ROOT) => failure.hint("run as root"),
+        Some(settings::LIST) => failure.hint("`cpudyno sst info` says what there is"),
+        _ => failure,
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
     }
     for domain in domains {
         let On { turbo_freq: turbo, base_freq } = ground.on(domain)?;
-        steps.remarks.extend((turbo && !base_freq).then(|| both("turbo-freq", domain)));
+        steps.remarks.extend((turbo && !base_freq).then(|| both(ground, "turbo-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(true, turbo))?);
     }
     steps.remarks.extend(hidden.pop());
@@ -47,11 +47,12 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
 }
 
 /// No processor says beforehand whether it has both.
-pub(super) fn both(other: &str, domain: &Domain) -> String {
+pub(super) fn both(ground: &Ground<'_>, other: &str, domain: &Domain) -> String {
     format!(
         "{other} of {} is on, and processors need not have both at once: where firmware refuses, everything \
-         is put back, and `cpudyno sst {other} disable` comes first",
-        place(domain)
+         is put back, and `{} {other} disable` comes first",
+        place(domain),
+        ground.wish.face()
     )
 }
 

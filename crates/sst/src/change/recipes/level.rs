@@ -26,8 +26,8 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         if is_new {
             steps.remarks.extend(lost(ground, domain)?);
             steps.remarks.extend(ranked(domain));
+            hidden.extend(ground.hidden(domain, found, false));
         }
-        hidden.extend(ground.hidden(domain, found, false));
         let modules = modules(ground, domain, found)?;
         if !with_cpus {
             steps.remarks.extend(left_off(ground, domain, found, modules));

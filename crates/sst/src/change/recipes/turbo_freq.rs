@@ -45,7 +45,7 @@ pub(super) fn enable(
     }
     for domain in &domains {
         let On { base_freq: base, turbo_freq } = ground.on(domain)?;
-        steps.remarks.extend((base && !turbo_freq).then(|| both("base-freq", domain)));
+        steps.remarks.extend((base && !turbo_freq).then(|| both(ground, "base-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(base, true))?);
     }
     for sharing in sharing(ground, &domains) {

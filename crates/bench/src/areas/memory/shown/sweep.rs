@@ -64,11 +64,6 @@ fn point(cell: &Cell<'_>) -> Option<Point> {
 }
 
 impl Sweep<'_> {
-    /// The pages that its memory was asked for in.
-    pub(in super::super) fn pages(&self) -> Option<&str> {
-        self.cells.first()?.text("pages")
-    }
-
     fn of<'b>(&'b self, workload: &'b str) -> impl Iterator<Item = &'b Cell<'b>> {
         self.cells.iter().filter(move |cell| cell.workload == workload)
     }
@@ -357,9 +352,7 @@ fn verdict_text(level: &Level) -> Text {
 
 /// Why an end that may be where it should is no proof.
 pub(in super::super) fn known_to(factor: f64) -> String {
-    format!(
-        "its end is known to a factor of {factor:.0} only: too few sizes were measured around it"
-    )
+    format!("its end is known to a factor of {factor:.0} only")
 }
 
 /// Claimed caches that the latencies do not show.
