@@ -2,6 +2,12 @@ use std::path::PathBuf;
 
 use model::{Obstacle, Unavailable};
 
+/// What helps where not everything was put back.
+pub const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
+
+/// What helps where somebody else writes, too.
+pub const RESTLESS: &str = "stop whoever sets it meanwhile, such as a daemon for power or tuning";
+
 /// Why nothing was set, or not all was put back.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -23,7 +23,7 @@ mod session;
 pub mod settings;
 mod targets;
 
-pub use error::Error;
+pub use error::{Error, LEFT, RESTLESS};
 pub use object::Object;
 pub use port::Levers;
 pub use rows::{LEVERS, Lever};

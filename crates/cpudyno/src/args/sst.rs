@@ -292,7 +292,8 @@ pub(crate) enum CorePower {
         #[command(flatten)]
         change: Change,
     },
-    /// Configure a class, in all power domains of a package (with interface 1 of a die). What is not said becomes what is usual.
+    /// Configure a class, in all power domains of a package (with interface 1 of a die). What is not said
+    /// becomes what is usual.
     Config {
         /// The class, 0 to 3.
         #[arg(short, long = "clos", alias = "class", value_parser = class, value_name = "N")]

@@ -98,7 +98,7 @@ pub(super) fn compared<'m>(
     let is_left = done.is_err() && matches!(restored, Some(Err(_)));
     let mut record = done.map_err(|error| {
         let failure = signals.of(refused(machine, error));
-        if is_left { failure.hint(settings::LEFT) } else { failure }
+        if is_left { failure.hint(levers::LEFT) } else { failure }
     })?;
     if let (Some((_, name)), Some(why)) = (signals.came(), &mut record.run.interrupted) {
         *why = format!("stopped by {name}");

@@ -11,7 +11,9 @@ use levers::ask::Asked;
 use levers::journal::Shelf;
 use levers::plan::{Change, Plan};
 use levers::rows::Loss;
-use levers::{Changed, Error, Levers, NotMade, Others, Session, Undone, port, settings};
+use levers::{
+    Changed, Error, LEFT, Levers, NotMade, Others, RESTLESS, Session, Undone, port, settings,
+};
 use machine::Machine;
 use model::Seconds;
 use model::record::{
@@ -362,10 +364,19 @@ pub(super) fn writer(machine: &Machine) -> Result<Box<dyn Levers>, Failure> {
 /// Where root keeps his journal.
 const SYSTEM: &str = "/var/lib/cpudyno";
 
-/// What helps where not everything was put back.
-pub(super) const LIST: &str = "`cpudyno settings` lists what can be set here, and what not";
-pub(super) const AS_ROOT: &str = "run as root; `cpudyno settings` lists what root could set";
-pub(super) const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
+/// Hints that name the command which lists what can be set.
+#[derive(Clone, Copy)]
+pub(super) struct Lists {
+    /// Where something is not there, or was asked for wrongly.
+    pub(super) all: &'static str,
+    /// Where rights are missing.
+    pub(super) as_root: &'static str,
+}
+
+const LISTS: Lists = Lists {
+    all: "`cpudyno settings` lists what can be set here, and what not",
+    as_root: "run as root; `cpudyno settings` lists what root could set",
+};
 
 /// The lock of the machine, whoever keeps his journal where; the next start removes it.
 const LOCK: &str = "/run/cpudyno.lock";
@@ -418,33 +429,38 @@ pub(super) fn shelf(machine: &Machine) -> Result<Place, Failure> {
 
 /// A plan that was not made: the hint says what became of the part that was.
 pub(super) fn not_made(error: NotMade) -> Failure {
+    not_made_of(error, LISTS)
+}
+
+/// The same of what other commands list.
+pub(super) fn not_made_of(error: NotMade, lists: Lists) -> Failure {
     let text = error.to_string();
     let complete = error.undone.is_complete();
-    let failure = Failure { message: text, ..refused(error.cause) };
-    if complete {
-        return failure;
-    }
-    Failure { hint: None, ..failure }
-        .hint("`cpudyno undo` says what is still changed, and tries again")
+    let failure = Failure { message: text, ..refused_of(error.cause, lists) };
+    if complete { failure } else { failure.hint(LEFT) }
 }
 
 pub(super) fn refused(error: Error) -> Failure {
+    refused_of(error, LISTS)
+}
+
+/// The same of what other commands list.
+pub(super) fn refused_of(error: Error, lists: Lists) -> Failure {
     let text = error.to_string();
     match error {
         Error::Unknown { suggestion: Some(near), .. } => {
             Failure::usage(text).hint(format!("did you mean `{near}`?"))
         }
         Error::Unknown { .. } | Error::Malformed { .. } | Error::Value { .. } => {
-            Failure::usage(text).hint(LIST)
+            Failure::usage(text).hint(lists.all)
         }
         Error::Absent { remedy, .. } => {
-            Failure::new(code::NOT_HERE, text).hint(remedy.unwrap_or_else(|| LIST.to_owned()))
+            Failure::new(code::NOT_HERE, text).hint(remedy.unwrap_or_else(|| lists.all.to_owned()))
         }
         Error::Rights { .. } | Error::Refused { is_right: true, .. } => {
-            Failure::new(code::REFUSED, text).hint(AS_ROOT)
+            Failure::new(code::REFUSED, text).hint(lists.as_root)
         }
-        Error::Foreign { .. } => Failure::new(code::NOT_HERE, text)
-            .hint("stop whoever sets it meanwhile, such as a daemon for power or tuning"),
+        Error::Foreign { .. } => Failure::new(code::NOT_HERE, text).hint(RESTLESS),
         Error::Irreversible { .. } => Failure::new(code::REFUSED, text)
             .hint("--force does it all the same; `cpudyno undo` may not bring it back"),
         Error::Ordered { first, .. } => Failure::new(code::REFUSED, text).hint(first),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use levers::journal::Shelf;
 use levers::open::is_open;
 use levers::plan::{Change, Plan};
-use levers::{Changed, Levers, NotMade, Object, Session, Undone};
+use levers::{Changed, LEFT, Levers, NotMade, Object, RESTLESS, Session, Undone};
 use machine::Machine;
 use model::CpuSet;
 
@@ -62,11 +62,6 @@ impl NotChanged {
         }
     }
 }
-
-/// What helps where something is left of a wish.
-const LEFT: &str = "`cpudyno undo` says what is still changed, and tries again";
-/// What helps where somebody else writes, too.
-const RESTLESS: &str = "stop whoever sets it meanwhile, such as a daemon for power or tuning";
 
 /// What a wish comes to as things are; nothing is written.
 pub fn planned(

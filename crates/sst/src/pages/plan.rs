@@ -37,14 +37,19 @@ fn not_told(expected: &[ExpectedClocks]) -> Vec<String> {
             for (known, name) in named(clocks) {
                 let Known::No { unavailable } = known else { continue };
                 let text = format!("{name} {when} is unknown: {}", unavailable.why);
-                match found.iter_mut().find(|(known, _)| *known == text) {
-                    Some((_, cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
-                    None => found.push((text, it.cpus.clone())),
-                }
+                gather(&mut found, text, &it.cpus);
             }
         }
     }
     found.into_iter().map(|(text, cpus)| format!("{}: {text}", cpus.named())).collect()
+}
+
+/// The same is said once, of all CPUs.
+fn gather<T: PartialEq>(found: &mut Vec<(T, CpuSet)>, said: T, cpus: &CpuSet) {
+    match found.iter_mut().find(|(known, _)| *known == said) {
+        Some((_, all)) => *all = all.iter().chain(cpus.iter()).collect(),
+        None => found.push((said, cpus.clone())),
+    }
 }
 
 /// The clocks of a pair, as they are called where one is unknown.
@@ -79,10 +84,7 @@ fn held(expected: &[ExpectedClocks]) -> Vec<String> {
             }
         }
         for said in here {
-            match found.iter_mut().find(|(known, _)| *known == said) {
-                Some((_, cpus)) => *cpus = cpus.iter().chain(it.cpus.iter()).collect(),
-                None => found.push((said, it.cpus.clone())),
-            }
+            gather(&mut found, said, &it.cpus);
         }
     }
     found.iter().map(|(said, cpus)| said.of(cpus)).collect()

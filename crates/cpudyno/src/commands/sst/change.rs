@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use levers::journal::Shelf;
 use levers::plan::Plan;
-use levers::{Changed, Levers, Session, Undone};
+use levers::{Changed, LEFT, Levers, Session, Undone};
 use machine::Machine;
 use model::CpuSet;
 use model::record::{ChangeOutcome, PageKind, Proof, ProofAnswer, Record, SettingChange, Settings};
@@ -129,7 +129,7 @@ fn told(undone: &Undone, failure: Failure) -> Failure {
     }
     let message =
         std::iter::once(failure.message.clone()).chain(told).collect::<Vec<_>>().join("; ");
-    Failure { message, ..failure }.hint(settings::LEFT)
+    Failure { message, ..failure }.hint(LEFT)
 }
 
 const HOW_IT_ENDS: &str =
@@ -243,8 +243,8 @@ pub(in super::super) fn not_changed(error: NotChanged) -> Failure {
     let (message, hint) = (error.to_string(), error.hint().map(str::to_owned));
     let code = match error {
         NotChanged::Refused(Refused::Unread(error)) => return super::refused(error),
-        NotChanged::Unplanned(error) => return of_firmware(settings::refused(error)),
-        NotChanged::NotMade(error) => return of_firmware(settings::not_made(error)),
+        NotChanged::Unplanned(error) => return settings::refused_of(error, LISTS),
+        NotChanged::NotMade(error) => return settings::not_made_of(error, LISTS),
         NotChanged::Refused(Refused::Order { .. }) => code::REFUSED,
         NotChanged::Refused(Refused::Usage { .. }) => code::USAGE,
         NotChanged::Refused(Refused::NotHere { .. })
@@ -255,10 +255,5 @@ pub(in super::super) fn not_changed(error: NotChanged) -> Failure {
 }
 
 /// `cpudyno settings` does not list what firmware holds.
-fn of_firmware(failure: Failure) -> Failure {
-    match failure.hint.as_deref() {
-        Some(settings::AS_ROOT) => failure.hint("run as root"),
-        Some(settings::LIST) => failure.hint("`cpudyno sst info` says what there is"),
-        _ => failure,
-    }
-}
+const LISTS: settings::Lists =
+    settings::Lists { all: "`cpudyno sst info` says what there is", as_root: "run as root" };

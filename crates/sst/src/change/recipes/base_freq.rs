@@ -11,7 +11,7 @@ use crate::model::{BaseFreq, Domain, Modules, On};
 
 pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    let mut hidden = Vec::new();
+    let mut hidden = None;
     let domains = ground.having(|features| features.base_freq)?;
     for domain in &domains {
         let level = ground.current(domain)?;
@@ -23,7 +23,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         steps.firmware.extend(prioritised(ground, domain, it)?);
         steps.remarks.extend(asleep(ground, domain));
         steps.limits.extend(ground.raised(domain, level));
-        hidden.extend(ground.hidden(domain, level, true));
+        hidden = hidden.or_else(|| ground.hidden(domain, level, true));
     }
     if auto {
         steps.firmware.extend(all_switches(ground, true, true)?);
@@ -35,7 +35,7 @@ pub(super) fn enable(ground: &Ground<'_>, auto: bool) -> Result<Steps, Refused> 
         steps.remarks.extend((turbo && !base_freq).then(|| both(ground, "turbo-freq", domain)));
         steps.firmware.push(ground.step(domain, What::Features, features_text(true, turbo))?);
     }
-    steps.remarks.extend(hidden.pop());
+    steps.remarks.extend(hidden);
     if ground.allows_turbo() {
         steps.remarks.push(
             "turbo is on: clocks show a base frequency only where power runs short, or with \

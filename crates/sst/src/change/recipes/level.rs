@@ -18,7 +18,7 @@ const OWN_UNCORE_FAMILY: u32 = 19;
 
 pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<Steps, Refused> {
     let mut steps = Steps::default();
-    let (mut without_uncore, mut hidden) = (Vec::new(), Vec::new());
+    let (mut without_uncore, mut hidden) = (Vec::new(), None);
     for domain in ground.targets() {
         let Some(found) = checked(ground, domain, level)? else { continue };
         steps.firmware.push(ground.step(domain, What::Level, level.to_string())?);
@@ -26,7 +26,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         if is_new {
             steps.remarks.extend(lost(ground, domain)?);
             steps.remarks.extend(ranked(domain));
-            hidden.extend(ground.hidden(domain, found, false));
+            hidden = hidden.or_else(|| ground.hidden(domain, found, false));
         }
         let modules = modules(ground, domain, found)?;
         if !with_cpus {
@@ -40,7 +40,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
             }
         }
     }
-    steps.remarks.extend(hidden.pop());
+    steps.remarks.extend(hidden);
     if !without_uncore.is_empty() {
         steps.remarks.push(format!(
             "limits of the uncore stay as they are: the kernel has none to set for {} \
