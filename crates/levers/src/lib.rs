@@ -18,10 +18,12 @@ pub mod open;
 pub mod pages;
 pub mod plan;
 pub mod port;
+mod put_back;
 pub mod rows;
 mod session;
 pub mod settings;
 mod targets;
+mod write;
 
 pub use error::{Error, LEFT, RESTLESS};
 pub use object::Object;
