@@ -79,6 +79,9 @@ pub(crate) enum Line {
     Again { settings: BTreeSet<String> },
     /// This has its former value again. Its CPUs may go next, and nobody could ask then.
     Restored { object: Object },
+    /// These limits of the clock hold, and do not show as what they are as long as turbo is off, which it will be:
+    /// those that were noted before are over.
+    Hidden { limits: Vec<(Object, String)> },
     /// What became of all writes until here is noted.
     Settled,
 }
@@ -136,7 +139,10 @@ impl Line {
     /// names no value only tells what was in the hands of a process that was killed, or what it had done with;
     /// who forgets it with the whole machine forgets the settings, too.
     fn is_forced(&self) -> bool {
-        !matches!(self, Line::Again { .. } | Line::Restored { .. } | Line::Settled)
+        !matches!(
+            self,
+            Line::Again { .. } | Line::Restored { .. } | Line::Hidden { .. } | Line::Settled
+        )
     }
 }
 
@@ -411,6 +417,8 @@ impl Pending {
 pub struct Ledger {
     kept: Vec<Kept>,
     places: HashMap<Object, usize>,
+    /// Limits that were seen before turbo was switched off.
+    hidden: HashMap<Object, String>,
 }
 
 impl Deref for Ledger {
@@ -450,6 +458,19 @@ impl Ledger {
         follows.extend(new.follows.clone().filter(|leader| !follows.contains(leader)));
     }
 
+    /// The limit that was asked for, of which this shows, where more is known than that: where it is ours, or
+    /// nobody has touched it since turbo was switched off.
+    pub(crate) fn asked(&self, machine: &Machine, object: &Object, shown: &str) -> Option<&str> {
+        match self.of(object) {
+            Some(kept) if open::is_open(machine, object, shown) => kept.limit(machine, shown),
+            Some(_) => None,
+            None => {
+                let hidden = self.hidden.get(object)?;
+                open::is_wished(machine, object, hidden, shown).then_some(hidden)
+            }
+        }
+    }
+
     fn note(&mut self, line: Line) {
         match line {
             Line::Keeps { object, setting, former, follows, was_open } => {
@@ -469,6 +490,7 @@ impl Ledger {
                     kept.is_restored = true;
                 }
             }
+            Line::Hidden { limits } => self.hidden = limits.into_iter().collect(),
             Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
         }
     }
@@ -584,6 +606,16 @@ impl Journal {
             lines.push(Line::Again { settings: again });
         }
         self.note(lines)
+    }
+
+    /// Notes the limits that will not show; none: all do.
+    pub(crate) fn hide(&mut self, limits: &[(Object, String)]) -> Result<(), Error> {
+        let known = &self.pending.kept.hidden;
+        let is_known = |(object, text): &(Object, String)| known.get(object) == Some(text);
+        if limits.len() == known.len() && limits.iter().all(is_known) {
+            return Ok(());
+        }
+        self.note(vec![Line::Hidden { limits: limits.to_vec() }])
     }
 
     /// Notes that former values will be written; on disk when it returns. Where it cannot be written

@@ -7,6 +7,7 @@
 use machine::Machine;
 
 use crate::object::Object;
+use crate::targets::online;
 
 /// A highest clock that limits nothing, in kHz: the kernel's own value where nobody asked for any.
 ///
@@ -19,8 +20,32 @@ pub const OPEN_KHZ: &str = "2147483647";
 pub fn allows_turbo(machine: &Machine) -> bool {
     let says =
         |path: &str, text: &str| machine.tree.read(path).is_ok_and(|found| found.trim() == text);
-    !says("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")
-        && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
+    !says(NO_TURBO, "1") && !says("/sys/devices/system/cpu/cpufreq/boost", "0")
+}
+
+const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+
+/// Whether writing this allows turbo, or forbids it, and the limits of the clock stay as they are.
+pub(crate) fn turns_turbo(object: &Object, text: &str) -> Option<bool> {
+    matches!(object, Object::File(path) if path == NO_TURBO).then(|| text != "1")
+}
+
+/// The limits of the clock that do not show as what they are once turbo is off: those from the base frequency on.
+pub(crate) fn above_base(machine: &Machine) -> Vec<(Object, String)> {
+    let of = |cpu, file: &'static str| {
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/");
+        let object = Object::File(format!("{folder}{file}"));
+        let text = object.read(machine).ok()?;
+        let khz: u64 = text.parse().ok()?;
+        let khz_of = |file| beside(machine, &folder, file);
+        let base = khz_of("base_frequency").or_else(|| khz_of("cpuinfo_min_freq"))?;
+        let is_hidden = match file {
+            MAX => khz >= base && !is_open(machine, &object, &text),
+            _ => khz > base,
+        };
+        is_hidden.then_some((object, text))
+    };
+    online(machine).iter().flat_map(|cpu| [MAX, MIN].map(|file| of(cpu, file))).flatten().collect()
 }
 
 const MAX: &str = "scaling_max_freq";

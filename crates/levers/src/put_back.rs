@@ -1,5 +1,6 @@
 //! Putting back what a journal holds: in which order, what is somebody else's, and what has to wait.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use machine::Machine;
@@ -8,6 +9,7 @@ use machine::isst::settable::{Address, Settable, What, features_text};
 use crate::error::Error;
 use crate::journal::{Journal, Kept, Ledger, New};
 use crate::object::Object;
+use crate::open;
 use crate::plan::Turn;
 use crate::port::Levers;
 use crate::rows::speed_select;
@@ -37,8 +39,9 @@ pub(crate) fn while_any_succeeds<T, E>(
     }
 }
 
-/// Last changed first, but CPUs come before what belongs to them, and go after it; and what firmware holds
-/// comes in its order, whichever of several commands changed it first.
+/// Last changed first, but CPUs come before what belongs to them, and go after it; limits of the clock are put back
+/// while turbo is on, as only then they show as what they are; and what firmware holds comes in its order, whichever
+/// of several commands changed it first.
 pub(crate) fn put_back(
     machine: &Machine,
     levers: &mut dyn Levers,
@@ -50,8 +53,13 @@ pub(crate) fn put_back(
     let found = followers(machine, &journal.pending().kept, kept);
     journal.begin(owned(machine, &journal.pending().kept, kept, others));
     let mut all: Vec<&Kept> = kept.iter().rev().collect();
-    all.sort_by_key(|kept| {
-        (Turn::of(&kept.object, &kept.former), speed_select::turn(&kept.object, &kept.former))
+    all.sort_by_key(|Kept { object, former, .. }| {
+        let turbo = match open::turns_turbo(object, former) {
+            Some(true) => Ordering::Less,
+            None => Ordering::Equal,
+            Some(false) => Ordering::Greater,
+        };
+        (Turn::of(object, former), turbo, speed_select::turn(object, former))
     });
     let mut open: HashSet<&Object> = all.iter().map(|kept| &kept.object).collect();
     let failed = while_any_succeeds(all, |kept| {

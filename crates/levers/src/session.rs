@@ -107,6 +107,8 @@ pub struct Session<'a> {
     held: HashMap<Object, String>,
     /// What the kernel made of limits that were wanted.
     came_to: HashMap<(Object, String), String>,
+    /// The limits that showed before it switched turbo off for the first time.
+    above_base: Option<Vec<(Object, String)>>,
     /// What firmware was told last and had not done when nobody waited any longer: it may still do it.
     late: Late,
     /// Where the next look at what it holds begins.
@@ -132,6 +134,7 @@ impl<'a> Session<'a> {
             mine: Ledger::default(),
             held: HashMap::new(),
             came_to: HashMap::new(),
+            above_base: None,
             late: None,
             next: 0,
             _lock: lock,
@@ -152,14 +155,13 @@ impl<'a> Session<'a> {
             changes.sort_by_key(|change| Turn::of(&change.object, &change.wanted));
         }
         let mut news: Vec<New> = changes.iter().flat_map(|change| news_of(change)).collect();
-        for new in news.iter_mut().filter(|new| new.was_open) {
-            let known = self.journal.pending().kept.of(&new.object);
-            if let Some(limit) = known.and_then(|known| known.limit(self.machine, &new.former)) {
-                (new.former, new.was_open) = (limit.to_owned(), false);
+        for new in news.iter_mut().filter(|new| open::is_limit(&new.object)) {
+            if let Some(limit) = self.asked(&new.object, &new.former) {
+                (new.former, new.was_open) = (limit, false);
             }
         }
-        let nothing = |cause| NotMade { cause, undone: Box::default() };
-        self.journal.keep(&news).map_err(nothing)?;
+        let noted = self.note_hidden(&changes).and_then(|()| self.journal.keep(&news));
+        noted.map_err(|cause| NotMade { cause, undone: Box::default() })?;
         for new in &news {
             self.mine.keep(new);
         }
@@ -182,6 +184,24 @@ impl<'a> Session<'a> {
                 // What it does not know any more, it knew to be ours: then undo asks.
                 drop(self.journal.settle());
                 Err(NotMade { cause, undone })
+            }
+        }
+    }
+
+    /// The limit of the clock that was asked for, of which this shows, where the journal knows of more than that.
+    pub fn asked(&self, object: &Object, shown: &str) -> Option<String> {
+        self.journal.pending().kept.asked(self.machine, object, shown).map(str::to_owned)
+    }
+
+    /// Notes the limits that do not show once turbo is off.
+    fn note_hidden(&mut self, changes: &[&Change]) -> Result<(), Error> {
+        let turns = |change: &&Change| open::turns_turbo(&change.object, &change.wanted);
+        match changes.iter().filter(|it| it.former != it.wanted).find_map(turns) {
+            None => Ok(()),
+            Some(true) => self.journal.hide(&[]),
+            Some(false) => {
+                let above = || open::above_base(self.machine);
+                self.journal.hide(self.above_base.get_or_insert_with(above))
             }
         }
     }

@@ -129,7 +129,7 @@ fn applied(
     /// Levels, CPUs that come, CPUs that go again, limits; once more to see that all is done.
     const ROUNDS: usize = 5;
     let mut sleepers = sleepers(machine);
-    let before = Limits::of(machine);
+    let before = Limits::of(machine, session);
     let mut wish = forced(wish, force);
     let (mut done, mut all) = (Vec::new(), Plan::default());
     for _ in 0..ROUNDS {
@@ -163,14 +163,17 @@ fn applied(
 struct Limits(HashMap<Object, (String, bool)>);
 
 impl Limits {
-    fn of(machine: &Machine) -> Limits {
+    fn of(machine: &Machine, session: &Session<'_>) -> Limits {
         let online = cpus(machine, "online");
         let files = online.iter().flat_map(|cpu| [MAX, MIN].map(|it| cpufreq(cpu, it)));
         let known = |path: String| {
             let object = Object::File(path);
-            let text = object.read(machine).ok()?;
-            let is_open = is_open(machine, &object, &text);
-            Some((object, (text, is_open)))
+            let shown = object.read(machine).ok()?;
+            let known = match session.asked(&object, &shown) {
+                Some(asked) => (asked, false),
+                None => (shown.clone(), is_open(machine, &object, &shown)),
+            };
+            Some((object, known))
         };
         Limits(files.filter_map(known).collect())
     }

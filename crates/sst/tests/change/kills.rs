@@ -313,6 +313,17 @@ const FIRST_CORES: &str =
 /// Somebody lowered the turbo limits that hold at most.
 const LOWERED: &str = r#"{"firmware": {"0.0/msr/1ad": 2097865012304223517}}"#;
 
+/// Somebody limits clocks to exactly the base frequency.
+const CHOSEN_AT_BASE: &str = r#"{"files": {
+    "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq": "2600000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "2600000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2600000"}}"#;
+/// Somebody limits clocks above the base frequency.
+const CHOSEN_ABOVE: &str = r#"{"files": {
+    "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq": "2700000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "3000000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2900000"}}"#;
+
 /// The CPUs of package 1 of the guide's machine are off.
 fn without_package_1() -> &'static str {
     let files: Vec<String> = (14..28)
@@ -334,6 +345,7 @@ fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
     let fewer = Deed::Wish(on("0", level(4, false)));
     let limited = Deed::Set("max_freq@0-1=2GHz");
     let pinned = Deed::Wish(on("0-3", What::TurboMode(false)));
+    let opened = Deed::Wish(on("0-7", What::TurboMode(true)));
     vec![
         // A new level is noted before priorities are, and its features with it.
         ("guide", FRESH, wishes(vec![on("0", level(1, false)), on("0,1", TF_ON)])),
@@ -364,8 +376,19 @@ fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
         // What a new level makes of features and turbo limits comes back after the level.
         ("guide", FIRST_CORES, vec![fewer.clone()]),
         ("granite", LOWERED, wishes(vec![on("0", level(1, false))])),
-        ("guide", FRESH, vec![fewer, slow.clone(), Deed::Wish(on("0", level(0, false))), fast]),
-        ("guide", FRESH, vec![pinned, slow, base]),
+        (
+            "guide",
+            FRESH,
+            vec![fewer.clone(), slow.clone(), Deed::Wish(on("0", level(0, false))), fast.clone()],
+        ),
+        ("guide", FRESH, vec![pinned, slow.clone(), base.clone()]),
+        // Limits that were there before turbo was switched off come back, though nothing shows them by then.
+        ("guide", CHOSEN_AT_BASE, vec![slow.clone(), base.clone()]),
+        ("guide", CHOSEN_AT_BASE, vec![slow.clone(), fewer.clone(), fast.clone()]),
+        ("guide", CHOSEN_AT_BASE, vec![slow.clone(), opened.clone(), fast.clone()]),
+        ("guide", CHOSEN_ABOVE, vec![slow.clone(), base]),
+        ("guide", CHOSEN_ABOVE, vec![slow.clone(), Deed::Set("max_freq@5=2GHz"), fast.clone()]),
+        ("guide", CHOSEN_ABOVE, vec![slow.clone(), fewer, fast.clone(), slow.clone(), opened]),
         // Nobody can ask the firmware of a package whose CPUs are off again.
         ("guide", without_package_1(), wishes(vec![wish(level(4, true))])),
         ("guide", without_package_1(), wishes(vec![wish(level(4, true)), wish(level(1, true))])),

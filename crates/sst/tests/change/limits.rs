@@ -96,6 +96,21 @@ fn an_open_limit_is_put_back_open() {
     assert_eq!(here.state(), "{} {}");
 }
 
+/// What showed before turbo was switched off is over once turbo is back: somebody may have lifted it since.
+#[test]
+fn a_limit_that_was_lifted_meanwhile_is_put_back_open() {
+    let here = Here::new("guide");
+    here.set("cpu5/cpufreq/scaling_max_freq", "2600000");
+    for setting in ["max_freq@20=2GHz", "no_turbo=on", "no_turbo=off"] {
+        here.set_through(setting, |port| port).unwrap();
+    }
+    here.set("cpu5/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
+    here.set("intel_pstate/no_turbo", "1");
+    here.done(&on("0-7", What::TurboMode(true))).unwrap();
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+}
+
 /// Who insists has limits beside classes.
 #[test]
 fn limits_beside_classes_are_forced() {
