@@ -79,9 +79,13 @@ pub(crate) enum Line {
     Again { settings: BTreeSet<String> },
     /// This has its former value again. Its CPUs may go next, and nobody could ask then.
     Restored { object: Object },
-    /// These limits of the clock hold, and do not show as what they are as long as turbo is off, which it will be:
-    /// those that were noted before are over.
-    Hidden { limits: Vec<(Object, String)> },
+    /// This was asked for of a limit of the clock, and may not show as that any more; nothing: it shows, or
+    /// another was asked for.
+    Hidden {
+        object: Object,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<String>,
+    },
     /// What became of all writes until here is noted.
     Settled,
 }
@@ -417,7 +421,7 @@ impl Pending {
 pub struct Ledger {
     kept: Vec<Kept>,
     places: HashMap<Object, usize>,
-    /// Limits that were seen before turbo was switched off.
+    /// What was asked for of limits of the clock that may not show as that, seen before they could not.
     hidden: HashMap<Object, String>,
 }
 
@@ -458,17 +462,12 @@ impl Ledger {
         follows.extend(new.follows.clone().filter(|leader| !follows.contains(leader)));
     }
 
-    /// The limit that was asked for, of which this shows, where more is known than that: where it is ours, or
-    /// nobody has touched it since turbo was switched off.
+    /// The limit that was asked for, of which this shows, where more is known than that: it was seen before it was
+    /// hidden, or is ours. Whether somebody asked for another since, that shows as the same, nobody can see.
     pub(crate) fn asked(&self, machine: &Machine, object: &Object, shown: &str) -> Option<&str> {
-        match self.of(object) {
-            Some(kept) if open::is_open(machine, object, shown) => kept.limit(machine, shown),
-            Some(_) => None,
-            None => {
-                let hidden = self.hidden.get(object)?;
-                open::is_wished(machine, object, hidden, shown).then_some(hidden)
-            }
-        }
+        let is_wished = |wish: &&str| open::is_wished(machine, object, wish, shown);
+        let hidden = self.hidden.get(object).map(String::as_str).filter(is_wished);
+        hidden.or_else(|| self.of(object)?.limit(machine, shown))
     }
 
     fn note(&mut self, line: Line) {
@@ -490,7 +489,12 @@ impl Ledger {
                     kept.is_restored = true;
                 }
             }
-            Line::Hidden { limits } => self.hidden = limits.into_iter().collect(),
+            Line::Hidden { object, limit: Some(limit) } => {
+                self.hidden.insert(object, limit);
+            }
+            Line::Hidden { object, limit: None } => {
+                self.hidden.remove(&object);
+            }
             Line::Settled => self.kept.iter_mut().for_each(|kept| kept.unsettled = false),
         }
     }
@@ -608,26 +612,45 @@ impl Journal {
         self.note(lines)
     }
 
-    /// Notes the limits that will not show; none: all do.
-    pub(crate) fn hide(&mut self, limits: &[(Object, String)]) -> Result<(), Error> {
-        let known = &self.pending.kept.hidden;
-        let is_known = |(object, text): &(Object, String)| known.get(object) == Some(text);
-        if limits.len() == known.len() && limits.iter().all(is_known) {
-            return Ok(());
-        }
-        self.note(vec![Line::Hidden { limits: limits.to_vec() }])
+    /// Notes what was asked for of these limits, which may not show as that soon.
+    pub(crate) fn hide(&mut self, machine: &Machine, limits: Vec<Object>) {
+        let known = &self.pending.kept;
+        let news = |object: Object| {
+            // That of a CPU that is off stays as it is.
+            let shown = object.read(machine).ok()?;
+            let limit = match known.asked(machine, &object, &shown) {
+                Some(asked) => Some(asked.to_owned()),
+                None => open::is_set(machine, &object, &shown).then_some(shown),
+            };
+            (known.hidden.get(&object) != limit.as_ref()).then_some(Line::Hidden { object, limit })
+        };
+        let lines = limits.into_iter().filter_map(news).collect();
+        self.note_anyway(lines);
     }
 
-    /// Notes that former values will be written; on disk when it returns. Where it cannot be written
-    /// on disk, it is known all the same: then only a kill in the middle is harder to mend.
+    /// Notes which limits show as what they are: somebody else may change them, and that will be seen.
+    pub(crate) fn show(&mut self, machine: &Machine) {
+        let is_shown = |(object, limit): &(&Object, &String)| {
+            let shows = |shown: String| shown == **limit && open::is_set(machine, object, &shown);
+            object.read(machine).is_ok_and(shows)
+        };
+        let shown = self.pending.kept.hidden.iter().filter(is_shown);
+        let over = |(object, _): (&Object, _)| Line::Hidden { object: object.clone(), limit: None };
+        let lines = shown.map(over).collect();
+        self.note_anyway(lines);
+    }
+
+    /// Notes that another limit was asked for, where this is one.
+    pub(crate) fn replaced(&mut self, object: &Object) {
+        if self.pending.kept.hidden.contains_key(object) {
+            self.note_anyway(vec![Line::Hidden { object: object.clone(), limit: None }]);
+        }
+    }
+
+    /// Notes that former values will be written; on disk when it returns.
     pub(crate) fn begin(&mut self, writes: Vec<(Object, String)>) {
         let line = |(object, text)| Line::Writes { object, text };
-        let lines: Vec<Line> = writes.into_iter().map(line).collect();
-        if self.note(lines.clone()).is_err() {
-            for line in lines {
-                self.pending.kept.note(line);
-            }
-        }
+        self.note_anyway(writes.into_iter().map(line).collect());
     }
 
     /// Notes what has its former value again, where it hangs on CPUs whether it can be read. Where it cannot be
@@ -639,10 +662,7 @@ impl Journal {
         if !is_news || !matches!(kept.object, Object::SpeedSelect(_)) {
             return;
         }
-        let line = Line::Restored { object: kept.object.clone() };
-        if self.note(vec![line.clone()]).is_err() {
-            self.pending.kept.note(line);
-        }
+        self.note_anyway(vec![Line::Restored { object: kept.object.clone() }]);
     }
 
     /// What was found after a write and is not what was written; on disk with [`Journal::settle`].
@@ -661,6 +681,16 @@ impl Journal {
             lines.push(Line::Settled);
         }
         self.note(lines)
+    }
+
+    /// Notes what must not stop anybody. Where it cannot be written on disk, it is known all the same: then only a
+    /// kill in the middle is harder to mend.
+    fn note_anyway(&mut self, lines: Vec<Line>) {
+        if self.note(lines.clone()).is_err() {
+            for line in lines {
+                self.pending.kept.note(line);
+            }
+        }
     }
 
     fn note(&mut self, lines: Vec<Line>) -> Result<(), Error> {

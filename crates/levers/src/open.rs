@@ -5,6 +5,8 @@
 //! number would hold once turbo is on again, or another level has a higher one.
 
 use machine::Machine;
+use machine::isst::settable::{Settable, What};
+use model::{CpuId, CpuSet};
 
 use crate::object::Object;
 use crate::targets::online;
@@ -25,29 +27,39 @@ pub fn allows_turbo(machine: &Machine) -> bool {
 
 const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 
-/// Whether writing this allows turbo, or forbids it, and the limits of the clock stay as they are.
+/// Whether writing this allows turbo (true) or forbids it (false), and leaves the limits of the clock as they are;
+/// none: it does neither.
 pub(crate) fn turns_turbo(object: &Object, text: &str) -> Option<bool> {
     matches!(object, Object::File(path) if path == NO_TURBO).then(|| text != "1")
 }
 
-/// The limits of the clock that do not show as what they are once turbo is off: those from the base frequency on.
-pub(crate) fn above_base(machine: &Machine) -> Vec<(Object, String)> {
-    let of = |cpu, file: &'static str| {
-        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/");
-        let object = Object::File(format!("{folder}{file}"));
-        let text = object.read(machine).ok()?;
-        let khz: u64 = text.parse().ok()?;
-        let khz_of = |file| beside(machine, &folder, file);
-        let base = khz_of("base_frequency").or_else(|| khz_of("cpuinfo_min_freq"))?;
-        let is_hidden = match file {
-            MAX => khz >= base && !is_open(machine, &object, &text),
-            _ => khz > base,
-        };
-        is_hidden.then_some((object, text))
+/// The limits of the clock that may show as something else once this is written, though nobody touches them: without
+/// turbo, or at another base frequency, the kernel shows less of them, and nothing of those of a CPU that is off.
+pub(crate) fn moved_by(machine: &Machine, object: &Object) -> Vec<Object> {
+    let cpus = match object {
+        Object::File(path) if path == NO_TURBO || path.ends_with("/smt/control") => online(machine),
+        Object::File(path) => path
+            .strip_suffix("/online")
+            .and_then(|path| path.strip_prefix("/sys/devices/system/cpu/cpu")?.parse().ok())
+            .map(|cpu| CpuSet::from_iter([CpuId(cpu)]))
+            .unwrap_or_default(),
+        Object::SpeedSelect(Settable { what: What::Level | What::Features, .. }) => online(machine),
+        _ => CpuSet::default(),
     };
-    online(machine).iter().flat_map(|cpu| [MAX, MIN].map(|file| of(cpu, file))).flatten().collect()
+    let file = |cpu, file| Object::File(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
+    cpus.iter().flat_map(|cpu| [MAX, MIN].map(|it| file(cpu, it))).collect()
 }
 
+/// Whether somebody set a limit that shows as this, as far as can be seen.
+pub(crate) fn is_set(machine: &Machine, object: &Object, text: &str) -> bool {
+    let Object::File(path) = object else { return false };
+    match (path.strip_suffix(MIN), text.parse::<u64>()) {
+        (Some(folder), Ok(khz)) => beside(machine, folder, LEAST).is_none_or(|least| khz > least),
+        _ => !is_open(machine, object, text),
+    }
+}
+
+const LEAST: &str = "cpuinfo_min_freq";
 const MAX: &str = "scaling_max_freq";
 const MIN: &str = "scaling_min_freq";
 
@@ -91,7 +103,7 @@ pub fn comes_to(machine: &Machine, object: &Object, text: &str) -> Option<String
         let folder = path.strip_suffix(MIN)?;
         (folder, beside(machine, folder, MAX)?)
     };
-    let least = beside(machine, folder, "cpuinfo_min_freq").unwrap_or(0);
+    let least = beside(machine, folder, LEAST).unwrap_or(0);
     let khz: u64 = text.parse().ok()?;
     Some(khz.max(least).min(most).to_string())
 }

@@ -107,8 +107,6 @@ pub struct Session<'a> {
     held: HashMap<Object, String>,
     /// What the kernel made of limits that were wanted.
     came_to: HashMap<(Object, String), String>,
-    /// The limits that showed before it switched turbo off for the first time.
-    above_base: Option<Vec<(Object, String)>>,
     /// What firmware was told last and had not done when nobody waited any longer: it may still do it.
     late: Late,
     /// Where the next look at what it holds begins.
@@ -134,7 +132,6 @@ impl<'a> Session<'a> {
             mine: Ledger::default(),
             held: HashMap::new(),
             came_to: HashMap::new(),
-            above_base: None,
             late: None,
             next: 0,
             _lock: lock,
@@ -160,8 +157,8 @@ impl<'a> Session<'a> {
                 (new.former, new.was_open) = (limit, false);
             }
         }
-        let noted = self.note_hidden(&changes).and_then(|()| self.journal.keep(&news));
-        noted.map_err(|cause| NotMade { cause, undone: Box::default() })?;
+        let nothing = |cause| NotMade { cause, undone: Box::default() };
+        self.journal.keep(&news).map_err(nothing)?;
         for new in &news {
             self.mine.keep(new);
         }
@@ -191,19 +188,6 @@ impl<'a> Session<'a> {
     /// The limit of the clock that was asked for, of which this shows, where the journal knows of more than that.
     pub fn asked(&self, object: &Object, shown: &str) -> Option<String> {
         self.journal.pending().kept.asked(self.machine, object, shown).map(str::to_owned)
-    }
-
-    /// Notes the limits that do not show once turbo is off.
-    fn note_hidden(&mut self, changes: &[&Change]) -> Result<(), Error> {
-        let turns = |change: &&Change| open::turns_turbo(&change.object, &change.wanted);
-        match changes.iter().filter(|it| it.former != it.wanted).find_map(turns) {
-            None => Ok(()),
-            Some(true) => self.journal.hide(&[]),
-            Some(false) => {
-                let above = || open::above_base(self.machine);
-                self.journal.hide(self.above_base.get_or_insert_with(above))
-            }
-        }
     }
 
     /// What was just written and read back; what follows it is not known any more.
@@ -403,6 +387,7 @@ impl<'a> Session<'a> {
     fn end(&mut self) -> Undone {
         let mine = std::mem::take(&mut self.mine);
         let undone = self.put_back(&mine);
+        self.journal.show(self.machine);
         let pending = self.journal.pending();
         let is_restored =
             |object: &Object| undone.restored.iter().any(|changed| changed.object == *object);
@@ -480,6 +465,7 @@ pub fn undo(
     let mut journal = shelf.open()?;
     let kept = journal.pending().kept.to_vec();
     let mut undone = put_back(machine, &mut *levers, &mut journal, (&kept, &mut None), others);
+    journal.show(machine);
     undone.unread.clone_from(&journal.pending().broken);
     if undone.is_complete() || others == Others::Accept {
         shelf.forget()?;

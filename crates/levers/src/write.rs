@@ -15,7 +15,7 @@ use crate::open::{self, OPEN_KHZ};
 use crate::port::Levers;
 use crate::rows::Lever;
 
-/// Writes, reads back, and remembers what the kernel made of it.
+/// Writes, reads back, and remembers what the kernel made of it, and what it will not show any more.
 pub(crate) fn put(
     machine: &Machine,
     levers: &mut dyn Levers,
@@ -23,7 +23,9 @@ pub(crate) fn put(
     (object, text): (&Object, &str),
     is_kept: &dyn Fn(&str) -> bool,
 ) -> Result<String, Error> {
+    journal.hide(machine, open::moved_by(machine, object));
     write(machine, levers, object, text)?;
+    journal.replaced(object);
     let mut settled = settled(machine, object, text, is_kept);
     if let (Err(Error::NotKept { .. }), OPEN_KHZ) = (&settled, text) {
         settled = moved(machine, levers, journal, object, is_kept);

@@ -109,8 +109,8 @@ impl Ground<'_> {
             !self.allows_turbo() && bases(domain, level, base_freq).into_iter().any(rises);
         may_show.then(|| {
             "turbo is off (no_turbo), and a `max_freq` from the base frequency on does not show: one that shows below a \
-             new base frequency is opened then, beside what is planned, and one of exactly the present base frequency \
-             passes for none, also where it is undone, unless it was there before `cpudyno set no_turbo=on`"
+             new base frequency is opened then, beside what is planned. `cpudyno undo` brings it back; one of exactly the \
+             present base frequency it knows only where that was there before `cpudyno set no_turbo=on`"
                 .to_owned()
         })
     }
@@ -215,7 +215,7 @@ impl Ground<'_> {
         if !self.allows_turbo() {
             let what = if on {
                 "turbo is off (no_turbo): limits from the base frequency on do not show, and all are opened; \
-                 `cpudyno undo` knows those that were there before `cpudyno set no_turbo=on`, and no others"
+                 `cpudyno undo` brings back those that were there before `cpudyno set no_turbo=on`, or that it saw since"
             } else {
                 "turbo is off already (no_turbo): clocks that nobody limited are at the base frequency as long \
                  as it is, and are not limited beyond that"

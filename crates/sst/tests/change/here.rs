@@ -109,16 +109,39 @@ impl Here {
     /// `cpudyno set`, and left so.
     pub(crate) fn set_through(
         &self,
-        setting: &str,
+        settings: &str,
         through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+    ) -> Result<usize, NotChanged> {
+        self.set_and(settings, through, |session| {
+            session.leave();
+        })
+    }
+
+    /// `cpudyno set --for`, until that is over.
+    pub(crate) fn set_for(
+        &self,
+        settings: &str,
+        through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+    ) -> Result<usize, NotChanged> {
+        self.set_and(settings, through, |session| {
+            let undone = session.restore();
+            assert!(undone.is_complete(), "{undone:?}");
+        })
+    }
+
+    fn set_and(
+        &self,
+        settings: &str,
+        through: impl FnOnce(Box<dyn Levers>) -> Box<dyn Levers>,
+        end: impl FnOnce(Session<'_>),
     ) -> Result<usize, NotChanged> {
         let machine = self.machine();
         let levers = through(port::of(&machine).unwrap());
-        let asked = [setting.parse().unwrap()];
+        let asked: Vec<_> = settings.split(' ').map(|it| it.parse().unwrap()).collect();
         let mut session = Session::open(&machine, levers, &self.shelf(), "test").unwrap();
         let plan = Plan::new(&machine, session.levers(), &asked, false)?;
         let done = session.apply(&plan)?;
-        session.leave();
+        end(session);
         Ok(done.len())
     }
 

@@ -43,7 +43,7 @@ enum Fate {
     /// The same of that write alone, as the driver of the newer generation says it; nothing comes of it, or it
     /// is there some time later.
     Refuses(usize, Option<Duration>),
-    /// How many writes were refused is counted.
+    /// What firmware refused is noted. Files refuse a limit above another, until that has gone.
     Refusals(Arc<Mutex<Vec<String>>>),
 }
 
@@ -85,7 +85,9 @@ impl Levers for Between {
                 Err(io::Error::from_raw_os_error(sys::errno::ENOTTY))
             }
             Fate::Refusals(refused) => write(object, text).inspect_err(|error| {
-                refused.lock().unwrap().push(format!("{object}: {text}: {error}"));
+                if matches!(object, Object::SpeedSelect(_)) {
+                    refused.lock().unwrap().push(format!("{object}: {text}: {error}"));
+                }
             }),
             _ => write(object, text),
         }
@@ -107,6 +109,8 @@ enum Deed {
     Wish(Wish),
     /// `cpudyno set`.
     Set(&'static str),
+    /// `cpudyno set --for`, until that is over.
+    For(&'static str),
 }
 
 impl Deed {
@@ -114,6 +118,7 @@ impl Deed {
         match self {
             Deed::Wish(wish) => wish.words(),
             Deed::Set(setting) => (*setting).to_owned(),
+            Deed::For(setting) => format!("{setting} for a while"),
         }
     }
 
@@ -121,6 +126,7 @@ impl Deed {
         match self {
             Deed::Wish(wish) => here.done_through(wish, between(fate)),
             Deed::Set(setting) => here.set_through(setting, between(fate)),
+            Deed::For(setting) => here.set_for(setting, between(fate)),
         }
     }
 }
@@ -318,11 +324,26 @@ const CHOSEN_AT_BASE: &str = r#"{"files": {
     "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq": "2600000",
     "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "2600000",
     "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2600000"}}"#;
+/// Somebody limits clocks below the base frequency, and above what that will be.
+const CHOSEN_BELOW: &str = r#"{"files": {
+    "/sys/devices/system/cpu/cpu3/cpufreq/scaling_max_freq": "2600000",
+    "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq": "2600000",
+    "/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq": "2500000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2500000"}}"#;
 /// Somebody limits clocks above the base frequency.
 const CHOSEN_ABOVE: &str = r#"{"files": {
     "/sys/devices/system/cpu/cpu5/cpufreq/scaling_max_freq": "2700000",
     "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "3000000",
     "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2900000"}}"#;
+
+/// Turbo is off, and somebody limits clocks below the base frequency.
+const CHOSEN_BELOW_SLOW: &str = r#"{"files": {
+    "/sys/devices/system/cpu/intel_pstate/no_turbo": "1",
+    "/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq": "2500000",
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_min_freq": "2500000"}}"#;
+/// Somebody limits clocks at a level to what is another's base frequency.
+const CHOSEN_AT_LEVEL: &str = r#"{"firmware": {"0.0/level": 4}, "files": {
+    "/sys/devices/system/cpu/cpu6/cpufreq/scaling_max_freq": "2600000"}}"#;
 
 /// The CPUs of package 1 of the guide's machine are off.
 fn without_package_1() -> &'static str {
@@ -341,11 +362,11 @@ fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
     let few = ClassWish { min_mhz: Some(2000), weight: Some(5), ..class(2) };
     let wishes = |wishes: Vec<Wish>| wishes.into_iter().map(Deed::Wish).collect::<Vec<_>>();
     let (slow, fast) = (Deed::Set("no_turbo=on"), Deed::Set("no_turbo=off"));
-    let base = Deed::Wish(on("0", BF_ON));
+    let (base, plain) = (Deed::Wish(on("0", BF_ON)), Deed::Wish(on("0", BF_OFF)));
     let fewer = Deed::Wish(on("0", level(4, false)));
     let limited = Deed::Set("max_freq@0-1=2GHz");
     let pinned = Deed::Wish(on("0-3", What::TurboMode(false)));
-    let opened = Deed::Wish(on("0-7", What::TurboMode(true)));
+    let opened = Deed::Wish(Wish { lenient: true, ..on("0-7", What::TurboMode(true)) });
     vec![
         // A new level is noted before priorities are, and its features with it.
         ("guide", FRESH, wishes(vec![on("0", level(1, false)), on("0,1", TF_ON)])),
@@ -386,7 +407,22 @@ fn sequences() -> Vec<(&'static str, &'static str, Vec<Deed>)> {
         ("guide", CHOSEN_AT_BASE, vec![slow.clone(), base.clone()]),
         ("guide", CHOSEN_AT_BASE, vec![slow.clone(), fewer.clone(), fast.clone()]),
         ("guide", CHOSEN_AT_BASE, vec![slow.clone(), opened.clone(), fast.clone()]),
-        ("guide", CHOSEN_ABOVE, vec![slow.clone(), base]),
+        ("guide", CHOSEN_AT_BASE, vec![slow.clone(), Deed::For("no_turbo=off"), opened.clone()]),
+        (
+            "guide",
+            CHOSEN_AT_BASE,
+            vec![Deed::Set("online@6=off"), slow.clone(), Deed::Set("online@6=on"), opened.clone()],
+        ),
+        ("guide", CHOSEN_ABOVE, vec![slow.clone(), base.clone()]),
+        // The base frequency may be another one by then.
+        ("guide", CHOSEN_BELOW, vec![slow.clone(), base.clone(), plain.clone()]),
+        ("guide", CHOSEN_BELOW, vec![slow.clone(), base.clone(), opened.clone()]),
+        ("guide", CHOSEN_BELOW_SLOW, vec![base, plain]),
+        (
+            "guide",
+            CHOSEN_AT_LEVEL,
+            vec![slow.clone(), Deed::Wish(on("0", level(0, false))), opened.clone()],
+        ),
         ("guide", CHOSEN_ABOVE, vec![slow.clone(), Deed::Set("max_freq@5=2GHz"), fast.clone()]),
         ("guide", CHOSEN_ABOVE, vec![slow.clone(), fewer, fast.clone(), slow.clone(), opened]),
         // Nobody can ask the firmware of a package whose CPUs are off again.
@@ -484,6 +520,36 @@ fn killed_in_one_of_several_commands_all_of_them_are_undone() {
     });
     let all = all.into_inner();
     assert!(all > 300, "{all}");
+}
+
+/// Who goes on after a kill finds what was there, too, though it does not show any more.
+#[test]
+fn after_a_kill_what_is_hidden_is_known() {
+    let all = AtomicUsize::new(0);
+    let opened = Wish { lenient: true, ..on("0-7", What::TurboMode(true)) };
+    let (slow, fast) = (Deed::Set("no_turbo=on"), Deed::Set("no_turbo=off"));
+    let base = Deed::Wish(on("0", BF_ON));
+    let cases = [
+        (CHOSEN_AT_BASE, vec![slow.clone()]),
+        (CHOSEN_AT_BASE, vec![slow.clone(), fast]),
+        (CHOSEN_AT_BASE, vec![slow.clone(), Deed::For("no_turbo=off")]),
+        (CHOSEN_ABOVE, vec![slow.clone(), base.clone()]),
+        (CHOSEN_BELOW, vec![slow, base.clone()]),
+        (CHOSEN_BELOW_SLOW, vec![base]),
+    ];
+    all_at_once(&cases, |(state, deeds)| {
+        let (last, first) = deeds.split_last().unwrap();
+        let (here, before) = after("guide", state, first);
+        for (nth, left) in moments(&here, last).iter().enumerate() {
+            let later = found("guide", left);
+            later.done(&opened).unwrap();
+            later.undone();
+            assert_eq!(later.state(), before, "{}, killed at {nth}", last.words());
+            all.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let all = all.into_inner();
+    assert!(all > 50, "{all}");
 }
 
 /// A machine on which several commands were given.

@@ -111,6 +111,53 @@ fn a_limit_that_was_lifted_meanwhile_is_put_back_open() {
     assert_eq!(here.state(), "{} {}");
 }
 
+/// The same where undo brought turbo back, and not all, as something was somebody else's.
+#[test]
+fn a_limit_that_was_lifted_after_undo_is_put_back_open() {
+    let here = Here::new("guide");
+    here.set("cpu5/cpufreq/scaling_max_freq", "2600000");
+    for setting in ["max_freq@20=2GHz", "no_turbo=on"] {
+        here.set_through(setting, |port| port).unwrap();
+    }
+    here.set("cpu20/cpufreq/scaling_max_freq", "2200000");
+    assert_eq!(here.undo().foreign.len(), 1);
+    here.set("cpu5/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
+    here.set("cpu20/cpufreq/scaling_max_freq", levers::open::OPEN_KHZ);
+    here.set("intel_pstate/no_turbo", "1");
+    here.done(&on("0-7", What::TurboMode(true))).unwrap();
+    here.undone();
+    here.set("intel_pstate/no_turbo", "0");
+    assert_eq!(here.state(), "{} {}");
+}
+
+/// Nothing comes of a command that fails after it has switched turbo on: what that hid is still known.
+#[test]
+fn a_limit_is_known_after_a_command_that_failed() {
+    let here = Here::new("guide");
+    here.set("cpu6/cpufreq/scaling_max_freq", "2600000");
+    let before = here.state();
+    here.set_through("no_turbo=on", |port| port).unwrap();
+    here.set_through("no_turbo=off max_freq@5=4GHz", |port| port).unwrap_err();
+    here.done(&on("6", What::TurboMode(true))).unwrap();
+    here.undone();
+    assert_eq!(here.state(), before);
+}
+
+/// Who sets a limit for a while brings back that of an earlier command, which turbo hides.
+#[test]
+fn a_limit_of_ours_that_is_hidden_comes_back() {
+    let here = Here::new("guide");
+    for setting in ["max_freq@6=3GHz", "min_freq@6=2900MHz", "no_turbo=on"] {
+        here.set_through(setting, |port| port).unwrap();
+    }
+    here.set_for("min_freq@6=1GHz", |port| port).unwrap();
+    here.set_through("no_turbo=off", |port| port).unwrap();
+    let khz = |file: &str| here.text(&format!("cpu6/cpufreq/{file}"));
+    assert_eq!(["scaling_min_freq", "scaling_max_freq"].map(khz), ["2900000", "3000000"]);
+    here.undone();
+    assert_eq!(here.state(), "{} {}");
+}
+
 /// Who insists has limits beside classes.
 #[test]
 fn limits_beside_classes_are_forced() {
