@@ -401,7 +401,7 @@ const ARGUMENTS: &[Case] = &[
     case("sst perf-profile info -l all --machine sim:guide", USAGE,
         "invalid value 'all' for '--level <N>': expected a number", "get-config-levels"),
     case("sst perf-profile info -l 5 --machine sim:guide", CANNOT,
-        "cannot describe level 5 of package 0, power domain 0: there are levels 0, 1, 2, 3, 4",
+        "cannot describe level 5 of package 0: there are levels 0, 1, 2, 3, 4",
         "leave out -l"),
     case("sst base-freq info -l 4 --machine sim:guide", CANNOT,
         "cannot describe base-freq: level 4 does not support it", "name one: -l 0"),

@@ -23,16 +23,12 @@ pub enum Error {
         reason: Unavailable,
     },
     /// A level was named that no power domain has.
-    #[error(
-        "cannot describe level {level} of package {package}, power domain {domain}: there {has}"
-    )]
+    #[error("cannot describe level {level} of {place}: there {has}")]
     Level {
         /// Which one.
         level: u8,
-        /// The package that was asked.
-        package: u32,
         /// The power domain that was asked.
-        domain: u32,
+        place: String,
         /// Which ones there are: `are levels 0, 3, 4`.
         has: String,
     },

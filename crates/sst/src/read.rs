@@ -178,13 +178,10 @@ fn mark_vacant(asker: &Asker<'_>, topology: &Topology, domains: &mut [Domain], a
 /// A level that was named must be there in one power domain at least; others may be without it.
 pub(crate) fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Error> {
     let Levels::Only(level) = levels else { return Ok(()) };
-    let known = |domain: &'_ Domain| match &domain.profiles {
-        Some(Ok(profiles)) => Some((domain.package, domain.number, profiles.clone())),
-        _ => None,
-    };
-    let known: Vec<_> = domains.iter().filter_map(known).collect();
-    let has = |(.., profiles): &(u32, u32, Profiles)| profiles.numbers().any(|it| it == level);
-    let Some((package, domain, profiles)) = known.first().filter(|_| !known.iter().any(has)) else {
+    let known = domains.iter().filter_map(|it| Some((it, it.profiles.as_ref()?.as_ref().ok()?)));
+    let known: Vec<(&Domain, &Profiles)> = known.collect();
+    let has = |(_, profiles): &(_, &Profiles)| profiles.numbers().any(|it| it == level);
+    let Some((domain, profiles)) = known.first().filter(|_| !known.iter().any(has)) else {
         return Ok(());
     };
     let numbers: Vec<String> = profiles.numbers().map(|n| n.to_string()).collect();
@@ -193,7 +190,7 @@ pub(crate) fn check_level(levels: Levels, domains: &[Domain]) -> Result<(), Erro
         [only] => format!("is level {only} alone"),
         several => format!("are levels {}", several.join(", ")),
     };
-    Err(Error::Level { level, package: *package, domain: *domain, has })
+    Err(Error::Level { level, place: domain.place(), has })
 }
 
 /// A power domain of which nothing was asked yet.
@@ -202,6 +199,7 @@ pub(crate) fn domain(package: u32, die: Option<u32>, number: u32, cpus: Vec<Memb
         package,
         die,
         number,
+        is_die: false,
         cpus,
         profiles: None,
         core_power: None,

@@ -59,7 +59,10 @@ fn domains(_: &Context<'_>, topology: &Topology, numbers: &[Reading<u32>]) -> Fo
         let member = Member { cpu: place.cpu, module: number >> 1 & 0xff };
         domains.entry((place.package, place.die, punit)).or_default().push(member);
     }
-    let one = |((package, die, punit), cpus)| domain(package, die, punit, cpus);
+    let one = |((package, die, punit), cpus)| Domain {
+        is_die: true,
+        ..domain(package, die, punit, cpus)
+    };
     Found { domains: domains.into_iter().map(one).collect(), missing: Vec::new(), lost }
 }
 

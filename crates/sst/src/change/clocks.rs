@@ -6,7 +6,7 @@ use machine::{Machine, Reading};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::ceilings::{Ceiling, CeilingBy, Ceilings};
-use super::ground::{Ground, Sleepers, modules_of, numbers, place, registers};
+use super::ground::{Ground, Sleepers, modules_of, numbers, registers};
 use super::limits::{bases, plain};
 use super::recipes::lowered;
 use super::{Refused, What, Wish};
@@ -339,7 +339,7 @@ pub(super) fn allowed(level: &Level, domain: &Domain) -> Modules {
 fn at<'g>(ground: &Ground<'_>, domain: &'g Domain, level: u8) -> Result<Standing<'g>, Refused> {
     let profiles = ground.profiles(domain)?;
     let found = profiles.level(level).ok_or_else(|| {
-        let why = format!("{} has no level {level}", place(domain));
+        let why = format!("{} has no level {level}", domain.place());
         ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels")
     })?;
     let (allowed, now) = (allowed(found, domain), now(ground, domain)?);
@@ -365,7 +365,7 @@ fn with<'g>(
         if state(level) != Feature::Unsupported {
             return Ok(());
         }
-        let why = format!("level {} of {} does not support it", level.number, place(domain));
+        let why = format!("level {} of {} does not support it", level.number, domain.place());
         Err(ground.wish.not_here(why, "`cpudyno sst info` says at which levels it is"))
     };
     let of =

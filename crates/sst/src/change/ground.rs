@@ -68,7 +68,7 @@ impl<'a> Ground<'a> {
             wish.cpus.as_ref().is_none_or(|cpus| domain.cpus.iter().any(|it| cpus.contains(it.cpu)))
         };
         for domain in self.snapshot.domains.iter_mut().filter(|it| is_meant(it)) {
-            let place = place(domain);
+            let place = domain.place();
             let has_cores = domain.kind() != Kind::Io;
             let Some(Ok(profiles)) = &mut domain.profiles else { continue };
             if profiles.current == level {
@@ -156,7 +156,7 @@ impl<'a> Ground<'a> {
         }
         match compute.iter().find(|domain| domain.cpus.is_empty()) {
             Some(domain) => {
-                let why = format!("no CPU of {} is online", place(domain));
+                let why = format!("no CPU of {} is online", domain.place());
                 let others: CpuSet =
                     compute.iter().flat_map(|it| it.cpus.iter().map(|member| member.cpu)).collect();
                 let hint = if others.is_empty() {
@@ -208,7 +208,7 @@ impl<'a> Ground<'a> {
             }
         }
         if domain.cpus.is_empty() {
-            let why = format!("no CPU of {} is online", place(domain));
+            let why = format!("no CPU of {} is online", domain.place());
             return Err(self.wish.not_here(why, BRING_BACK));
         }
         let die = Die { package: domain.package, die: Some(domain.die.unwrap_or(0)) };
@@ -228,7 +228,7 @@ impl<'a> Ground<'a> {
         };
         let object = Object::SpeedSelect(Settable { at, what });
         let setting = levers::Lever::of(&object).map_or("sst", |lever| lever.id).to_owned();
-        let (of, wanted) = (Of::Part(place(domain)), wanted.into());
+        let (of, wanted) = (Of::Part(domain.place()), wanted.into());
         Ok(Step { setting, of, object, wanted, is_effective: false })
     }
 
@@ -241,7 +241,8 @@ impl<'a> Ground<'a> {
     pub(super) fn current<'d>(&self, domain: &'d Domain) -> Result<&'d Level, Refused> {
         let profiles = self.profiles(domain)?;
         profiles.level(profiles.current).ok_or_else(|| {
-            let why = format!("{} does not describe its level {}", place(domain), profiles.current);
+            let why =
+                format!("{} does not describe its level {}", domain.place(), profiles.current);
             self.wish.not_here(why, LOOK)
         })
     }
@@ -268,7 +269,7 @@ impl<'a> Ground<'a> {
             let features = self.read(&level.features, domain)?;
             if feature(features) == Feature::Unsupported {
                 let number = level.number;
-                let why = format!("level {number} of {} does not support it", place(domain));
+                let why = format!("level {number} of {} does not support it", domain.place());
                 let hint = "`cpudyno sst info` says at which levels it is; -c names the power \
                             domains of CPUs";
                 return Err(self.wish.not_here(why, hint));
@@ -295,7 +296,7 @@ impl<'a> Ground<'a> {
     ) -> Result<&'r T, Refused> {
         match reading {
             Some(reading) => self.read(reading, domain),
-            None => Err(self.wish.not_here(format!("{} does not tell it", place(domain)), LOOK)),
+            None => Err(self.wish.not_here(format!("{} does not tell it", domain.place()), LOOK)),
         }
     }
 
@@ -305,7 +306,7 @@ impl<'a> Ground<'a> {
         domain: &Domain,
     ) -> Result<&'r T, Refused> {
         reading.as_ref().map_err(|reason: &Unavailable| {
-            let why = format!("{} of {}: {}", reason.what, place(domain), reason.why);
+            let why = format!("{} of {}: {}", reason.what, domain.place(), reason.why);
             let hint = reason.remedy.clone().unwrap_or_else(|| LOOK.to_owned());
             self.wish.not_here(why, hint)
         })
@@ -342,19 +343,6 @@ pub(super) const LOOK: &str = "`cpudyno sst info` says what there is";
 /// Where the limits of a CPU's clock are.
 pub(super) fn cpufreq(cpu: CpuId, file: &str) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}")
-}
-
-/// A power domain in words.
-pub(super) fn place(domain: &Domain) -> String {
-    match domain.die {
-        Some(die) if die > 0 && die != domain.number => {
-            format!("package {}, die {die}, power domain {}", domain.package, domain.number)
-        }
-        _ if domain.number > 0 => {
-            format!("package {}, power domain {}", domain.package, domain.number)
-        }
-        _ => format!("package {}", domain.package),
-    }
 }
 
 /// The modules of those CPUs that are named, in a power domain.

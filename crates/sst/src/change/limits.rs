@@ -7,7 +7,7 @@ use machine::Reading;
 use model::{CpuId, CpuSet};
 
 use super::clocks::turbo_of;
-use super::ground::{Ground, cpufreq, place};
+use super::ground::{Ground, cpufreq};
 use super::{Refused, Steps, What};
 use crate::model::{Domain, Level, Megahertz, Modules};
 
@@ -197,7 +197,7 @@ impl Ground<'_> {
         let why = heeded.next().map(|domain| {
             format!(
                 "cores of {} have classes (core-power is on), which limit the clock as well",
-                place(domain)
+                domain.place()
             )
         });
         if let Some(why) = why.clone().filter(|_| !self.wish.lenient) {

@@ -59,6 +59,8 @@ pub struct Domain {
     pub die: Option<u32>,
     /// Its number within the package.
     pub number: u32,
+    /// Whether it is a die, as in the older generation.
+    pub is_die: bool,
     /// Its CPUs that are online, ascending.
     pub cpus: Vec<Member>,
     /// Its performance levels.
@@ -96,6 +98,19 @@ pub enum Kind {
 }
 
 impl Domain {
+    /// Where it is, in words: the first one of a package is called as the package.
+    pub fn place(&self) -> String {
+        let Domain { package, die, number, is_die, .. } = self;
+        match die.unwrap_or(*number) {
+            die if *is_die && die > 0 => format!("package {package}, die {die}"),
+            die if !is_die && die > 0 && die != *number => {
+                format!("package {package}, die {die}, power domain {number}")
+            }
+            _ if !is_die && *number > 0 => format!("package {package}, power domain {number}"),
+            _ => format!("package {package}"),
+        }
+    }
+
     /// What it is for.
     pub fn kind(&self) -> Kind {
         if !self.cpus.is_empty() {

@@ -506,8 +506,7 @@ fn priorities_that_are_off_have_a_kind() {
 #[test]
 fn a_die_beside_the_one_that_is_meant_stays_as_it_is() {
     let here = Here::new("twin");
-    // Objects and remarks call it by different names.
-    let beside = |told: &str| told.contains("die 1") || told.contains("power domain 1");
+    let beside = |told: &str| told.contains("die 1");
     let other = here.plan(&on("7", CP_ON)).unwrap();
     assert!(other.changes.iter().all(|it| beside(&it.object.to_string())), "{other:?}");
     let slow = ClassWish { min_mhz: Some(2000), ..class(1) };
@@ -538,7 +537,7 @@ fn a_die_beside_the_one_that_is_meant_stays_as_it_is() {
         "{one}"
     );
     let why = here.refused(&on("7", CP_OFF)).to_string();
-    assert!(why.contains("base-freq is on in package 0, power domain 1"), "{why}");
+    assert!(why.contains("base-freq is on in package 0, die 1"), "{why}");
     here.undone();
     assert_eq!(here.state(), "{} {}");
 }

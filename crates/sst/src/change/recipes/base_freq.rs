@@ -3,7 +3,7 @@
 use levers::plan::Step;
 use machine::isst::settable::{ClassText, What, features_text};
 
-use super::super::ground::{Ground, place};
+use super::super::ground::Ground;
 use super::super::limits::placed;
 use super::super::{Refused, Steps};
 use super::core_power::{all_switches, asleep, classes, cores, stale, switches};
@@ -51,7 +51,7 @@ pub(super) fn both(ground: &Ground<'_>, other: &str, domain: &Domain) -> String 
     format!(
         "{other} of {} is on, and processors need not have both at once: where firmware refuses, everything \
          is put back, and `{} {other} disable` comes first",
-        place(domain),
+        domain.place(),
         ground.wish.face()
     )
 }
@@ -65,7 +65,7 @@ pub(super) fn needs_priorities(
     if Ground::heeds_priorities(domain) || ground.wish.lenient {
         return Ok(());
     }
-    let why = format!("core-power is off in {}, and {feature} stands on it", place(domain));
+    let why = format!("core-power is off in {}, and {feature} stands on it", domain.place());
     let face = ground.wish.face();
     // Somebody has to go first.
     let is_nobody = feature == "turbo-freq" && ground.wish.cpus.is_none();
@@ -95,7 +95,8 @@ fn prioritised(ground: &Ground<'_>, domain: &Domain, it: &BaseFreq) -> Result<Ve
 /// What somebody had configured, and is overwritten.
 pub(super) fn overwritten(domains: &[&Domain]) -> Option<String> {
     let is_placed = |domain: &&&Domain| !placed(domain).is_empty();
-    let found: Vec<String> = domains.iter().filter(is_placed).map(|domain| place(domain)).collect();
+    let found: Vec<String> =
+        domains.iter().filter(is_placed).map(|domain| domain.place()).collect();
     (!found.is_empty()).then(|| {
         format!(
             "classes of cores of {} are set anew; `cpudyno undo` brings those back that are there now",
@@ -154,7 +155,7 @@ pub(super) fn without_priorities(
                 _ => continue,
             };
             reason =
-                Some(format!("core-power stays on: {other} of {} stands on it", place(domain)));
+                Some(format!("core-power stays on: {other} of {} stands on it", domain.place()));
         }
         if let Some(reason) = reason {
             steps.remarks.push(reason);

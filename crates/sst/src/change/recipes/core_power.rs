@@ -4,7 +4,7 @@ use levers::plan::Step;
 use machine::isst::settable::{BRING_BACK, ClassText, What, priorities_text};
 
 use super::super::clocks::{LOW, of_classes};
-use super::super::ground::{Ground, LOOK, modules_of, numbers, place};
+use super::super::ground::{Ground, LOOK, modules_of, numbers};
 use super::super::limits::{LEAST, MOST, both_limit, placed};
 use super::super::{ClassWish, Refused, Steps};
 use super::turbo_freq::crowded;
@@ -25,7 +25,7 @@ fn domains<'g>(ground: &'g Ground<'_>) -> Result<Vec<&'g Domain>, Refused> {
         if !*ground.read(&core_power.supported, domain)? {
             let why = format!(
                 "cores of {} have no priorities (core-power is not supported)",
-                place(domain)
+                domain.place()
             );
             return Err(ground.wish.not_here(why, LOOK));
         }
@@ -100,7 +100,7 @@ pub(super) fn disable(ground: &Ground<'_>, priority: Priority) -> Result<Steps, 
             (_, true) => "base-freq",
             _ => continue,
         };
-        let why = format!("{feature} is on in {}, and stands on core-power", place(domain));
+        let why = format!("{feature} is on in {}, and stands on core-power", domain.place());
         // It may be on in a power domain beside those that are meant.
         let cpus = ground.wish.cpus.as_ref().map(|_| format!(" -c {}", domain.online()));
         let hint = format!("first: `cpudyno sst{} {feature} disable`", cpus.unwrap_or_default());
@@ -119,7 +119,7 @@ fn beyond(ground: &Ground<'_>) -> Vec<String> {
         .switched()
         .into_iter()
         .filter(|domain| !ground.is_target(domain) && Ground::has_priorities(domain))
-        .map(place)
+        .map(Domain::place)
         .collect();
     if others.is_empty() {
         return Vec::new();
@@ -132,7 +132,7 @@ pub(super) fn stale(domains: &[&Domain]) -> Option<String> {
     let found: Vec<String> = domains
         .iter()
         .filter(|domain| !Ground::heeds_priorities(domain) && !placed(domain).is_empty())
-        .map(|domain| place(domain))
+        .map(|domain| domain.place())
         .collect();
     (!found.is_empty()).then(|| {
         format!(
@@ -261,7 +261,7 @@ pub(super) fn associate(ground: &Ground<'_>, class: u8) -> Result<Steps, Refused
         if !Ground::heeds_priorities(domain) {
             remarks.push(format!(
                 "core-power is off in {}: classes count once it is on (`cpudyno sst core-power enable`)",
-                place(domain)
+                domain.place()
             ));
         }
     }
@@ -284,7 +284,7 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
         return vec![format!(
             "levels of {} do not tell their cores: those none of whose CPUs is online stay in their classes, and \
              may count as if they went first ({BRING_BACK})",
-            place(domain)
+            domain.place()
         )];
     }
     let list = |is_known: bool| -> CpuSet {
@@ -297,7 +297,7 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
         format!(
             "{} {set} of {}, without a CPU that is online, {} class like all others: firmware counts cores",
             word(&set),
-            place(domain),
+            domain.place(),
             if set.len() == 1 { "is given its" } else { "are given their" }
         )
     });
@@ -307,7 +307,7 @@ pub(super) fn asleep(ground: &Ground<'_>, domain: &Domain) -> Vec<String> {
             "the class of {} {left} of {}, without a CPU that is online, stays as it is, and may count as if it went \
              first: {}",
             word(&left),
-            place(domain),
+            domain.place(),
             reason.why
         )
     });

@@ -7,7 +7,7 @@ use machine::isst::settable::What;
 use model::{CpuId, CpuSet};
 
 use super::super::clocks::turbo_of;
-use super::super::ground::{Ground, place};
+use super::super::ground::Ground;
 use super::super::limits::{placed, plain};
 use super::super::{Refused, Steps};
 use crate::model::{Domain, Kind, Level, Megahertz, Modules, Profiles};
@@ -36,7 +36,7 @@ pub(super) fn steps(ground: &Ground<'_>, level: u8, with_cpus: bool) -> Result<S
         if with_cpus && domain.kind() != Kind::Io {
             match uncore(ground, domain, found) {
                 Some(limits) => steps.limits.extend(limits),
-                None => without_uncore.push(place(domain)),
+                None => without_uncore.push(domain.place()),
             }
         }
     }
@@ -77,8 +77,8 @@ fn checked<'d>(
         }
         let numbers: Vec<String> = profiles.numbers().map(|number| number.to_string()).collect();
         let why = match numbers.as_slice() {
-            [only] => format!("{} has level {only} alone", place(domain)),
-            _ => format!("{} has levels {}", place(domain), numbers.join(", ")),
+            [only] => format!("{} has level {only} alone", domain.place()),
+            _ => format!("{} has levels {}", domain.place(), numbers.join(", ")),
         };
         return Err(ground.wish.not_here(why, "`cpudyno sst perf-profile info` shows all levels"));
     };
@@ -89,7 +89,7 @@ fn checked<'d>(
         if is_io {
             return Ok(None);
         }
-        let why = format!("levels of {} cannot be chosen while the machine runs", place(domain));
+        let why = format!("levels of {} cannot be chosen while the machine runs", domain.place());
         let hint = "the setup of the firmware may choose one";
         return Err(ground.wish.not_here(why, hint));
     }
@@ -103,7 +103,7 @@ fn unlocked(ground: &Ground<'_>, domain: &Domain, profiles: &Profiles) -> Result
         return Ok(());
     }
     let who = if by_register { "register 64Bh" } else { "firmware" };
-    let why = format!("{who} has locked the level of {} until the next reset", place(domain));
+    let why = format!("{who} has locked the level of {} until the next reset", domain.place());
     let hint =
         "the setup of the firmware may unlock it; `cpudyno sst perf-profile get-lock-status`";
     Err(ground.wish.order(why, hint))
@@ -118,7 +118,7 @@ fn lost(ground: &Ground<'_>, domain: &Domain) -> Result<Option<String>, Refused>
         (false, true) => "turbo-freq",
         (true, true) => "base-freq and turbo-freq",
     };
-    let place = place(domain);
+    let place = domain.place();
     Ok(Some(format!("a new level switches {names} of {place} off; `cpudyno undo` brings it back")))
 }
 
@@ -128,7 +128,7 @@ fn ranked(domain: &Domain) -> Option<String> {
         format!(
             "classes of cores of {} stay as they are: where power runs short, firmware takes it from some before \
              others, and those may go below their base frequency",
-            place(domain)
+            domain.place()
         )
     })
 }
@@ -166,7 +166,7 @@ fn cpus(ground: &Ground<'_>, level: u8) -> Result<Vec<Step>, Refused> {
                 let why = format!(
                     "level {level} is without core {} of {}, and the kernel cannot switch CPU {} off",
                     member.module,
-                    place(domain),
+                    domain.place(),
                     member.cpu
                 );
                 let hint =
@@ -317,7 +317,7 @@ fn left_off(
             "level {number} of {} has {word} {cores}, too, without a CPU that is online: `{face} perf-profile \
              set-config-level -l {number} -o` brings {them} back, with a base of {base} MHz and an all-core turbo of \
              {turbo} MHz",
-            place(domain)
+            domain.place()
         )
     })
 }
@@ -338,7 +338,7 @@ fn uncore(ground: &Ground<'_>, domain: &Domain, level: &Level) -> Option<Vec<Ste
         let object = Object::File(path);
         let setting = levers::Lever::of(&object)?.id.to_owned();
         let wanted = (u64::from(mhz?.0) * 1000).to_string();
-        let of = Of::Part(place(domain));
+        let of = Of::Part(domain.place());
         Some(Step { setting, of, object, wanted, is_effective: false })
     };
     Some(files.into_iter().filter_map(step).collect())

@@ -5,7 +5,7 @@ use machine::isst::settable::{ClassText, What, features_text, limits_of, limits_
 use model::CpuSet;
 
 use super::super::clocks::{LOW, allowed, asleep_of, of_classes};
-use super::super::ground::{Ground, LOOK, modules_of, place, registers};
+use super::super::ground::{Ground, LOOK, modules_of, registers};
 use super::super::{Refused, Steps};
 use super::base_freq::{both, needs_priorities, overwritten, stale_beside, without_priorities};
 use super::core_power::{all_switches, asleep, classes, cores};
@@ -115,7 +115,7 @@ fn prioritised(
         let why = format!(
             "{} cores of {} are to go first, and level {} has frequencies for {most} at most",
             first.count(),
-            place(domain),
+            domain.place(),
             level.number
         );
         return Err(ground.wish.not_here(why, "choose fewer: `cpudyno sst turbo-freq info`"));
@@ -126,7 +126,7 @@ fn prioritised(
         let why = format!(
             "level {} of {} is without {} of the cores that are to go first",
             level.number,
-            place(domain),
+            domain.place(),
             without.count()
         );
         let hint = "choose others: `cpudyno sst perf-profile info` shows the CPUs of each level";
@@ -149,7 +149,7 @@ pub(super) fn crowded(ground: &Ground<'_>, domain: &Domain, first: Modules) -> O
     let level = ground.current(domain).ok()?;
     let most: u32 = level.turbo_freq.as_ref()?.as_ref().ok()?.buckets.last()?.cores.into();
     let asleep = asleep_of(domain, 0..LOW);
-    let (cores, place) = (first.count() + asleep, place(domain));
+    let (cores, place) = (first.count() + asleep, domain.place());
     let hint =
         "`cpudyno sst -c LIST turbo-freq enable -a` has those of LIST go first and no others";
     if cores > most {
@@ -208,7 +208,7 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
             let why = format!(
                 "turbo limits of package {} stay as they are: turbo-freq of {} stands on them",
                 it.package,
-                place(it)
+                it.place()
             );
             steps.remarks.push(why);
             return Ok(());
@@ -218,7 +218,7 @@ fn usual(ground: &Ground<'_>, domain: &Domain, steps: &mut Steps) -> Result<(), 
         }
     }
     if most.iter().all(Option::is_none) {
-        let why = format!("the level of {} tells no turbo limits", place(domain));
+        let why = format!("the level of {} tells no turbo limits", domain.place());
         return Err(ground.wish.not_here(why, "say which are to hold: -t 0x..."));
     }
     let step = ground.step(domain, What::TurboLimits, limits_text(OPEN))?;
