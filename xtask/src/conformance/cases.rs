@@ -50,6 +50,9 @@ const READING: &[&str] = &[
     "turbo-freq info -l 0 -r avx512",
     "turbo-mode get-trl",
     "-c 1 turbo-mode get-trl",
+    "-o results perf-profile get-config-levels",
+    "--out=results core-power info",
+    "-o results -c 0,1 perf-profile get-lock-status",
 ];
 
 /// What is wrong, or nearly.
@@ -78,6 +81,7 @@ const EDGES: &[&str] = &[
     "-f xml perf-profile get-lock-status",
     "-d -c 0 perf-profile get-lock-status",
     "-r 5 perf-profile get-lock-status",
+    "-o results perf-profile info -l 9",
     "-info",
     "--form text --info",
     "--help",
@@ -142,6 +146,9 @@ const CHANGING: &[&str] = &[
     "turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d",
     "-c 0 turbo-mode set-trl -t 0x1d1d1d1d1d1d1d1d",
     "turbo-mode set-trl",
+    "-o results core-power enable",
+    "--out results -c 0 core-power config -c 2 -w 3",
+    "-o results perf-profile set-config-level -l 9",
 ];
 
 /// The guide's own.

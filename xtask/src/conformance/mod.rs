@@ -9,6 +9,7 @@ mod speed;
 mod tool;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -192,6 +193,10 @@ fn here(place: &Place, case: &Case) -> anyhow::Result<Run> {
     Ok(Run {
         stdout: answer.stdout,
         stderr: answer.stderr,
+        file: answer
+            .file
+            .filter(|(path, _)| path == Path::new(tool::RESULTS))
+            .map_or_else(String::new, |(_, text)| text),
         code: answer.code.into(),
         ioctls: answer.ioctls as usize,
         state: tool::state(&place.0.path().join("state"))?,
@@ -335,6 +340,7 @@ fn first_difference(expected: &Run, ours: &Run) -> Option<String> {
     let streams = [
         ("standard output", &expected.stdout, &ours.stdout),
         ("standard error", &expected.stderr, &ours.stderr),
+        ("the file of -o", &expected.file, &ours.file),
     ];
     let (stream, there, here) = streams.into_iter().find(|(_, there, here)| there != here)?;
     let line = there.lines().zip(here.lines()).take_while(|(there, here)| there == here).count();

@@ -34,6 +34,7 @@ impl Native {
         Ok(Run {
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
+            file: String::new(),
             code: output.status.code().unwrap_or(-1),
             ioctls: 0,
             state: tool::state(&place.0.path().join("state"))?,

@@ -16,6 +16,9 @@ const HEADERS: [&str; 2] = ["include/uapi/linux/isst_if.h", "include/uapi/linux/
 /// Where Debian has the headers of the library of generic netlink.
 const NETLINK_HEADERS: &str = "/usr/include/libnl3";
 
+/// The file that calls name with `-o`.
+pub(super) const RESULTS: &str = "results";
+
 /// What is executed.
 pub(super) struct Built {
     pub(super) tool: &'static Tool,
@@ -30,6 +33,8 @@ pub(super) struct Shim(PathBuf);
 pub(super) struct Run {
     pub(super) stdout: String,
     pub(super) stderr: String,
+    /// What it wrote to the file of `-o`.
+    pub(super) file: String,
     pub(super) code: i32,
     /// How many ioctls it took.
     pub(super) ioctls: usize,
@@ -115,6 +120,7 @@ impl Built {
         Ok(Run {
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
+            file: std::fs::read_to_string(folder.join(RESULTS)).unwrap_or_default(),
             code: output.status.code().unwrap_or(-1),
             ioctls: ioctls.lines().count(),
             state: state(&folder.join("state")).unwrap_or_default(),
