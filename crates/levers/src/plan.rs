@@ -133,6 +133,7 @@ impl Plan {
             plan.lose(machine, levers, &leaving, asked, force)?;
         }
         plan.heed_classes(machine, force)?;
+        plan.tell_unseen(machine);
         plan.lead();
         Ok(plan)
     }
@@ -337,6 +338,21 @@ impl Plan {
         }
         self.remarks.push(format!("`{setting}`: {why}"));
         Ok(())
+    }
+
+    /// Without turbo, a limit that is as high as the clock goes may hide another one, which nobody sees.
+    fn tell_unseen(&mut self, machine: &Machine) {
+        let may_hide = |change: &Change| {
+            let most = open::comes_to(machine, &change.object, OPEN_KHZ);
+            most.is_some_and(|most| most == change.former)
+        };
+        if !open::allows_turbo(machine) && self.changes.iter().any(may_hide) {
+            self.remarks.push(
+                "turbo is off, and limits of the clock at or above the base frequency do not show: `cpudyno undo` \
+                 brings back those that were there before `cpudyno set no_turbo=on`, or that it saw since, and no others"
+                    .to_owned(),
+            );
+        }
     }
 
     /// The CPUs that would be switched off.
