@@ -1,6 +1,6 @@
 /* Plain loops: for each classic stream, the simplest loop that executes its instructions.
  *
- * `cargo xtask plain` compares cpudyno with it. The two share no line, so that an error in one of
+ * `cargo peers plain` compares cpudyno with it. The two share no line, so that an error in one of
  * them shows. A loop is one row below, and its ops can be counted there.
  *
  * Build: gcc -O2 -masm=intel plain.c

@@ -1,4 +1,4 @@
-//! Comparisons of known truth: a small version of `cargo xtask trials`, with bounds that hold for these
+//! Comparisons of known truth: a small version of `cargo peers trials`, with bounds that hold for these
 //! seeds and would not for a test that is a little wrong.
 
 use model::stats::paired::simulated::{Case, Disturbance, Tally, noise};

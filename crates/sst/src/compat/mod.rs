@@ -6,7 +6,7 @@
 //! snapshot, a pure function; `tree` writes it as text or as JSON.
 //!
 //! # Source
-//! What the unmodified tool prints on simulated machines; `cargo xtask conformance` compares.
+//! What the unmodified tool prints on simulated machines; `cargo peers conformance` compares.
 
 mod changing;
 mod help;

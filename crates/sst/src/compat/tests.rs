@@ -1,4 +1,4 @@
-//! The face of the reference tool, where `cargo xtask conformance` does not look: JSON as JSON, dies that
+//! The face of the reference tool, where `cargo peers conformance` does not look: JSON as JSON, dies that
 //! no simulated machine has, arguments one by one.
 
 use machine::Machine;

@@ -1,8 +1,6 @@
-//! The project's own checks and benchmarks: `cargo xtask --help`.
+//! cpudyno beside C programs, other tools, and what it claims of itself: `cargo peers --help`.
 //!
-//! Each check is one row in `check::STEPS`, each tool that the checks need one row in
-//! `needs::NEEDS`, each claim about speed one row in `speed::CLAIMS`. Nothing here is part of the
-//! product.
+//! Each claim about speed is one row in `speed::CLAIMS`. Nothing here is part of the product.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -15,7 +13,6 @@ mod ab_cost;
 mod agree;
 mod bandwidth;
 mod cargo;
-mod check;
 mod companion;
 mod conformance;
 mod cores;
@@ -23,7 +20,6 @@ mod density;
 mod equal;
 mod large;
 mod latency;
-mod needs;
 mod openmp;
 mod plain;
 mod speed;
@@ -40,13 +36,17 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use model::{CpuId, Unavailable};
 
-/// The answer is no: a step failed, two runs disagree, a claim does not hold.
+/// The answer is no: two runs disagree, a claim does not hold.
 const EXIT_NO: u8 = 1;
 /// It cannot be decided here: a tool is missing, or nothing could be measured.
 const EXIT_CANNOT: u8 = 3;
 
 #[derive(Parser)]
-#[command(name = "xtask", bin_name = "cargo xtask", about = "The project's checks and benchmarks")]
+#[command(
+    name = "peers",
+    bin_name = "cargo peers",
+    about = "Compare cpudyno with other programs, and with its claims"
+)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -54,12 +54,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run every check: format, lints, tests, docs, licences, the other architecture, release
-    Check {
-        /// Install what is missing first (rustup, cargo install, apt-get)
-        #[arg(long)]
-        install: bool,
-    },
     /// Measure this machine twice and say whether the two runs agree
     Agree {
         /// Time for each of the two runs
@@ -151,8 +145,6 @@ enum Task {
     },
     /// Take the time that `ab` needs for itself, with settings of one object and of 2,048
     AbCost,
-    /// Rewrite the generated reference
-    Generate,
 }
 
 /// How busy the machine is, for readers of numbers that others may have disturbed.
@@ -173,7 +165,6 @@ fn because(reason: &Unavailable) -> anyhow::Error {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Check { install } => check::run(install),
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
@@ -192,7 +183,6 @@ fn main() -> ExitCode {
         Task::Top => top::run(),
         Task::Conformance { only } => conformance::run(only.as_deref()),
         Task::AbCost => ab_cost::run(),
-        Task::Generate => cargo::generate(),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");

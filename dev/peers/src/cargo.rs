@@ -1,18 +1,16 @@
 //! Calling cargo, and the product that it builds.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-
-use crate::EXIT_NO;
 
 /// The repository's root: where the workspace's manifest is.
 pub(crate) fn root() -> PathBuf {
     // Cargo sets the variable when it runs us; the built-in path may be of another checkout.
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    manifest.parent().map_or_else(|| manifest.clone(), Path::to_path_buf)
+    manifest.ancestors().nth(2).map_or_else(|| manifest.clone(), Path::to_path_buf)
 }
 
 /// The cargo that runs us, at the repository's root.
@@ -71,23 +69,6 @@ fn artifact(messages: &str, target: &str) -> Option<PathBuf> {
     })
 }
 
-/// Rewrites the generated reference: the test that finds it stale can also write it.
-pub(crate) fn generate() -> anyhow::Result<ExitCode> {
-    const TEST: &str = "cargo test --quiet --package cpudyno --test generated";
-    println!("$ UPDATE_GENERATED=1 {TEST}");
-    let status = cargo()
-        .args(TEST.split(' ').skip(1))
-        .env("UPDATE_GENERATED", "1")
-        .status()
-        .with_context(|| format!("cannot run `{TEST}`"))?;
-    if status.success() {
-        println!("the generated reference is up to date; `git diff` shows what changed");
-        return Ok(ExitCode::SUCCESS);
-    }
-    eprintln!("error: cannot rewrite the generated reference: `{TEST}` failed");
-    Ok(ExitCode::from(EXIT_NO))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +98,6 @@ mod tests {
 
     #[test]
     fn the_root_holds_the_workspace() {
-        assert!(root().join("xtask").join("Cargo.toml").is_file());
+        assert!(root().join("dev/peers/Cargo.toml").is_file());
     }
 }

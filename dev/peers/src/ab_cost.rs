@@ -92,7 +92,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 fn compare(large: &Large, case: &Case) -> Result<AbRun> {
     let machine = large.machine()?;
     let shelf = large.shelf(&machine);
-    let mut session = Session::open(&machine, large.kernel(), &shelf, "xtask")?;
+    let mut session = Session::open(&machine, large.kernel(), &shelf, "peers")?;
     let asked =
         |setting: Option<&str>| setting.map(str::parse::<Asked>).transpose().map(Vec::from_iter);
     let (a, b) = (asked(case.a)?, asked(case.b)?);

@@ -84,14 +84,14 @@ fn round() -> Result<Duration> {
     let large = Large::new()?;
     let machine = large.machine()?;
     let shelf = large.shelf(&machine);
-    let mut session = Session::open(&machine, large.kernel(), &shelf, "xtask")?;
+    let mut session = Session::open(&machine, large.kernel(), &shelf, "peers")?;
     let asked = ["governor=performance".parse()?];
     let plan = Plan::new(&machine, session.levers(), &asked, false)?;
     ensure!(plan.changes.len() == CPUS, "the plan has {} changes", plan.changes.len());
     session.apply(&plan)?;
     session.leave();
     let begun = Instant::now();
-    let undone = levers::undo(&machine, large.kernel(), &shelf, Others::Spare, "xtask")?;
+    let undone = levers::undo(&machine, large.kernel(), &shelf, Others::Spare, "peers")?;
     let time = begun.elapsed();
     ensure!(undone.is_complete() && undone.restored.len() == CPUS, "not all was put back");
     let last = format!("sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", CPUS - 1);

