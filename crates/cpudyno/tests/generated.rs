@@ -8,12 +8,6 @@ use std::path::Path;
 use common::{cpudyno, finish};
 
 #[test]
-fn the_schema_is_that_of_the_types() {
-    let schema = serde_json::to_string_pretty(&model::record::schema()).unwrap();
-    is_current("record.schema.json", &format!("{schema}\n"));
-}
-
-#[test]
 fn the_reference_is_the_help_of_every_command() {
     let main = help(&["--help"]);
     let mut page = String::from(

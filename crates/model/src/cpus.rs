@@ -7,19 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// The kernel's number of a logical CPU. Numbers may have holes and may exceed 1,023.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -187,6 +176,7 @@ impl<'de> Deserialize<'de> for CpuSet {
     }
 }
 
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for CpuSet {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "CpuSet".into()

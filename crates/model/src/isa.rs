@@ -6,7 +6,8 @@ macro_rules! instruction_sets {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal),+ $(,)?) => {
         /// An instruction set that CPU and operating system must both allow.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[derive(schemars::JsonSchema)]
+        #[derive()]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Isa {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant),+
         }

@@ -8,7 +8,8 @@ macro_rules! quantity {
     ($(#[doc = $doc:literal])+ $name:ident) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-        #[derive(schemars::JsonSchema)]
+        #[derive()]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(transparent)]
         pub struct $name(pub f64);
 
@@ -50,7 +51,8 @@ quantity!(
 );
 
 /// The unit of the numbers in a series: SI base units and counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Hertz.
     #[serde(rename = "Hz")]

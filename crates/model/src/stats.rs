@@ -161,7 +161,8 @@ pub fn share_at_most(hits: u64, trials: u64) -> f64 {
 }
 
 /// What a reader needs of a series. Every field can be computed again from the samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of samples that the summary rests on.
     pub count: u64,

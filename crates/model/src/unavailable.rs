@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Who stands in the way. The three are kept apart because the remedy differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
     /// The hardware does not have it.
@@ -17,7 +18,8 @@ pub enum Obstacle {
 }
 
 /// Why a cell has no number (invariant I5: no number stands for absence).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unavailable {
     /// What is missing: a quantity, an instrument, a fact.
     pub what: String,
@@ -45,7 +47,8 @@ impl Unavailable {
 }
 
 /// A value, or the reason why it is not known. In JSON: the bare value, or `{"unavailable": {...}}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Known<T> {
     /// Not known. (First, so that an untagged reader tries the more specific shape first.)

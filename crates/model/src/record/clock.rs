@@ -7,7 +7,8 @@ use crate::cpus::{CpuId, CpuSet};
 use crate::unavailable::{Known, Unavailable};
 
 /// What limits the clock of the CPUs that were measured, and what became of that clock.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockRecord {
     /// The highest clock that the kernel lets each CPU have, and the highest that is asked of hardware that
     /// chooses the clock itself, where that is less than it has.
@@ -47,7 +48,8 @@ pub struct ClockRecord {
 }
 
 /// A highest clock of CPUs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllowedClock {
     /// The CPUs.
     pub cpus: CpuSet,
@@ -58,7 +60,8 @@ pub struct AllowedClock {
 }
 
 /// CPUs that firmware gives one level of performance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreLevel {
     /// The CPUs.
     pub cpus: CpuSet,
@@ -70,9 +73,8 @@ pub struct CoreLevel {
 }
 
 /// Which of a package's limits of power.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerTerm {
     /// PL1: on the average over a time.
@@ -92,7 +94,8 @@ impl PowerTerm {
 }
 
 /// A limit of the power of a package.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerLimit {
     /// The package.
     pub package: u32,
@@ -115,7 +118,8 @@ pub struct PowerLimit {
 
 /// A reason for which hardware lowers the clock. Its log stays set until somebody clears it, so that only
 /// a log which came up during the run is evidence of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitReason {
     /// Which: the same word for one reason wherever it was read, such as `prochot`.
     pub id: String,
@@ -142,7 +146,8 @@ pub struct LimitReason {
 }
 
 /// A stream on some cores, and of how many of its blocks a log tells.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToldCell {
     /// The stream.
     pub workload: String,
@@ -196,9 +201,8 @@ impl LimitReason {
 }
 
 /// The two bits of a reason.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitState {
     /// Whether it is in force at this moment.
     pub active: bool,
@@ -207,7 +211,8 @@ pub struct LimitState {
 }
 
 /// A switch that bears on limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitSwitch {
     /// What it is called, such as `bi-directional PROCHOT`.
     pub label: String,
@@ -222,7 +227,8 @@ pub struct LimitSwitch {
 /// From the advertised clock to the delivered one, for one stream on some cores. All clocks in hertz.
 ///
 /// What the steps take away and what is unexplained adds up to the distance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockAccount {
     /// The stream.
     pub workload: String,
@@ -257,7 +263,8 @@ pub struct ClockAccount {
 }
 
 /// An advertised clock.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdvertisedClock {
     /// In hertz.
     pub hertz: f64,
@@ -266,7 +273,8 @@ pub struct AdvertisedClock {
 }
 
 /// One step down from the advertised clock.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccountStep {
     /// Its kind, such as `active-cores`. Several reasons that cannot be told apart by megahertz are one
     /// step, their ids joined by `+`.
@@ -280,7 +288,8 @@ pub struct AccountStep {
 }
 
 /// A limit that the clock itself refutes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefutedLimit {
     /// The kind of the step that it would have been, such as `kernel`.
     pub id: String,

@@ -6,7 +6,8 @@ use crate::stats::paired::{Arm, Comparison, Flag, Kind, Looks, Quad, Rules};
 use crate::{CpuId, Known, Unavailable};
 
 /// What was compared, how, and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AbRun {
     /// What was measured: a workload of an area, or the command.
     pub subject: String,
@@ -58,7 +59,8 @@ pub struct AbRun {
 }
 
 /// A measurement that failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmFailure {
     /// `A` or `B`.
     pub arm: String,
@@ -67,7 +69,8 @@ pub struct ArmFailure {
 }
 
 /// What a quad took, those among them that were left out, in seconds of the machine's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuadCost {
     /// With everything beside it.
     pub seconds: f64,
@@ -78,7 +81,8 @@ pub struct QuadCost {
 }
 
 /// A quad that was left out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Whether it was to compare, or to control.
     pub kind: Kind,
@@ -89,7 +93,8 @@ pub struct LeftOut {
 }
 
 /// What was measured beside the quads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BesideRun {
     /// What it is.
     pub subject: String,
@@ -100,7 +105,8 @@ pub struct BesideRun {
 }
 
 /// The runs of a command in one arm, those among them that belong to no quad.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ran {
     /// Whose they are.
     pub arm: Arm,
@@ -114,7 +120,8 @@ pub struct Ran {
 
 /// The clock of each CPU that was measured or kept busy, while it was not halted (turbostat's `Bzy_MHz`): looked at
 /// around each measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BusyClocks {
     /// Where it is read.
     pub source: String,
@@ -123,7 +130,8 @@ pub struct BusyClocks {
 }
 
 /// The clock of a CPU in both arms.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BusyClock {
     /// The CPU.
     pub cpu: CpuId,
@@ -138,7 +146,8 @@ pub struct BusyClock {
 }
 
 /// The clock of a CPU in one arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArmClock {
     /// What it did.
     pub role: CpuRole,
@@ -147,7 +156,8 @@ pub struct ArmClock {
 }
 
 /// What a CPU did while an arm was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuRole {
     /// The workload ran there.
@@ -159,7 +169,8 @@ pub enum CpuRole {
 }
 
 /// A clock over several measurements, in hertz.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockSpread {
     /// Measurements around which it was looked at.
     pub count: u64,

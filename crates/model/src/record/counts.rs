@@ -8,7 +8,8 @@ use crate::cpus::CpuId;
 use crate::unavailable::{Known, Unavailable};
 
 /// What was counted, where, and in how many passes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountsRun {
     /// What was executed: the name of a demonstration, or the command.
     pub subject: String,
@@ -41,7 +42,8 @@ pub struct CountsRun {
 }
 
 /// What an event counts of work of which it is known, held against that.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnownAnswer {
     /// The event.
     pub event: String,
@@ -54,7 +56,8 @@ pub struct KnownAnswer {
 }
 
 /// A count beside what it should be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerFound {
     /// What it is counted by, in the singular.
     pub unit: String,
@@ -79,7 +82,8 @@ impl KnownAnswer {
 }
 
 /// A count of which a budget says how large it should be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetRow {
     /// Whose count: the title of its table, or the part of a program.
     pub part: String,
@@ -106,7 +110,8 @@ impl BudgetRow {
 }
 
 /// The counts of one function, or of one command.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// What was executed.
     pub title: String,
@@ -132,7 +137,8 @@ pub struct Counts {
 }
 
 /// So many of a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountedUnit {
     /// Its name, in the singular.
     pub name: String,
@@ -141,7 +147,8 @@ pub struct CountedUnit {
 }
 
 /// How far an anchor was apart between passes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnchorSpread {
     /// The event.
     pub event: String,
@@ -154,7 +161,8 @@ pub struct AnchorSpread {
 }
 
 /// A number that is computed from counts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
     /// Its name in commands: `ipc`.
     pub id: String,
@@ -169,7 +177,8 @@ pub struct MetricValue {
 }
 
 /// What an event counted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCount {
     /// Its name.
     pub event: String,
@@ -189,9 +198,8 @@ pub struct EventCount {
 }
 
 /// What counts an event, in the order of tables.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CountedBy {
     /// A counter of the core that counts nothing else; or an anchor, where there are none such.

@@ -7,7 +7,8 @@ use crate::quantity::Unit;
 use crate::unavailable::Known;
 
 /// What was asked of a machine, and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateRun {
     /// The verdict.
     pub verdict: GateVerdict,
@@ -18,7 +19,8 @@ pub struct GateRun {
 }
 
 /// Whether a machine passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
     /// All that was asked holds.
@@ -30,7 +32,8 @@ pub enum GateVerdict {
 }
 
 /// A bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateBound {
     /// The name, as it was typed: `memory.triad`.
     pub name: String,
@@ -45,7 +48,8 @@ pub struct GateBound {
 }
 
 /// Which side a bound bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BoundKind {
     /// Numbers below it fail.
@@ -55,7 +59,8 @@ pub enum BoundKind {
 }
 
 /// A result beside its bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BoundOutcome {
     /// What it is.
     pub what: ResultKey,

@@ -66,8 +66,9 @@ use crate::unavailable::{Known, Unavailable};
 pub const SCHEMA: &str = "cpudyno.record/1";
 
 /// Everything that one run measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(title = "cpudyno record")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "cpudyno record"))]
 pub struct Record {
     /// Name and major version of this format: `cpudyno.record/1`.
     pub schema: String,
@@ -115,7 +116,8 @@ pub struct Record {
 }
 
 /// The program that measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `cpudyno`.
     pub name: String,
@@ -137,7 +139,8 @@ impl Tool {
 }
 
 /// When, how long, and what was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Tells runs apart; random.
     pub id: String,
@@ -164,7 +167,8 @@ pub struct Run {
 }
 
 /// What was planned, and how much of it was done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The time that the run was given, in seconds.
     pub budget_seconds: f64,
@@ -194,7 +198,8 @@ pub struct Plan {
 }
 
 /// How bytes are counted on a page. Records hold the bytes that the program asks for, per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByteCount {
     /// Whether lines that ordinary stores bring into the cache first are counted in the headline.
     pub write_allocate: bool,
@@ -208,7 +213,8 @@ impl ByteCount {
 }
 
 /// Units of bytes per second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ByteUnit {
     /// 10^6 bytes.
     #[serde(rename = "MB/s")]
@@ -237,7 +243,8 @@ impl ByteUnit {
 }
 
 /// Memory of one thread that was measured in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacedMemory {
     /// Whose it was; its first touch decided where it lies, unless a node was named.
     pub cpu: CpuId,
@@ -282,7 +289,8 @@ impl Plan {
 }
 
 /// A workload, as the version that measured it described it: views need no table of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedWorkload {
     /// Its id, such as `avx256_fma`.
     pub id: String,
@@ -301,7 +309,8 @@ pub struct PlannedWorkload {
 }
 
 /// How text is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Presentation {
     /// Columns.
     pub width: u16,
@@ -315,9 +324,8 @@ pub struct Presentation {
 }
 
 /// The pages that a record can be printed as.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PageKind {
     /// The data sheet: everything that was measured.
@@ -360,7 +368,8 @@ pub enum PageKind {
 }
 
 /// A value that people read, or that is compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum FactValue {
     /// A number with its unit.
@@ -375,7 +384,8 @@ pub enum FactValue {
 }
 
 /// One thing that the machine says of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fact {
     /// Its kind, such as `cpu.brand`; the same in every run.
     pub id: String,
@@ -386,7 +396,8 @@ pub struct Fact {
 }
 
 /// The machine, as it describes itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Facts that do not change while it runs, in reading order.
     pub facts: Vec<Fact>,
@@ -411,7 +422,8 @@ impl Machine {
 }
 
 /// What could change between two runs, before and after this one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conditions {
     /// Before the first measurement.
     pub before: Vec<Fact>,
@@ -420,7 +432,8 @@ pub struct Conditions {
 }
 
 /// Something that was read, and how well it reads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Instrument {
     /// Its name, such as `tsc`.
     pub id: String,
@@ -434,7 +447,8 @@ pub struct Instrument {
 }
 
 /// The qualities of an instrument, or why it could not be used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum InstrumentState {
     /// It could not be used.
@@ -457,7 +471,8 @@ pub enum InstrumentState {
 }
 
 /// The rate of a clock: where it comes from, and what other sources say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibratedRate {
     /// The rate that was used.
     pub hertz: Hertz,
@@ -468,7 +483,8 @@ pub struct CalibratedRate {
 }
 
 /// What one source says of a clock's rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSource {
     /// The source.
     pub source: String,
@@ -482,7 +498,8 @@ pub struct RateSource {
 }
 
 /// Samples of one quantity for one workload, placement and CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// The area that measured it, such as `turbo`.
     pub area: String,
@@ -578,7 +595,8 @@ impl Series {
 }
 
 /// Numbers, or why there are none; never both, never neither.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Outcome {
     /// Not measured.
@@ -596,7 +614,8 @@ pub enum Outcome {
 }
 
 /// What disturbed a series, summed over its blocks. A count that is left out is zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disturbance {
     /// Times that the kernel took the CPU away.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -638,6 +657,7 @@ impl Disturbance {
 }
 
 /// The JSON Schema of the record, generated from these types.
+#[cfg(feature = "schema")]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Record)
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 
 /// A run of the original STREAM.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OriginalRun {
     /// SHA-256 of its source, in hexadecimal.
     pub source_sha256: String,
@@ -31,7 +32,8 @@ pub struct OriginalRun {
 }
 
 /// What it reported of one kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OriginalRate {
     /// The workload that does the same here, such as `copy`.
     pub workload: String,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 
 /// An idle state, and the CPUs that have it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleState {
     /// Its name, such as `C6`.
     pub name: String,
@@ -24,7 +25,8 @@ pub struct IdleState {
 }
 
 /// The highest frequencies by number of active cores, as the CPU's registers state them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurboLimit {
     /// The type of core, where the machine has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +40,8 @@ pub struct TurboLimit {
 }
 
 /// One step of a turbo limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurboStep {
     /// It holds up to this number of active cores of one package.
     pub active_cores: u32,

@@ -7,7 +7,8 @@ use crate::quantity::{Hertz, Seconds};
 use crate::unavailable::{Known, Unavailable};
 
 /// What was run, how it ended, and what went on beside it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuietRun {
     /// The name of the program, without folder and arguments: those may name people.
     pub program: String,
@@ -36,7 +37,8 @@ pub struct QuietRun {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandEnd {
     /// By itself, with this code.
@@ -46,7 +48,8 @@ pub enum CommandEnd {
 }
 
 /// Whether a result can be relied on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// Nothing was seen that speaks against it.

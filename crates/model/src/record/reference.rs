@@ -9,9 +9,8 @@ use crate::stats::paired::Better;
 use crate::unavailable::Known;
 
 /// What a result is: the key by which records are brought together.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultKey {
     /// The area.
     pub area: String,
@@ -30,7 +29,8 @@ pub struct ResultKey {
 }
 
 /// The results of a run among those of earlier records of machines like this one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReferenceRun {
     /// How many earlier records of such machines there are.
     pub records: u64,
@@ -47,7 +47,8 @@ pub struct ReferenceRun {
 }
 
 /// Files of a folder that say nothing of such a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOutRecords {
     /// Why.
     pub why: String,
@@ -56,7 +57,8 @@ pub struct LeftOutRecords {
 }
 
 /// A result among those of earlier records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReferencePosition {
     /// What it is.
     #[serde(flatten)]
@@ -87,7 +89,8 @@ impl ReferencePosition {
 }
 
 /// Where a number lies among earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReferencePlace {
     /// The least, the first quartile, the median, the third quartile and the greatest of the earlier
     /// numbers.
@@ -104,7 +107,8 @@ pub struct ReferencePlace {
 }
 
 /// On which side of limits a number is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReferenceSide {
     /// Within them.

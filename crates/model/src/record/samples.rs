@@ -10,7 +10,8 @@ use crate::stats::{Summary, median, to_digits};
 
 /// Samples by block, in the order of measuring. Packed when they are many: then each is rounded to
 /// the nearest `step` and counted, and the summary is computed from what is left.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Samples {
     /// Every sample as it was, block by block; blocks that were held back are empty.
@@ -22,7 +23,7 @@ pub enum Samples {
         /// Bin number (sample / step, rounded) and how many samples fell into it, ascending. Written as runs of bins
         /// that follow each other: the number of the first bin, then the count of each.
         #[serde(serialize_with = "as_runs")]
-        #[schemars(with = "Vec<Vec<i64>>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<Vec<i64>>"))]
         packed: Vec<(i64, u64)>,
         /// The number of each block that has samples, and its median, to five significant digits.
         block_medians: Vec<(u64, f64)>,

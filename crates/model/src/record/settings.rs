@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Known, Unavailable};
 
 /// Settings, and changes of them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
     /// As they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,7 +23,8 @@ pub struct Settings {
 }
 
 /// A setting with one value, and everybody who has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name.
     pub id: String,
@@ -47,7 +49,8 @@ pub struct Setting {
 }
 
 /// A setting that was changed, or put back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingChange {
     /// Its name.
     pub id: String,
@@ -62,7 +65,8 @@ pub struct SettingChange {
 }
 
 /// What came of a change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeOutcome {
     /// Nothing was written: only the plan was asked for.
@@ -81,7 +85,8 @@ pub enum ChangeOutcome {
 }
 
 /// Whether the machine obeys a setting.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The setting.
     pub id: String,
@@ -97,7 +102,8 @@ pub struct Proof {
 }
 
 /// Whether the machine obeys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofAnswer {
     /// What was measured changed as it should.

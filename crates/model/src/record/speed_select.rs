@@ -7,7 +7,8 @@ use crate::quantity::Hertz;
 use crate::unavailable::{Known, Unavailable};
 
 /// What was asked, and what the firmware answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpeedSelect {
     /// What was asked.
     pub question: SpeedSelectQuestion,
@@ -42,7 +43,8 @@ pub struct SpeedSelect {
 }
 
 /// The clocks of CPUs that are alike, before a change and after it, by the firmware's numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExpectedClocks {
     /// The CPUs.
     pub cpus: CpuSet,
@@ -56,7 +58,8 @@ pub struct ExpectedClocks {
 }
 
 /// What a CPU is given for the weakest instructions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockPair {
     /// What is guaranteed.
     pub base: Known<Hertz>,
@@ -68,7 +71,8 @@ pub struct ClockPair {
 }
 
 /// A clock that a CPU does not exceed, whatever its level gives.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockCeiling {
     /// The clock.
     pub clock: Hertz,
@@ -77,7 +81,8 @@ pub struct ClockCeiling {
 }
 
 /// Who holds a clock down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CeilingBy {
     /// The class of its core, by number.
@@ -91,7 +96,8 @@ pub enum CeilingBy {
 }
 
 /// A command with its options.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpeedSelectQuestion {
     /// Feature and command: `perf-profile info`.
     pub command: String,
@@ -119,7 +125,8 @@ pub struct SpeedSelectQuestion {
 }
 
 /// The driver in the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpeedSelectDriver {
     /// Version of its interface: 1 has a mailbox and registers in memory, 2 and 3 have power domains.
     pub interface: u16,
@@ -134,7 +141,8 @@ pub struct SpeedSelectDriver {
 }
 
 /// Which processor it is, as CPUID numbers them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessorNumbers {
     /// Display family.
     pub family: u32,
@@ -145,7 +153,8 @@ pub struct ProcessorNumbers {
 }
 
 /// CPUs of which it is not known in which power domain they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnplacedCpus {
     /// Which ones.
     pub cpus: CpuSet,
@@ -154,7 +163,8 @@ pub struct UnplacedCpus {
 }
 
 /// What a power domain is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerDomainKind {
     /// It has cores.
@@ -166,7 +176,8 @@ pub enum PowerDomainKind {
 }
 
 /// A power domain. What was not asked for is left out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PowerDomain {
     /// The package that it is in.
     pub package: u32,
@@ -197,7 +208,8 @@ pub struct PowerDomain {
 }
 
 /// A core, or a module of several cores, of a power domain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DomainCore {
     /// The hardware's number of it.
     pub core: u32,
@@ -206,7 +218,8 @@ pub struct DomainCore {
 }
 
 /// The class of a core.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreAssociation {
     /// The hardware's number of the core, or module.
     pub core: u32,
@@ -217,7 +230,8 @@ pub struct CoreAssociation {
 }
 
 /// The performance levels of a power domain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerformanceProfiles {
     /// Revision of the interface.
     pub revision: Known<u8>,
@@ -240,7 +254,8 @@ pub struct PerformanceProfiles {
 }
 
 /// Whether a feature is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureState {
     /// It cannot be.
@@ -252,7 +267,8 @@ pub enum FeatureState {
 }
 
 /// A performance level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerformanceLevel {
     /// Its number.
     pub number: u8,
@@ -272,7 +288,8 @@ pub struct PerformanceLevel {
 }
 
 /// Cores of a power domain, by the hardware's numbers, and their CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChosenCores {
     /// The hardware's numbers of cores, or modules.
     pub cores: CpuSet,
@@ -281,7 +298,8 @@ pub struct ChosenCores {
 }
 
 /// Cores, frequencies and power of a performance level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelProperties {
     /// The cores that it allows.
     pub allowed: Known<ChosenCores>,
@@ -306,7 +324,8 @@ pub struct LevelProperties {
 }
 
 /// A frequency under a licence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LicenceFrequency {
     /// What instructions may be executed at it: `sse`, `avx2`; `level-0` and so on where it has no name.
     pub licence: String,
@@ -315,7 +334,8 @@ pub struct LicenceFrequency {
 }
 
 /// Limits under a licence, by number of cores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LicenceSteps {
     /// What instructions may be executed at them.
     pub licence: String,
@@ -324,7 +344,8 @@ pub struct LicenceSteps {
 }
 
 /// A limit for so many cores.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CoreStep {
     /// Up to how many cores it goes; none: that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -335,7 +356,8 @@ pub struct CoreStep {
 }
 
 /// Frequencies of a fabric. What firmware does not tell is left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FabricFrequencies {
     /// The lowest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -349,7 +371,8 @@ pub struct FabricFrequencies {
 }
 
 /// Base frequencies of two kinds of cores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaseFrequencies {
     /// Who gets the higher one.
     pub chosen: ChosenCores,
@@ -366,7 +389,8 @@ pub struct BaseFrequencies {
 }
 
 /// Turbo frequencies of two kinds of cores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurboFrequencies {
     /// Limits of chosen cores, by licence and how many are chosen.
     pub chosen: Vec<LicenceSteps>,
@@ -375,7 +399,8 @@ pub struct TurboFrequencies {
 }
 
 /// Whether cores have priorities. The older generation has two switches, which can disagree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CorePowerSwitches {
     /// Whether the firmware can heed priorities.
     pub supported: Known<bool>,
@@ -388,7 +413,8 @@ pub struct CorePowerSwitches {
 }
 
 /// A class of service. What the generation does not have is left out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceClass {
     /// Its number.
     pub number: u8,

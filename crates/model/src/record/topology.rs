@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::{CpuId, CpuSet};
 
 /// Who sits where, as far as kernel and CPU say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     /// CPUs that are online.
     pub online: CpuSet,
@@ -170,7 +171,8 @@ impl CachesInUse {
 }
 
 /// Where a CPU sits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPlace {
     /// The CPU.
     pub cpu: CpuId,
@@ -199,19 +201,8 @@ pub struct CpuPlace {
 }
 
 /// What a cache holds.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheKind {
     /// Data.
@@ -223,7 +214,8 @@ pub enum CacheKind {
 }
 
 /// Equal caches, and who shares each of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// Its level; 1 is nearest to the core.
     pub level: u8,
@@ -246,7 +238,8 @@ pub struct Cache {
 }
 
 /// A memory node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The kernel's number; numbers may have holes.
     pub id: u32,

@@ -34,7 +34,8 @@ use crate::{Obstacle, Unavailable};
 pub type Draw<'a> = &'a mut dyn FnMut(u64) -> u64;
 
 /// Four measurements in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quad {
     /// What was compared, and in which order.
     #[serde(flatten)]

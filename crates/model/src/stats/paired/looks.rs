@@ -14,7 +14,8 @@ use crate::{Obstacle, Unavailable};
 pub const LEVELS: [f64; 5] = [0.05, 0.0294, 0.0221, 0.0182, 0.0158];
 
 /// The looks at a run, laid down before it begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Looks {
     /// After how many compared quads; ascending, and the last is the whole run.
     pub quads: Vec<u64>,

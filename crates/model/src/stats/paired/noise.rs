@@ -9,7 +9,8 @@ use super::{Estimate, Kind, Order, Quad, log_ratios};
 use crate::stats::{median, modes::Split};
 
 /// One of the two that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arm {
     /// Before.
@@ -19,7 +20,8 @@ pub enum Arm {
 }
 
 /// What the measurements of one arm look like, whatever quad they are in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Raw {
     /// Whose they are.
     pub arm: Arm,
@@ -38,7 +40,8 @@ pub struct Raw {
 
 /// How quiet the run was, in numbers. All intervals are at a level of 1 %, because several are looked
 /// at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// The log ratio of a quad's level in the second half of the run to that of the quad as far into
     /// the first half. Steady drift over the whole run is twice that. None for a single quad.
@@ -57,7 +60,8 @@ pub struct Noise {
 }
 
 /// Something about the run that a reader must know.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "flag")]
 pub enum Flag {
     /// Everything became slower or faster from beginning to end.

@@ -14,7 +14,8 @@ pub const EXACT_MAX: usize = 100;
 pub const COUNT_MIN: usize = 8;
 
 /// An interval of a centre.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -43,7 +44,8 @@ impl Interval {
 }
 
 /// A centre with its interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// How many numbers it rests on.
     pub count: u64,

@@ -17,7 +17,8 @@ const CONTROL_LEVEL: f64 = 0.01;
 const CHANCE: f64 = 0.9;
 
 /// Which direction of a measurement is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// Times and costs.
@@ -27,7 +28,8 @@ pub enum Better {
 }
 
 /// What a verdict rests on; laid down before the run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rules {
     /// Which direction is better.
     pub better: Better,
@@ -46,7 +48,8 @@ impl Rules {
 }
 
 /// What B is, compared with A.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Better: the interval holds no "equal", and equal settings differed by less.
@@ -67,7 +70,8 @@ impl Verdict {
 }
 
 /// What a run says about B and A.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// ln(B / A).
     pub ratio: Estimate,
