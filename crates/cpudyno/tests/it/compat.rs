@@ -1,0 +1,56 @@
+//! Called as the reference tool of Speed Select.
+
+use std::os::unix::fs::symlink;
+
+use crate::common::{cpudyno, finish, program};
+
+#[test]
+fn its_arguments_are_those_behind_the_option() {
+    let args = ["--machine", "sim:guide", "sst", "--compat", "-f", "json", "-c", "1"];
+    let ended = finish(cpudyno(&[&args[..], &["perf-profile", "get-lock-status"]].concat()));
+    assert_eq!(
+        ended.stdout,
+        "Intel(R) Speed Select Technology\nExecuting on CPU model:106[0x6a]\nSIMULATED machine: guide\n"
+    );
+    let json =
+        "{\n  \"package-0:die-0:cpu-1\": {\n    \"get-lock-status\": \"unlocked\"\n  }\n\n}\n";
+    assert_eq!((ended.stderr.as_str(), ended.code), (json, Some(0)));
+    let older = ["--machine", "sim:guide", "sst", "--compat=1.13", "--version"];
+    assert_eq!(finish(cpudyno(&older)).stderr, "Version v1.13\n");
+    let unknown = finish(cpudyno(&["sst", "--compat=2", "--version"]));
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("hint: versions: 1.20, 1.13"), "{}", unknown.stderr);
+}
+
+#[test]
+fn results_are_written_to_the_file_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("results");
+    let name = file.to_str().unwrap();
+    let args = ["--machine", "sim:guide", "sst", "--compat", "-o", name, "core-power", "info"];
+    let ended = finish(cpudyno(&args));
+    assert_eq!((ended.stderr.as_str(), ended.code), ("", Some(0)));
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.starts_with(" package-0\n  die-0\n    cpu-0\n      core-power\n"), "{text}");
+}
+
+#[test]
+fn a_link_of_its_name_is_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("intel-speed-select");
+    symlink(env!("CARGO_BIN_EXE_cpudyno"), &link).unwrap();
+    let mut command = program(&link);
+    command.arg("--version");
+    let ended = finish(command);
+    assert_eq!((ended.stderr.as_str(), ended.code), ("Version v1.20\n", Some(0)));
+    let mut command = program(&link);
+    command.args(["-c", "x", "core-power", "info"]);
+    let ended = finish(command);
+    assert_eq!((ended.stderr.as_str(), ended.code), ("\"--cpu x\" malformed\n", Some(255)));
+}
+
+#[test]
+fn without_the_option_it_is_our_own_face() {
+    let page = finish(cpudyno(&["--machine", "sim:guide", "sst", "info"])).success();
+    assert!(page.contains("SIMULATED") && !page.contains("Executing on CPU model"), "{page}");
+}

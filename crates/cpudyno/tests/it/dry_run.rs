@@ -1,0 +1,65 @@
+//! `cpudyno sheet --dry-run`: what would be measured, and that nothing is.
+
+use std::fs;
+
+use crate::common::{cpudyno, finish};
+
+fn plan(machine: &str, more: &[&str]) -> String {
+    let args = ["sheet", "--dry-run", "--machine", machine, "--width", "80"];
+    finish(cpudyno(&[&args, more].concat())).success()
+}
+
+#[test]
+fn the_plan_for_a_large_server() {
+    insta::assert_snapshot!("dry-run-2s-56c", plan("sim:2s-56c", &[]));
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_more_time_is_the_remedy() {
+    let plan = plan("sim:2s-56c", &["--budget", "1s"]);
+    assert!(plan.contains("does not fit with"), "{plan}");
+    assert!(plan.contains("five blocks of each do not fit into half of 1 s"), "{plan}");
+    assert!(plan.contains("--budget"), "{plan}");
+}
+
+#[test]
+fn the_plan_is_what_the_run_does() {
+    let asked = ["--budget", "2s", "--cpus", "0-3", "--streams", "scalar_iadd,avx512_fma"];
+    let plan = plan("sim:2s-56c", &asked);
+    let run = ["sheet", "--machine", "sim:2s-56c", "--json", "-"];
+    let json = finish(cpudyno(&[&run, &asked[..]].concat())).success();
+    let record = model::record::read(&json).unwrap();
+    let counts: Vec<String> = record.run.plan.active_cores.iter().map(u32::to_string).collect();
+    assert!(plan.contains(&format!("Active at once  {} ", counts.join(", "))), "{plan}");
+    assert!(plan.contains(&format!("Sweeps          {}, ", record.run.plan.blocks_planned)));
+    assert!(plan.contains("CPUs            0-3: as asked for"), "{plan}");
+}
+
+#[test]
+fn streams_that_cannot_run_have_a_reason() {
+    let plan = plan("sim:1c", &["--streams", "avx512_fma"]);
+    assert!(plan.contains("memory"), "{plan}");
+    assert!(!plan.contains("turbo"), "{plan}");
+    assert!(plan.contains("avx512_fma: the simulated machine `1c` has no cost for it"), "{plan}");
+}
+
+#[test]
+fn a_plan_is_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let with_file = ["sheet", "--dry-run", "--machine", "sim:1c", "--json", file.to_str().unwrap()];
+    let as_json = ["sheet", "--dry-run", "--machine", "sim:1c", "--format", "json"];
+    for args in [&with_file[..], &as_json] {
+        let refused = finish(cpudyno(args));
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn this_machine_is_planned_without_being_measured() {
+    let plan = finish(cpudyno(&["sheet", "--dry-run", "--format", "markdown"])).success();
+    assert!(plan.starts_with("## Plan of a data sheet\n"), "{plan}");
+    assert!(plan.contains("scalar_iadd"), "{plan}");
+}

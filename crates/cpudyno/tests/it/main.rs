@@ -1,0 +1,37 @@
+//! The command, called as users call it. One program for all: each would link the whole product once more.
+
+mod ab;
+mod ab_levers;
+mod capture;
+mod common;
+mod compare;
+mod compat;
+mod cores;
+mod doctor;
+mod dry_run;
+mod errors;
+mod gate;
+mod generated;
+mod guide;
+mod info;
+mod machines;
+mod memory;
+mod openmp;
+mod original;
+mod plots;
+mod pmu;
+mod pmu_counts;
+mod quiet;
+mod readme;
+mod real;
+mod recomputed;
+mod record;
+mod settings;
+mod signals;
+mod simulated;
+mod sst;
+mod sst_changes;
+mod sst_try;
+mod top;
+mod turbo;
+mod wake;

@@ -1,0 +1,171 @@
+//! The plots of the data sheet: all of them where a machine has everything, reasons in their places where a
+//! process may read next to nothing.
+
+use crate::common::{cpudyno, finish};
+
+/// What the page of such a machine holds, in its order: the beginnings of captions, and whether a picture
+/// belongs to it.
+const EVERYTHING: &[(&str, bool)] = &[
+    ("what the machine says of itself", false),
+    ("median clock by the chain, MHz", true),
+    ("what each step takes", true),
+    ("clock by the time since", true),
+    ("what neighbours change", true),
+    ("clock of all cores over time", true),
+    ("power of all packages over time", true),
+    ("temperature over time", true),
+    ("copy by number of cores", true),
+    ("latency of a random access by size", true),
+    ("bandwidth of load by size", true),
+    ("latency by what others move", true),
+    ("latency of one access, ns", true),
+    ("cas: latency of each pair, ns", true),
+    ("round trips by how long they took", true),
+    ("wake-ups by the idle state that they ended", true),
+    ("us per region of the loop", true),
+    ("what the counters of the core say", false),
+    ("turbo frequency that each level allows", true),
+];
+
+fn page(machine: &str, budget: Option<&str>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sheet.html");
+    let args = ["sheet", "--machine", machine, "--html", file.to_str().unwrap()];
+    let budget = budget.map_or_else(Vec::new, |budget| vec!["--budget", budget]);
+    finish(cpudyno(&[&args[..], &budget].concat())).success();
+    std::fs::read_to_string(file).unwrap()
+}
+
+/// The figures of a page: caption and what is in it.
+fn figures(page: &str) -> Vec<(&str, &str)> {
+    let figures = page.split("<figcaption>").skip(1);
+    figures.filter_map(|it| it.split("</figure>").next()?.split_once("</figcaption>")).collect()
+}
+
+#[test]
+fn a_machine_that_has_everything_fills_every_plot() {
+    // With more time, and in the time that a sheet has where nobody says.
+    for budget in [Some("60s"), None] {
+        every_plot_is_filled(&page("sim:2s-28c", budget));
+    }
+}
+
+fn every_plot_is_filled(page: &str) {
+    let figures = figures(page);
+    let mut rest = figures.iter();
+    for (caption, is_drawn) in EVERYTHING {
+        let found = rest.find(|(title, _)| title.starts_with(caption));
+        let (_, figure) = found.unwrap_or_else(|| panic!("no {caption:?}, or not in its place"));
+        let pictures = ["<polyline", "class=\"heat", "class=\"bar\""];
+        let drawn = pictures.iter().any(|picture| figure.contains(picture));
+        assert_eq!(drawn, *is_drawn, "{caption}: {figure}");
+    }
+    assert!(!page.contains("no points to plot"));
+    // Clocks as promised are outlined, ends of caches, knees and the number of cores that is enough have names.
+    assert!(page.contains(" outlined\""), "no promised clock");
+    for name in ["L2 to ", "a knee with two ends: ", "95 % of the most with "] {
+        assert!(page.contains(name), "{name}");
+    }
+    is_small(page);
+}
+
+fn is_small(page: &str) {
+    let bytes = page.len();
+    assert!(bytes < 2_000_000, "{bytes} bytes are more than people forward");
+}
+
+/// Of machines with many cores, each of which has numbers of its own.
+#[test]
+fn pages_of_large_machines_are_small_enough_to_forward() {
+    is_small(&page("sim:icelake", None));
+    is_small(&page("sim:sapphire", Some("60s")));
+}
+
+/// A ticket has the top, and the rest behind a line where somebody asks for it; no heading stands over nothing.
+#[test]
+fn a_sheet_in_a_ticket_is_short() {
+    for (machine, budget) in [("sim:2s-28c", "30s"), ("sim:2s-28c", "3s"), ("sim:container", "10s")]
+    {
+        let args = ["sheet", "--machine", machine, "--budget", budget, "--format", "markdown"];
+        let short = finish(cpudyno(&args)).success();
+        assert!(short.lines().count() < 100 && !short.contains("<details>"), "{machine}: {short}");
+        assert!(short.ends_with(" -v`, or `--html FILE` to forward\n"), "{machine}: {short}");
+        let page = finish(cpudyno(&[&args[..], &["-v"]].concat())).success();
+        let (top, rest) = page.split_once("<details><summary>").unwrap();
+        assert!(short.starts_with(top), "{machine}: {top}");
+        for heading in ["### Findings", "### Claims against facts"] {
+            assert!(top.contains(heading), "{machine}: {top}");
+        }
+        assert!(rest.ends_with("</details>\n") && rest.contains("### Clock"), "{machine}: {rest}");
+        let lines: Vec<&str> = page.lines().filter(|line| !line.trim().is_empty()).collect();
+        for pair in lines.windows(2) {
+            let both = pair.iter().all(|line| line.starts_with("### "));
+            assert!(!both, "{machine} with {budget}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn a_container_without_rights_has_reasons_in_the_same_places() {
+    let page = page("sim:container", Some("60s"));
+    let section = |title: &str| {
+        let after = page.split_once(&format!("<h2>{title}</h2>"));
+        let (_, after) = after.unwrap_or_else(|| panic!("no section {title}"));
+        after.split("<h2>").next().unwrap_or_default().to_owned()
+    };
+    for (title, why) in [
+        ("Counters", "perf_event_paranoid"),
+        ("OpenMP regions", "unavailable"),
+        ("Why not faster?", "not known"),
+        ("Claims against facts", "cannot tell"),
+    ] {
+        let section = section(title);
+        assert!(section.contains(why), "{title}: {section}");
+    }
+    for title in ["Clock", "Core to core", "Wake-ups", "Latency and bandwidth by size"] {
+        assert!(section(title).contains("<figure>"), "{title} needs no rights");
+    }
+}
+
+/// The findings of a sheet of a simulated machine.
+fn findings(machine: &str, budget: &str) -> Vec<serde_json::Value> {
+    let args = ["sheet", "--machine", machine, "--budget", budget, "--json", "-"];
+    let json = finish(cpudyno(&args)).success();
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    record["findings"].as_array().unwrap().clone()
+}
+
+/// What the account of the clock found is the cause of a turbo limit that was not kept.
+#[test]
+fn a_turbo_limit_that_is_not_kept_has_its_cause_from_the_account() {
+    let findings = findings("sim:laptop", "30s");
+    let turbo = findings.iter().find(|it| it["about"] == "turbo, 1 to 4 cores");
+    let cause = turbo.unwrap()["cause"].as_str().unwrap();
+    assert!(cause.starts_with("PL2 52 W took ") && cause.contains("logged"), "{cause}");
+}
+
+/// Whoever reads a list of findings is told one budget.
+#[test]
+fn one_list_of_findings_names_one_budget() {
+    for budget in ["3s", "10s"] {
+        let findings = findings("sim:2s-28c", budget);
+        let remedies = findings.iter().filter_map(|it| it["remedy"].as_str());
+        let mut budgets: Vec<&str> =
+            remedies.filter(|it| it.starts_with("give it more time: --budget")).collect();
+        assert!(!budgets.is_empty(), "{budget}: {findings:?}");
+        budgets.dedup();
+        assert_eq!(budgets.len(), 1, "{budget}: {budgets:?}");
+    }
+}
+
+/// A package that saturates before the machine does has a mark of its own.
+#[test]
+fn the_cores_that_saturate_one_package_are_told() {
+    let args =
+        ["sheet", "--machine", "sim:2s-28c", "--budget", "30s", "--format", "markdown", "-v"];
+    let page = finish(cpudyno(&args)).success();
+    assert!(page.contains("; 16 cores of one package have nearly all that it gives ("), "{page}");
+    assert!(page.contains("95 % of the most of one package with 16 cores: "), "{page}");
+    let args = ["sheet", "--machine", "sim:4c", "--budget", "10s", "--format", "markdown", "-v"];
+    assert!(!finish(cpudyno(&args)).success().contains("of one package"));
+}

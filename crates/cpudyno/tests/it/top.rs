@@ -1,0 +1,119 @@
+//! `cpudyno top`, on simulated machines and on the one at hand.
+
+use std::fs;
+
+use crate::common::{Finished, Running, cpudyno, finish};
+use crate::record::checked;
+use crate::signals;
+
+fn top(more: &[&str]) -> String {
+    finish(cpudyno(&[&["top"], more].concat())).success()
+}
+
+fn fails(refused: &Finished, code: i32, message: &str, hint: &str) {
+    assert_eq!(refused.code, Some(code), "{refused:?}");
+    let lines: Vec<&str> = refused.stderr.lines().collect();
+    assert!(lines[0].starts_with("error: ") && lines[0].contains(message), "{refused:?}");
+    assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{refused:?}");
+}
+
+#[test]
+fn a_large_server_at_work() {
+    let more = ["--machine", "sim:2s-56c", "--once", "-c", "0-2,9,56,112"];
+    insta::assert_snapshot!("top-2s-56c", top(&more));
+    insta::assert_snapshot!("top-2s-56c-80", top(&[&more[..], &["--width", "80", "-v"]].concat()));
+}
+
+#[test]
+fn as_in_the_speed_select_guide() {
+    let more = ["-c", "0-13", "--show", "Package,Core,CPU,Bzy_MHz", "-i", "1", "-n", "2"];
+    insta::assert_snapshot!("top-guide", top(&[&more[..], &["--machine", "sim:2s-56c"]].concat()));
+}
+
+#[test]
+fn a_guest() {
+    insta::assert_snapshot!("top-vm-2c", top(&["--machine", "sim:vm-2c", "--once"]));
+}
+
+#[test]
+fn show_prints_what_the_live_run_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("watched.json");
+    let file = file.to_str().unwrap();
+    for machine in [&["--machine", "sim:2s-56c"][..], &[]] {
+        let live = top(&[&["-n", "3", "-i", "20ms", "--json", file][..], machine].concat());
+        let record = checked(&fs::read_to_string(file).unwrap());
+        assert_eq!(record.run.plan.blocks_done, 3);
+        assert_eq!(finish(cpudyno(&["show", file])).success(), live);
+        assert_eq!(live.matches("\nover 0.").count(), 3, "{live}");
+    }
+}
+
+#[test]
+fn columns_have_names() {
+    let refused = finish(cpudyno(&["top", "--once", "--show", "Bzy_Mhz", "--machine", "sim:4c"]));
+    fails(&refused, 2, "there is no column `Bzy_Mhz`", "did you mean `Bzy_MHz`?");
+    let refused =
+        finish(cpudyno(&["top", "--once", "--show", "PkgWatt", "--machine", "sim:vm-2c"]));
+    fails(
+        &refused,
+        3,
+        "cannot watch PkgWatt: the hypervisor does not show it to this guest",
+        "read it on the host",
+    );
+    let refused = finish(cpudyno(&["top", "-c", "0,99", "--once", "--machine", "sim:4c"]));
+    fails(&refused, 3, "CPUs 99 are not online", "choose among --cpus 0-7");
+}
+
+#[test]
+fn a_command_is_watched_and_its_code_is_passed_on() {
+    let done = finish(cpudyno(&["top", "--", "sh", "-c", "echo said; exit 7"]));
+    assert_eq!(done.code, Some(7));
+    assert!(done.stdout.starts_with("said\n"), "{}", done.stdout);
+    assert!(done.stdout.contains("TSC_MHz") || done.stdout.contains("Busy%"));
+    let refused = finish(cpudyno(&["top", "--", "no-such-program"]));
+    fails(&refused, 127, "cannot execute `no-such-program`", "name a program and its arguments");
+    let refused = finish(cpudyno(&["top", "--machine", "sim:4c", "--", "true"]));
+    fails(&refused, 3, "cannot run `true`: sim:4c runs no commands", "leave out --machine");
+}
+
+/// Who watches until Ctrl-C has seen enough; who is killed, or whose reader goes away, ends at once.
+#[test]
+fn it_ends_when_it_is_told_to() {
+    for (signal, code) in [("INT", 0), ("TERM", 143)] {
+        let running = Running::start(cpudyno(&["top", "-i", "50ms"]));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        signals::send(&running.child, signal);
+        let ended = running.finish();
+        assert_eq!(ended.code, Some(code), "{signal}: {ended:?}");
+        assert!(ended.stdout.contains("over 0.0"), "{signal}: {ended:?}");
+    }
+    let mut command = crate::common::program("sh");
+    let binary = env!("CARGO_BIN_EXE_cpudyno");
+    command.args(["-c", &format!("{binary} top -i 10ms | head -n 3")]);
+    assert!(finish(command).success().starts_with("What the CPUs do"));
+}
+
+/// Places alone are a table of places: nothing else was asked for.
+#[test]
+fn places_alone_are_shown_alone() {
+    let shown =
+        top(&["--once", "--show", "Package,Core,CPU", "--machine", "sim:2s-56c", "-c", "0-1"]);
+    let header = shown.lines().find(|line| line.trim_start().starts_with("Package")).unwrap();
+    assert_eq!(
+        header.split_whitespace().collect::<Vec<_>>(),
+        ["Package", "Core", "CPU"],
+        "{shown}"
+    );
+    assert!(!shown.contains("MHz"), "{shown}");
+}
+
+/// Counters of energy begin again within minutes: they are followed in an interval of five.
+#[test]
+fn long_intervals_have_watts() {
+    let shown = top(&["--once", "-i", "5m", "--show", "PkgWatt", "--machine", "sim:2s-56c"]);
+    assert!(shown.contains("over 300.000 s"), "{shown}");
+    let watts = shown.lines().find(|line| line.trim_start().starts_with("- ")).unwrap();
+    let watts: f64 = watts.split_whitespace().last().unwrap().parse().unwrap();
+    assert!(watts > 100.0 && watts < 1000.0, "{shown}");
+}
