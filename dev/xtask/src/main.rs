@@ -13,6 +13,8 @@
 
 mod cargo;
 mod check;
+#[cfg(test)]
+mod features;
 mod generate;
 mod needs;
 mod slowest;
