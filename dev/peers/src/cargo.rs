@@ -25,6 +25,11 @@ pub(crate) fn release_binary() -> anyhow::Result<PathBuf> {
     built("cargo build --release --locked --package cpudyno", "cpudyno")
 }
 
+/// Builds the binary as it is packaged and says where it is.
+pub(crate) fn packaged_binary() -> anyhow::Result<PathBuf> {
+    built("cargo build --profile dist --locked --package cpudyno", "cpudyno")
+}
+
 /// Builds the binary as tests use it and says where it is.
 pub(crate) fn binary() -> anyhow::Result<PathBuf> {
     built("cargo build --locked --package cpudyno", "cpudyno")
