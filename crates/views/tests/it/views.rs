@@ -1,9 +1,8 @@
 //! Every view of a page with every block and of a record with every form of samples.
 
-mod sample;
-
 use std::io::Read;
 
+use crate::sample;
 use model::page::{Align, Block, HeatCell, Page, Table, Text};
 use model::record::{Outcome, Samples};
 use views::html::{NoText, unpacked};

@@ -1,0 +1,5 @@
+//! Views of pages and records.
+
+mod layout;
+mod sample;
+mod views;
