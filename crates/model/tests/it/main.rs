@@ -1,0 +1,3 @@
+//! Laws of the words that everybody uses.
+
+mod paired;
