@@ -1,6 +1,6 @@
 //! Cores none of whose CPUs is online, power domains beside those that are meant, and kernels that tell less.
 
-use crate::here::{BF_ON, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
+use super::here::{BF_ON, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Session, port};
 use machine::{Machine, Reading, Tree};
 use model::CpuSet;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
+use super::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Levers, Object};
 use machine::isst::settable::{self, Address, Die, Settable};
 use sst::change::{ClassWish, NotChanged, What, Wish};

@@ -1,6 +1,6 @@
 //! What is told before anything is changed.
 
-use crate::here::{BF_ON, CP_ON, Here, TF_ON, class, level, on, wish};
+use super::here::{BF_ON, CP_ON, Here, TF_ON, class, level, on, wish};
 use levers::{Error, port};
 use machine::Reading;
 use sst::change::{ClassWish, What, Wish, expected};

@@ -6,9 +6,8 @@
 //! than the versions that are followed: what differs is in [`DIFFERENCES`].
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use machine::Machine;
 use sst::compat::{Tool, answer, nobody};
 
@@ -50,32 +49,32 @@ fn fixture(file: &str) -> Option<String> {
     std::fs::read_to_string(shared).ok()
 }
 
-fn main() -> ExitCode {
+pub(crate) fn trials() -> Vec<Trial> {
     let (Some(text), Some(real)) = (fixture(FILE), fixture(REAL)) else {
-        let missing = Trial::test("transcripts", || Ok(())).with_ignored_flag(true);
-        return libtest_mimic::run(&Arguments::from_args(), vec![missing]).exit_code();
+        let missing = Trial::test("guide_compat::transcripts", || Ok(())).with_ignored_flag(true);
+        return vec![missing];
     };
     let mut trials = Vec::new();
     for (place, block) in text.split(PROMPT).skip(1).enumerate() {
         let (call, lines) = block.split_once('\n').unwrap_or((block, ""));
         if reads(call) {
             let (call, lines) = (call.trim().to_owned(), lines.to_owned());
-            let name = format!("transcript {place}: {call}");
+            let name = format!("guide_compat::transcript {place}: {call}");
             trials.push(Trial::test(name, move || compare(&call, &lines).map_err(Failed::from)));
         }
     }
     for block in real.split(PROMPT).skip(1) {
         let (call, lines) = block.split_once('\n').unwrap_or((block, ""));
         let (call, lines) = (call.trim().to_owned(), lines.to_owned());
-        let name = format!("shape on Ice Lake: {call}");
+        let name = format!("guide_compat::shape on Ice Lake: {call}");
         trials.push(Trial::test(name, move || in_shape(&call, &lines).map_err(Failed::from)));
     }
     // A guide that was cut short would prove nothing.
     let enough = trials.len() >= 15;
-    trials.push(Trial::test("there are as many as the guide has", move || {
+    trials.push(Trial::test("guide_compat::there are as many as the guide has", move || {
         if enough { Ok(()) } else { Err(Failed::from("fewer than 15 transcripts")) }
     }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 /// What is shown of a call on a simulated machine with that state.

@@ -5,20 +5,11 @@
 //! would, the answers are read as those of any machine, and the snapshot is compared with
 //! `sst/MACHINE.sst.json`, value by value.
 
-#[expect(dead_code, reason = "archives that are whole trees are of no use here")]
-#[path = "../../machine/tests/fixtures/archive.rs"]
-mod archive;
-#[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
-#[path = "../../machine/tests/fixtures/pepc.rs"]
-mod pepc;
-#[path = "../../machine/tests/fixtures/somewhere.rs"]
-mod somewhere;
-
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use crate::{archive, pepc};
+use libtest_mimic::{Failed, Trial};
 use machine::isst::{Message, Refusal, TpmiRegisters};
 use machine::{Isst, IsstDevice, Machine, Msr, Reading, Tree};
 use model::CpuId;
@@ -29,13 +20,13 @@ use sys::errno::EINVAL;
 
 const FOLDER: &str = "sst";
 
-fn main() -> ExitCode {
+pub(crate) fn trials() -> Vec<Trial> {
     let trials = ["gnr0", "srf8"].map(|name| {
         let here = archive::folder(FOLDER).is_some() && archive::folder(pepc::FOLDER).is_some();
         let check = move || compare(name).map_err(Failed::from);
-        Trial::test(format!("registers::{name}"), check).with_ignored_flag(!here)
+        Trial::test(format!("recorded::registers::{name}"), check).with_ignored_flag(!here)
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    trials.into()
 }
 
 /// The registers of debugfs, and those of CPUs, which say where they are.

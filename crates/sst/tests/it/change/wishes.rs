@@ -1,6 +1,6 @@
 //! Wishes on simulated machines: what is written in which order, what is refused, what becomes of the state.
 
-use crate::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
+use super::here::{BF_OFF, BF_ON, CP_OFF, CP_ON, CPU, Here, TF_OFF, TF_ON, class, level, on, wish};
 use levers::{Error, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, base_frequencies, planned};

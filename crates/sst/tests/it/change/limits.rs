@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Mutex;
 
-use crate::here::{BF_ON, CP_ON, CPU, Here, level, on, wish};
+use super::here::{BF_ON, CP_ON, CPU, Here, level, on, wish};
 use levers::{Object, Session, port};
 use machine::{Machine, Reading, Tree};
 use sst::change::{NotChanged, Refused, What, planned};

@@ -1,0 +1,21 @@
+//! Cases that need the recordings of others. Where those are missing, each is shown as ignored.
+
+#[expect(dead_code, reason = "archives that are whole trees are of no use here")]
+#[path = "../../../machine/tests/fixtures/archive.rs"]
+mod archive;
+mod guide_compat;
+#[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
+#[path = "../../../machine/tests/fixtures/pepc.rs"]
+mod pepc;
+mod recorded;
+#[path = "../../../machine/tests/fixtures/somewhere.rs"]
+mod somewhere;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+fn main() -> ExitCode {
+    let trials = [guide_compat::trials(), recorded::trials()];
+    libtest_mimic::run(&Arguments::from_args(), trials.into_iter().flatten().collect()).exit_code()
+}

@@ -1,0 +1,4 @@
+//! Speed Select on simulated machines.
+
+mod change;
+mod guide;
