@@ -1,0 +1,4 @@
+//! Counting, and answers about events.
+
+mod answers;
+mod counting;
