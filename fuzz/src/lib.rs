@@ -1,6 +1,6 @@
 //! What the targets share with the tests of the workspace.
 
-#[path = "../../crates/machine/tests/hostile/anything.rs"]
+#[path = "../../crates/machine/tests/it/hostile/anything.rs"]
 mod anything;
 
 pub use anything::{PATHS, machine_of, survey};

@@ -1,14 +1,14 @@
 //! Cases that need the recordings of others. Where those are missing, each is shown as ignored.
 
 #[expect(dead_code, reason = "archives that are whole trees are of no use here")]
-#[path = "../../../machine/tests/fixtures/archive.rs"]
+#[path = "../../../machine/tests/cases/archive.rs"]
 mod archive;
 mod guide_compat;
 #[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
-#[path = "../../../machine/tests/fixtures/pepc.rs"]
+#[path = "../../../machine/tests/cases/pepc.rs"]
 mod pepc;
 mod recorded;
-#[path = "../../../machine/tests/fixtures/somewhere.rs"]
+#[path = "../../../machine/tests/cases/somewhere.rs"]
 mod somewhere;
 
 use std::process::ExitCode;
