@@ -456,7 +456,11 @@ fn a_request_needs_what_its_arrays_need_and_gives_it_back() {
         return alone();
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_request_needs_what_its_arrays_need_and_gives_it_back", "--nocapture"])
+        .args([
+            "--exact",
+            "traffic::a_request_needs_what_its_arrays_need_and_gives_it_back",
+            "--nocapture",
+        ])
         .env(ALONE, "1")
         .output()
         .unwrap();

@@ -1,8 +1,8 @@
 //! Cores that are allowed less than others, on simulated machines: their clocks, and what took them, are their own.
 
-use super::common::{assert_near, measured, of, streams};
 use super::heat::sustained;
 use super::limits::{explained, machine, set_each, step, why};
+use crate::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use bench::sheet::claims::Verdict;

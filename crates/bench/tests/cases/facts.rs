@@ -5,23 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
 /// Source, instruction, width and encoding; latency and reciprocal throughput.
 type Figures = BTreeMap<[String; 4], [Option<f64>; 2]>;
 
-fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+pub(crate) fn trials() -> Vec<Trial> {
     let theirs = root().join("../shared/fixtures/facts/instruction-latency.csv");
     let trial = if theirs.is_file() {
-        Trial::test("instruction_latency", move || same(&ours()?, &restated(&theirs)?))
+        Trial::test("facts::instruction_latency", move || same(&ours()?, &restated(&theirs)?))
     } else {
-        let title = "instruction_latency (../shared/fixtures is not here)";
+        let title = "facts::instruction_latency (../shared/fixtures is not here)";
         Trial::test(title, || Ok(())).with_ignored_flag(true)
     };
-    libtest_mimic::run(&arguments, vec![trial]).exit_code()
+    vec![trial]
 }
 
 fn root() -> PathBuf {

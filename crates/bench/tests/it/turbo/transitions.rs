@@ -9,7 +9,7 @@ use model::page::{Align, Block, Table, Text};
 use model::record::{Outcome, Record, Series};
 use model::{CpuId, Seconds, Severity};
 
-use super::common::{assert_near, measured, of, stream, streams, why};
+use crate::common::{assert_near, measured, of, stream, streams, why};
 
 const PERIOD: Seconds = Seconds(2e-3);
 

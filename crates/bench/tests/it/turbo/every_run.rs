@@ -1,7 +1,7 @@
 //! Every run that measures clocks accounts for them, whatever it was asked, on simulated machines.
 
-use super::common::{assert_near, measured, stream, streams};
 use super::limits::{explained, machine, step};
+use crate::common::{assert_near, measured, stream, streams};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use model::Seconds;

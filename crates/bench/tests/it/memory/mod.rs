@@ -1,7 +1,6 @@
 //! `memory` on simulated machines: what caches, nodes and links give in truth comes out, whatever the
 //! machine says of itself, and what cannot be measured says why.
 
-#[path = "memory/measured_traffic.rs"]
 mod measured_traffic;
 
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::common::{assert_near, measured, of, streams};
+use crate::common::{assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use machine::Machine;
@@ -695,7 +695,7 @@ fn cores_that_others_disturb_have_that_for_a_reason() {
         of(&record, "core_clock").filter(|series| series.summary().is_none()).collect();
     assert!(!without.is_empty(), "they are busy before all cores had a turn");
     for series in without {
-        let why = super::common::why(series);
+        let why = crate::common::why(series);
         assert!(why.starts_with("sibling busy: the add chain"), "{why}");
     }
 }

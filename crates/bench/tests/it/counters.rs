@@ -3,22 +3,19 @@
 //!
 //! It needs `/dev/fuse` and the right to mount; without them, each test says so.
 
-mod common;
-mod patience;
-
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::common::{assert_near, counters, measured, of, streams, why};
+use crate::patience::patiently;
 use bench::areas::turbo::Options;
 use bench::rig::placement::Choice;
-use common::{assert_near, counters, measured, of, streams, why};
 use machine::{Machine, Msr, MsrFolder, Reading};
 use model::record::{InstrumentState, Outcome, Record};
 use model::{CpuId, CpuSet};
 use msr_fuse::Mounted;
-use patience::patiently;
 
 const MPERF: u32 = 0xe7;
 const APERF: u32 = 0xe8;

@@ -1,28 +1,21 @@
 //! `turbo` on simulated machines: licences, bins and faults that were put in come out in every cell,
 //! under the stream and on the cores that were asked for.
 
-mod common;
-#[path = "turbo_questions/every_run.rs"]
 mod every_run;
-#[path = "turbo_questions/heat.rs"]
 mod heat;
-#[path = "turbo_questions/limits.rs"]
 mod limits;
-#[path = "turbo_questions/neighbours.rs"]
 mod neighbours;
-#[path = "turbo_questions/own_limits.rs"]
 mod own_limits;
-#[path = "turbo_questions/transitions.rs"]
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::executor::Stop;
 use bench::rig::placement::{Choice, Order};
 use bench::run::measure;
-use common::{LOOK, assert_near, counters, measured, of, stream, streams, why};
 use machine::simulated::{Fault, Model};
 use machine::{Machine, facts};
 use model::record::{ClockAccount, InstrumentState, Record, Series};

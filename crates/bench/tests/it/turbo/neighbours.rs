@@ -1,6 +1,6 @@
 //! What neighbours cost, on simulated machines: costs that were put in come out again, with intervals.
 
-use super::common::{assert_near, measured, of, streams, why};
+use crate::common::{assert_near, measured, of, streams, why};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::placement::Choice;
 use machine::Machine;
@@ -207,7 +207,7 @@ fn a_sibling_is_slow_whatever_runs_beside_it() {
         let others = lighter.into_iter().map(|by| Tax { clock: least, ..tax(by, true) });
         model.tax = halves.chain(others).collect();
         let cpus = Choice::usual(Some("0,112".parse().unwrap()));
-        let options = Options { tests: Tests::Neighbours, cpus, ..super::common::streams(&[]) };
+        let options = Options { tests: Tests::Neighbours, cpus, ..crate::common::streams(&[]) };
         let record = measured(&Machine::from(model), options);
         let found = record.findings.iter().find(|it| it.id == "turbo.busy-sibling");
         found.unwrap_or_else(|| panic!("{:?}", record.findings)).text.clone()

@@ -1,13 +1,12 @@
 //! Real threads: jobs come back whole, with every clock, and never hang. Nothing here looks at how long
 //! something took: that is what a shared machine cannot promise.
 
-mod patience;
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::patience::patiently;
 use bench::rig::exchange::{Channel, Exchange, Pace, Patience, Side};
 use bench::rig::executor::threads::Threads;
 use bench::rig::executor::{Executor, RunError, Stop};
@@ -21,7 +20,6 @@ use bench::streams;
 use kernels::Data;
 use machine::Machine;
 use model::{CpuId, Hertz, Rate, Seconds};
-use patience::patiently;
 use sys::clock::{MonotonicRaw, Probe, Tsc};
 
 fn cpus() -> Vec<CpuId> {

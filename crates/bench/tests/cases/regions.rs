@@ -1,39 +1,41 @@
 //! Parallel regions with the runtimes of this machine, and children that fail.
 //!
-//! This program is its own worker. A runtime that is not installed is shown as an ignored case.
+//! A runtime that is not installed is shown as an ignored case.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use bench::rig::executor::Stop;
 use bench::rig::regions::{Effort, Looped, RawRegions, Small, Team, Waiting, environment, reduce};
 use bench::worker::{self, Answer, Failed, Work, ask};
-use libtest_mimic::{Arguments, Failed as TestFailed, Trial};
+use libtest_mimic::{Failed as TestFailed, Trial};
 use model::{CpuId, Seconds};
 
 /// The runtimes, and whether they are called as Clang calls.
 const LIBRARIES: &[(&str, bool)] =
     &[("libgomp.so.1", false), ("libomp.so.5", true), ("libiomp5.so", true)];
+/// Paths of libraries, each ended by a zero, among other things.
+const LOADER_CACHE: &str = "/etc/ld.so.cache";
 /// Long enough for any machine that is not stuck.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 type Case = fn();
 
-fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("worker") {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).expect("an order can be read");
-        let answer = worker::answer(&line);
-        std::io::Write::write_all(&mut std::io::stdout(), answer.as_bytes())
-            .expect("an answer can be written");
-        return ExitCode::SUCCESS;
-    }
+/// What the worker does.
+pub(crate) fn work() {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("an order can be read");
+    let answer = worker::answer(&line);
+    std::io::Write::write_all(&mut std::io::stdout(), answer.as_bytes())
+        .expect("an answer can be written");
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let cache = std::fs::read(LOADER_CACHE).unwrap_or_default();
     let mut trials = Vec::new();
     for &(library, kmpc) in LIBRARIES {
-        let looked = look(library);
-        let there = matches!(looked, Ok(Answer::Library(_)));
+        let there = is_installed(library, &cache);
         // The reason stands in the name: an ignored case has no other place for it.
         let why = if there { String::new() } else { format!(": {library} is not installed") };
         let case = move || {
@@ -62,14 +64,26 @@ fn main() -> ExitCode {
         ("an order that makes no sense is answered", bad_order),
     ];
     trials.extend(cases.iter().map(|(name, case)| trial(name, *case)));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 fn trial(name: &str, case: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
+    Trial::test(format!("regions::{name}"), move || {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(case));
         done.map_err(|_| TestFailed::from("its message stands above"))
     })
+}
+
+/// Whether the loader will find it, by where it looks. To load it takes a process, and a program that runs one
+/// case makes the list of all.
+fn is_installed(library: &str, cache: &[u8]) -> bool {
+    let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let told = std::env::split_paths(&variable).filter(|folder| !folder.as_os_str().is_empty());
+    let usual = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"].map(PathBuf::from);
+    let cached = cache.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+    let cached = cached.map(Path::new).filter(|path| path.ends_with(library) && path.is_absolute());
+    let mut known = told.chain(usual).map(|folder| folder.join(library));
+    known.any(|path| path.is_file()) || cached.into_iter().any(Path::is_file)
 }
 
 fn us() -> PathBuf {
@@ -106,7 +120,8 @@ fn measured(team: &Team, cpus: &[CpuId], waiting: Waiting, effort: Effort) -> Ra
 }
 
 fn is_called_as_it_should(library: &str, kmpc: bool) {
-    let Ok(Answer::Library(seen)) = look(library) else { panic!("{library} was there before") };
+    let looked = look(library);
+    let Ok(Answer::Library(seen)) = looked else { panic!("{library}: {looked:?}") };
     assert_eq!(seen.kmpc, kmpc, "{seen:?}");
     assert!(Path::new(&seen.path).is_absolute(), "{seen:?}");
     assert_eq!(seen.block_time_ms.is_some(), kmpc, "{seen:?}");

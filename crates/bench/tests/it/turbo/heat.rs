@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::common::{LOOK, assert_near, measured, of, streams};
 use super::limits::{OfOne, machine, set_each};
+use crate::common::{LOOK, assert_near, measured, of, streams};
 use bench::areas::turbo::{Options, Tests};
 use bench::rig::executor::Stop;
 use bench::run::measure;
