@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use model::Seconds;
-use regex::Regex;
+use regex_lite::Regex;
 use sys::process::ChildUsage;
 
 use super::own::Own;

@@ -13,7 +13,7 @@ use machine::Machine;
 use model::Known;
 use model::record::{PageKind, Record};
 use model::stats::paired::Better;
-use regex::Regex;
+use regex_lite::Regex;
 
 use super::measure::{Naming, refused_of};
 use super::{Sinks, Telling, command, presentation, settings, sinks};
@@ -173,9 +173,7 @@ fn what(machine: &Machine, args: &AbArgs) -> Result<What, Failure> {
         Some(metric) => match metric.split_once(':') {
             Some(("json", path)) => Metric::Json(path.split('.').map(str::to_owned).collect()),
             Some(("regex", expression)) => {
-                let expression = Regex::new(expression).map_err(|error| {
-                    let last = error.to_string();
-                    let why = last.lines().last().unwrap_or_default().to_owned();
+                let expression = Regex::new(expression).map_err(|why| {
                     Failure::usage(format!("cannot read the expression `{expression}`: {why}"))
                         .hint("such as regex:'([0-9.]+) ops/s'")
                 })?;

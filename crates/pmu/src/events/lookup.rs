@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use model::Unavailable;
 use model::name::did_you_mean;
-use regex::Regex;
+use regex_lite::Regex;
 
 use super::encoded::{Encoded, Modes, Place, Source};
 use super::error::Error;
@@ -172,12 +172,8 @@ fn without_aliases(found: Vec<Encoded>) -> Vec<Encoded> {
 }
 
 fn fitting(all: &[&Encoded], pattern: &str) -> Result<Vec<Encoded>, Error> {
-    let expression = Regex::new(&lower(pattern)).map_err(|error| {
-        let text = error.to_string();
-        let why = text.lines().last().unwrap_or_default();
-        let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
-        Error::Pattern { pattern: pattern.to_owned(), why }
-    })?;
+    let expression = Regex::new(&lower(pattern))
+        .map_err(|error| Error::Pattern { pattern: pattern.to_owned(), why: error.to_string() })?;
     let fits = |event: &&&Encoded| {
         let (name, plain) = (event.name.to_ascii_lowercase(), plain(event).to_ascii_lowercase());
         expression.is_match(&plain) || expression.is_match(&name)

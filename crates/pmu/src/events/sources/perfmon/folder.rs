@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::events::cpu::Cpu;
 use crate::events::table::CoreType;
