@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
@@ -73,8 +74,7 @@ fn random() -> u64 {
 
 impl Host for Surroundings {
     fn now_utc(&self) -> String {
-        let now = jiff::Timestamp::now();
-        jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+        humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
     }
 
     fn run_id(&self) -> String {

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jiff::SignedDuration;
 use kernels::StreamRow;
 use model::name::did_you_mean;
 use model::{CpuSet, Seconds};
@@ -154,9 +153,8 @@ pub(super) fn sustained(text: &str) -> Result<Seconds, BadValue> {
 
 /// A period of a duty cycle.
 pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
-    let seconds = text.parse::<SignedDuration>().map(|duration| duration.as_secs_f64());
-    match seconds {
-        Ok(seconds) if (0.5e-3..=0.1).contains(&seconds) => Ok(Seconds(seconds)),
+    match with_unit(text) {
+        Some(seconds) if (0.5e-3..=0.1).contains(&seconds) => Ok(Seconds(seconds)),
         _ => Err(BadValue::new(
             "expected a time from 0.5 ms to 100 ms",
             "give it a number with a unit: --period 5ms",
@@ -164,10 +162,19 @@ pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
     }
 }
 
-/// A time of a second, up to so many hours; a bare number is seconds.
+/// The seconds of a time such as `1.5s` or `1min 30s`.
+fn with_unit(text: &str) -> Option<f64> {
+    humantime::parse_duration(text).ok().map(|time| time.as_secs_f64())
+}
+
+/// A bare number is seconds.
+pub(super) fn seconds(text: &str) -> Option<f64> {
+    text.parse().ok().or_else(|| with_unit(text))
+}
+
+/// A time of a second, up to so many hours.
 fn time(text: &str, hours: u32, hint: &str) -> Result<Seconds, BadValue> {
-    let with_unit = || text.parse::<SignedDuration>().ok().map(|duration| duration.as_secs_f64());
-    match text.parse::<f64>().ok().or_else(with_unit) {
+    match seconds(text) {
         Some(seconds) if (1.0..=f64::from(hours) * 3600.0).contains(&seconds) => {
             Ok(Seconds(seconds))
         }
@@ -188,14 +195,17 @@ mod tests {
         assert_eq!(budget("30s"), Ok(Seconds(30.0)));
         assert_eq!(budget("2m"), Ok(Seconds(120.0)));
         assert_eq!(budget("1500ms"), Ok(Seconds(1.5)));
+        assert_eq!(budget("1min 30.5s"), Ok(Seconds(90.5)));
         assert_eq!(budget("30"), Ok(Seconds(30.0)));
         for bad in ["0", "NaN", "inf", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
             assert!(budget(bad).is_err(), "{bad}");
         }
         assert_eq!(hold("24h"), Ok(Seconds(86_400.0)));
+        assert_eq!(hold("1.5h"), hold("1h 30m"));
         assert!(hold("25h").is_err() && hold("0.5s").is_err());
         assert_eq!(sustained("60s"), Ok(Seconds(60.0)));
         assert_eq!(period("5ms"), Ok(Seconds(5e-3)));
+        assert_eq!(period("0.5ms"), Ok(Seconds(0.5e-3)));
         for bad in ["5", "0ms", "1s", "-5ms", ""] {
             assert!(period(bad).is_err(), "{bad}");
         }

@@ -4,7 +4,7 @@ use clap::Args;
 use model::{CpuSet, Seconds};
 
 use super::BadValue;
-use super::common::{Files, Look, count, cpu_list};
+use super::common::{Files, Look, count, cpu_list, seconds};
 
 /// Watch what the CPUs do: busy time, clock, idle states, power, temperature.
 ///
@@ -61,11 +61,7 @@ Examples:
 /// A bare number is seconds, as turbostat takes it.
 fn interval(text: &str) -> Result<Seconds, BadValue> {
     const HINT: &str = "give it a number, in seconds or with a unit: -i 1, -i 500ms";
-    let bare = text.parse::<f64>().ok();
-    let seconds = bare.or_else(|| {
-        text.parse::<jiff::SignedDuration>().ok().map(|duration| duration.as_secs_f64())
-    });
-    match seconds {
+    match seconds(text) {
         Some(seconds) if (0.01..=86_400.0).contains(&seconds) => Ok(Seconds(seconds)),
         _ => Err(BadValue::new("expected a time from 10ms to 24h, such as 1 or 500ms", HINT)),
     }

@@ -239,9 +239,12 @@ impl Reader {
             _ => Err(whole(format!("expected a line `{key} = ...` before the first section"))),
         };
         let captured = text("captured")?;
-        if captured.parse::<jiff::Timestamp>().is_err() {
+        if humantime::parse_rfc3339(&captured).is_err() {
             let found = quoted(&captured);
-            return Err(whole(format!("expected a time behind `captured`, found {found}")));
+            let why = format!(
+                "expected a time such as 2026-11-21T09:40:00Z behind `captured`, found {found}"
+            );
+            return Err(whole(why));
         }
         let affinity = match self.header.get("affinity") {
             Some(Answer::Text(list)) => {

@@ -14,7 +14,7 @@ impl Model {
         let expectations = [
             ("description", "must say SIMULATED", says_so(&self.description)),
             ("identity.brand", "must say SIMULATED", says_so(&self.identity.brand)),
-            ("started", "is no RFC 3339 time", self.started.parse::<jiff::Timestamp>().is_ok()),
+            ("started", "is no RFC 3339 time", humantime::parse_rfc3339(&self.started).is_ok()),
             ("topology.packages", "must be 1..=64", (1..=64).contains(&layout.packages)),
             ("topology.cores_per_package", "must be 1..=1024", self.has_cores()),
             ("topology.threads_per_core", "must be 1..=8", self.has_threads()),
