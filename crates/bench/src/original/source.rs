@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use sha2::Digest;
 use sys::errno;
 
 use super::child::Children;
@@ -54,7 +53,7 @@ pub struct Sha256Error(String);
 impl Sha256 {
     /// That of these bytes.
     pub fn of(bytes: &[u8]) -> Sha256 {
-        Sha256(sha2::Sha256::digest(bytes).into())
+        Sha256(hmac_sha256::Hash::hash(bytes))
     }
 }
 
