@@ -36,17 +36,18 @@ fn ours() -> Result<Figures, Failed> {
         if set["source"].as_str() == Some("cpudyno") {
             continue;
         }
-        let of = |key: &str| set[key].as_str().ok_or(format!("`{key}` is no text: {set}"));
+        let of = |key: &str| set[key].as_str().ok_or(format!("`{key}` is no text: {set:?}"));
         let source = [of("source")?, of("version")?, of("place")?].join(" ");
         for figure in set["figures"].as_array().ok_or("`figures` is no list")? {
             let figure = figure.as_table().ok_or("a figure is no table")?;
             if let Some(key) = figure.keys().find(|key| !KEYS.contains(&key.as_str())) {
-                return Err(format!("nobody reads `{key}`: {figure}").into());
+                return Err(format!("nobody reads `{key}`: {figure:?}").into());
             }
             let word = |key: &str| {
                 figure.get(key).map_or(String::new(), |value| match value {
                     toml::Value::String(text) => text.clone(),
-                    other => other.to_string(),
+                    toml::Value::Integer(number) => number.to_string(),
+                    other => format!("{other:?}"),
                 })
             };
             let number = |key: &str| figure.get(key).and_then(toml::Value::as_float);
