@@ -1,16 +1,25 @@
 //! A page on the whole of a terminal, renewed, with keys to scroll.
 
-use std::io::{self, Write, stdout};
+use std::io::{self, Stdout, Write, stdout};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use crossterm::{cursor, queue, style, terminal};
+use termion::event::Key;
+use termion::input::TermRead;
+use termion::raw::{IntoRawMode, RawTerminal};
+use termion::screen::{AlternateScreen, IntoAlternateScreen};
+use termion::{clear, cursor, terminal_size};
 
 /// The terminal, which gets back what it showed before.
 pub(super) struct Screen {
+    out: AlternateScreen<RawTerminal<Stdout>>,
+    keys: Receiver<Key>,
     lines: Vec<String>,
     /// The first line that is shown.
     first: usize,
+    /// Columns and rows that were drawn upon.
+    size: (u16, u16),
 }
 
 /// What a key asks for.
@@ -24,10 +33,9 @@ const KEYS: &str = "arrows, PgUp, PgDn, Home scroll; q ends";
 
 impl Screen {
     pub(super) fn open() -> io::Result<Screen> {
-        terminal::enable_raw_mode()?;
-        // From here on the terminal is put back, whatever happens.
-        let screen = Screen { lines: vec!["the first interval ...".to_owned()], first: 0 };
-        queue!(stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        let out = stdout().into_raw_mode()?.into_alternate_screen()?;
+        let lines = vec!["the first interval ...".to_owned()];
+        let mut screen = Screen { out, keys: keys()?, lines, first: 0, size: terminal_size()? };
         screen.draw()?;
         Ok(screen)
     }
@@ -57,62 +65,59 @@ impl Screen {
                 return Ok(true);
             }
             meanwhile();
-            if !event::poll(left.min(PART))? {
-                continue;
-            }
-            match wish(&event::read()?) {
-                Wish::Quit => return Ok(false),
-                Wish::Scroll(lines) => {
+            match self.keys.recv_timeout(left.min(PART)).map(wish) {
+                Ok(Wish::Scroll(lines)) => {
                     // Whoever scrolls beyond the end scrolls back from there.
-                    let most = self.lines.len().saturating_sub(room()?);
+                    let most = self.lines.len().saturating_sub(room(self.size));
                     self.first = self.first.min(most).saturating_add_signed(lines).min(most);
                     self.draw()?;
                 }
-                Wish::Nothing => self.draw()?,
+                // Who has no terminal any more wants no more either.
+                Ok(Wish::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                Err(RecvTimeoutError::Timeout) if self.size == terminal_size()? => {}
+                Ok(Wish::Nothing) | Err(RecvTimeoutError::Timeout) => self.draw()?,
             }
         }
     }
 
-    fn draw(&self) -> io::Result<()> {
-        let (_, rows) = terminal::size()?;
-        let room = room()?;
+    fn draw(&mut self) -> io::Result<()> {
+        self.size = terminal_size()?;
+        let room = room(self.size);
         let first = self.first.min(self.lines.len().saturating_sub(room));
-        let mut out = stdout().lock();
-        queue!(out, cursor::MoveTo(0, 0))?;
+        let (home, rest) = (cursor::Goto(1, 1), clear::UntilNewline);
+        write!(self.out, "{}{home}", cursor::Hide)?;
         for line in self.lines.iter().skip(first).take(room) {
-            queue!(out, style::Print(line), clear_rest(), style::Print("\r\n"))?;
+            write!(self.out, "{line}{rest}\r\n")?;
         }
-        queue!(out, terminal::Clear(terminal::ClearType::FromCursorDown))?;
-        let last = (first + room).min(self.lines.len());
-        let foot = format!("lines {} to {last} of {}; {KEYS}", first + 1, self.lines.len());
-        queue!(out, cursor::MoveTo(0, rows.saturating_sub(1)), style::Print(foot), clear_rest())?;
-        out.flush()
+        let (below, foot) = (clear::AfterCursor, cursor::Goto(1, self.size.1.max(1)));
+        let (last, all) = ((first + room).min(self.lines.len()), self.lines.len());
+        write!(self.out, "{below}{foot}lines {} to {last} of {all}; {KEYS}{rest}", first + 1)?;
+        self.out.flush()
     }
 }
 
 /// Lines of a page that there is room for.
-fn room() -> io::Result<usize> {
-    let (_, rows) = terminal::size()?;
-    Ok(usize::from(rows).saturating_sub(1))
+fn room((_, rows): (u16, u16)) -> usize {
+    usize::from(rows).saturating_sub(1)
 }
 
-fn clear_rest() -> terminal::Clear {
-    terminal::Clear(terminal::ClearType::UntilNewLine)
+/// The keys that are pressed, also where standard input is something else.
+fn keys() -> io::Result<Receiver<Key>> {
+    let keys = termion::get_tty()?.keys();
+    let (sender, pressed) = mpsc::channel();
+    thread::spawn(move || keys.map_while(Result::ok).try_for_each(|key| sender.send(key)));
+    Ok(pressed)
 }
 
-fn wish(event: &Event) -> Wish {
+fn wish(key: Key) -> Wish {
     const PAGE: isize = 20;
-    let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) = event else {
-        return Wish::Nothing;
-    };
-    match code {
-        KeyCode::Char('q') | KeyCode::Esc => Wish::Quit,
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Wish::Quit,
-        KeyCode::Down | KeyCode::Char('j') => Wish::Scroll(1),
-        KeyCode::Up | KeyCode::Char('k') => Wish::Scroll(-1),
-        KeyCode::PageDown | KeyCode::Char(' ') => Wish::Scroll(PAGE),
-        KeyCode::PageUp => Wish::Scroll(-PAGE),
-        KeyCode::Home => Wish::Scroll(isize::MIN),
+    match key {
+        Key::Char('q') | Key::Esc | Key::Ctrl('c') => Wish::Quit,
+        Key::Down | Key::Char('j') => Wish::Scroll(1),
+        Key::Up | Key::Char('k') => Wish::Scroll(-1),
+        Key::PageDown | Key::Char(' ') => Wish::Scroll(PAGE),
+        Key::PageUp => Wish::Scroll(-PAGE),
+        Key::Home => Wish::Scroll(isize::MIN),
         _ => Wish::Nothing,
     }
 }
@@ -120,8 +125,6 @@ fn wish(event: &Event) -> Wish {
 impl Drop for Screen {
     fn drop(&mut self) {
         // Whoever cannot be written to has gone away.
-        drop(queue!(stdout(), cursor::Show, terminal::LeaveAlternateScreen));
-        drop(stdout().flush());
-        drop(terminal::disable_raw_mode());
+        drop(write!(self.out, "{}", cursor::Show));
     }
 }
