@@ -164,7 +164,11 @@ pub(super) fn period(text: &str) -> Result<Seconds, BadValue> {
 
 /// The seconds of a time such as `1.5s` or `1min 30s`.
 fn with_unit(text: &str) -> Option<f64> {
-    humantime::parse_duration(text).ok().map(|time| time.as_secs_f64())
+    /// No such time has more; humantime 2.4.0 panics where units add up to 2^64 seconds.
+    const DIGITS_MAX: usize = 15;
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let parsed = (digits <= DIGITS_MAX).then(|| humantime::parse_duration(text).ok());
+    parsed.flatten().map(|time| time.as_secs_f64())
 }
 
 /// A bare number is seconds.
@@ -192,12 +196,13 @@ mod tests {
 
     #[test]
     fn budgets_have_units_and_bounds() {
+        const BEYOND: &str = "18446744073709551615s 1000000000ns";
         assert_eq!(budget("30s"), Ok(Seconds(30.0)));
         assert_eq!(budget("2m"), Ok(Seconds(120.0)));
         assert_eq!(budget("1500ms"), Ok(Seconds(1.5)));
         assert_eq!(budget("1min 30.5s"), Ok(Seconds(90.5)));
         assert_eq!(budget("30"), Ok(Seconds(30.0)));
-        for bad in ["0", "NaN", "inf", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs"] {
+        for bad in ["0", "NaN", "inf", "0s", "-5s", "2h", "soon", "", "1e9s", "NaNs", BEYOND] {
             assert!(budget(bad).is_err(), "{bad}");
         }
         assert_eq!(hold("24h"), Ok(Seconds(86_400.0)));
