@@ -66,18 +66,6 @@ pub(crate) const NEEDS: &[Need] = &[
         install: Install::RustupTarget("aarch64-unknown-linux-gnu"),
     },
     Need {
-        id: "aarch64-cc",
-        purpose: "compiles what is C in dependencies for the other architecture",
-        probe: Probe::Runs("aarch64-linux-gnu-gcc --version"),
-        install: Install::Apt("gcc-aarch64-linux-gnu"),
-    },
-    Need {
-        id: "aarch64-libc",
-        purpose: "headers of the C library for that compiler",
-        probe: Probe::Runs("test -e /usr/aarch64-linux-gnu/include/string.h"),
-        install: Install::Apt("libc6-dev-arm64-cross"),
-    },
-    Need {
         id: "cargo-deny",
         purpose: "reads licences and origins of dependencies",
         probe: Probe::Runs("cargo deny --version"),
@@ -340,10 +328,9 @@ mod tests {
         assert_eq!(
             lines[1],
             format!(
-                "{apt} install -y --no-install-recommends gcc-aarch64-linux-gnu \
-                 libc6-dev-arm64-cross python3-pip gcc bsdutils curl libgomp1 libomp-dev libpfm4 \
-                 linux-perf chromium prometheus python3-prometheus-client python3-jsonschema \
-                 libnl-genl-3-dev xz-utils"
+                "{apt} install -y --no-install-recommends python3-pip gcc bsdutils curl libgomp1 \
+                 libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
+                 python3-jsonschema libnl-genl-3-dev xz-utils"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);

@@ -440,8 +440,8 @@ const FILES: &[Case] = &[
         "cannot read `folder`: it is a folder", "`cpudyno sheet --json FILE`"),
     case("show binary", USAGE,
         "cannot read `binary`: it is no text in UTF-8", "`cpudyno sheet --json FILE`"),
-    case("show cut.zst", USAGE,
-        "cannot read `cut.zst`: it is compressed, and cut off or damaged", "may be cut off"),
+    case("show cut.gz", USAGE,
+        "cannot read `cut.gz`: it is compressed, and cut off or damaged", "may be cut off"),
     case("show empty.json", USAGE,
         "cannot read `empty.json`: not a record: EOF", "may be cut off"),
     case("compare record.json missing.json", USAGE,
@@ -558,7 +558,7 @@ fn prepare(folder: &Path) {
     write("early.json", early.to_string().as_bytes());
     write("stream.c", include_bytes!("../../../../benchmarks/stream-format/loops.c"));
     write("binary", &[0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
-    write("cut.zst", b"\x28\xb5\x2f\xfd\x04");
+    write("cut.gz", b"\x1f\x8b\x08");
 }
 
 fn check(case: &Case, folder: &Path) {

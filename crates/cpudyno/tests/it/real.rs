@@ -195,7 +195,7 @@ fn a_page_is_made_where_threads_are_scarce() {
         scarce.arg(format!("--nproc={threads}")).arg(&binary);
         scarce.arg("show").arg(&record).args(["--html", "-"]).env("HOME", folder.path());
         let page = finish(scarce).success();
-        assert!(page.contains("record.json.zst") && page.ends_with("</html>"), "{threads} threads");
+        assert!(page.contains("record.json.gz") && page.ends_with("</html>"), "{threads} threads");
     }
 }
 

@@ -10,16 +10,16 @@ mod slopes;
 
 use std::borrow::{Borrow, Cow};
 use std::io::{Read, Write};
-use std::thread;
+use std::thread::{self, Scope};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bzip2::read::{BzDecoder, BzEncoder};
-use flate2::read::GzDecoder;
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::page::{Align, Bar, Bars, Block, Page, Remark, Ruled, Text, Tone};
 use model::record::Record;
-use zstd::zstd_safe::CParameter;
 
 use crate::visible::text as seen;
 use crate::{Error, json};
@@ -30,10 +30,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 /// Records that are longer hang on the page compressed: a page is forwarded, and should be smaller than its record.
 const PLAIN_MAX: usize = 1 << 16;
 
-/// What is longer after zstd is compressed by bzip2, which makes it smaller by a quarter, and takes ten
-/// times as long. In base64 there is room for 0.2 MB of page beside it, below two megabytes.
-const ZSTD_MAX: usize = 1_350_000;
-
 /// The page as a file of HTML that holds the record that it was made from, where there is one. The record
 /// is packed while the page is made: it takes as long. Where threads are scarce it is packed afterwards.
 pub fn render<P: Borrow<Page>>(
@@ -41,19 +37,13 @@ pub fn render<P: Borrow<Page>>(
     record: Option<&Record>,
 ) -> Result<String, Error> {
     thread::scope(|scope| {
-        let packer = record.map(|record| {
-            let packer = thread::Builder::new().spawn_scoped(scope, move || attachment(record));
-            packer.map_err(|_| record)
-        });
+        let attached = record.map(|record| aside(scope, move || attachment(record)));
         let page = page();
         let page = page.borrow();
         let sections = sections(page);
         let rendered: Vec<Markup> = sections.iter().map(|section| blocks(section)).collect();
-        let attached = packer.map(|packer| match packer {
-            Ok(packer) => packer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(record) => attachment(record),
-        });
-        Ok(document(page, &sections, &rendered, attached.transpose()?))
+        let attached = attached.map(|attached| attached()).transpose()?;
+        Ok(document(page, &sections, &rendered, attached))
     })
 }
 
@@ -159,16 +149,10 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, str>, NoText> {
     /// No record is longer: what says otherwise is none.
     const LONGEST: u64 = 1 << 30;
     let mut whole = Vec::new();
-    // Pages of before have gzip.
-    let read = if bytes.starts_with(b"\x1f\x8b") {
-        GzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
-    } else if bytes.starts_with(b"\x28\xb5\x2f\xfd") {
-        zstd::Decoder::new(bytes).and_then(|from| from.take(LONGEST).read_to_end(&mut whole))
-    } else if bytes.starts_with(b"BZh") {
-        BzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole)
-    } else {
+    if !bytes.starts_with(b"\x1f\x8b") {
         return std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| NoText::Foreign);
-    };
+    }
+    let read = MultiGzDecoder::new(bytes).take(LONGEST).read_to_end(&mut whole);
     read.map_err(|_| NoText::Damaged)?;
     String::from_utf8(whole).map(Cow::Owned).map_err(|_| NoText::Foreign)
 }
@@ -179,14 +163,7 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     let (name, kind, bytes) = if dense.len() <= PLAIN_MAX {
         ("record.json", "json", json::render(record)?.into_bytes())
     } else {
-        let quick = by_zstd(dense.as_bytes()).filter(|quick| quick.len() <= ZSTD_MAX);
-        quick.map_or_else(
-            || {
-                let best = bzip2::Compression::best();
-                ("record.json.bz2", "x-bzip2", read(BzEncoder::new(dense.as_bytes(), best)))
-            },
-            |quick| ("record.json.zst", "zstd", quick),
-        )
+        ("record.json.gz", "gzip", packed(dense.as_bytes()))
     };
     let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
     Ok(html! {
@@ -198,36 +175,35 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     })
 }
 
-/// In jobs of four megabytes, each by a thread of its own, or all by this one where there are none to be had. `None`:
-/// there is not the memory either.
-fn by_zstd(bytes: &[u8]) -> Option<Vec<u8>> {
-    /// The next one takes a sixth longer and makes nothing smaller, higher ones several times as long for a tenth less.
-    const LEVEL: i32 = 8;
-    /// Each thread clears a table of so many entries, by its logarithm: the level's own is eight times as large, and
-    /// finds no more in a job.
-    const TABLE: u32 = 19;
-    const JOB_BYTES: u32 = 4 << 20;
-    const THREADS: u32 = 4;
-    let packed = |threads| {
-        let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
-        // Of what is damaged nothing is taken for a number.
-        encoder.include_checksum(true)?;
-        encoder.multithread(threads)?;
-        if threads > 0 {
-            encoder.set_parameter(CParameter::JobSize(JOB_BYTES))?;
-        }
-        encoder.set_parameter(CParameter::HashLog(TABLE))?;
-        encoder.write_all(bytes)?;
-        encoder.finish()
+/// As gzip, in parts by as many threads: what unpacks it takes parts that follow each other for one
+/// text.
+fn packed(text: &[u8]) -> Vec<u8> {
+    /// Of the record of a large server there is one for each of eight cores.
+    const PART_BYTES: usize = 2 << 20;
+    /// The next one takes two fifths longer and makes a record smaller by a fiftieth.
+    const LEVEL: u32 = 6;
+    let gzip = |part: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::new(LEVEL));
+        let written = encoder.write_all(part).and_then(|()| encoder.finish());
+        written.expect("BUG: memory refuses to be written")
     };
-    packed(THREADS).or_else(|_: std::io::Error| packed(0)).ok()
+    thread::scope(|scope| {
+        let parts = text.chunks(PART_BYTES).map(|part| aside(scope, move || gzip(part)));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().flat_map(|part| part()).collect()
+    })
 }
 
-/// What an encoder makes of memory.
-fn read(mut encoder: impl Read) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encoder.read_to_end(&mut bytes).expect("BUG: memory refuses to be read");
-    bytes
+/// What is made by a thread of its own, or by the one that asks for it where threads are scarce.
+fn aside<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    make: impl Fn() -> T + Copy + Send + 'scope,
+) -> impl FnOnce() -> T {
+    let thread = thread::Builder::new().spawn_scoped(scope, make);
+    move || match thread {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => make(),
+    }
 }
 
 /// A text as people read it; what stands between backticks is code.
