@@ -6,7 +6,7 @@ use std::process::{ExitCode, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::{EXIT_CANNOT, EXIT_NO, cargo, needs, slowest};
 
@@ -18,7 +18,7 @@ struct Step {
     proves: &'static str,
     /// Whether it belongs to the checks of every day.
     daily: bool,
-    lane: Lane,
+    turn: Turn,
     /// Variables that are set for it.
     environment: &'static [(&'static str, &'static str)],
     /// The command, its words separated by blanks.
@@ -29,29 +29,31 @@ struct Step {
     may_be_skipped: bool,
 }
 
-/// Steps of one lane run one after the other, and beside those of the other lane: a build is often
-/// waiting for one crate, and tests often wait for time to pass.
+/// What else runs while a step runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    /// Its output is seen as it comes.
-    Tests,
-    /// Its output is seen once a step has ended. It builds in a folder of its own, because cargo lets
-    /// nobody else build in a folder that it builds in.
-    Side,
+enum Turn {
+    /// It runs while tests are built, which often waits for one crate, and its output is seen once it has
+    /// ended. It builds in a folder of its own, because cargo lets nobody else build in the folder that it
+    /// builds in.
+    Aside,
+    /// Alone, after those: tests watch how a machine behaves. Its output is seen as it comes.
+    Alone,
+    /// It builds the tests.
+    Builds,
 }
 
-/// Where steps beside the tests build, from the root.
+/// Where steps build that run while tests are built, from the root.
 const SIDE: (&str, &str) = ("CARGO_TARGET_DIR", "target/side");
 /// Where tests leave the records that they have read, from the root.
 const RECORDS: &str = "target/records";
 
-/// All checks, the quick ones of a lane first.
+/// All checks.
 const STEPS: &[Step] = &[
     Step {
         name: "format",
         proves: "the code is laid out as rustfmt does it",
         daily: true,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[],
         command: "cargo fmt --all --check",
         needs: &["rustfmt"],
@@ -61,17 +63,27 @@ const STEPS: &[Step] = &[
         name: "lints",
         proves: "neither the compiler nor clippy has anything to say",
         daily: true,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[SIDE],
         command: "cargo clippy --workspace --all-targets --locked -- -D warnings",
         needs: &["clippy", "cc"],
         may_be_skipped: false,
     },
     Step {
+        name: "build",
+        proves: "everything compiles",
+        daily: true,
+        turn: Turn::Builds,
+        environment: &[],
+        command: "cargo build --workspace --all-targets --locked",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "test",
         proves: "it behaves as the tests say",
         daily: true,
-        lane: Lane::Tests,
+        turn: Turn::Alone,
         environment: &[
             ("CPUDYNO_NEEDS_PERF", "1"),
             ("CPUDYNO_NEEDS_CHROMIUM", "1"),
@@ -99,7 +111,7 @@ const STEPS: &[Step] = &[
         name: "records",
         proves: "what the tests have measured keeps the published schema",
         daily: true,
-        lane: Lane::Tests,
+        turn: Turn::Alone,
         environment: &[],
         command: "/usr/bin/python3 dev/xtask/records.py docs/reference/record.schema.json target/records",
         needs: &["jsonschema"],
@@ -109,7 +121,7 @@ const STEPS: &[Step] = &[
         name: "schema",
         proves: "the published schema is that of the types",
         daily: false,
-        lane: Lane::Tests,
+        turn: Turn::Alone,
         environment: &[],
         command: "cargo test --quiet --locked --package cpudyno-model --features schema --test schema",
         needs: &["cc"],
@@ -119,7 +131,7 @@ const STEPS: &[Step] = &[
         name: "conformance",
         proves: "the face of intel-speed-select answers as the unmodified tool, but where it is meant not to",
         daily: false,
-        lane: Lane::Tests,
+        turn: Turn::Alone,
         environment: &[],
         command: "cargo run --quiet --locked --package peers -- conformance",
         needs: &["cc", "libnl", "xz"],
@@ -129,7 +141,7 @@ const STEPS: &[Step] = &[
         name: "docs",
         proves: "the documentation builds and its links lead somewhere",
         daily: false,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[SIDE, ("RUSTDOCFLAGS", "-D warnings")],
         command: "cargo doc --workspace --no-deps --locked",
         needs: &["cc"],
@@ -139,7 +151,7 @@ const STEPS: &[Step] = &[
         name: "examples",
         proves: "the examples of the documentation compile",
         daily: false,
-        lane: Lane::Tests,
+        turn: Turn::Alone,
         environment: &[],
         command: "cargo test --quiet --doc --locked --package cpudyno --package cpudyno-pmu",
         needs: &["cc"],
@@ -149,7 +161,7 @@ const STEPS: &[Step] = &[
         name: "dependencies",
         proves: "licences are allowed, banned crates are absent, all comes from crates.io",
         daily: false,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[],
         command: "cargo deny --locked check --hide-inclusion-graph licenses bans sources",
         needs: &["cargo-deny", "pip"],
@@ -159,7 +171,7 @@ const STEPS: &[Step] = &[
         name: "aarch64",
         proves: "it compiles for the other architecture",
         daily: false,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[SIDE],
         command: "cargo check --workspace --locked --target aarch64-unknown-linux-gnu",
         needs: &["aarch64", "cc"],
@@ -169,7 +181,7 @@ const STEPS: &[Step] = &[
         name: "release",
         proves: "the product builds as newcomers build it",
         daily: false,
-        lane: Lane::Side,
+        turn: Turn::Aside,
         environment: &[],
         command: "cargo build --release --locked",
         needs: &["cc"],
@@ -204,15 +216,16 @@ pub(crate) fn run(full: bool, install: bool) -> anyhow::Result<ExitCode> {
             .context("cannot remove the records of an earlier check")?;
     }
     let begun = Instant::now();
-    let lane = |lane: Lane| -> anyhow::Result<Vec<Outcome>> {
-        steps.iter().filter(|step| step.lane == lane).map(|step| execute(step)).collect()
+    let turn = |turn: Turn| -> anyhow::Result<Vec<Outcome>> {
+        steps.iter().filter(|step| step.turn == turn).map(|step| execute(step)).collect()
     };
-    let outcomes = thread::scope(|scope| -> anyhow::Result<_> {
-        let side = scope.spawn(|| lane(Lane::Side));
-        let mut all = lane(Lane::Tests)?;
-        all.extend(side.join().map_err(|_| anyhow::anyhow!("BUG: the side lane panicked"))??);
-        Ok(all)
+    let mut outcomes = thread::scope(|scope| -> anyhow::Result<_> {
+        let aside = scope.spawn(|| turn(Turn::Aside));
+        let mut outcomes = turn(Turn::Builds)?;
+        outcomes.extend(aside.join().map_err(|_| anyhow!("BUG: a step aside panicked"))??);
+        Ok(outcomes)
     })?;
+    outcomes.extend(turn(Turn::Alone)?);
     let slowest = slowest::lines(&cargo::root().join(slowest::REPORT));
     println!("\nthe slowest tests:\n{}", slowest.join("\n"));
     println!("\n{}", summary(&outcomes, begun.elapsed()));
@@ -252,16 +265,13 @@ fn execute(step: &'static Step) -> anyhow::Result<Outcome> {
     command.envs(step.environment.iter().map(|&(name, value)| (name, rooted(value))));
     let cannot = || format!("cannot run `{}`", step.command_line());
     let heading = format!("\n== {}: {}\n   $ {}", step.name, step.proves, step.command_line());
-    let (code, output) = match step.lane {
-        Lane::Tests => {
-            println!("{heading}");
-            (command.status().with_context(cannot)?.code(), String::new())
-        }
-        Lane::Side => {
-            let Output { status, stdout, stderr } = command.output().with_context(cannot)?;
-            let text = [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)];
-            (status.code(), format!("{heading}\n{}", text.concat()))
-        }
+    let (code, output) = if step.turn == Turn::Aside {
+        let Output { status, stdout, stderr } = command.output().with_context(cannot)?;
+        let text = [String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)];
+        (status.code(), format!("{heading}\n{}", text.concat()))
+    } else {
+        println!("{heading}");
+        (command.status().with_context(cannot)?.code(), String::new())
     };
     let end = match code {
         Some(0) => End::Passed,
@@ -375,11 +385,11 @@ mod tests {
     }
 
     #[test]
-    fn lanes_build_in_folders_of_their_own() {
+    fn what_runs_beside_another_build_has_a_folder_of_its_own() {
         for step in STEPS.iter().filter(|step| step.needs.contains(&"cc")) {
             let aside = step.environment.contains(&SIDE);
             let release = step.command.contains("--release");
-            assert_eq!(step.lane == Lane::Side, aside || release, "{}", step.name);
+            assert_eq!(step.turn == Turn::Aside, aside || release, "{}", step.name);
         }
     }
 
