@@ -223,11 +223,11 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
         Root::Already => "env DEBIAN_FRONTEND=noninteractive apt-get",
         Root::BySudo => "sudo env DEBIAN_FRONTEND=noninteractive apt-get",
     };
-    let (mut packages, mut wheels, mut rest) = (String::new(), String::new(), Vec::new());
+    let (mut packages, mut wheels, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for need in missing {
         match need.install {
-            Install::Apt(package) => packages += &format!(" {package}"),
-            Install::Wheel { package, version } => wheels += &format!(" {package}=={version}"),
+            Install::Apt(package) => packages.push(package.to_owned()),
+            Install::Wheel { package, version } => wheels.push(format!("{package}=={version}")),
             Install::RustupComponent(name) => rest.push(format!("rustup component add {name}")),
             Install::RustupTarget(name) => rest.push(format!("rustup target add {name}")),
         }
@@ -236,10 +236,11 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
     let mut all = Vec::new();
     if !packages.is_empty() {
         all.push(format!("{apt} update"));
-        all.push(format!("{apt} install -y --no-install-recommends{packages}"));
+        all.push(format!("{apt} install -y --no-install-recommends {}", packages.join(" ")));
     }
     if !wheels.is_empty() {
-        all.push(format!("python3 -m pip install --no-deps --upgrade --target {TOOLS}{wheels}"));
+        let pip = format!("python3 -m pip install --no-deps --upgrade --target {TOOLS}");
+        all.push(format!("{pip} {}", wheels.join(" ")));
     }
     all.extend(rest);
     all
