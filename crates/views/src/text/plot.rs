@@ -1,24 +1,15 @@
 //! Lines over a numeric axis, in braille dots.
-//!
-//! The chart widget draws lines and the vertical axis. It spreads the labels of the horizontal axis
-//! evenly, whatever their values, and puts its legend over the data; both are drawn here instead.
 
 use anstyle::{AnsiColor, Style};
 use model::page::{Lines, Scale, Tone};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::Color;
-use ratatui_core::symbols::Marker;
-use ratatui_core::widgets::Widget;
-use ratatui_widgets::chart::{Axis as ChartAxis, Chart, Dataset, GraphType};
 
 use super::line::{Line, style};
 use super::toned;
 use super::wrap::{width, wrap, wrap_after};
 use crate::axis::{Axis, place};
 
-/// Rows of a plot: the axis and its labels are the last two.
-const HEIGHT: u16 = 14;
+/// Rows of the lines; the axis and its labels are two more.
+const ROWS: usize = 12;
 
 /// Labels of the vertical axis, about.
 const Y_LABELS: usize = 5;
@@ -39,7 +30,7 @@ const COLOURS: [AnsiColor; 6] = [
 ];
 
 /// A place on the horizontal axis that has a name.
-const MARK: &str = "┊";
+const MARK: char = '┊';
 
 type Points = Vec<(f64, f64)>;
 
@@ -103,75 +94,120 @@ fn draw(
     let points = || data.iter().flatten();
     let x = Axis::over(points().map(|point| point.0), (limit / X_LABEL_SPACING).max(2), x);
     let y = Axis::of_measured(points().map(|point| point.1), Y_LABELS, y).rounded();
-    let y_labels: Vec<String> = y.labels().into_iter().map(|(_, label)| label).collect();
-    let gutter = y_labels.iter().map(|label| width(label)).max().unwrap_or(0);
-    // The widget gives labels no more than a third.
-    let left = gutter.min(limit / 3) + 1;
-
-    let mut sets = Vec::new();
+    let gutter = y.labels().iter().map(|(_, label)| width(label)).max().unwrap_or(0);
+    let rows = vec![vec![(' ', None); limit]; ROWS + 2];
+    let mut canvas = Canvas { rows, left: gutter + 1, x, y };
     for (index, points) in pieces {
-        let set = Dataset::default().data(points).marker(Marker::Braille);
-        sets.push(set.graph_type(GraphType::Line).style(ink(*index)));
+        canvas.join(points, *index);
     }
-    let area = Rect::new(0, 0, limit as u16, HEIGHT);
-    let mut buffer = Buffer::empty(area);
-    // Empty labels make the widget draw the axis and leave a row under it.
-    let x_axis = ChartAxis::default().bounds([x.low, x.high]).labels(["", ""]);
-    let y_axis = ChartAxis::default().bounds([y.low, y.high]).labels(y_labels);
-    Chart::new(sets).x_axis(x_axis).y_axis(y_axis).legend_position(None).render(area, &mut buffer);
-    draw_marks(&mut buffer, x, left, marks);
-    label_x(&mut buffer, x, left);
+    canvas.mark(marks);
+    canvas.draw_axes();
     if data.len() > 1 {
         for (index, points) in data.iter().enumerate() {
-            for (at_x, at_y) in letter_points(points, index, data.len()) {
-                let cell = cell(limit, left, (x.share(at_x), y.share(at_y)));
-                buffer.set_string(cell.0, cell.1, letter(index).to_string(), ink(index));
+            for point in letter_points(points, index, data.len()) {
+                let (column, row) = canvas.dot(point);
+                canvas.write((column / 2, row / 4), &letter(index).to_string(), Some(index));
             }
         }
     }
-    (0..HEIGHT).map(|row| buffer_line(&buffer, row)).collect()
+    canvas.lines()
 }
 
-/// Carries the colour of a line through the buffer.
-fn ink(line: usize) -> Color {
-    Color::Indexed((line % COLOURS.len()) as u8)
+/// What is drawn, each character with the number of the line that it is part of.
+struct Canvas {
+    rows: Vec<Vec<(char, Option<usize>)>>,
+    /// Columns of the vertical axis and its labels.
+    left: usize,
+    x: Axis,
+    y: Axis,
 }
 
-/// The cell in which the widget has the dot of that share of both axes: a cell is two dots wide and
-/// four high.
-fn cell(limit: usize, left: usize, (x, y): (f64, f64)) -> (u16, u16) {
-    let dot = |share: f64, dots: usize| (share * (dots - 1) as f64).round() as usize;
-    let column = left + dot(x, 2 * (limit - left)) / 2;
-    let row = dot(1.0 - y, 4 * usize::from(HEIGHT - 2)) / 4;
-    (column as u16, row as u16)
-}
+impl Canvas {
+    /// The dot of a point: a character has two columns of four.
+    fn dot(&self, (x, y): (f64, f64)) -> (usize, usize) {
+        let at = |share: f64, dots: usize| (share * (dots - 1) as f64).round() as usize;
+        let columns = self.rows[0].len() - self.left;
+        (2 * self.left + at(self.x.share(x), 2 * columns), at(1.0 - self.y.share(y), 4 * ROWS))
+    }
 
-/// Upright lines at these places, behind the data.
-fn draw_marks(buffer: &mut Buffer, axis: Axis, left: usize, marks: &[f64]) {
-    let right = usize::from(buffer.area.width);
-    for at in marks.iter().filter(|at| (axis.low..=axis.high).contains(*at)) {
-        let column = left + (axis.share(*at) * (right - 1 - left) as f64).round() as usize;
-        for row in 0..HEIGHT - 2 {
-            let cell = &mut buffer[(column as u16, row)];
-            if cell.symbol().trim_matches([' ', '⠀']).is_empty() {
-                cell.set_symbol(MARK);
+    /// Joins points by straight lines.
+    fn join(&mut self, points: &[(f64, f64)], line: usize) {
+        let dots: Vec<_> = points.iter().map(|point| self.dot(*point)).collect();
+        for (place, to) in dots.iter().enumerate() {
+            let from = dots[place.saturating_sub(1)];
+            let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+            for step in 0..=steps {
+                let at = |from, to| (from * (steps - step) + to * step + steps / 2) / steps;
+                self.paint((at(from.0, to.0), at(from.1, to.1)), line);
             }
         }
     }
-}
 
-/// Puts labels and their ticks where their values are, as far as they have room.
-fn label_x(buffer: &mut Buffer, axis: Axis, left: usize) {
-    let right = usize::from(buffer.area.width);
-    let mut free = 0;
-    for (value, label) in axis.labels() {
-        let column = left + (axis.share(value) * (right - 1 - left) as f64).round() as usize;
-        let start = column.saturating_sub(width(&label) / 2).min(right - width(&label));
-        if start >= free {
-            buffer[(column as u16, HEIGHT - 2)].set_symbol("┬");
-            buffer.set_string(start as u16, HEIGHT - 1, &label, Color::Reset);
-            free = start + width(&label) + 2;
+    /// Adds a dot to those of its character.
+    fn paint(&mut self, (x, y): (usize, usize), line: usize) {
+        const NO_DOTS: u32 = 0x2800;
+        const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+        let (c, its) = &mut self.rows[y / 4][x / 2];
+        let dots = u32::from(*c).max(NO_DOTS) | DOTS[y % 4][x % 2];
+        *c = char::from_u32(dots).expect("BUG: dots are no braille");
+        *its = Some(line);
+    }
+
+    /// Upright lines at these places, behind the data.
+    fn mark(&mut self, marks: &[f64]) {
+        for at in marks.iter().filter(|at| (self.x.low..=self.x.high).contains(*at)) {
+            let column = self.column(*at);
+            for row in &mut self.rows[..ROWS] {
+                if row[column].0 == ' ' {
+                    row[column].0 = MARK;
+                }
+            }
         }
+    }
+
+    /// Puts labels and their ticks where their values are, as far as they have room.
+    fn draw_axes(&mut self) {
+        let right = self.rows[0].len();
+        for row in 0..ROWS {
+            self.write((self.left - 1, row), "│", None);
+        }
+        for (value, label) in self.y.labels() {
+            self.write((0, self.dot((0.0, value)).1 / 4), &label, None);
+        }
+        self.write((self.left - 1, ROWS), &format!("└{}", "─".repeat(right - self.left)), None);
+        let mut free = 0;
+        for (value, label) in self.x.labels() {
+            let column = self.column(value);
+            let start = column.saturating_sub(width(&label) / 2).min(right - width(&label));
+            if start >= free {
+                self.write((column, ROWS), "┬", None);
+                self.write((start, ROWS + 1), &label, None);
+                free = start + width(&label) + 2;
+            }
+        }
+    }
+
+    /// The column of a place on the horizontal axis.
+    fn column(&self, at: f64) -> usize {
+        let last = self.rows[0].len() - 1 - self.left;
+        self.left + (self.x.share(at) * last as f64).round() as usize
+    }
+
+    fn write(&mut self, (column, row): (usize, usize), text: &str, line: Option<usize>) {
+        for (cell, c) in self.rows[row][column..].iter_mut().zip(text.chars()) {
+            *cell = (c, line);
+        }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let line = |row: &Vec<(char, Option<usize>)>| {
+            let mut line = Line::default();
+            for (c, its) in row {
+                line.push(c.to_string(), its.map_or_else(Style::new, line_style));
+            }
+            line
+        };
+        self.rows.iter().map(line).collect()
     }
 }
 
@@ -185,17 +221,4 @@ fn letter_points(points: &[(f64, f64)], line: usize, lines: usize) -> Points {
         (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
     };
     if points.is_empty() { Vec::new() } else { (0..LETTERS_PER_LINE).map(at).collect() }
-}
-
-fn buffer_line(buffer: &Buffer, row: u16) -> Line {
-    let mut line = Line::default();
-    for column in 0..buffer.area.width {
-        let cell = &buffer[(column, row)];
-        let style = match cell.fg {
-            Color::Indexed(index) => line_style(index.into()),
-            _ => Style::new(),
-        };
-        line.push(cell.symbol(), style);
-    }
-    line
 }
