@@ -351,7 +351,8 @@ pub(crate) fn series_of<'a>(
     area: &'a str,
     quantity: &'a str,
 ) -> impl Iterator<Item = &'a Series> + Clone {
-    record.series.iter().filter(move |s| s.area == area && s.quantity == quantity)
+    // Of two, the quantity tells more of them apart.
+    record.series.iter().filter(move |s| s.quantity == quantity && s.area == area)
 }
 
 /// Distinct values in the order of their first appearance.

@@ -226,23 +226,27 @@ impl<'a> Row<'a> {
 /// All rows that this machine can execute, by number of active cores.
 pub(super) fn rows(record: &Record) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
+    // The next series is mostly of the same row, or of the one behind it.
+    let mut last = 0;
     let is_stream = |series: &&Series| series.area == AREA && !super::is_question(&series.workload);
     for series in record.series.iter().filter(is_stream) {
-        let same = |row: &&mut Row<'_>| {
+        let same = |place: &usize| {
+            let row = &rows[*place];
             row.workload == series.workload
                 && *row.active == series.active
                 && *row.parameters == series.parameters
         };
-        match rows.iter_mut().rfind(same) {
-            Some(row) => row.series.push(series),
-            None => rows.push(Row {
+        last = (last..rows.len()).chain(0..last).find(same).unwrap_or(rows.len());
+        if last == rows.len() {
+            rows.push(Row {
                 workload: &series.workload,
                 active: &series.active,
                 cpus: None,
                 parameters: &series.parameters,
-                series: vec![series],
-            }),
+                series: Vec::new(),
+            });
         }
+        rows[last].series.push(series);
     }
     rows.retain(|row| !row.series.iter().all(|series| lacks_hardware(series)));
     rows.sort_by_key(|row| (row.core_type(), row.active.len()));
