@@ -108,6 +108,16 @@ const STEPS: &[Step] = &[
         may_be_skipped: false,
     },
     Step {
+        name: "machines",
+        proves: "recorded machines are read right, and the table of them in the docs is of today",
+        daily: true,
+        turn: Turn::Alone,
+        environment: &[],
+        command: "cargo test --quiet --locked --package cpudyno-machine --test cases",
+        needs: &["cc"],
+        may_be_skipped: false,
+    },
+    Step {
         name: "records",
         proves: "what the tests have measured keeps the published schema",
         daily: true,
