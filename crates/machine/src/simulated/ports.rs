@@ -18,13 +18,14 @@ use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {
+    let tree = SimulatedTree::new(&model);
     Machine {
-        tree: Box::new(SimulatedTree::new(&model)),
         cpuid: Box::new(SimulatedCpuid(model.clone())),
         msr: Arc::new(SimulatedMsr(model.clone())),
         isst: Arc::new(SimulatedIsst::new(&model)),
-        permits: Box::new(SimulatedPermits::new(&model)),
-        perf: Box::new(SimulatedPerf::new(&model)),
+        permits: Box::new(SimulatedPermits::new(&model, tree.clone())),
+        perf: Box::new(SimulatedPerf { model: model.clone(), tree: tree.clone() }),
+        tree: Box::new(tree),
         host: Box::new(SimulatedHost(model.clone())),
         elsewhere: None,
         simulated: Some(model),
@@ -128,11 +129,11 @@ struct SimulatedPermits {
 }
 
 impl SimulatedPermits {
-    fn new(model: &Model) -> SimulatedPermits {
+    fn new(model: &Model, tree: SimulatedTree) -> SimulatedPermits {
         let guest = model.identity.hypervisor.is_some();
         let msr = !model.has(Fault::NoMsr);
         let latency = model.may_limit_latency;
-        let (tree, paranoid) = (SimulatedTree::new(model), model.perf_event_paranoid);
+        let paranoid = model.perf_event_paranoid;
         let channels = model.controllers().map(|controllers| controllers.channels);
         let isst = SimulatedIsst::new(model).opens();
         SimulatedPermits { tree, guest, msr, latency, paranoid, channels, isst }
@@ -171,12 +172,6 @@ impl Permits for SimulatedPermits {
 struct SimulatedPerf {
     model: Model,
     tree: SimulatedTree,
-}
-
-impl SimulatedPerf {
-    fn new(model: &Model) -> SimulatedPerf {
-        SimulatedPerf { model: model.clone(), tree: SimulatedTree::new(model) }
-    }
 }
 
 impl Perf for SimulatedPerf {
