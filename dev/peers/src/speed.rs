@@ -195,7 +195,7 @@ fn compare_s(binary: &Path) -> anyhow::Result<f64> {
 /// A full record as a page that can be forwarded.
 fn page_ms(binary: &Path, machine: &str, budget: &str) -> anyhow::Result<f64> {
     const RUNS: usize = 5;
-    const PAGE_MAX: u64 = 2_000_000;
+    const PAGE_MAX: u64 = 3_000_000;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let (json, html) = (folder.path().join("sheet.json"), folder.path().join("sheet.html"));
     agree::measure(binary, &["sheet", "--machine", machine, "--budget", budget], &json)?;
