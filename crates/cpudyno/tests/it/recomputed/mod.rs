@@ -399,7 +399,7 @@ fn no_page_contradicts_itself() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The pages of any record: `RECORD=r.json cargo test --test recomputed -- --ignored`.
+/// The pages of any record: `RECORD=r.json cargo test --test it recomputed -- --ignored`.
 #[test]
 #[ignore = "needs RECORD: the file of a data sheet's record"]
 fn the_named_records_page_follows_from_it() {
