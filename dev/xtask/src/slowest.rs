@@ -17,25 +17,15 @@ pub(crate) fn lines(report: &Path) -> Vec<String> {
 
 /// Each test with its seconds.
 fn tests(xml: &str) -> Vec<(String, f64)> {
-    let elements = xml.split("<testcase ").skip(1);
-    elements
-        .filter_map(|element| {
-            let (attributes, _) = element.split_once('>')?;
-            let value = |name: &str| {
-                let (_, rest) = attributes.split_once(&format!("{name}=\""))?;
-                rest.split_once('"').map(|(value, _)| value)
-            };
-            let seconds = value(" time")?.parse().ok()?;
-            Some((
-                format!(
-                    "{} {}",
-                    value("classname")?,
-                    attributes.strip_prefix("name=\"")?.split_once('"')?.0
-                ),
-                seconds,
-            ))
-        })
-        .collect()
+    let test = |element: &str| {
+        let value = |name: &str| {
+            let (_, rest) = element.split_once(&format!(" {name}=\""))?;
+            rest.split_once('"').map(|(value, _)| value)
+        };
+        let name = format!("{} {}", value("classname")?, value("name")?);
+        Some((name, value("time")?.parse().ok()?))
+    };
+    xml.split("<testcase").skip(1).filter_map(test).collect()
 }
 
 #[cfg(test)]
