@@ -112,7 +112,7 @@ const STEPS: &[Step] = &[
         daily: true,
         turn: Turn::Alone,
         environment: &[],
-        command: "cargo test --quiet --locked --package cpudyno-machine --test cases",
+        command: "cargo test --quiet --locked --workspace --test machines",
         needs: &["cc"],
         may_be_skipped: false,
     },

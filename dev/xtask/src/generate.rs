@@ -10,7 +10,7 @@ use crate::{EXIT_NO, cargo};
 const TESTS: &[&str] = &[
     "cargo test --quiet --package cpudyno --test it generated::",
     "cargo test --quiet --package cpudyno-model --features schema --test schema",
-    "cargo test --quiet --package cpudyno-machine --test cases",
+    "cargo test --quiet --workspace --test machines",
     "cargo test --quiet --package peers conformance::",
 ];
 

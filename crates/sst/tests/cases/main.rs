@@ -1,14 +1,14 @@
 //! Cases that need the recordings of others. Where those are missing, each is shown as ignored.
 
 #[expect(dead_code, reason = "archives that are whole trees are of no use here")]
-#[path = "../../../machine/tests/cases/archive.rs"]
+#[path = "../../../machine/tests/machines/archive.rs"]
 mod archive;
 mod guide_compat;
 #[expect(dead_code, reason = "this test needs one machine of pepc at a time, and no table")]
-#[path = "../../../machine/tests/cases/pepc.rs"]
+#[path = "../../../machine/tests/machines/pepc.rs"]
 mod pepc;
 mod recorded;
-#[path = "../../../machine/tests/cases/somewhere.rs"]
+#[path = "../../../machine/tests/machines/somewhere.rs"]
 mod somewhere;
 
 use std::process::ExitCode;
