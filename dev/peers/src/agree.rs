@@ -13,7 +13,7 @@ use model::record::{self, Outcome, Record, Series};
 use model::stats::Summary;
 use model::{CpuId, Unit};
 
-use crate::{EXIT_CANNOT, EXIT_NO, cargo, table};
+use crate::{EXIT_CANNOT, EXIT_NO, built, table};
 
 /// The area whose series are compared.
 const AREA: &str = "turbo";
@@ -24,7 +24,7 @@ const JUDGED: &str = "latency";
 
 /// Measures twice and compares.
 pub(crate) fn run(budget: &str) -> anyhow::Result<ExitCode> {
-    let binary = cargo::release_binary()?;
+    let binary = built::release_binary()?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let sheet = ["sheet", "--budget", budget];
     let a = measure(&binary, &sheet, &folder.path().join("a.json"))?;

@@ -6,14 +6,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::cargo;
-
 /// What compiles them.
 const COMPILER: &str = "gcc";
 
 /// Compiles a source, named from the repository's root.
 pub(crate) fn compile(source: &str, options: &str, binary: &Path) -> anyhow::Result<()> {
-    compile_by(COMPILER, options, &cargo::root().join(source), binary)
+    compile_by(COMPILER, options, &xtask::cargo::root().join(source), binary)
 }
 
 /// The same by another compiler.

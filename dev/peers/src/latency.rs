@@ -6,14 +6,14 @@ use anyhow::Context;
 use bench::areas::known::{self, Bound, Comparison, Verdict};
 use bench::areas::turbo::known::compare;
 
-use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, table};
+use crate::{EXIT_CANNOT, EXIT_NO, agree, built, table};
 
 /// All streams, each alone on a core.
 const COMMAND: [&str; 5] = ["turbo", "--test", "all", "--max-threads", "1"];
 
 /// Measures once and compares with `data/instruction-latency.toml`.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let binary = cargo::release_binary()?;
+    let binary = built::release_binary()?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let record = agree::measure(&binary, &COMMAND, &folder.path().join("latency.json"))?;
     let comparisons = compare(&record);

@@ -12,7 +12,7 @@
 mod ab_cost;
 mod agree;
 mod bandwidth;
-mod cargo;
+mod built;
 mod companion;
 mod conformance;
 mod cores;
@@ -35,11 +35,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use model::{CpuId, Unavailable};
-
-/// The answer is no: two runs disagree, a claim does not hold.
-const EXIT_NO: u8 = 1;
-/// It cannot be decided here: a tool is missing, or nothing could be measured.
-const EXIT_CANNOT: u8 = 3;
+use xtask::{EXIT_CANNOT, EXIT_NO};
 
 #[derive(Parser)]
 #[command(
@@ -164,7 +160,7 @@ fn because(reason: &Unavailable) -> anyhow::Error {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().task {
+    xtask::ended(match Arguments::parse().task {
         Task::Agree { budget } => agree::run(&budget),
         Task::Plain { cpu } => plain::run(cpu.map(CpuId)),
         Task::Bandwidth { rounds, cpus } => bandwidth::run(rounds, cpus.as_deref()),
@@ -183,13 +179,6 @@ fn main() -> ExitCode {
         Task::Top => top::run(),
         Task::Conformance { only } => conformance::run(only.as_deref()),
         Task::AbCost => ab_cost::run(),
-    };
-    done.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        for cause in error.chain().skip(1) {
-            eprintln!("  caused by: {cause}");
-        }
-        ExitCode::from(EXIT_CANNOT)
     })
 }
 

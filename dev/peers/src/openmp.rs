@@ -19,7 +19,7 @@ use machine::{Machine, facts};
 use model::{CpuId, Seconds, stats};
 use serde_json::Value;
 
-use crate::{EXIT_NO, cargo, companion, table};
+use crate::{EXIT_NO, companion, table};
 
 /// The C program, from the repository's root.
 const SOURCE: &str = "benchmarks/openmp/regions.c";
@@ -103,7 +103,7 @@ fn find(name: &str) -> Option<String> {
 
 fn compile(compiler: &str, body: &Path, program: &Path) -> anyhow::Result<()> {
     let options = format!("-O2 -fopenmp {}", body.display());
-    companion::compile_by(compiler, &options, &cargo::root().join(SOURCE), program)
+    companion::compile_by(compiler, &options, &xtask::cargo::root().join(SOURCE), program)
 }
 
 /// What takes turns.

@@ -13,7 +13,7 @@ use model::record::{PageKind, Presentation, SpeedSelectQuestion};
 use model::stats;
 use views::text::Layout;
 
-use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, conformance, large, table, turbo};
+use crate::{EXIT_CANNOT, EXIT_NO, agree, built, conformance, large, table, turbo};
 
 /// A claim that a measurement can refute.
 struct Claim {
@@ -113,7 +113,7 @@ impl Claim {
 
 /// Measures every claim.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let binary = cargo::packaged_binary()?;
+    let binary = built::packaged_binary()?;
     let mut findings = Vec::new();
     for claim in CLAIMS {
         println!("measuring: {}", claim.what);

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use model::record::{Outcome, Record};
 use model::{Obstacle, stats};
 
-use crate::{EXIT_CANNOT, EXIT_NO, agree, cargo, table};
+use crate::{EXIT_CANNOT, EXIT_NO, agree, built, table};
 
 /// The claim: so many seconds for the 49 classic streams on one core.
 pub(crate) const ONE_CORE_S: f64 = 1.8;
@@ -74,7 +74,7 @@ fn wall_s(runs: &[Run]) -> anyhow::Result<f64> {
 
 /// Measures, compares the runs, and judges.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let binary = cargo::release_binary()?;
+    let binary = built::release_binary()?;
     println!("{}", crate::load());
     let runs = measure(&binary, 1, RUNS)?;
     let streams = streams(runs.iter().map(|run| &run.record));

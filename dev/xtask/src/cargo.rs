@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The repository's root: where the workspace's manifest is.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     // Cargo sets the variable when it runs us; the built-in path may be of another checkout.
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -13,10 +13,10 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Where programs are that a check needs and that are no packages of the system, from the root.
-pub(crate) const TOOLS: &str = "target/tools";
+pub const TOOLS: &str = "target/tools";
 
 /// A command of words between blanks, at the repository's root; `cargo` is the one that runs us.
-pub(crate) fn command(line: &str) -> Command {
+pub fn command(line: &str) -> Command {
     let mut words = line.split(' ');
     let program = words.next().unwrap_or_default();
     let ours = std::env::var_os("CARGO").filter(|_| program == "cargo");

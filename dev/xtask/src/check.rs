@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
-use crate::{EXIT_CANNOT, EXIT_NO, cargo, needs, slowest};
+use xtask::{EXIT_CANNOT, EXIT_NO, cargo};
+
+use crate::{needs, slowest};
 
 /// A check: a command that succeeds or fails.
 struct Step {

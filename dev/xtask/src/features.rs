@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cargo;
+use xtask::cargo;
 
 /// What each foreign crate is built with, by name and version; with several entries, it is built several times.
 type Built = BTreeMap<String, BTreeSet<String>>;

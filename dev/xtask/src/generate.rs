@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::{EXIT_NO, cargo};
+use xtask::{EXIT_NO, cargo};
 
 /// Tests of generated text, a command each.
 const TESTS: &[&str] = &[

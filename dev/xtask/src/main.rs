@@ -11,7 +11,6 @@
     reason = "a developer's tool that talks to its terminal; invariant I1 is about the product"
 )]
 
-mod cargo;
 mod check;
 #[cfg(test)]
 mod features;
@@ -22,11 +21,6 @@ mod slowest;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// The answer is no: a step failed.
-const EXIT_NO: u8 = 1;
-/// It cannot be decided here: a tool is missing.
-const EXIT_CANNOT: u8 = 3;
 
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask", about = "The project's checks")]
@@ -51,16 +45,9 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().task {
+    xtask::ended(match Arguments::parse().task {
         Task::Check { full, install } => check::run(full, install),
         Task::Generate => generate::run(),
-    };
-    done.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
-        for cause in error.chain().skip(1) {
-            eprintln!("  caused by: {cause}");
-        }
-        ExitCode::from(EXIT_CANNOT)
     })
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::cargo::{TOOLS, command};
+use xtask::cargo::{TOOLS, command};
 
 /// The command that installs everything; the only place where something is installed.
 pub(crate) const INSTALL_COMMAND: &str = "cargo xtask check --install";

@@ -10,14 +10,14 @@ use super::cases::Case;
 use super::intended::{Expected, OWN};
 use super::tool::{self, Run};
 use super::{Expectation, Place, Verdict, is_refused, other_state, shown, unmet};
-use crate::cargo;
+use crate::built;
 
 /// The program.
 pub(super) struct Native(PathBuf);
 
 impl Native {
     pub(super) fn build() -> anyhow::Result<Native> {
-        cargo::binary().map(Native)
+        built::binary().map(Native)
     }
 
     /// What it does on the machine of a case.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use sst::compat::Tool;
 
-use crate::cargo;
+use crate::built;
 
 /// Where the tool is in the kernel's sources, and the headers that it includes.
 const SOURCES: &str = "tools/power/x86/intel-speed-select";
@@ -63,12 +63,12 @@ pub(super) fn state_of(text: &str) -> anyhow::Result<Vec<String>> {
 impl Shim {
     /// Builds it.
     pub(super) fn build() -> anyhow::Result<Shim> {
-        cargo::shim().map(Shim)
+        built::shim().map(Shim)
     }
 
     /// The same, as fast as it can be.
     pub(super) fn build_release() -> anyhow::Result<Shim> {
-        cargo::release_shim().map(Shim)
+        built::release_shim().map(Shim)
     }
 
     /// Beside what cargo builds; it outlasts a change of profile.

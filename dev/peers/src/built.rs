@@ -1,64 +1,48 @@
-//! Calling cargo, and the product that it builds.
+//! What cargo builds: the product, and the preload library.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, bail};
 
-/// The repository's root: where the workspace's manifest is.
-pub(crate) fn root() -> PathBuf {
-    // Cargo sets the variable when it runs us; the built-in path may be of another checkout.
-    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    manifest.ancestors().nth(2).map_or_else(|| manifest.clone(), Path::to_path_buf)
-}
-
-/// The cargo that runs us, at the repository's root.
-pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
-    command
-}
-
 /// Builds the release binary and says where it is.
 pub(crate) fn release_binary() -> anyhow::Result<PathBuf> {
-    built("cargo build --release --locked --package cpudyno", "cpudyno")
+    build("cargo build --release --locked --package cpudyno", "cpudyno")
 }
 
 /// Builds the binary as it is packaged and says where it is.
 pub(crate) fn packaged_binary() -> anyhow::Result<PathBuf> {
-    built("cargo build --profile dist --locked --package cpudyno", "cpudyno")
+    build("cargo build --profile dist --locked --package cpudyno", "cpudyno")
 }
 
 /// Builds the binary as tests use it and says where it is.
 pub(crate) fn binary() -> anyhow::Result<PathBuf> {
-    built("cargo build --locked --package cpudyno", "cpudyno")
+    build("cargo build --locked --package cpudyno", "cpudyno")
 }
 
 /// Builds the preload library and says where it is.
 pub(crate) fn shim() -> anyhow::Result<PathBuf> {
-    built("cargo build --locked --package cpudyno-isst-shim", "isst_shim")
+    build("cargo build --locked --package cpudyno-isst-shim", "isst_shim")
 }
 
 /// The same, as fast as it can be.
 pub(crate) fn release_shim() -> anyhow::Result<PathBuf> {
-    built("cargo build --release --locked --package cpudyno-isst-shim", "isst_shim")
+    build("cargo build --release --locked --package cpudyno-isst-shim", "isst_shim")
 }
 
 /// Where what a command of cargo builds is: the program of that name, or the library.
-fn built(build: &str, target: &str) -> anyhow::Result<PathBuf> {
-    let output = cargo()
-        .args(build.split(' ').skip(1))
+fn build(command: &str, target: &str) -> anyhow::Result<PathBuf> {
+    let output = xtask::cargo::command(command)
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("cannot run `{build}`"))?;
+        .with_context(|| format!("cannot run `{command}`"))?;
     if !output.status.success() {
-        bail!("cannot build `{target}`: `{build}` failed\nhint: its errors stand above");
+        bail!("cannot build `{target}`: `{command}` failed\nhint: its errors stand above");
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     artifact(&messages, target)
-        .with_context(|| format!("cannot find `{target}`: `{build}` names no such file"))
+        .with_context(|| format!("cannot find `{target}`: `{command}` names no such file"))
 }
 
 /// The path of the target in cargo's messages, one JSON object to a line.
@@ -99,10 +83,5 @@ mod tests {
             "filenames":["/t/libshim.so"]}"#
             .replace('\n', "");
         assert_eq!(artifact(&library, "shim"), Some(PathBuf::from("/t/libshim.so")));
-    }
-
-    #[test]
-    fn the_root_holds_the_workspace() {
-        assert!(root().join("dev/peers/Cargo.toml").is_file());
     }
 }
