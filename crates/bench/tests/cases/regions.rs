@@ -15,8 +15,6 @@ use model::{CpuId, Seconds};
 /// The runtimes, and whether they are called as Clang calls.
 const LIBRARIES: &[(&str, bool)] =
     &[("libgomp.so.1", false), ("libomp.so.5", true), ("libiomp5.so", true)];
-/// Paths of libraries, each ended by a zero, among other things.
-const LOADER_CACHE: &str = "/etc/ld.so.cache";
 /// Long enough for any machine that is not stuck.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -32,10 +30,9 @@ pub(crate) fn work() {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let cache = std::fs::read(LOADER_CACHE).unwrap_or_default();
     let mut trials = Vec::new();
     for &(library, kmpc) in LIBRARIES {
-        let there = is_installed(library, &cache);
+        let there = matches!(look(library), Ok(Answer::Library(_)));
         // The reason stands in the name: an ignored case has no other place for it.
         let why = if there { String::new() } else { format!(": {library} is not installed") };
         let case = move || {
@@ -72,18 +69,6 @@ fn trial(name: &str, case: impl FnOnce() + Send + 'static) -> Trial {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(case));
         done.map_err(|_| TestFailed::from("its message stands above"))
     })
-}
-
-/// Whether the loader will find it, by where it looks. To load it takes a process, and a program that runs one
-/// case makes the list of all.
-fn is_installed(library: &str, cache: &[u8]) -> bool {
-    let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let told = std::env::split_paths(&variable).filter(|folder| !folder.as_os_str().is_empty());
-    let usual = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"].map(PathBuf::from);
-    let cached = cache.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
-    let cached = cached.map(Path::new).filter(|path| path.ends_with(library) && path.is_absolute());
-    let mut known = told.chain(usual).map(|folder| folder.join(library));
-    known.any(|path| path.is_file()) || cached.into_iter().any(Path::is_file)
 }
 
 fn us() -> PathBuf {
