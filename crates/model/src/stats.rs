@@ -43,8 +43,20 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// A number to so many significant digits, one at least.
+///
+/// # Caveats
+/// What lies in the middle of two such numbers, as near as doubles tell, goes to either.
 pub fn to_digits(value: f64, digits: usize) -> f64 {
+    /// Powers of ten up to here are exact, and so are integers with fewer digits than doubles have.
+    const EXACT: i32 = 22;
     let after_point = digits.saturating_sub(1);
+    let shift = after_point as i32 - value.abs().log10().floor() as i32;
+    if value.is_normal() && shift.abs() <= EXACT && after_point < f64::DIGITS as usize {
+        // One rounding: the quotient, or the product, of two exact numbers is the double next to the decimal.
+        let power = 10f64.powi(shift.abs());
+        let (up, down) = if shift < 0 { (1.0, power) } else { (power, 1.0) };
+        return (value * up / down).round_ties_even() / up * down;
+    }
     format!("{value:.after_point$e}").parse().unwrap_or(value)
 }
 
@@ -315,6 +327,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn digits_are_those_of_the_decimal(
+            mantissa in -10.0f64..10.0, exponent in -30i32..30, digits in 1usize..9
+        ) {
+            let value = mantissa * 10f64.powi(exponent);
+            let after_point = digits - 1;
+            let (kept, text) = (to_digits(value, digits), format!("{value:.after_point$e}"));
+            let decimal: f64 = text.parse().unwrap();
+            // In the middle of two, either: nothing else may differ, not even by the last bit.
+            let further = |number: f64| (number - value).abs();
+            prop_assert!(
+                kept == decimal || further(kept) <= further(decimal) * (1.0 + 1e-6),
+                "{} {} {}", value, kept, decimal
+            );
+            prop_assert_eq!(format!("{kept:.after_point$e}").parse::<f64>().unwrap(), kept);
+        }
+
         #[test]
         fn a_summary_is_ordered_and_ignores_the_order_of_samples(
             mut values in proptest::collection::vec(-1e9f64..1e9, 1..200)

@@ -35,6 +35,7 @@ pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
 pub use self::settings::{Settings, Writer};
 pub use self::tax::{Left, Tax};
+pub use self::tree::Came;
 pub use self::work::{Busy, Power, Work, Worked};
 
 use ::model::name::did_you_mean;

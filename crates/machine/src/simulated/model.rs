@@ -15,7 +15,7 @@ use super::obeyed::Occupied;
 use super::pmu::{CorePmu, Counting};
 use super::settings::Settings;
 use super::tax::Tax;
-use super::tree::CPU;
+use super::tree::{CPU, Came};
 use super::work::{Power, Work, Worked};
 use crate::error::Error;
 
@@ -133,6 +133,9 @@ pub struct Model {
     /// What was set on it. Clones share it.
     #[serde(skip)]
     pub settings: Settings,
+    /// The files that it came with, once it is a machine: who changes its description makes it one anew.
+    #[serde(skip)]
+    pub came: Came,
     /// The PMUs of its cores; none: nothing counts.
     #[serde(default)]
     pub pmu: Vec<CorePmu>,

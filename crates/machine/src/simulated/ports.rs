@@ -10,7 +10,7 @@ use sys::errno::{EACCES, ENOENT, ENOMEM, EPERM};
 use super::firmware::SimulatedIsst;
 use super::model::{Fault, Identity, Model};
 use super::registers::SimulatedMsr;
-use super::tree::SimulatedTree;
+use super::tree::{Came, SimulatedTree};
 use crate::attempts::{Surroundings, counter_refused, refusal};
 use crate::perf::{Reader, Wanted};
 use crate::permits::{Permits, Question};
@@ -18,6 +18,7 @@ use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {
+    let model = Model { came: Came::of(&model), ..model };
     let tree = SimulatedTree::new(&model);
     Machine {
         cpuid: Box::new(SimulatedCpuid(model.clone())),

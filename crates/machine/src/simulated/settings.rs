@@ -12,7 +12,7 @@ use model::{CpuId, Seconds};
 use serde::{Deserialize, Serialize};
 use sys::errno::{EACCES, EBUSY, EINVAL, ENOENT, EPERM, EROFS};
 
-use super::firmware::{FirmwareFault, SimulatedIsst};
+use super::firmware::{FirmwareFault, Held, SimulatedIsst};
 use super::idle::Request;
 use super::model::{Fault, Model};
 use super::tree::{CPU, SimulatedTree};
@@ -45,7 +45,7 @@ struct Set {
     firmware_faults: Vec<FirmwareFault>,
     /// What the firmware holds, by power domain: `0.1/level`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    firmware: BTreeMap<String, u64>,
+    firmware: BTreeMap<Held, u64>,
 }
 
 impl Settings {
@@ -87,18 +87,18 @@ impl Settings {
         set.files.is_empty() && set.registers.is_empty()
     }
 
-    pub(super) fn firmware(&self, key: &str) -> Option<u64> {
-        self.kept().set.firmware.get(key).copied()
+    pub(super) fn firmware(&self, held: Held) -> Option<u64> {
+        self.kept().set.firmware.get(&held).copied()
     }
 
     /// What the firmware holds from now on; none: as it came.
-    pub(super) fn set_firmware(&self, key: String, value: Option<u64>) -> io::Result<()> {
+    pub(super) fn set_firmware(&self, held: Held, value: Option<u64>) -> io::Result<()> {
         self.change(|set| match value {
             Some(value) => {
-                set.firmware.insert(key, value);
+                set.firmware.insert(held, value);
             }
             None => {
-                set.firmware.remove(&key);
+                set.firmware.remove(&held);
             }
         })
     }

@@ -28,38 +28,52 @@ pub(super) struct SimulatedTree {
     online: String,
 }
 
+/// The files that a machine came with; none: it was described, and is no machine yet. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Came(Option<Arc<Files>>);
+
+impl Came {
+    /// Those of a description, made anew.
+    pub(super) fn of(model: &Model) -> Came {
+        Came(Some(came_with(model)))
+    }
+}
+
+fn came_with(model: &Model) -> Arc<Files> {
+    // What was set on it is asked for with each file.
+    let model = &Model { settings: Settings::default(), ..model.clone() };
+    let mut files = Files::default();
+    put_topology(&mut files, model);
+    put_nodes(&mut files, model);
+    put_caches(&mut files, model);
+    put_idle(&mut files, model);
+    put_registers(&mut files, model);
+    put_levels(&mut files, model);
+    if !model.has(Fault::NoCpufreq) {
+        put_cpufreq(&mut files, model);
+    }
+    put_platform(&mut files, model);
+    put_kernel(&mut files, model);
+    put_controllers(&mut files, model);
+    put_power(&mut files, model);
+    put_pmus(&mut files, model);
+    for path in ["/proc/stat", "/proc/interrupts"] {
+        files.put(path, "");
+    }
+    // Guests see neither sensors nor throttling.
+    let bare = model.identity.hypervisor.is_none();
+    for cpu in model.online().iter().filter(|_| bare) {
+        for scope in ["core", "package"] {
+            files.put(throttle_count(cpu, scope), "0");
+        }
+    }
+    Arc::new(files)
+}
+
 impl SimulatedTree {
     pub(super) fn new(model: &Model) -> SimulatedTree {
-        // As the machine came: what was set on it is asked for with each file.
-        let this = model;
-        let model = &Model { settings: Settings::default(), ..model.clone() };
-        let mut files = Files::default();
-        put_topology(&mut files, model);
-        put_nodes(&mut files, model);
-        put_caches(&mut files, model);
-        put_idle(&mut files, model);
-        put_registers(&mut files, model);
-        put_levels(&mut files, model);
-        if !model.has(Fault::NoCpufreq) {
-            put_cpufreq(&mut files, model);
-        }
-        put_platform(&mut files, model);
-        put_kernel(&mut files, model);
-        put_controllers(&mut files, model);
-        put_power(&mut files, model);
-        put_pmus(&mut files, model);
-        for path in ["/proc/stat", "/proc/interrupts"] {
-            files.put(path, "");
-        }
-        // Guests see neither sensors nor throttling.
-        let bare = model.identity.hypervisor.is_none();
-        for cpu in model.online().iter().filter(|_| bare) {
-            for scope in ["core", "package"] {
-                files.put(throttle_count(cpu, scope), "0");
-            }
-        }
-        let online = format!("{CPU}/online");
-        SimulatedTree { files: Arc::new(files), model: this.clone(), online }
+        let files = model.came.0.clone().unwrap_or_else(|| came_with(model));
+        SimulatedTree { files, model: model.clone(), online: format!("{CPU}/online") }
     }
 }
 

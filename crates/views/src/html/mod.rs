@@ -165,10 +165,12 @@ fn attachment(record: &Record) -> Result<Markup, Error> {
     } else {
         ("record.json.gz", "gzip", packed(dense.as_bytes()))
     };
-    let link = format!("data:application/{kind};base64,{}", STANDARD.encode(bytes));
+    // The longest text of the page, and nothing in it would be escaped.
+    let mut link = format!("data:application/{kind};base64,");
+    STANDARD.encode_string(bytes, &mut link);
     Ok(html! {
         p {
-            a download=(name) href=(link) { "Download the record" }
+            a download=(name) href=(PreEscaped(link)) { "Download the record" }
             " (" (name) "): every sample that this page is made from, and how it was measured. "
             code { "cpudyno show FILE" } " prints it; FILE may be this page, too."
         }

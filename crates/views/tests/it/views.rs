@@ -160,7 +160,7 @@ fn html_holds_the_record() {
     }
     let holds = |long: &model::record::Record| -> String {
         let html = views::html::render(sample::page, Some(long)).unwrap();
-        assert!(html.len() < 2_000_000 && html.contains("record.json.gz"), "{} bytes", html.len());
+        assert!(html.len() < 3_000_000 && html.contains("record.json.gz"), "{} bytes", html.len());
         let attached = views::html::attached(&html).unwrap();
         assert!(model::record::read(&attached).unwrap() == *long);
         html

@@ -547,11 +547,11 @@ fn a_clip_of_speed_select_is_named() {
     let record = why(&machine("sapphire", |model| {
         let firmware = model.speed_select.as_mut().unwrap();
         // Priorities on, turbo frequencies of two kinds on, all cores of package 0 in class 3.
-        firmware.came_with.insert("0.0/priorities".into(), 2);
-        firmware.came_with.insert("0.0/core-power".into(), 1);
-        firmware.came_with.insert("0.0/features".into(), 2);
+        firmware.came_with.insert("0.0/priorities".parse().unwrap(), 2);
+        firmware.came_with.insert("0.0/core-power".parse().unwrap(), 1);
+        firmware.came_with.insert("0.0/features".parse().unwrap(), 2);
         for module in 0..56 {
-            firmware.came_with.insert(format!("0.0/association/{module}"), 3);
+            firmware.came_with.insert(format!("0.0/association/{module}").parse().unwrap(), 3);
         }
     }));
     let account = account(&record, "scalar_iadd", 1);
@@ -566,12 +566,12 @@ fn a_clip_of_speed_select_is_named() {
 fn chosen_cores_have_the_limits_of_turbo_freq() {
     let machine = machine("sapphire", |model| {
         let firmware = model.speed_select.as_mut().unwrap();
-        firmware.came_with.insert("0.0/priorities".into(), 2);
-        firmware.came_with.insert("0.0/core-power".into(), 1);
-        firmware.came_with.insert("0.0/features".into(), 2);
+        firmware.came_with.insert("0.0/priorities".parse().unwrap(), 2);
+        firmware.came_with.insert("0.0/core-power".parse().unwrap(), 1);
+        firmware.came_with.insert("0.0/features".parse().unwrap(), 2);
         for module in 0..56 {
             let class = if module < 4 { 0 } else { 3 };
-            firmware.came_with.insert(format!("0.0/association/{module}"), class);
+            firmware.came_with.insert(format!("0.0/association/{module}").parse().unwrap(), class);
         }
     });
     let cpus = Choice::usual(Some("0-19".parse().unwrap()));

@@ -156,7 +156,7 @@ fn with_turbo_freq(name: &str, packages: &[u32], class: u64) -> Machine {
         let firmware = model.speed_select.as_mut().unwrap();
         for package in packages {
             let mut hold = |what: &str, value| {
-                firmware.came_with.insert(format!("{package}.0/{what}"), value);
+                firmware.came_with.insert(format!("{package}.0/{what}").parse().unwrap(), value);
             };
             hold("priorities", 2);
             hold("core-power", 1);

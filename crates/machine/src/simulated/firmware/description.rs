@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::mailbox;
+use super::{Held, mailbox};
 use crate::isst::structures::{BUCKETS, LICENCES};
 
 /// Its firmware and the driver in front of it.
@@ -50,7 +50,7 @@ pub struct SpeedSelect {
     pub level: Vec<Level>,
     /// What was set on it before anybody looks, such as `"0.0/priorities" = 6`.
     #[serde(default)]
-    pub came_with: BTreeMap<String, u64>,
+    pub came_with: BTreeMap<Held, u64>,
     /// What goes wrong.
     #[serde(default)]
     pub fault: Vec<FirmwareFault>,

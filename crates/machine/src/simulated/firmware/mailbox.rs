@@ -7,6 +7,7 @@
 use sys::errno::{EINVAL, EIO, ENXIO};
 
 use super::description::Level;
+use super::held::What;
 use super::state::{At, BASE_FREQ, Firmware, TURBO_FREQ, bytes};
 use crate::isst::structures::MailboxCommand;
 
@@ -55,7 +56,7 @@ impl Firmware<'_> {
             (0xd0, 0x00) => self.association_word(at, parameter, request, sticks),
             (0xd0, 0x01) => {
                 let class = parameter & 3;
-                self.word(at, &format!("class/{class}"), parameter, request, sticks)?;
+                self.word(at, What::Class(class), parameter, request, sticks)?;
                 Ok(self.class(at, class) as u32)
             }
             // The status, which nobody writes.
@@ -66,7 +67,7 @@ impl Firmware<'_> {
                 if was_on && is_off && !self.may_forget_priorities(at) {
                     return Err(ENXIO);
                 }
-                self.word(at, "priorities", parameter, request, sticks)?;
+                self.word(at, What::Priorities, parameter, request, sticks)?;
                 Ok(self.priorities(at) as u32)
             }
             (0x95, _) if !self.is.core_power => Err(ENXIO),
@@ -76,7 +77,7 @@ impl Firmware<'_> {
                     return Err(ENXIO);
                 }
                 if sticks {
-                    self.hold(at, "core-power", on).map_err(|_| EIO)?;
+                    self.hold(at, What::CorePower, on).map_err(|_| EIO)?;
                 }
                 Ok(0)
             }
@@ -85,7 +86,7 @@ impl Firmware<'_> {
     }
 
     /// Stores a word where the parameter says so.
-    fn word(&self, at: At, what: &str, parameter: u32, word: u32, sticks: bool) -> Result<(), i32> {
+    fn word(&self, at: At, what: What, parameter: u32, word: u32, sticks: bool) -> Result<(), i32> {
         if parameter & SET == 0 || !sticks {
             return Ok(());
         }
@@ -95,7 +96,7 @@ impl Firmware<'_> {
     fn association_word(&self, at: At, parameter: u32, word: u32, sticks: bool) -> Response {
         let core = parameter & 0xff;
         let class = word & 3 << 16;
-        self.word(at, &format!("association/{core}"), parameter, class >> 16, sticks)?;
+        self.word(at, What::Association(core), parameter, class >> 16, sticks)?;
         Ok((self.association(at, core) as u32) << 16)
     }
 
@@ -130,7 +131,7 @@ impl Firmware<'_> {
         }
         let features = u64::from(base) * BASE_FREQ + u64::from(turbo) * TURBO_FREQ;
         if sticks {
-            self.hold(at, "features", features).map_err(|_| EIO)?;
+            self.hold(at, What::Features, features).map_err(|_| EIO)?;
         }
         Ok(0)
     }
@@ -201,11 +202,11 @@ impl Firmware<'_> {
 
     /// A register in memory, written.
     pub(super) fn set_register(&self, at: At, register: u32, value: u32) -> Result<(), i32> {
-        let hold = |what: &str, value: u32| self.hold(at, what, value.into()).map_err(|_| EIO);
+        let hold = |what: What, value: u32| self.hold(at, what, value.into()).map_err(|_| EIO);
         match register {
-            0x04 => hold("priorities", value),
-            0x08..=0x14 => hold(&format!("class/{}", (register - 0x08) / 4), value),
-            0x20.. => hold(&format!("association/{}", (register - 0x20) / 4), value >> 16 & 3),
+            0x04 => hold(What::Priorities, value),
+            0x08..=0x14 => hold(What::Class((register - 0x08) / 4), value),
+            0x20.. => hold(What::Association((register - 0x20) / 4), value >> 16 & 3),
             _ => Ok(()),
         }
     }

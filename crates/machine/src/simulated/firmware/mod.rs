@@ -6,6 +6,7 @@
 //! intercepts the ioctls of a program can serve it, too.
 
 mod description;
+mod held;
 mod mailbox;
 mod state;
 #[cfg(test)]
@@ -17,6 +18,8 @@ use sys::errno::{EACCES, EBUSY, EINTR, EINVAL, EIO, ENOENT, ENOTTY, ENXIO, EPERM
 use sys::isst::Request;
 
 pub use self::description::{BaseFreq, FirmwareFault, Harm, Level, SpeedSelect, TurboFreq};
+pub use self::held::Held;
+use self::held::What;
 pub(crate) use self::state::Firmware;
 use super::model::{Fault, Model};
 use super::tree::SimulatedTree;
@@ -194,7 +197,9 @@ impl Firmware<'_> {
         let package = place.package;
         match (command.msr, command.write) {
             (0x1ad, 1) if !sticks => {}
-            (0x1ad, 1) => self.hold((package, 0), "msr/1ad", command.data).map_err(|_| EIO)?,
+            (0x1ad, 1) => {
+                self.hold((package, 0), What::TurboLimits, command.data).map_err(|_| EIO)?;
+            }
             (_, 1) => return Err(EIO),
             (0x1ad, _) => command.data = self.turbo_limits(package),
             (0x1ae, _) => command.data = self.turbo_cores(),

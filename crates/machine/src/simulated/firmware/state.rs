@@ -3,6 +3,7 @@
 use model::{CpuId, CpuSet};
 
 use super::description::{Level, SpeedSelect};
+use super::held::{Held, What};
 use crate::simulated::Model;
 
 /// The firmware of a machine that has one.
@@ -115,25 +116,24 @@ impl<'a> Firmware<'a> {
         chosen.map_or(all, |chosen| chosen & all)
     }
 
-    fn held(&self, (package, domain): At, what: &str) -> Option<u64> {
-        let key = format!("{package}.{domain}/{what}");
-        self.model.settings.firmware(&key).or_else(|| self.is.came_with.get(&key).copied())
+    fn held(&self, at: At, what: What) -> Option<u64> {
+        let held = Held { at, what };
+        self.model.settings.firmware(held).or_else(|| self.is.came_with.get(&held).copied())
     }
 
     /// What is as the machine came is not kept: what was put back leaves no trace.
-    pub(super) fn hold(&self, at: At, what: &str, value: u64) -> std::io::Result<()> {
-        let (package, domain) = at;
+    pub(super) fn hold(&self, at: At, what: What, value: u64) -> std::io::Result<()> {
         let came = match what {
-            "msr/1ad" => self.turbo_limits_of_level(package),
-            what if what.starts_with("class/") => OPEN_CLASS,
+            What::TurboLimits => self.turbo_limits_of_level(at.0),
+            What::Class(_) => OPEN_CLASS,
             _ => 0,
         };
         let value = (value != came).then_some(value);
-        self.model.settings.set_firmware(format!("{package}.{domain}/{what}"), value)
+        self.model.settings.set_firmware(Held { at, what }, value)
     }
 
     pub(super) fn current(&self, at: At) -> u8 {
-        self.held(at, "level").map_or(0, |level| level as u8)
+        self.held(at, What::Level).map_or(0, |level| level as u8)
     }
 
     pub(super) fn current_level(&self, at: At) -> Option<&'a Level> {
@@ -142,17 +142,17 @@ impl<'a> Firmware<'a> {
 
     /// What is on: [`BASE_FREQ`], [`TURBO_FREQ`].
     pub(super) fn features(&self, at: At) -> u64 {
-        self.held(at, "features").unwrap_or(0)
+        self.held(at, What::Features).unwrap_or(0)
     }
 
     /// Switches to a level, which switches the features of levels off; of one with cores, the turbo limits
     /// of the package are those of the level again.
     pub(super) fn switch(&self, at: At, level: u8) -> std::io::Result<()> {
-        self.hold(at, "level", level.into())?;
-        self.hold(at, "features", 0)?;
+        self.hold(at, What::Level, level.into())?;
+        self.hold(at, What::Features, 0)?;
         if (at.1 as usize) < self.is.modules.len() {
             let limits = self.turbo_limits_of_level(at.0);
-            self.hold((at.0, 0), "msr/1ad", limits)?;
+            self.hold((at.0, 0), What::TurboLimits, limits)?;
         }
         Ok(())
     }
@@ -164,21 +164,21 @@ impl<'a> Firmware<'a> {
 
     /// Whether the firmware heeds priorities.
     pub(super) fn core_power(&self, at: At) -> bool {
-        self.held(at, "core-power") == Some(1)
+        self.held(at, What::CorePower) == Some(1)
     }
 
     /// Interface 1: bit 1 priorities on, bit 2 in the order of classes. Others: bit 2 alone.
     pub(super) fn priorities(&self, at: At) -> u64 {
-        self.held(at, "priorities").unwrap_or(0)
+        self.held(at, What::Priorities).unwrap_or(0)
     }
 
     /// Bits 7:4 weight, 15:8 lowest, 23:16 highest ratio.
     pub(super) fn class(&self, at: At, class: u32) -> u64 {
-        self.held(at, &format!("class/{class}")).unwrap_or(OPEN_CLASS)
+        self.held(at, What::Class(class)).unwrap_or(OPEN_CLASS)
     }
 
     pub(super) fn association(&self, at: At, module: u32) -> u64 {
-        self.held(at, &format!("association/{module}")).unwrap_or(0)
+        self.held(at, What::Association(module)).unwrap_or(0)
     }
 
     /// Whether cores have the limits and the rank of their classes. Of interface 1 both switches must be on.
@@ -208,7 +208,7 @@ impl<'a> Firmware<'a> {
 
     /// Register 1ADh, as set or as the level says.
     pub(crate) fn turbo_limits(&self, package: u32) -> u64 {
-        let held = self.held((package, 0), "msr/1ad");
+        let held = self.held((package, 0), What::TurboLimits);
         held.unwrap_or_else(|| self.turbo_limits_of_level(package))
     }
 
@@ -227,7 +227,7 @@ impl<'a> Firmware<'a> {
     /// What is written to register 1ADh holds at most while so many cores are active, in hertz.
     pub(crate) fn most_hz(&self, cpu: CpuId, active: u32) -> f64 {
         let place = self.place(cpu);
-        let limits = place.and_then(|place| self.held((place.package, 0), "msr/1ad"));
+        let limits = place.and_then(|place| self.held((place.package, 0), What::TurboLimits));
         let ratio = limits.map_or(0, |limits| limits >> (8 * self.group(active)) & 0xff);
         if ratio == 0 { f64::INFINITY } else { ratio as f64 * 1e8 }
     }

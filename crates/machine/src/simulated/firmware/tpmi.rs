@@ -1,6 +1,7 @@
 //! The firmware of the newer generation, behind the driver's structures.
 
 use super::description::Level;
+use super::held::What;
 use super::state::{At, Firmware};
 use crate::isst::structures::{
     BUCKETS, BaseFreqInfo, ClosAssoc, ClosParam, CorePowerState, CpuMask, FabricInfo,
@@ -60,8 +61,10 @@ impl Tpmi for Firmware<'_> {
             return fits
                 && may_be
                 && (!sticks
-                    || self.hold(at, "core-power", of.enable.into()).is_ok()
-                        && self.hold(at, "priorities", u64::from(of.priority_type) << 2).is_ok());
+                    || self.hold(at, What::CorePower, of.enable.into()).is_ok()
+                        && self
+                            .hold(at, What::Priorities, u64::from(of.priority_type) << 2)
+                            .is_ok());
         }
         of.supported = self.is.core_power.into();
         of.enable = self.core_power(at).into();
@@ -77,8 +80,8 @@ impl Tpmi for Firmware<'_> {
         if of.set == 1 {
             let [min, max] = [of.min_mhz, of.max_mhz].map(|mhz| u64::from((mhz / 100) & 0xff));
             let word = u64::from(of.weight & 0xf) << 4 | min << 8 | max << 16;
-            let what = format!("class/{}", of.clos);
-            return !sticks || self.hold(at, &what, word).is_ok();
+            let what = What::Class(of.clos.into());
+            return !sticks || self.hold(at, what, word).is_ok();
         }
         let word = self.class(at, of.clos.into());
         of.weight = (word >> 4 & 0xf) as u8;
@@ -93,8 +96,8 @@ impl Tpmi for Firmware<'_> {
             return false;
         }
         if set {
-            let what = format!("association/{}", of.core);
-            return !sticks || self.hold(at, &what, of.clos.into()).is_ok();
+            let what = What::Association(of.core.into());
+            return !sticks || self.hold(at, what, of.clos.into()).is_ok();
         }
         of.clos = self.association(at, of.core.into()) as u16;
         true
@@ -133,7 +136,9 @@ impl Tpmi for Firmware<'_> {
             u8::from(level.base_freq.is_some()) | u8::from(level.turbo_freq.is_some()) << 1
         });
         let is_one_too_many = to.feature == 3 && self.is.exclusive_features;
-        is_one_too_many || !sticks || self.hold(at, "features", (to.feature & has).into()).is_ok()
+        is_one_too_many
+            || !sticks
+            || self.hold(at, What::Features, (to.feature & has).into()).is_ok()
     }
 
     fn level(&self, of: &mut PerfLevelInfo) -> bool {
