@@ -48,16 +48,16 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 /// What lies in the middle of two such numbers, as near as doubles tell, goes to either.
 pub fn to_digits(value: f64, digits: usize) -> f64 {
     /// Powers of ten up to here are exact, and so are integers with fewer digits than doubles have.
-    const EXACT: i32 = 22;
+    const EXACT: f64 = 22.0;
     let after_point = digits.saturating_sub(1);
-    let shift = after_point as i32 - value.abs().log10().floor() as i32;
-    if value.is_normal() && shift.abs() <= EXACT && after_point < f64::DIGITS as usize {
-        // One rounding: the quotient, or the product, of two exact numbers is the double next to the decimal.
-        let power = 10f64.powi(shift.abs());
-        let (up, down) = if shift < 0 { (1.0, power) } else { (power, 1.0) };
-        return (value * up / down).round_ties_even() / up * down;
+    let shift = after_point as f64 - value.abs().log10().floor();
+    if shift.abs() > EXACT || after_point >= f64::DIGITS as usize {
+        return format!("{value:.after_point$e}").parse().unwrap_or(value);
     }
-    format!("{value:.after_point$e}").parse().unwrap_or(value)
+    // One rounding: the quotient, or the product, of two exact numbers is the double next to the decimal.
+    let power = 10f64.powi(shift.abs() as i32);
+    let (up, down) = if shift < 0.0 { (1.0, power) } else { (power, 1.0) };
+    (value * up / down).round_ties_even() / up * down
 }
 
 /// The same, but never more than the number itself, which is above zero.
@@ -329,7 +329,8 @@ mod tests {
     proptest! {
         #[test]
         fn digits_are_those_of_the_decimal(
-            mantissa in -10.0f64..10.0, exponent in -30i32..30, digits in 1usize..9
+            mantissa in prop_oneof![Just(0.0), -10.0f64..10.0], exponent in -30i32..30,
+            digits in 1usize..9
         ) {
             let value = mantissa * 10f64.powi(exponent);
             let after_point = digits - 1;
