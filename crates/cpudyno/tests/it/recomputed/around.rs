@@ -262,6 +262,7 @@ pub(crate) fn findings_again(record: &Record) -> Vec<Failure> {
             "cores.uneven" => ("cores", waiting::uneven_pairs(record)),
             "pause.uneven" => ("pause", waiting::uneven_pauses(record)),
             "wake.deep-sleep" => ("wake", waiting::deep_sleeps(record)),
+            "wake.table-off" => ("wake", waiting::tables_off(record)),
             "openmp.waiting" | "openmp.default-slow" | "openmp.default-burns" => {
                 ("openmp", openmp::findings(record))
             }

@@ -2,7 +2,7 @@
 
 use super::check::{ANYWHERE, Plot, Rule, table};
 use super::page::Table;
-use super::record::{Record, Series, of_one_class, with_most};
+use super::record::{Record, Series, items, of_one_class, text, with_most};
 use super::stats::{greatest, least, median, micro, once, plural, quantile, si, time};
 
 const CORES: &str = "cores";
@@ -532,23 +532,49 @@ fn cliff(record: &Record) -> Vec<String> {
     ends.map(of).into_iter().collect()
 }
 
-/// What a finding may say of each state: how much more than the lightest sleep it takes.
-pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
+/// What wake-ups from each state take, and how much more that is than from the lightest sleep.
+fn states(record: &Record) -> Vec<(&str, f64, f64)> {
     let rests = rests(record);
     let Some(light) = lightest(&rests).and_then(|it| it.trips.median()) else { return Vec::new() };
     let all = || record.of_quantity("wake", "round_trip").filter(|it| it.has());
     let names = once(all().filter_map(|it| it.parameter("state_name")));
-    let said = |name: &&str| {
+    let of_state = |name| {
         let of_state = all().filter(|it| it.parameter("state_name") == Some(name));
         let of_state = of_one_class(of_state).into_iter();
         let samples: Vec<f64> = of_state.flat_map(|it| it.samples.clone()).collect();
         let middle = median(&samples)?;
-        let (takes, more) = (micro(middle), micro(middle - light));
-        Some(format!(
-            "a wake-up from {name} takes {takes} us, {more} us more than from the lightest sleep"
-        ))
+        Some((name, middle, middle - light))
     };
-    names.iter().filter_map(said).collect()
+    names.into_iter().filter_map(of_state).collect()
+}
+
+/// What a finding may say of each state: how much more than the lightest sleep it takes.
+pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
+    let said = |(name, takes, more): (&str, f64, f64)| {
+        let (takes, more) = (micro(takes), micro(more));
+        format!(
+            "a wake-up from {name} takes {takes} us, {more} us more than from the lightest sleep"
+        )
+    };
+    states(record).into_iter().map(said).collect()
+}
+
+/// What a finding may say of each state that is off the kernel's table by a factor of more than two.
+pub(crate) fn tables_off(record: &Record) -> Vec<String> {
+    let said = |(name, _, more): (&str, f64, f64)| {
+        let mut known = items(&record.value["machine"]["idle_states"]).iter();
+        let table =
+            known.find(|state| text(&state["name"]) == name)?["latency_seconds"].as_f64()?;
+        let is_off = more > table * 2.0 || more < table / 2.0;
+        let (takes, table) = (micro(more), micro(table));
+        is_off.then(|| {
+            format!(
+                "leaving {name} takes {takes} us, where the kernel's table says {table}: its governor decides by \
+                 the table"
+            )
+        })
+    };
+    states(record).into_iter().filter_map(said).collect()
 }
 
 /// A futex to another CPU: its median time per signal, and the 99th hundredth of round trips.
