@@ -266,11 +266,28 @@ struct Line<'a> {
     random: Rng,
 }
 
+/// What a load takes on the machine.
+#[derive(Clone, Copy)]
+struct Cost {
+    id: &'static str,
+    cycles_per_op: f64,
+    licence: usize,
+}
+
+impl Cost {
+    fn of(model: &Model, id: &'static str) -> Cost {
+        let cycles_per_op = model.cycles_per_op(id).unwrap_or(0.0);
+        Cost { id, cycles_per_op, licence: model.licence_of(id).unwrap_or(0) }
+    }
+}
+
 /// One core at work.
 struct Core<'a> {
     line: Line<'a>,
     payload: Load,
     tools: &'a Tools,
+    /// What payload and tools take: looked up once, not with each repetition.
+    costs: [Cost; 4],
     /// Active cores of the package, this one among them.
     active: u32,
     /// The clock that settings allow, in hertz.
@@ -324,6 +341,8 @@ impl<'a> Core<'a> {
             line: Line { model, now, random },
             payload: member.payload,
             tools,
+            costs: [member.payload, tools.ruler, tools.witness, tools.null]
+                .map(|load| Cost::of(model, load.id)),
             active: model.active_cores(cpu, cpus),
             ceiling: model.ceiling_hz(cpu),
             clips: (0..model.licence.len()).map(|it| model.clip_hz(cpu, it)).collect(),
@@ -445,10 +464,15 @@ impl<'a> Core<'a> {
         self.cycles(load, iterations) + fixed
     }
 
+    fn cost(&self, load: Load) -> Cost {
+        let known = self.costs.iter().find(|cost| cost.id == load.id);
+        known.copied().unwrap_or_else(|| Cost::of(self.line.model, load.id))
+    }
+
     /// Cycles of so many iterations, without fixed cost.
     fn cycles(&self, load: Load, iterations: u64) -> f64 {
         let model = self.line.model;
-        let per_op = model.cycles_per_op(load.id).unwrap_or(0.0);
+        let per_op = self.cost(load).cycles_per_op;
         let slowdown = match self.sibling_busy {
             true if load.saturates => 2.0,
             true if load.id == self.tools.witness.id => {
@@ -466,7 +490,7 @@ impl<'a> Core<'a> {
         if self.line.now > self.licence_used + Seconds(model.licence_hold_seconds) {
             self.licence = 0;
         }
-        let needs = model.licence_of(load.id).unwrap_or(0);
+        let needs = self.cost(load).licence;
         let mut halted = Seconds(0.0);
         if needs > self.licence {
             self.licence = needs;
