@@ -6,8 +6,8 @@ use super::check::{Rule, table};
 use super::levels::{self, Ends, Whose, known_to, sweep};
 use super::memory::{cells, unseen};
 use super::page::Table;
-use super::record::{Record, items, number, of_one_class, text};
-use super::stats::{bytes, greatest, least, median, mhz, micro, numbers, once, plural, three};
+use super::record::{Record, items, number, text};
+use super::stats::{bytes, greatest, least, mhz, micro, numbers, once, plural, three};
 use super::waiting;
 use super::why::{over_threads, promised_to};
 
@@ -346,19 +346,15 @@ fn pairs(record: &Record) -> Vec<Claim> {
 
 /// How much longer wake-ups take that ended a state than the lightest sleep.
 fn states(record: &Record) -> Vec<Claim> {
-    let Some(light) = waiting::lightest_sleep(record) else { return Vec::new() };
     let all = || record.of_quantity("wake", "round_trip").filter(|it| it.has());
-    let mut states: Vec<(u64, &str)> = once(all().filter_map(|it| {
-        Some((it.parameter("state")?.parse().ok()?, it.parameter("state_name")?))
-    }));
-    states.sort_unstable();
-    let of = |(_, name): &(u64, &str)| {
-        let samples = all().filter(|it| it.parameter("state_name") == Some(name));
-        let samples = of_one_class(samples).into_iter();
-        let samples: Vec<f64> = samples.flat_map(|it| it.samples.clone()).collect();
-        let beyond = median(&samples)? - light;
-        let mut known = items(&record.value["machine"]["idle_states"]).iter();
-        let said = known.find(|it| it["name"] == **name)?["latency_seconds"].as_f64()?;
+    let place = |name: &str| -> Option<u64> {
+        let mut of_state = all().filter(|it| it.parameter("state_name") == Some(name));
+        of_state.find_map(|it| it.parameter("state")?.parse().ok())
+    };
+    let mut states = waiting::states(record);
+    states.sort_by_key(|(name, ..)| (place(name), *name));
+    let of = |&(name, _, beyond): &(&str, f64, f64)| {
+        let said = waiting::exit_latency(record, name)?;
         let off = beyond - said;
         let verdict = if beyond <= 0.0 {
             "cannot tell: it is the lightest sleep that was seen".to_owned()

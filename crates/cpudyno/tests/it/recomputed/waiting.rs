@@ -511,7 +511,7 @@ fn lightest<'a, 'b>(rests: &'b [Rest<'a>]) -> Option<&'b Rest<'a>> {
 }
 
 /// What a wake-up takes beside idle states.
-pub(crate) fn lightest_sleep(record: &Record) -> Option<f64> {
+fn lightest_sleep(record: &Record) -> Option<f64> {
     lightest(&rests(record))?.trips.median()
 }
 
@@ -533,9 +533,8 @@ fn cliff(record: &Record) -> Vec<String> {
 }
 
 /// What wake-ups from each state take, and how much more that is than from the lightest sleep.
-fn states(record: &Record) -> Vec<(&str, f64, f64)> {
-    let rests = rests(record);
-    let Some(light) = lightest(&rests).and_then(|it| it.trips.median()) else { return Vec::new() };
+pub(crate) fn states(record: &Record) -> Vec<(&str, f64, f64)> {
+    let Some(light) = lightest_sleep(record) else { return Vec::new() };
     let all = || record.of_quantity("wake", "round_trip").filter(|it| it.has());
     let names = once(all().filter_map(|it| it.parameter("state_name")));
     let of_state = |name| {
@@ -559,12 +558,16 @@ pub(crate) fn deep_sleeps(record: &Record) -> Vec<String> {
     states(record).into_iter().map(said).collect()
 }
 
+/// What the kernel's table says of leaving a state, in seconds.
+pub(crate) fn exit_latency(record: &Record, name: &str) -> Option<f64> {
+    let mut known = items(&record.value["machine"]["idle_states"]).iter();
+    known.find(|state| text(&state["name"]) == name)?["latency_seconds"].as_f64()
+}
+
 /// What a finding may say of each state that is off the kernel's table by a factor of more than two.
 pub(crate) fn tables_off(record: &Record) -> Vec<String> {
     let said = |(name, _, more): (&str, f64, f64)| {
-        let mut known = items(&record.value["machine"]["idle_states"]).iter();
-        let table =
-            known.find(|state| text(&state["name"]) == name)?["latency_seconds"].as_f64()?;
+        let table = exit_latency(record, name)?;
         let is_off = more > table * 2.0 || more < table / 2.0;
         let (takes, table) = (micro(more), micro(table));
         is_off.then(|| {
