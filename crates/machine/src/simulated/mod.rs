@@ -33,6 +33,7 @@ pub use self::model::{
 pub use self::obeyed::{Occupied, Rise};
 pub use self::pmu::{CorePmu, Counting, PmuEvent, SimulatedCounter};
 pub(crate) use self::ports::machine;
+use self::ports::made;
 pub use self::settings::{Settings, Writer};
 pub use self::tax::{Left, Tax};
 pub use self::tree::Came;
@@ -114,4 +115,11 @@ impl From<Model> for Machine {
     fn from(model: Model) -> Machine {
         machine(model)
     }
+}
+
+/// The same simulated machine as another process finds it, with what is set on it in a file: its files are not made anew
+/// unless a fault in that file is one of theirs.
+pub fn found_again(model: &Model, file: &str) -> Result<Machine, Error> {
+    let found = model.clone().kept_in(file)?;
+    Ok(if found.faults == model.faults { made(found) } else { machine(found) })
 }

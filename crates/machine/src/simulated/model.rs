@@ -656,6 +656,9 @@ impl Model {
 
     /// Whether a CPU is switched on.
     pub(super) fn is_online(&self, cpu: CpuId) -> bool {
+        if cpu.0 as usize >= self.cpus().len() {
+            return false;
+        }
         match self.settings.text(&format!("{CPU}/cpu{cpu}/online")) {
             _ if self.is_sibling(cpu) && self.forbids_smt() => false,
             Some(text) => text == "1",

@@ -18,7 +18,11 @@ use crate::ports::{Cpuid, Host, Machine, Perf, Reading};
 
 /// The ports of a simulated machine.
 pub(crate) fn machine(model: Model) -> Machine {
-    let model = Model { came: Came::of(&model), ..model };
+    made(Model { came: Came::of(&model), ..model })
+}
+
+/// Those of one whose files are made.
+pub(super) fn made(model: Model) -> Machine {
     let tree = SimulatedTree::new(&model);
     Machine {
         cpuid: Box::new(SimulatedCpuid(model.clone())),
@@ -189,7 +193,7 @@ impl Perf for SimulatedPerf {
     }
 
     fn run_on(&self, cpus: &CpuSet) -> Reading<()> {
-        if let Some(cpu) = cpus.iter().find(|cpu| self.model.online().contains(*cpu)) {
+        if let Some(cpu) = cpus.iter().find(|cpu| self.model.is_online(*cpu)) {
             self.model.count_on(cpu);
             return Ok(());
         }

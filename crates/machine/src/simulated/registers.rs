@@ -26,7 +26,7 @@ impl Msr for SimulatedMsr {
         if self.0.has(Fault::NoMsr) {
             return Err(no_driver(&what));
         }
-        if self.0.registers.is_none() || !self.0.online().contains(cpu) {
+        if self.0.registers.is_none() || !self.0.is_online(cpu) {
             return Err(none(&what));
         }
         holds(&self.0, cpu, register).ok_or_else(|| {

@@ -137,7 +137,7 @@ impl Firmware<'_> {
         self.harmed("map")?;
         let cpu = CpuId(map.logical);
         let physical = self.physical(cpu).ok_or(EINVAL)?;
-        let known = !self.model.topology.offline.contains(cpu) || self.model.online().contains(cpu);
+        let known = !self.model.topology.offline.contains(cpu) || self.model.is_online(cpu);
         map.physical = if known { physical } else { 0 };
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Firmware<'_> {
     fn domain_of(&self, cpu: u32) -> Result<state::At, i32> {
         let cpu = CpuId(cpu);
         let was_never_online = self.model.topology.offline.contains(cpu);
-        let online = self.model.online().contains(cpu);
+        let online = self.model.is_online(cpu);
         let place = self.place(cpu).filter(|_| online || !was_never_online).ok_or(EINVAL)?;
         if !online && !self.has_mmio() {
             return Err(ENXIO);
@@ -191,7 +191,7 @@ impl Firmware<'_> {
         if !MSRS.contains(&command.msr) {
             return Err(EINVAL);
         }
-        if !self.model.online().contains(CpuId(command.cpu)) {
+        if !self.model.is_online(CpuId(command.cpu)) {
             return Err(ENXIO);
         }
         let package = place.package;

@@ -1,12 +1,13 @@
 //! Simulated machines whose state is a file, and wishes.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock};
 
 use levers::journal::Shelf;
 use levers::plan::Plan;
 use levers::{Levers, Object, Others, Session, Undone, port, undo};
 use machine::Machine;
-use machine::simulated::Model;
+use machine::simulated::{Model, found_again};
 use model::CpuSet;
 use sst::change::{ClassWish, NotChanged, Refused, What, Wish, apply, planned};
 use sst::model::Priority;
@@ -36,15 +37,11 @@ impl Here {
 
     /// As another process finds it.
     pub(crate) fn machine(&self) -> Machine {
+        static CAME: Mutex<BTreeMap<&str, Model>> = Mutex::new(BTreeMap::new());
         let file = self.folder.path().join("state");
-        let model = match self.name {
-            "skylake" => Model::parse("skylake.toml", &skylake()),
-            "cascade" => Model::parse("cascade.toml", &cascade()),
-            "twin" => Model::parse("twin.toml", &twin()),
-            "exclusive" => Model::parse("exclusive.toml", &exclusive()),
-            name => Model::named(name),
-        };
-        Machine::from(model.unwrap().kept_in(file.to_str().unwrap()).unwrap())
+        let model =
+            CAME.lock().unwrap().entry(self.name).or_insert_with(|| came(self.name)).clone();
+        found_again(&model, file.to_str().unwrap()).unwrap()
     }
 
     pub(crate) fn shelf(&self) -> Shelf {
@@ -193,6 +190,18 @@ impl Here {
         let undone = self.undo();
         assert!(undone.is_complete(), "{undone:?}");
     }
+}
+
+/// A machine as it came, with its files.
+fn came(name: &str) -> Model {
+    let model = match name {
+        "skylake" => Model::parse("skylake.toml", &skylake()),
+        "cascade" => Model::parse("cascade.toml", &cascade()),
+        "twin" => Model::parse("twin.toml", &twin()),
+        "exclusive" => Model::parse("exclusive.toml", &exclusive()),
+        name => Model::named(name),
+    };
+    Machine::from(model.unwrap()).simulated.unwrap()
 }
 
 /// The guide's machine with a processor whose classes are behind the mailbox.

@@ -83,7 +83,9 @@ impl Core<'_> {
         };
         let (witness, ruler) = (job.tools.witness, job.tools.ruler);
         let iterations = [sized(witness, CHAIN), sized(ruler, CHAIN)];
-        let piece = payload.map(|load| (load, sized(load, PIECE)));
+        let adds = self.cycles(witness, iterations[0]);
+        let multiplies = self.cycles(ruler, iterations[1]);
+        let piece = payload.map(|load| self.cycles(load, sized(load, PIECE)));
         let begun = self.line.now;
         let (mut looks, mut next): (Vec<Look>, Seconds) = (Vec::new(), begun);
         let mut last = self.line.stamp();
@@ -94,10 +96,9 @@ impl Core<'_> {
             let mut waited = [last; 2];
             loop {
                 let phase = (self.line.now - begun).0 % job.period.0;
-                if let Some((load, iterations)) = piece.filter(|_| phase < job.burst.0) {
+                if let Some(cycles) = piece.filter(|_| phase < job.burst.0) {
                     let begun = self.line.stamp();
                     self.ask();
-                    let cycles = self.cycles(load, iterations);
                     self.execute(cycles, self.stretch(4.0));
                     let piece = [begun, self.line.stamp()];
                     if piece[1] - piece[0] > waited[1] - waited[0] {
@@ -118,11 +119,9 @@ impl Core<'_> {
             // Looks begin anywhere between two steps of the stamps, as those of threads do.
             self.line.now = self.line.now + DITHER * self.line.random.f64();
             let first = self.line.stamp();
-            let adds = self.cycles(witness, iterations[0]);
             self.execute(adds, self.stretch(4.0));
             let second = self.line.stamp();
             // A multiply of three cycles may begin in one cycle of four.
-            let multiplies = self.cycles(ruler, iterations[1]);
             self.execute(multiplies, self.stretch(4.0 / 3.0));
             last = self.line.stamp();
             looks.push(Look { stamps: [first, second, last], waited });
