@@ -3,9 +3,10 @@
 //!
 //! It needs `/dev/fuse` and the right to mount; without them, each test says so.
 
+use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::{assert_near, counters, measured, of, streams, why};
@@ -105,13 +106,18 @@ fn asked() -> Options {
     Options { cpus: Choice::usual(Some(first)), ..streams(&["scalar_iadd", "ucomis_clean"]) }
 }
 
-/// All measure the same CPU: one after the other, or each would be the other work that disturbs the next.
-static ALONE: Mutex<()> = Mutex::new(());
+/// All measure the same CPU: one after the other, or each would be the other work that disturbs the next. They may be
+/// processes of their own, so it is the lock of a file.
+fn alone() -> File {
+    let here = File::open(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    here.lock().unwrap();
+    here
+}
 
 /// A run in which the counters were as they should. What the chain finds is not asked for: it depends on
 /// who else uses the core.
 fn run(script: Script, good_enough: fn(&Record) -> bool) -> Option<Record> {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     // A machine of its own for each attempt: scripts count from its beginning.
     let attempt = || scripted(script).map(|machine| measured(&machine, asked()));
     patiently(|| match attempt() {

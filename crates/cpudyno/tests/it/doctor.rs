@@ -2,12 +2,11 @@
 //! filter, on one CPU, at every level of perf. What it names as a remedy is applied, and helps.
 #![expect(clippy::print_stderr, reason = "a test that cannot be run here says why")]
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::{cpudyno, finish, program};
 use crate::record::checked;
@@ -19,11 +18,12 @@ const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
 const NOBODY: u32 = 65_534;
 
-/// Held by tests that change a setting of the kernel, or depend on one.
-static KERNEL: Mutex<()> = Mutex::new(());
-
-fn kernel() -> MutexGuard<'static, ()> {
-    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+/// Held by tests that change a setting of the kernel, or depend on one: they may be processes of their own, so it is the
+/// lock of a file.
+fn kernel() -> File {
+    let here = File::open(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    here.lock().unwrap();
+    here
 }
 
 /// A setting of the kernel that is put back at the end, whatever happens.
