@@ -1,6 +1,6 @@
 //! The machine in a form that a person reads in ten seconds.
 
-use model::page::{Block, Page, Table, Text, si};
+use model::page::{Block, Page, Remark, Table, Text, si};
 use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
 use model::{CpuSet, Known, Unit};
 
@@ -122,6 +122,10 @@ pub fn info(record: &Record, verbosity: u8) -> Page {
     let groups = GROUPS.iter().map(|group| group.iter().flat_map(|line| line.pairs(record)));
     let groups = groups.map(Iterator::collect).filter(|group: &Vec<_>| !group.is_empty());
     let mut blocks = vec![title(record), Block::Groups(groups.collect())];
+    if !record.findings.is_empty() {
+        blocks.push(Block::Heading("Contradictions".to_owned()));
+        blocks.push(Block::Remarks(record.findings.iter().map(Remark::from).collect()));
+    }
     blocks.extend(unknown(record, verbosity));
     if verbosity > 0 {
         blocks.extend(details(record));

@@ -23,9 +23,18 @@ pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
     let numbers = numbers(machine);
     let allowed = allowed(machine);
     let mut claimed = BTreeSet::new();
+    let listed: BTreeMap<u32, CpuSet> = numbers
+        .iter()
+        .filter_map(|id| {
+            Some((*id, members(machine, &format!("{NODE}/node{id}"), "cpulist", "cpumap")?))
+        })
+        .collect();
+    // Nodes of which nobody says who is near are none.
+    if listed.is_empty() {
+        return Vec::new();
+    }
     let node = |&id: &u32| {
-        let folder = format!("{NODE}/node{id}");
-        let listed = members(machine, &folder, "cpulist", "cpumap").unwrap_or_default();
+        let listed = listed.get(&id).cloned().unwrap_or_default();
         let free = |cpu: &CpuId| online.contains(*cpu) && claimed.insert(*cpu);
         Node {
             id,
