@@ -82,15 +82,18 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.4).chain(ARM_CORES.iter().map(|core| core.2))
 }
 
-/// The name of a microarchitecture, where this version has one.
+/// The name of a microarchitecture, where this version has one. Where the stepping is unknown, it is
+/// the one of all steppings.
 pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     let fits = |(of, family, models, steppings, _): &&Row| {
         *of == vendor
             && *family == signature.family
             && models.contains(&signature.model)
-            && steppings.contains(&signature.stepping)
+            && signature.stepping.is_none_or(|stepping| steppings.contains(&stepping))
     };
-    TABLE.iter().find(fits).map(|(.., name)| *name)
+    let mut names = TABLE.iter().filter(fits).map(|(.., name)| *name);
+    let name = names.next()?;
+    (signature.stepping.is_some() || names.all(|other| other == name)).then_some(name)
 }
 
 /// What CPUID 7 tells of in EDX that only these microarchitectures have: bit, name, who has it.
@@ -199,8 +202,11 @@ mod tests {
 
     #[test]
     fn steppings_tell_generations_apart_and_strangers_have_no_name() {
-        let of =
-            |vendor, family, model, stepping| name(vendor, Signature { family, model, stepping });
+        let of = |vendor, family, model, stepping| {
+            name(vendor, Signature { family, model, stepping: Some(stepping) })
+        };
+        let of_any = |model| name(INTEL, Signature { family: 6, model, stepping: None });
+        assert_eq!((of_any(0x55), of_any(207)), (None, Some("Emerald Rapids")));
         assert_eq!(of(INTEL, 6, 0x55, 4), Some("Skylake-SP"));
         assert_eq!(of(INTEL, 6, 0x55, 7), Some("Cascade Lake"));
         assert_eq!(of(INTEL, 6, 207, 2), Some("Emerald Rapids"));

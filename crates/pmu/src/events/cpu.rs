@@ -15,7 +15,6 @@ use super::table::{CoreType, Family, Table};
 pub struct Cpu {
     /// Its numbers; the stepping may be missing where somebody typed it.
     numbers: CpuNumbers,
-    has_stepping: bool,
 }
 
 /// Whose registers it has.
@@ -34,7 +33,7 @@ pub enum Maker {
 impl Cpu {
     /// Of these numbers.
     pub fn of(numbers: CpuNumbers) -> Cpu {
-        Cpu { numbers, has_stepping: true }
+        Cpu { numbers }
     }
 
     /// What somebody typed: the name of a family, another name of it, or a CPU's numbers.
@@ -78,7 +77,7 @@ impl Cpu {
 
     /// Whether it is known which stepping it is.
     pub fn has_stepping(&self) -> bool {
-        self.has_stepping
+        !matches!(self.numbers, CpuNumbers::X86 { stepping: None, .. })
     }
 
     /// Implementer and part as Arm's data write them: `0x41d0c`.
@@ -109,7 +108,7 @@ impl fmt::Display for Cpu {
         match &self.numbers {
             CpuNumbers::X86 { vendor, family, model, stepping } => {
                 write!(f, "{vendor}-{family}-{model:X}")?;
-                if self.has_stepping { write!(f, "-{stepping:X}") } else { Ok(()) }
+                stepping.map_or(Ok(()), |stepping| write!(f, "-{stepping:X}"))
             }
             CpuNumbers::Arm { implementer, part } => write!(f, "{implementer:#x}-{part:#05x}"),
         }
@@ -126,7 +125,7 @@ impl FromStr for Cpu {
         let parsed = match words.as_slice() {
             [implementer, part] if implementer.starts_with("0x") => {
                 let numbers = hex(implementer).zip(hex(part));
-                numbers.map(|(implementer, part)| (CpuNumbers::Arm { implementer, part }, true))
+                numbers.map(|(implementer, part)| CpuNumbers::Arm { implementer, part })
             }
             [vendor, family, model, rest @ ..] if rest.len() <= 1 => {
                 let stepping = rest.first().map(|word| hex(word));
@@ -135,16 +134,14 @@ impl FromStr for Cpu {
                 match (numbers, stepping) {
                     (None, _) | (_, Some(None)) => None,
                     (Some((family, model)), stepping) => {
-                        let has_stepping = stepping.is_some();
-                        let stepping = stepping.flatten().unwrap_or_default();
-                        Some((CpuNumbers::X86 { vendor, family, model, stepping }, has_stepping))
+                        let stepping = stepping.flatten();
+                        Some(CpuNumbers::X86 { vendor, family, model, stepping })
                     }
                 }
             }
             _ => None,
         };
-        let (numbers, has_stepping) = parsed.ok_or_else(unknown)?;
-        Ok(Cpu { numbers, has_stepping })
+        parsed.map(Cpu::of).ok_or_else(unknown)
     }
 }
 
