@@ -15,7 +15,8 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
     let capabilities = doctor::capabilities_of(&survey);
     let description = Description { capabilities, ..facts::machine_of(&survey) };
     let before = conditions::read_of(&survey);
-    let findings = contradictions::of(&description, &before);
+    let mut findings = survey.disputed_places().to_vec();
+    findings.extend(contradictions::of(&description, &before));
     // A simulated machine answers in no time, and so does one that is read elsewhere: the records of
     // both are the same bit by bit (invariant I11).
     let seconds = if machine.simulated.is_some() || machine.elsewhere.is_some() {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use machine::{Machine, facts};
-use model::record::{CacheKind, Topology};
+use model::record::{CacheKind, PageKind, Presentation, Topology};
 use model::{CpuId, CpuSet};
 
 /// What a machine is. Sets are written as the kernel writes them.
@@ -87,10 +87,10 @@ const MACHINES: &[Known] = &[
     },
     Known {
         name: "contradictory",
-        // Lists that do not name the CPU whose file they are in say nothing of it.
-        packages: 2,
-        cores: 4,
-        kinds: &[("P", "0-5"), ("E", "6-7")],
+        // Six CPUs list all others as their core, which is left to them but for the two that agree.
+        packages: 1,
+        cores: 2,
+        kinds: &[],
         online: "0-7",
         usable: "4-7",
         nodes: &[(0, "0-7", 0), (1, "", 0)],
@@ -319,6 +319,20 @@ fn distances_are_those_of_the_firmware() {
     let of_memory = nodes.iter().find(|node| node.id == 9).unwrap();
     let distances: Vec<(u32, u32)> = of_memory.distances.clone().into_iter().collect();
     assert_eq!(distances, [(0, 17), (3, 28), (9, 10), (17, 28)]);
+}
+
+#[test]
+fn sources_that_contradict_each_other_are_named() {
+    let presentation =
+        Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Info };
+    let disputed = |name: &str| -> Vec<String> {
+        let record = machine::describe(&open(name), Vec::new(), presentation);
+        record.findings.into_iter().map(|finding| finding.about).collect()
+    };
+    assert_eq!(disputed("contradictory"), ["nodes", "packages", "package numbers", "cores"]);
+    for known in MACHINES.iter().filter(|known| known.name != "contradictory") {
+        assert_eq!(disputed(known.name), Vec::<String>::new(), "{}", known.name);
+    }
 }
 
 #[test]
