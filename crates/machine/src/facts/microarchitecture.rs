@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::cpu::Signature;
+use super::cpu::{CpuNumbers, Signature};
 
 /// Vendor, family, models, steppings, name.
 type Row = (&'static str, u32, RangeInclusive<u32>, RangeInclusive<u32>, &'static str);
@@ -194,6 +194,34 @@ const ARM_CORES: &[(u32, u32, &str)] = &[
 pub(super) fn arm_core(implementer: u32, part: u32) -> Option<&'static str> {
     let fits = |(of, number, _): &&(u32, u32, &str)| (*of, *number) == (implementer, part);
     ARM_CORES.iter().find(fits).map(|(.., name)| *name)
+}
+
+/// The numbers of a CPU of that name; capitals, blanks and hyphens are all the same.
+pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
+    let called = letters(called);
+    let of_arm = || {
+        let core = ARM_CORES.iter().find(|core| letters(core.2) == called)?;
+        Some(CpuNumbers::Arm { implementer: core.0, part: core.1 })
+    };
+    TABLE.iter().filter(|row| letters(row.4) == called).find_map(first_of).or_else(of_arm)
+}
+
+/// The first CPU of a row that no earlier row has.
+fn first_of(row: &Row) -> Option<CpuNumbers> {
+    /// Steppings have 4 bits.
+    const LAST: u32 = 15;
+    let steppings = || (*row.3.start()..=LAST).take_while(|it| row.3.contains(it));
+    let all = row.2.clone().flat_map(|model| steppings().map(move |stepping| (model, stepping)));
+    let family = row.1;
+    let is_its = |(model, stepping): &(u32, u32)| {
+        name(row.0, Signature { family, model: *model, stepping: *stepping }) == Some(row.4)
+    };
+    let (model, stepping) = all.into_iter().find(is_its)?;
+    Some(CpuNumbers::X86 { vendor: row.0.to_owned(), family, model, stepping })
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
     microarchitecture::names()
 }
 
+/// The numbers of a CPU whose microarchitecture, or core, has that name.
+pub fn numbers_of(microarchitecture: &str) -> Option<CpuNumbers> {
+    microarchitecture::numbers(microarchitecture)
+}
+
 /// In reading order.
 pub(crate) const TABLES: &[&[Row]] = &[
     cpu::ROWS,
