@@ -14,6 +14,7 @@ use super::{Case, Need, none};
 pub(super) const CASES: &[Case] = &[
     ("lists_by_type_of_core_are_two_events", Need::Nothing, by_map),
     ("lists_by_pmu_are_two_events", Need::Nothing, by_unit),
+    ("lists_go_to_the_pmus_of_the_machine_at_hand", Need::Nothing, by_sysfs),
     ("of_an_unknown_type_only_what_both_have_is_told", Need::Nothing, of_no_type),
     ("low_power_cores_are_a_type_of_their_own", Need::Nothing, low_power),
     ("every_name_that_info_prints_is_a_cpu", Need::Nothing, named),
@@ -91,21 +92,51 @@ fn by_unit() -> Result<(), Failed> {
     Ok(())
 }
 
-fn of_no_type() -> Result<(), Failed> {
-    let (p, e) = (list(&[("X.Y", "0x11"), ("X.Z", "1")]), list(&[("X.Y", "0x7e"), ("X.Z", "1")]));
-    let lines = map(&[("p.json", "0x40", "Core"), ("e.json", "0x20", "Atom")]);
-    let there = folder(&[("mapfile.csv", &lines), ("p.json", &p), ("e.json", &e)]);
+/// The machine at hand: what the kernel calls its PMUs counts.
+fn by_sysfs() -> Result<(), Failed> {
+    let there = two_types();
     let tree = folder(&[
-        (
-            "proc/cpuinfo",
-            "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 252\nstepping\t: 1\n",
-        ),
-        ("sys/bus/event_source/devices/cpu/type", "4\n"),
+        ("proc/cpuinfo", CPUINFO),
+        ("sys/bus/event_source/devices/cpu_core/type", "4\n"),
+        ("sys/bus/event_source/devices/cpu_core/cpus", "0\n"),
+        ("sys/bus/event_source/devices/cpu_core/format/umask", "config:8-15\n"),
+        ("sys/bus/event_source/devices/cpu_atom/type", "10\n"),
+        ("sys/bus/event_source/devices/cpu_atom/format/umask", "config:8-15,40-47\n"),
     ]);
     let machine = Machine::rooted(tree.path()).unwrap();
     let events = Events::of(Target::of(&machine).with_folder(Some(there.path())));
+    let found = events.resolve("x.y").unwrap();
+    assert_eq!(codes(&found), [("cpu_atom/x.y/", 0x7ec4), ("cpu_core/x.y/", 0x11c4)]);
+    assert_eq!([found[0].kind, found[1].kind], [Some(10), Some(4)]);
+    // A kernel that cuts a unit mask would count another event.
+    let wide = events.resolve("x.wide").unwrap();
+    assert_eq!(codes(&wide), [("cpu_atom/x.wide/", 0x100_0000_01c4)]);
+    let missing = &events.of_source(Source::Perfmon).missing;
+    assert!(missing.iter().any(|it| it.why.contains("this kernel gives it 8")), "{missing:?}");
+    Ok(())
+}
+
+const CPUINFO: &str =
+    "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 252\nstepping\t: 1\n";
+
+/// Lists of two types of cores that have one event in common, and mean another one differently.
+fn two_types() -> TempDir {
+    let wide = entry("X.WIDE", "1").replace('}', r#","UMaskExt":"0x01"}"#);
+    let with_wide = |list: String| list.replace(']', &format!(",{wide}]"));
+    let p = with_wide(list(&[("X.Y", "0x11"), ("X.Z", "1")]));
+    let e = with_wide(list(&[("X.Y", "0x7e"), ("X.Z", "1")]));
+    let lines = map(&[("p.json", "0x40", "Core"), ("e.json", "0x20", "Atom")]);
+    folder(&[("mapfile.csv", &lines), ("p.json", &p), ("e.json", &e)])
+}
+
+fn of_no_type() -> Result<(), Failed> {
+    let there = two_types();
+    let tree =
+        folder(&[("proc/cpuinfo", CPUINFO), ("sys/bus/event_source/devices/cpu/type", "4\n")]);
+    let machine = Machine::rooted(tree.path()).unwrap();
+    let events = Events::of(Target::of(&machine).with_folder(Some(there.path())));
     let listed = events.of_source(Source::Perfmon);
-    assert_eq!(codes(&listed.events), [("x.z", 0x1c4)]);
+    assert_eq!(codes(&listed.events), [("x.z", 0x1c4), ("x.wide", 0x100_0000_01c4)]);
     let whys: Vec<&str> = listed.missing.iter().map(|it| it.why.as_str()).collect();
     assert!(whys.iter().any(|why| why.contains("two codes for each, as for `x.y`")), "{whys:?}");
     Ok(())

@@ -227,7 +227,12 @@ fn unit_config(core: &Core, event: &Event, pmu: &str) -> Result<Config, String> 
             let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
             (event & 0xff) | umask << 8 | high << 32
         }
-        _ => fields(event)?.config(Maker::Intel).ok_or_else(does_not_fit)?[0],
+        // Where units have more of the unit mask than 8 bits, lists have it as its extension.
+        _ => {
+            let written = Some(fields(event)?).filter(|fields| fields.umask <= 0xff);
+            let config = written.and_then(|fields| fields.config(Maker::Intel));
+            config.ok_or_else(does_not_fit)?[0]
+        }
     };
     let more = number(event.umask_ext.as_ref())?;
     let (ports, flow) = (number(event.port_mask.as_ref())?, number(event.fc_mask.as_ref())?);
