@@ -218,21 +218,20 @@ fn of_unit(
 /// as PERF_CTL of the northbridge has.
 fn unit_config(core: &Core, event: &Event, pmu: &str) -> Result<Config, String> {
     let does_not_fit = || "a field does not fit into its bits".to_owned();
-    let mut config = match core.maker() {
-        Maker::Amd => {
-            let Fields { event, umask, .. } = fields(event)?;
-            if event > 0x3fff || umask > 0xff {
-                return Err(does_not_fit());
-            }
-            let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
-            (event & 0xff) | umask << 8 | high << 32
+    let written = fields(event)?;
+    // Where units have more of the unit mask than 8 bits, lists have it as its extension.
+    if written.umask > 0xff {
+        return Err(does_not_fit());
+    }
+    let mut config = if core.maker() == Maker::Amd {
+        let Fields { event, umask, .. } = written;
+        if event > 0x3fff {
+            return Err(does_not_fit());
         }
-        // Where units have more of the unit mask than 8 bits, lists have it as its extension.
-        _ => {
-            let written = Some(fields(event)?).filter(|fields| fields.umask <= 0xff);
-            let config = written.and_then(|fields| fields.config(Maker::Intel));
-            config.ok_or_else(does_not_fit)?[0]
-        }
+        let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
+        (event & 0xff) | umask << 8 | high << 32
+    } else {
+        written.config(Maker::Intel).ok_or_else(does_not_fit)?[0]
     };
     let more = number(event.umask_ext.as_ref())?;
     let (ports, flow) = (number(event.port_mask.as_ref())?, number(event.fc_mask.as_ref())?);
