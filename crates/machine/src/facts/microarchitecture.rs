@@ -214,10 +214,10 @@ fn first_of(row: &Row) -> Option<CpuNumbers> {
     let all = row.2.clone().flat_map(|model| steppings().map(move |stepping| (model, stepping)));
     let family = row.1;
     let is_its = |(model, stepping): &(u32, u32)| {
-        name(row.0, Signature { family, model: *model, stepping: *stepping }) == Some(row.4)
+        name(row.0, Signature { family, model: *model, stepping: Some(*stepping) }) == Some(row.4)
     };
     let (model, stepping) = all.into_iter().find(is_its)?;
-    Some(CpuNumbers::X86 { vendor: row.0.to_owned(), family, model, stepping })
+    Some(CpuNumbers::X86 { vendor: row.0.to_owned(), family, model, stepping: Some(stepping) })
 }
 
 fn letters(name: &str) -> String {
