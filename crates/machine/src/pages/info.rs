@@ -294,9 +294,9 @@ fn cache_words(cache: &Cache) -> String {
         [(width, 1)] => words.push(format!("one for {}", whose(*width))),
         [(width, _)] => words.push(format!("one per {}, {count} in all", whose(*width))),
         [(least, few), (most, many)] => words.push(format!(
-            "{few} per {} and {many} per {}, {count} in all",
-            whose(*least),
-            whose(*most)
+            "{few} of {} and {many} of {}, {count} in all",
+            tally(*least, "CPU"),
+            tally(*most, "CPU")
         )),
         [(least, _), .., (most, _)] => {
             words.push(format!("one per {least} to {}, {count} in all", whose(*most)));
