@@ -11,7 +11,7 @@ mod events;
 mod idle;
 mod kernel;
 mod residency;
-mod temperature;
+pub(crate) mod temperature;
 mod tsc;
 
 use std::borrow::Cow;
@@ -369,6 +369,15 @@ fn of_each_cpu(
         source: source.into(),
     };
     columns.iter().map(column).collect()
+}
+
+/// A counter that grew between two looks.
+fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
+    if now >= then {
+        return Ok(now - then);
+    }
+    let why = format!("the counter fell from {then} to {now}");
+    Err(Unavailable::new(Obstacle::Measurement, what, why))
 }
 
 /// The power of what counted so much energy: whatever is on draws some, so that a counter which

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use model::record::IdleState;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::cpuinfo::Architecture;
 use super::groups::{Group, groups};
-use super::platform::{hidden_from_guest, is_guest};
+use super::kernel::parameters;
+use super::platform::hidden_from_guest;
 use super::topology::online;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -35,15 +37,60 @@ const WORDS_MAX: usize = 32;
 /// No state takes longer to leave, or is worth more waiting.
 const SECONDS_MAX: f64 = 1000.0;
 
-fn no_idle(machine: &Machine) -> Unavailable {
+fn no_idle(survey: &Survey<'_>) -> Unavailable {
     let what = "idle states";
-    if is_guest(machine) {
+    if survey.is_guest() {
         return hidden_from_guest(what);
     }
-    let why = "the kernel shows no idle states here: it has no driver for this CPU, or was booted \
-               without (`idle=poll`, `cpuidle.off=1`)";
-    Unavailable::new(Obstacle::Permission, what, why)
-        .with_remedy("boot without these parameters; `cat /proc/cmdline` shows them")
+    switched_off(survey).absence(what, "the kernel shows no idle states here")
+}
+
+/// Whether the kernel was told to do without idle states.
+pub(crate) struct SwitchedOff(Reading<Vec<String>>);
+
+/// By its command line. s390 and SPARC have no drivers of idle states: nothing is switched off there.
+///
+/// # Source
+/// The kernel's `Documentation/admin-guide/kernel-parameters.txt`, and `select CPU_IDLE` in its
+/// `arch/*/Kconfig`.
+pub(crate) fn switched_off(survey: &Survey<'_>) -> SwitchedOff {
+    /// Whole words.
+    const WORDS: &[&str] = &["cpuidle.off=1", "idle=halt", "idle=poll", "nohlt"];
+    if matches!(survey.architecture(), Some(Architecture::S390 | Architecture::Sparc)) {
+        return SwitchedOff(Ok(Vec::new()));
+    }
+    let line = survey.tree.read("/proc/cmdline");
+    SwitchedOff(line.map(|line| {
+        let given = parameters(&line).filter(|word| WORDS.contains(word));
+        given.map(|word| format!("`{word}`")).collect()
+    }))
+}
+
+impl SwitchedOff {
+    /// Why there are none, and what helps where something does.
+    pub(crate) fn absence(&self, what: &str, why: &str) -> Unavailable {
+        let absent = |reason: String| {
+            Unavailable::new(Obstacle::Permission, what, format!("{why}: {reason}"))
+        };
+        match &self.0 {
+            Ok(given) if given.is_empty() => {
+                let reason = "it has no driver for this CPU; no parameter forbids them";
+                Unavailable { obstacle: Obstacle::Hardware, ..absent(reason.to_owned()) }
+            }
+            Ok(given) => {
+                let given = given.join(" and ");
+                absent(format!("it was booted with {given}"))
+                    .with_remedy(format!("boot without {given}"))
+            }
+            Err(_) => {
+                let reason = "it has no driver for this CPU, or was booted without";
+                absent(reason.to_owned()).with_remedy(
+                    "where `cat /proc/cmdline` shows `cpuidle.off=1`, `idle=poll` or `nohlt`, boot \
+                     without them",
+                )
+            }
+        }
+    }
 }
 
 fn driver(survey: &Survey<'_>) -> Reading<String> {
@@ -67,7 +114,7 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
     const PARAMETERS: &str = "/sys/module/haltpoll/parameters";
     let absent =
         |why: String| Err(Unavailable::new(Obstacle::Permission, "polling before a halt", why));
-    if !is_guest(survey) {
+    if !survey.is_guest() {
         return absent("only guests poll before they halt".to_owned());
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
@@ -113,9 +160,8 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
     let union = |a: &CpuSet, b: &CpuSet| a.iter().chain(b.iter()).collect();
     let same = |known: &&mut IdleState| {
         (&known.name, &known.description) == (&state.name, &state.description)
-            && known.latency_seconds.map(f64::to_bits) == state.latency_seconds.map(f64::to_bits)
-            && known.residency_seconds.map(f64::to_bits)
-                == state.residency_seconds.map(f64::to_bits)
+            && known.latency_seconds.to_bits() == state.latency_seconds.to_bits()
+            && known.residency_seconds.to_bits() == state.residency_seconds.to_bits()
     };
     match states.iter_mut().find(same) {
         Some(known) => {
@@ -126,31 +172,25 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
     }
 }
 
-/// The states of the first CPU of a group that has any, which are those of all; who switched them off
-/// differs. What one of them does not say, or what makes no sense, is missing of it alone.
+/// The states of the first CPU of a group, which are those of all; who switched them off differs.
 fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
-    let of = |cpu| Some((folder(cpu), numbers(machine, &folder(cpu)).ok()?));
-    let Some((folder, numbers)) = group.cpus.iter().find_map(of) else {
-        return Err(no_states_of(machine, group.first()));
-    };
-    let state = |number: u32| {
-        let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
-        let off = machine.idle_switches().off.get(&number);
-        let name = read("name").ok().filter(|name| !name.is_empty());
-        IdleState {
-            name: name.unwrap_or_else(|| format!("state{number}")),
-            description: read("desc").unwrap_or_default(),
-            latency_seconds: read("latency").ok().and_then(|text| seconds(&text)),
-            residency_seconds: read("residency").ok().and_then(|text| seconds(&text)),
-            cpus: group.cpus.clone(),
-            disabled_on: off.map(|off| group.cpus.intersection(off)).unwrap_or_default(),
-        }
-    };
-    Ok(numbers.into_iter().map(state).collect())
-}
-
-fn no_states_of(machine: &Machine, cpu: CpuId) -> Unavailable {
-    numbers(machine, &folder(cpu)).err().unwrap_or_else(|| no_idle(machine))
+    let folder = folder(group.first());
+    let numbers = numbers(machine, &folder)?;
+    numbers
+        .into_iter()
+        .map(|number| {
+            let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
+            let off = machine.idle_switches().off.get(&number);
+            Ok(IdleState {
+                name: read("name")?,
+                description: read("desc").unwrap_or_default(),
+                latency_seconds: seconds(&folder, &read("latency")?)?,
+                residency_seconds: seconds(&folder, &read("residency")?)?,
+                cpus: group.cpus.clone(),
+                disabled_on: off.map(|off| group.cpus.intersection(off)).unwrap_or_default(),
+            })
+        })
+        .collect()
 }
 
 pub(crate) fn folder(cpu: CpuId) -> String {
@@ -158,22 +198,25 @@ pub(crate) fn folder(cpu: CpuId) -> String {
 }
 
 /// The numbers of a CPU's states, ascending: `state0` is the shallowest.
-pub(crate) fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
-    let names = machine.tree.list(folder).map_err(|error| match error.obstacle {
+pub(crate) fn numbers(survey: &Survey<'_>, folder: &str) -> Reading<Vec<u32>> {
+    let names = survey.tree.list(folder).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ => no_idle(machine),
+        _ => no_idle(survey),
     })?;
     let mut numbers: Vec<u32> =
         names.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
     numbers.sort_unstable();
     numbers.truncate(STATES_MAX as usize);
-    if numbers.is_empty() { Err(no_idle(machine)) } else { Ok(numbers) }
+    if numbers.is_empty() { Err(no_idle(survey)) } else { Ok(numbers) }
 }
 
-/// A time that a state may take: some firmware states all ones where it knows none.
-fn seconds(microseconds: &str) -> Option<f64> {
-    let seconds = microseconds.split_whitespace().next()?.parse::<f64>().ok()? / 1e6;
-    Some(seconds).filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds))
+fn seconds(folder: &str, microseconds: &str) -> Reading<f64> {
+    let seconds = first_number(folder, microseconds)? / 1e6;
+    if (0.0..=SECONDS_MAX).contains(&seconds) {
+        return Ok(seconds);
+    }
+    let why = format!("a state in `{folder}` takes {seconds} s, which no state does");
+    Err(Unavailable::new(Obstacle::Cpudyno, "idle states", why))
 }
 
 /// Which CPUs may not enter which states.
@@ -228,19 +271,16 @@ pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
     Ok(if words.is_empty() { "none".to_owned() } else { words.join(", ") })
 }
 
-/// `POLL, C1 1/1 us, C6 133/? us`; states that only some CPUs have say which.
+/// `POLL, C1 1/1 us, C6 133/400 us`; states that only some CPUs have say which.
 fn in_words(states: &[IdleState]) -> String {
     let everyone = states.iter().map(|state| state.cpus.len()).max().unwrap_or(0);
-    let micro = |seconds: Option<f64>| match seconds {
-        Some(seconds) => (seconds * 1e6).round().to_string(),
-        None => "?".to_owned(),
-    };
+    let micro = |seconds: f64| (seconds * 1e6).round();
     let say = |state: &IdleState| {
-        let (latency, residency) = (state.latency_seconds, state.residency_seconds);
-        let times = if latency == Some(0.0) && residency == Some(0.0) {
-            String::new()
+        let (latency, residency) = (micro(state.latency_seconds), micro(state.residency_seconds));
+        let times = if latency + residency > 0.0 {
+            format!(" {latency}/{residency} us")
         } else {
-            format!(" {}/{} us", micro(latency), micro(residency))
+            String::new()
         };
         let some = state.cpus.len() < everyone || states_of_others(states, state);
         let whose = if some { format!(" (CPUs {})", state.cpus) } else { String::new() };
@@ -298,7 +338,7 @@ mod tests {
         files.put("/sys/class/dmi/id/product_name", "Standard PC");
         let machine = machine_of(files, "0");
         let answer = haltpoll(&Survey::new(&machine));
-        if is_guest(&machine) {
+        if Survey::new(&machine).is_guest() {
             assert_eq!(answer.unwrap(), "for up to 200 us (guest_halt_poll_ns)");
         } else {
             assert!(answer.unwrap_err().why.contains("only guests"));
@@ -306,27 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_time_is_missing_of_its_state_alone() {
-        for time in ["-1", "4294967295", "99999999999999999999", "NaN", "soon", ""] {
-            let states = [("POLL", "0", "0", "0"), ("C1", time, "1", "0"), ("C6", "9", time, "0")];
-            let machine = machine_of(files(&states), "0-1");
-            let states = idle_states(&Survey::new(&machine)).unwrap();
-            assert_eq!(in_words(&states), "POLL, C1 ?/1 us, C6 9/? us", "{time}");
+    fn absurd_times_are_a_reason() {
+        for times in ["-1", "99999999999999999999", "soon", ""] {
+            let machine = machine_of(files(&[("C1", times, "1", "0")]), "0-1");
+            assert!(idle_states(&Survey::new(&machine)).is_err(), "{times}");
         }
-    }
-
-    #[test]
-    fn states_that_the_first_cpu_does_not_show_are_read_of_another() {
-        let mut files = Files::default();
-        files.put("/sys/devices/system/cpu/online", "0-1");
-        for (number, name, time) in [(0, "POLL", "0"), (1, "C1", "1")] {
-            let state = format!("{CPU}/cpu1/cpuidle/state{number}");
-            files.put(format!("{state}/name"), name);
-            files.put(format!("{state}/latency"), time);
-            files.put(format!("{state}/residency"), time);
-        }
-        let machine = machine_of(files, "0-1");
-        let states = idle_states(&Survey::new(&machine)).unwrap();
-        assert_eq!(in_words(&states), "POLL, C1 1/1 us");
     }
 }

@@ -3,8 +3,10 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
+mod cores;
 mod cppc;
 mod cpu;
+mod cpuinfo;
 pub(crate) mod frequency;
 mod groups;
 mod hwp;
@@ -18,19 +20,23 @@ mod topology;
 mod turbo_ratio;
 mod uncore;
 
+use model::CpuSet;
 use model::record::Topology;
-use model::{CpuSet, Finding};
 
 pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
+pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
 pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
-pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
+pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches, switched_off};
 pub use self::isa::isa;
-pub(crate) use self::kernel::concerns_performance;
+pub(crate) use self::kernel::{concerns_performance, to_load};
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
-pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
+pub use self::platform::is_guest;
+pub(crate) use self::platform::{
+    ON_THE_HOST, ROOT_PARTITION, hidden_from_guest, is_below_a_hypervisor,
+};
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
 use crate::cgroup;
@@ -42,11 +48,6 @@ use crate::text::folded;
 /// The name of every microarchitecture that this version knows.
 pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
     microarchitecture::names()
-}
-
-/// The numbers of a CPU whose microarchitecture, or core, has that name.
-pub fn numbers_of(microarchitecture: &str) -> Option<CpuNumbers> {
-    microarchitecture::numbers(microarchitecture)
 }
 
 /// In reading order.
@@ -89,7 +90,7 @@ pub fn some(machine: &Machine, ids: &[&str]) -> Vec<model::record::Fact> {
 
 /// Who sits where. It never fails: a CPU of which nothing is known is a core of its own.
 pub fn topology(machine: &Machine) -> Topology {
-    topology_of(&Survey::new(machine)).0
+    topology_of(&Survey::new(machine))
 }
 
 /// Who sits where by CPUID alone, for these CPUs: for machines without sysfs, and to compare with
@@ -98,8 +99,7 @@ pub fn topology_by_cpuid(machine: &Machine, cpus: &CpuSet) -> Option<Topology> {
     topology::by_cpuid::topology(machine.cpuid.as_ref(), cpus)
 }
 
-/// With where the files that say it contradict each other.
-pub(crate) fn topology_of(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
+pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {
     topology::topology(survey)
 }
 

@@ -1,6 +1,5 @@
 //! The machine: real files, captures, and what no kernel would make.
 
-mod bent;
 mod capture;
 mod cycle_counters;
 pub mod hostile;

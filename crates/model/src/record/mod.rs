@@ -49,7 +49,7 @@ pub use speed_select::{
     PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver,
     SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
-pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
+pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
 
 use std::collections::BTreeMap;
 

@@ -28,28 +28,6 @@ pub struct Topology {
     /// Memory nodes, ascending, also those without CPUs; empty where the kernel knows none.
     #[serde(default)]
     pub nodes: Vec<Node>,
-    /// What nobody says of which CPUs.
-    #[serde(default, skip_serializing_if = "Unsaid::is_nothing")]
-    pub unsaid: Unsaid,
-}
-
-/// Of which CPUs nobody says where they sit: numbers in their places only stand for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Unsaid {
-    /// In which package.
-    #[serde(default)]
-    pub package: CpuSet,
-    /// On which core: each of them counts as one.
-    #[serde(default)]
-    pub core: CpuSet,
-}
-
-impl Unsaid {
-    /// Whether everything is said.
-    pub fn is_nothing(&self) -> bool {
-        self.package.is_empty() && self.core.is_empty()
-    }
 }
 
 impl Topology {
@@ -69,14 +47,11 @@ impl Topology {
         self.cpus.iter().filter(|place| self.usable.contains(place.cpu))
     }
 
-    /// How two CPUs lie to each other; `None` where nobody says it of both.
+    /// How two CPUs lie to each other, as far as is known of both.
     pub fn relation(&self, a: CpuId, b: CpuId) -> Option<Relation> {
         let (first, second) = (self.place(a)?, self.place(b)?);
-        let is_unsaid = |cpus: &CpuSet| cpus.contains(a) || cpus.contains(b);
         Some(if a == b {
             Relation::SameCpu
-        } else if is_unsaid(&self.unsaid.core) || is_unsaid(&self.unsaid.package) {
-            return None;
         } else if first.package != second.package {
             Relation::OtherPackage
         } else if first.siblings.contains(b) {
@@ -95,7 +70,7 @@ impl Topology {
     }
 
     /// The caches from the second level on that these CPUs use. `None` where the size of one is
-    /// unknown, or where a CPU has none.
+    /// unknown, or who shares it, or where a CPU has none.
     ///
     /// Of what lies within a cache that holds all of it, nothing is counted: from the outermost
     /// cache of a CPU inwards, up to the first that is known to be inclusive.
@@ -107,6 +82,9 @@ impl Topology {
         let mut without_all = without_any.clone();
         let mut in_use = CachesInUse::default();
         for cache in rows {
+            if cache.instances.is_empty() {
+                return None;
+            }
             let is_used = |cpus: &&CpuSet| cpus.iter().any(|cpu| without_all.contains(&cpu));
             let used: Vec<&CpuSet> = cache.instances.iter().filter(is_used).collect();
             if used.is_empty() {

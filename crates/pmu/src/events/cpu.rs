@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use machine::facts::{self, CpuNumbers};
+use machine::facts::CpuNumbers;
 use model::name::did_you_mean;
 
 use super::error::Error;
@@ -15,6 +15,7 @@ use super::table::{CoreType, Family, Table};
 pub struct Cpu {
     /// Its numbers; the stepping may be missing where somebody typed it.
     numbers: CpuNumbers,
+    has_stepping: bool,
 }
 
 /// Whose registers it has.
@@ -33,23 +34,22 @@ pub enum Maker {
 impl Cpu {
     /// Of these numbers.
     pub fn of(numbers: CpuNumbers) -> Cpu {
-        Cpu { numbers }
+        Cpu { numbers, has_stepping: true }
     }
 
     /// What somebody typed: the name of a family, another name of it, or a CPU's numbers.
     pub fn named(typed: &str) -> Result<Cpu, Error> {
         let families = &Table::builtin().family;
-        if let Some(cpuid) = families.iter().find_map(|family| family.cpu_called(typed)) {
+        let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+        let known = families.iter().find_map(|family| {
+            let is_it = family.id == name || family.libpfm.iter().any(|it| it == typed.trim());
+            if is_it { Some(&family.cpuid) } else { family.also.get(&name) }
+        });
+        if let Some(cpuid) = known {
             return cpuid.parse();
         }
-        // What `cpudyno info` calls it.
-        if let Some(numbers) = facts::numbers_of(typed) {
-            return Ok(Cpu::of(numbers));
-        }
         typed.parse().map_err(|error| {
-            let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-            let of_info = facts::microarchitectures();
-            let names = families.iter().flat_map(Family::names).chain(of_info);
+            let names = families.iter().flat_map(Family::names);
             let near = did_you_mean(&name, names).map(String::from);
             match error {
                 Error::UnknownCpu { typed, .. } => Error::UnknownCpu { typed, near },
@@ -78,7 +78,7 @@ impl Cpu {
 
     /// Whether it is known which stepping it is.
     pub fn has_stepping(&self) -> bool {
-        !matches!(self.numbers, CpuNumbers::X86 { stepping: None, .. })
+        self.has_stepping
     }
 
     /// Implementer and part as Arm's data write them: `0x41d0c`.
@@ -96,37 +96,12 @@ impl Family {
         std::iter::once(self.id.as_str()).chain(self.also.keys().map(String::as_str))
     }
 
-    /// The CPU that one of its names means: capitals, blanks and hyphens are all the same.
-    fn cpu_called(&self, typed: &str) -> Option<&str> {
-        let typed = folded(typed);
-        let is_it = |name: &String| folded(name) == typed;
-        if is_it(&self.id) || self.libpfm.iter().any(is_it) {
-            return Some(&self.cpuid);
-        }
-        self.also.iter().find(|(name, _)| is_it(name)).map(|(_, cpuid)| cpuid.as_str())
-    }
-
-    /// Whether it is one of its names.
-    pub fn is_called(&self, typed: &str) -> bool {
-        self.cpu_called(typed).is_some()
-    }
-
-    /// The family of that type of core; of several, none where the type is not known.
+    /// The family of that type of core.
     pub fn of_core<'a>(families: &[&'a Family], core: Option<CoreType>) -> Option<&'a Family> {
-        match (families, core) {
-            ([only], None) => Some(only),
-            (_, None) => None,
-            (_, core) => {
-                let fits = |family: &&&Family| family.core.is_none() || family.core == core;
-                families.iter().find(fits).copied()
-            }
-        }
+        let fits =
+            |family: &&&Family| core.is_none() || family.core.is_none() || family.core == core;
+        families.iter().find(fits).copied()
     }
-}
-
-/// Letters and digits alone, in lower case.
-fn folded(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
 }
 
 impl fmt::Display for Cpu {
@@ -134,7 +109,7 @@ impl fmt::Display for Cpu {
         match &self.numbers {
             CpuNumbers::X86 { vendor, family, model, stepping } => {
                 write!(f, "{vendor}-{family}-{model:X}")?;
-                stepping.map_or(Ok(()), |stepping| write!(f, "-{stepping:X}"))
+                if self.has_stepping { write!(f, "-{stepping:X}") } else { Ok(()) }
             }
             CpuNumbers::Arm { implementer, part } => write!(f, "{implementer:#x}-{part:#05x}"),
         }
@@ -151,7 +126,7 @@ impl FromStr for Cpu {
         let parsed = match words.as_slice() {
             [implementer, part] if implementer.starts_with("0x") => {
                 let numbers = hex(implementer).zip(hex(part));
-                numbers.map(|(implementer, part)| CpuNumbers::Arm { implementer, part })
+                numbers.map(|(implementer, part)| (CpuNumbers::Arm { implementer, part }, true))
             }
             [vendor, family, model, rest @ ..] if rest.len() <= 1 => {
                 let stepping = rest.first().map(|word| hex(word));
@@ -160,14 +135,16 @@ impl FromStr for Cpu {
                 match (numbers, stepping) {
                     (None, _) | (_, Some(None)) => None,
                     (Some((family, model)), stepping) => {
-                        let stepping = stepping.flatten();
-                        Some(CpuNumbers::X86 { vendor, family, model, stepping })
+                        let has_stepping = stepping.is_some();
+                        let stepping = stepping.flatten().unwrap_or_default();
+                        Some((CpuNumbers::X86 { vendor, family, model, stepping }, has_stepping))
                     }
                 }
             }
             _ => None,
         };
-        parsed.map(Cpu::of).ok_or_else(unknown)
+        let (numbers, has_stepping) = parsed.ok_or_else(unknown)?;
+        Ok(Cpu { numbers, has_stepping })
     }
 }
 

@@ -7,12 +7,10 @@
 #![expect(clippy::unnecessary_wraps, reason = "a case is a function that may fail")]
 
 mod hostile;
-mod hybrids;
 mod lists;
 mod lookup;
 mod others;
 mod own;
-mod twins;
 
 use std::process::ExitCode;
 
@@ -31,15 +29,7 @@ enum Need {
     Both,
 }
 
-const CASES: &[&[Case]] = &[
-    own::CASES,
-    lists::CASES,
-    others::CASES,
-    lookup::CASES,
-    hostile::CASES,
-    hybrids::CASES,
-    twins::CASES,
-];
+const CASES: &[&[Case]] = &[own::CASES, lists::CASES, others::CASES, lookup::CASES, hostile::CASES];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -1,14 +1,12 @@
 //! Who sits where.
 //!
 //! Each file reads one thing: [`sysfs`] CPUs and how they are nested, [`caches`], [`nodes`],
-//! [`kinds`] of cores, [`dies`] that sysfs does not show. Of lists that several CPUs share disjoint
-//! [`groups`] are made, so that lists that contradict each other still give every CPU one place, with
-//! a word on the contradiction ([`disputes`]).
+//! [`kinds`] of cores, [`dies`] that sysfs does not show. All of them read a list that several CPUs
+//! share once, by the first of these CPUs, and make disjoint [`groups`] of it, so that lists that
+//! contradict each other still give every CPU one place.
 
 mod caches;
-mod cpuinfo;
 mod dies;
-mod disputes;
 mod groups;
 mod kinds;
 mod nodes;
@@ -19,34 +17,33 @@ pub(super) mod by_cpuid;
 
 use std::collections::BTreeMap;
 
-use model::record::{Cache, CpuPlace, Topology, Unsaid};
-use model::{CpuId, CpuSet, Finding, Obstacle, Unavailable};
+use model::record::{Cache, CpuPlace, Topology};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use self::caches::Caches;
-use self::cpuinfo::Cpuinfo;
-use self::disputes::Disputes;
 pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
+use super::cpuinfo::Cpuinfo;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
 
-/// The topology as far as the kernel says, and where its files contradict each other. It never
-/// fails: a CPU of which nobody says its core counts as one, and is named as such.
-pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
+/// The topology as far as the kernel says. It never fails: a CPU of which nothing is known is a
+/// core of its own in package 0.
+pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let machine: &Machine = survey;
-    let cpuinfo = cpuinfo(survey);
+    let nothing = Cpuinfo::default();
+    let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
     let online = online(machine);
-    let disputes = Disputes::default();
-    let nodes = nodes::read(machine, &online, &disputes);
-    let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
-        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo, &disputes));
+    let nodes = nodes::read(machine, &online);
+    let (mut cpus, caches) = by_cpuid_alone(machine, &online)
+        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, cpuinfo));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
         place.node = node_of.get(&place.cpu).copied();
     }
-    let topology = Topology {
+    Topology {
         usable: usable(machine, &online),
         present: sysfs::present(machine),
         isolated: sysfs::isolated(machine).unwrap_or_default(),
@@ -54,27 +51,18 @@ pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
         cpus,
         caches,
         nodes,
-        unsaid,
-    };
-    (topology, disputes.into_findings())
-}
-
-/// What a source says of places.
-struct Places {
-    cpus: Vec<CpuPlace>,
-    caches: Vec<Cache>,
-    unsaid: Unsaid,
+    }
 }
 
 /// Places and caches by CPUID, where the kernel describes no CPU at all: a container may hide sysfs.
-fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<Places> {
-    let is_described =
-        |cpu| machine.tree.list(&format!("/sys/devices/system/cpu/cpu{cpu}/topology")).is_ok();
-    if online.iter().any(is_described) {
+fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<(Vec<CpuPlace>, Vec<Cache>)> {
+    let first = online.iter().next()?;
+    let described = machine.tree.list(&format!("/sys/devices/system/cpu/cpu{first}/topology"));
+    if described.is_ok() {
         return None;
     }
-    let Topology { cpus, caches, unsaid, .. } = by_cpuid::topology(machine.cpuid.as_ref(), online)?;
-    Some(Places { cpus, caches, unsaid })
+    let topology = by_cpuid::topology(machine.cpuid.as_ref(), online)?;
+    Some((topology.cpus, topology.caches))
 }
 
 /// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
@@ -82,28 +70,22 @@ fn as_the_kernel_shows(
     machine: &Machine,
     online: &CpuSet,
     cpuinfo: &Cpuinfo,
-    disputes: &Disputes,
-) -> Places {
-    let mut nesting = sysfs::nesting(machine, online, cpuinfo, disputes);
-    let caches = Caches::read(machine, online, nesting.listed_cores(), disputes);
-    nesting.split_cores(online, &caches.first_level(), disputes);
+) -> (Vec<CpuPlace>, Vec<Cache>) {
+    let nesting = sysfs::nesting(machine, online, cpuinfo);
+    let caches = Caches::read(machine, online, cpuinfo);
     let mut cpus = places(online, &nesting, &caches);
     let cores = &nesting.cores.groups;
     let kinds = kinds::read(machine, online, cores, &caches, cpuinfo);
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
-    if dies::are_by_register(cpuinfo) {
+    if dies::are_by_register(Some(cpuinfo)) {
         let dies = dies::by_register(machine, cores);
         for place in &mut cpus {
             place.die = dies.get(&place.cpu).copied();
         }
     }
-    Places { cpus, caches: caches.rows, unsaid: nesting.unsaid }
-}
-
-fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
-    survey.cpuinfo().map(Cpuinfo::parse).unwrap_or_default()
+    (cpus, caches.rows)
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say.
