@@ -7,20 +7,20 @@ use std::ops::Deref;
 
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, Architecture, Cpuinfo, HighestLevels, IdleSwitches, Policies};
+use crate::facts::{self, Claimed, HighestLevels, IdleSwitches, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
 pub(crate) struct Survey<'a> {
     machine: &'a Machine,
-    cpuinfo: OnceCell<Reading<Cpuinfo>>,
+    cpuinfo: OnceCell<Reading<String>>,
     topology: OnceCell<Topology>,
     policies: OnceCell<Policies>,
+    claimed_clocks: OnceCell<Claimed>,
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
     highest_levels: OnceCell<Reading<HighestLevels>>,
     idle_switches: OnceCell<IdleSwitches>,
-    guest: OnceCell<bool>,
     drivers: OnceCell<Reading<String>>,
 }
 
@@ -31,33 +31,19 @@ impl<'a> Survey<'a> {
             cpuinfo: OnceCell::new(),
             topology: OnceCell::new(),
             policies: OnceCell::new(),
+            claimed_clocks: OnceCell::new(),
             turbo_limits: OnceCell::new(),
             idle_states: OnceCell::new(),
             highest_levels: OnceCell::new(),
             idle_switches: OnceCell::new(),
-            guest: OnceCell::new(),
             drivers: OnceCell::new(),
         }
     }
 
     /// `/proc/cpuinfo`: some kernels interrupt every CPU to make it.
-    pub(crate) fn cpuinfo(&self) -> Reading<&Cpuinfo> {
-        let read = || Ok(Cpuinfo::parse(&self.machine.tree.read("/proc/cpuinfo")?));
-        self.cpuinfo.get_or_init(read).as_ref().map_err(Clone::clone)
-    }
-
-    /// The architecture of the CPUs, where CPUID or `/proc/cpuinfo` shows it.
-    pub(crate) fn architecture(&self) -> Option<Architecture> {
-        if self.machine.cpuid.leaf(0, 0).is_some() {
-            return Some(Architecture::X86);
-        }
-        self.cpuinfo().ok()?.architecture()
-    }
-
-    /// Whether a hypervisor is known to be below, and keeps the machine; an absence of signs is no
-    /// proof.
-    pub(crate) fn is_guest(&self) -> bool {
-        *self.guest.get_or_init(|| facts::is_below_a_hypervisor(self))
+    pub(crate) fn cpuinfo(&self) -> Reading<&str> {
+        let text = self.cpuinfo.get_or_init(|| self.machine.tree.read("/proc/cpuinfo"));
+        text.as_deref().map_err(Clone::clone)
     }
 
     /// Who sits where.
@@ -68,6 +54,11 @@ impl<'a> Survey<'a> {
     /// The kernel's frequency policies.
     pub(crate) fn policies(&self) -> &Policies {
         self.policies.get_or_init(|| facts::policies(self))
+    }
+
+    /// The highest clock of each CPU that the kernel claims, as far as nothing refutes it.
+    pub(crate) fn claimed_clocks(&self) -> &Claimed {
+        self.claimed_clocks.get_or_init(|| facts::claimed(self))
     }
 
     /// The highest frequencies by number of active cores.

@@ -5,10 +5,9 @@ use std::time::Duration;
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval, watts};
-use crate::facts::{Architecture, hidden_from_guest, to_load};
+use crate::facts::{hidden_from_guest, is_guest};
 use crate::perf::is_amd;
 use crate::ports::{Machine, Reading, Tree};
-use crate::survey::Survey;
 use crate::text::whole_number;
 
 const QUANTITY: &str = "power";
@@ -156,24 +155,23 @@ pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dy
 fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
     let tree = machine.tree.as_ref();
     let names = tree.list(FOLDER).unwrap_or_default();
-    let zones: Vec<Zone> = names
-        .iter()
-        .filter(|name| name.starts_with("intel-rapl:"))
-        .filter_map(|name| zone(tree, &names, name))
-        .collect();
+    let of_control = |control: &str| -> Vec<Zone> {
+        let entries = names.iter().filter(|name| name.starts_with(control));
+        entries.filter_map(|name| zone(tree, &names, name)).collect()
+    };
+    // Both count the energy of the same package: it is taken from one.
+    let mut zones = of_control("intel-rapl:");
     if zones.is_empty() {
-        let survey = Survey::new(machine);
-        if survey.is_guest() {
-            return Err(hidden_from_guest(QUANTITY));
-        }
-        let why = format!("there is no zone that counts energy below `{FOLDER}`");
-        let load = match survey.architecture() {
-            Some(Architecture::X86) => to_load(machine, "intel_rapl_msr"),
-            _ => None,
-        };
-        let remedy = load.map(|load| format!("{load} (AMD, too), where the CPU has it"));
-        let absent = Unavailable::new(Obstacle::Hardware, QUANTITY, why);
-        return Err(Unavailable { remedy, ..absent });
+        zones = of_control("intel-rapl-mmio:");
+    }
+    if zones.is_empty() {
+        return Err(if is_guest(machine) {
+            hidden_from_guest(QUANTITY)
+        } else {
+            let why = format!("there is no zone that counts energy below `{FOLDER}`");
+            Unavailable::new(Obstacle::Hardware, QUANTITY, why)
+                .with_remedy("`sudo modprobe intel_rapl_msr` (AMD, too), where the CPU has it")
+        });
     }
     Ok(zones)
 }
@@ -285,6 +283,24 @@ mod tests {
         // 262 J at 1000 W begin again after a quarter of a second.
         assert_eq!(grown(1_500, 1_000, 262_000_000, 0.2), Ok(500));
         assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
+    }
+
+    /// Registers and memory count the same energy.
+    #[test]
+    fn the_energy_of_a_package_is_counted_once() {
+        let put = |files: &mut crate::Files, zone: &str| {
+            files.put(format!("{FOLDER}/{zone}/name"), "package-0");
+            files.put(format!("{FOLDER}/{zone}/energy_uj"), "1000");
+            files.put(format!("{FOLDER}/{zone}/max_energy_range_uj"), "262143328850");
+        };
+        let mut files = crate::Files::default();
+        put(&mut files, "intel-rapl-mmio:0");
+        let count = |files: &crate::Files| {
+            zones(&crate::tests::machine_of(files.clone(), "0-1")).map(|zones| zones.len())
+        };
+        assert_eq!(count(&files), Ok(1), "where nothing else counts it");
+        put(&mut files, "intel-rapl:0");
+        assert_eq!(count(&files), Ok(1));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod events;
 mod idle;
 mod kernel;
 mod residency;
-pub(crate) mod temperature;
+mod temperature;
 mod tsc;
 
 use std::borrow::Cow;

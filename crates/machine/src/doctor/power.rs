@@ -3,8 +3,7 @@
 use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
-use crate::activity::temperature::with_driver;
-use crate::facts::{self, ON_THE_HOST, first_cpu};
+use crate::facts::{self, ON_THE_HOST, first_cpu, is_guest};
 use crate::permits::Question;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -33,11 +32,11 @@ fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
     let driver = survey.tree.read("/sys/devices/system/cpu/cpuidle/current_driver");
     let driver = driver.unwrap_or_else(|_| "none".into());
     let why = format!("the kernel shows no idle states (driver: {driver})");
-    Err(if survey.is_guest() {
+    Err(if is_guest(survey) {
         let why = format!("{why}: the hypervisor decides how deep this guest's CPUs sleep");
         not_permitted(why, ON_THE_HOST)
     } else {
-        facts::switched_off(survey).absence("", &why)
+        not_permitted(why, "boot without `cpuidle.off=1`, `idle=poll` and `nohlt`")
     })
 }
 
@@ -76,10 +75,14 @@ fn thermal(survey: &Survey<'_>) -> Reading<String> {
 }
 
 fn no_sensor(survey: &Survey<'_>) -> Unavailable {
-    if survey.is_guest() {
+    if is_guest(survey) {
         let why = "the hypervisor shows this guest no temperature sensor";
         return not_permitted(why, ON_THE_HOST);
     }
     let none = Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor");
-    with_driver(survey, none)
+    match facts::cpu_vendor(survey).as_deref() {
+        Ok("GenuineIntel") => none.with_remedy("`sudo modprobe coretemp`"),
+        Ok("AuthenticAMD" | "HygonGenuine") => none.with_remedy("`sudo modprobe k10temp`"),
+        _ => none,
+    }
 }

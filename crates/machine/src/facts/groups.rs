@@ -47,6 +47,34 @@ pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
     groups
 }
 
+/// CPUs that should reach the same clock: those of one kind, with as many threads in a core and an L2 alike, which
+/// tells kinds apart where nobody names them.
+pub(super) fn alike(survey: &Survey<'_>) -> Vec<CpuSet> {
+    let topology = survey.topology();
+    let mut threads: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for place in &topology.cpus {
+        *threads.entry((place.package, place.core)).or_default() += 1;
+    }
+    let second = topology.caches.iter().filter(|cache| cache.level == 2);
+    let shared = second.flat_map(|cache| cache.instances.iter().map(|cpus| (cache.bytes, cpus)));
+    let caches: BTreeMap<CpuId, (Option<u64>, usize)> = shared
+        .flat_map(|(bytes, cpus)| cpus.iter().map(move |cpu| (cpu, (bytes, cpus.len()))))
+        .collect();
+    let mut members: BTreeMap<_, Vec<CpuId>> = BTreeMap::new();
+    for place in &topology.cpus {
+        let threads = threads.get(&(place.package, place.core));
+        // A thread that is off is no other kind.
+        let own = match place.kind.as_deref() {
+            Some(kind) => (Some(kind), None, None),
+            None => (None, threads, caches.get(&place.cpu)),
+        };
+        members.entry(own).or_default().push(place.cpu);
+    }
+    let mut sets: Vec<CpuSet> = members.into_values().map(CpuSet::from_iter).collect();
+    sets.sort_by_key(|cpus| cpus.iter().next());
+    sets
+}
+
 /// What every group says, kinds apart where they differ: `P: 5.2 GHz; E: 3.9 GHz`; where groups of
 /// a kind differ, with the number of CPUs that each stands for. The first reason where none says
 /// anything.
@@ -103,7 +131,12 @@ pub(crate) enum Maker {
 /// # Source
 /// Intel SDM volume 2A, CPUID: leaf 0 holds the vendor, leaf 1 the signature.
 pub(crate) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
-    let vendor = cpu::vendor(survey)?;
+    let leaf = |number| survey.cpuid.leaf(number, 0);
+    let vendor = cpu::vendor(survey).or_else(|reason| {
+        let leaf = leaf(0).ok_or(reason)?;
+        let letters = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat();
+        Ok(String::from_utf8_lossy(&letters).into_owned())
+    })?;
     let maker = match vendor.as_str() {
         "GenuineIntel" => Maker::Intel,
         "AuthenticAMD" | "HygonGenuine" => Maker::Amd,
@@ -112,7 +145,21 @@ pub(crate) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
             return Err(Unavailable::new(Obstacle::Hardware, "registers", why));
         }
     };
-    Ok((maker, cpu::signature(survey)?))
+    let signature = cpu::signature(survey)
+        .or_else(|reason| leaf(1).map(|leaf| signature_of(leaf.eax)).ok_or(reason))?;
+    Ok((maker, signature))
+}
+
+/// Family and model with their extensions added.
+fn signature_of(eax: u32) -> Signature {
+    let bits = |low: u32, width: u32| (eax >> low) & ((1 << width) - 1);
+    let family = bits(8, 4);
+    let extended = if matches!(family, 6 | 15) { bits(16, 4) << 4 } else { 0 };
+    Signature {
+        family: if family == 15 { 15 + bits(20, 8) } else { family },
+        model: extended + bits(4, 4),
+        stepping: bits(0, 4),
+    }
 }
 
 /// A register of one CPU.
@@ -147,6 +194,17 @@ pub(super) fn byte(value: u64, index: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signatures_have_their_extensions_added() {
+        let of = |eax| {
+            let Signature { family, model, stepping } = signature_of(eax);
+            (family, model, stepping)
+        };
+        assert_eq!(of(0x0005_0654), (6, 0x55, 4));
+        assert_eq!(of(0x00b4_0f40), (0x1a, 0x44, 0));
+        assert_eq!(of(u32::MAX), (15 + 255, 255, 15));
+    }
 
     #[test]
     fn fields_and_bytes() {

@@ -1,7 +1,10 @@
 //! The machine in a form that a person reads in ten seconds.
 
 use model::page::{Block, Page, Table, Text, si};
-use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
+use model::record::{
+    AllowedClock, Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
+    PowerLimit, Record,
+};
 use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
@@ -77,6 +80,7 @@ const GROUPS: &[&[Line]] = &[
             piece("cpu.min_frequency", "lowest {}"),
             piece("cpu.max_frequency", "highest {}"),
         ]),
+        Of("Disputed", &[unless(NONE, "cpu.disputed_clocks", "{}")]),
         Of("Turbo limits", &[piece("turbo.ratio_limits", "{}")]),
         Of("Favoured cores", &[piece("cppc.favoured_cores", "{}")]),
         Of("Governor", &[
@@ -88,6 +92,8 @@ const GROUPS: &[&[Line]] = &[
             piece("cpufreq.epp", "energy preference {}"),
             piece("cpufreq.epb", "energy bias {}"),
         ]),
+        By(held),
+        By(power_limits),
         Of("Uncore", &[piece("uncore.limits", "{}")]),
         Of("Idle states", &[
             piece("idle.states", "{} (exit latency/residency)"),
@@ -241,6 +247,80 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
     lines
 }
 
+/// Where the kernel allows less than CPUs are said to reach: that is a setting.
+fn held(record: &Record) -> Vec<(String, Text)> {
+    /// Kernels round.
+    const SAME: f64 = 0.01;
+    let Some(clock) = &record.clock else { return Vec::new() };
+    let allowed = clock.allowed.iter().filter(|it| it.source == "scaling_max_freq");
+    let held = |allowed: &AllowedClock| {
+        let higher = |it: &&AllowedClock| it.hertz * (1.0 - SAME) > allowed.hertz;
+        let mut higher = clock.highest.iter().filter(higher);
+        let (cpus, reach) = higher.find_map(|it| {
+            let both = it.cpus.intersection(&allowed.cpus);
+            (!both.is_empty()).then_some((both, it.hertz))
+        })?;
+        let [hertz, of] = [allowed.hertz, reach].map(|hertz| si::format(hertz, Unit::Hertz));
+        Some((format!("{} at {hertz} of {of}", cpus_text(&cpus)), reach))
+    };
+    let held: Vec<(String, f64)> = allowed.filter_map(held).collect();
+    let Some(reach) = held.iter().map(|(_, reach)| *reach).reduce(f64::max) else {
+        return Vec::new();
+    };
+    let held: Vec<String> = held.into_iter().map(|(held, _)| held).collect();
+    let said = format!(
+        "{}, by `scaling_max_freq`: a setting, which `cpudyno set max_freq={:.0}MHz` raises, until whoever wrote it \
+         does so again",
+        held.join("; "),
+        (reach / 1e6).floor()
+    );
+    vec![("Held down".to_owned(), said.into())]
+}
+
+/// Those that bind, equal packages together.
+fn power_limits(record: &Record) -> Vec<(String, Text)> {
+    let limits = record.clock.iter().flat_map(|clock| &clock.power);
+    let mut said: Vec<String> = Vec::new();
+    for limit in limits.map(PowerLimit::said) {
+        if !said.contains(&limit) {
+            said.push(limit);
+        }
+    }
+    if said.is_empty() {
+        Vec::new()
+    } else {
+        vec![("Power limits".to_owned(), said.join(", ").into())]
+    }
+}
+
+/// Why the hardware lowers clocks, now and since logs were cleared, and the switches that bear on it.
+fn clock_limits(record: &Record) -> Vec<Vec<Text>> {
+    let Some(clock) = &record.clock else { return Vec::new() };
+    let reason = |it: &LimitReason| {
+        let when = match (it.after.active, it.after.logged) {
+            (true, true) => "in force now, and logged",
+            (true, false) => "in force now",
+            (false, _) => "logged only: it was in force some time since the log was cleared",
+        };
+        [it.label.clone(), when.to_owned(), it.cpus.to_string(), it.source.clone()]
+    };
+    let switch = |it: &LimitSwitch| {
+        let on = if it.on { "on" } else { "off" };
+        [it.label.clone(), on.to_owned(), it.cpus.to_string(), it.source.clone()]
+    };
+    let none = || {
+        let none = "none in force and none logged".to_owned();
+        ["reasons for a lower clock".to_owned(), none, String::new(), clock.asked.join(", ")]
+    };
+    let is_clear = clock.reasons.is_empty() && !clock.asked.is_empty();
+    let rows = clock.reasons.iter().map(reason).chain(is_clear.then(none));
+    let unread = clock.unread.iter().map(|it| {
+        [it.what.clone(), format!("not known: {}", it.why), String::new(), String::new()]
+    });
+    let rows = rows.chain(clock.switches.iter().map(switch)).chain(unread);
+    rows.map(|row| row.map(Text::from).to_vec()).collect()
+}
+
 /// `L1d`, `L1i`, `L2`.
 fn cache_name(cache: &Cache) -> String {
     let suffix = match cache.kind {
@@ -348,6 +428,9 @@ fn details(record: &Record) -> Vec<Block> {
     blocks.push(Block::Heading("Conditions".to_owned()));
     let conditions = record.conditions.before.iter().map(row).collect();
     blocks.push(table("what may change between two runs", &["condition", "value"], conditions));
+    blocks.push(Block::Heading("Limits of the clock".to_owned()));
+    let names = ["what", "state", "CPUs", "read at"];
+    blocks.push(table("as registers say it now", &names, clock_limits(record)));
     blocks.push(Block::Heading("Mitigations".to_owned()));
     blocks.push(table("in the kernel's words", &["vulnerability", "state"], mitigations(record)));
     blocks.push(Block::Heading("Caches".to_owned()));
@@ -393,15 +476,14 @@ fn mitigations(record: &Record) -> Vec<Vec<Text>> {
 
 fn cache_row(cache: &Cache) -> Vec<Text> {
     let unknown = || "?".to_owned();
-    // Nobody may say who shares a cache, nor how many there are.
-    let instances = Some(cache.instances.len() as u64).filter(|&count| count > 0);
-    let total = cache.bytes.zip(instances).and_then(|(bytes, count)| bytes.checked_mul(count));
+    let instances = cache.instances.len() as u64;
+    let total = cache.bytes.and_then(|bytes| bytes.checked_mul(instances));
     [
         cache_name(cache),
         cache.bytes.map_or_else(unknown, byte_text),
         cache.ways.map_or_else(unknown, |ways| ways.to_string()),
         cache.line_bytes.map_or_else(unknown, |line| byte_text(u64::from(line))),
-        instances.map_or_else(unknown, |count| count.to_string()),
+        instances.to_string(),
         total.map_or_else(unknown, byte_text),
         shared_by(cache),
     ]
@@ -412,9 +494,6 @@ fn cache_row(cache: &Cache) -> Vec<Text> {
 /// `0-1; 2-3`: who shares each; many are cut short.
 fn shared_by(cache: &Cache) -> String {
     const INSTANCES_MAX: usize = 4;
-    if cache.instances.is_empty() {
-        return "?".to_owned();
-    }
     let sets: Vec<String> =
         cache.instances.iter().take(INSTANCES_MAX).map(CpuSet::to_string).collect();
     let more = if cache.instances.len() > INSTANCES_MAX { "; ..." } else { "" };

@@ -53,8 +53,7 @@ pub(super) const TABLE: &[Row] = &[
     // CPUs.
     whole("/sys/devices/system/cpu/{online,offline,present,possible,isolated,nohz_full,enabled,\
         kernel_max}"),
-    whole("/sys/devices/system/cpu/cpu#/{online,cpu_capacity,l1_dcache_size,l1_dcache_line_size,\
-        l1_icache_size,l1_icache_line_size,l2_cache_size,l2_cache_line_size}"),
+    whole("/sys/devices/system/cpu/cpu#/{online,cpu_capacity}"),
     whole("/sys/devices/system/cpu/cpu#/topology/{*_id,*_list}"),
     whole("/sys/devices/system/cpu/cpu#/cache/index#/{level,type,id,size,ways_of_associativity,\
         number_of_sets,coherency_line_size,physical_line_partition,shared_cpu_list,\
@@ -146,17 +145,15 @@ pub(super) const TABLE: &[Row] = &[
         chassis_vendor,chassis_type}"),
     whole("/sys/firmware/acpi/{platform_profile,platform_profile_choices}"),
     whole("/sys/hypervisor/type"),
-    part("/proc/bus/pci/devices", scrub::pci_devices),
     whole("/proc/device-tree/{model,compatible}"),
     whole("/proc/device-tree/hypervisor/compatible"),
-    part("/proc/device-tree/ibm,partition-name", scrub::nothing),
     // Counters, sensors, power limits.
     whole("/sys/bus/event_source/devices/*/{type,cpumask,cpus,rdpmc,allow_tsx_force_abort}"),
     whole("/sys/bus/event_source/devices/*/caps/*"),
     whole("/sys/bus/event_source/devices/{cpu*,msr,power*,uncore_imc*,amd_umc*}/{events,\
         format}/*"),
     whole("/sys/class/powercap/*/{name,enabled,energy_uj,max_energy_range_uj,constraint_#_*}"),
-    whole("/sys/class/hwmon/hwmon#/{name,temp#_input,temp#_label,temp#_max,temp#_crit}"),
+    whole("/sys/class/hwmon/hwmon#/{name,power#_cap,temp#_input,temp#_label,temp#_max,temp#_crit}"),
     whole("/sys/class/thermal/thermal_zone#/{type,temp}"),
     name("/dev/cpu/#/{msr,cpuid}"),
     name("/dev/{cpu_dma_latency,isst_interface}"),

@@ -1,8 +1,8 @@
 //! What crosses files of this crate; laws of one file are tested in that file.
 
 mod activity;
-mod architectures;
 mod busy;
+mod clock;
 mod cpuid;
 mod disturbances;
 mod facts;

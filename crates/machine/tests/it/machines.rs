@@ -334,7 +334,7 @@ fn what_contradicts_itself_has_a_reason() {
         ("cpu.base_frequency", "which is no frequency of a CPU"),
         ("idle.states", "which no state does"),
         ("memory.total", "holds no number"),
-        ("temperature", "the hypervisor does not show it to this guest"),
+        ("temperature", "no temperature sensor"),
     ] {
         let fact = record.facts.iter().chain(&conditions).find(|fact| fact.id == id).unwrap();
         let model::Known::No { unavailable } = &fact.value else { panic!("known: {fact:?}") };

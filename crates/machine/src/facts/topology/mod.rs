@@ -6,6 +6,7 @@
 //! contradict each other still give every CPU one place.
 
 mod caches;
+mod cpuinfo;
 mod dies;
 mod groups;
 mod kinds;
@@ -21,9 +22,9 @@ use model::record::{Cache, CpuPlace, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use self::caches::Caches;
+use self::cpuinfo::Cpuinfo;
 pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
-use super::cpuinfo::Cpuinfo;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
@@ -32,12 +33,11 @@ use crate::survey::Survey;
 /// core of its own in package 0.
 pub(super) fn topology(survey: &Survey<'_>) -> Topology {
     let machine: &Machine = survey;
-    let nothing = Cpuinfo::default();
-    let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
+    let cpuinfo = cpuinfo(survey);
     let online = online(machine);
     let nodes = nodes::read(machine, &online);
     let (mut cpus, caches) = by_cpuid_alone(machine, &online)
-        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, cpuinfo));
+        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
@@ -72,20 +72,24 @@ fn as_the_kernel_shows(
     cpuinfo: &Cpuinfo,
 ) -> (Vec<CpuPlace>, Vec<Cache>) {
     let nesting = sysfs::nesting(machine, online, cpuinfo);
-    let caches = Caches::read(machine, online, cpuinfo);
+    let caches = Caches::read(machine, online);
     let mut cpus = places(online, &nesting, &caches);
     let cores = &nesting.cores.groups;
     let kinds = kinds::read(machine, online, cores, &caches, cpuinfo);
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
-    if dies::are_by_register(Some(cpuinfo)) {
+    if dies::are_by_register(cpuinfo) {
         let dies = dies::by_register(machine, cores);
         for place in &mut cpus {
             place.die = dies.get(&place.cpu).copied();
         }
     }
     (cpus, caches.rows)
+}
+
+fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
+    survey.cpuinfo().map(Cpuinfo::parse).unwrap_or_default()
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say.

@@ -7,7 +7,7 @@ use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::platform::not_offered;
-use super::{dies, kinds, nothing_known, sysfs};
+use super::{cpuinfo, dies, kinds, nothing_known, sysfs};
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -89,12 +89,7 @@ fn kinds(survey: &Survey<'_>) -> Reading<FactValue> {
 pub(in crate::facts) fn is_of_one_kind(survey: &Survey<'_>) -> bool {
     let topology = survey.topology();
     let none_named = topology.cpus.iter().all(|place| place.kind.is_none());
-    let says_so = || {
-        let cpuinfo = survey.cpuinfo().ok();
-        kinds::is_hybrid(survey) == Some(false)
-            || cpuinfo.is_some_and(|it| kinds::are_named_alike(survey, &topology.online, it))
-            || caches_are_alike(topology)
-    };
+    let says_so = || kinds::is_hybrid(survey) == Some(false) || caches_are_alike(topology);
     !topology.cpus.is_empty() && none_named && says_so()
 }
 
@@ -142,7 +137,7 @@ fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
         Unavailable::new(Obstacle::Permission, "dies", why)
     };
     let unknown = topology.cpus.iter().find(|place| place.die.is_none()).map(|place| place.cpu);
-    if let Some(cpu) = unknown.filter(|_| dies::are_by_register(survey.cpuinfo().ok())) {
+    if let Some(cpu) = unknown.filter(|_| dies::are_by_register(&cpuinfo(survey))) {
         return dies::of_cpu(survey, cpu).err().map_or_else(some_only, |mut reason| {
             let register = dies::PM_LOGICAL_ID;
             reason.why = format!(
@@ -177,19 +172,14 @@ fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
 /// `L1d 48 KiB, L2 2 MiB, L3 105 MiB shared by 56 cores`
 fn caches_of(topology: &Topology, cpu: CpuId) -> String {
     let describe = |cache: &Cache| {
-        let instance = cache.instances.iter().find(|instance| instance.contains(cpu));
-        // Nobody may say who shares a cache.
-        if instance.is_none() && !cache.instances.is_empty() {
-            return None;
-        }
+        let instance = cache.instances.iter().find(|instance| instance.contains(cpu))?;
         let suffix = match cache.kind {
             CacheKind::Data => "d",
             CacheKind::Unified => "",
             CacheKind::Instruction => return None,
         };
         let size = cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64));
-        let members = instance.into_iter().flat_map(CpuSet::iter);
-        let cores = cores_among(members.filter_map(|cpu| topology.place(cpu)));
+        let cores = cores_among(instance.iter().filter_map(|cpu| topology.place(cpu)));
         let shared = if cores > 1 { format!(" shared by {cores} cores") } else { String::new() };
         Some(format!("L{}{suffix} {size}{shared}", cache.level))
     };
@@ -199,7 +189,7 @@ fn caches_of(topology: &Topology, cpu: CpuId) -> String {
 
 /// Old kernels tell one size, in `/proc/cpuinfo`.
 fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
-    let size = survey.cpuinfo().ok().and_then(|cpuinfo| cpuinfo.any("cache size"));
+    let size = cpuinfo(survey).cache_size;
     let size = size.and_then(|size| sysfs_bytes(&size.replace(" KB", "K"))).map(bytes);
     let size = size.ok_or_else(|| {
         let folder = format!("{}/cpu*/cache", sysfs::CPU);

@@ -2,8 +2,8 @@
 
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use super::super::cpuinfo::Cpuinfo;
 use super::super::platform::not_offered;
+use super::cpuinfo::Cpuinfo;
 use super::groups::{Groups, Numbered};
 use crate::ports::{Machine, Reading};
 
@@ -74,10 +74,6 @@ pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
     let listed = text(machine, &path).ok_or_else(|| {
         not_offered("this kernel does not list isolated CPUs; newer ones do", &path)
     })?;
-    // A list that was never made: the kernel prints it so, behind as many blanks as it may be long.
-    if listed == "(null)" {
-        return Ok(CpuSet::default());
-    }
     listed.parse().map_err(|_| {
         let start: String = listed.chars().take(40).collect();
         let why = format!("`{path}` holds `{start}`, which is no list of CPUs");
@@ -110,19 +106,12 @@ pub(super) fn nesting(machine: &Machine, cpus: &CpuSet, cpuinfo: &Cpuinfo) -> Ne
         Some(Groups::listed(cpus, list))
     };
 
-    let package_id = |cpu| file(cpu, "physical_package_id").or_else(|| cpuinfo.package(cpu));
+    let package_id = |cpu| file(cpu, "physical_package_id").or_else(|| cpuinfo.of(cpu).package);
     // Some Arm, s390 and POWER machines answer -1: their packages are counted.
     let mut unnamed = 0..;
-    // s390 numbers its chips anew in each book, and its books in each drawer.
-    let book = |cpu| {
-        let of = |file_name: &str, key| file(cpu, file_name).or_else(|| cpuinfo.small(cpu, &[key]));
-        (of("drawer_id", "drawer id"), of("book_id", "book id"))
-    };
-    let has_books = first(cpus).is_some_and(|cpu| book(cpu).1.is_some());
-    let number = |cpu| if has_books { None } else { package_id(cpu) };
     let packages = groups(&["package_cpus", "core_siblings"])
-        .unwrap_or_else(|| Groups::keyed(cpus, |cpu| (book(cpu), package_id(cpu))))
-        .with(|cpu| number(cpu).or_else(|| unnamed.next()));
+        .unwrap_or_else(|| Groups::keyed(cpus, package_id))
+        .with(|cpu| package_id(cpu).or_else(|| unnamed.next()));
 
     let die_id = |cpu| file(cpu, "die_id");
     let dies = groups(&["die_cpus"])
@@ -136,7 +125,7 @@ pub(super) fn nesting(machine: &Machine, cpus: &CpuSet, cpuinfo: &Cpuinfo) -> Ne
         .and_then(|_| groups(&["cluster_cpus"]))
         .map(|modules| modules.with_unique(&packages, cluster_id));
 
-    let core_id = |cpu| file(cpu, "core_id").or_else(|| cpuinfo.core(cpu));
+    let core_id = |cpu| file(cpu, "core_id").or_else(|| cpuinfo.of(cpu).core);
     let by_number = |cpu| match core_id(cpu) {
         Some(core) => Ok((packages.number(cpu), dies.groups.index(cpu), core)),
         None => Err(cpu),
