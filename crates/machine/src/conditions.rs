@@ -6,13 +6,13 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, is_guest, online,
+    Maker, flag, folded_over_cpus, hidden_from_guest, identity, idle, is_guest, online,
     register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
 use crate::survey::Survey;
-use crate::text::first_number;
+use crate::text::{first_number, tally};
 
 /// In reading order.
 #[rustfmt::skip]
@@ -54,10 +54,12 @@ pub(crate) fn read_of(survey: &Survey<'_>) -> Vec<Fact> {
     rows::read(TABLE, survey)
 }
 
-/// A reading whose absence people understand better in other words; refusals keep theirs.
-fn or_words(reading: Reading<String>, why: &str) -> Reading<String> {
+/// A reading whose absence people understand better in other words; refusals keep theirs, and so do
+/// files that may only not have been copied.
+fn or_words(machine: &Machine, reading: Reading<String>, why: &str) -> Reading<String> {
     reading.map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
+        _ if machine.is_copied() => error,
         _ => Unavailable::new(Obstacle::Hardware, error.what, why),
     })
 }
@@ -120,11 +122,6 @@ pub(crate) fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     }
 }
 
-/// Whether the kernel says that boost is off.
-pub(crate) fn is_boost_off(survey: &Survey<'_>) -> bool {
-    matches!(boost(survey), Ok(FactValue::Text(word)) if word == "off")
-}
-
 /// What a switch of the kernel says.
 fn switch(file: &str, answer: &str) -> Reading<bool> {
     match answer.trim() {
@@ -147,32 +144,28 @@ fn no_such_setting(survey: &Survey<'_>, setting: &str) -> Unavailable {
     }
 }
 
-/// As far as CPUs come, where the kernel allows more than that.
 fn limits(survey: &Survey<'_>) -> Reading<FactValue> {
     let range = folded_over_policies(survey, |policy| {
-        let limit = |file: &str| policy.hertz(survey, file);
-        let (low, high) = (limit("scaling_min_freq")?, limit("scaling_max_freq")?);
-        let claimed = policy.cpus.iter().next().map(|cpu| survey.claimed_clocks().of(cpu));
-        let most = claimed.and_then(Result::ok).map_or(high, |most| most.min(high));
-        Ok(format!("{} to {} GHz", gigahertz(low), gigahertz(most)))
+        let limit = |file: &str| policy.hertz(survey, file).map(gigahertz);
+        Ok(format!("{} to {} GHz", limit("scaling_min_freq")?, limit("scaling_max_freq")?))
     });
     range.map(text)
 }
 
 fn power_profile(machine: &Survey<'_>) -> Reading<FactValue> {
     let profile = machine.tree.read("/sys/firmware/acpi/platform_profile");
-    or_words(profile, "the firmware offers no power profiles").map(text)
+    or_words(machine, profile, "the firmware offers no power profiles").map(text)
 }
 
 fn smt(machine: &Survey<'_>) -> Reading<FactValue> {
     let control = machine.tree.read("/sys/devices/system/cpu/smt/control");
-    or_words(control, "the kernel offers no SMT control").map(text)
+    or_words(machine, control, "the kernel offers no SMT control").map(text)
 }
 
 /// The kernel marks the chosen one: `always [madvise] never`.
 fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     let modes = machine.tree.read(&format!("/sys/kernel/mm/transparent_hugepage/{file}"));
-    let modes = or_words(modes, "the kernel was built without transparent huge pages")?;
+    let modes = or_words(machine, modes, "the kernel was built without transparent huge pages")?;
     let chosen = modes.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     Ok(text(chosen.map_or(modes.as_str(), |(chosen, _)| chosen)))
 }
@@ -180,7 +173,7 @@ fn transparent(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
 /// A file below `/proc/sys`.
 fn of_kernel(machine: &Survey<'_>, file: &str) -> Reading<FactValue> {
     let read = machine.tree.read(&format!("/proc/sys/{file}"));
-    or_words(read, "the kernel was built without it").map(text)
+    or_words(machine, read, "the kernel was built without it").map(text)
 }
 
 /// How long CPUs may take to wake: deeper idle states are left out.
@@ -198,7 +191,7 @@ fn resume_latency(survey: &Survey<'_>) -> Reading<FactValue> {
         })
     };
     let read = folded_over_cpus(survey, of_cpu);
-    or_words(read, "the kernel has no such limit here").map(text)
+    or_words(survey, read, "the kernel has no such limit here").map(text)
 }
 
 /// Which are switched off, by the bits of their register.
@@ -227,39 +220,15 @@ fn load(machine: &Survey<'_>) -> Reading<FactValue> {
 /// The hottest sensor of the CPU; of everything where no sensor says that it is the CPU's.
 fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
-    if let Some(degrees) = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine))) {
-        return Ok(text(format!("{degrees:.0} °C")));
-    }
-    if is_guest(machine) {
-        return Err(hidden_from_guest("temperature"));
-    }
-    by_registers(machine).map(text).ok_or_else(|| {
+    let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
+    let degrees = hottest.ok_or_else(|| {
+        if is_guest(machine) {
+            return hidden_from_guest("temperature");
+        }
         let why = "the kernel shows no temperature sensor";
         Unavailable::new(Obstacle::Hardware, "temperature", why)
-    })
-}
-
-/// Of the hottest CPU.
-///
-/// # Source
-/// Intel SDM volume 3B, `IA32_THERM_STATUS`: bit 31 says that bits 22:16, degrees below the limit, are valid; volume
-/// 4, `MSR_TEMPERATURE_TARGET`: the limit in bits 23:16.
-fn by_registers(survey: &Survey<'_>) -> Option<String> {
-    const THERM_STATUS: u32 = 0x19c;
-    const TEMPERATURE_TARGET: u32 = 0x1a2;
-    if identity(survey).ok()?.0 != Maker::Intel {
-        return None;
-    }
-    let below = |cpu| {
-        let status = survey.msr.read(cpu, THERM_STATUS).ok()?;
-        (bits(status, 31, 1) == 1).then(|| (bits(status, 16, 7), cpu))
-    };
-    let (below, hottest) = online(survey).iter().filter_map(below).min()?;
-    let target = survey.msr.read(hottest, TEMPERATURE_TARGET).ok();
-    Some(match target.map(|target| bits(target, 16, 8)).filter(|target| *target > below) {
-        Some(target) => format!("{} °C", target - below),
-        None => format!("{below} °C below its limit (MSR {THERM_STATUS:X}h)"),
-    })
+    })?;
+    Ok(text(format!("{degrees:.0} °C")))
 }
 
 pub(crate) fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {
@@ -300,7 +269,13 @@ fn usable(machine: &Survey<'_>) -> Reading<FactValue> {
     Ok(text(format!("{} of {}", affinity.intersection(&online).len(), online.len())))
 }
 
-fn quota(machine: &Survey<'_>) -> Reading<FactValue> {
-    let quota = cgroup::quota(machine)?;
-    Ok(text(quota.map_or("none".into(), |cpus| format!("{} CPUs", (cpus * 100.0).round() / 100.0))))
+fn quota(survey: &Survey<'_>) -> Reading<FactValue> {
+    let Some(quota) = cgroup::quota(survey)? else { return Ok(text("none")) };
+    let usable = survey.topology().usable.len();
+    let idle = if quota.binds(usable) || usable == 0 {
+        String::new()
+    } else {
+        format!(", and no limit to {}", tally(usable, "usable CPU"))
+    };
+    Ok(text(quota.words() + &idle))
 }

@@ -10,7 +10,7 @@ pub(crate) mod single;
 mod sweep;
 mod trials;
 
-pub use outline::outline;
+pub use outline::{Outline, outline};
 pub(crate) use sweep::CHANGED;
 
 use std::collections::BTreeSet;
@@ -212,7 +212,7 @@ pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
         Some(elsewhere) => {
             let why = format!("its answers come from {elsewhere}, and nothing runs there");
             let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
-            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there, `cpudyno info -v` what limits its clocks"))
+            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there"))
         }
     }
 }

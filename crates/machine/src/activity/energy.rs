@@ -155,15 +155,11 @@ pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dy
 fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
     let tree = machine.tree.as_ref();
     let names = tree.list(FOLDER).unwrap_or_default();
-    let of_control = |control: &str| -> Vec<Zone> {
-        let entries = names.iter().filter(|name| name.starts_with(control));
-        entries.filter_map(|name| zone(tree, &names, name)).collect()
-    };
-    // Both count the energy of the same package: it is taken from one.
-    let mut zones = of_control("intel-rapl:");
-    if zones.is_empty() {
-        zones = of_control("intel-rapl-mmio:");
-    }
+    let zones: Vec<Zone> = names
+        .iter()
+        .filter(|name| name.starts_with("intel-rapl:"))
+        .filter_map(|name| zone(tree, &names, name))
+        .collect();
     if zones.is_empty() {
         return Err(if is_guest(machine) {
             hidden_from_guest(QUANTITY)
@@ -283,24 +279,6 @@ mod tests {
         // 262 J at 1000 W begin again after a quarter of a second.
         assert_eq!(grown(1_500, 1_000, 262_000_000, 0.2), Ok(500));
         assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
-    }
-
-    /// Registers and memory count the same energy.
-    #[test]
-    fn the_energy_of_a_package_is_counted_once() {
-        let put = |files: &mut crate::Files, zone: &str| {
-            files.put(format!("{FOLDER}/{zone}/name"), "package-0");
-            files.put(format!("{FOLDER}/{zone}/energy_uj"), "1000");
-            files.put(format!("{FOLDER}/{zone}/max_energy_range_uj"), "262143328850");
-        };
-        let mut files = crate::Files::default();
-        put(&mut files, "intel-rapl-mmio:0");
-        let count = |files: &crate::Files| {
-            zones(&crate::tests::machine_of(files.clone(), "0-1")).map(|zones| zones.len())
-        };
-        assert_eq!(count(&files), Ok(1), "where nothing else counts it");
-        put(&mut files, "intel-rapl:0");
-        assert_eq!(count(&files), Ok(1));
     }
 
     #[test]

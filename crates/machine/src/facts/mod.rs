@@ -3,10 +3,8 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
-mod claimed;
 mod cppc;
 mod cpu;
-mod favoured;
 pub(crate) mod frequency;
 mod groups;
 mod hwp;
@@ -23,23 +21,24 @@ mod uncore;
 use model::CpuSet;
 use model::record::Topology;
 
-pub(crate) use self::claimed::{BY_KERNEL, Claimed, claimed, is_sold};
-pub(crate) use self::cppc::{
-    HighestLevels, boosted_by_hwp, boosted_by_levels, highest_levels, nominal_frequency,
-};
+pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
+pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
-pub(crate) use self::cpu::{Signature, vendor as cpu_vendor};
 pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
 pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::kernel::concerns_performance;
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
-pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
-pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
+pub(crate) use self::platform::{
+    ON_THE_HOST, container, hidden_from_guest, is_contained, is_guest,
+};
+pub use self::topology::not_shown;
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
+pub use self::uncore::agents as uncore_agents;
 use crate::cgroup;
+pub use crate::cgroup::Quota;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
 use crate::survey::Survey;
@@ -56,11 +55,9 @@ pub(crate) const TABLES: &[&[Row]] = &[
     isa::ROWS,
     topology::ROWS,
     frequency::ROWS,
-    claimed::ROWS,
     turbo_ratio::ROWS,
     hwp::ROWS,
     cppc::ROWS,
-    favoured::ROWS,
     uncore::ROWS,
     idle::ROWS,
     memory::ROWS,
@@ -105,8 +102,8 @@ pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {
     topology::topology(survey)
 }
 
-/// How much CPU time control groups leave to this process, in CPUs; `None`: they do not limit it.
-pub fn cpu_quota(machine: &Machine) -> Reading<Option<f64>> {
+/// How much CPU time control groups leave to this process; `None`: they do not limit it.
+pub fn cpu_quota(machine: &Machine) -> Reading<Option<Quota>> {
     cgroup::quota(machine)
 }
 

@@ -1,10 +1,7 @@
 //! The machine in a form that a person reads in ten seconds.
 
 use model::page::{Block, Page, Table, Text, si};
-use model::record::{
-    AllowedClock, Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
-    PowerLimit, Record,
-};
+use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
 use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
@@ -21,7 +18,7 @@ enum Line {
 /// A fact or condition within a line.
 struct Piece {
     id: &'static str,
-    /// Words around the value, which stands for the braces.
+    /// Words around the value, which stands for the braces; for `{cpus}`, a list of CPUs is named as such.
     words: &'static str,
     /// Values that go without saying.
     unless: &'static [&'static str],
@@ -56,8 +53,9 @@ const GROUPS: &[&[Line]] = &[
         ]),
         Of("CPUs", &[
             piece("cpus.usable", "{} usable"),
-            unless(NONE, "cpu.offline", "off: {}"),
-            unless(NONE, "cpu.isolated", "isolated: {}"),
+            unless(NONE, "cpu.offline", "off: {cpus}"),
+            unless(NONE, "cpu.not_shown", "not shown: {cpus}"),
+            unless(NONE, "cpu.isolated", "isolated: {cpus}"),
             unless(NONE, "cgroup.quota", "quota {}"),
             unless(&["on", "notsupported", "notimplemented"], "smt.control", "SMT {}"),
         ]),
@@ -80,7 +78,6 @@ const GROUPS: &[&[Line]] = &[
             piece("cpu.min_frequency", "lowest {}"),
             piece("cpu.max_frequency", "highest {}"),
         ]),
-        Of("Disputed", &[unless(NONE, "cpu.disputed_clocks", "{}")]),
         Of("Turbo limits", &[piece("turbo.ratio_limits", "{}")]),
         Of("Favoured cores", &[piece("cppc.favoured_cores", "{}")]),
         Of("Governor", &[
@@ -92,8 +89,6 @@ const GROUPS: &[&[Line]] = &[
             piece("cpufreq.epp", "energy preference {}"),
             piece("cpufreq.epb", "energy bias {}"),
         ]),
-        By(held),
-        By(power_limits),
         Of("Uncore", &[piece("uncore.limits", "{}")]),
         Of("Idle states", &[
             piece("idle.states", "{} (exit latency/residency)"),
@@ -169,7 +164,13 @@ impl Piece {
         fact.value.value()?;
         let value = value_text(&fact.value).text;
         let said = !self.unless.contains(&value.as_str());
-        said.then(|| self.words.replacen("{}", &value, 1))
+        let named = || value.parse().map_or_else(|_| value.clone(), |cpus: CpuSet| cpus.named());
+        let words = if self.words.contains("{cpus}") {
+            self.words.replacen("{cpus}", &named(), 1)
+        } else {
+            self.words.replacen("{}", &value, 1)
+        };
+        said.then_some(words)
     }
 }
 
@@ -228,13 +229,24 @@ fn byte_text(bytes: u64) -> String {
     si::format(bytes as f64, Unit::Byte)
 }
 
+/// The CPUs of a node: it is not empty where a container only does not show them.
+fn cpus_of(node: &Node) -> String {
+    match (node.cpus.is_empty(), node.not_shown.is_empty()) {
+        (_, true) => cpus_text(&node.cpus),
+        (true, false) => format!("{} (not shown here)", cpus_text(&node.not_shown)),
+        (false, false) => {
+            format!("{}, not shown here: {}", cpus_text(&node.cpus), node.not_shown)
+        }
+    }
+}
+
 /// One line per node where there are several; from the ninth on they are counted.
 fn nodes(record: &Record) -> Vec<(String, Text)> {
     const NODES_MAX: usize = 8;
     let nodes = &record.machine.topology.nodes;
     let line = |node: &Node| {
         let memory = node.memory_bytes.map_or(String::new(), |b| format!(", {}", byte_text(b)));
-        (format!("Node {}", node.id), Text::from(cpus_text(&node.cpus) + &memory))
+        (format!("Node {}", node.id), Text::from(cpus_of(node) + &memory))
     };
     if nodes.len() < 2 {
         return Vec::new();
@@ -245,80 +257,6 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
         lines.push(("Nodes".to_owned(), more.into()));
     }
     lines
-}
-
-/// Where the kernel allows less than CPUs are said to reach: that is a setting.
-fn held(record: &Record) -> Vec<(String, Text)> {
-    /// Kernels round.
-    const SAME: f64 = 0.01;
-    let Some(clock) = &record.clock else { return Vec::new() };
-    let allowed = clock.allowed.iter().filter(|it| it.source == "scaling_max_freq");
-    let held = |allowed: &AllowedClock| {
-        let higher = |it: &&AllowedClock| it.hertz * (1.0 - SAME) > allowed.hertz;
-        let mut higher = clock.highest.iter().filter(higher);
-        let (cpus, reach) = higher.find_map(|it| {
-            let both = it.cpus.intersection(&allowed.cpus);
-            (!both.is_empty()).then_some((both, it.hertz))
-        })?;
-        let [hertz, of] = [allowed.hertz, reach].map(|hertz| si::format(hertz, Unit::Hertz));
-        Some((format!("{} at {hertz} of {of}", cpus_text(&cpus)), reach))
-    };
-    let held: Vec<(String, f64)> = allowed.filter_map(held).collect();
-    let Some(reach) = held.iter().map(|(_, reach)| *reach).reduce(f64::max) else {
-        return Vec::new();
-    };
-    let held: Vec<String> = held.into_iter().map(|(held, _)| held).collect();
-    let said = format!(
-        "{}, by `scaling_max_freq`: a setting, which `cpudyno set max_freq={:.0}MHz` raises, until whoever wrote it \
-         does so again",
-        held.join("; "),
-        (reach / 1e6).floor()
-    );
-    vec![("Held down".to_owned(), said.into())]
-}
-
-/// Those that bind, equal packages together.
-fn power_limits(record: &Record) -> Vec<(String, Text)> {
-    let limits = record.clock.iter().flat_map(|clock| &clock.power);
-    let mut said: Vec<String> = Vec::new();
-    for limit in limits.map(PowerLimit::said) {
-        if !said.contains(&limit) {
-            said.push(limit);
-        }
-    }
-    if said.is_empty() {
-        Vec::new()
-    } else {
-        vec![("Power limits".to_owned(), said.join(", ").into())]
-    }
-}
-
-/// Why the hardware lowers clocks, now and since logs were cleared, and the switches that bear on it.
-fn clock_limits(record: &Record) -> Vec<Vec<Text>> {
-    let Some(clock) = &record.clock else { return Vec::new() };
-    let reason = |it: &LimitReason| {
-        let when = match (it.after.active, it.after.logged) {
-            (true, true) => "in force now, and logged",
-            (true, false) => "in force now",
-            (false, _) => "logged only: it was in force some time since the log was cleared",
-        };
-        [it.label.clone(), when.to_owned(), it.cpus.to_string(), it.source.clone()]
-    };
-    let switch = |it: &LimitSwitch| {
-        let on = if it.on { "on" } else { "off" };
-        [it.label.clone(), on.to_owned(), it.cpus.to_string(), it.source.clone()]
-    };
-    let none = || {
-        let none = "none in force and none logged".to_owned();
-        ["reasons for a lower clock".to_owned(), none, String::new(), clock.asked.join(", ")]
-    };
-    let is_clear = clock.reasons.is_empty() && !clock.asked.is_empty();
-    let rows = clock.reasons.iter().map(reason).chain(is_clear.then(none));
-    let unread = clock.unread.iter().map(|it| {
-        [it.what.clone(), format!("not known: {}", it.why), String::new(), String::new()]
-    });
-    let rows = rows.chain(clock.switches.iter().map(switch)).chain(unread);
-    rows.map(|row| row.map(Text::from).to_vec()).collect()
 }
 
 /// `L1d`, `L1i`, `L2`.
@@ -428,9 +366,6 @@ fn details(record: &Record) -> Vec<Block> {
     blocks.push(Block::Heading("Conditions".to_owned()));
     let conditions = record.conditions.before.iter().map(row).collect();
     blocks.push(table("what may change between two runs", &["condition", "value"], conditions));
-    blocks.push(Block::Heading("Limits of the clock".to_owned()));
-    let names = ["what", "state", "CPUs", "read at"];
-    blocks.push(table("as registers say it now", &names, clock_limits(record)));
     blocks.push(Block::Heading("Mitigations".to_owned()));
     blocks.push(table("in the kernel's words", &["vulnerability", "state"], mitigations(record)));
     blocks.push(Block::Heading("Caches".to_owned()));
@@ -504,9 +439,8 @@ fn node_row(node: &Node) -> Vec<Text> {
     let distances: Vec<String> =
         node.distances.iter().map(|(to, distance)| format!("{to}: {distance}")).collect();
     let memory = node.memory_bytes.map_or_else(|| "?".to_owned(), byte_text);
-    [node.id.to_string(), node.cpus.to_string(), memory, distances.join(", ")]
-        .map(Text::from)
-        .to_vec()
+    let cpus = if node.not_shown.is_empty() { node.cpus.to_string() } else { cpus_of(node) };
+    [node.id.to_string(), cpus, memory, distances.join(", ")].map(Text::from).to_vec()
 }
 
 /// One row for CPUs that follow each other and differ in nothing but their core and module.

@@ -2,7 +2,7 @@
 
 mod activity;
 mod busy;
-mod clock;
+mod containers;
 mod cpuid;
 mod disturbances;
 mod facts;
