@@ -1,7 +1,5 @@
 //! All settings as they are: what they hold, what they take, and whether they can be set here.
 
-use std::collections::HashSet;
-
 use machine::Machine;
 use model::{CpuSet, Known, Obstacle, Unavailable};
 
@@ -52,15 +50,7 @@ impl From<Setting> for model::record::Setting {
 /// All settings of a machine; those that it does not have come with the reason.
 pub fn settings(machine: &Machine, levers: Option<&dyn Levers>) -> Vec<Setting> {
     let drivers = Drivers::of(machine);
-    let mut all: Vec<Setting> =
-        Lever::all().flat_map(|lever| of_lever(machine, levers, &drivers, lever)).collect();
-    // Of two rows of one name, one may be missing; of two that are, one is told.
-    let is_there = |setting: &Setting| matches!(setting.value, Known::Yes(_));
-    let there: HashSet<String> =
-        all.iter().filter(|it| is_there(it)).map(|it| it.name.clone()).collect();
-    let mut told = HashSet::new();
-    all.retain(|it| is_there(it) || !there.contains(&it.name) && told.insert(it.name.clone()));
-    all
+    Lever::all().flat_map(|lever| of_lever(machine, levers, &drivers, lever)).collect()
 }
 
 fn of_lever(
@@ -169,10 +159,12 @@ pub(crate) fn whose(machine: &Machine, lever: &Lever, targets: &[&Target]) -> St
             _ => vec![cpu],
         })
         .collect();
-    let parts: Vec<String> = targets
+    let parts: Vec<&str> = targets
         .iter()
-        .filter(|target| matches!(target.of, Of::Part(_)))
-        .map(|target| target.of.named(machine))
+        .filter_map(|target| match &target.of {
+            Of::Part(part) => Some(part.as_str()),
+            _ => None,
+        })
         .collect();
     match (cpus.len(), parts.as_slice()) {
         (0, []) => "machine".to_owned(),

@@ -32,7 +32,6 @@ pub mod instruments;
 pub mod isst;
 pub mod latency_limit;
 pub mod limits;
-mod links;
 pub mod memory;
 pub mod pages;
 pub mod perf;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bench::rig::executor::{RunError, Stop};
 use bench::rig::placement::Refusal;
-use bench::run::{Error, Outline, Progress, Request};
+use bench::run::{Error, Progress, Request};
 use machine::Machine;
 use model::page::Block;
 use model::record::{OriginalRun, Record};
@@ -80,29 +80,24 @@ pub(super) fn measured(
 pub(super) fn outline(
     machine: &Machine,
     request: &Request,
-    output: (Format, Sinks),
+    format: Format,
 ) -> Result<ExitCode, Failure> {
-    outline_after(machine, request, output, Vec::new())
+    outline_after(machine, request, format, Vec::new())
 }
 
 /// The same with what comes before.
 pub(super) fn outline_after(
     machine: &Machine,
     request: &Request,
-    (format, sinks): (Format, Sinks),
+    format: Format,
     before: Vec<Block>,
 ) -> Result<ExitCode, Failure> {
-    let outline = bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
-    let Outline { mut page, json } = outline;
+    let mut page =
+        bench::run::outline(machine, request).map_err(|error| refused(machine, error))?;
     // After the title and the run in brief.
     let at = page.blocks.len().min(2);
     page.blocks.splice(at..at, before);
-    let told = |format| match format {
-        Format::Json => Ok(json.clone()),
-        _ => unrecorded("what --dry-run prints", &page, format, request.presentation),
-    };
-    sinks.write(told)?;
-    output::data(&told(format)?)?;
+    output::data(&unrecorded("what --dry-run prints", &page, format, request.presentation)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

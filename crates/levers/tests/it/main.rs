@@ -3,6 +3,5 @@
 mod fake;
 mod journal;
 mod kills;
-mod plans;
 mod requests;
 mod rows;

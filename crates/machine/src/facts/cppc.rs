@@ -214,7 +214,7 @@ fn favoured(survey: &Survey<'_>) -> Reading<String> {
         (Some(low), Some(high)) => {
             let cpus: CpuSet = cpus.iter().copied().collect();
             let range = if low == high { low.to_string() } else { format!("{low} to {high}") };
-            format!("{} ({highest}, others {range}, {})", cpus.named(), levels.source)
+            format!("CPUs {cpus} ({highest}, others {range}, {})", levels.source)
         }
         _ => format!("none: all have {highest} ({})", levels.source),
     })

@@ -100,24 +100,6 @@ impl Policy {
     }
 }
 
-impl Policy {
-    /// The highest frequency that a driver claims: while boost is off, that with it is listed beside
-    /// `cpuinfo_max_freq`.
-    ///
-    /// # Source
-    /// Linux, `Documentation/admin-guide/pm/amd-pstate.rst`: `amd_pstate_max_freq`;
-    /// `drivers/cpufreq/freq_table.c`: `scaling_boost_frequencies`.
-    fn highest(&self, machine: &Machine) -> Reading<f64> {
-        let claimed = self.hertz(machine, "cpuinfo_max_freq");
-        let listed = self.read(machine, "scaling_boost_frequencies").unwrap_or_default();
-        let boosted = listed.split_whitespace().filter_map(|khz| khz.parse::<f64>().ok());
-        let boosted = boosted.map(|khz| khz * 1e3).filter(|hertz| PLAUSIBLE_HERTZ.contains(hertz));
-        let by_driver = self.hertz(machine, "amd_pstate_max_freq").ok();
-        let most = boosted.chain(by_driver).chain(claimed.as_ref().ok().copied()).reduce(f64::max);
-        most.map_or(claimed, Ok)
-    }
-}
-
 fn plausible(what: &str, hertz: f64) -> Reading<f64> {
     if PLAUSIBLE_HERTZ.contains(&hertz) {
         return Ok(hertz);
@@ -230,7 +212,7 @@ fn base(survey: &Survey<'_>) -> Reading<FactValue> {
 fn max(survey: &Survey<'_>) -> Reading<FactValue> {
     let base = highest_table_entry(survey).ok();
     let claimed = claimed(survey, |policy| {
-        let hertz = policy.highest(survey)?;
+        let hertz = policy.hertz(survey, "cpuinfo_max_freq")?;
         match base {
             Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
             _ => Ok(hertz),

@@ -30,15 +30,10 @@ pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
 pub use self::isa::isa;
 pub(crate) use self::kernel::concerns_performance;
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
-pub(crate) use self::platform::{
-    ON_THE_HOST, container, hidden_from_guest, is_contained, is_guest,
-};
-pub use self::topology::not_shown;
+pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
-pub use self::uncore::agents as uncore_agents;
 use crate::cgroup;
-pub use crate::cgroup::Quota;
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row};
 use crate::survey::Survey;
@@ -102,8 +97,8 @@ pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {
     topology::topology(survey)
 }
 
-/// How much CPU time control groups leave to this process; `None`: they do not limit it.
-pub fn cpu_quota(machine: &Machine) -> Reading<Option<Quota>> {
+/// How much CPU time control groups leave to this process, in CPUs; `None`: they do not limit it.
+pub fn cpu_quota(machine: &Machine) -> Reading<Option<f64>> {
     cgroup::quota(machine)
 }
 

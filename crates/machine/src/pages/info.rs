@@ -18,7 +18,7 @@ enum Line {
 /// A fact or condition within a line.
 struct Piece {
     id: &'static str,
-    /// Words around the value, which stands for the braces; for `{cpus}`, a list of CPUs is named as such.
+    /// Words around the value, which stands for the braces.
     words: &'static str,
     /// Values that go without saying.
     unless: &'static [&'static str],
@@ -53,9 +53,8 @@ const GROUPS: &[&[Line]] = &[
         ]),
         Of("CPUs", &[
             piece("cpus.usable", "{} usable"),
-            unless(NONE, "cpu.offline", "off: {cpus}"),
-            unless(NONE, "cpu.not_shown", "not shown: {cpus}"),
-            unless(NONE, "cpu.isolated", "isolated: {cpus}"),
+            unless(NONE, "cpu.offline", "off: {}"),
+            unless(NONE, "cpu.isolated", "isolated: {}"),
             unless(NONE, "cgroup.quota", "quota {}"),
             unless(&["on", "notsupported", "notimplemented"], "smt.control", "SMT {}"),
         ]),
@@ -164,13 +163,7 @@ impl Piece {
         fact.value.value()?;
         let value = value_text(&fact.value).text;
         let said = !self.unless.contains(&value.as_str());
-        let named = || value.parse().map_or_else(|_| value.clone(), |cpus: CpuSet| cpus.named());
-        let words = if self.words.contains("{cpus}") {
-            self.words.replacen("{cpus}", &named(), 1)
-        } else {
-            self.words.replacen("{}", &value, 1)
-        };
-        said.then_some(words)
+        said.then(|| self.words.replacen("{}", &value, 1))
     }
 }
 
@@ -229,24 +222,13 @@ fn byte_text(bytes: u64) -> String {
     si::format(bytes as f64, Unit::Byte)
 }
 
-/// The CPUs of a node: it is not empty where a container only does not show them.
-fn cpus_of(node: &Node) -> String {
-    match (node.cpus.is_empty(), node.not_shown.is_empty()) {
-        (_, true) => cpus_text(&node.cpus),
-        (true, false) => format!("{} (not shown here)", cpus_text(&node.not_shown)),
-        (false, false) => {
-            format!("{}, not shown here: {}", cpus_text(&node.cpus), node.not_shown)
-        }
-    }
-}
-
 /// One line per node where there are several; from the ninth on they are counted.
 fn nodes(record: &Record) -> Vec<(String, Text)> {
     const NODES_MAX: usize = 8;
     let nodes = &record.machine.topology.nodes;
     let line = |node: &Node| {
         let memory = node.memory_bytes.map_or(String::new(), |b| format!(", {}", byte_text(b)));
-        (format!("Node {}", node.id), Text::from(cpus_of(node) + &memory))
+        (format!("Node {}", node.id), Text::from(cpus_text(&node.cpus) + &memory))
     };
     if nodes.len() < 2 {
         return Vec::new();
@@ -439,8 +421,9 @@ fn node_row(node: &Node) -> Vec<Text> {
     let distances: Vec<String> =
         node.distances.iter().map(|(to, distance)| format!("{to}: {distance}")).collect();
     let memory = node.memory_bytes.map_or_else(|| "?".to_owned(), byte_text);
-    let cpus = if node.not_shown.is_empty() { node.cpus.to_string() } else { cpus_of(node) };
-    [node.id.to_string(), cpus, memory, distances.join(", ")].map(Text::from).to_vec()
+    [node.id.to_string(), node.cpus.to_string(), memory, distances.join(", ")]
+        .map(Text::from)
+        .to_vec()
 }
 
 /// One row for CPUs that follow each other and differ in nothing but their core and module.

@@ -2,7 +2,6 @@
 
 mod activity;
 mod busy;
-mod containers;
 mod cpuid;
 mod disturbances;
 mod facts;

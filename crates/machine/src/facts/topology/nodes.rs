@@ -6,7 +6,7 @@ use model::record::Node;
 use model::{CpuId, CpuSet};
 
 use super::super::memory::MEMORY_BYTES_MAX;
-use super::sysfs::{self, list, members, text};
+use super::sysfs::{list, members, text};
 use crate::ports::Machine;
 use crate::text::value_of;
 
@@ -27,11 +27,9 @@ pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
         let folder = format!("{NODE}/node{id}");
         let listed = members(machine, &folder, "cpulist", "cpumap").unwrap_or_default();
         let free = |cpu: &CpuId| online.contains(*cpu) && claimed.insert(*cpu);
-        let not_shown = sysfs::not_shown(machine, &listed.difference(online));
         Node {
             id,
             cpus: listed.iter().filter(free).collect(),
-            not_shown,
             memory_bytes: memory_bytes(machine, id),
             usable: allowed.as_ref().map(|allowed| allowed.contains(CpuId(id))),
             distances: distances(machine, id, &numbers),
