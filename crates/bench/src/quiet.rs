@@ -172,8 +172,9 @@ impl<'m> Watched<'m> {
                     .with_remedy("run it several times in a row: `sh -c 'for ...'`"));
             }
             let ours = ended.cpu_seconds.0 / ended.seconds.0;
-            let here = all.iter().filter(|busy| cpus.contains(busy.cpu));
-            let all: f64 = here.map(|busy| busy.share).sum();
+            let here = all.into_iter().filter(|(cpu, _)| cpus.contains(*cpu));
+            let all: f64 =
+                here.map(|(_, busy)| Ok(busy?.share)).sum::<Result<f64, Unavailable>>()?;
             Ok(((all - ours).max(0.0) / cpus.len().max(1) as f64).max(around.rivals))
         });
         let share = others.as_ref().copied().unwrap_or(around.rivals);

@@ -12,15 +12,29 @@ use crate::ports::{Machine, Reading, Tree};
 #[derive(Debug, Clone)]
 pub struct BusySnapshot {
     cpus: BTreeMap<CpuId, Jiffies>,
+    at: Instant,
 }
 
-/// In units of 10 ms.
-#[derive(Debug, Clone, Copy)]
-struct Jiffies {
-    busy: u64,
-    idle: u64,
-    steal: u64,
-}
+/// In units of 10 ms, in the order of [`FIELDS`].
+type Jiffies = [u64; FIELDS.len()];
+
+/// What `/proc/stat` counts of a CPU; what guests used is part of user and nice.
+///
+/// # Source
+/// proc(5), `/proc/stat`.
+pub(crate) const FIELDS: [&str; 8] =
+    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+/// Fields of [`FIELDS`] in which a CPU did not work for this machine.
+const IDLE: [usize; 2] = [3, 4];
+const STEAL: usize = 7;
+
+/// Linux counts CPU time in `USER_HZ`.
+///
+/// # Source
+/// proc(5), /proc/stat; 100 on x86-64 and aarch64.
+pub(crate) const USER_HZ: f64 = 100.0;
+
+const WHAT: &str = "time of the CPUs";
 
 /// How one CPU spent its time between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,54 +51,87 @@ impl BusySnapshot {
     /// The time of all CPUs since boot, in steps of 10 ms: two moments should be 100 ms or more
     /// apart.
     ///
-    /// # Source
-    /// proc(5), `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what guests
-    /// used is part of user and nice.
-    ///
     /// # Error
     /// Where `/proc/stat` cannot be read or names no CPU.
     pub fn read(machine: &Machine) -> Reading<BusySnapshot> {
         let stat = machine.tree.read("/proc/stat")?;
         let cpus: BTreeMap<CpuId, Jiffies> = stat.lines().filter_map(jiffies).collect();
         if cpus.is_empty() {
-            let what = "time of the CPUs";
-            let why = format!("`/proc/stat` says nothing of the {what}");
-            return Err(Unavailable::new(Obstacle::Hardware, what, why));
+            let why = format!("`/proc/stat` says nothing of the {WHAT}");
+            return Err(Unavailable::new(Obstacle::Hardware, WHAT, why));
         }
-        Ok(BusySnapshot { cpus })
+        Ok(BusySnapshot { cpus, at: Instant::now() })
     }
 
-    /// How each CPU spent its time since `earlier`. CPUs that were not online at both moments, or
-    /// whose time did not grow, are left out.
-    pub fn since(&self, earlier: &BusySnapshot) -> Vec<BusyCpu> {
-        let spent = |(&cpu, now): (&CpuId, &Jiffies)| {
-            let then = earlier.cpus.get(&cpu)?;
-            let busy = now.busy.checked_sub(then.busy)?;
-            let steal = now.steal.checked_sub(then.steal)?;
-            // Time of waiting for devices may fall back: proc(5).
-            let idle = now.idle.saturating_sub(then.idle);
-            let total = busy.saturating_add(steal).saturating_add(idle);
-            let share = |jiffies: u64| jiffies as f64 / total as f64;
-            (total > 0).then(|| BusyCpu { cpu, share: share(busy), steal: share(steal) })
-        };
-        self.cpus.iter().filter_map(spent).collect()
+    /// The same, as if it had been read so long after that.
+    #[cfg(test)]
+    pub(crate) fn after(self, earlier: &BusySnapshot, time: Duration) -> BusySnapshot {
+        BusySnapshot { at: earlier.at + time, ..self }
+    }
+
+    /// How each CPU spent its time since `earlier`, of those that were online at both moments.
+    ///
+    /// # Error
+    /// Where its time did not grow, or fell: of a CPU that went off and on, of a guest that moved.
+    pub fn since(&self, earlier: &BusySnapshot) -> BTreeMap<CpuId, Reading<BusyCpu>> {
+        let elapsed = self.at.saturating_duration_since(earlier.at).as_secs_f64() * USER_HZ;
+        let both =
+            self.cpus.iter().filter_map(|(cpu, now)| Some((*cpu, now, earlier.cpus.get(cpu)?)));
+        both.map(|(cpu, now, then)| (cpu, spent(cpu, now, then, elapsed))).collect()
     }
 }
 
+fn spent(cpu: CpuId, now: &Jiffies, then: &Jiffies, elapsed: f64) -> Reading<BusyCpu> {
+    let grown = |field: usize| now[field].checked_sub(then[field]);
+    let fell = |field: usize| {
+        let why = format!(
+            "`/proc/stat`: {} of CPU {cpu} fell from {} to {}, as where a CPU went off and on, or a guest moved",
+            FIELDS[field], then[field], now[field]
+        );
+        Unavailable::new(Obstacle::Measurement, WHAT, why)
+    };
+    let mut busy: u64 = 0;
+    for field in (0..STEAL).filter(|field| !IDLE.contains(field)) {
+        busy = busy.saturating_add(grown(field).ok_or_else(|| fell(field))?);
+    }
+    let steal = grown(STEAL).ok_or_else(|| fell(STEAL))?;
+    // Time of waiting for devices may fall (proc(5)): what is left of the interval was idle.
+    let total = match IDLE.iter().find(|field| grown(**field).is_none()) {
+        None => {
+            IDLE.into_iter().filter_map(grown).fold(busy.saturating_add(steal), u64::saturating_add)
+                as f64
+        }
+        Some(_) if elapsed >= TELLING && busy.saturating_add(steal) as f64 <= elapsed => elapsed,
+        Some(field) => return Err(fell(*field)),
+    };
+    if total == 0.0 {
+        return Err(unsaid(cpu));
+    }
+    let share = |jiffies: u64| jiffies as f64 / total;
+    Ok(BusyCpu { cpu, share: share(busy), steal: share(steal) })
+}
+
+/// In as many jiffies or more a step is a tenth of what passed at most.
+const TELLING: f64 = 10.0;
+
+fn unsaid(cpu: CpuId) -> Unavailable {
+    let why = format!(
+        "`/proc/stat` counted no time of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
+         longer"
+    );
+    Unavailable::new(Obstacle::Measurement, WHAT, why).with_remedy("look less often: -i 100ms")
+}
+
 fn jiffies(line: &str) -> Option<(CpuId, Jiffies)> {
+    /// Kernels before 2.6.11 did not count steal.
+    const LEAST: usize = STEAL;
     let (cpu, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
     let cpu = CpuId(cpu.parse().ok()?);
     let fields = fields.split_whitespace().map(|field| field.parse::<u64>().ok());
     let fields: Vec<u64> = fields.collect::<Option<_>>()?;
-    let [user, nice, system, idle, iowait, irq, softirq, rest @ ..] = fields.as_slice() else {
-        return None;
-    };
-    let jiffies = Jiffies {
-        busy: [user, nice, system, irq, softirq].into_iter().fold(0, |a, b| a.saturating_add(*b)),
-        idle: idle.saturating_add(*iowait),
-        steal: rest.first().copied().unwrap_or_default(),
-    };
-    Some((cpu, jiffies))
+    let mut jiffies = Jiffies::default();
+    jiffies.iter_mut().zip(&fields).for_each(|(jiffies, field)| *jiffies = *field);
+    (fields.len() >= LEAST).then_some((cpu, jiffies))
 }
 
 /// The name of the process, other than this one, whose threads used most time between two scans

@@ -5,7 +5,7 @@ use model::record::{Conditions, Machine as Description, Plan, Presentation, Reco
 
 use crate::ports::Machine;
 use crate::survey::Survey;
-use crate::{conditions, doctor, facts};
+use crate::{conditions, contradictions, doctor, facts};
 
 /// Facts, capabilities and conditions as a record without series.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
@@ -15,6 +15,8 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
     let capabilities = doctor::capabilities_of(&survey);
     let description = Description { capabilities, ..facts::machine_of(&survey) };
     let before = conditions::read_of(&survey);
+    let mut findings = survey.disputed_places().to_vec();
+    findings.extend(contradictions::of(&description, &before));
     // A simulated machine answers in no time, and so does one that is read elsewhere: the records of
     // both are the same bit by bit (invariant I11).
     let seconds = if machine.simulated.is_some() || machine.elsewhere.is_some() {
@@ -49,6 +51,6 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         comparison: None,
         counts: None,
         speed_select: None,
-        findings: Vec::new(),
+        findings,
     }
 }

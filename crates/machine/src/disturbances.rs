@@ -1,21 +1,23 @@
-//! Counters that only grow: what happened to these CPUs during a run.
+//! Counters that should only grow: what happened to these CPUs during a run.
 
 use std::collections::BTreeMap;
 
 use model::record::{Fact, FactValue};
 use model::{CpuId, CpuSet, Finding, Obstacle, Severity, Unavailable, Unit};
 
+use crate::busy::{FIELDS, USER_HZ};
 use crate::cgroup;
+use crate::growth::{Places, grown_together};
 use crate::ports::{Machine, Reading};
 use crate::rows::{fact, number};
 use crate::text::{first_number, tally};
 
-/// How one counter is read, summed over CPUs.
+/// How one counter is read, of each place that has its own.
 struct Row {
     id: &'static str,
     label: &'static str,
     unit: Unit,
-    read: fn(&Machine, &CpuSet) -> Reading<f64>,
+    read: fn(&Machine, &CpuSet) -> Reading<Places>,
 }
 
 const STEAL: &str = "disturbance.steal";
@@ -31,7 +33,7 @@ const fn row(
     id: &'static str,
     label: &'static str,
     unit: Unit,
-    read: fn(&Machine, &CpuSet) -> Reading<f64>,
+    read: fn(&Machine, &CpuSet) -> Reading<Places>,
 ) -> Row {
     Row { id, label, unit, read }
 }
@@ -47,11 +49,11 @@ const TABLE: &[Row] = &[
     row(CGROUP_THROTTLED, "Time throttled by cgroup quota", Unit::Second, cgroup_throttled),
 ];
 
-/// What the counters said at one moment, over the CPUs that were asked for.
+/// What the counters said at one moment, of the CPUs that were asked for.
 #[derive(Debug, Clone)]
 pub struct Counters {
     /// One per row of the table.
-    values: Vec<Reading<f64>>,
+    values: Vec<Reading<Places>>,
 }
 
 /// Reads the counters of these CPUs.
@@ -62,13 +64,12 @@ pub fn read(machine: &Machine, cpus: &CpuSet) -> Counters {
 impl Counters {
     /// How much each counter grew since `earlier`: seconds or counts, or why it is not known.
     pub fn since(&self, earlier: &Counters) -> Vec<Fact> {
-        let growth = |(now, then): (&Reading<f64>, &Reading<f64>)| {
-            let (now, then) = (now.clone()?, then.clone()?);
-            if now < then {
-                let why = format!("the counter fell from {then} to {now}");
-                return Err(Unavailable::new(Obstacle::Measurement, "", why));
-            }
-            Ok(now - then)
+        let growth = |(now, then): (&Reading<Places>, &Reading<Places>)| {
+            grown_together(
+                "",
+                now.as_ref().map_err(Clone::clone)?,
+                then.as_ref().map_err(Clone::clone)?,
+            )
         };
         let growths = self.values.iter().zip(&earlier.values).map(growth);
         let facts = TABLE.iter().zip(growths);
@@ -78,68 +79,58 @@ impl Counters {
     }
 }
 
-/// Linux counts CPU time in `USER_HZ`.
-///
-/// # Source
-/// proc(5), /proc/stat; 100 on x86-64 and aarch64.
-const USER_HZ: f64 = 100.0;
-
-fn steal(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+fn steal(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
     seconds_of(machine, cpus, &[STEAL_FIELD], "steal time of these CPUs")
 }
 
 /// What had work, whoever's: user, nice, system, irq and softirq, and what the hypervisor took from it.
-fn wanted(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+fn wanted(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
     seconds_of(machine, cpus, &[0, 1, 2, 5, 6, STEAL_FIELD], "time of these CPUs")
 }
 
-/// After user, nice, system, idle, iowait, irq and softirq.
 const STEAL_FIELD: usize = 7;
 
-/// The sum of those fields over those CPUs.
-fn seconds_of(machine: &Machine, cpus: &CpuSet, fields: &[usize], what: &str) -> Reading<f64> {
+/// Those fields of each of those CPUs, in seconds.
+fn seconds_of(machine: &Machine, cpus: &CpuSet, fields: &[usize], what: &str) -> Reading<Places> {
     let stat = machine.tree.read("/proc/stat")?;
-    let ticks = |line: &str| {
+    let ticks = |line: &str| -> Option<Vec<(String, f64)>> {
         let (cpu, said) = line.strip_prefix("cpu")?.split_once(' ')?;
-        let wanted = cpus.contains(CpuId(cpu.parse().ok()?));
+        let cpu = CpuId(cpu.parse().ok()?);
         let said: Vec<f64> = said.split_whitespace().map_while(|it| it.parse().ok()).collect();
-        let sum: Option<f64> = fields.iter().map(|field| said.get(*field).copied()).sum();
-        wanted.then_some(sum?)
+        let name = |field: usize| format!("CPU {cpu}, {}", FIELDS[field]);
+        let of_field = |field: &usize| Some((name(*field), said.get(*field)? / USER_HZ));
+        if cpus.contains(cpu) { fields.iter().map(of_field).collect() } else { None }
     };
-    let ticks: Vec<f64> = stat.lines().filter_map(ticks).collect();
-    if ticks.is_empty() {
-        return Err(unsaid("/proc/stat", what));
-    }
-    Ok(ticks.iter().sum::<f64>() / USER_HZ)
+    let ticks: Places = stat.lines().filter_map(ticks).flatten().collect();
+    if ticks.is_empty() { Err(unsaid("/proc/stat", what)) } else { Ok(ticks) }
 }
 
 fn unsaid(path: &str, what: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, what, format!("`{path}` says nothing of {what}"))
 }
 
-fn interrupts(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
+fn interrupts(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
     let table = machine.tree.read("/proc/interrupts")?;
     let mut lines = table.lines();
     let header = lines.next().unwrap_or_default().split_whitespace();
-    let wanted: Vec<bool> = header
-        .filter_map(|column| column.strip_prefix("CPU")?.parse().ok())
-        .map(|cpu| cpus.contains(CpuId(cpu)))
-        .collect();
-    if !wanted.contains(&true) {
+    let columns: Vec<CpuId> =
+        header.filter_map(|column| column.strip_prefix("CPU")?.parse().ok()).map(CpuId).collect();
+    if !columns.iter().any(|cpu| cpus.contains(*cpu)) {
         return Err(unsaid("/proc/interrupts", "interrupts of these CPUs"));
     }
-    let of_line = |line: &str| {
-        let (name, counts) = line.split_once(':')?;
+    let mut counts = Places::new();
+    for line in lines {
+        let Some((name, of_cpus)) = line.split_once(':') else { continue };
         // These two are one number for the whole machine.
         if matches!(name.trim(), "ERR" | "MIS") {
-            return None;
+            continue;
         }
-        let counts = counts.split_whitespace().map_while(|count| count.parse::<u64>().ok());
-        Some(
-            counts.zip(&wanted).filter(|(_, wanted)| **wanted).map(|(count, _)| count).sum::<u64>(),
-        )
-    };
-    Ok(lines.filter_map(of_line).sum::<u64>() as f64)
+        let of_cpus = of_cpus.split_whitespace().map_while(|count| count.parse::<u64>().ok());
+        for (cpu, count) in columns.iter().zip(of_cpus).filter(|(cpu, _)| cpus.contains(**cpu)) {
+            *counts.entry(format!("CPU {cpu}")).or_default() += count as f64;
+        }
+    }
+    Ok(counts)
 }
 
 fn throttle_count(machine: &Machine, cpu: CpuId, scope: &str) -> Reading<f64> {
@@ -165,28 +156,34 @@ pub fn throttles(machine: &Machine, cpus: &CpuSet) -> Reading<BTreeMap<CpuId, u6
     cpus.iter().map(of).collect()
 }
 
-fn thermal_core(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
-    cpus.iter().map(|cpu| throttle_count(machine, cpu, "core")).sum()
+fn thermal_core(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
+    let of = |cpu| Ok((format!("CPU {cpu}"), throttle_count(machine, cpu, "core")?));
+    cpus.iter().map(of).collect()
 }
 
 /// Every CPU counts the throttles of its package: the largest count of each package is taken.
-fn thermal_package(machine: &Machine, cpus: &CpuSet) -> Reading<f64> {
-    let mut packages: BTreeMap<String, f64> = BTreeMap::new();
+fn thermal_package(machine: &Machine, cpus: &CpuSet) -> Reading<Places> {
+    let mut packages = Places::new();
     for cpu in cpus.iter() {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
         let package = machine.tree.read(&path).unwrap_or_default();
-        let count = packages.entry(package).or_default();
+        let count = packages.entry(format!("package {package}")).or_default();
         *count = count.max(throttle_count(machine, cpu, "package")?);
     }
-    Ok(packages.values().sum())
+    Ok(packages)
 }
 
-fn cgroup_throttles(machine: &Machine, _cpus: &CpuSet) -> Reading<f64> {
-    cgroup::throttles(machine).map(|throttles| throttles.count)
+fn cgroup_throttles(machine: &Machine, _cpus: &CpuSet) -> Reading<Places> {
+    cgroup::throttles(machine).map(|throttles| alone(throttles.count))
 }
 
-fn cgroup_throttled(machine: &Machine, _cpus: &CpuSet) -> Reading<f64> {
-    cgroup::throttles(machine).map(|throttles| throttles.seconds)
+fn cgroup_throttled(machine: &Machine, _cpus: &CpuSet) -> Reading<Places> {
+    cgroup::throttles(machine).map(|throttles| alone(throttles.seconds))
+}
+
+/// A counter of the whole machine.
+fn alone(count: f64) -> Places {
+    Places::from([(String::new(), count)])
 }
 
 /// What is to be said of a difference over so many seconds and CPUs.

@@ -5,6 +5,7 @@
 use std::cell::OnceCell;
 use std::ops::Deref;
 
+use model::Finding;
 use model::record::{IdleState, Topology, TurboLimit};
 
 use crate::facts::{self, HighestLevels, IdleSwitches, Policies};
@@ -14,7 +15,7 @@ use crate::ports::{Machine, Reading};
 pub(crate) struct Survey<'a> {
     machine: &'a Machine,
     cpuinfo: OnceCell<Reading<String>>,
-    topology: OnceCell<Topology>,
+    topology: OnceCell<(Topology, Vec<Finding>)>,
     policies: OnceCell<Policies>,
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
@@ -46,7 +47,12 @@ impl<'a> Survey<'a> {
 
     /// Who sits where.
     pub(crate) fn topology(&self) -> &Topology {
-        self.topology.get_or_init(|| facts::topology_of(self))
+        &self.topology.get_or_init(|| facts::topology_of(self)).0
+    }
+
+    /// Where the files that say it contradict each other.
+    pub(crate) fn disputed_places(&self) -> &[Finding] {
+        &self.topology.get_or_init(|| facts::topology_of(self)).1
     }
 
     /// The kernel's frequency policies.

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::{Finding, Severity};
+
 /// A whole page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
@@ -132,6 +134,28 @@ pub struct Remark {
     pub text: String,
     /// What would help.
     pub remedy: Option<String>,
+}
+
+impl From<&Finding> for Remark {
+    fn from(finding: &Finding) -> Remark {
+        let tone = match finding.severity {
+            Severity::Serious => Tone::Serious,
+            Severity::Warning => Tone::Warning,
+            Severity::Note => Tone::Faint,
+        };
+        Remark {
+            mark: Text::toned(finding.severity.word(), tone),
+            about: finding.about.clone(),
+            text: match &finding.cause {
+                Some(cause) => format!("{}; likely because {cause}", finding.text),
+                None => finding.text.clone(),
+            },
+            remedy: match (&finding.remedy, &finding.gain) {
+                (Some(remedy), Some(gain)) => Some(format!("{remedy} (expected: {gain})")),
+                (remedy, _) => remedy.clone(),
+            },
+        }
+    }
 }
 
 /// How a column stands.

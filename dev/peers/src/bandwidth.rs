@@ -11,7 +11,7 @@ use bench::areas::memory;
 use bench::rig::contest::Contest;
 use bench::rig::executor::{Executor, Stop};
 use bench::rig::job::Tools;
-use bench::rig::placement;
+use bench::rig::placement::{self, Fabric};
 use bench::rig::traffic::{self, Party, Store, Task, Traffic, Transfer};
 use bench::streams;
 use kernels::memory::MemoryKernel;
@@ -181,7 +181,7 @@ impl<'a> Match<'a> {
         let mut probes = Vec::new();
         for pair in placement::pairs(&self.cpus) {
             let executor = &mut *self.executor;
-            probes.push(placement::probe(executor, &self.tools, self.topology, pair)?);
+            probes.push(placement::probe(executor, &self.tools, self.topology, Fabric::Any, pair)?);
         }
         Ok(placement::class_word(&probes))
     }

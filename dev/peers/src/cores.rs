@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use bench::areas::cores;
 use bench::rig::executor::Stop;
-use bench::rig::placement;
+use bench::rig::placement::{self, Fabric};
 use bench::streams;
 use machine::instruments::clock;
 use machine::{Machine, facts};
@@ -45,12 +45,14 @@ pub(crate) fn run(rounds: u32, cpus: Option<&str>) -> anyhow::Result<ExitCode> {
     let message = &cores::MESSAGES[0];
     let mut seen: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for _ in 0..rounds {
-        let before = placement::probe(&mut *executor, &tools, &topology, pair)?.class();
+        let before =
+            placement::probe(&mut *executor, &tools, &topology, Fabric::Any, pair)?.class();
         let ours = cores::block(&mut *executor, message, pair)?;
         let ours = stats::median(&ours.map_err(|reason| because(&reason))?);
         let ours = ours.context("BUG: a block without samples")? * 1e9;
         let theirs: f64 = plain.ask("go")?.parse().context("the C program answers no number")?;
-        if placement::probe(&mut *executor, &tools, &topology, pair)?.class() == before {
+        if placement::probe(&mut *executor, &tools, &topology, Fabric::Any, pair)?.class() == before
+        {
             seen.entry(before.word()).or_default().push((ours, theirs));
         }
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use kernels::{Data, StreamRow};
 use machine::Machine;
 use model::page::{Block, Text};
-use model::record::{Machine as Description, Record, Series, Topology};
+use model::record::{FactValue, Machine as Description, Record, Series, Topology};
 use model::stats::BLOCKS_FOR_INTERVAL;
 use model::{CpuId, Finding, Seconds, Unavailable};
 
@@ -26,7 +26,7 @@ pub use self::contained::Contained;
 use crate::rig::collect::Quantity;
 use crate::rig::executor::{Executor, RunError};
 use crate::rig::job::{Around, Load, Member, Phase};
-use crate::rig::placement::Placement;
+use crate::rig::placement::{Fabric, Placement};
 use crate::rig::protocol;
 use crate::rig::reduce::{Readings, Witness};
 use crate::rig::ruler::Rulers;
@@ -114,6 +114,15 @@ impl Planning<'_> {
     /// Who sits where.
     pub fn topology(&self) -> &Topology {
         &self.description.topology
+    }
+
+    /// What lies between its cores.
+    pub fn fabric(&self) -> Fabric {
+        let known = self.description.fact("cpu.microarchitecture");
+        Fabric::of(known.and_then(|fact| match fact.value.value()? {
+            FactValue::Text(name) => Some(name.as_str()),
+            FactValue::Number { .. } => None,
+        }))
     }
 }
 

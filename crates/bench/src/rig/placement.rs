@@ -221,6 +221,8 @@ pub struct Probe {
     pub share_together: f64,
     /// Whether the kernel lists a last-level cache that both share.
     pub claimed_same_cache: bool,
+    /// What lies between them.
+    pub fabric: Fabric,
 }
 
 impl Probe {
@@ -228,19 +230,48 @@ impl Probe {
     pub fn class(&self) -> Class {
         /// Two threads of one core get half of it each; two cores get all, whatever their clocks do.
         const SHARE_OF_SAME_CORE: f64 = 0.75;
-        /// Within a last-level cache a line needs 50 to 310 ns there and back on known machines (the
-        /// most on the mesh of large ones), between caches or packages 200 ns and more: the ranges
-        /// overlap.
-        const SURELY_SAME_CACHE: Seconds = Seconds(150e-9);
-        const SURELY_APART: Seconds = Seconds(400e-9);
+        let (surely_same_cache, surely_apart) = self.fabric.limits();
         if self.share_together < SHARE_OF_SAME_CORE {
             Class::SameCore
-        } else if self.round_trip < SURELY_SAME_CACHE {
+        } else if self.round_trip < surely_same_cache {
             Class::SameCache
-        } else if self.round_trip > SURELY_APART || !self.claimed_same_cache {
+        } else if self.round_trip > surely_apart || !self.claimed_same_cache {
             Class::Apart
         } else {
             Class::SameCache
+        }
+    }
+}
+
+/// What lies between the cores of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fabric {
+    /// Complexes of a few cores each, which share a cache; a fabric between them.
+    Complexes,
+    /// Rings, meshes, and what is not known.
+    Any,
+}
+
+impl Fabric {
+    /// That of a microarchitecture.
+    pub fn of(microarchitecture: Option<&str>) -> Fabric {
+        match microarchitecture {
+            Some(name) if name.starts_with("Zen") => Fabric::Complexes,
+            _ => Fabric::Any,
+        }
+    }
+
+    /// A line that goes there and back in less time stays within a last-level cache, and one that takes longer than the
+    /// second leaves it; what lies between is not clear.
+    ///
+    /// # Source
+    /// Complexes of Zen to Zen 5: 35 to 65 ns within one, up to 100 ns in those of 16 cores or at low clocks; 130 to
+    /// 360 ns between two of them. Others: 50 to 310 ns within a cache (the most on the mesh of large ones), 200 ns and
+    /// more between caches or packages. Published measurements of core-to-core latency, and docs of `cpudyno cores`.
+    const fn limits(self) -> (Seconds, Seconds) {
+        match self {
+            Fabric::Complexes => (Seconds(110e-9), Seconds(160e-9)),
+            Fabric::Any => (Seconds(150e-9), Seconds(400e-9)),
         }
     }
 }
@@ -264,6 +295,7 @@ pub fn probe(
     executor: &mut dyn Executor,
     tools: &Tools,
     topology: &Topology,
+    fabric: Fabric,
     pair: [CpuId; 2],
 ) -> Result<Probe, RunError> {
     let job = Exchange {
@@ -296,7 +328,7 @@ pub fn probe(
     let round_trip = Seconds(stats::median(&trips).unwrap_or(f64::INFINITY));
     let first = topology.place(pair[0]);
     let claimed_same_cache = first.is_some_and(|place| place.last_level_cache.contains(pair[1]));
-    Ok(Probe { pair, round_trip, share_together, claimed_same_cache })
+    Ok(Probe { pair, round_trip, share_together, claimed_same_cache, fabric })
 }
 
 /// Of the first member, the median.
@@ -363,11 +395,26 @@ fn contradiction(probe: &Probe, first: &CpuPlace) -> Option<Finding> {
             "placement.cache-not-shared",
             Severity::Note,
             format!(
-                "a cache line takes {:.0} ns there and back: more than within a shared cache, although \
+                "a cache line takes {:.0} ns there and back: more than within a shared cache{}, although \
                  the kernel lists one",
-                probe.round_trip.0 * 1e9
+                probe.round_trip.0 * 1e9,
+                if probe.fabric == Fabric::Complexes { " of these cores" } else { "" }
             ),
         ),
+        // On a ring or a mesh neighbours may be as near that do not share a cache.
+        Class::SameCache
+            if probe.fabric == Fabric::Complexes && !first.last_level_cache.contains(b) =>
+        {
+            finding(
+                "placement.cache-shared",
+                Severity::Note,
+                format!(
+                    "a cache line takes {:.0} ns there and back, as within a shared cache of these cores, although \
+                     the kernel lists two",
+                    probe.round_trip.0 * 1e9
+                ),
+            )
+        }
         Class::SameCache | Class::Apart if first.siblings.contains(b) && a != b => finding(
             "placement.no-sibling",
             Severity::Note,
@@ -405,6 +452,7 @@ mod tests {
             round_trip: Seconds(nanoseconds * 1e-9),
             share_together,
             claimed_same_cache: true,
+            fabric: Fabric::Any,
         };
         assert_eq!(probe(0.51, 60.0).class(), Class::SameCore);
         assert_eq!(probe(1.02, 120.0).class(), Class::SameCache);
@@ -412,6 +460,13 @@ mod tests {
         assert_eq!(probe(1.0, 230.0).class(), Class::SameCache, "unclear: as the kernel says");
         let claimed_apart = Probe { claimed_same_cache: false, ..probe(1.0, 230.0) };
         assert_eq!(claimed_apart.class(), Class::Apart);
+        // Between two complexes a line is as fast as on a large mesh, and much slower than within one.
+        let complexes = |ns| Probe { fabric: Fabric::of(Some("Zen 4")), ..probe(1.0, ns) };
+        assert_eq!([50.0, 135.0, 220.0].map(|ns| complexes(ns).class()), {
+            [Class::SameCache, Class::SameCache, Class::Apart]
+        });
+        let claimed_apart = |ns| Probe { claimed_same_cache: false, ..complexes(ns) }.class();
+        assert_eq!([50.0, 135.0].map(claimed_apart), [Class::SameCache, Class::Apart]);
         assert_eq!(
             class_word(&[probe(1.0, 480.0), probe(1.0, 120.0)]).as_deref(),
             Some("same-cache+apart")

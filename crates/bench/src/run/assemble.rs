@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machine::Machine;
-use machine::conditions;
 use machine::instruments::clock::StampClock;
 use machine::instruments::traffic::Carried;
+use machine::{conditions, contradictions};
 use model::record::{
     ClockRecord, Conditions, Disturbance, Fact, Instrument, Outcome, PlacedMemory, Plan,
     PlannedWorkload, Record, Run, SCHEMA, Samples, Series, ToldCell, Tool,
@@ -62,6 +62,7 @@ pub(super) fn record(parts: Parts<'_>) -> Record {
         .filter_map(|(cpu, ruler)| Some((*cpu, ruler.as_ref().err()?.clone())))
         .collect();
     let mut findings = parts.stamp_clock.findings;
+    findings.extend(contradictions::of(&parts.description, &parts.conditions_before));
     findings.extend(parts.counters.finding());
     findings.extend(findings::of_rulers(&run.rulers));
     findings.extend(run.lost.as_ref().map(|lost| findings::of_lost(lost, run.sweeps_done)));

@@ -33,7 +33,7 @@ impl Watch {
     pub(super) fn end(self, machine: &Machine, used: &CpuSet) -> Fact {
         let neighbours = self.0.and_then(|earlier| {
             let now = BusySnapshot::read(machine)?;
-            let busy = now.since(&earlier).into_iter();
+            let busy = now.since(&earlier).into_values().filter_map(Result::ok);
             let busy = busy.filter(|busy| busy.share >= SHARE_MIN && !used.contains(busy.cpu));
             Ok(busy
                 .map(|busy| Neighbour {

@@ -343,10 +343,12 @@ impl<'a> Sweeper<'a> {
             together.iter().flat_map(|cpus| placement::pairs(cpus)).collect();
         pairs.sort_unstable();
         pairs.dedup();
+        let fabric = self.planning.fabric();
         let mut probes = Vec::new();
         for pair in pairs {
             let topology = self.planning.topology();
-            let probe = placement::probe(self.executor, &self.program.tools, topology, pair)?;
+            let probe =
+                placement::probe(self.executor, &self.program.tools, topology, fabric, pair)?;
             swept.probes.entry(pair).or_default().push(probe);
             probes.push(probe);
         }

@@ -191,6 +191,9 @@ fn sharing(record: &Record) -> Vec<Claim> {
             (Relation::SameCache, false) if class.contains("apart") => {
                 Verdict::Differs("not always near each other".to_owned())
             }
+            (Relation::OtherCache | Relation::OtherPackage, false) if **class == *"same-cache" => {
+                Verdict::Differs("as near as within one cache".to_owned())
+            }
             (_, false) => Verdict::AsClaimed,
         };
         Some(Claim {

@@ -169,29 +169,10 @@ fn disturbed(record: &Record, id: &str, name: &str) -> Option<String> {
 }
 
 pub(crate) fn findings(record: &Record) -> Block {
-    let remark = |finding: &model::Finding| Remark {
-        mark: Text::toned(
-            finding.severity.word(),
-            match finding.severity {
-                Severity::Serious => Tone::Serious,
-                Severity::Warning => Tone::Warning,
-                Severity::Note => Tone::Faint,
-            },
-        ),
-        about: finding.about.clone(),
-        text: match &finding.cause {
-            Some(cause) => format!("{}; likely because {cause}", finding.text),
-            None => finding.text.clone(),
-        },
-        remedy: match (&finding.remedy, &finding.gain) {
-            (Some(remedy), Some(gain)) => Some(format!("{remedy} (expected: {gain})")),
-            (remedy, _) => remedy.clone(),
-        },
-    };
     if record.findings.is_empty() {
         return Block::Paragraph("None: nothing that was watched disturbed this run.".into());
     }
-    Block::Remarks(record.findings.iter().map(remark).collect())
+    Block::Remarks(record.findings.iter().map(Remark::from).collect())
 }
 
 /// Everything that has a reason instead of a number; one remark per reason. Of facts only those that

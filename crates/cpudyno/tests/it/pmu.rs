@@ -33,6 +33,9 @@ fn other_cpus_are_answered_for() {
         ("zen4", "de_no_dispatch_per_slot.backend_stalls", "0x100001ea0"),
         ("AuthenticAMD-26-2", "ex_ret_brn_misp", "0xc3"),
         ("neoverse-v1", "stall_slot_backend", "0x3d"),
+        ("Sapphire Rapids", "topdown.bad_spec_slots", "0x4a4"),
+        ("Lion Cove", "br_inst_retired.cond", "0x100000011c4"),
+        ("Zen 5", "ex_ret_instr", "0xc0"),
     ] {
         let list = json(&["pmu", "list", "--cpu", cpu, "--source", "own"]);
         assert_eq!(list["schema"], "cpudyno.events/1");
@@ -51,6 +54,36 @@ fn patterns_show_descriptions() {
     assert!(out.contains("2 events of GenuineIntel-6-55-4"), "{out}");
     assert!(out.contains("mem_load_retired.l2_hit: Loads retired"), "{out}");
     assert!(!out.contains("l1_hit"), "{out}");
+}
+
+/// What the maker's list has by type of core, for a CPU that our own table does not know.
+#[test]
+fn a_name_with_two_codes_is_two_events() {
+    let there = TempDir::new().unwrap();
+    let map = "Family-model,Version,Filename,EventType,Core Type,Native Model ID,Core Role Name\n\
+               GenuineIntel-6-FB,V1,/e.json,hybridcore,0x20,0x000009,Atom\n\
+               GenuineIntel-6-FB,V1,/p.json,hybridcore,0x40,0x000009,Core\n";
+    fs::write(there.path().join("mapfile.csv"), map).unwrap();
+    for (file, umask) in [("e.json", "0x7e"), ("p.json", "0x11")] {
+        let list = format!(r#"[{{"EventName":"X.Y","EventCode":"0xC4","UMask":"{umask}"}}]"#);
+        fs::write(there.path().join(file), list).unwrap();
+    }
+    let folder = there.path().display().to_string();
+    let (out, _, code) =
+        run(&["pmu", "list", "x.y", "--cpu", "GenuineIntel-6-FB", "--event-dir", &folder]);
+    assert_eq!(code, 0);
+    let of = |pmu: &str| out.lines().find(|line| line.starts_with(pmu)).unwrap_or_default();
+    assert!(
+        of("cpu_core/x.y/").contains("0x11c4") && of("cpu_atom/x.y/").contains("0x7ec4"),
+        "{out}"
+    );
+}
+
+#[test]
+fn event_0_is_refused_where_it_counts_nothing() {
+    let (out, said, code) = run(&["pmu", "list", "--cpu", "spr", "cpu/event=0,umask=8/"]);
+    assert!(out.is_empty() && code == 3, "{out}");
+    assert!(said.contains("event 0 means fixed counters alone"), "{said}");
 }
 
 #[test]

@@ -87,8 +87,19 @@ fn grown(now: u64, before: u64, range: u64, seconds: f64) -> Reading<u64> {
         let reason = Unavailable::new(Obstacle::Measurement, QUANTITY, why);
         return Err(reason.with_remedy("look more often: -i 10"));
     }
-    Ok(since(now, before, range))
+    let counted = since(now, before, range);
+    if now < before && counted as f64 * 1e-6 > WATTS_MAX * (seconds + STEP_SECONDS) {
+        let why = format!(
+            "the counter fell from {before} to {now} uJ within {seconds:.2} s, before it could have reached {range}: it \
+             was started anew"
+        );
+        return Err(Unavailable::new(Obstacle::Measurement, QUANTITY, why));
+    }
+    Ok(counted)
 }
+
+/// Counters of energy may show what they counted this much later.
+const STEP_SECONDS: f64 = 0.01;
 
 /// # Source
 /// Linux, `Documentation/power/powercap/powercap.rst`: `intel-rapl:N` is called `package-N`, with the
@@ -278,6 +289,10 @@ mod tests {
     fn an_interval_in_which_a_counter_may_begin_again_twice_says_nothing() {
         // 262 J at 1000 W begin again after a quarter of a second.
         assert_eq!(grown(1_500, 1_000, 262_000_000, 0.2), Ok(500));
+        // Began again, and started anew.
+        assert_eq!(grown(100_000, 261_900_000, 262_000_000, 0.2), Ok(200_000));
+        let anew = grown(100, 50_000_000, 262_000_000, 0.2).unwrap_err().why;
+        assert!(anew.contains("fell from 50000000 to 100 uJ"), "{anew}");
         assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
     }
 

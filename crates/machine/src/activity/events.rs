@@ -9,8 +9,9 @@ use model::{CpuId, Obstacle, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 use sys::perf_open::{Event, Scope as Whose, open};
 
-use super::{Column, Look, Places, Scope, Source, grown, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::attempts::for_everybody;
+use crate::growth::grown;
 use crate::pmu::Pmu;
 use crate::ports::{Machine, Reading};
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
-use super::{Column, Look, Places, Scope, Source, grown, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::facts::idle::{folder, numbers};
+use crate::growth::grown;
 use crate::ports::{Machine, Reading, Tree};
 use crate::text::whole_number;
 

@@ -1,7 +1,5 @@
 //! Busy and stolen time by the kernel's own account.
 
-use std::collections::BTreeMap;
-
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval};
@@ -31,15 +29,19 @@ impl Source for Account {
     fn read(&mut self, look: &Look<'_>) -> Vec<Vec<Reading<f64>>> {
         let read = BusySnapshot::read(look.machine);
         let last = self.last.replace(read.clone());
-        let spent = last.unwrap_or_else(|| Err(no_interval("time of the CPUs"))).and_then(|last| {
-            let spent = read?.since(&last);
-            Ok(spent.into_iter().map(|of| (of.cpu, of)).collect::<BTreeMap<CpuId, BusyCpu>>())
-        });
+        let spent = last
+            .unwrap_or_else(|| Err(no_interval("time of the CPUs")))
+            .and_then(|last| Ok(read?.since(&last)));
         let cpus = look.places.carriers(Scope::Cpu);
         let of_all = |value: fn(&BusyCpu) -> f64| -> Vec<Reading<f64>> {
             let of = |cpu: &CpuId| {
                 let spent = spent.as_ref().map_err(Clone::clone)?;
-                spent.get(cpu).map(value).ok_or_else(|| unsaid(*cpu))
+                spent
+                    .get(cpu)
+                    .ok_or_else(|| unsaid(*cpu))?
+                    .as_ref()
+                    .map(value)
+                    .map_err(Clone::clone)
             };
             cpus.iter().map(of).collect()
         };
@@ -48,10 +50,6 @@ impl Source for Account {
 }
 
 fn unsaid(cpu: CpuId) -> Unavailable {
-    let why = format!(
-        "`/proc/stat` counted no time of CPU {cpu}: it counts in steps of 10 ms, and the interval was no \
-         longer"
-    );
+    let why = format!("`/proc/stat` has no line of CPU {cpu} at both moments");
     Unavailable::new(Obstacle::Measurement, "time of the CPUs", why)
-        .with_remedy("look less often: -i 100ms")
 }

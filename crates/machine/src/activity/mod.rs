@@ -371,15 +371,6 @@ fn of_each_cpu(
     columns.iter().map(column).collect()
 }
 
-/// A counter that grew between two looks.
-fn grown(what: &str, now: f64, then: f64) -> Reading<f64> {
-    if now >= then {
-        return Ok(now - then);
-    }
-    let why = format!("the counter fell from {then} to {now}");
-    Err(Unavailable::new(Obstacle::Measurement, what, why))
-}
-
 /// The power of what counted so much energy: whatever is on draws some, so that a counter which
 /// stood still is one that does not count.
 fn watts(what: &str, joules: f64, seconds: f64) -> Reading<f64> {

@@ -3,7 +3,8 @@
 use model::{CpuId, Obstacle, Unavailable, Unit};
 use sys::clock::{Probe, Tsc};
 
-use super::{Column, Look, Places, Scope, Source, grown, no_interval};
+use super::{Column, Look, Places, Scope, Source, no_interval};
+use crate::growth::grown;
 use crate::ports::{Machine, Reading};
 
 const QUANTITY: &str = "residency";

@@ -64,7 +64,7 @@ impl Source for Stamps {
             None => Err(no_interval(HEADER)),
             Some((then, earlier)) => {
                 let seconds = now.saturating_sub(then).as_secs_f64();
-                super::grown(HEADER, ticks, earlier).map(|ticks| ticks / seconds)
+                crate::growth::grown(HEADER, ticks, earlier).map(|ticks| ticks / seconds)
             }
         };
         vec![vec![rate; look.places.cpus.len()]]

@@ -30,12 +30,17 @@ pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 pub(crate) struct Signature {
     pub(crate) family: u32,
     pub(crate) model: u32,
-    pub(crate) stepping: u32,
+    /// Old kernels, and some hypervisors, say `unknown`.
+    pub(crate) stepping: Option<u32>,
 }
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.family, self.model, self.stepping)
+        write!(f, "{}/{}/", self.family, self.model)?;
+        match self.stepping {
+            Some(stepping) => write!(f, "{stepping}"),
+            None => f.write_str("?"),
+        }
     }
 }
 
@@ -50,8 +55,8 @@ pub enum CpuNumbers {
         family: u32,
         /// Display model.
         model: u32,
-        /// Stepping.
-        stepping: u32,
+        /// Stepping, where it is known.
+        stepping: Option<u32>,
     },
     /// A core of Arm's architecture.
     Arm {
@@ -153,14 +158,15 @@ pub(super) fn signature(survey: &Survey<'_>) -> Reading<Signature> {
             Unavailable::new(Obstacle::Cpudyno, key, why)
         })
     };
+    let by_cpuid = signature_by_cpuid(survey);
     let listed = || {
-        Ok(Signature {
-            family: number("cpu family")?,
-            model: number("model")?,
-            stepping: number("stepping")?,
-        })
+        let (family, model) = (number("cpu family")?, number("model")?);
+        let same = |it: &Signature| (it.family, it.model) == (family, model);
+        let stepping = number("stepping").ok();
+        let stepping = stepping.or_else(|| by_cpuid.filter(same).and_then(|it| it.stepping));
+        Ok(Signature { family, model, stepping })
     };
-    listed().or_else(|reason| signature_by_cpuid(survey).ok_or(reason))
+    listed().or_else(|reason| by_cpuid.ok_or(reason))
 }
 
 /// # Source
@@ -174,7 +180,7 @@ fn signature_by_cpuid(survey: &Survey<'_>) -> Option<Signature> {
     Some(Signature {
         family: if base == 15 { base + bits(20, 8) } else { base },
         model: if matches!(base, 6 | 15) { bits(16, 4) << 4 | bits(4, 4) } else { bits(4, 4) },
-        stepping: bits(0, 4),
+        stepping: Some(bits(0, 4)),
     })
 }
 

@@ -130,7 +130,7 @@ fn signature_of(eax: u32) -> Signature {
     Signature {
         family: if family == 15 { 15 + bits(20, 8) } else { family },
         model: extended + bits(4, 4),
-        stepping: bits(0, 4),
+        stepping: Some(bits(0, 4)),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
     fn signatures_have_their_extensions_added() {
         let of = |eax| {
             let Signature { family, model, stepping } = signature_of(eax);
-            (family, model, stepping)
+            (family, model, stepping.unwrap())
         };
         assert_eq!(of(0x0005_0654), (6, 0x55, 4));
         assert_eq!(of(0x00b4_0f40), (0x1a, 0x44, 0));

@@ -113,8 +113,9 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
     let union = |a: &CpuSet, b: &CpuSet| a.iter().chain(b.iter()).collect();
     let same = |known: &&mut IdleState| {
         (&known.name, &known.description) == (&state.name, &state.description)
-            && known.latency_seconds.to_bits() == state.latency_seconds.to_bits()
-            && known.residency_seconds.to_bits() == state.residency_seconds.to_bits()
+            && known.latency_seconds.map(f64::to_bits) == state.latency_seconds.map(f64::to_bits)
+            && known.residency_seconds.map(f64::to_bits)
+                == state.residency_seconds.map(f64::to_bits)
     };
     match states.iter_mut().find(same) {
         Some(known) => {
@@ -125,25 +126,31 @@ fn merge(states: &mut Vec<IdleState>, state: IdleState) {
     }
 }
 
-/// The states of the first CPU of a group, which are those of all; who switched them off differs.
+/// The states of the first CPU of a group that has any, which are those of all; who switched them off
+/// differs. What one of them does not say, or what makes no sense, is missing of it alone.
 fn of_group(machine: &Survey<'_>, group: &Group) -> Reading<Vec<IdleState>> {
-    let folder = folder(group.first());
-    let numbers = numbers(machine, &folder)?;
-    numbers
-        .into_iter()
-        .map(|number| {
-            let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
-            let off = machine.idle_switches().off.get(&number);
-            Ok(IdleState {
-                name: read("name")?,
-                description: read("desc").unwrap_or_default(),
-                latency_seconds: seconds(&folder, &read("latency")?)?,
-                residency_seconds: seconds(&folder, &read("residency")?)?,
-                cpus: group.cpus.clone(),
-                disabled_on: off.map(|off| group.cpus.intersection(off)).unwrap_or_default(),
-            })
-        })
-        .collect()
+    let of = |cpu| Some((folder(cpu), numbers(machine, &folder(cpu)).ok()?));
+    let Some((folder, numbers)) = group.cpus.iter().find_map(of) else {
+        return Err(no_states_of(machine, group.first()));
+    };
+    let state = |number: u32| {
+        let read = |file: &str| machine.tree.read(&format!("{folder}/state{number}/{file}"));
+        let off = machine.idle_switches().off.get(&number);
+        let name = read("name").ok().filter(|name| !name.is_empty());
+        IdleState {
+            name: name.unwrap_or_else(|| format!("state{number}")),
+            description: read("desc").unwrap_or_default(),
+            latency_seconds: read("latency").ok().and_then(|text| seconds(&text)),
+            residency_seconds: read("residency").ok().and_then(|text| seconds(&text)),
+            cpus: group.cpus.clone(),
+            disabled_on: off.map(|off| group.cpus.intersection(off)).unwrap_or_default(),
+        }
+    };
+    Ok(numbers.into_iter().map(state).collect())
+}
+
+fn no_states_of(machine: &Machine, cpu: CpuId) -> Unavailable {
+    numbers(machine, &folder(cpu)).err().unwrap_or_else(|| no_idle(machine))
 }
 
 pub(crate) fn folder(cpu: CpuId) -> String {
@@ -163,13 +170,10 @@ pub(crate) fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
     if numbers.is_empty() { Err(no_idle(machine)) } else { Ok(numbers) }
 }
 
-fn seconds(folder: &str, microseconds: &str) -> Reading<f64> {
-    let seconds = first_number(folder, microseconds)? / 1e6;
-    if (0.0..=SECONDS_MAX).contains(&seconds) {
-        return Ok(seconds);
-    }
-    let why = format!("a state in `{folder}` takes {seconds} s, which no state does");
-    Err(Unavailable::new(Obstacle::Cpudyno, "idle states", why))
+/// A time that a state may take: some firmware states all ones where it knows none.
+fn seconds(microseconds: &str) -> Option<f64> {
+    let seconds = microseconds.split_whitespace().next()?.parse::<f64>().ok()? / 1e6;
+    Some(seconds).filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds))
 }
 
 /// Which CPUs may not enter which states.
@@ -224,16 +228,19 @@ pub(crate) fn disabled(survey: &Survey<'_>) -> Reading<String> {
     Ok(if words.is_empty() { "none".to_owned() } else { words.join(", ") })
 }
 
-/// `POLL, C1 1/1 us, C6 133/400 us`; states that only some CPUs have say which.
+/// `POLL, C1 1/1 us, C6 133/? us`; states that only some CPUs have say which.
 fn in_words(states: &[IdleState]) -> String {
     let everyone = states.iter().map(|state| state.cpus.len()).max().unwrap_or(0);
-    let micro = |seconds: f64| (seconds * 1e6).round();
+    let micro = |seconds: Option<f64>| match seconds {
+        Some(seconds) => (seconds * 1e6).round().to_string(),
+        None => "?".to_owned(),
+    };
     let say = |state: &IdleState| {
-        let (latency, residency) = (micro(state.latency_seconds), micro(state.residency_seconds));
-        let times = if latency + residency > 0.0 {
-            format!(" {latency}/{residency} us")
-        } else {
+        let (latency, residency) = (state.latency_seconds, state.residency_seconds);
+        let times = if latency == Some(0.0) && residency == Some(0.0) {
             String::new()
+        } else {
+            format!(" {}/{} us", micro(latency), micro(residency))
         };
         let some = state.cpus.len() < everyone || states_of_others(states, state);
         let whose = if some { format!(" (CPUs {})", state.cpus) } else { String::new() };
@@ -299,10 +306,27 @@ mod tests {
     }
 
     #[test]
-    fn absurd_times_are_a_reason() {
-        for times in ["-1", "99999999999999999999", "soon", ""] {
-            let machine = machine_of(files(&[("C1", times, "1", "0")]), "0-1");
-            assert!(idle_states(&Survey::new(&machine)).is_err(), "{times}");
+    fn an_absurd_time_is_missing_of_its_state_alone() {
+        for time in ["-1", "4294967295", "99999999999999999999", "NaN", "soon", ""] {
+            let states = [("POLL", "0", "0", "0"), ("C1", time, "1", "0"), ("C6", "9", time, "0")];
+            let machine = machine_of(files(&states), "0-1");
+            let states = idle_states(&Survey::new(&machine)).unwrap();
+            assert_eq!(in_words(&states), "POLL, C1 ?/1 us, C6 9/? us", "{time}");
         }
+    }
+
+    #[test]
+    fn states_that_the_first_cpu_does_not_show_are_read_of_another() {
+        let mut files = Files::default();
+        files.put("/sys/devices/system/cpu/online", "0-1");
+        for (number, name, time) in [(0, "POLL", "0"), (1, "C1", "1")] {
+            let state = format!("{CPU}/cpu1/cpuidle/state{number}");
+            files.put(format!("{state}/name"), name);
+            files.put(format!("{state}/latency"), time);
+            files.put(format!("{state}/residency"), time);
+        }
+        let machine = machine_of(files, "0-1");
+        let states = idle_states(&Survey::new(&machine)).unwrap();
+        assert_eq!(in_words(&states), "POLL, C1 1/1 us");
     }
 }

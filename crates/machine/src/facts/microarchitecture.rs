@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::cpu::Signature;
+use super::cpu::{CpuNumbers, Signature};
 
 /// Vendor, family, models, steppings, name.
 type Row = (&'static str, u32, RangeInclusive<u32>, RangeInclusive<u32>, &'static str);
@@ -82,15 +82,18 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.4).chain(ARM_CORES.iter().map(|core| core.2))
 }
 
-/// The name of a microarchitecture, where this version has one.
+/// The name of a microarchitecture, where this version has one. Where the stepping is unknown, it is
+/// the one of all steppings.
 pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
     let fits = |(of, family, models, steppings, _): &&Row| {
         *of == vendor
             && *family == signature.family
             && models.contains(&signature.model)
-            && steppings.contains(&signature.stepping)
+            && signature.stepping.is_none_or(|stepping| steppings.contains(&stepping))
     };
-    TABLE.iter().find(fits).map(|(.., name)| *name)
+    let mut names = TABLE.iter().filter(fits).map(|(.., name)| *name);
+    let name = names.next()?;
+    (signature.stepping.is_some() || names.all(|other| other == name)).then_some(name)
 }
 
 /// What CPUID 7 tells of in EDX that only these microarchitectures have: bit, name, who has it.
@@ -193,14 +196,45 @@ pub(super) fn arm_core(implementer: u32, part: u32) -> Option<&'static str> {
     ARM_CORES.iter().find(fits).map(|(.., name)| *name)
 }
 
+/// The numbers of a CPU of that name; capitals, blanks and hyphens are all the same.
+pub(super) fn numbers(called: &str) -> Option<CpuNumbers> {
+    let called = letters(called);
+    let of_arm = || {
+        let core = ARM_CORES.iter().find(|core| letters(core.2) == called)?;
+        Some(CpuNumbers::Arm { implementer: core.0, part: core.1 })
+    };
+    TABLE.iter().filter(|row| letters(row.4) == called).find_map(first_of).or_else(of_arm)
+}
+
+/// The first CPU of a row that no earlier row has.
+fn first_of(row: &Row) -> Option<CpuNumbers> {
+    /// Steppings have 4 bits.
+    const LAST: u32 = 15;
+    let steppings = || (*row.3.start()..=LAST).take_while(|it| row.3.contains(it));
+    let all = row.2.clone().flat_map(|model| steppings().map(move |stepping| (model, stepping)));
+    let family = row.1;
+    let is_its = |(model, stepping): &(u32, u32)| {
+        name(row.0, Signature { family, model: *model, stepping: Some(*stepping) }) == Some(row.4)
+    };
+    let (model, stepping) = all.into_iter().find(is_its)?;
+    Some(CpuNumbers::X86 { vendor: row.0.to_owned(), family, model, stepping: Some(stepping) })
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn steppings_tell_generations_apart_and_strangers_have_no_name() {
-        let of =
-            |vendor, family, model, stepping| name(vendor, Signature { family, model, stepping });
+        let of = |vendor, family, model, stepping| {
+            name(vendor, Signature { family, model, stepping: Some(stepping) })
+        };
+        let of_any = |model| name(INTEL, Signature { family: 6, model, stepping: None });
+        assert_eq!((of_any(0x55), of_any(207)), (None, Some("Emerald Rapids")));
         assert_eq!(of(INTEL, 6, 0x55, 4), Some("Skylake-SP"));
         assert_eq!(of(INTEL, 6, 0x55, 7), Some("Cascade Lake"));
         assert_eq!(of(INTEL, 6, 207, 2), Some("Emerald Rapids"));

@@ -18,8 +18,8 @@ mod topology;
 mod turbo_ratio;
 mod uncore;
 
-use model::CpuSet;
 use model::record::Topology;
+use model::{CpuSet, Finding};
 
 pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
 pub(crate) use self::cpu::vendor as cpu_vendor;
@@ -42,6 +42,11 @@ use crate::text::folded;
 /// The name of every microarchitecture that this version knows.
 pub fn microarchitectures() -> impl Iterator<Item = &'static str> {
     microarchitecture::names()
+}
+
+/// The numbers of a CPU whose microarchitecture, or core, has that name.
+pub fn numbers_of(microarchitecture: &str) -> Option<CpuNumbers> {
+    microarchitecture::numbers(microarchitecture)
 }
 
 /// In reading order.
@@ -84,7 +89,7 @@ pub fn some(machine: &Machine, ids: &[&str]) -> Vec<model::record::Fact> {
 
 /// Who sits where. It never fails: a CPU of which nothing is known is a core of its own.
 pub fn topology(machine: &Machine) -> Topology {
-    topology_of(&Survey::new(machine))
+    topology_of(&Survey::new(machine)).0
 }
 
 /// Who sits where by CPUID alone, for these CPUs: for machines without sysfs, and to compare with
@@ -93,7 +98,8 @@ pub fn topology_by_cpuid(machine: &Machine, cpus: &CpuSet) -> Option<Topology> {
     topology::by_cpuid::topology(machine.cpuid.as_ref(), cpus)
 }
 
-pub(crate) fn topology_of(survey: &Survey<'_>) -> Topology {
+/// With where the files that say it contradict each other.
+pub(crate) fn topology_of(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     topology::topology(survey)
 }
 

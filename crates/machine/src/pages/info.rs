@@ -1,7 +1,9 @@
 //! The machine in a form that a person reads in ten seconds.
 
-use model::page::{Block, Page, Table, Text, si};
-use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record};
+use std::collections::BTreeMap;
+
+use model::page::{Block, Page, Remark, Table, Text, si};
+use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record, Unsaid};
 use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
@@ -122,6 +124,7 @@ pub fn info(record: &Record, verbosity: u8) -> Page {
     let groups = GROUPS.iter().map(|group| group.iter().flat_map(|line| line.pairs(record)));
     let groups = groups.map(Iterator::collect).filter(|group: &Vec<_>| !group.is_empty());
     let mut blocks = vec![title(record), Block::Groups(groups.collect())];
+    blocks.extend(remarks(record));
     blocks.extend(unknown(record, verbosity));
     if verbosity > 0 {
         blocks.extend(details(record));
@@ -165,6 +168,15 @@ impl Piece {
         let said = !self.unless.contains(&value.as_str());
         said.then(|| self.words.replacen("{}", &value, 1))
     }
+}
+
+/// Where what the machine says of itself contradicts itself.
+fn remarks(record: &Record) -> Vec<Block> {
+    if record.findings.is_empty() {
+        return Vec::new();
+    }
+    let remarks = record.findings.iter().map(Remark::from).collect();
+    vec![Block::Heading("Remarks".to_owned()), Block::Remarks(remarks)]
 }
 
 /// What the page misses: whole lines by their label, else the pieces by that of their fact.
@@ -227,7 +239,11 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
     const NODES_MAX: usize = 8;
     let nodes = &record.machine.topology.nodes;
     let line = |node: &Node| {
-        let memory = node.memory_bytes.map_or(String::new(), |b| format!(", {}", byte_text(b)));
+        let memory = match node.memory_bytes {
+            None => String::new(),
+            Some(0) => ", no memory".to_owned(),
+            Some(bytes) => format!(", {}", byte_text(bytes)),
+        };
         (format!("Node {}", node.id), Text::from(cpus_text(&node.cpus) + &memory))
     };
     if nodes.len() < 2 {
@@ -267,17 +283,25 @@ fn cache_words(cache: &Cache) -> String {
     let mut words = vec![cache.bytes.map_or_else(|| "size unknown".to_owned(), byte_text)];
     words.extend(cache.ways.map(|ways| tally(ways as usize, "way")));
     words.extend(cache.line_bytes.map(|line| format!("line {}", byte_text(u64::from(line)))));
-    let members = cache.instances.iter().map(CpuSet::len);
-    let whose = match (members.clone().min(), members.max()) {
-        (Some(least), Some(most)) if least < most => format!("{least} to {most} CPUs"),
-        (Some(1), _) => "CPU".to_owned(),
-        (Some(count), _) => format!("{count} CPUs"),
-        (None, _) => return words.join(", "),
-    };
-    words.push(match cache.instances.len() {
-        1 => format!("one for {whose}"),
-        count => format!("one per {whose}, {count} in all"),
-    });
+    let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+    for width in cache.instances.iter().map(CpuSet::len) {
+        *widths.entry(width).or_default() += 1;
+    }
+    let whose = |width: usize| if width == 1 { "CPU".to_owned() } else { format!("{width} CPUs") };
+    let count = cache.instances.len();
+    match widths.iter().map(|(width, count)| (*width, *count)).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        [(width, 1)] => words.push(format!("one for {}", whose(*width))),
+        [(width, _)] => words.push(format!("one per {}, {count} in all", whose(*width))),
+        [(least, few), (most, many)] => words.push(format!(
+            "{few} of {} and {many} of {}, {count} in all",
+            tally(*least, "CPU"),
+            tally(*most, "CPU")
+        )),
+        [(least, _), .., (most, _)] => {
+            words.push(format!("one per {least} to {}, {count} in all", whose(*most)));
+        }
+    }
     words.join(", ")
 }
 
@@ -360,7 +384,11 @@ fn details(record: &Record) -> Vec<Block> {
     blocks.push(table("memory nodes; distances as the firmware states them", &names, nodes));
     blocks.push(Block::Heading("CPUs".to_owned()));
     let names = ["CPUs", "package", "die", "modules", "cores", "node", "kind", "last-level cache"];
-    blocks.push(table("where each CPU sits, neighbours folded", &names, places(&topology.cpus)));
+    blocks.push(table(
+        "where each CPU sits, neighbours folded",
+        &names,
+        places(&topology.cpus, &topology.unsaid),
+    ));
     without_empty_tables(blocks)
 }
 
@@ -427,33 +455,41 @@ fn node_row(node: &Node) -> Vec<Text> {
 }
 
 /// One row for CPUs that follow each other and differ in nothing but their core and module.
-fn places(cpus: &[CpuPlace]) -> Vec<Vec<Text>> {
+fn places(cpus: &[CpuPlace], unsaid: &Unsaid) -> Vec<Vec<Text>> {
     let alike = |a: &CpuPlace, b: &CpuPlace| {
-        let key = |place: &CpuPlace| (place.package, place.die, place.node);
+        let is_unsaid = |cpu| (unsaid.package.contains(cpu), unsaid.core.contains(cpu));
+        let key = |place: &CpuPlace| (place.package, place.die, place.node, is_unsaid(place.cpu));
         key(a) == key(b)
             && a.kind == b.kind
             && a.last_level_cache == b.last_level_cache
             && a.cpu.0.abs_diff(b.cpu.0) == 1
     };
-    cpus.chunk_by(alike).filter_map(place_row).collect()
+    cpus.chunk_by(alike).filter_map(|places| place_row(places, unsaid)).collect()
 }
 
-fn place_row(places: &[CpuPlace]) -> Option<Vec<Text>> {
+fn place_row(places: &[CpuPlace], unsaid: &Unsaid) -> Option<Vec<Text>> {
     let (first, last) = (places.first()?, places.last()?);
     let members: CpuSet = places.iter().map(|place| place.cpu).collect();
     let number = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let range = |first: String, last: String| {
         if first == last { first } else { format!("{first}-{last}") }
     };
+    let package = Some(first.package).filter(|_| !unsaid.package.contains(first.cpu));
+    let core =
+        |place: &CpuPlace| number(Some(place.core).filter(|_| !unsaid.core.contains(place.cpu)));
+    let cache = match first.last_level_cache.len() {
+        0 => "?".to_owned(),
+        count => tally(count, "CPU"),
+    };
     let cells = [
         members.to_string(),
-        first.package.to_string(),
+        number(package),
         number(first.die),
         range(number(first.module), number(last.module)),
-        range(first.core.to_string(), last.core.to_string()),
+        range(core(first), core(last)),
         number(first.node),
         first.kind.clone().unwrap_or_else(|| "?".to_owned()),
-        tally(first.last_level_cache.len(), "CPU"),
+        cache,
     ];
     Some(cells.map(Text::from).to_vec())
 }

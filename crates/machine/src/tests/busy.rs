@@ -22,20 +22,76 @@ fn shares_of_work_and_steal_are_told_apart() {
         "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 20 1000 50 0 5 7 0 0\ncpu1 1 0 0 500 0 0 0 0 0 0\n\
          cpu2 5 0 0 0 0 0 0 0 0 0\nintr 1 2 3",
     );
-    // CPU 0: 40 of work, 50 idle, 10 stolen. CPU 1: its waiting falls. CPU 2 stands still. CPU 3 is
+    // CPU 0: 40 of work, 50 idle, 10 stolen. CPU 1: its idle time falls. CPU 2 stands still. CPU 3 is
     // new. CPU 9 is no line of numbers.
     let later = snapshot(
         "cpu0 120 15 25 1040 60 5 10 17 0 0\ncpu1 1 0 0 490 0 0 0 0 0 0\ncpu2 5 0 0 0 0 0 0 0 0 0\n\
          cpu3 5 0 0 0 0 0 0 0 0 0\ncpu9 x 0 0 0 0 0 0",
     );
     let cpu = CpuId(0);
-    assert_eq!(later.since(&earlier), [BusyCpu { cpu, share: 0.4, steal: 0.1 }]);
+    let spent = later.since(&earlier);
+    let why = |cpu: u32| spent[&CpuId(cpu)].clone().unwrap_err().why;
+    assert_eq!(spent.len(), 3);
+    assert_eq!(spent[&cpu], Ok(BusyCpu { cpu, share: 0.4, steal: 0.1 }));
+    assert!(why(1).contains("idle of CPU 1 fell from 500 to 490"), "{}", why(1));
+    assert!(why(2).contains("counted no time of CPU 2"), "{}", why(2));
     // In reverse, nothing but the idle time of CPU 1 grows.
+    let back = earlier.since(&later);
     let idle = BusyCpu { cpu: CpuId(1), share: 0.0, steal: 0.0 };
-    assert_eq!(earlier.since(&later), [idle]);
+    assert_eq!(back[&CpuId(1)], Ok(idle));
+    assert!(back[&cpu].clone().unwrap_err().why.contains("user of CPU 0 fell from 120 to 100"));
     // Kernels before 2.6.11 did not count steal.
     let old = snapshot("cpu0 1 0 0 1 0 0 0").since(&snapshot("cpu0 0 0 0 0 0 0 0"));
-    assert_eq!(old, [BusyCpu { cpu, share: 0.5, steal: 0.0 }]);
+    assert_eq!(old[&cpu], Ok(BusyCpu { cpu, share: 0.5, steal: 0.0 }));
+}
+
+/// The time of waiting for devices fell in a second in which the CPU did a hundredth of work.
+#[test]
+fn a_cpu_whose_waiting_fell_is_not_busy() {
+    let earlier = snapshot("cpu0 1000 0 500 9000 5000 0 5 0 0 0");
+    let fallen = "cpu0 1001 0 500 9098 4000 0 5 0 0 0";
+    let why = snapshot(fallen).since(&earlier)[&CpuId(0)].clone().unwrap_err().why;
+    assert!(why.contains("iowait of CPU 0 fell from 5000 to 4000"), "{why}");
+    let a_second_later = snapshot(fallen).after(&earlier, Duration::from_secs(1));
+    let share = a_second_later.since(&earlier)[&CpuId(0)].clone().map(|busy| busy.share);
+    assert_eq!(share, Ok(0.01));
+    // More work than time passed: nobody knows.
+    let more = snapshot("cpu0 1101 0 500 9098 4000 0 5 0 0 0");
+    let more = more.after(&earlier, Duration::from_secs(1));
+    assert!(more.since(&earlier)[&CpuId(0)].is_err());
+}
+
+proptest! {
+    /// A counter that goes back never makes a share that the time between does not bear.
+    #[test]
+    fn counters_that_go_back_make_no_share_by_themselves(
+        then in prop::collection::vec(0_u64..10_000, 8),
+        grown in prop::collection::vec(0_u64..50, 8),
+        bent in 0_usize..8,
+        back in 1_u64..10_000,
+        seconds in 0_u64..9,
+    ) {
+        let line = |fields: &[u64]| {
+            let fields: Vec<String> = fields.iter().map(u64::to_string).collect();
+            format!("cpu0 {} 0 0", fields.join(" "))
+        };
+        let mut now: Vec<u64> = then.iter().zip(&grown).map(|(then, grown)| then + grown).collect();
+        now[bent] = then[bent].saturating_sub(back);
+        let earlier = snapshot(&line(&then));
+        let later = snapshot(&line(&now)).after(&earlier, Duration::from_secs(seconds));
+        let spent = later.since(&earlier)[&CpuId(0)].clone();
+        if then[bent] > now[bent] {
+            match spent {
+                Ok(busy) => {
+                    prop_assert!([3, 4].contains(&bent) && seconds > 0, "{busy:?}");
+                    let worked: u64 = [0, 1, 2, 5, 6].map(|field| grown[field]).iter().sum();
+                    let share = worked as f64 / (100 * seconds) as f64;
+                    prop_assert!((busy.share - share).abs() < 1e-9 && share <= 1.0, "{busy:?}");
+                }
+                Err(reason) => prop_assert!(reason.why.contains("fell from"), "{}", reason.why),
+            }
+        }
+    }
 }
 
 #[test]
@@ -51,7 +107,8 @@ fn without_lines_of_cpus_there_is_a_reason() {
 fn a_simulated_machine_answers() {
     let machine = simulated("2s-56c");
     let earlier = BusySnapshot::read(&machine).unwrap();
-    assert_eq!(BusySnapshot::read(&machine).unwrap().since(&earlier), []);
+    let spent = BusySnapshot::read(&machine).unwrap().since(&earlier);
+    assert!(!spent.is_empty() && spent.values().all(Result::is_err));
     assert_eq!(culprit(&machine, CpuId(0)), None);
 }
 
@@ -178,7 +235,7 @@ fn a_process_that_spins_is_found_and_named() {
         let earlier = BusySnapshot::read(&machine).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         let shares = BusySnapshot::read(&machine).unwrap().since(&earlier);
-        let busy = shares.iter().any(|busy| busy.cpu == cpu && busy.share + busy.steal > 0.5);
+        let busy = shares[&cpu].as_ref().is_ok_and(|busy| busy.share + busy.steal > 0.5);
         busy && culprit(&machine, cpu).as_deref() == Some("cpudyno-spin")
     });
     assert!(found);

@@ -96,7 +96,10 @@ fn caches_and_nodes_of_the_record_have_lines_and_tables() {
         .collect();
     let brief = lines(&info(&record, 0));
     let has = |lines: &[String], line: &str| lines.iter().any(|known| known == line);
-    assert!(has(&brief, "L1d: 48 KiB, 12 ways, one per 1 to 2 CPUs, 2 in all"), "{brief:#?}");
+    assert!(
+        has(&brief, "L1d: 48 KiB, 12 ways, 1 of 1 CPU and 1 of 2 CPUs, 2 in all"),
+        "{brief:#?}"
+    );
     assert!(has(&brief, "Node 0: 100 CPUs from 0"), "{brief:#?}");
     assert!(has(&brief, "Node 1: 100 CPUs from 1, 1 GiB"), "{brief:#?}");
     assert!(has(&brief, "Nodes: 2 more; -v prints them"), "{brief:#?}");

@@ -71,7 +71,9 @@ fn answers(machine: &Machine) {
         assert!(step.hertz > 0.0 && step.hertz < 20e9 && step.active_cores > 0, "{step:?}");
     }
     for state in &facts.idle_states {
-        assert!(state.latency_seconds >= 0.0 && state.residency_seconds.is_finite(), "{state:?}");
+        for seconds in [state.latency_seconds, state.residency_seconds].into_iter().flatten() {
+            assert!((0.0..=1000.0).contains(&seconds), "{state:?}");
+        }
     }
 }
 

@@ -54,7 +54,10 @@ fn holes_offline_cpus_and_numbers_above_1023() {
     assert_eq!(topology.cpus[0].package, 0);
     assert_eq!(topology.cpus[2].siblings.to_string(), "1500-1501");
     let cores = super::said(&facts::machine(&machine).facts, "cpu.cores");
-    assert_eq!(cores, "2 packages, 3 cores, 4 CPUs (SMT 2)");
+    assert_eq!(
+        cores,
+        "1 package, 3 cores, 4 CPUs (SMT 2; 2 cores with 1 thread); packages of CPUs 1,3 unknown"
+    );
 }
 
 #[test]
@@ -108,7 +111,10 @@ fn kernels_without_lists_have_folders_and_masks() {
     assert_eq!(topology.offline().to_string(), "2");
     assert_eq!(topology.cpus[2].siblings.to_string(), "0,33");
     assert_eq!(row(&files, "cpu.offline"), "2");
-    assert_eq!(row(&files, "cpu.cores"), "1 package, 2 cores, 3 CPUs (SMT 2)");
+    assert_eq!(
+        row(&files, "cpu.cores"),
+        "1 package, 2 cores, 3 CPUs (SMT 2; 1 core with 1 thread)"
+    );
 }
 
 #[test]
@@ -156,6 +162,7 @@ fn hybrid() -> Files {
     for cpu in 0..8 {
         let core = if cpu < 2 { "0-1".to_owned() } else { cpu.to_string() };
         files.put(format!("{CPU}/cpu{cpu}/topology/core_cpus_list"), &core);
+        files.put(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), "0");
         let (size, module) = match cpu {
             0..2 => ("48K", "0-1"),
             2..6 => ("32K", "2-5"),
@@ -469,6 +476,249 @@ fn numbers_that_no_kernel_writes_are_ignored() {
     assert_eq!(topology.caches.len(), 1);
     assert_eq!((topology.caches[0].level, topology.caches[0].bytes), (2, None));
     check(&topology);
+}
+
+#[test]
+fn nobody_says_who_sits_where() {
+    let files = files_of(&[("/sys/devices/system/cpu/online", "0-7")]);
+    assert_eq!(row(&files, "cpu.cores"), "8 CPUs; packages unknown; cores unknown");
+    let topology = topology_of(&files, "0-7");
+    assert_eq!(topology.unsaid.core, topology.online);
+    assert_eq!(topology.relation(CpuId(0), CpuId(1)), None);
+    let lone = files_of(&[("/sys/devices/system/cpu/online", "3")]);
+    assert_eq!(row(&lone, "cpu.cores"), "1 package, 1 core, 1 CPU (no SMT)");
+    let mut numbered = files.clone();
+    for cpu in 0..8 {
+        numbered.put(format!("{CPU}/cpu{cpu}/topology/core_id"), "-1");
+        numbered.put(format!("{CPU}/cpu{cpu}/topology/physical_package_id"), "2");
+    }
+    assert_eq!(row(&numbered, "cpu.cores"), "1 package, 8 CPUs; cores unknown");
+}
+
+#[test]
+fn what_is_unknown_of_a_few_cpus_is_unknown_of_these() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-3")]);
+    for cpu in 0..3 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "0");
+        files.put(format!("{topology}/core_cpus_list"), if cpu < 2 { "0-1" } else { "2" });
+    }
+    let words = "1 package, 2 cores, 4 CPUs (SMT 2; 1 core with 1 thread); packages of CPU 3 unknown; \
+                 cores of CPU 3 unknown";
+    assert_eq!(row(&files, "cpu.cores"), words);
+    // The first CPU stands for nobody.
+    let mut first = Files::default();
+    first.put(format!("{CPU}/online"), "0-3");
+    for cpu in 1..4 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        first.put(format!("{topology}/package_cpus_list"), "0-3");
+        first.put(format!("{topology}/core_cpus_list"), if cpu == 2 { "0,2" } else { "1,3" });
+    }
+    assert_eq!(row(&first, "cpu.cores"), "1 package, 2 cores, 4 CPUs (SMT 2)");
+}
+
+/// What disagrees, and how.
+fn disputed(files: &Files) -> Vec<String> {
+    let machine = machine_of(files.clone(), "0-63");
+    let survey = crate::survey::Survey::new(&machine);
+    let findings = survey.disputed_places().iter();
+    findings.map(|finding| format!("{}: {}", finding.about, finding.text)).collect()
+}
+
+#[test]
+fn a_mask_that_fits_cores_is_believed_against_a_list_that_does_not() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-1")]);
+    for cpu in 0..2 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "0");
+        files.put(format!("{topology}/core_cpus_list"), "0-1");
+        put_cache(&mut files, cpu, 0, ["2", "Unified", "1024K", &cpu.to_string()]);
+        files.put(format!("{CPU}/cpu{cpu}/cache/index0/shared_cpu_map"), "3");
+    }
+    assert_eq!(row(&files, "cpu.caches"), "L2 1 MiB");
+    assert_eq!(topology_of(&files, "0-1").caches[0].instances.len(), 1);
+    let disputed = disputed(&files);
+    assert_eq!(disputed.len(), 1, "{disputed:?}");
+    assert!(disputed[0].starts_with("L2 caches: "), "{disputed:?}");
+    assert!(disputed[0].contains("CPUs 0-1 list 0-1, CPU 0 lists 0"), "{disputed:?}");
+}
+
+#[test]
+fn lists_that_are_not_mutual_are_named() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-3")]);
+    for cpu in 0..4 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "0");
+        files.put(format!("{topology}/core_cpus_list"), &cpu);
+        let users = if cpu == 0 { "0-1" } else { "0-3" };
+        put_cache(&mut files, cpu, 0, ["3", "Unified", "8M", users]);
+    }
+    assert_eq!(topology_of(&files, "0-3").cpus[0].last_level_cache.to_string(), "0-3");
+    let disputed = disputed(&files);
+    assert!(disputed[0].contains("CPUs 1-3 list 0-3, CPU 0 lists 0-1"), "{disputed:?}");
+}
+
+#[test]
+fn last_level_caches_of_two_sizes_are_two() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-3")]);
+    for cpu in 0..4 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        files.put(format!("{topology}/physical_package_id"), "0");
+        files.put(format!("{topology}/core_cpus_list"), &cpu);
+        put_cache(&mut files, cpu, 0, ["2", "Unified", "1024K", &cpu.to_string()]);
+        let (size, users) = if cpu < 2 { ("98304K", "0-1") } else { ("32768K", "2-3") };
+        put_cache(&mut files, cpu, 1, ["3", "Unified", size, users]);
+    }
+    let words =
+        "L2 1 MiB, L3 32 MiB shared by 2 cores (CPUs 2-3) and 96 MiB shared by 2 cores (CPUs 0-1)";
+    assert_eq!(row(&files, "cpu.caches"), words);
+    assert_eq!(disputed(&files), Vec::<String>::new());
+}
+
+#[test]
+fn core_numbers_that_begin_anew_in_each_cluster_are_told_apart() {
+    let tree = |clusters: bool, caches: bool| {
+        let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-5")]);
+        for cpu in 0..6 {
+            let topology = format!("{CPU}/cpu{cpu}/topology");
+            files.put(format!("{topology}/physical_package_id"), "0");
+            files.put(format!("{topology}/core_id"), &(cpu % 3));
+            if clusters {
+                files.put(format!("{topology}/cluster_id"), &(cpu / 3));
+            }
+            if caches {
+                put_cache(&mut files, cpu, 0, ["1", "Data", "64K", &cpu.to_string()]);
+            }
+        }
+        files
+    };
+    let six = "1 package, 6 cores, 6 CPUs (no SMT)";
+    assert_eq!(row(&tree(true, false), "cpu.cores"), six);
+    assert_eq!(row(&tree(false, true), "cpu.cores"), six);
+    assert!(disputed(&tree(false, true))[0].starts_with("cores: "));
+    assert_eq!(row(&tree(false, false), "cpu.cores"), "1 package, 3 cores, 6 CPUs (SMT 2)");
+}
+
+#[test]
+fn packages_with_holes_in_their_numbers_are_counted_where_one_is_unreadable() {
+    let mut files = files_of(&[("/sys/devices/system/cpu/online", "0-7")]);
+    for cpu in 0..8 {
+        let topology = format!("{CPU}/cpu{cpu}/topology");
+        let package = cpu / 2;
+        let number = if package == 1 { "-1".to_owned() } else { (package * 2).to_string() };
+        files.put(format!("{topology}/physical_package_id"), &number);
+        files.put(format!("{topology}/core_id"), &(cpu % 2));
+        let all = format!("{}-{}", package * 2, package * 2 + 1);
+        files.put(format!("{topology}/package_cpus_list"), &all);
+        files.put(format!("{topology}/core_cpus_list"), &cpu);
+    }
+    assert_eq!(row(&files, "cpu.cores"), "4 packages, 8 cores, 8 CPUs (no SMT)");
+    let packages: Vec<u32> =
+        topology_of(&files, "0-7").cpus.iter().map(|place| place.package).collect();
+    assert_eq!(packages, [0, 0, 1, 1, 4, 4, 6, 6]);
+    // One file that is wrong is outvoted, and named.
+    files.put(format!("{CPU}/cpu7/topology/physical_package_id"), "0");
+    assert_eq!(row(&files, "cpu.cores"), "4 packages, 8 cores, 8 CPUs (no SMT)");
+    assert!(disputed(&files)[0].starts_with("package numbers: "));
+}
+
+/// A good tree: packages of four cores with so many threads, modules of two cores; what is counted
+/// of it does not rest on one file.
+fn good(packages: u32, threads: u32) -> Vec<(String, String)> {
+    let cores = packages * 4;
+    let list = |cores: std::ops::Range<u32>, all: u32| -> CpuSet {
+        cores.flat_map(|core| (0..threads).map(move |thread| CpuId(core + thread * all))).collect()
+    };
+    let mask = |cpus: &CpuSet| {
+        let bits = cpus.iter().fold(0u64, |bits, cpu| bits | 1 << cpu.0);
+        format!("{:08x},{:08x}", bits >> 32, bits & 0xffff_ffff)
+    };
+    let mut files = Vec::new();
+    for cpu in 0..cores * threads {
+        let core = cpu % cores;
+        let (package, module) = (core / 4, core / 2);
+        let of_core = list(core..core + 1, cores);
+        let of_module = list(module * 2..module * 2 + 2, cores);
+        let of_package = list(package * 4..package * 4 + 4, cores);
+        let mut put =
+            |path: String, text: String| files.push((format!("{CPU}/cpu{cpu}/{path}"), text));
+        put("topology/physical_package_id".into(), package.to_string());
+        put("topology/core_id".into(), (core % 4).to_string());
+        for (name, cpus) in [("core", &of_core), ("package", &of_package)] {
+            put(format!("topology/{name}_cpus_list"), cpus.to_string());
+            put(format!("topology/{name}_cpus"), mask(cpus));
+        }
+        let caches = [
+            ("1", "Data", 48, &of_core),
+            ("1", "Instruction", 32, &of_core),
+            ("2", "Unified", 1024, &of_module),
+            ("3", "Unified", 16384, &of_package),
+        ];
+        for (index, (level, kind, size, cpus)) in caches.into_iter().enumerate() {
+            let folder = format!("cache/index{index}");
+            put(format!("{folder}/level"), level.into());
+            put(format!("{folder}/type"), kind.into());
+            put(format!("{folder}/size"), format!("{size}K"));
+            put(format!("{folder}/coherency_line_size"), "64".into());
+            put(format!("{folder}/ways_of_associativity"), "8".into());
+            put(format!("{folder}/number_of_sets"), (size * 2).to_string());
+            put(format!("{folder}/shared_cpu_list"), cpus.to_string());
+            put(format!("{folder}/shared_cpu_map"), mask(cpus));
+        }
+    }
+    files
+}
+
+/// What is claimed of a tree, and whether anything is disputed.
+fn claimed(tree: &[(String, String)], cpus: u32) -> (String, Vec<String>, bool) {
+    let mut files = Files::default();
+    files.put(format!("{CPU}/online"), &format!("0-{}", cpus - 1));
+    for (path, text) in tree {
+        files.put(path.clone(), text);
+    }
+    let topology = topology_of(&files, "0-63");
+    check(&topology);
+    let caches = topology.caches.iter().flat_map(|cache| {
+        let say =
+            |cpus: &CpuSet| format!("L{} {:?} {:?} {cpus}", cache.level, cache.kind, cache.bytes);
+        cache.instances.iter().map(say).collect::<Vec<_>>()
+    });
+    (row(&files, "cpu.cores"), caches.collect(), !disputed(&files).is_empty())
+}
+
+proptest! {
+    /// Of a good tree any file is lost, or holds what another one holds, or nonsense: what is claimed
+    /// is true, or unknown, or there is a word.
+    #[test]
+    fn a_bent_file_is_outvoted_or_disputed(
+        packages in 1u32..3,
+        threads in 1u32..3,
+        at in any::<prop::sample::Index>(),
+        other in any::<prop::sample::Index>(),
+        how in 0..3,
+        nonsense in proptest::sample::select(HOSTILE),
+    ) {
+        let mut tree = good(packages, threads);
+        let cpus = packages * 4 * threads;
+        let (cores, caches, is_disputed) = claimed(&tree, cpus);
+        prop_assert!(!is_disputed);
+        let at = at.index(tree.len());
+        let bent = tree[at].0.clone();
+        match how {
+            0 => drop(tree.remove(at)),
+            1 => tree[at].1 = tree[other.index(tree.len())].1.clone(),
+            _ => tree[at].1 = nonsense.to_owned(),
+        }
+        let (cores_now, caches_now, is_disputed) = claimed(&tree, cpus);
+        if !is_disputed {
+            prop_assert_eq!(cores_now, cores, "{}", bent);
+            // Nothing speaks against a cache of a level that no other one is of.
+            let known = |cache: &&String| cache.as_str() < "L4" && !cache.contains("None");
+            for cache in caches_now.iter().filter(known) {
+                prop_assert!(caches.contains(cache), "{cache} after {bent} of {caches:?}");
+            }
+        }
+    }
 }
 
 /// What holds whatever the kernel shows.

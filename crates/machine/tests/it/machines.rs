@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use machine::{Machine, facts};
-use model::record::{CacheKind, Topology};
+use model::record::{CacheKind, PageKind, Presentation, Topology};
 use model::{CpuId, CpuSet};
 
 /// What a machine is. Sets are written as the kernel writes them.
@@ -87,10 +87,10 @@ const MACHINES: &[Known] = &[
     },
     Known {
         name: "contradictory",
-        // Lists that do not name the CPU whose file they are in say nothing of it.
-        packages: 2,
-        cores: 4,
-        kinds: &[("P", "0-5"), ("E", "6-7")],
+        // Six CPUs list all others as their core, which is left to them but for the two that agree.
+        packages: 1,
+        cores: 2,
+        kinds: &[],
         online: "0-7",
         usable: "4-7",
         nodes: &[(0, "0-7", 0), (1, "", 0)],
@@ -248,8 +248,9 @@ fn key_facts_are_as_each_file_says() {
             steps.map(|step| (step.active_cores, (step.hertz / 1e6) as u32)).collect();
         assert_eq!(steps, known.turbo, "{name}");
         let states = record.idle_states.iter();
+        let micro = |seconds: f64| (seconds * 1e6).round() as u32;
         let states: Vec<(&str, u32)> = states
-            .map(|state| (state.name.as_str(), (state.latency_seconds * 1e6).round() as u32))
+            .filter_map(|state| Some((state.name.as_str(), micro(state.latency_seconds?))))
             .collect();
         assert_eq!(states, known.idle, "{name}");
         let quota = facts::cpu_quota(&machine).ok().flatten();
@@ -321,6 +322,20 @@ fn distances_are_those_of_the_firmware() {
 }
 
 #[test]
+fn sources_that_contradict_each_other_are_named() {
+    let presentation =
+        Presentation { width: 80, colour: false, verbosity: 0, page: PageKind::Info };
+    let disputed = |name: &str| -> Vec<String> {
+        let record = machine::describe(&open(name), Vec::new(), presentation);
+        record.findings.into_iter().map(|finding| finding.about).collect()
+    };
+    assert_eq!(disputed("contradictory"), ["nodes", "packages", "package numbers", "cores"]);
+    for known in MACHINES.iter().filter(|known| known.name != "contradictory") {
+        assert_eq!(disputed(known.name), Vec::<String>::new(), "{}", known.name);
+    }
+}
+
+#[test]
 fn what_contradicts_itself_has_a_reason() {
     let machine = open("contradictory");
     let record = facts::machine(&machine);
@@ -332,7 +347,6 @@ fn what_contradicts_itself_has_a_reason() {
         ("cpufreq.boost", "`no_turbo` says `maybe`"),
         ("cpufreq.driver", "scaling_driver` is empty"),
         ("cpu.base_frequency", "which is no frequency of a CPU"),
-        ("idle.states", "which no state does"),
         ("memory.total", "holds no number"),
         ("temperature", "no temperature sensor"),
     ] {

@@ -1,5 +1,6 @@
 //! The machine: real files, captures, and what no kernel would make.
 
+mod bent;
 mod capture;
 mod cycle_counters;
 pub mod hostile;

@@ -49,7 +49,7 @@ pub use speed_select::{
     PowerDomain, PowerDomainKind, ProcessorNumbers, ServiceClass, SpeedSelect, SpeedSelectDriver,
     SpeedSelectQuestion, TurboFrequencies, UnplacedCpus,
 };
-pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology};
+pub use topology::{Cache, CacheKind, CpuPlace, Node, Relation, Topology, Unsaid};
 
 use std::collections::BTreeMap;
 

@@ -13,10 +13,13 @@ pub struct IdleState {
     /// What the driver says of it, such as `MWAIT 0x20`; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// How long leaving it takes at worst, as the driver states it.
-    pub latency_seconds: f64,
-    /// How long a CPU should stay for it to save energy, as the driver states it.
-    pub residency_seconds: f64,
+    /// How long leaving it takes at worst, as the driver states it; absent where it states none, or
+    /// what no state takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_seconds: Option<f64>,
+    /// How long a CPU should stay for it to save energy, as the driver states it; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency_seconds: Option<f64>,
     /// The online CPUs that have it.
     pub cpus: CpuSet,
     /// Those of them on which it is switched off.

@@ -28,6 +28,28 @@ pub struct Topology {
     /// Memory nodes, ascending, also those without CPUs; empty where the kernel knows none.
     #[serde(default)]
     pub nodes: Vec<Node>,
+    /// What nobody says of which CPUs.
+    #[serde(default, skip_serializing_if = "Unsaid::is_nothing")]
+    pub unsaid: Unsaid,
+}
+
+/// Of which CPUs nobody says where they sit: numbers in their places only stand for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unsaid {
+    /// In which package.
+    #[serde(default)]
+    pub package: CpuSet,
+    /// On which core: each of them counts as one.
+    #[serde(default)]
+    pub core: CpuSet,
+}
+
+impl Unsaid {
+    /// Whether everything is said.
+    pub fn is_nothing(&self) -> bool {
+        self.package.is_empty() && self.core.is_empty()
+    }
 }
 
 impl Topology {
@@ -47,11 +69,14 @@ impl Topology {
         self.cpus.iter().filter(|place| self.usable.contains(place.cpu))
     }
 
-    /// How two CPUs lie to each other, as far as is known of both.
+    /// How two CPUs lie to each other; `None` where nobody says it of both.
     pub fn relation(&self, a: CpuId, b: CpuId) -> Option<Relation> {
         let (first, second) = (self.place(a)?, self.place(b)?);
+        let is_unsaid = |cpus: &CpuSet| cpus.contains(a) || cpus.contains(b);
         Some(if a == b {
             Relation::SameCpu
+        } else if is_unsaid(&self.unsaid.core) || is_unsaid(&self.unsaid.package) {
+            return None;
         } else if first.package != second.package {
             Relation::OtherPackage
         } else if first.siblings.contains(b) {

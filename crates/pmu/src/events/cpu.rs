@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use machine::facts::CpuNumbers;
+use machine::facts::{self, CpuNumbers};
 use model::name::did_you_mean;
 
 use super::error::Error;
@@ -15,7 +15,6 @@ use super::table::{CoreType, Family, Table};
 pub struct Cpu {
     /// Its numbers; the stepping may be missing where somebody typed it.
     numbers: CpuNumbers,
-    has_stepping: bool,
 }
 
 /// Whose registers it has.
@@ -34,22 +33,23 @@ pub enum Maker {
 impl Cpu {
     /// Of these numbers.
     pub fn of(numbers: CpuNumbers) -> Cpu {
-        Cpu { numbers, has_stepping: true }
+        Cpu { numbers }
     }
 
     /// What somebody typed: the name of a family, another name of it, or a CPU's numbers.
     pub fn named(typed: &str) -> Result<Cpu, Error> {
         let families = &Table::builtin().family;
-        let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
-        let known = families.iter().find_map(|family| {
-            let is_it = family.id == name || family.libpfm.iter().any(|it| it == typed.trim());
-            if is_it { Some(&family.cpuid) } else { family.also.get(&name) }
-        });
-        if let Some(cpuid) = known {
+        if let Some(cpuid) = families.iter().find_map(|family| family.cpu_called(typed)) {
             return cpuid.parse();
         }
+        // What `cpudyno info` calls it.
+        if let Some(numbers) = facts::numbers_of(typed) {
+            return Ok(Cpu::of(numbers));
+        }
         typed.parse().map_err(|error| {
-            let names = families.iter().flat_map(Family::names);
+            let name = typed.trim().to_ascii_lowercase().replace(['_', ' '], "-");
+            let of_info = facts::microarchitectures();
+            let names = families.iter().flat_map(Family::names).chain(of_info);
             let near = did_you_mean(&name, names).map(String::from);
             match error {
                 Error::UnknownCpu { typed, .. } => Error::UnknownCpu { typed, near },
@@ -78,7 +78,7 @@ impl Cpu {
 
     /// Whether it is known which stepping it is.
     pub fn has_stepping(&self) -> bool {
-        self.has_stepping
+        !matches!(self.numbers, CpuNumbers::X86 { stepping: None, .. })
     }
 
     /// Implementer and part as Arm's data write them: `0x41d0c`.
@@ -96,12 +96,37 @@ impl Family {
         std::iter::once(self.id.as_str()).chain(self.also.keys().map(String::as_str))
     }
 
-    /// The family of that type of core.
-    pub fn of_core<'a>(families: &[&'a Family], core: Option<CoreType>) -> Option<&'a Family> {
-        let fits =
-            |family: &&&Family| core.is_none() || family.core.is_none() || family.core == core;
-        families.iter().find(fits).copied()
+    /// The CPU that one of its names means: capitals, blanks and hyphens are all the same.
+    fn cpu_called(&self, typed: &str) -> Option<&str> {
+        let typed = folded(typed);
+        let is_it = |name: &String| folded(name) == typed;
+        if is_it(&self.id) || self.libpfm.iter().any(is_it) {
+            return Some(&self.cpuid);
+        }
+        self.also.iter().find(|(name, _)| is_it(name)).map(|(_, cpuid)| cpuid.as_str())
     }
+
+    /// Whether it is one of its names.
+    pub fn is_called(&self, typed: &str) -> bool {
+        self.cpu_called(typed).is_some()
+    }
+
+    /// The family of that type of core; of several, none where the type is not known.
+    pub fn of_core<'a>(families: &[&'a Family], core: Option<CoreType>) -> Option<&'a Family> {
+        match (families, core) {
+            ([only], None) => Some(only),
+            (_, None) => None,
+            (_, core) => {
+                let fits = |family: &&&Family| family.core.is_none() || family.core == core;
+                families.iter().find(fits).copied()
+            }
+        }
+    }
+}
+
+/// Letters and digits alone, in lower case.
+fn folded(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
 }
 
 impl fmt::Display for Cpu {
@@ -109,7 +134,7 @@ impl fmt::Display for Cpu {
         match &self.numbers {
             CpuNumbers::X86 { vendor, family, model, stepping } => {
                 write!(f, "{vendor}-{family}-{model:X}")?;
-                if self.has_stepping { write!(f, "-{stepping:X}") } else { Ok(()) }
+                stepping.map_or(Ok(()), |stepping| write!(f, "-{stepping:X}"))
             }
             CpuNumbers::Arm { implementer, part } => write!(f, "{implementer:#x}-{part:#05x}"),
         }
@@ -126,7 +151,7 @@ impl FromStr for Cpu {
         let parsed = match words.as_slice() {
             [implementer, part] if implementer.starts_with("0x") => {
                 let numbers = hex(implementer).zip(hex(part));
-                numbers.map(|(implementer, part)| (CpuNumbers::Arm { implementer, part }, true))
+                numbers.map(|(implementer, part)| CpuNumbers::Arm { implementer, part })
             }
             [vendor, family, model, rest @ ..] if rest.len() <= 1 => {
                 let stepping = rest.first().map(|word| hex(word));
@@ -135,16 +160,14 @@ impl FromStr for Cpu {
                 match (numbers, stepping) {
                     (None, _) | (_, Some(None)) => None,
                     (Some((family, model)), stepping) => {
-                        let has_stepping = stepping.is_some();
-                        let stepping = stepping.flatten().unwrap_or_default();
-                        Some((CpuNumbers::X86 { vendor, family, model, stepping }, has_stepping))
+                        let stepping = stepping.flatten();
+                        Some(CpuNumbers::X86 { vendor, family, model, stepping })
                     }
                 }
             }
             _ => None,
         };
-        let (numbers, has_stepping) = parsed.ok_or_else(unknown)?;
-        Ok(Cpu { numbers, has_stepping })
+        parsed.map(Cpu::of).ok_or_else(unknown)
     }
 }
 

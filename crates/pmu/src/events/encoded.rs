@@ -64,7 +64,7 @@ pub enum Scope {
 }
 
 /// Which counters of its PMU can count an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The kernel's own counters: they need no hardware, and there are as many as wanted.
     Software,
@@ -77,6 +77,13 @@ pub enum Place {
         /// How many of them it takes.
         takes: u32,
     },
+}
+
+impl Place {
+    /// That of a share of the slots: it takes no counter of its own.
+    pub const SHARE: Place = Place::General { counters: 0, takes: 0 };
+    /// What is to be known of such a share.
+    pub(crate) const WITH_SLOTS: &'static str = "It is counted only in a group that `slots` leads.";
 }
 
 /// Where an encoding comes from, in the order of precedence.

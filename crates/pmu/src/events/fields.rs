@@ -11,7 +11,7 @@ use super::cpu::Maker;
 pub struct Fields {
     /// The event.
     pub event: u64,
-    /// Which parts of it.
+    /// Which parts of it; of Intel's from Lion Cove and Darkmont on, 16 bits.
     pub umask: u64,
     /// Count cycles with at least so many.
     pub cmask: u64,
@@ -28,18 +28,20 @@ impl Fields {
     ///
     /// # Source
     /// Intel SDM volume 3B, figure of IA32_PERFEVTSELx: event in bits 7:0, unit mask in 15:8, edge 18, any
-    /// thread 21, invert 23, counter mask in 31:24. AMD APM volume 2, PERF_CTL: the same, and more of the
+    /// thread 21, invert 23, counter mask in 31:24, and more of the unit mask (UMASK2) in 47:40. AMD APM volume 2, PERF_CTL: the same, and more of the
     /// event in 35:32. Arm: the event in 15:0, Linux `Documentation/arch/arm64/perf.rst` and the files in
     /// `format` of the PMU.
     pub fn config(self, maker: Maker) -> Option<Config> {
         let Fields { event, umask, cmask, edge, inv, any } = self;
         let flags = u64::from(edge) << 18 | u64::from(any) << 21 | u64::from(inv) << 23;
-        let beside = umask << 8 | cmask << 24 | flags;
+        let beside = (umask & 0xff) << 8 | cmask << 24 | flags;
         let config = match maker {
-            Maker::Arm => (event <= 0xffff && beside == 0).then_some(event)?,
-            _ if umask > 0xff || cmask > 0xff => return None,
+            Maker::Arm => (event <= 0xffff && umask == 0 && beside == 0).then_some(event)?,
+            _ if umask > 0xffff || cmask > 0xff => return None,
+            Maker::Intel if event <= 0xff => event | beside | umask >> 8 << 40,
+            _ if umask > 0xff => return None,
             Maker::Amd if event <= 0xfff => event & 0xff | event >> 8 << 32 | beside,
-            Maker::Intel | Maker::Other if event <= 0xff => event | beside,
+            Maker::Other if event <= 0xff => event | beside,
             _ => return None,
         };
         Some([config, 0, 0, 0])
@@ -68,6 +70,9 @@ mod tests {
         assert_eq!(wide.config(Maker::Arm), None);
         let edge = Fields { event: 0xc3, umask: 1, cmask: 1, edge: true, ..Fields::default() };
         assert_eq!(edge.config(Maker::Intel), Some([0x104_01c3, 0, 0, 0]));
+        let second = Fields { event: 0xc4, umask: 0x111, ..Fields::default() };
+        assert_eq!(second.config(Maker::Intel), Some([0x100_0000_11c4, 0, 0, 0]));
+        assert_eq!(second.config(Maker::Amd), None);
         let plain = Fields { event: 0x4004, ..Fields::default() };
         assert_eq!(plain.config(Maker::Arm), Some([0x4004, 0, 0, 0]));
     }

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 
 use super::encoded::{Encoded, Modes, Place, Source};
 use super::error::Error;
-use super::sources::{Listed, TABLE, kernel_aliases};
+use super::sources::{Listed, TABLE, believed, kernel_aliases};
 use super::target::Target;
 
 /// The events of a target, by the precedence of their sources. Sources are asked when they are needed.
@@ -36,7 +36,7 @@ impl<'a> Events<'a> {
     }
 
     fn listed(&self, place: usize) -> &Listed {
-        self.listed[place].get_or_init(|| (TABLE[place].all)(&self.target))
+        self.listed[place].get_or_init(|| believed(&self.target, &TABLE[place]))
     }
 
     /// All events, each of the first source that has it: fixed counters first, then in the order of

@@ -21,6 +21,7 @@ mod lookup;
 pub(crate) mod sources;
 mod table;
 mod target;
+mod zero;
 
 pub use cpu::{Cpu, Maker};
 pub use encoded::{Encoded, Modes, Place, Scope, Source};

@@ -64,13 +64,35 @@ pub struct Family {
 }
 
 /// A type of core of a hybrid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CoreType {
     /// Performance.
     Core,
     /// Efficiency.
     Atom,
+    /// Efficiency, on a die of their own and of an older design.
+    LowPower,
+}
+
+impl CoreType {
+    /// What Linux calls their PMUs: `arch/x86/events/intel/core.c`, `intel_hybrid_pmu_type_map`.
+    const PMUS: [(CoreType, &'static str); 3] = [
+        (CoreType::Core, "cpu_core"),
+        (CoreType::Atom, "cpu_atom"),
+        (CoreType::LowPower, "cpu_lowpower"),
+    ];
+
+    /// The PMU of such cores.
+    pub fn pmu(self) -> &'static str {
+        let row = CoreType::PMUS.iter().find(|(core, _)| *core == self);
+        row.map(|(_, pmu)| *pmu).expect("BUG: every type of core has a PMU")
+    }
+
+    /// The type of cores that a PMU is of, of a hybrid.
+    pub fn of_pmu(name: &str) -> Option<CoreType> {
+        CoreType::PMUS.iter().find(|(_, pmu)| *pmu == name).map(|(core, _)| *core)
+    }
 }
 
 /// Events without a family of their own.
@@ -105,9 +127,12 @@ pub struct Row {
     pub fields: Fields,
     /// Which general counters can count it, as `0-3`; none: all.
     pub counters: Option<String>,
-    /// How many counters it takes.
+    /// How many counters it takes; none where it is a share of the slots.
     #[serde(default = "one")]
     pub takes: u32,
+    /// What others call it.
+    #[serde(default)]
+    pub also: Vec<String>,
     /// What it counts.
     pub doc: String,
 }

@@ -10,6 +10,7 @@ use sys::cpuid::Leaf;
 
 use super::cpu::{Cpu, Maker};
 use super::error::Error;
+use super::sources;
 use super::table::{CoreType, Family};
 
 /// `PERF_TYPE_RAW`: the number of the cores' PMU where cores have only one.
@@ -41,12 +42,29 @@ pub(crate) struct Core {
     pub(crate) family: Option<&'static Family>,
     /// What CPUID says of its counters (leaf 0Ah), where it says something.
     pub(crate) announced: Option<Leaf>,
+    /// Whether the kernel knows unit masks of 8 bits only.
+    pub(crate) is_narrow: bool,
 }
 
 impl Core {
     /// Whose registers it has.
     pub(crate) fn maker(&self) -> Maker {
         self.cpu.as_ref().map_or(Maker::Other, Cpu::maker)
+    }
+
+    /// Whether it has the fixed counter of that number; none where nobody says.
+    ///
+    /// # Source
+    /// Intel SDM volume 2A, CPUID 0Ah: as many fixed counters as EDX\[4:0\] says, and from version 5 on those
+    /// whose bits are set in ECX.
+    pub(crate) fn has_fixed(&self, number: u32) -> Option<bool> {
+        match (self.announced, self.family) {
+            (Some(Leaf { eax, ecx, edx, .. }), _) => {
+                Some(number < edx & 0x1f || eax & 0xff >= 5 && ecx >> number & 1 == 1)
+            }
+            (None, Some(family)) => Some(number < family.fixed),
+            (None, None) => None,
+        }
     }
 }
 
@@ -66,7 +84,7 @@ impl<'a> Target<'a> {
             .map(|name| of_core(machine, name, numbers.as_deref().unwrap_or(&[])))
             .collect();
         if cores.is_empty() {
-            cores.push(absent(machine, cpu.as_ref().ok()));
+            cores = absent(machine, cpu.as_ref().ok());
         }
         Target { machine: Some(machine), cpu, cores, folder: None }
     }
@@ -75,9 +93,10 @@ impl<'a> Target<'a> {
     pub fn named(typed: &str) -> Result<Target<'static>, Error> {
         let cpu = Cpu::named(typed)?;
         // The name of one type of core means that one.
-        let asked = typed.trim().to_ascii_lowercase();
         let mut families = cpu.families();
-        if let Some(only) = families.iter().find(|family| family.id == asked) {
+        let named: Vec<_> =
+            families.iter().copied().filter(|family| family.is_called(typed)).collect();
+        if let [only] = named.as_slice() {
             families = vec![only];
         }
         let not_here = || {
@@ -86,15 +105,21 @@ impl<'a> Target<'a> {
         };
         let core_of = |family: Option<&'static Family>| {
             let core = family.and_then(|family| family.core);
-            let hybrid = core.filter(|_| families.len() > 1 || family.is_some());
-            let pmu = match (cpu.maker(), hybrid) {
+            let pmu = match (cpu.maker(), core) {
                 (Maker::Arm, _) => "armv8_pmuv3_0",
-                (_, Some(CoreType::Core)) => "cpu_core",
-                (_, Some(CoreType::Atom)) => "cpu_atom",
-                _ => "cpu",
+                (_, Some(core)) => core.pmu(),
+                (_, None) => "cpu",
             };
             let (pmu, cpu) = (pmu.to_owned(), Some(cpu.clone()));
-            Core { pmu, kind: not_here(), cpu, of_type: core, family, announced: None }
+            Core {
+                pmu,
+                kind: not_here(),
+                cpu,
+                of_type: core,
+                family,
+                announced: None,
+                is_narrow: false,
+            }
         };
         let cores = match families.as_slice() {
             [] => vec![core_of(None)],
@@ -103,10 +128,32 @@ impl<'a> Target<'a> {
         Ok(Target { machine: None, cpu: Ok(cpu), cores, folder: None })
     }
 
-    /// With a folder of perfmon's files.
+    /// With a folder of perfmon's files. What types of cores a CPU has that neither our table nor a kernel
+    /// knows, its lists say.
     #[must_use]
-    pub fn with_folder(self, folder: Option<&Path>) -> Target<'a> {
-        Target { folder: folder.map(Path::to_owned), ..self }
+    pub fn with_folder(mut self, folder: Option<&Path>) -> Target<'a> {
+        self.folder = folder.map(Path::to_owned);
+        if let ([core], Some(folder)) = (self.cores.as_slice(), folder)
+            && let (Err(reason), Some(cpu)) = (&core.kind, &core.cpu)
+            && core.of_type.is_none()
+            && core.family.is_none()
+        {
+            let of_type = |core: CoreType| Core {
+                pmu: core.pmu().to_owned(),
+                kind: Err(reason.clone()),
+                cpu: Some(cpu.clone()),
+                of_type: Some(core),
+                family: None,
+                announced: None,
+                is_narrow: false,
+            };
+            let cores: Vec<Core> =
+                sources::core_types(folder, cpu).into_iter().map(of_type).collect();
+            if cores.len() > 1 {
+                self.cores = cores;
+            }
+        }
+        self
     }
 
     /// Which CPU it is.
@@ -155,56 +202,68 @@ impl<'a> Target<'a> {
 
 /// Whether a PMU is one of cores.
 pub(crate) fn is_of_cores(name: &str) -> bool {
-    let begins = |it: &&str| name.starts_with(it);
-    ["cpu", "cpu_core", "cpu_atom"].contains(&name) || ["armv", "apple_"].iter().any(begins)
+    name == "cpu"
+        || CoreType::of_pmu(name).is_some()
+        || ["armv", "apple_"].iter().any(|it| name.starts_with(it))
 }
 
-/// Of which type of cores a PMU is, of a hybrid.
-fn core_type(name: &str) -> Option<CoreType> {
-    match name {
-        "cpu_core" => Some(CoreType::Core),
-        "cpu_atom" => Some(CoreType::Atom),
+/// The type of a core by CPUID, where the kernel has one PMU for all of them.
+///
+/// # Source
+/// Intel SDM volume 2A, CPUID 1Ah: EAX\[31:24\] is 40h of a performance core and 20h of an efficient one.
+fn announced_type(leaf: Option<Leaf>) -> Option<CoreType> {
+    match leaf?.eax >> 24 {
+        0x40 => Some(CoreType::Core),
+        0x20 => Some(CoreType::Atom),
         _ => None,
     }
 }
 
 fn of_core(machine: &Machine, name: &str, numbers: &[facts::CpuNumbers]) -> Core {
-    let core = core_type(name);
     let tree = machine.tree.as_ref();
-    let first = Pmu::new(tree, name).first_cpu();
+    let pmu = Pmu::new(tree, name);
+    let first = pmu.first_cpu();
     // Cores of Arm's architecture may differ, and each CPU has its numbers.
     let own = first.and_then(|cpu| numbers.get(cpu.0 as usize)).or(numbers.first());
     let cpu = own.cloned().map(Cpu::of);
     let families = cpu.as_ref().map(Cpu::families).unwrap_or_default();
-    let leaf = match first {
-        Some(cpu) => machine.cpuid.leaf_of(cpu, 0xa, 0),
-        None => machine.cpuid.leaf(0xa, 0),
+    let leaf = |number: u32| match first {
+        Some(cpu) => machine.cpuid.leaf_of(cpu, number, 0),
+        None => machine.cpuid.leaf(number, 0),
     };
+    let core = CoreType::of_pmu(name).or_else(|| announced_type(leaf(0x1a)));
     Core {
         pmu: name.to_owned(),
-        kind: Pmu::new(tree, name).kind(),
+        kind: pmu.kind(),
         family: Family::of_core(&families, core),
         cpu,
         of_type: core,
-        announced: leaf.filter(|leaf| leaf.eax & 0xff > 0),
+        announced: leaf(0xa).filter(|leaf| leaf.eax & 0xff > 0),
+        is_narrow: pmu.encode("umask=0xff").is_ok() && pmu.encode("umask=0x1ff").is_err(),
     }
 }
 
-/// A machine whose kernel knows no PMU of the cores.
-fn absent(machine: &Machine, cpu: Option<&Cpu>) -> Core {
-    let reason = machine.permits.ask(Question::PerfCyclesUser).err().unwrap_or_else(|| {
-        let why = "the kernel describes no PMU of the cores in `/sys/bus/event_source/devices`";
-        Unavailable::new(Obstacle::Permission, "counters of the cores", why)
-    });
-    let families = cpu.map(Cpu::families).unwrap_or_default();
+/// The cores of a machine whose kernel knows no PMU of them.
+fn absent(machine: &Machine, cpu: Option<&Cpu>) -> Vec<Core> {
     // Where cycles can be counted though nothing is described, the number is the one of raw events.
-    let may_count = machine.permits.ask(Question::PerfCyclesUser).is_ok();
-    Core {
-        pmu: "cpu".to_owned(),
-        kind: if may_count { Ok(RAW) } else { Err(reason) },
+    let kind = match machine.permits.ask(Question::PerfCyclesUser) {
+        Ok(_) => Ok(RAW),
+        Err(reason) => Err(reason),
+    };
+    let families = cpu.map(Cpu::families).unwrap_or_default();
+    let types: Vec<Option<CoreType>> = match families.as_slice() {
+        several @ [_, _, ..] if kind.is_err() => several.iter().map(|it| it.core).collect(),
+        _ => vec![announced_type(machine.cpuid.leaf(0x1a, 0))],
+    };
+    let is_hybrid = types.len() > 1;
+    let of_type = |core: Option<CoreType>| Core {
+        pmu: core.filter(|_| is_hybrid).map_or("cpu", CoreType::pmu).to_owned(),
+        kind: kind.clone(),
         cpu: cpu.cloned(),
-        of_type: None,
-        family: Family::of_core(&families, None),
+        of_type: core,
+        family: Family::of_core(&families, core),
         announced: None,
-    }
+        is_narrow: false,
+    };
+    types.into_iter().map(of_type).collect()
 }

@@ -7,10 +7,12 @@
 #![expect(clippy::unnecessary_wraps, reason = "a case is a function that may fail")]
 
 mod hostile;
+mod hybrids;
 mod lists;
 mod lookup;
 mod others;
 mod own;
+mod twins;
 
 use std::process::ExitCode;
 
@@ -29,7 +31,15 @@ enum Need {
     Both,
 }
 
-const CASES: &[&[Case]] = &[own::CASES, lists::CASES, others::CASES, lookup::CASES, hostile::CASES];
+const CASES: &[&[Case]] = &[
+    own::CASES,
+    lists::CASES,
+    others::CASES,
+    lookup::CASES,
+    hostile::CASES,
+    hybrids::CASES,
+    twins::CASES,
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

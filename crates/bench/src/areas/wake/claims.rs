@@ -18,11 +18,11 @@ fn claim(state: &State<'_>) -> Option<Claim> {
     const OFF_MAX: f64 = 0.5;
     /// Less cannot be told from the way of the signal.
     const JITTER_SECONDS: f64 = 2e-6;
-    let (table, beyond) = (state.table?, state.beyond?);
-    let off = beyond - table.latency_seconds;
+    let (said, beyond) = (state.table?.latency_seconds?, state.beyond?);
+    let off = beyond - said;
     let verdict = if beyond <= 0.0 {
         Verdict::CannotTell("it is the lightest sleep that was seen".to_owned())
-    } else if off.abs() <= (OFF_MAX * table.latency_seconds).max(JITTER_SECONDS) {
+    } else if off.abs() <= (OFF_MAX * said).max(JITTER_SECONDS) {
         Verdict::AsClaimed
     } else {
         let word = if off > 0.0 { "longer" } else { "shorter" };
@@ -30,7 +30,7 @@ fn claim(state: &State<'_>) -> Option<Claim> {
     };
     Some(Claim {
         what: format!("exit from {}", state.name),
-        claimed: format!("{} us", microseconds(table.latency_seconds)),
+        claimed: format!("{} us", microseconds(said)),
         by: "kernel (cpuidle)".to_owned(),
         measured: format!("{} us beyond lightest sleep", microseconds(beyond)),
         verdict,

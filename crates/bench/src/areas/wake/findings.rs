@@ -68,7 +68,7 @@ fn deep_sleep(stairs: &Staircase<'_>) -> Option<Finding> {
 
 /// What keeps a state away.
 fn what_to_set(state: &State<'_>) -> String {
-    let limit = state.shallower.map_or(0.0, |table| table.latency_seconds * 1e6);
+    let limit = state.shallower.and_then(|table| table.latency_seconds).unwrap_or(0.0) * 1e6;
     // A CPU that polls takes turbo from others, and time from its sibling.
     let polls = if limit > 0.0 { "" } else { ", at which CPUs poll," };
     format!(
@@ -85,7 +85,7 @@ const TABLE_RATIO: f64 = 2.0;
 /// The kernel's table and what was measured.
 fn other_than_table(stairs: &Staircase<'_>) -> Option<Finding> {
     let off = stairs.states.iter().find_map(|state| {
-        let (said, seen) = (state.table?.latency_seconds, state.beyond?);
+        let (said, seen) = (state.table?.latency_seconds?, state.beyond?);
         let off = seen > said * TABLE_RATIO || seen < said / TABLE_RATIO;
         (off && said.max(seen) >= COSTLY).then_some((state, said, seen))
     });
@@ -144,10 +144,11 @@ pub(super) fn cliff(stairs: &Staircase<'_>) -> Option<String> {
 }
 
 fn of_state(state: &State<'_>) -> Option<String> {
-    let table = state.table.map_or_else(
-        || "the kernel's table does not have it".to_owned(),
-        |table| format!("the kernel's table says {}", microseconds(table.latency_seconds)),
-    );
+    let table = match state.table.map(|table| table.latency_seconds) {
+        None => "the kernel's table does not have it".to_owned(),
+        Some(None) => "the kernel's table has no time of it".to_owned(),
+        Some(Some(seconds)) => format!("the kernel's table says {}", microseconds(seconds)),
+    };
     Some(format!(
         "{}: {} us, {} beyond the lightest sleep; {table}.",
         state.name,

@@ -81,7 +81,12 @@ pub(super) fn nearest_two(topology: &Topology, cpus: &[CpuId]) -> Result<Pair, U
     let order =
         [Relation::SameCache, Relation::OtherCache, Relation::Sibling, Relation::OtherPackage];
     let found = order.into_iter().find_map(|kind| of_kind(topology, cpus, kind).ok());
-    found.ok_or_else(|| {
+    // Nobody may say how they lie to each other.
+    let any_two = || {
+        let [first, second, ..] = *cpus else { return None };
+        Some(Pair { first: first.min(second), second: first.max(second) })
+    };
+    found.or_else(any_two).ok_or_else(|| {
         let why = "who wakes must stay awake, on another CPU, and there is one to use";
         Unavailable::new(Obstacle::Permission, "a sleeper on another CPU", why)
             .with_remedy("allow more CPUs: `taskset`, `--cpus`, the cpuset of the container")

@@ -418,6 +418,7 @@ fn sharing(record: &Record) -> Vec<Claim> {
             (0, false) => "differs: they do not share a core",
             (1..=3, true) => "differs: two threads of one core",
             (1, false) if class.contains("apart") => "differs: not always near each other",
+            (2 | 3, false) if *class == "same-cache" => "differs: as near as within one cache",
             _ => AS_CLAIMED,
         };
         let [claimed, by, verdict] = [claimed[*relation], "kernel", verdict].map(str::to_owned);

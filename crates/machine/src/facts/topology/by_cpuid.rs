@@ -112,6 +112,23 @@ impl Asked<'_> {
             nodes_per_package: (leaf.ecx >> 8 & 7) + 1,
         })
     }
+
+    /// How many CPUs each of the two nodes of a package has, before there was a leaf of nodes.
+    ///
+    /// # Source
+    /// AMD's "BIOS and Kernel Developer's Guide for Family 10h" (31116), and its revision guide
+    /// (41322): model 9 is in package G34 alone, which 8000_0001h EBX\[31:28\] calls 3 and which
+    /// holds two nodes; 8000_0008h ECX\[7:0\] counts the CPUs of a package, less one.
+    fn amd_cpus_per_node(&self) -> Option<u32> {
+        const G34: u32 = 3;
+        const TWO_NODES: u32 = 9;
+        let model = self.leaf(1, 0)?.eax >> 4 & 0xf;
+        let package = self.leaf(0x8000_0001, 0)?.ebx >> 28;
+        let is_of_two = self.is_amd() && self.family() == 0x10;
+        let cpus = (self.leaf(0x8000_0008, 0)?.ecx & 0xff) + 1;
+        let is_of_two = is_of_two && (model == TWO_NODES || package == G34) && cpus % 2 == 0;
+        is_of_two.then_some(cpus / 2)
+    }
 }
 
 /// What AMD says in 8000_001Eh.
@@ -136,13 +153,14 @@ impl Seat {
         let inside = apic & !high_bits(fields.package);
         let part = |low: u32| inside.checked_shr(low).unwrap_or(0);
         let module = node.as_ref().filter(|node| node.is_module && node.per_unit > 1);
-        let die = node.as_ref().filter(|node| node.nodes_per_package > 1);
+        let die = node.as_ref().filter(|node| node.nodes_per_package > 1).map(|node| node.node);
+        let die = die.or_else(|| Some(inside / asked.amd_cpus_per_node()?));
         let caches = shares(&asked, apic, fields, node.as_ref());
         Some(Seat {
             cpu,
             apic,
             package: apic.checked_shr(fields.package).unwrap_or(0),
-            die: fields.die.map(part).or(die.map(|node| node.node)),
+            die: fields.die.map(part).or(die),
             module: fields.module.map(part).or(module.map(|node| node.unit)),
             core: part(fields.core),
             kind: kind(&asked),
@@ -272,11 +290,27 @@ struct Shape {
     inclusive: Option<bool>,
 }
 
-/// A cache that a CPU uses: CPUs with the same shape and group use one.
+/// A cache that a CPU uses: CPUs with the same shape and users use one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Share {
     shape: Shape,
-    group: u32,
+    users: Users,
+}
+
+/// Who shares a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Users {
+    /// CPUs whose x2APIC IDs are equal from this bit up. Caches of several widths may have the same
+    /// high bits.
+    Above { low: u32, high_bits: u32 },
+    /// The CPUs of a node.
+    Node { package: u32, node: u32 },
+}
+
+impl Users {
+    fn above(low: u32, apic: u32) -> Users {
+        Users::Above { low, high_bits: apic.checked_shr(low).unwrap_or(0) }
+    }
 }
 
 /// The caches of a CPU which are known to hold whatever those further in hold, or not to.
@@ -307,13 +341,16 @@ fn shares(asked: &Asked<'_>, apic: u32, fields: Fields, node: Option<&AmdNode>) 
     let share = |leaf: &Leaf| {
         let shape = shape(leaf)?;
         let sharing = bits_for((leaf.eax >> 14 & 0xfff) + 1).min(fields.package);
-        let group = match node {
+        let users = match node {
             // These number the cores of the second node without a gap after the first, so that
             // no bit of the number tells them apart.
-            Some(node) if node.is_module && shape.level == 3 => node.node,
-            _ => apic.checked_shr(sharing).unwrap_or(0),
+            Some(node) if node.is_module && shape.level == 3 => {
+                let package = apic.checked_shr(fields.package).unwrap_or(0);
+                Users::Node { package, node: node.node }
+            }
+            _ => Users::above(sharing, apic),
         };
-        Some(Share { shape, group })
+        Some(Share { shape, users })
     };
     described.iter().filter_map(share).collect()
 }
@@ -339,9 +376,10 @@ fn shape(leaf: &Leaf) -> Option<Shape> {
 }
 
 /// AMD before 8000_001Dh: 8000_0005h ECX and EDX are the first level, 8000_0006h ECX and EDX the
-/// second and third.
+/// second and third, the third of all nodes of a package together (the kernel's
+/// `arch/x86/kernel/cpu/cacheinfo.c` halves it, too).
 fn amd_legacy_shares(asked: &Asked<'_>, apic: u32, fields: Fields) -> Vec<Share> {
-    let at = |low: u32| apic.checked_shr(low).unwrap_or(0);
+    let at = |low: u32| Users::above(low, apic);
     let first = |word: u32, kind| {
         let bytes = u64::from(word >> 24) << 10;
         let line = word & 0xff;
@@ -352,20 +390,28 @@ fn amd_legacy_shares(asked: &Asked<'_>, apic: u32, fields: Fields) -> Vec<Share>
         };
         legacy_share(1, kind, bytes, line, ways, at(fields.core))
     };
-    let outer = |level, word: u32, bytes: u64, group| {
+    let (nodes, of_node) = match asked.amd_cpus_per_node() {
+        Some(cpus) => {
+            let package = apic.checked_shr(fields.package).unwrap_or(0);
+            (2, Users::Node { package, node: (apic & !high_bits(fields.package)) / cpus })
+        }
+        None => (1, at(fields.package)),
+    };
+    let outer = |level, word: u32, bytes: u64, nodes: u32, users| {
         let line = word & 0xff;
         let ways = match word >> 12 & 0xf {
             0xf => lines(bytes, line),
             code => outer_ways(code),
         };
-        legacy_share(level, CacheKind::Unified, bytes, line, ways, group)
+        let ways = ways.map(|ways| (ways / nodes).max(1));
+        legacy_share(level, CacheKind::Unified, bytes / u64::from(nodes), line, ways, users)
     };
     let inner = asked.leaf(0x8000_0005, 0).into_iter().flat_map(|leaf| {
         [first(leaf.ecx, CacheKind::Data), first(leaf.edx, CacheKind::Instruction)]
     });
     let others = asked.leaf(0x8000_0006, 0).into_iter().flat_map(|leaf| {
-        let second = outer(2, leaf.ecx, u64::from(leaf.ecx >> 16) << 10, at(fields.core));
-        let third = outer(3, leaf.edx, u64::from(leaf.edx >> 18) << 19, at(fields.package));
+        let second = outer(2, leaf.ecx, u64::from(leaf.ecx >> 16) << 10, 1, at(fields.core));
+        let third = outer(3, leaf.edx, u64::from(leaf.edx >> 18) << 19, nodes, of_node);
         [second, third]
     });
     inner.chain(others).flatten().collect()
@@ -377,11 +423,11 @@ fn legacy_share(
     bytes: u64,
     line: u32,
     ways: Option<u32>,
-    group: u32,
+    users: Users,
 ) -> Option<Share> {
     let (bytes_known, line_bytes) = (Some(bytes), Some(line));
     let shape = Shape { level, kind, bytes: bytes_known, line_bytes, ways, inclusive: None };
-    (bytes > 0 && line > 0).then_some(Share { shape, group })
+    (bytes > 0 && line > 0).then_some(Share { shape, users })
 }
 
 /// A fully associative cache has as many ways as lines.
@@ -497,6 +543,121 @@ mod tests {
                 for instance in topology.caches.iter().flat_map(|cache| &cache.instances) {
                     prop_assert!(!instance.is_empty());
                 }
+            }
+        }
+    }
+
+    /// CPUs that answer what is listed: CPU, leaf, sub-leaf, registers.
+    struct Leaves(Vec<(u32, u32, u32, [u32; 4])>);
+
+    impl Cpuid for Leaves {
+        fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
+            self.leaf_of(CpuId(0), leaf, subleaf)
+        }
+
+        fn leaf_of(&self, CpuId(cpu): CpuId, leaf: u32, subleaf: u32) -> Option<Leaf> {
+            let it = self.0.iter().find(|it| (it.0, it.1, it.2) == (cpu, leaf, subleaf))?;
+            let [eax, ebx, ecx, edx] = it.3;
+            Some(Leaf { eax, ebx, ecx, edx })
+        }
+
+        fn xcr0(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    /// An Intel machine: of each CPU its x2APIC ID and how many IDs share each cache of its, which are
+    /// L1d, L2, L3.
+    fn intel(cpus: &[(u32, [u32; 3])]) -> Leaves {
+        let of = |(cpu, (apic, sharing)): (usize, &(u32, [u32; 3]))| {
+            let cpu = u32::try_from(cpu).unwrap();
+            let mut leaves = vec![
+                (cpu, 0, 0, [0xb, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),
+                (cpu, 0xb, 0, [1, 1, 0x100, *apic]),
+                (cpu, 0xb, 1, [6, 1, 0x201, *apic]),
+            ];
+            for (index, ((level, kind), shared)) in
+                [(1, 1), (2, 3), (3, 3)].into_iter().zip(sharing).enumerate()
+            {
+                let eax = kind | level << 5 | (shared - 1) << 14;
+                let index = u32::try_from(index).unwrap();
+                leaves.push((cpu, 4, index, [eax, 0x01c0_003f, 63, 0]));
+            }
+            leaves
+        };
+        Leaves(cpus.iter().enumerate().flat_map(of).collect())
+    }
+
+    /// `0-1 2`: who shares each cache of that level.
+    fn shared(topology: &Topology, level: u8) -> String {
+        let caches = topology.caches.iter().filter(|cache| cache.level == level);
+        let mut users: Vec<&CpuSet> = caches.flat_map(|cache| &cache.instances).collect();
+        users.sort_unstable_by_key(|cpus| cpus.iter().next());
+        users.into_iter().map(CpuSet::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn caches_of_several_widths_with_equal_shifted_numbers_are_several() {
+        // CPU 1 has 6 of width 1, CPUs 2 and 3 have 12 >> 1.
+        let machine =
+            intel(&[(0, [1, 2, 64]), (6, [1, 1, 64]), (12, [2, 2, 64]), (13, [2, 2, 64])]);
+        let topology = topology(&machine, &"0-3".parse().unwrap()).unwrap();
+        assert_eq!(shared(&topology, 1), "0 1 2-3");
+        assert_eq!(shared(&topology, 2), "0 1 2-3");
+        assert_eq!(shared(&topology, 3), "0-3");
+    }
+
+    /// A package of family 10h: its model, kind of package, CPUs, L3 of 10 MiB and 32 ways.
+    fn family_10h(model: u32, package: u32, cpus: u32) -> Leaves {
+        let auth = [0x8000_0000, 0x6874_7541, 0x444d_4163, 0x6974_6e65];
+        let of = |cpu| {
+            [
+                (cpu, 0, 0, auth),
+                (cpu, 1, 0, [0x0010_0f00 | model << 4, cpu << 24 | cpus << 16, 0, 1 << 28]),
+                (cpu, 0x8000_0001, 0, [0, package << 28, 0, 0]),
+                (cpu, 0x8000_0006, 0, [0, 0, 0x0200_8140, 20 << 18 | 0xa << 12 | 0x140]),
+                (cpu, 0x8000_0008, 0, [0, 0, 4 << 12 | (cpus - 1), 0]),
+            ]
+        };
+        Leaves((0..cpus).flat_map(of).collect())
+    }
+
+    #[test]
+    fn a_package_of_two_nodes_has_two_third_level_caches() {
+        let told = |leaves: &Leaves| {
+            let topology = topology(leaves, &"0-11".parse().unwrap()).unwrap();
+            let third = topology.caches.iter().find(|cache| cache.level == 3).unwrap();
+            let dies: Vec<Option<u32>> = topology.cpus.iter().map(|place| place.die).collect();
+            (third.bytes.unwrap() >> 20, third.ways, shared(&topology, 3), dies[11])
+        };
+        let two = (5, Some(16), "0-5 6-11".to_owned(), Some(1));
+        assert_eq!(told(&family_10h(9, 0, 12)), two);
+        assert_eq!(told(&family_10h(8, 3, 12)), two, "the package is of two nodes");
+        assert_eq!(told(&family_10h(8, 5, 12)), (10, Some(32), "0-11".to_owned(), None));
+    }
+
+    proptest! {
+        /// Whoever shares a cache has it of that width, and is within it.
+        #[test]
+        fn users_of_a_cache_are_of_one_width(
+            cpus in proptest::collection::btree_map(0u32..64, proptest::array::uniform3(0u32..7), 1..32),
+        ) {
+            let cpus: Vec<(u32, [u32; 3])> =
+                cpus.into_iter().map(|(apic, bits)| (apic, bits.map(|bits| 1 << bits))).collect();
+            let online: CpuSet = (0..cpus.len()).map(|cpu| CpuId(u32::try_from(cpu).unwrap())).collect();
+            let topology = topology(&intel(&cpus), &online).unwrap();
+            for cache in &topology.caches {
+                let width = |cpu: CpuId| cpus[cpu.0 as usize].1[usize::from(cache.level) - 1];
+                let apic = |cpu: CpuId| cpus[cpu.0 as usize].0;
+                for users in &cache.instances {
+                    let first = users.iter().next().unwrap();
+                    for cpu in users.iter() {
+                        prop_assert_eq!(width(cpu), width(first));
+                        prop_assert_eq!(apic(cpu) / width(cpu), apic(first) / width(first));
+                    }
+                }
+                let users: usize = cache.instances.iter().map(CpuSet::len).sum();
+                prop_assert_eq!(users, online.len());
             }
         }
     }

@@ -1,26 +1,20 @@
 //! Caches, and who shares them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
 use super::by_cpuid;
-use super::groups::{Groups, Numbered, listed_at_most};
-use super::sysfs::{CPU, members, number, text};
+use super::disputes::{Disputes, MOST};
+use super::groups::{Groups, Numbered};
+use super::sysfs::{CPU, claims, number, text};
 use crate::ports::Machine;
-use crate::text::sysfs_bytes;
+use crate::text::{bytes, sysfs_bytes};
 
 /// What tells rows of caches apart.
 type Key = (u8, CacheKind, Option<u64>, Option<u32>, Option<u32>);
-
-/// One cache.
-struct Instance {
-    key: Key,
-    /// The kernel's number, where it has one.
-    id: Option<u32>,
-    cpus: CpuSet,
-}
 
 /// The caches of a machine.
 pub(super) struct Caches {
@@ -30,18 +24,33 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// Reads every cache once, by the first CPU that shares it.
+    /// Reads every cache; what is said of itself, by the first CPU that shares it.
     ///
     /// # Source
     /// The kernel's `sysfs-devices-system-cpu`, `cache/index*`.
-    pub(super) fn read(machine: &Machine, online: &CpuSet) -> Caches {
+    pub(super) fn read(
+        machine: &Machine,
+        online: &CpuSet,
+        cores: Option<&Groups>,
+        disputes: &Disputes,
+    ) -> Caches {
+        let source = Source { machine, online, cores, disputes };
         let mut rows: BTreeMap<Key, Vec<CpuSet>> = BTreeMap::new();
         let mut ids = BTreeMap::new();
-        for instance in disjoint(instances(machine, online), online) {
-            if let (2, Some(id), Some(first)) = (instance.key.0, instance.id, first(&instance)) {
-                ids.insert(first, id);
+        let all = source.folders();
+        let described: BTreeSet<CpuId> = all.values().flat_map(BTreeMap::keys).copied().collect();
+        for (sort, folders) in &all {
+            for cpus in source.users(*sort, folders, &described).iter() {
+                let Some(folder) = cpus.iter().find_map(|cpu| folders.get(&cpu)) else { continue };
+                let bytes = source.size(*sort, folders, cpus);
+                let (line_bytes, ways) = source.lines(*sort, folder, bytes);
+                let id = number(machine, &format!("{folder}/id"));
+                if let (2, Some(id), Some(first)) = (sort.0, id, cpus.iter().next()) {
+                    ids.insert(first, id);
+                }
+                let key = (sort.0, sort.1, bytes, line_bytes, ways);
+                rows.entry(key).or_default().push(cpus.clone());
             }
-            rows.entry(instance.key).or_default().push(instance.cpus);
         }
         let rows = rows.into_iter().map(|((level, kind, bytes, line_bytes, ways), instances)| {
             Cache { level, kind, bytes, line_bytes, ways, inclusive: None, instances }
@@ -63,6 +72,20 @@ impl Caches {
         shared
     }
 
+    /// The first CPU of each CPU's first-level cache of data: threads of a core share it.
+    pub(super) fn first_level(&self) -> BTreeMap<CpuId, CpuId> {
+        let rows = self.rows.iter();
+        let first = rows.filter(|row| row.level == 1 && row.kind != CacheKind::Instruction);
+        let users = |cpus: &CpuSet| {
+            let first = cpus.iter().next();
+            first
+                .into_iter()
+                .flat_map(|first| cpus.iter().map(move |cpu| (cpu, first)))
+                .collect::<Vec<_>>()
+        };
+        first.flat_map(|row| &row.instances).flat_map(users).collect()
+    }
+
     /// Modules, as far as second-level caches show them, with the numbers of these caches.
     pub(super) fn modules(&self, online: &CpuSet, packages: &Numbered) -> Numbered {
         let is_second = |cache: &&Cache| cache.level == 2 && cache.kind != CacheKind::Instruction;
@@ -73,7 +96,9 @@ impl Caches {
             .flat_map(|cache| &cache.instances)
             .flat_map(|instance| instance.iter().map(move |cpu| (cpu, instance)))
             .collect();
-        let groups = Groups::listed(online, |cpu| shared.get(&cpu).map(|&set| set.clone()));
+        let groups = Groups::keyed(online, |cpu| {
+            shared.get(&cpu).map_or(Err(cpu), |shared| Ok(shared.iter().next()))
+        });
         let known = |cpu: &u32| shared.contains_key(&CpuId(*cpu));
         let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0).filter(known));
         groups.with_unique(packages, id)
@@ -97,43 +122,146 @@ fn add_inclusive(machine: &Machine, rows: &mut [Cache]) {
     }
 }
 
-fn first(instance: &Instance) -> Option<CpuId> {
-    instance.cpus.iter().next()
-}
-
 /// More folders than any kernel has: levels times kinds.
 const INDICES_MAX: usize = 16;
 
-fn instances(machine: &Machine, online: &CpuSet) -> Vec<Instance> {
-    let mut instances = Vec::new();
-    let mut left = INDICES_MAX * listed_at_most(online);
-    let mut known: BTreeMap<String, BTreeSet<CpuId>> = BTreeMap::new();
-    for cpu in online.iter() {
-        let folder = format!("{CPU}/cpu{cpu}/cache");
-        let indices = machine.tree.list(&folder).unwrap_or_default();
-        for index in indices.into_iter().filter(|i| i.starts_with("index")).take(INDICES_MAX) {
-            if known.get(&index).is_some_and(|cpus| cpus.contains(&cpu)) {
-                continue;
-            }
-            if left == 0 {
-                return instances;
-            }
-            let instance = instance(machine, &format!("{folder}/{index}"));
-            left = left.saturating_sub(instance.as_ref().map_or(0, |i| i.cpus.len()));
-            if let Some(instance) = instance.filter(|instance| instance.cpus.contains(cpu)) {
-                known.entry(index).or_default().extend(instance.cpus.iter());
-                instances.push(instance);
-            }
-        }
-    }
-    instances
-}
+/// Level and kind of caches.
+type Sort = (u8, CacheKind);
 
 /// No cache is nearly as large; a larger number is garbage.
 const CACHE_BYTES_MAX: u64 = 64 << 30;
 
-/// The cache of one folder; `None` where level, kind or sharing are not there.
-fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
+/// The folders of one machine's caches, each by its CPU.
+type Folders = BTreeMap<CpuId, String>;
+
+/// What caches are read from.
+struct Source<'a> {
+    machine: &'a Machine,
+    online: &'a CpuSet,
+    cores: Option<&'a Groups>,
+    disputes: &'a Disputes,
+}
+
+impl Source<'_> {
+    /// The folder of each CPU's cache of each sort.
+    fn folders(&self) -> BTreeMap<Sort, Folders> {
+        let mut folders: BTreeMap<Sort, Folders> = BTreeMap::new();
+        for cpu in self.online.iter() {
+            let caches = format!("{CPU}/cpu{cpu}/cache");
+            let indices = self.machine.tree.list(&caches).unwrap_or_default();
+            for index in indices.into_iter().filter(|i| i.starts_with("index")).take(INDICES_MAX) {
+                let folder = format!("{caches}/{index}");
+                let Some(sort) = sort(self.machine, &folder) else { continue };
+                match folders.entry(sort).or_default().entry(cpu) {
+                    Entry::Vacant(free) => {
+                        free.insert(folder);
+                    }
+                    Entry::Occupied(_) => {
+                        let says = format!("CPU {cpu} has two of them");
+                        self.disputes.note(&about(sort), &says, "the first is believed");
+                    }
+                }
+            }
+        }
+        self.check_kinds(&folders);
+        folders
+    }
+
+    /// What holds both data and instructions leaves no room for another cache of its level.
+    fn check_kinds(&self, folders: &BTreeMap<Sort, Folders>) {
+        for (sort, unified) in folders.iter().filter(|(sort, _)| sort.1 == CacheKind::Unified) {
+            for beside in [CacheKind::Data, CacheKind::Instruction].map(|kind| (sort.0, kind)) {
+                let Some(others) = folders.get(&beside) else { continue };
+                if let Some(cpu) = unified.keys().find(|cpu| others.contains_key(cpu)) {
+                    let says = format!(
+                        "CPU {cpu} has an {} for both data and instructions, and an {}",
+                        name(*sort),
+                        name(beside)
+                    );
+                    self.disputes.note(&about(*sort), &says, "neither is proven");
+                }
+            }
+        }
+    }
+
+    /// Who shares caches of a sort. A core has one, so that a list which splits cores is believed last.
+    fn users(&self, sort: Sort, folders: &Folders, described: &BTreeSet<CpuId>) -> Groups {
+        let folder = |cpu| folders.get(&cpu).cloned();
+        let names = &[["shared_cpu_list", "shared_cpu_map"]];
+        let claims = claims(self.machine, self.online, folder, names);
+        // A CPU that nobody names has none.
+        let named: CpuSet =
+            claims.named().into_iter().filter(|&cpu| self.online.contains(cpu)).collect();
+        let is_whole = |set: &CpuSet| self.cores.is_none_or(|cores| !cores.are_split_by(set));
+        let (groups, dispute) = claims.decided(&named, is_whole);
+        let about = about(sort);
+        if let Some(says) = dispute {
+            self.disputes.note(&about, &says, MOST);
+        }
+        let lacks = |cpu: &CpuId| described.contains(cpu) && !folders.contains_key(cpu);
+        if let Some(cpu) = named.iter().find(lacks) {
+            let says = format!("CPU {cpu} is listed as a user, and has no such cache itself");
+            self.disputes.note(&about, &says, "the list is believed");
+        }
+        let is_split = |core: &&CpuSet| {
+            core.iter().map(|cpu| groups.index(cpu)).collect::<BTreeSet<_>>().len() > 1
+        };
+        if let Some(core) = self.cores.and_then(|cores| cores.iter().find(is_split)) {
+            let says = format!("{} share a core, and no {}", core.named(), name(sort));
+            self.disputes.note(&about, &says, "neither is proven");
+        }
+        groups
+    }
+
+    /// The size of a cache, as most of those say who share it; `None` where nobody does, or as many
+    /// say this as that.
+    fn size(&self, sort: Sort, folders: &Folders, cpus: &CpuSet) -> Option<u64> {
+        let mut votes: BTreeMap<u64, usize> = BTreeMap::new();
+        for folder in cpus.iter().filter_map(|cpu| folders.get(&cpu)) {
+            let size = text(self.machine, &format!("{folder}/size"));
+            let size = size.and_then(|size| sysfs_bytes(&size)).map(|size| size as u64);
+            if let Some(size) = size.filter(|size| (1..=CACHE_BYTES_MAX).contains(size)) {
+                *votes.entry(size).or_default() += 1;
+            }
+        }
+        if votes.len() > 1 {
+            let sizes: Vec<String> = votes.keys().map(|&size| bytes(size as f64)).collect();
+            let says = format!("that of {} is of {}", cpus.named(), sizes.join(" and of "));
+            self.disputes.note(&format!("size of {}", name(sort)), &says, MOST);
+        }
+        let most = votes.values().copied().max()?;
+        let mut said = votes.into_iter().filter(|(_, votes)| *votes == most);
+        match (said.next(), said.next()) {
+            (Some((size, _)), None) => Some(size),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a line, and ways, of the cache of one folder.
+    fn lines(&self, sort: Sort, folder: &str, size: Option<u64>) -> (Option<u32>, Option<u32>) {
+        let positive =
+            |file: &str| number(self.machine, &format!("{folder}/{file}")).filter(|&n| n > 0);
+        let (line, ways) = (positive("coherency_line_size"), positive("ways_of_associativity"));
+        let sets = positive("number_of_sets");
+        let (Some(size), Some(of_line), Some(sets), Some(of_set)) = (size, line, sets, ways) else {
+            return (line, ways);
+        };
+        // A tag may stand for two lines, each of this size: L2 of NetBurst.
+        let partitions = positive("physical_line_partition").unwrap_or(1);
+        if is_product(size, [of_line, partitions, sets, of_set]) {
+            return (line, ways);
+        }
+        let says = format!(
+            "{of_set} ways of {sets} sets of lines of {of_line} B are not {}",
+            bytes(size as f64)
+        );
+        self.disputes.note(&format!("ways of {}", name(sort)), &says, "the size is believed");
+        (line, None)
+    }
+}
+
+/// The sort of the cache of one folder; `None` where level or kind are not there.
+fn sort(machine: &Machine, folder: &str) -> Option<Sort> {
     let level = number(machine, &format!("{folder}/level"))?;
     let level = u8::try_from(level).ok().filter(|level| (1..=15).contains(level))?;
     let kind = match text(machine, &format!("{folder}/type"))?.as_str() {
@@ -142,23 +270,22 @@ fn instance(machine: &Machine, folder: &str) -> Option<Instance> {
         "Unified" => CacheKind::Unified,
         _ => return None,
     };
-    let cpus = members(machine, folder, "shared_cpu_list", "shared_cpu_map")?;
-    let positive = |file: &str| number(machine, &format!("{folder}/{file}")).filter(|&n| n > 0);
-    let size = text(machine, &format!("{folder}/size")).and_then(|size| sysfs_bytes(&size));
-    let bytes =
-        size.map(|bytes| bytes as u64).filter(|bytes| (1..=CACHE_BYTES_MAX).contains(bytes));
-    let line_bytes = positive("coherency_line_size");
-    let ways = positive("ways_of_associativity");
-    let ways = ways.filter(|&ways| match (bytes, line_bytes, positive("number_of_sets")) {
-        (Some(bytes), Some(line), Some(sets)) => {
-            // A tag may stand for two lines, each of this size: L2 of NetBurst.
-            let partitions = positive("physical_line_partition").unwrap_or(1);
-            is_product(bytes, [line, partitions, sets, ways])
-        }
-        _ => true,
-    });
-    let key = (level, kind, bytes, line_bytes, ways);
-    Some(Instance { key, id: number(machine, &format!("{folder}/id")), cpus })
+    Some((level, kind))
+}
+
+/// `L2 caches`.
+fn about(sort: Sort) -> String {
+    format!("{} caches", name(sort))
+}
+
+/// `L1d`, `L2`.
+fn name((level, kind): Sort) -> String {
+    let suffix = match kind {
+        CacheKind::Data => "d",
+        CacheKind::Instruction => "i",
+        CacheKind::Unified => "",
+    };
+    format!("L{level}{suffix}")
 }
 
 /// Whether a size is lines times partitions times sets times ways. Where it is not, one of them is
@@ -167,17 +294,4 @@ fn is_product(bytes: u64, factors: [u32; 4]) -> bool {
     let product = factors.into_iter().map(u64::from).try_fold(1, u64::checked_mul);
     // The kernel writes sizes in KiB, rounded down.
     product.is_some_and(|product| product / 1024 == bytes / 1024)
-}
-
-/// Of each level and kind, a CPU has one cache: the first that claims it.
-fn disjoint(instances: Vec<Instance>, online: &CpuSet) -> Vec<Instance> {
-    let mut claimed: BTreeMap<(u8, CacheKind), BTreeSet<CpuId>> = BTreeMap::new();
-    let own = |instance: Instance| {
-        let claimed = claimed.entry((instance.key.0, instance.key.1)).or_default();
-        let free = |cpu: &CpuId| online.contains(*cpu) && !claimed.contains(cpu);
-        let cpus: CpuSet = instance.cpus.iter().filter(free).collect();
-        claimed.extend(cpus.iter());
-        (!cpus.is_empty()).then_some(Instance { cpus, ..instance })
-    };
-    instances.into_iter().filter_map(own).collect()
 }

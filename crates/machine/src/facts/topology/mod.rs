@@ -1,13 +1,14 @@
 //! Who sits where.
 //!
 //! Each file reads one thing: [`sysfs`] CPUs and how they are nested, [`caches`], [`nodes`],
-//! [`kinds`] of cores, [`dies`] that sysfs does not show. All of them read a list that several CPUs
-//! share once, by the first of these CPUs, and make disjoint [`groups`] of it, so that lists that
-//! contradict each other still give every CPU one place.
+//! [`kinds`] of cores, [`dies`] that sysfs does not show. Of lists that several CPUs share disjoint
+//! [`groups`] are made, so that lists that contradict each other still give every CPU one place, with
+//! a word on the contradiction ([`disputes`]).
 
 mod caches;
 mod cpuinfo;
 mod dies;
+mod disputes;
 mod groups;
 mod kinds;
 mod nodes;
@@ -18,32 +19,34 @@ pub(super) mod by_cpuid;
 
 use std::collections::BTreeMap;
 
-use model::record::{Cache, CpuPlace, Topology};
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::record::{Cache, CpuPlace, Topology, Unsaid};
+use model::{CpuId, CpuSet, Finding, Obstacle, Unavailable};
 
 use self::caches::Caches;
 use self::cpuinfo::Cpuinfo;
+use self::disputes::Disputes;
 pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
 
-/// The topology as far as the kernel says. It never fails: a CPU of which nothing is known is a
-/// core of its own in package 0.
-pub(super) fn topology(survey: &Survey<'_>) -> Topology {
+/// The topology as far as the kernel says, and where its files contradict each other. It never
+/// fails: a CPU of which nobody says its core counts as one, and is named as such.
+pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     let machine: &Machine = survey;
     let cpuinfo = cpuinfo(survey);
     let online = online(machine);
-    let nodes = nodes::read(machine, &online);
-    let (mut cpus, caches) = by_cpuid_alone(machine, &online)
-        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo));
+    let disputes = Disputes::default();
+    let nodes = nodes::read(machine, &online, &disputes);
+    let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
+        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo, &disputes));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
         place.node = node_of.get(&place.cpu).copied();
     }
-    Topology {
+    let topology = Topology {
         usable: usable(machine, &online),
         present: sysfs::present(machine),
         isolated: sysfs::isolated(machine).unwrap_or_default(),
@@ -51,18 +54,27 @@ pub(super) fn topology(survey: &Survey<'_>) -> Topology {
         cpus,
         caches,
         nodes,
-    }
+        unsaid,
+    };
+    (topology, disputes.into_findings())
+}
+
+/// What a source says of places.
+struct Places {
+    cpus: Vec<CpuPlace>,
+    caches: Vec<Cache>,
+    unsaid: Unsaid,
 }
 
 /// Places and caches by CPUID, where the kernel describes no CPU at all: a container may hide sysfs.
-fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<(Vec<CpuPlace>, Vec<Cache>)> {
-    let first = online.iter().next()?;
-    let described = machine.tree.list(&format!("/sys/devices/system/cpu/cpu{first}/topology"));
-    if described.is_ok() {
+fn by_cpuid_alone(machine: &Machine, online: &CpuSet) -> Option<Places> {
+    let is_described =
+        |cpu| machine.tree.list(&format!("/sys/devices/system/cpu/cpu{cpu}/topology")).is_ok();
+    if online.iter().any(is_described) {
         return None;
     }
-    let topology = by_cpuid::topology(machine.cpuid.as_ref(), online)?;
-    Some((topology.cpus, topology.caches))
+    let Topology { cpus, caches, unsaid, .. } = by_cpuid::topology(machine.cpuid.as_ref(), online)?;
+    Some(Places { cpus, caches, unsaid })
 }
 
 /// Places and caches by sysfs and `/proc/cpuinfo`; dies by a register, where sysfs hides them.
@@ -70,9 +82,11 @@ fn as_the_kernel_shows(
     machine: &Machine,
     online: &CpuSet,
     cpuinfo: &Cpuinfo,
-) -> (Vec<CpuPlace>, Vec<Cache>) {
-    let nesting = sysfs::nesting(machine, online, cpuinfo);
-    let caches = Caches::read(machine, online);
+    disputes: &Disputes,
+) -> Places {
+    let mut nesting = sysfs::nesting(machine, online, cpuinfo, disputes);
+    let caches = Caches::read(machine, online, nesting.listed_cores(), disputes);
+    nesting.split_cores(online, &caches.first_level(), disputes);
     let mut cpus = places(online, &nesting, &caches);
     let cores = &nesting.cores.groups;
     let kinds = kinds::read(machine, online, cores, &caches, cpuinfo);
@@ -85,7 +99,7 @@ fn as_the_kernel_shows(
             place.die = dies.get(&place.cpu).copied();
         }
     }
-    (cpus, caches.rows)
+    Places { cpus, caches: caches.rows, unsaid: nesting.unsaid }
 }
 
 fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {

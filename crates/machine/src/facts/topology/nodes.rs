@@ -6,7 +6,8 @@ use model::record::Node;
 use model::{CpuId, CpuSet};
 
 use super::super::memory::MEMORY_BYTES_MAX;
-use super::sysfs::{list, members, text};
+use super::disputes::Disputes;
+use super::sysfs::{list, text};
 use crate::ports::Machine;
 use crate::text::value_of;
 
@@ -19,13 +20,22 @@ const NODE_NUMBER_MAX: u32 = 1023;
 ///
 /// # Source
 /// The kernel's `stable/sysfs-devices-node`.
-pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
+pub(super) fn read(machine: &Machine, online: &CpuSet, disputes: &Disputes) -> Vec<Node> {
     let numbers = numbers(machine);
     let allowed = allowed(machine);
     let mut claimed = BTreeSet::new();
+    let of = |id: &u32| Some((*id, members(machine, &format!("{NODE}/node{id}"), *id, disputes)?));
+    let listed: BTreeMap<u32, CpuSet> = numbers.iter().filter_map(of).collect();
+    // Nodes of which nobody says who is near are none.
+    if listed.is_empty() {
+        return Vec::new();
+    }
     let node = |&id: &u32| {
-        let folder = format!("{NODE}/node{id}");
-        let listed = members(machine, &folder, "cpulist", "cpumap").unwrap_or_default();
+        let listed = listed.get(&id).cloned().unwrap_or_default();
+        if let Some(twice) = listed.iter().find(|cpu| claimed.contains(cpu)) {
+            let says = format!("CPU {twice} is listed in two nodes, {id} is one of them");
+            disputes.note("nodes", &says, "the node of the lower number is believed");
+        }
         let free = |cpu: &CpuId| online.contains(*cpu) && claimed.insert(*cpu);
         Node {
             id,
@@ -36,6 +46,20 @@ pub(super) fn read(machine: &Machine, online: &CpuSet) -> Vec<Node> {
         }
     };
     numbers.iter().map(node).collect()
+}
+
+/// The CPUs of a node from its list, else from its mask: older kernels have masks only.
+fn members(machine: &Machine, folder: &str, id: u32, disputes: &Disputes) -> Option<CpuSet> {
+    let listed = list(machine, folder, &["cpulist"]);
+    let masked =
+        text(machine, &format!("{folder}/cpumap")).and_then(|mask| CpuSet::from_mask(&mask));
+    if let (Some(listed), Some(masked)) = (&listed, &masked)
+        && listed != masked
+    {
+        let says = format!("node {id} has CPUs {listed} by its list, {masked} by its mask");
+        disputes.note("nodes", &says, "the list is believed");
+    }
+    listed.or(masked)
 }
 
 /// The numbers of the nodes that are online; numbers have holes.

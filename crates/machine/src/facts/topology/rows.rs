@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology};
+use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::platform::not_offered;
@@ -30,22 +30,59 @@ fn known<'a>(survey: &'a Survey<'_>) -> Reading<&'a Topology> {
     if topology.online.is_empty() { Err(nothing_known()) } else { Ok(topology) }
 }
 
+/// `2 packages, 16 cores, 32 CPUs (SMT 2)`; what nobody says is left out, with a word.
 fn cores(survey: &Survey<'_>) -> Reading<FactValue> {
     let topology = known(survey)?;
-    let packages: BTreeSet<u32> = topology.cpus.iter().map(|place| place.package).collect();
-    let packages = tally(packages.len(), "package");
-    let cores = tally(cores_among(topology.cpus.iter()), "core");
-    let cpus = tally(topology.online.len(), "CPU");
+    let Unsaid { package, core } = &topology.unsaid;
+    let said = |unsaid: &CpuSet| topology.cpus.iter().filter(|p| !unsaid.contains(p.cpu)).collect();
+    let (in_packages, on_cores): (Vec<&CpuPlace>, Vec<&CpuPlace>) = (said(package), said(core));
+    let packages: BTreeSet<u32> = in_packages.iter().map(|place| place.package).collect();
     let kinds: Vec<String> = places_by_kind(topology)
         .iter()
         .map(|(kind, places)| format!("{} {kind}", cores_among(places.iter().copied())))
         .collect();
-    if !kinds.is_empty() {
-        return Ok(text(format!("{packages}, {cores}: {}; {cpus}", kinds.join(", "))));
+    let mut words = Vec::new();
+    if !packages.is_empty() {
+        words.push(tally(packages.len(), "package"));
     }
-    let threads = topology.cpus.iter().map(|place| place.siblings.len()).max().unwrap_or(1);
-    let smt = if threads > 1 { format!("SMT {threads}") } else { "no SMT".into() };
-    Ok(text(format!("{packages}, {cores}, {cpus} ({smt})")))
+    if !on_cores.is_empty() {
+        words.push(tally(cores_among(on_cores.iter().copied()), "core"));
+    }
+    let cpus = tally(topology.online.len(), "CPU");
+    let mut words = match (kinds.is_empty(), on_cores.is_empty()) {
+        (false, false) => format!("{}: {}; {cpus}", words.join(", "), kinds.join(", ")),
+        (_, true) => [words.join(", "), cpus]
+            .into_iter()
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>()
+            .join(", "),
+        (true, false) => format!("{}, {cpus} ({})", words.join(", "), smt(&on_cores)),
+    };
+    for (what, unsaid) in [("packages", package), ("cores", core)] {
+        if *unsaid == topology.online {
+            let _ = write!(words, "; {what} unknown");
+        } else if !unsaid.is_empty() {
+            let _ = write!(words, "; {what} of {} unknown", unsaid.named());
+        }
+    }
+    Ok(text(words))
+}
+
+/// `SMT 2`; where cores differ, with how many have fewer threads that are online.
+fn smt(places: &[&CpuPlace]) -> String {
+    let cores: BTreeMap<(u32, u32), usize> =
+        places.iter().map(|place| ((place.package, place.core), place.siblings.len())).collect();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for threads in cores.into_values() {
+        *counts.entry(threads).or_default() += 1;
+    }
+    let Some((most, _)) = counts.pop_last().filter(|(threads, _)| *threads > 1) else {
+        return "no SMT".to_owned();
+    };
+    let fewer = counts.iter().rev().map(|(threads, cores)| {
+        format!("{} with {}", tally(*cores, "core"), tally(*threads, "thread"))
+    });
+    std::iter::once(format!("SMT {most}")).chain(fewer).collect::<Vec<_>>().join("; ")
 }
 
 fn cores_among<'a>(places: impl Iterator<Item = &'a CpuPlace>) -> usize {
@@ -157,34 +194,56 @@ fn caches(survey: &Survey<'_>) -> Reading<FactValue> {
         return cache_size(survey);
     }
     let kinds = places_by_kind(topology);
-    let firsts = kinds.iter().filter_map(|(kind, places)| Some((*kind, places.first()?.cpu)));
-    let described: Vec<(&str, String)> =
-        firsts.map(|(kind, cpu)| (kind, caches_of(topology, cpu))).collect();
+    let described: Vec<(&str, String)> = kinds
+        .iter()
+        .map(|(kind, places)| {
+            let cpus = places.iter().map(|place| place.cpu).collect();
+            (*kind, caches_of(topology, &cpus))
+        })
+        .collect();
     let texts: BTreeSet<&String> = described.iter().map(|(_, text)| text).collect();
     if texts.len() > 1 {
         let parts = described.iter().map(|(kind, caches)| format!("{kind}: {caches}"));
         return Ok(text(parts.collect::<Vec<_>>().join("; ")));
     }
-    let first = topology.online.iter().next().ok_or_else(nothing_known)?;
-    Ok(text(caches_of(topology, first)))
+    Ok(text(caches_of(topology, &topology.online)))
 }
 
-/// `L1d 48 KiB, L2 2 MiB, L3 105 MiB shared by 56 cores`
-fn caches_of(topology: &Topology, cpu: CpuId) -> String {
-    let describe = |cache: &Cache| {
-        let instance = cache.instances.iter().find(|instance| instance.contains(cpu))?;
-        let suffix = match cache.kind {
-            CacheKind::Data => "d",
-            CacheKind::Unified => "",
-            CacheKind::Instruction => return None,
-        };
-        let size = cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64));
-        let cores = cores_among(instance.iter().filter_map(|cpu| topology.place(cpu)));
-        let shared = if cores > 1 { format!(" shared by {cores} cores") } else { String::new() };
-        Some(format!("L{}{suffix} {size}{shared}", cache.level))
+/// `L1d 48 KiB, L2 2 MiB, L3 105 MiB shared by 56 cores`; of these CPUs, with which ones have it where
+/// they differ.
+fn caches_of(topology: &Topology, cpus: &CpuSet) -> String {
+    /// Caches in words, each with who uses it.
+    type Described = Vec<(String, Vec<CpuId>)>;
+    let mut users: BTreeMap<(u8, CacheKind), Described> = BTreeMap::new();
+    let data = topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
+    for (cache, instance) in data.flat_map(|c| c.instances.iter().map(move |i| (c, i))) {
+        let members = instance.intersection(cpus);
+        if members.is_empty() {
+            continue;
+        }
+        let described = users.entry((cache.level, cache.kind)).or_default();
+        let words = cache_words(topology, cache, instance);
+        match described.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, users)) => users.extend(members.iter()),
+            None => described.push((words, members.iter().collect())),
+        }
+    }
+    let describe = |((level, kind), described): ((u8, CacheKind), Described)| {
+        let suffix = if kind == CacheKind::Data { "d" } else { "" };
+        let said = described.into_iter().map(|(words, users)| {
+            let users: CpuSet = users.into_iter().collect();
+            if users == *cpus { words } else { format!("{words} ({})", users.named()) }
+        });
+        format!("L{level}{suffix} {}", said.collect::<Vec<_>>().join(" and "))
     };
-    let caches: Vec<String> = topology.caches.iter().filter_map(describe).collect();
-    caches.join(", ")
+    users.into_iter().map(describe).collect::<Vec<_>>().join(", ")
+}
+
+/// `2 MiB`, `105 MiB shared by 56 cores`
+fn cache_words(topology: &Topology, cache: &Cache, instance: &CpuSet) -> String {
+    let size = cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64));
+    let cores = cores_among(instance.iter().filter_map(|cpu| topology.place(cpu)));
+    if cores > 1 { format!("{size} shared by {cores} cores") } else { size }
 }
 
 /// Old kernels tell one size, in `/proc/cpuinfo`.

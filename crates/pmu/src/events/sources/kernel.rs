@@ -252,14 +252,14 @@ pub(super) fn in_pmu(target: &Target<'_>, pmu: Pmu<'_>, terms: &str) -> Reading<
         None if pmu.name() == "msr" => Place::Software,
         _ => Place::General { counters: u64::MAX, takes: 1 },
     };
-    let is_metric = place == METRIC;
+    let is_share = place == Place::SHARE;
     Ok(Encoded {
         by_mode: core.is_some(),
         scope: if is_shared { Scope::Shared } else { Scope::Thread },
         place,
         source: if is_name { Source::Kernel } else { Source::Raw },
         description: unit,
-        caveats: Vec::from_iter(is_metric.then(|| WITH_SLOTS.to_owned())),
+        caveats: Vec::from_iter(is_share.then(|| Place::WITH_SLOTS.to_owned())),
         ..plain(name, Some(pmu.name().to_owned()), Some(kind), config, "")
     })
 }
@@ -276,10 +276,6 @@ fn no_such(pmu: Pmu<'_>, event: &str, reason: &Unavailable) -> Unavailable {
     Unavailable::new(Obstacle::Cpudyno, format!("event `{event}` of `{}`", pmu.name()), why)
 }
 
-/// A share of the slots: it takes no counter of its own.
-const METRIC: Place = Place::General { counters: 0, takes: 0 };
-const WITH_SLOTS: &str = "It is counted only in a group that `slots` leads.";
-
 /// # Source
 /// Linux `arch/x86/events/intel/core.c`: the tables of constraints, and the shares of slots at events of
 /// code 0 with unit masks from 80h on.
@@ -289,7 +285,7 @@ fn intel_place(config: [u64; 4]) -> Place {
         0x3c => Place::Fixed(1),
         0x300 => Place::Fixed(2),
         0x400 => Place::Fixed(3),
-        0x8000..=0xff00 if config[0].trailing_zeros() >= 8 => METRIC,
+        0x8000..=0xff00 if config[0].trailing_zeros() >= 8 => Place::SHARE,
         _ => Place::General { counters: u64::MAX, takes: 1 },
     }
 }

@@ -8,6 +8,7 @@ use super::{EventSource, Found, Listed};
 use crate::events::encoded::{Encoded, Place, Scope, Source};
 use crate::events::error::Error;
 use crate::events::target::{Core, Target};
+use crate::events::zero;
 
 pub(super) const ROW: EventSource = EventSource {
     source: Source::Libpfm,
@@ -166,7 +167,12 @@ fn find(target: &Target<'_>, name: &str) -> Found {
         };
         let encoding = library.encode(&text);
         let called = target.name(core, &name.to_ascii_lowercase());
-        is_its.then(|| encoding.map(|encoding| encoded(core, called, encoding, None)))
+        let plain = name.rsplit("::").next().unwrap_or(name).replace(':', ".").to_ascii_lowercase();
+        let believed = encoding.and_then(|encoding| {
+            let why = zero::refused(core, Some(&plain), encoding.config[0]);
+            why.map_or(Ok(encoding), Err)
+        });
+        is_its.then(|| believed.map(|encoding| encoded(core, called, encoding, None)))
     };
     let found: Vec<Result<Encoded, String>> = target.cores.iter().filter_map(of).collect();
     match found.into_iter().collect::<Result<Vec<Encoded>, String>>() {

@@ -1,7 +1,5 @@
 //! Our own table: what CPUID announces, and well-known events of each family.
 
-use sys::cpuid::Leaf;
-
 use super::{EventSource, Listed, no_more};
 use crate::events::cpu::Maker;
 use crate::events::encoded::{Encoded, Place, Scope, Source};
@@ -30,11 +28,13 @@ fn of_core(core: &Core) -> impl Iterator<Item = (&'static Row, Place)> {
     let table = Table::builtin();
     let family = core.family;
     let sets = table.set.iter().filter(move |set| family.is_some_and(|it| set.of.contains(&it.id)));
-    let rows: Vec<&Row> = sets.flat_map(|set| &set.events).collect();
+    let mut rows: Vec<&Row> = sets.flat_map(|set| &set.events).collect();
+    // Names that belong together may stand in several sets.
+    rows.sort_by_key(|row| &row.name);
     let is_intel = core.maker() == Maker::Intel;
     let fixed = table.fixed.events.iter().enumerate().filter_map(move |(number, row)| {
         let number = number as u32;
-        (is_intel && has_fixed(core, number)).then_some((row, Place::Fixed(number)))
+        (is_intel && core.has_fixed(number) == Some(true)).then_some((row, Place::Fixed(number)))
     });
     // What a family calls otherwise, or counts on other counters, has one name here.
     let is_renamed =
@@ -46,20 +46,6 @@ fn of_core(core: &Core) -> impl Iterator<Item = (&'static Row, Place)> {
         .collect();
     let of_family = rows.into_iter().map(|row| (row, general(core, row)));
     fixed.chain(architectural).chain(of_family)
-}
-
-/// # Source
-/// Intel SDM volume 2A, CPUID 0Ah: as many fixed counters as EDX\[4:0\] says, and from version 5 on those
-/// whose bits are set in ECX.
-fn has_fixed(core: &Core, number: u32) -> bool {
-    match (core.announced, core.family) {
-        (Some(leaf), _) => {
-            let Leaf { eax, ecx, edx, .. } = leaf;
-            number < edx & 0x1f || eax & 0xff >= 5 && ecx >> number & 1 == 1
-        }
-        (None, Some(family)) => number < family.fixed,
-        (None, None) => false,
-    }
 }
 
 /// # Source
@@ -77,6 +63,9 @@ fn general(core: &Core, row: &Row) -> Place {
     // Arm's counter of cycles counts nothing else. Linux gives it number 31.
     if core.maker() == Maker::Arm && row.name == "cpu_cycles" {
         return Place::Fixed(31);
+    }
+    if row.takes == 0 {
+        return Place::SHARE;
     }
     let count = |family: &Family| family.general;
     let announced = core.announced.map(|leaf| leaf.eax >> 8 & 0xff);
@@ -99,6 +88,6 @@ fn encoded(target: &Target<'_>, core: &Core, row: &Row, place: Place) -> Encoded
         register: None,
         source: Source::Own,
         description: Some(row.doc.clone()),
-        caveats: Vec::new(),
+        caveats: Vec::from_iter((place == Place::SHARE).then(|| Place::WITH_SLOTS.to_owned())),
     }
 }

@@ -7,6 +7,7 @@ use crate::events::encoded::{Encoded, Place, Scope, Source};
 use crate::events::error::Error;
 use crate::events::fields::Fields;
 use crate::events::target::{Core, Target};
+use crate::events::zero;
 
 pub(super) const ROW: EventSource = EventSource {
     source: Source::Raw,
@@ -31,8 +32,17 @@ fn find(target: &Target<'_>, name: &str) -> Found {
     let Ok(code) = u64::from_str_radix(digits, 16) else {
         return Some(Err(refused(name, "a code has at most 16 hexadecimal digits".to_owned())));
     };
-    let of = |core: &Core| of_core(target, core, name, [code, 0, 0, 0]);
-    Some(Ok(target.cores.iter().map(of).collect()))
+    // Of a hybrid's types of cores, one may have a fixed counter and another not.
+    let (able, whys): (Vec<_>, Vec<_>) = target
+        .cores
+        .iter()
+        .map(|core| (core, zero::refused(core, None, code)))
+        .partition(|(_, why)| why.is_none());
+    if let ([], [(_, Some(why)), ..]) = (able.as_slice(), whys.as_slice()) {
+        return Some(Err(refused(name, why.clone())));
+    }
+    let of = |(core, _): &(&Core, _)| of_core(target, core, name, [code, 0, 0, 0]);
+    Some(Ok(able.iter().map(of).collect()))
 }
 
 fn refused(name: &str, why: String) -> Error {
@@ -66,15 +76,22 @@ fn register(config: [u64; 4]) -> Option<u32> {
 
 /// `PMU/EVENT/` or `PMU/TERM=VALUE,.../`, for every PMU of that name: `uncore_imc` is all of its instances.
 fn in_pmu(target: &Target<'_>, name: &str, pmu: &str, terms: &str) -> Result<Vec<Encoded>, Error> {
+    let core = target.cores.iter().find(|core| core.pmu == pmu);
+    let checked = |event: Encoded| {
+        let is_code = terms.contains('=');
+        let why = core.filter(|_| is_code).and_then(|it| zero::refused(it, None, event.config[0]));
+        why.map_or(Ok(event), |why| Err(refused(name, why)))
+    };
     if let Some(tree) = target.tree() {
         let pmus = kernel::instances(tree, pmu);
         if !pmus.is_empty() {
-            let one = |pmu: &String| kernel::in_pmu(target, Pmu::new(tree, pmu), terms);
-            let all: Result<Vec<Encoded>, _> = pmus.iter().map(one).collect();
-            return all.map_err(|reason| refused(name, reason.why));
+            let one = |pmu: &String| {
+                let event = kernel::in_pmu(target, Pmu::new(tree, pmu), terms);
+                event.map_err(|reason| refused(name, reason.why)).and_then(checked)
+            };
+            return pmus.iter().map(one).collect();
         }
     }
-    let core = target.cores.iter().find(|core| core.pmu == pmu);
     let core = core.ok_or_else(|| {
         let why = match target.machine {
             Some(_) => format!("the kernel has no PMU `{pmu}`"),
@@ -86,7 +103,7 @@ fn in_pmu(target: &Target<'_>, name: &str, pmu: &str, terms: &str) -> Result<Vec
         refused(name, format!("{why}{}", all.unwrap_or_default()))
     })?;
     let config = by_known_terms(core, terms).map_err(|why| refused(name, why))?;
-    Ok(vec![of_core(target, core, name, config)])
+    checked(of_core(target, core, name, config)).map(|event| vec![event])
 }
 
 /// Terms of a core's PMU whose formats cannot be read: those that all kernels have.

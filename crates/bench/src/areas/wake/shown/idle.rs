@@ -114,8 +114,10 @@ fn states<'a>(record: &'a Record, cells: &[&Cell<'a>], lightest: Option<f64>) ->
         let known = record.machine.idle_states.iter().filter(known);
         let latency = |state: &&IdleState| state.latency_seconds;
         let table = known.clone().find(|state| state.name == name);
-        let sooner = known.filter(|state| table.is_some_and(|it| latency(state) < latency(&it)));
-        let shallower = sooner.max_by(|a, b| latency(a).total_cmp(&latency(b)));
+        let until = table.and_then(|it| it.latency_seconds);
+        let sooner = known.filter(|state| latency(state).zip(until).is_some_and(|(a, b)| a < b));
+        let seconds = |state: &&IdleState| latency(state).unwrap_or_default();
+        let shallower = sooner.max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
         let beyond = lightest.map(|lightest| spread.median - lightest);
         Some(State { number, name, spread, beyond, table, shallower })
     };
@@ -215,8 +217,8 @@ pub(in super::super) fn rest_words(microseconds: u64) -> String {
 
 fn state_table(stairs: &Staircase<'_>) -> Option<Block> {
     let row = |state: &State<'_>| {
-        let of_table = |of: fn(&IdleState) -> f64| {
-            state.table.map_or_else(dash, |table| microseconds(of(table)).into())
+        let of_table = |of: fn(&IdleState) -> Option<f64>| {
+            state.table.and_then(of).map_or_else(dash, |seconds| microseconds(seconds).into())
         };
         vec![
             Text::from(state.name),

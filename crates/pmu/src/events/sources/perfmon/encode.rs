@@ -13,7 +13,12 @@ use crate::events::target::{Core, Target};
 /// Appends the event, or why it is not one.
 pub(super) fn event(target: &Target<'_>, core: &Core, event: &Event, listed: &mut Listed) {
     let name = event.name.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let unit = event.unit.as_deref().filter(|unit| !unit.eq_ignore_ascii_case("cpu"));
+    let of_type = event.core_type();
+    if of_type.is_some() && core.of_type.is_some() && of_type != core.of_type {
+        return;
+    }
+    let is_of_unit = |unit: &&str| !unit.eq_ignore_ascii_case("cpu") && of_type.is_none();
+    let unit = event.unit.as_deref().filter(is_of_unit);
     let encoded = match unit {
         None => of_core(target, core, event, &name).map(|event| vec![event]),
         Some(unit) => of_unit(target, core, event, &name, unit),
@@ -41,7 +46,12 @@ fn fields(event: &Event) -> Result<Fields, String> {
 fn of_core(target: &Target<'_>, core: &Core, event: &Event, name: &str) -> Result<Encoded, String> {
     let alone = event.counter_alone.as_ref().or(event.counter.as_ref()).map(String::as_str);
     let maker = core.maker();
-    let written = fields(event)?;
+    let mut written = fields(event)?;
+    let more = number(event.umask_ext.as_ref())?;
+    if more > 0xff {
+        return Err("a field does not fit into its bits".to_owned());
+    }
+    written.umask |= more << 8;
     let mut place = place(maker, alone, written)?;
     let mut fields = written;
     if let Place::Fixed(counter) = place {
@@ -208,16 +218,20 @@ fn of_unit(
 /// as PERF_CTL of the northbridge has.
 fn unit_config(core: &Core, event: &Event, pmu: &str) -> Result<Config, String> {
     let does_not_fit = || "a field does not fit into its bits".to_owned();
-    let mut config = match core.maker() {
-        Maker::Amd => {
-            let Fields { event, umask, .. } = fields(event)?;
-            if event > 0x3fff || umask > 0xff {
-                return Err(does_not_fit());
-            }
-            let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
-            (event & 0xff) | umask << 8 | high << 32
+    let written = fields(event)?;
+    // Where units have more of the unit mask than 8 bits, lists have it as its extension.
+    if written.umask > 0xff {
+        return Err(does_not_fit());
+    }
+    let mut config = if core.maker() == Maker::Amd {
+        let Fields { event, umask, .. } = written;
+        if event > 0x3fff {
+            return Err(does_not_fit());
         }
-        _ => fields(event)?.config(Maker::Intel).ok_or_else(does_not_fit)?[0],
+        let high = event >> 8 & 0xf | (event >> 12 & 0x3) << 27;
+        (event & 0xff) | umask << 8 | high << 32
+    } else {
+        written.config(Maker::Intel).ok_or_else(does_not_fit)?[0]
     };
     let more = number(event.umask_ext.as_ref())?;
     let (ports, flow) = (number(event.port_mask.as_ref())?, number(event.fc_mask.as_ref())?);

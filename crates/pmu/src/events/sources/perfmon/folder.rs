@@ -23,7 +23,7 @@ struct Line {
     name: String,
     /// Of which part of the CPU: core, uncore, ...
     part: String,
-    /// 0x20 for efficient cores, 0x40 for performance cores.
+    /// 0x20 for efficient cores, 0x40 for performance cores; and the role tells some apart.
     core: Option<CoreType>,
 }
 
@@ -85,6 +85,12 @@ impl Folder {
         }
         found.lists.dedup();
         found
+    }
+
+    /// The types of cores that the map gives a CPU.
+    pub(super) fn core_types(&self, cpu: &Cpu) -> Vec<CoreType> {
+        let (lines, _) = self.lines(&cpu.to_string(), cpu.has_stepping());
+        lines.iter().filter_map(|line| line.core).collect()
     }
 
     /// The lines of a CPU. Steppings tell CPUs apart; where none is known, the first that fits is taken.
@@ -158,9 +164,11 @@ impl Line {
         let mut words = line.split(',').map(str::trim);
         let (cpus, _version) = (words.next()?, words.next()?);
         let (name, part) = (words.next()?, words.next()?);
-        let core = match words.next().unwrap_or_default() {
-            "0x20" => Some(CoreType::Atom),
-            "0x40" => Some(CoreType::Core),
+        let (core, _model) = (words.next().unwrap_or_default(), words.next());
+        let core = match (core, words.next().unwrap_or_default()) {
+            ("0x20", "LowPower_Atom") => Some(CoreType::LowPower),
+            ("0x20", _) => Some(CoreType::Atom),
+            ("0x40", _) => Some(CoreType::Core),
             _ => None,
         };
         let is_line = !cpus.is_empty() && !name.is_empty();

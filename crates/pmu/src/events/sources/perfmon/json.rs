@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::events::table::CoreType;
+
 /// An event of a list, in the words of the list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
@@ -55,6 +57,11 @@ impl Event {
         self.code = self.code.or(self.arm_code.map(|code| code.to_string()));
         self.public_description = self.public_description.or(self.arm_description.take());
         self
+    }
+
+    /// The type of cores that it is of, where the list says so by the name of their PMU.
+    pub(super) fn core_type(&self) -> Option<CoreType> {
+        CoreType::of_pmu(&self.unit.as_deref()?.to_ascii_lowercase())
     }
 }
 

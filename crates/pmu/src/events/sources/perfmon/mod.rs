@@ -9,10 +9,15 @@ mod encode;
 mod folder;
 mod json;
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
 use model::{Obstacle, Unavailable};
 
 use super::{EventSource, Listed, no_more};
+use crate::events::cpu::Cpu;
 use crate::events::encoded::Source;
+use crate::events::table::CoreType;
 use crate::events::target::Target;
 use folder::Folder;
 pub use folder::lists;
@@ -50,8 +55,7 @@ fn all(target: &Target<'_>) -> Listed {
         }
         for list in found.lists {
             let name = list.display().to_string();
-            let events = std::fs::read_to_string(&list).map_err(|error| sys::errno::words(&error));
-            match events.and_then(|text| json::parse(&text)) {
+            match read(&list) {
                 Ok(events) => {
                     for event in &events {
                         encode::event(target, core, event, &mut listed);
@@ -61,11 +65,55 @@ fn all(target: &Target<'_>) -> Listed {
             }
         }
     }
-    // Lists of the uncore are the same for both types of core.
-    let mut seen = std::collections::HashSet::new();
-    listed.events.retain(|event| seen.insert((event.name.clone(), event.pmu.clone())));
+    once(&mut listed);
     listed.missing.dedup();
     listed
+}
+
+fn read(list: &Path) -> Result<Vec<json::Event>, String> {
+    let text = std::fs::read_to_string(list).map_err(|error| sys::errno::words(&error))?;
+    json::parse(&text)
+}
+
+/// Each name once, as lists of the uncore are the same for all types of cores. A name with two codes
+/// has none: lists of several types of cores were read, and nobody says which type this is.
+fn once(listed: &mut Listed) {
+    let mut codes = HashMap::new();
+    let mut disputed = BTreeSet::new();
+    for event in &listed.events {
+        let key = (event.name.clone(), event.pmu.clone());
+        let code = (event.config, event.register);
+        if *codes.entry(key.clone()).or_insert(code) != code {
+            disputed.insert(key);
+        }
+    }
+    let mut seen = HashSet::new();
+    listed.events.retain(|event| {
+        let key = (event.name.clone(), event.pmu.clone());
+        !disputed.contains(&key) && seen.insert(key)
+    });
+    if let Some((name, _)) = disputed.first() {
+        let what = format!("{} events of perfmon", disputed.len());
+        let why = format!(
+            "the lists of this CPU have two codes for each, as for `{name}`; which holds here is not known"
+        );
+        listed.missing.push(Unavailable::new(Obstacle::Hardware, what, why));
+    }
+}
+
+/// The types of cores that a folder knows of a CPU: by its map, or by the PMUs that its lists name, as those
+/// of Linux do. Those of performance first.
+pub(in crate::events) fn core_types(folder: &Path, cpu: &Cpu) -> Vec<CoreType> {
+    let Ok(folder) = Folder::open(folder) else { return Vec::new() };
+    let mut types = folder.core_types(cpu);
+    if types.is_empty() {
+        let lists = folder.lists(cpu, None).lists;
+        let events = lists.iter().filter_map(|list| read(list).ok()).flatten();
+        types = events.filter_map(|event| event.core_type()).collect();
+    }
+    types.sort();
+    types.dedup();
+    types
 }
 
 fn broken(what: &str, why: String) -> Unavailable {

@@ -1,0 +1,146 @@
+//! Where two sources say different things of one machine: both may stand on a page, with a word.
+//!
+//! What can be decided is decided where the fact is read, and the source that is not believed is named there. Here is
+//! what is left when all facts are known: one row per pair of sources.
+
+use model::page::si;
+use model::record::{Fact, FactValue, Machine as Description};
+use model::{CpuSet, Finding, Severity, Unit};
+
+use crate::text::tally;
+
+/// What contradicts itself, and what is said then.
+type Row = (&'static str, fn(&Description, &[Fact]) -> Option<String>);
+
+const ROWS: &[Row] = &[
+    ("clocks", clocks),
+    ("memory", memory),
+    ("nodes", nodes),
+    ("caches", caches),
+    ("cores", cores),
+    ("SMT", smt),
+];
+
+/// The contradictions within a description and the conditions that it was read under.
+pub fn of(description: &Description, conditions: &[Fact]) -> Vec<Finding> {
+    let finding = |(about, check): &Row| {
+        Some(Finding {
+            id: format!("machine.contradiction.{}", about.to_lowercase()),
+            severity: Severity::Note,
+            about: (*about).to_owned(),
+            text: check(description, conditions)?,
+            remedy: None,
+            cause: None,
+            gain: None,
+        })
+    };
+    ROWS.iter().filter_map(finding).collect()
+}
+
+fn hertz(of: &Description, id: &str) -> Option<f64> {
+    match of.fact(id)?.value.value()? {
+        FactValue::Number { value, unit: Unit::Hertz } => Some(*value),
+        _ => None,
+    }
+}
+
+fn clocks(of: &Description, _: &[Fact]) -> Option<String> {
+    let claimed = [
+        ("lowest", hertz(of, "cpu.min_frequency")),
+        ("base", hertz(of, "cpu.base_frequency")),
+        ("highest", hertz(of, "cpu.max_frequency")),
+    ];
+    let known: Vec<(&str, f64)> =
+        claimed.into_iter().filter_map(|(name, hertz)| Some((name, hertz?))).collect();
+    let pair = known.windows(2).find(|pair| pair[0].1 > pair[1].1)?;
+    let [a, b] = [pair[0], pair[1]].map(|(name, hertz)| (name, si::format(hertz, Unit::Hertz)));
+    Some(format!(
+        "the {} clock that is claimed, {}, is above the {} one, {}: one of them is wrong",
+        a.0, a.1, b.0, b.1
+    ))
+}
+
+/// Containers that show files of their own (lxcfs) and limits of firmware make the sum another one.
+fn memory(of: &Description, _: &[Fact]) -> Option<String> {
+    /// The kernel keeps some of a node for itself.
+    const SHARE_MAX: f64 = 0.02;
+    let FactValue::Number { value: total, .. } = of.fact("memory.total")?.value.value()? else {
+        return None;
+    };
+    let nodes: Vec<u64> =
+        of.topology.nodes.iter().map(|node| node.memory_bytes).collect::<Option<_>>()?;
+    let sum = nodes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)) as f64;
+    let differ = (total - sum).abs() > SHARE_MAX * total.max(sum);
+    (!nodes.is_empty() && differ).then(|| {
+        format!(
+            "`/proc/meminfo` says {}, and the nodes have {} together",
+            si::format(*total, Unit::Byte),
+            si::format(sum, Unit::Byte)
+        )
+    })
+}
+
+fn nodes(of: &Description, _: &[Fact]) -> Option<String> {
+    let twice = overlap(of.topology.nodes.iter().map(|node| &node.cpus))?;
+    Some(format!("CPUs {twice} are of two nodes"))
+}
+
+fn caches(of: &Description, _: &[Fact]) -> Option<String> {
+    let package = |cpu| Some(of.topology.place(cpu)?.package);
+    of.topology.caches.iter().find_map(|cache| {
+        let name = format!("L{}", cache.level);
+        let split = |cpus: &&CpuSet| {
+            let mut packages = cpus.iter().filter_map(package);
+            let first = packages.next();
+            packages.any(|package| Some(package) != first)
+        };
+        if let Some(cpus) = cache.instances.iter().find(split) {
+            return Some(format!("CPUs {cpus} share an {name}, and are of several packages"));
+        }
+        let twice = overlap(cache.instances.iter())?;
+        Some(format!("CPUs {twice} are listed with two caches {name}"))
+    })
+}
+
+/// Threads of one core share whatever the core has.
+fn cores(of: &Description, _: &[Fact]) -> Option<String> {
+    let differs = of.topology.cpus.iter().find_map(|place| {
+        let others = place.siblings.iter().filter_map(|cpu| of.topology.place(cpu));
+        others.into_iter().find_map(|other| {
+            let what = match () {
+                () if other.package != place.package => "packages",
+                () if other.node != place.node => "nodes",
+                () if other.last_level_cache != place.last_level_cache => "last-level caches",
+                () if other.siblings != place.siblings => {
+                    return Some(format!(
+                        "CPU {} lists CPUs {} as its core's, and CPU {} lists {}",
+                        place.cpu, place.siblings, other.cpu, other.siblings
+                    ));
+                }
+                () => return None,
+            };
+            let (a, b) = (place.cpu, other.cpu);
+            Some(format!(
+                "CPUs {a} and {b} are listed as threads of one core, and are of two {what}"
+            ))
+        })
+    });
+    differs
+}
+
+fn smt(of: &Description, conditions: &[Fact]) -> Option<String> {
+    let control = conditions.iter().find(|fact| fact.id == "smt.control")?;
+    let FactValue::Text(control) = control.value.value()? else { return None };
+    let threads = of.topology.cpus.iter().filter(|place| place.siblings.len() > 1).count();
+    (["off", "forceoff"].contains(&control.as_str()) && threads > 0).then(|| {
+        format!("SMT is switched {control}, and {} share cores with others", tally(threads, "CPU"))
+    })
+}
+
+/// What is in several of these sets.
+fn overlap<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> Option<CpuSet> {
+    let mut seen = std::collections::BTreeSet::new();
+    let all = sets.flat_map(CpuSet::iter);
+    let twice: CpuSet = all.filter(|cpu| !seen.insert(*cpu)).collect();
+    (!twice.is_empty()).then_some(twice)
+}

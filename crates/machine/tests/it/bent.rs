@@ -1,0 +1,228 @@
+//! Good machines of which files are missing, or hold another number: silence is taken for no answer, and what contradicts
+//! itself is said.
+//!
+//! `CPUDYNO_BENT` is how many machines are bent for each rule.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use machine::recorded::parse;
+use model::record::{FactValue, PageKind, Presentation, Record, Topology};
+use model::{CpuSet, Known};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+const USUALLY: u32 = 500;
+
+/// The captures of `testdata/machines`, but those that are bent already.
+fn good() -> Vec<(String, String)> {
+    const BENT: [&str; 2] = ["contradictory", "holes"];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    let mut all: Vec<(String, String)> =
+        paths.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect();
+    all.retain(|(name, _)| !BENT.contains(&name.as_str()));
+    all.sort();
+    assert!(all.len() >= 8, "{all:?}");
+    all
+}
+
+fn record(text: &str) -> Option<Record> {
+    let look = Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+    let machine = parse("bent", text).ok()?;
+    let record = machine::describe(&machine, Vec::new(), look);
+    machine::pages::info(&record, 1);
+    Some(record)
+}
+
+/// Runs a property over so many bent machines.
+fn search<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let cases = std::env::var("CPUDYNO_BENT").ok().and_then(|count| count.parse().ok());
+    let config =
+        Config { cases: cases.unwrap_or(USUALLY), failure_persistence: None, ..Config::default() };
+    // The same machines each time, unless somebody asks for more of them.
+    let mut runner = match cases {
+        Some(_) => TestRunner::new(config),
+        None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    if let Err(error) = runner.run(strategy, property) {
+        panic!("{error}");
+    }
+}
+
+/// The lines of files: path and text.
+fn files(text: &str) -> Vec<(usize, &str)> {
+    let lines = text.lines().enumerate();
+    lines
+        .filter_map(|(at, line)| Some((at, line.split_once(" = ")?.0)))
+        .filter(|(_, path)| path.starts_with('/'))
+        .collect()
+}
+
+/// Files that one source consists of: of all CPUs at once.
+fn source(path: &str) -> String {
+    let digits = |c: char| c.is_ascii_digit();
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let last = parts.pop().unwrap_or_default();
+    let folder = parts
+        .last()
+        .map(|part| part.trim_end_matches(']').trim_end_matches(digits))
+        .unwrap_or_default();
+    format!("{folder}/{last}")
+}
+
+fn facts(record: &Record) -> BTreeMap<&str, &Known<FactValue>> {
+    record.machine.facts.iter().map(|fact| (fact.id.as_str(), &fact.value)).collect()
+}
+
+/// What is counted of the files that are there; idle states, which have numbers where nobody names them; limits of control groups, of which one without the file has none (the
+/// kernel's `cgroup-v2.rst`); and what two sources say differently of these machines.
+const OTHERWISE: &[&str] = &[
+    "kernel.mitigations",
+    "idle.states",
+    "memory.limit",
+    "cgroup.quota",
+    "cppc.favoured_cores",
+    "memory.huge_pages",
+    "cpu.max_frequency",
+];
+/// What is told by cores and their kinds: of CPUs alone, or of fewer kinds, where less says which there are.
+const BY_KIND: &[&str] = &[
+    "cpu.kinds",
+    "cpu.cores",
+    "cpu.caches",
+    "cpu.base_frequency",
+    "cppc.performance",
+    "turbo.hwp",
+    "turbo.ratio_limits",
+];
+
+/// Whether it says the same or less: no word of its own but those for what is not known.
+fn is_less_of(is: &FactValue, was: &FactValue) -> bool {
+    const UNKNOWN: &[&str] = &["of", "unknown", "size", "unreadable"];
+    let words = |value: &FactValue| -> Vec<String> {
+        let text = match value {
+            FactValue::Text(text) => text.clone(),
+            FactValue::Number { value, .. } => value.to_string(),
+        };
+        let between = |c: char| c.is_whitespace() || ",;()".contains(c);
+        text.split(between).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let (is, was) = (words(is), words(was));
+    // Of a part of the CPUs it says how many those are.
+    let is_partial = is.iter().any(|word| word == "unreadable");
+    is_partial || is.iter().all(|word| UNKNOWN.contains(&word.as_str()) || was.contains(word))
+}
+
+/// Without some of its sources a machine is described alike, or not at all, or it is said that sources differ.
+#[test]
+fn silence_is_no_answer() {
+    let machines = good();
+    let whole: Vec<Record> = machines.iter().map(|(_, text)| record(text).unwrap()).collect();
+    let strategy = (0..machines.len(), prop::collection::vec(any::<prop::sample::Index>(), 1..4));
+    search(&strategy, |(which, gone)| {
+        let (name, text) = &machines[which];
+        let all = files(text);
+        let gone: Vec<String> = gone.iter().map(|at| source(all[at.index(all.len())].1)).collect();
+        let kept: Vec<&str> = text
+            .lines()
+            .filter(|line| {
+                line.split_once(" = ")
+                    .is_none_or(|(path, _)| !path.starts_with('/') || !gone.contains(&source(path)))
+            })
+            .collect();
+        let Some(bent) = record(&kept.join("\n")) else { return Ok(()) };
+        let (before, after) = (facts(&whole[which]), facts(&bent));
+        let differs = |id: &str| before.get(id) != after.get(id);
+        let by_kind = differs("cpu.kinds") || differs("cpu.cores");
+        for (id, was) in before {
+            let Some(is) = after.get(id) else { continue };
+            if OTHERWISE.contains(&id) || by_kind && BY_KIND.contains(&id) {
+                continue;
+            }
+            if let (Known::Yes(was), Known::Yes(is)) = (was, is) {
+                prop_assert!(
+                    is_less_of(is, was),
+                    "{name} without {gone:?}: {id} was {was:?} and is {is:?}"
+                );
+            }
+        }
+        check(&bent, name)
+    });
+}
+
+/// A number in a file is another one: what is told is whole, or says that it is not.
+#[test]
+fn what_contradicts_itself_is_said() {
+    let machines = good();
+    let number = prop_oneof![0_u64..9, 0_u64..300, any::<u32>().prop_map(u64::from)];
+    let change = (any::<prop::sample::Index>(), number);
+    let strategy = (0..machines.len(), prop::collection::vec(change, 1..4));
+    search(&strategy, |(which, changes)| {
+        let (name, text) = &machines[which];
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (place, number) in &changes {
+            let all = files(text);
+            let at = all[place.index(all.len())].0;
+            let line = &mut lines[at];
+            let (path, value) = line.split_once(" = ").unwrap();
+            let digits = value.find(|c: char| c.is_ascii_digit());
+            let Some(first) = digits else { continue };
+            let rest = value[first..].trim_start_matches(|c: char| c.is_ascii_digit());
+            *line = format!("{path} = {}{number}{rest}", &value[..first]);
+        }
+        let Some(bent) = record(&lines.join("\n")) else { return Ok(()) };
+        check(&bent, name)
+    });
+}
+
+/// What a description must keep, or else say.
+fn check(record: &Record, name: &str) -> Result<(), TestCaseError> {
+    let said = |about: &str| record.findings.iter().any(|finding| finding.about == about);
+    let all = || format!("{name}: {:#?}", record.findings);
+    let topology = &record.machine.topology;
+    for fact in &record.machine.facts {
+        if let Known::Yes(FactValue::Number { value, .. }) = &fact.value {
+            prop_assert!(value.is_finite() && *value >= 0.0, "{name}: {fact:?}");
+        }
+    }
+    prop_assert!(!clocks_are_wrong(record) || said("clocks"), "{}", all());
+    prop_assert!(!siblings_differ(topology) || said("cores"), "{} {:?}", all(), topology.cpus);
+    for cache in &topology.caches {
+        prop_assert!(cache.bytes != Some(0), "{name}: {cache:?}");
+        prop_assert!(!cross(&cache.instances) || said("caches"), "{} {cache:?}", all());
+    }
+    let of_nodes: Vec<CpuSet> = topology.nodes.iter().map(|node| node.cpus.clone()).collect();
+    prop_assert!(!cross(&of_nodes) || said("nodes"), "{} {:?}", all(), topology.nodes);
+    Ok(())
+}
+
+fn clocks_are_wrong(record: &Record) -> bool {
+    let of = |id: &str| match record.machine.fact(id)?.value.value()? {
+        FactValue::Number { value, .. } => Some(*value),
+        FactValue::Text(_) => None,
+    };
+    let [least, base, most] =
+        ["cpu.min_frequency", "cpu.base_frequency", "cpu.max_frequency"].map(of);
+    let above = |a: Option<f64>, b: Option<f64>| a.zip(b).is_some_and(|(a, b)| a > b);
+    above(least, base) || above(base, most) || above(least, most)
+}
+
+fn siblings_differ(topology: &Topology) -> bool {
+    topology.cpus.iter().any(|place| {
+        let others = place.siblings.iter().filter_map(|cpu| topology.place(cpu));
+        others.into_iter().any(|other| {
+            other.siblings != place.siblings
+                || other.package != place.package
+                || other.last_level_cache != place.last_level_cache
+        })
+    })
+}
+
+/// Whether a CPU is in two of them.
+fn cross(sets: &[CpuSet]) -> bool {
+    let count: usize = sets.iter().map(CpuSet::len).sum();
+    sets.iter().flat_map(CpuSet::iter).collect::<CpuSet>().len() < count
+}
