@@ -72,7 +72,7 @@ fn family(signature: u32) -> u32 {
 /// The displayed model of CPUID leaf 1.
 fn model(signature: u32) -> u32 {
     let (model, beyond) = (signature >> 4 & 0xf, signature >> 16 & 0xf);
-    if matches!(signature >> 8 & 0xf, 6 | 0xf) { beyond << 4 | model } else { model }
+    if signature >> 8 & 0xf >= 6 { beyond << 4 | model } else { model }
 }
 
 /// One of what a lever moves.

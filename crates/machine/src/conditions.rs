@@ -6,8 +6,7 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    Maker, flag, folded_over_cpus, hidden_from_guest, identity, idle, is_guest, online,
-    register_of_all,
+    Maker, flag, folded_over_cpus, hidden_from_guest, identity, idle, online, register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
@@ -220,7 +219,7 @@ fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
     let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
     let degrees = hottest.ok_or_else(|| {
-        if is_guest(machine) {
+        if machine.is_guest() {
             return hidden_from_guest("temperature");
         }
         let why = "the kernel shows no temperature sensor";

@@ -8,19 +8,20 @@ use std::ops::Deref;
 use model::Finding;
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, HighestLevels, IdleSwitches, Policies};
+use crate::facts::{self, Architecture, Cpuinfo, HighestLevels, IdleSwitches, Policies};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
 pub(crate) struct Survey<'a> {
     machine: &'a Machine,
-    cpuinfo: OnceCell<Reading<String>>,
+    cpuinfo: OnceCell<Reading<Cpuinfo>>,
     topology: OnceCell<(Topology, Vec<Finding>)>,
     policies: OnceCell<Policies>,
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
     highest_levels: OnceCell<Reading<HighestLevels>>,
     idle_switches: OnceCell<IdleSwitches>,
+    guest: OnceCell<bool>,
     drivers: OnceCell<Reading<String>>,
 }
 
@@ -35,14 +36,29 @@ impl<'a> Survey<'a> {
             idle_states: OnceCell::new(),
             highest_levels: OnceCell::new(),
             idle_switches: OnceCell::new(),
+            guest: OnceCell::new(),
             drivers: OnceCell::new(),
         }
     }
 
     /// `/proc/cpuinfo`: some kernels interrupt every CPU to make it.
-    pub(crate) fn cpuinfo(&self) -> Reading<&str> {
-        let text = self.cpuinfo.get_or_init(|| self.machine.tree.read("/proc/cpuinfo"));
-        text.as_deref().map_err(Clone::clone)
+    pub(crate) fn cpuinfo(&self) -> Reading<&Cpuinfo> {
+        let read = || Ok(Cpuinfo::parse(&self.machine.tree.read("/proc/cpuinfo")?));
+        self.cpuinfo.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// The architecture of the CPUs, where CPUID or `/proc/cpuinfo` shows it.
+    pub(crate) fn architecture(&self) -> Option<Architecture> {
+        if self.machine.cpuid.leaf(0, 0).is_some() {
+            return Some(Architecture::X86);
+        }
+        self.cpuinfo().ok()?.architecture()
+    }
+
+    /// Whether a hypervisor is known to be below, and keeps the machine; an absence of signs is no
+    /// proof.
+    pub(crate) fn is_guest(&self) -> bool {
+        *self.guest.get_or_init(|| facts::is_below_a_hypervisor(self))
     }
 
     /// Who sits where.

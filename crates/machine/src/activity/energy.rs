@@ -5,9 +5,10 @@ use std::time::Duration;
 use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source, no_interval, watts};
-use crate::facts::{hidden_from_guest, is_guest};
+use crate::facts::{Architecture, hidden_from_guest, to_load};
 use crate::perf::is_amd;
 use crate::ports::{Machine, Reading, Tree};
+use crate::survey::Survey;
 use crate::text::whole_number;
 
 const QUANTITY: &str = "power";
@@ -172,13 +173,18 @@ fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
         .filter_map(|name| zone(tree, &names, name))
         .collect();
     if zones.is_empty() {
-        return Err(if is_guest(machine) {
-            hidden_from_guest(QUANTITY)
-        } else {
-            let why = format!("there is no zone that counts energy below `{FOLDER}`");
-            Unavailable::new(Obstacle::Hardware, QUANTITY, why)
-                .with_remedy("`sudo modprobe intel_rapl_msr` (AMD, too), where the CPU has it")
-        });
+        let survey = Survey::new(machine);
+        if survey.is_guest() {
+            return Err(hidden_from_guest(QUANTITY));
+        }
+        let why = format!("there is no zone that counts energy below `{FOLDER}`");
+        let load = match survey.architecture() {
+            Some(Architecture::X86) => to_load(machine, "intel_rapl_msr"),
+            _ => None,
+        };
+        let remedy = load.map(|load| format!("{load} (AMD, too), where the CPU has it"));
+        let absent = Unavailable::new(Obstacle::Hardware, QUANTITY, why);
+        return Err(Unavailable { remedy, ..absent });
     }
     Ok(zones)
 }

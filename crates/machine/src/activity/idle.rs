@@ -8,6 +8,7 @@ use super::{Column, Look, Places, Scope, Source, no_interval};
 use crate::facts::idle::{folder, numbers};
 use crate::growth::grown;
 use crate::ports::{Machine, Reading, Tree};
+use crate::survey::Survey;
 use crate::text::whole_number;
 
 const QUANTITY: &str = "idle_share";
@@ -26,7 +27,7 @@ pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source
     let first = places.cpus.first().map_or(CpuId(0), |place| place.cpu);
     let folder = folder(first);
     let mut states = Vec::new();
-    for number in numbers(machine, &folder)? {
+    for number in numbers(&Survey::new(machine), &folder)? {
         states.push((machine.tree.read(&format!("{folder}/state{number}/name"))?, number));
     }
     Ok(Box::new(States { states, last: None }))

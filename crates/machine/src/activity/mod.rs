@@ -11,7 +11,7 @@ mod events;
 mod idle;
 mod kernel;
 mod residency;
-mod temperature;
+pub(crate) mod temperature;
 mod tsc;
 
 use std::borrow::Cow;

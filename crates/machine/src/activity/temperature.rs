@@ -6,8 +6,9 @@ use model::{CpuId, Obstacle, Unavailable, Unit};
 
 use super::{Column, Look, Places, Scope, Source};
 use crate::conditions::millidegrees;
-use crate::facts::{hidden_from_guest, is_guest};
+use crate::facts::{cpu_vendor, hidden_from_guest, to_load};
 use crate::ports::{Machine, Reading, Tree};
+use crate::survey::Survey;
 
 const QUANTITY: &str = "temperature";
 const CORE: &str = "CoreTmp";
@@ -45,12 +46,22 @@ pub(super) fn open(machine: &Machine, places: &Places) -> Reading<Box<dyn Source
     if !sensors.is_empty() {
         return Ok(Box::new(Sensors(sensors)));
     }
-    if is_guest(machine) {
+    let survey = Survey::new(machine);
+    if survey.is_guest() {
         return Err(hidden_from_guest(QUANTITY));
     }
     let why = "no sensor says that it is the CPU's (drivers coretemp, k10temp)";
-    Err(Unavailable::new(Obstacle::Hardware, QUANTITY, why)
-        .with_remedy("`sudo modprobe coretemp` or `sudo modprobe k10temp`"))
+    Err(with_driver(&survey, Unavailable::new(Obstacle::Hardware, QUANTITY, why)))
+}
+
+/// With the driver of this CPU's sensors, where it has one that is not loaded.
+pub(crate) fn with_driver(survey: &Survey<'_>, absent: Unavailable) -> Unavailable {
+    let driver = match cpu_vendor(survey).as_deref() {
+        Ok("GenuineIntel") => to_load(survey, "coretemp"),
+        Ok("AuthenticAMD" | "HygonGenuine") => to_load(survey, "k10temp"),
+        _ => None,
+    };
+    Unavailable { remedy: driver, ..absent }
 }
 
 /// Inputs and labels of a chip.

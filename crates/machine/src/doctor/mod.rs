@@ -39,7 +39,7 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 }
 
 fn surroundings<'a>(survey: &'a Survey<'_>) -> Surroundings<'a> {
-    Surroundings { tree: &*survey.tree, guest: facts::is_guest(survey) }
+    Surroundings { tree: &*survey.tree, guest: survey.is_guest() }
 }
 
 /// What a row of another table says: a subject is read in one place.

@@ -3,7 +3,8 @@
 use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere};
-use crate::facts::{self, ON_THE_HOST, first_cpu, is_guest};
+use crate::activity::temperature::with_driver;
+use crate::facts::{self, ON_THE_HOST, first_cpu};
 use crate::permits::Question;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -32,11 +33,11 @@ fn cpuidle(survey: &Survey<'_>) -> Reading<String> {
     let driver = survey.tree.read("/sys/devices/system/cpu/cpuidle/current_driver");
     let driver = driver.unwrap_or_else(|_| "none".into());
     let why = format!("the kernel shows no idle states (driver: {driver})");
-    Err(if is_guest(survey) {
+    Err(if survey.is_guest() {
         let why = format!("{why}: the hypervisor decides how deep this guest's CPUs sleep");
         not_permitted(why, ON_THE_HOST)
     } else {
-        not_permitted(why, "boot without `cpuidle.off=1`, `idle=poll` and `nohlt`")
+        facts::switched_off(survey).absence("", &why)
     })
 }
 
@@ -75,14 +76,10 @@ fn thermal(survey: &Survey<'_>) -> Reading<String> {
 }
 
 fn no_sensor(survey: &Survey<'_>) -> Unavailable {
-    if is_guest(survey) {
+    if survey.is_guest() {
         let why = "the hypervisor shows this guest no temperature sensor";
         return not_permitted(why, ON_THE_HOST);
     }
     let none = Unavailable::new(Obstacle::Hardware, "", "the kernel shows no temperature sensor");
-    match facts::cpu_vendor(survey).as_deref() {
-        Ok("GenuineIntel") => none.with_remedy("`sudo modprobe coretemp`"),
-        Ok("AuthenticAMD" | "HygonGenuine") => none.with_remedy("`sudo modprobe k10temp`"),
-        _ => none,
-    }
+    with_driver(survey, none)
 }

@@ -4,7 +4,7 @@ use model::{Obstacle, Unavailable};
 
 use super::{not_permitted, surroundings};
 use crate::attempts::no_msr_device;
-use crate::facts::{ON_THE_HOST, first_cpu, is_guest};
+use crate::facts::{ON_THE_HOST, first_cpu};
 use crate::permits::Question;
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
@@ -39,7 +39,7 @@ fn aperf_mperf(survey: &Survey<'_>) -> Reading<String> {
     const APERF: u32 = 0xe8;
     if survey.cpuid.leaf(6, 0).is_some_and(|leaf| leaf.ecx & 1 == 0) {
         let why = "CPUID 6 announces no APERF/MPERF";
-        return Err(if is_guest(survey) {
+        return Err(if survey.is_guest() {
             let why = format!("{why}: the hypervisor hides the pair");
             not_permitted(why, ON_THE_HOST)
         } else {

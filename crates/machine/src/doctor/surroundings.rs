@@ -4,7 +4,7 @@ use model::{Obstacle, Unavailable};
 
 use super::{Survey, not_permitted, said_elsewhere, surroundings};
 use crate::attempts::setcap;
-use crate::facts::is_guest;
+use crate::facts::flag;
 use crate::permits::Question;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -24,13 +24,12 @@ pub(super) const ROWS: &[Row] = &[
 /// Intel SDM volume 3B, 18.17.1 "Invariant TSC": CPUID 8000_0007h EDX\[8\]; the kernel's flags
 /// `constant_tsc` and `nonstop_tsc` say the same in two words.
 fn clock(survey: &Survey<'_>) -> Reading<String> {
-    let cpuinfo = survey.cpuinfo()?;
-    let first = cpuinfo.split("\n\n").next().unwrap_or_default();
-    let has = |flag: &str| first.split_whitespace().any(|word| word == flag);
+    survey.cpuinfo()?;
+    let has = |name| flag(survey, name).unwrap_or(false);
     let invariant = survey.cpuid.leaf(0x8000_0007, 0).map(|leaf| leaf.edx >> 8 & 1 == 1);
     let used = said_elsewhere(survey, "clocksource")
         .map_or_else(|_| String::new(), |source| format!("; the kernel's clock is `{source}`"));
-    if !first.contains("flags") {
+    if flag(survey, "constant_tsc").is_none() {
         return Ok(format!("generic timer{used}"));
     }
     if invariant.unwrap_or(has("nonstop_tsc")) && has("constant_tsc") {
@@ -40,7 +39,7 @@ fn clock(survey: &Survey<'_>) -> Reading<String> {
         return Ok(format!("TSC of constant rate, not announced as invariant{used}"));
     }
     let why = "the TSC is not announced to run at a constant rate";
-    Err(if is_guest(survey) {
+    Err(if survey.is_guest() {
         let remedy = "announce it on the host (QEMU: `-cpu host,+invtsc`)";
         not_permitted(format!("{why}: the hypervisor does not pass it on"), remedy)
     } else {
@@ -50,7 +49,7 @@ fn clock(survey: &Survey<'_>) -> Reading<String> {
 
 fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     let below = said_elsewhere(survey, "platform.virtualisation")?;
-    let guest = is_guest(survey);
+    let guest = survey.is_guest();
     let hides = "; it decides on clock, idle states and placement, and shows what it likes";
     Ok(format!("{below}{}", if guest { hides } else { "" }))
 }

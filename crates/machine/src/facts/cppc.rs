@@ -10,9 +10,9 @@ use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
-use super::platform::{hidden_from_guest, is_guest, not_offered};
+use super::platform::{hidden_from_guest, not_offered};
 use super::topology::first_cpu;
-use crate::ports::{Machine, Reading};
+use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
 use crate::text::first_number;
@@ -29,11 +29,11 @@ const CPPC_CAPABILITY_1: u32 = 0xc001_02b0;
 /// Levels are 8 bits wide, or 32 in ACPI; larger numbers are garbage.
 const LEVEL_MAX: f64 = 65_535.0;
 
-fn level(machine: &Machine, cpu: CpuId, file: &str) -> Reading<u32> {
+fn level(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Reading<u32> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/acpi_cppc/{file}");
-    let answer = machine.tree.read(&path).map_err(|error| match error.obstacle {
+    let answer = survey.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ if is_guest(machine) => hidden_from_guest("performance levels"),
+        _ if survey.is_guest() => hidden_from_guest("performance levels"),
         _ => not_offered("the firmware states no performance levels (ACPI `_CPC`)", &path),
     })?;
     let level = first_number(&path, &answer)?;
@@ -45,8 +45,8 @@ fn level(machine: &Machine, cpu: CpuId, file: &str) -> Reading<u32> {
 }
 
 /// Frequencies in megahertz; firmware that does not state one says 0.
-fn megahertz(machine: &Machine, cpu: CpuId, file: &str) -> Option<f64> {
-    level(machine, cpu, file).ok().filter(|&megahertz| megahertz > 0).map(f64::from)
+fn megahertz(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Option<f64> {
+    level(survey, cpu, file).ok().filter(|&megahertz| megahertz > 0).map(f64::from)
 }
 
 /// What the firmware calls nominal: the frequency without turbo, in hertz.
@@ -107,7 +107,7 @@ pub(crate) fn highest_levels(survey: &Survey<'_>) -> Reading<HighestLevels> {
     match of_all(&by_acpi) {
         Ok(of) => Ok(HighestLevels { source: ACPI, of }),
         // A guest that may read such registers reads what its hypervisor makes up.
-        Err(reason) if is_guest(survey) => Err(reason),
+        Err(reason) if survey.is_guest() => Err(reason),
         Err(reason) => match identity(survey).map(|(maker, _)| maker) {
             Err(_) => return Err(reason),
             Ok(Maker::Amd) => of_all(&|cpu| {
@@ -151,15 +151,15 @@ fn performance(survey: &Survey<'_>) -> Reading<String> {
     Ok(parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join("; "))
 }
 
-fn other_levels(machine: &Machine, cpu: CpuId) -> String {
+fn other_levels(survey: &Survey<'_>, cpu: CpuId) -> String {
     let levels = [
         ("nominal", "nominal_perf", Some("nominal_freq")),
         ("lowest nonlinear", "lowest_nonlinear_perf", None),
         ("lowest", "lowest_perf", Some("lowest_freq")),
     ];
     let say = |(name, file, frequency): (&str, &str, Option<&str>)| {
-        let level = level(machine, cpu, file).ok()?;
-        let megahertz = frequency.and_then(|file| megahertz(machine, cpu, file));
+        let level = level(survey, cpu, file).ok()?;
+        let megahertz = frequency.and_then(|file| megahertz(survey, cpu, file));
         let frequency = megahertz.map(|mhz| format!(" ({} GHz)", gigahertz(mhz * 1e6)));
         Some(format!(", {name} {level}{}", frequency.unwrap_or_default()))
     };

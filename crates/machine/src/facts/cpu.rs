@@ -1,10 +1,13 @@
 //! Who the CPU says it is.
 
 use std::fmt;
+use std::iter::repeat_n;
 
-use model::{CpuId, Obstacle, Unavailable};
+use model::{Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
+use super::cores::{self, Core};
+use super::cpuinfo::{Architecture, CPUINFO, Cpuinfo};
 use super::microarchitecture;
 use super::platform::not_offered;
 use super::topology;
@@ -22,8 +25,6 @@ pub(super) const ROWS: &[Row] = &[
     row("cpu.microarchitecture", "Microarchitecture", |s| microarchitecture(s).map(text)),
     row("cpu.core_types", "Core types", |s| core_types(s).map(text)),
 ];
-
-pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 
 /// Display family, model and stepping, as `/proc/cpuinfo` writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +72,13 @@ pub enum CpuNumbers {
 /// order in which the kernel lists them.
 pub fn cpu_numbers(machine: &Machine) -> Reading<Vec<CpuNumbers>> {
     let survey = Survey::new(machine);
-    let of_arm =
-        |midr: &Midr| CpuNumbers::Arm { implementer: midr.implementer(), part: midr.part() };
-    let cores: Vec<CpuNumbers> = midrs(&survey).iter().map(of_arm).collect();
+    let of_arm = |core: &Core| match core {
+        Core::Arm(midr) => {
+            Some(CpuNumbers::Arm { implementer: midr.implementer(), part: midr.part() })
+        }
+        Core::RiscV(_) => None,
+    };
+    let cores: Vec<CpuNumbers> = cores(&survey).iter().filter_map(of_arm).collect();
     if !cores.is_empty() {
         return Ok(cores);
     }
@@ -81,15 +86,9 @@ pub fn cpu_numbers(machine: &Machine) -> Reading<Vec<CpuNumbers>> {
     Ok(vec![CpuNumbers::X86 { vendor: vendor(&survey)?, family, model, stepping }])
 }
 
-/// A line of the first CPU in `/proc/cpuinfo`.
+/// A line of the first CPU in `/proc/cpuinfo`, or of all.
 pub(super) fn cpuinfo(survey: &Survey<'_>, key: &str) -> Reading<String> {
-    let text = survey.cpuinfo()?;
-    let first = text.split("\n\n").next().unwrap_or_default();
-    // Keys may begin alike (`model`, `model name`): only white space may stand before the colon.
-    let value = first.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim()).filter(|value| !value.is_empty())
-    });
+    let value = survey.cpuinfo()?.first(key);
     value
         .map(String::from)
         .ok_or_else(|| not_offered(&format!("`{CPUINFO}` has no line `{key}` here"), CPUINFO))
@@ -97,29 +96,49 @@ pub(super) fn cpuinfo(survey: &Survey<'_>, key: &str) -> Reading<String> {
 
 /// What the CPU calls itself: each architecture's kernel has a word of its own for it.
 fn brand(survey: &Survey<'_>) -> Reading<String> {
-    cpuinfo(survey, "model name").or_else(|reason| {
-        let arm = || Some(format!("{} {}", vendor(survey).ok()?, arm_cores(survey)?.ok()?));
-        // Power, RISC-V, LoongArch.
-        let others = ["cpu", "uarch", "Model Name"];
-        brand_by_cpuid(survey)
-            .or_else(arm)
-            .or_else(|| others.iter().find_map(|key| cpuinfo(survey, key).ok()))
-            .or_else(|| mainframe(survey))
-            .ok_or(reason)
-    })
+    // 32-bit Arm has a line `model name` that names the version of the architecture alone.
+    let is_core = |name: &String| !["ARMv", "AArch64"].iter().any(|start| name.starts_with(start));
+    let line = |key| cpuinfo(survey, key).ok();
+    let named = line("model name");
+    let brand = named.clone().filter(is_core);
+    brand
+        .or_else(|| brand_by_cpuid(survey))
+        .or_else(|| full_names(survey))
+        // LoongArch; MIPS and Alpha; Power and SPARC.
+        .or_else(|| ["Model Name", "cpu model", "cpu"].into_iter().find_map(line))
+        .or_else(|| mainframe(survey))
+        .or(named)
+        .ok_or_else(|| no_line(survey, "model name", "names neither CPU nor core"))
 }
 
-/// `processor 0: version = FF,  identification = 0133E8,  machine = 2964`: the type of the machine
-/// and no more, for the identification is a serial number.
+/// Why a line is missing: only x86 has those that are asked for first.
+fn no_line(survey: &Survey<'_>, key: &str, otherwise: &str) -> Unavailable {
+    match survey.cpuinfo() {
+        Err(reason) => reason,
+        Ok(_) if matches!(survey.architecture(), None | Some(Architecture::X86)) => {
+            not_offered(&format!("`{CPUINFO}` has no line `{key}` here"), CPUINFO)
+        }
+        Ok(_) => not_offered(&format!("`{CPUINFO}` {otherwise} here"), CPUINFO),
+    }
+}
+
+/// The type of the machine and no more: beside it stands a serial number.
 fn mainframe(survey: &Survey<'_>) -> Option<String> {
-    let (_, machine) = survey.cpuinfo().ok()?.split_once("machine = ")?;
-    let digits: String = machine.chars().take_while(char::is_ascii_digit).collect();
-    (!digits.is_empty()).then(|| format!("machine type {digits}"))
+    let kind = mainframe_type(survey)?;
+    let name = microarchitecture::mainframe(kind).map(|name| format!("IBM {name}, "));
+    Some(format!("{}machine type {kind}", name.unwrap_or_default()))
+}
+
+fn mainframe_type(survey: &Survey<'_>) -> Option<u32> {
+    if survey.architecture() != Some(Architecture::S390) {
+        return None;
+    }
+    survey.cpuinfo().ok()?.first("machine")?.parse().ok()
 }
 
 /// # Source
 /// Intel SDM volume 2A, CPUID: leaves 8000_0002h to 8000_0004h hold 48 letters, zero-terminated.
-fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
+pub(super) fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
     let mut letters = Vec::new();
     for leaf in 0x8000_0002..=0x8000_0004 {
         let leaf = survey.cpuid.leaf(leaf, 0)?;
@@ -133,10 +152,16 @@ fn brand_by_cpuid(survey: &Survey<'_>) -> Option<String> {
 }
 
 pub(crate) fn vendor(survey: &Survey<'_>) -> Reading<String> {
-    cpuinfo(survey, "vendor_id").or_else(|reason| {
-        let of_arm = || microarchitecture::implementer(midrs(survey).first()?.implementer());
-        vendor_by_cpuid(survey).or_else(|| of_arm().map(String::from)).ok_or(reason)
-    })
+    let of_core = || cores(survey).first().and_then(Core::designer).map(String::from);
+    let of_architecture = || match survey.architecture()? {
+        Architecture::LoongArch => Some("Loongson".to_owned()),
+        _ => None,
+    };
+    let line = cpuinfo(survey, "vendor_id").ok();
+    line.or_else(|| vendor_by_cpuid(survey))
+        .or_else(of_core)
+        .or_else(of_architecture)
+        .ok_or_else(|| no_line(survey, "vendor_id", "names no maker"))
 }
 
 /// # Source
@@ -171,124 +196,83 @@ pub(super) fn signature(survey: &Survey<'_>) -> Reading<Signature> {
 
 /// # Source
 /// Intel SDM volume 2A and AMD APM volume 3, CPUID 1 EAX: stepping in bits 3:0, model in 7:4,
-/// family in 11:8, more of the model in 19:16 (of families 6 and 15), more of the family in 27:20
-/// (of family 15).
+/// family in 11:8, more of the family in 27:20 (of family 15), more of the model in 19:16: of
+/// families 6 and 15 there, from family 6 up in the kernel (`arch/x86/lib/cpu.c`), as Zhaoxin has
+/// it in family 7.
 fn signature_by_cpuid(survey: &Survey<'_>) -> Option<Signature> {
     let eax = survey.cpuid.leaf(1, 0).map(|leaf| leaf.eax).filter(|&eax| eax != 0)?;
     let bits = |low: u32, count: u32| eax >> low & ((1 << count) - 1);
     let base = bits(8, 4);
     Some(Signature {
         family: if base == 15 { base + bits(20, 8) } else { base },
-        model: if matches!(base, 6 | 15) { bits(16, 4) << 4 | bits(4, 4) } else { bits(4, 4) },
+        model: if base >= 6 { bits(16, 4) << 4 | bits(4, 4) } else { bits(4, 4) },
         stepping: Some(bits(0, 4)),
     })
 }
 
-/// Family, model and stepping; on Arm what stands for them.
+/// Family, model and stepping; on other architectures what stands for them.
 fn numbers(survey: &Survey<'_>) -> Reading<String> {
-    signature(survey).map(|signature| signature.to_string()).or_else(|reason| {
-        let midrs = midrs(survey);
-        if midrs.is_empty() {
-            return Err(reason);
-        }
-        let numbers: Vec<String> = midrs.iter().map(Midr::to_string).collect();
-        Ok(folded(numbers.iter().map(String::as_str)))
-    })
+    if let Ok(signature) = signature(survey) {
+        return Ok(signature.to_string());
+    }
+    let numbers: Vec<String> = cores(survey).iter().map(Core::numbers).collect();
+    if !numbers.is_empty() {
+        return Ok(folded(numbers.iter().map(String::as_str)));
+    }
+    // `2.1 (pvr 004b 0201)`.
+    let version = cpuinfo(survey, "revision").ok().and_then(|revision| {
+        let (_, version) = revision.split_once("(pvr ")?;
+        Some(format!("PVR {}", version.trim_end_matches(')')))
+    });
+    version.ok_or_else(|| no_line(survey, "cpu family", "gives the CPU no numbers"))
 }
 
-/// Arm's identification of a core, MIDR_EL1.
-///
-/// # Source
-/// Arm Architecture Reference Manual, MIDR_EL1: implementer in bits 31:24, variant in 23:20, part
-/// in 15:4, revision in 3:0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Midr(u64);
-
-impl Midr {
-    fn implementer(self) -> u32 {
-        (self.0 >> 24 & 0xff) as u32
-    }
-
-    fn part(self) -> u32 {
-        (self.0 >> 4 & 0xfff) as u32
-    }
-
-    fn name(self) -> Reading<String> {
-        let name = microarchitecture::arm_core(self.implementer(), self.part());
-        name.map(String::from).ok_or_else(|| {
-            let why = format!("this version has no name for {self}");
-            Unavailable::new(Obstacle::Cpudyno, "core", why)
-        })
-    }
+/// Who the cores of the online CPUs say they are; empty on architectures where they do not.
+fn cores(survey: &Survey<'_>) -> Vec<Core> {
+    let nothing = Cpuinfo::default();
+    let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
+    let cores = cores::cores(survey, cpuinfo, &topology::online(survey));
+    cores.into_iter().map(|(_, core)| core).collect()
 }
 
-impl fmt::Display for Midr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (variant, revision) = (self.0 >> 20 & 0xf, self.0 & 0xf);
-        let (implementer, part) = (self.implementer(), self.part());
-        write!(f, "implementer {implementer:#04x} part {part:#05x} r{variant}p{revision}")
-    }
-}
-
-/// Of every CPU that says it; empty on other architectures.
-fn midrs(survey: &Survey<'_>) -> Vec<Midr> {
-    let blocks = survey.cpuinfo().unwrap_or_default().split("\n\n");
-    let listed: Vec<Midr> = blocks.filter_map(midr_of_block).collect();
-    if !listed.is_empty() {
-        return listed;
-    }
-    let read = |cpu: CpuId| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1");
-        let text = survey.tree.read(&path).ok()?;
-        u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok().map(Midr)
-    };
-    // Where the first CPU has no such file, none has.
-    topology::online(survey).iter().map_while(read).collect()
-}
-
-/// One CPU of `/proc/cpuinfo`, put together again.
-fn midr_of_block(block: &str) -> Option<Midr> {
-    let number = |key: &str| {
-        let (_, value) = block
-            .lines()
-            .find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == key))?;
-        let value = value.trim();
-        match value.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => value.parse().ok(),
-        }
-    };
-    let implementer = number("CPU implementer").filter(|&implementer| implementer <= 0xff)?;
-    let part = number("CPU part").filter(|&part| part <= 0xfff)?;
-    let small = |key| number(key).filter(|&number| number <= 0xf).unwrap_or_default();
-    let (variant, revision) = (small("CPU variant"), small("CPU revision"));
-    Some(Midr(implementer << 24 | variant << 20 | part << 4 | revision))
-}
-
-/// The names of Arm's cores, folded; `None` on other architectures.
-fn arm_cores(survey: &Survey<'_>) -> Option<Reading<String>> {
-    let midrs = midrs(survey);
-    if midrs.is_empty() {
+/// The names of the cores, folded; `None` where they do not say who they are.
+fn names_of_cores(survey: &Survey<'_>) -> Option<Reading<String>> {
+    let cores = cores(survey);
+    if cores.is_empty() {
         return None;
     }
-    let names: Reading<Vec<String>> = midrs.iter().map(|midr| midr.name()).collect();
-    Some(names.map(|names| folded(names.iter().map(String::as_str))))
+    let names: Reading<Vec<String>> = cores.iter().map(Core::name).collect();
+    let silent = topology::online(survey).len().saturating_sub(cores.len());
+    Some(
+        names.map(|names| {
+            folded(names.iter().map(String::as_str).chain(repeat_n("not told", silent)))
+        }),
+    )
+}
+
+/// `Arm Cortex-A725 (10), Cortex-X925 (10)`: the designer of the first stands for all.
+fn full_names(survey: &Survey<'_>) -> Option<String> {
+    let names = names_of_cores(survey)?.ok()?;
+    match cores(survey).first()? {
+        core @ Core::Arm(_) => Some(format!("{} {names}", core.designer()?)),
+        Core::RiscV(_) => Some(names),
+    }
 }
 
 fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
     if let Some(simulated) = &survey.simulated {
         return Ok(simulated.identity.microarchitecture.clone());
     }
-    if let Some(cores) = arm_cores(survey) {
+    if let Some(cores) = names_of_cores(survey) {
         return cores;
     }
-    let signature = match (signature(survey), cpuinfo(survey, "cpu")) {
-        (Ok(signature), _) => signature,
-        // `POWER9 (raw), altivec supported`: the first word is the name.
-        (Err(_), Ok(power)) => {
-            return Ok(power.split([' ', ',']).next().unwrap_or_default().into());
+    let signature = match signature(survey) {
+        Ok(signature) => signature,
+        Err(reason) => {
+            let other = microarchitecture_of_others(survey);
+            let no_line = |_| no_line(survey, "cpu family", "names no core that is known");
+            return other.ok_or(reason).map_err(no_line);
         }
-        (Err(reason), _) => return cpuinfo(survey, "uarch").map_err(|_| reason),
     };
     let Signature { family, model, .. } = signature;
     let Some(name) = microarchitecture::name(&vendor(survey)?, signature) else {
@@ -309,9 +293,26 @@ fn microarchitecture(survey: &Survey<'_>) -> Reading<String> {
     Ok(name.to_owned())
 }
 
+/// That of architectures where all cores are of one kind.
+fn microarchitecture_of_others(survey: &Survey<'_>) -> Option<String> {
+    let line = |key| cpuinfo(survey, key).ok();
+    match survey.architecture()? {
+        // `POWER9 (raw), altivec supported`: the first word is the name.
+        Architecture::Power => {
+            line("cpu")?.split([' ', ',']).next().filter(|name| !name.is_empty()).map(String::from)
+        }
+        Architecture::Sparc => line("cpu"),
+        Architecture::S390 => microarchitecture::mainframe(mainframe_type(survey)?).map(Into::into),
+        Architecture::LoongArch => {
+            microarchitecture::loongson_core(&line("Model Name")?).map(Into::into)
+        }
+        _ => None,
+    }
+}
+
 /// The types of cores and how many CPUs there are of each.
 fn core_types(survey: &Survey<'_>) -> Reading<String> {
-    if let Some(cores) = arm_cores(survey) {
+    if let Some(cores) = names_of_cores(survey) {
         return cores;
     }
     let generation = microarchitecture(survey).unwrap_or_default();

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use model::record::FactValue;
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
+use super::cpuinfo::Architecture;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
-use super::platform::{hidden_from_guest, is_guest, not_offered};
+use super::kernel::to_load;
+use super::platform::{hidden_from_guest, not_offered};
 use super::topology::{first_cpu, online};
 use super::{cppc, turbo_ratio};
 use crate::ports::{Machine, Reading};
@@ -350,13 +352,24 @@ fn pstate_hertz(family: u32, value: u64) -> Option<f64> {
     hertz.map(f64::round).filter(|hertz| PLAUSIBLE_HERTZ.contains(hertz))
 }
 
-pub(crate) fn no_cpufreq(machine: &Machine) -> Unavailable {
-    if is_guest(machine) {
-        hidden_from_guest("cpufreq")
-    } else {
-        let why = "the kernel offers no cpufreq here: no driver is loaded";
+pub(crate) fn no_cpufreq(survey: &Survey<'_>) -> Unavailable {
+    if survey.is_guest() {
+        return hidden_from_guest("cpufreq");
+    }
+    let absent = |why: &str| {
+        let why = format!("the kernel offers no cpufreq here: {why}");
         Unavailable::new(Obstacle::Permission, "cpufreq", why)
-            .with_remedy("load the driver of this CPU, such as `modprobe acpi-cpufreq` as root")
+    };
+    match survey.architecture() {
+        Some(Architecture::X86) => {
+            let load = to_load(survey, "acpi-cpufreq");
+            let remedy = load.map(|load| format!("where ACPI describes P-states, {load}"));
+            Unavailable { remedy, ..absent("no driver is loaded") }
+        }
+        Some(Architecture::S390) => {
+            Unavailable { obstacle: Obstacle::Hardware, ..absent("s390 has no driver for it") }
+        }
+        _ => absent("no driver is loaded"),
     }
 }
 

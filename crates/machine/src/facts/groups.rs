@@ -103,12 +103,7 @@ pub(crate) enum Maker {
 /// # Source
 /// Intel SDM volume 2A, CPUID: leaf 0 holds the vendor, leaf 1 the signature.
 pub(crate) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
-    let leaf = |number| survey.cpuid.leaf(number, 0);
-    let vendor = cpu::vendor(survey).or_else(|reason| {
-        let leaf = leaf(0).ok_or(reason)?;
-        let letters = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).concat();
-        Ok(String::from_utf8_lossy(&letters).into_owned())
-    })?;
+    let vendor = cpu::vendor(survey)?;
     let maker = match vendor.as_str() {
         "GenuineIntel" => Maker::Intel,
         "AuthenticAMD" | "HygonGenuine" => Maker::Amd,
@@ -117,21 +112,7 @@ pub(crate) fn identity(survey: &Survey<'_>) -> Reading<(Maker, Signature)> {
             return Err(Unavailable::new(Obstacle::Hardware, "registers", why));
         }
     };
-    let signature = cpu::signature(survey)
-        .or_else(|reason| leaf(1).map(|leaf| signature_of(leaf.eax)).ok_or(reason))?;
-    Ok((maker, signature))
-}
-
-/// Family and model with their extensions added.
-fn signature_of(eax: u32) -> Signature {
-    let bits = |low: u32, width: u32| (eax >> low) & ((1 << width) - 1);
-    let family = bits(8, 4);
-    let extended = if matches!(family, 6 | 15) { bits(16, 4) << 4 } else { 0 };
-    Signature {
-        family: if family == 15 { 15 + bits(20, 8) } else { family },
-        model: extended + bits(4, 4),
-        stepping: Some(bits(0, 4)),
-    }
+    Ok((maker, cpu::signature(survey)?))
 }
 
 /// A register of one CPU.
@@ -166,17 +147,6 @@ pub(super) fn byte(value: u64, index: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn signatures_have_their_extensions_added() {
-        let of = |eax| {
-            let Signature { family, model, stepping } = signature_of(eax);
-            (family, model, stepping.unwrap())
-        };
-        assert_eq!(of(0x0005_0654), (6, 0x55, 4));
-        assert_eq!(of(0x00b4_0f40), (0x1a, 0x44, 0));
-        assert_eq!(of(u32::MAX), (15 + 255, 255, 15));
-    }
 
     #[test]
     fn fields_and_bytes() {

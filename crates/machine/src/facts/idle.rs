@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use model::record::IdleState;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::cpuinfo::Architecture;
 use super::groups::{Group, groups};
-use super::platform::{hidden_from_guest, is_guest};
+use super::kernel::parameters;
+use super::platform::hidden_from_guest;
 use super::topology::online;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -35,15 +37,60 @@ const WORDS_MAX: usize = 32;
 /// No state takes longer to leave, or is worth more waiting.
 const SECONDS_MAX: f64 = 1000.0;
 
-fn no_idle(machine: &Machine) -> Unavailable {
+fn no_idle(survey: &Survey<'_>) -> Unavailable {
     let what = "idle states";
-    if is_guest(machine) {
+    if survey.is_guest() {
         return hidden_from_guest(what);
     }
-    let why = "the kernel shows no idle states here: it has no driver for this CPU, or was booted \
-               without (`idle=poll`, `cpuidle.off=1`)";
-    Unavailable::new(Obstacle::Permission, what, why)
-        .with_remedy("boot without these parameters; `cat /proc/cmdline` shows them")
+    switched_off(survey).absence(what, "the kernel shows no idle states here")
+}
+
+/// Whether the kernel was told to do without idle states.
+pub(crate) struct SwitchedOff(Reading<Vec<String>>);
+
+/// By its command line. s390 and SPARC have no drivers of idle states: nothing is switched off there.
+///
+/// # Source
+/// The kernel's `Documentation/admin-guide/kernel-parameters.txt`, and `select CPU_IDLE` in its
+/// `arch/*/Kconfig`.
+pub(crate) fn switched_off(survey: &Survey<'_>) -> SwitchedOff {
+    /// Whole words.
+    const WORDS: &[&str] = &["cpuidle.off=1", "idle=halt", "idle=poll", "nohlt"];
+    if matches!(survey.architecture(), Some(Architecture::S390 | Architecture::Sparc)) {
+        return SwitchedOff(Ok(Vec::new()));
+    }
+    let line = survey.tree.read("/proc/cmdline");
+    SwitchedOff(line.map(|line| {
+        let given = parameters(&line).filter(|word| WORDS.contains(word));
+        given.map(|word| format!("`{word}`")).collect()
+    }))
+}
+
+impl SwitchedOff {
+    /// Why there are none, and what helps where something does.
+    pub(crate) fn absence(&self, what: &str, why: &str) -> Unavailable {
+        let absent = |reason: String| {
+            Unavailable::new(Obstacle::Permission, what, format!("{why}: {reason}"))
+        };
+        match &self.0 {
+            Ok(given) if given.is_empty() => {
+                let reason = "it has no driver for this CPU; no parameter forbids them";
+                Unavailable { obstacle: Obstacle::Hardware, ..absent(reason.to_owned()) }
+            }
+            Ok(given) => {
+                let given = given.join(" and ");
+                absent(format!("it was booted with {given}"))
+                    .with_remedy(format!("boot without {given}"))
+            }
+            Err(_) => {
+                let reason = "it has no driver for this CPU, or was booted without";
+                absent(reason.to_owned()).with_remedy(
+                    "where `cat /proc/cmdline` shows `cpuidle.off=1`, `idle=poll` or `nohlt`, boot \
+                     without them",
+                )
+            }
+        }
+    }
 }
 
 fn driver(survey: &Survey<'_>) -> Reading<String> {
@@ -67,7 +114,7 @@ fn haltpoll(survey: &Survey<'_>) -> Reading<String> {
     const PARAMETERS: &str = "/sys/module/haltpoll/parameters";
     let absent =
         |why: String| Err(Unavailable::new(Obstacle::Permission, "polling before a halt", why));
-    if !is_guest(survey) {
+    if !survey.is_guest() {
         return absent("only guests poll before they halt".to_owned());
     }
     let read = |file: &str| survey.tree.read(&format!("{CPU}/cpuidle/{file}"));
@@ -158,16 +205,16 @@ pub(crate) fn folder(cpu: CpuId) -> String {
 }
 
 /// The numbers of a CPU's states, ascending: `state0` is the shallowest.
-pub(crate) fn numbers(machine: &Machine, folder: &str) -> Reading<Vec<u32>> {
-    let names = machine.tree.list(folder).map_err(|error| match error.obstacle {
+pub(crate) fn numbers(survey: &Survey<'_>, folder: &str) -> Reading<Vec<u32>> {
+    let names = survey.tree.list(folder).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
-        _ => no_idle(machine),
+        _ => no_idle(survey),
     })?;
     let mut numbers: Vec<u32> =
         names.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
     numbers.sort_unstable();
     numbers.truncate(STATES_MAX as usize);
-    if numbers.is_empty() { Err(no_idle(machine)) } else { Ok(numbers) }
+    if numbers.is_empty() { Err(no_idle(survey)) } else { Ok(numbers) }
 }
 
 /// A time that a state may take: some firmware states all ones where it knows none.
@@ -298,7 +345,7 @@ mod tests {
         files.put("/sys/class/dmi/id/product_name", "Standard PC");
         let machine = machine_of(files, "0");
         let answer = haltpoll(&Survey::new(&machine));
-        if is_guest(&machine) {
+        if Survey::new(&machine).is_guest() {
             assert_eq!(answer.unwrap(), "for up to 200 us (guest_halt_poll_ns)");
         } else {
             assert!(answer.unwrap_err().why.contains("only guests"));

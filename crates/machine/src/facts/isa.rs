@@ -6,7 +6,9 @@
 use model::{Isa, Obstacle, Unavailable};
 use sys::cpuid::Leaf;
 
-use super::cpu::{CPUINFO, cpuinfo};
+use super::cpu::cpuinfo;
+use super::cpuinfo::{Architecture, CPUINFO};
+use super::platform::not_offered;
 use super::topology;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -14,7 +16,7 @@ use crate::survey::Survey;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("cpu.isa", "Instruction sets", |s| Ok(text(names(&isa_of(s)?)))),
+    row("cpu.isa", "Instruction sets", |s| in_words(s).map(text)),
     row("cpu.isa_not_enabled", "Instruction sets not enabled", |s| not_enabled(s).map(text)),
 ];
 
@@ -269,6 +271,9 @@ fn is_listed(entry: &Entry, kernel: &[String]) -> bool {
 
 /// By the kernel's list, where there is no CPUID: it leaves out what it does not enable.
 fn by_kernel(survey: &Survey<'_>) -> Reading<Vec<Isa>> {
+    if has_none_of_these(survey) {
+        return Ok(Vec::new());
+    }
     let (of_x86, kernel) = match kernel_list(survey, Bit(1, 0, D, 26)) {
         Ok(flags) => (true, flags),
         Err(reason) => (false, kernel_list(survey, Proof::Feature).map_err(|_| reason)?),
@@ -290,6 +295,24 @@ fn isa_of(survey: &Survey<'_>) -> Reading<Vec<Isa>> {
         Some(offer) => Ok(offer?.allowed.iter().map(|entry| entry.isa).collect()),
         None => by_kernel(survey),
     }
+}
+
+/// Whether the CPUs are of an architecture of which [`TABLE`] has no instruction sets.
+fn has_none_of_these(survey: &Survey<'_>) -> bool {
+    let known = |of| !matches!(of, Architecture::X86 | Architecture::Arm);
+    survey.architecture().is_some_and(known)
+}
+
+/// Names of the table; of other architectures what the kernel lists, in its words.
+fn in_words(survey: &Survey<'_>) -> Reading<String> {
+    if !has_none_of_these(survey) {
+        let sets = isa_of(survey)?;
+        // 32-bit Arm has words of its own.
+        let words = || kernel_list(survey, Proof::Feature).ok().filter(|_| sets.is_empty());
+        return Ok(words().map_or_else(|| names(&sets), |words| words.join(" ")));
+    }
+    let listed = survey.cpuinfo()?.instruction_sets();
+    listed.ok_or_else(|| not_offered(&format!("`{CPUINFO}` lists none here"), CPUINFO))
 }
 
 fn names(isa: &[Isa]) -> String {

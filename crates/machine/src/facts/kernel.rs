@@ -104,8 +104,19 @@ const SHOWN: &[&str] = &[
 ];
 
 /// The words for the kernel; those after `--` are for the first process.
-fn parameters(command_line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn parameters(command_line: &str) -> impl Iterator<Item = &str> {
     command_line.split_whitespace().take_while(|word| *word != "--")
+}
+
+/// How to load a module; `None` where it is loaded already.
+///
+/// # Source
+/// proc_modules(5).
+pub(crate) fn to_load(machine: &Machine, module: &str) -> Option<String> {
+    let modules = machine.tree.read("/proc/modules").unwrap_or_default();
+    let name = module.replace('-', "_");
+    let mut loaded = modules.lines().filter_map(|line| line.split_whitespace().next());
+    (!loaded.any(|known| known == name)).then(|| format!("`sudo modprobe {module}`"))
 }
 
 /// Whether a parameter is among those that change performance.

@@ -5,6 +5,7 @@
 //! `arch/x86/include/asm/intel-family.h`; AMD's processor programming references and revision
 //! guides of the families named, and the kernel's `arch/x86/kernel/cpu/amd.c`.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::cpu::{CpuNumbers, Signature};
@@ -171,22 +172,31 @@ const ARM_CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd4d, "Cortex-A715"), (0x41, 0xd4e, "Cortex-X3"), (0x41, 0xd4f, "Neoverse-V2"),
     (0x41, 0xd80, "Cortex-A520"), (0x41, 0xd81, "Cortex-A720"), (0x41, 0xd82, "Cortex-X4"),
     (0x41, 0xd83, "Neoverse-V3AE"), (0x41, 0xd84, "Neoverse-V3"), (0x41, 0xd85, "Cortex-X925"),
-    (0x41, 0xd87, "Cortex-A725"), (0x41, 0xd8e, "Neoverse-N3"),
+    (0x41, 0xd87, "Cortex-A725"), (0x41, 0xd88, "Cortex-A520AE"), (0x41, 0xd89, "Cortex-A720AE"),
+    (0x41, 0xd8a, "C1-Nano"), (0x41, 0xd8b, "C1-Pro"), (0x41, 0xd8c, "C1-Ultra"),
+    (0x41, 0xd8e, "Neoverse-N3"), (0x41, 0xd8f, "Cortex-A320"), (0x41, 0xd90, "C1-Premium"),
+    (0x41, 0xb76, "ARM1176"),
     (0x42, 0x516, "ThunderX2"),
     (0x43, 0x0a1, "ThunderX"), (0x43, 0x0af, "ThunderX2"), (0x43, 0x0b8, "ThunderX3"),
     (0x46, 0x001, "A64FX"),
-    (0x48, 0xd01, "TaiShan v110"), (0x48, 0xd02, "TaiShan v120"),
+    (0x48, 0xd01, "TaiShan v110"), (0x48, 0xd02, "TaiShan v120"), (0x48, 0xd40, "Cortex-A76"),
     (0x4e, 0x003, "Denver 2"), (0x4e, 0x004, "Carmel"), (0x4e, 0x010, "Olympus"),
-    (0x51, 0x001, "Oryon"), (0x51, 0x800, "Kryo 2xx Gold"), (0x51, 0x801, "Kryo 2xx Silver"),
+    (0x50, 0x000, "X-Gene"),
+    (0x51, 0x001, "Oryon"), (0x51, 0x002, "Oryon"), (0x51, 0x800, "Kryo 2xx Gold"), (0x51, 0x801, "Kryo 2xx Silver"),
     (0x51, 0x802, "Kryo 3xx Gold"), (0x51, 0x803, "Kryo 3xx Silver"),
     (0x51, 0x804, "Kryo 4xx Gold"), (0x51, 0x805, "Kryo 4xx Silver"), (0x51, 0xc00, "Falkor"),
     (0x53, 0x001, "Exynos M1"), (0x53, 0x002, "Exynos M3"), (0x53, 0x003, "Exynos M4"),
     (0x53, 0x004, "Exynos M5"),
-    (0x61, 0x022, "Icestorm"), (0x61, 0x023, "Firestorm"), (0x61, 0x024, "Icestorm"),
+    (0x61, 0x020, "Icestorm"), (0x61, 0x021, "Firestorm"), (0x61, 0x022, "Icestorm"), (0x61, 0x023, "Firestorm"), (0x61, 0x024, "Icestorm"),
     (0x61, 0x025, "Firestorm"), (0x61, 0x028, "Icestorm"), (0x61, 0x029, "Firestorm"),
     (0x61, 0x032, "Blizzard"), (0x61, 0x033, "Avalanche"), (0x61, 0x034, "Blizzard"),
-    (0x61, 0x035, "Avalanche"), (0x61, 0x038, "Blizzard"), (0x61, 0x039, "Avalanche"),
+    (0x61, 0x035, "Avalanche"), (0x61, 0x036, "Sawtooth"), (0x61, 0x037, "Everest"),
+    (0x61, 0x038, "Blizzard"), (0x61, 0x039, "Avalanche"), (0x61, 0x048, "Sawtooth"),
+    (0x61, 0x049, "Everest"),
     (0x6d, 0xd49, "Cobalt 100"),
+    (0x70, 0x303, "FTC310"), (0x70, 0x660, "FTC660"), (0x70, 0x661, "FTC661"),
+    (0x70, 0x662, "FTC662"), (0x70, 0x663, "FTC663"), (0x70, 0x664, "FTC664"),
+    (0x70, 0x862, "FTC862"),
     (0xc0, 0xac3, "AmpereOne"), (0xc0, 0xac4, "AmpereOne"),
 ];
 
@@ -222,6 +232,167 @@ fn first_of(row: &Row) -> Option<CpuNumbers> {
 
 fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|it| it.to_ascii_lowercase()).collect()
+}
+
+/// Arm's identification of a core, MIDR_EL1.
+///
+/// # Source
+/// Arm Architecture Reference Manual, MIDR_EL1: implementer in bits 31:24, variant in 23:20, part
+/// in 15:4, revision in 3:0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Midr(pub(super) u64);
+
+impl Midr {
+    pub(super) fn new(implementer: u64, variant: u64, part: u64, revision: u64) -> Midr {
+        Midr(implementer << 24 | variant << 20 | part << 4 | revision)
+    }
+
+    pub(super) fn implementer(self) -> u32 {
+        (self.0 >> 24 & 0xff) as u32
+    }
+
+    pub(super) fn part(self) -> u32 {
+        (self.0 >> 4 & 0xfff) as u32
+    }
+
+    pub(super) fn name(self) -> Option<&'static str> {
+        arm_core(self.implementer(), self.part())
+    }
+}
+
+impl fmt::Display for Midr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (variant, revision) = (self.0 >> 20 & 0xf, self.0 & 0xf);
+        let (implementer, part) = (self.implementer(), self.part());
+        write!(f, "implementer {implementer:#04x} part {part:#05x} r{variant}p{revision}")
+    }
+}
+
+/// Designers of RISC-V cores: as device trees write them, name, `mvendorid`.
+///
+/// # Source
+/// The kernel's `Documentation/devicetree/bindings/vendor-prefixes.yaml`, and JEDEC JEP106, from
+/// which the RISC-V privileged architecture, section 3.1.2 makes `mvendorid`.
+const RISCV_DESIGNERS: &[(&str, &str, u64)] = &[
+    ("andestech", "Andes", 0x31e),
+    ("mips", "MIPS", 0x722),
+    ("sifive", "SiFive", 0x489),
+    ("spacemit", "SpacemiT", 0x710),
+    ("thead", "T-Head", 0x5b7),
+    ("ventana", "Ventana", 0x61f),
+];
+
+/// RISC-V cores that say by numbers who they are: `mvendorid`, `marchid`, name.
+///
+/// # Source
+/// LLVM's `RISCVProcessors.td`, after what the makers published.
+const RISCV_CORES: &[(u64, u64, &str)] = &[
+    (0x489, 0x8000_0000_0000_0007, "SiFive 7 series"),
+    (0x489, 0x8000_0000_0000_0008, "SiFive P550 or P650"),
+    (0x61f, 0x8000_0000_0001_0000, "Ventana Veyron V1"),
+    (0x710, 0x8000_0000_4100_0001, "SpacemiT A60"),
+    (0x710, 0x8000_0000_4100_0002, "SpacemiT A100"),
+    (0x710, 0x8000_0000_5800_0001, "SpacemiT X60"),
+    (0x710, 0x8000_0000_5800_0002, "SpacemiT X100"),
+];
+
+/// What tells a RISC-V core from others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RiscV {
+    /// As the device tree calls it: `sifive,u74-mc`.
+    pub(super) uarch: Option<String>,
+    /// `mvendorid`.
+    pub(super) vendor: Option<u64>,
+    /// `marchid`.
+    pub(super) architecture: Option<u64>,
+}
+
+impl RiscV {
+    pub(super) fn designer(&self) -> Option<&'static str> {
+        let prefix = self.uarch.as_deref().and_then(|uarch| uarch.split_once(',')).map(|it| it.0);
+        let fits = |(tree, _, number): &&(&str, &str, u64)| {
+            prefix == Some(tree) || prefix.is_none() && self.vendor == Some(*number)
+        };
+        RISCV_DESIGNERS.iter().find(fits).map(|(_, name, _)| *name)
+    }
+
+    /// The name of the core: by what the device tree calls it, else by its numbers.
+    pub(super) fn name(&self) -> Option<String> {
+        if let Some(uarch) = &self.uarch {
+            let core = uarch.split_once(',').map_or(uarch.as_str(), |(_, core)| core);
+            let core = core.to_ascii_uppercase();
+            return Some(match self.designer() {
+                Some(designer) => format!("{designer} {core}"),
+                None => uarch.clone(),
+            });
+        }
+        let fits = |(vendor, architecture, _): &&(u64, u64, &str)| {
+            self.vendor == Some(*vendor) && self.architecture == Some(*architecture)
+        };
+        RISCV_CORES.iter().find(fits).map(|(.., name)| (*name).to_owned())
+    }
+
+    /// Whether its vector unit is that of the draft 0.7.1, whose instructions have other codes than
+    /// those of version 1.0.
+    ///
+    /// # Source
+    /// The kernel's `arch/riscv/kernel/cpufeature.c`: T-Head's cores with the draft say 0 in
+    /// `marchid`.
+    pub(super) fn has_draft_vectors(&self) -> bool {
+        self.vendor == Some(0x5b7) && self.architecture == Some(0)
+    }
+}
+
+impl fmt::Display for RiscV {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (vendor, architecture) = (self.vendor, self.architecture);
+        match (vendor, architecture) {
+            (Some(vendor), Some(id)) => write!(f, "mvendorid {vendor:#x} marchid {id:#x}"),
+            (Some(vendor), None) => write!(f, "mvendorid {vendor:#x}"),
+            _ => f.write_str(self.uarch.as_deref().unwrap_or("RISC-V")),
+        }
+    }
+}
+
+/// Machines of IBM Z: type, name.
+///
+/// # Source
+/// The kernel's `arch/s390/kernel/processor.c`, `setup_elf_platform`.
+#[rustfmt::skip]
+const MAINFRAMES: &[(u32, &str)] = &[
+    (2064, "z900"), (2066, "z800"), (2084, "z990"), (2086, "z890"), (2094, "z9-109"),
+    (2096, "z9 BC"), (2097, "z10 EC"), (2098, "z10 BC"), (2817, "z196"), (2818, "z114"),
+    (2827, "zEC12"), (2828, "zBC12"), (2964, "z13"), (2965, "z13s"), (3906, "z14"),
+    (3907, "z14 ZR1"), (3931, "z16"), (3932, "z16"), (8561, "z15"), (8562, "z15"),
+    (9175, "z17"), (9176, "z17"),
+];
+
+/// The name of a machine of IBM Z.
+pub(super) fn mainframe(machine_type: u32) -> Option<&'static str> {
+    MAINFRAMES.iter().find(|(known, _)| *known == machine_type).map(|(_, name)| *name)
+}
+
+/// Cores of Loongson's CPUs: how the CPU's name begins, name of the core.
+///
+/// # Source
+/// Loongson's reference manuals of the CPUs named.
+const LOONGSON_CORES: &[(&str, &str)] = &[
+    ("Loongson-3A5000", "LA464"),
+    ("Loongson-3B5000", "LA464"),
+    ("Loongson-3C5000", "LA464"),
+    ("Loongson-3D5000", "LA464"),
+    ("Loongson-3A6000", "LA664"),
+    ("Loongson-3B6000", "LA664"),
+    ("Loongson-3C6000", "LA664"),
+    ("Loongson-3D6000", "LA664"),
+    ("Loongson-3E6000", "LA664"),
+    ("Loongson-2K1000", "LA264"),
+    ("Loongson-2K2000", "LA364"),
+];
+
+/// The name of the cores of a CPU of Loongson's.
+pub(super) fn loongson_core(cpu: &str) -> Option<&'static str> {
+    LOONGSON_CORES.iter().find(|(start, _)| cpu.starts_with(start)).map(|(_, name)| *name)
 }
 
 #[cfg(test)]

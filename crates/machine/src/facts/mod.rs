@@ -3,8 +3,10 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
+mod cores;
 mod cppc;
 mod cpu;
+mod cpuinfo;
 pub(crate) mod frequency;
 mod groups;
 mod hwp;
@@ -24,13 +26,17 @@ use model::{CpuSet, Finding};
 pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
 pub(crate) use self::cpu::vendor as cpu_vendor;
 pub use self::cpu::{CpuNumbers, cpu_numbers};
+pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
 pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
-pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches};
+pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches, switched_off};
 pub use self::isa::isa;
-pub(crate) use self::kernel::concerns_performance;
+pub(crate) use self::kernel::{concerns_performance, to_load};
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
-pub(crate) use self::platform::{ON_THE_HOST, hidden_from_guest, is_guest};
+pub use self::platform::is_guest;
+pub(crate) use self::platform::{
+    ON_THE_HOST, ROOT_PARTITION, hidden_from_guest, is_below_a_hypervisor,
+};
 pub(crate) use self::topology::{first_cpu, online};
 pub(crate) use self::turbo_ratio::{is_per_core, turbo_limits};
 use crate::cgroup;

@@ -2,6 +2,8 @@
 
 use model::{Obstacle, Unavailable};
 
+use super::cpu::brand_by_cpuid;
+use super::cpuinfo::Architecture;
 use super::groups::flag;
 use crate::ports::{Machine, Reading};
 use crate::rows::{Row, row, text};
@@ -45,6 +47,10 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("prl hyperv", "Parallels"),
     ("lrpepyh vr", "Parallels"),
     ("QNXQVMBSQG", "QNX"),
+    ("Linux KVM Hv", "KVM"),
+    ("Jailhouse", "Jailhouse"),
+    ("HAXMHAXMHAXM", "HAXM"),
+    ("UnisysSpar64", "Unisys s-Par"),
 ];
 
 /// How vendor and product of virtual machines begin in the DMI table.
@@ -56,52 +62,171 @@ const VIRTUAL_MODELS: &[(&str, &str)] = &[
     ("Amazon EC2", "KVM"),
     ("Apple Inc. Apple Virtualization", "Apple Virtualization"),
     ("BHYVE", "bhyve"),
+    ("DigitalOcean Droplet", "KVM"),
     ("Google Google Compute Engine", "KVM"),
+    ("Hetzner vServer", "KVM"),
     ("KubeVirt", "KVM"),
     ("Microsoft Corporation Virtual Machine", "Hyper-V"),
+    ("Nutanix AHV", "KVM"),
     ("OpenStack Foundation", "KVM"),
     ("Parallels", "Parallels"),
     ("QEMU", "QEMU or KVM"),
     ("Red Hat KVM", "KVM"),
+    ("Red Hat RHEV", "KVM"),
     ("VMware", "VMware"),
     ("Xen", "Xen"),
-    ("innotek GmbH VirtualBox", "VirtualBox"),
+    ("innotek GmbH", "VirtualBox"),
+    ("Oracle Corporation VirtualBox", "VirtualBox"),
+    ("linux,dummy-virt", "QEMU or KVM"),
+    ("oVirt", "KVM"),
+    ("riscv-virtio", "QEMU or KVM"),
+];
+
+/// Who makes firmware, boards and chassis of virtual machines alone, by the beginning of the name.
+///
+/// # Source
+/// What each of them writes there by default.
+const VIRTUAL_MAKERS: &[(&str, &str)] = &[
+    ("BHYVE", "bhyve"),
+    ("Bochs", "Bochs or QEMU"),
+    ("EFI Development Kit II / OVMF", "QEMU or KVM"),
+    ("Parallels", "Parallels"),
+    ("QEMU", "QEMU or KVM"),
+    ("SeaBIOS", "QEMU or KVM"),
+    ("VMware", "VMware"),
+    ("Xen", "Xen"),
+    ("innotek GmbH", "VirtualBox"),
+];
+
+/// How lines of the list of PCI devices begin that only virtual machines have: vendor and device.
+///
+/// # Source
+/// The PCI ID repository, `pci.ids`; the columns of `/proc/bus/pci/devices` are made in the kernel's
+/// `drivers/pci/proc.c`.
+const VIRTUAL_DEVICES: &[(&str, &str)] = &[
+    ("12341111", "QEMU or KVM"),
+    ("14145353", "Hyper-V"),
+    ("15ad0405", "VMware"),
+    ("15ad0740", "VMware"),
+    ("1ab8", "Parallels"),
+    ("1b36", "QEMU or KVM"),
+    ("58530001", "Xen"),
+    ("80ee", "VirtualBox"),
+    ("fb5d", "bhyve"),
 ];
 
 /// What is below the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Below {
     /// Nothing: bare metal.
     Hardware,
     /// A hypervisor of that name.
     Hypervisor(String),
+    /// A hypervisor that leaves the machine to this kernel: registers are real here.
+    Root(&'static str),
 }
 
 const NAMELESS: &str = "hypervisor without a name";
 
-/// Whether a hypervisor is known to be below; an absence of signs is no proof.
-pub(crate) fn is_guest(machine: &Machine) -> bool {
-    match by_cpuid(machine) {
-        Some(below) => matches!(below, Below::Hypervisor(_)),
-        None => by_files(machine).is_some(),
+/// How the name of a hypervisor ends for the kernel that it leaves the machine to.
+pub(crate) const ROOT_PARTITION: &str = ", its root partition";
+
+/// Whether a hypervisor is known to be below, and keeps the machine; an absence of signs is no
+/// proof.
+pub fn is_guest(machine: &Machine) -> bool {
+    Survey::new(machine).is_guest()
+}
+
+pub(crate) fn is_below_a_hypervisor(survey: &Survey<'_>) -> bool {
+    matches!(below(survey), Ok(Below::Hypervisor(_)))
+}
+
+/// What CPUID announces, held against what other files show: one bit that is not set proves nothing
+/// against them.
+fn below(survey: &Survey<'_>) -> Reading<Below> {
+    let announced = by_cpuid(survey);
+    let denied = announced == Some(Below::Hardware);
+    let sign = by_files(survey, denied);
+    match (announced, sign) {
+        (Some(Below::Hypervisor(name)), sign) => Ok(Below::Hypervisor(reconciled(name, sign))),
+        // A virtual machine that is the root partition of its own Hyper-V has nothing real either.
+        (Some(Below::Root(name)), Some(Sign { name: shown, source })) => {
+            let name = format!("{shown} (by {source}; CPUID shows a root partition of {name})");
+            Ok(Below::Hypervisor(name))
+        }
+        (Some(root @ Below::Root(_)), None) => Ok(root),
+        (Some(Below::Hardware) | None, Some(sign)) => {
+            Ok(Below::Hypervisor(unannounced(survey, denied, sign)))
+        }
+        (Some(Below::Hardware) | None, None) => without_signs(survey, denied),
     }
 }
 
-fn below(survey: &Survey<'_>) -> Reading<Below> {
-    if let Some(below) = by_cpuid(survey) {
-        return Ok(below);
+/// Only x86 has flags, and there the kernel copies the bit of CPUID: where both are at hand they
+/// can differ in a recording alone.
+fn flag_of_kernel(survey: &Survey<'_>, denied: bool) -> Option<bool> {
+    let may_differ = !denied || survey.elsewhere.is_some();
+    if may_differ { flag(survey, "hypervisor") } else { None }
+}
+
+/// The name of a hypervisor that CPUID does not announce, with who hides it.
+fn unannounced(survey: &Survey<'_>, denied: bool, Sign { name, source }: Sign) -> String {
+    match (denied, flag_of_kernel(survey, denied)) {
+        (true, _) => format!("{name} (by {source}; CPUID hides it)"),
+        (false, Some(false)) => format!("{name} (by {source}; the CPU's list of flags hides it)"),
+        (false, _) => name,
     }
-    if let Some(name) = by_files(survey) {
-        return Ok(Below::Hypervisor(name));
-    }
-    // Only x86 has flags, and there the kernel copies the bit of CPUID.
-    match flag(survey, "hypervisor") {
+}
+
+/// What is below where no file shows a hypervisor, and CPUID announces none.
+fn without_signs(survey: &Survey<'_>, denied: bool) -> Reading<Below> {
+    match flag_of_kernel(survey, denied) {
+        Some(true) if denied => {
+            let name = format!("{NAMELESS} (by the flag `hypervisor`; CPUID hides it)");
+            Ok(Below::Hypervisor(name))
+        }
         Some(true) => Ok(Below::Hypervisor(NAMELESS.into())),
-        Some(false) => Ok(Below::Hardware),
+        _ if denied => Ok(Below::Hardware),
+        Some(false) if is_described(survey) => Ok(Below::Hardware),
+        Some(false) => {
+            let why = "the CPU has no flag `hypervisor`, and neither a DMI table nor a list of PCI \
+                       devices is here to confirm that there is none";
+            Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
+        }
+        // The kernel's `arch/powerpc/platforms/powernv/setup.c`: it runs on the bare machine.
+        None if cpuinfo(survey, "platform") == "PowerNV" => Ok(Below::Hardware),
         None => {
             let why = "nothing here names a hypervisor, and without CPUID that proves nothing";
             Err(Unavailable::new(Obstacle::Cpudyno, "virtualisation", why))
         }
     }
+}
+
+/// The name that a hypervisor gives itself in CPUID, with the one that files show where that is
+/// another one; the files' alone where CPUID has none.
+fn reconciled(name: String, sign: Option<Sign>) -> String {
+    let Some(Sign { name: shown, source }) = sign else { return name };
+    let is_known = HYPERVISORS.iter().any(|(_, known)| *known == name);
+    // Others offer the interfaces of these two to their guests.
+    let is_borrowed = match name.as_str() {
+        "Hyper-V" => shown != name,
+        "KVM" => ["VirtualBox", "Parallels"].contains(&shown.as_str()),
+        _ => false,
+    };
+    // QEMU writes its own name into tables that it makes for KVM, Xen and others.
+    let by_qemu = |name: &str| name.contains("QEMU");
+    let are_one = name == shown || by_qemu(&shown) || by_qemu(&name) && shown == "KVM";
+    match (is_known, is_borrowed, are_one) {
+        (false, ..) => shown,
+        (_, true, _) => format!("{shown} (by {source}; CPUID shows the interface of {name})"),
+        (.., true) => name,
+        (.., false) => format!("{name} (by CPUID; {source} says {shown})"),
+    }
+}
+
+/// Whether files are here that would show a hypervisor.
+fn is_described(machine: &Machine) -> bool {
+    model(machine).is_ok() || machine.tree.read(PCI_DEVICES).is_ok()
 }
 
 /// Nothing where the CPU has no CPUID.
@@ -117,8 +242,22 @@ fn by_cpuid(machine: &Machine) -> Option<Below> {
     // Others offer the interface of Hyper-V to Windows first, and their own right behind it.
     let own = (first.as_deref() == Some("Hyper-V")).then(|| name(0x4000_0100)).flatten();
     let known = |own: &String| HYPERVISORS.iter().any(|(_, name)| name == own);
-    let name = own.filter(known).or(first);
-    Some(Below::Hypervisor(name.unwrap_or_else(|| NAMELESS.into())))
+    let own = own.filter(known);
+    if own.is_none() && first.as_deref() == Some("Hyper-V") && is_root_partition(machine) {
+        return Some(Below::Root("Hyper-V"));
+    }
+    Some(Below::Hypervisor(own.or(first).unwrap_or_else(|| NAMELESS.into())))
+}
+
+/// # Source
+/// Microsoft, Hypervisor Top Level Functional Specification, HV_PARTITION_PRIVILEGE_MASK in CPUID
+/// 4000_0003h: EBX\[0\] CreatePartitions, \[12\] CpuManagement, \[22\] Isolation; the kernel's
+/// `arch/x86/kernel/cpu/mshyperv.c` takes the first two without the third for the root partition.
+fn is_root_partition(machine: &Machine) -> bool {
+    const OF_ROOT: u32 = 1 | 1 << 12;
+    const ISOLATION: u32 = 1 << 22;
+    let privileges = machine.cpuid.leaf(0x4000_0003, 0).map_or(0, |leaf| leaf.ebx);
+    privileges & (OF_ROOT | ISOLATION) == OF_ROOT
 }
 
 fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
@@ -126,16 +265,36 @@ fn hypervisor_name(leaf: sys::cpuid::Leaf) -> String {
         [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|register| register.to_le_bytes()).collect();
     let letters = String::from_utf8_lossy(&letters);
     let letters = letters.trim_matches(['\0', ' ']);
+    if letters.is_empty() {
+        return NAMELESS.into();
+    }
     let known = HYPERVISORS.iter().find(|(signature, _)| *signature == letters);
     known.map_or_else(|| format!("hypervisor `{letters}`"), |(_, name)| (*name).into())
 }
 
-/// What the kernel, the device tree or the firmware's tables say of a hypervisor.
-///
+/// A hypervisor that a file shows.
+struct Sign {
+    name: String,
+    /// In words.
+    source: &'static str,
+}
+
+/// What the kernel, the device tree, the firmware's tables or the devices say of a hypervisor;
+/// `denied`: CPUID announces none.
+fn by_files(survey: &Survey<'_>, denied: bool) -> Option<Sign> {
+    let sign = |source| move |name| Sign { name, source };
+    by_kernel(survey)
+        .or_else(|| by_firmware(survey))
+        .map(sign("the kernel"))
+        .or_else(|| by_tables(survey, denied).map(sign("the DMI table")))
+        .or_else(|| by_devices(survey).map(sign("a PCI device")))
+        .or_else(|| by_brand(survey).map(sign("the CPU's name")))
+}
+
 /// # Source
 /// `Documentation/ABI/stable/sysfs-hypervisor-xen`; the bindings `arm,xen` and `linux,kvm` of the
 /// device tree's node `hypervisor`; `arch/s390/kernel/sysinfo.c`.
-fn by_files(machine: &Machine) -> Option<String> {
+fn by_kernel(machine: &Machine) -> Option<String> {
     let read = |path: &str| machine.tree.read(path).ok();
     if let Some(kind) = read("/sys/hypervisor/type") {
         let kind = kind.trim();
@@ -143,22 +302,95 @@ fn by_files(machine: &Machine) -> Option<String> {
     }
     if let Some(compatible) = read("/proc/device-tree/hypervisor/compatible") {
         let first = compatible.split('\0').next().unwrap_or_default();
-        let known = [("linux,kvm", "KVM"), ("xen,xen", "Xen")];
-        let known = known.iter().find(|(of, _)| *of == first).map(|(_, name)| (*name).into());
+        // Xen puts its version first: `xen,xen-4.17`.
+        let known = [("linux,kvm", "KVM"), ("xen,xen", "Xen"), ("vmware", "VMware")];
+        let known = known.iter().find(|(start, _)| first.starts_with(start));
+        let known = known.map(|(_, name)| (*name).into());
         return Some(known.unwrap_or_else(|| format!("hypervisor `{first}`")));
     }
-    // The name of the guest is in the same file: only the program's own is taken.
-    if let Some(sysinfo) = read("/proc/sysinfo")
-        && let Some(program) = value_of(&sysinfo, "VM00 Control Program")
-    {
-        let name = program.split(' ').next().unwrap_or_default();
-        return Some(name.strip_suffix("/Linux").unwrap_or(name).into());
+    if read("/proc/xen/capabilities").is_some() {
+        return Some("Xen".into());
     }
-    let model = model(machine).ok()?;
-    // Rented machines without a hypervisor have the same vendor.
-    let whole = model.contains(".metal");
-    let fits = |(start, _): &&(&str, &str)| model.starts_with(start) && !whole;
-    VIRTUAL_MODELS.iter().find(fits).map(|(_, name)| (*name).into())
+    // The name of the guest is in the same file: only the program's own is taken.
+    let sysinfo = read("/proc/sysinfo")?;
+    match value_of(&sysinfo, "VM00 Control Program") {
+        Some(program) => {
+            let name = program.split(' ').next().unwrap_or_default();
+            Some(name.strip_suffix("/Linux").unwrap_or(name).into())
+        }
+        None => value_of(&sysinfo, "LPAR Number").map(|_| "PR/SM, a logical partition".into()),
+    }
+}
+
+/// Hypervisors that are part of the firmware, and show themselves to other architectures than x86.
+///
+/// # Source
+/// Power Architecture Platform Reference, `ibm,partition-name`: the node `/` of a partition has it;
+/// the kernel's `arch/powerpc/platforms/pseries/setup.c` for QEMU's machine, QEMU's `hw/arm/virt.c` and
+/// `hw/riscv/virt.c` for what its device trees are compatible with, and
+/// `arch/sparc/kernel/cpu.c`: `type : sun4v` is a machine below a hypervisor.
+fn by_firmware(survey: &Survey<'_>) -> Option<String> {
+    if cpuinfo(survey, "machine").contains("emulated by qemu") {
+        return Some("QEMU or KVM".into());
+    }
+    if survey.tree.read("/proc/device-tree/ibm,partition-name").is_ok() {
+        return Some("PowerVM".into());
+    }
+    let compatible = survey.tree.read("/proc/device-tree/compatible").unwrap_or_default();
+    if compatible.split('\0').any(|name| ["linux,dummy-virt", "riscv-virtio"].contains(&name)) {
+        return Some("QEMU or KVM".into());
+    }
+    (cpuinfo(survey, "type") == "sun4v").then(|| "sun4v hypervisor".into())
+}
+
+/// A line of `/proc/cpuinfo` of other architectures than x86; empty where there is none.
+fn cpuinfo<'a>(survey: &'a Survey<'_>, key: &str) -> &'a str {
+    match survey.architecture() {
+        Some(Architecture::Power | Architecture::Sparc) => {
+            survey.cpuinfo().ok().and_then(|cpuinfo| cpuinfo.first(key)).unwrap_or_default()
+        }
+        _ => "",
+    }
+}
+
+/// The names that QEMU gives its own models of CPUs.
+fn by_brand(survey: &Survey<'_>) -> Option<String> {
+    const STARTS: &[&str] = &["QEMU ", "Common KVM", "Common 32-bit KVM"];
+    let listed = || Some(survey.cpuinfo().ok()?.first("model name")?.to_owned());
+    let brand = brand_by_cpuid(survey).or_else(listed)?;
+    STARTS.iter().any(|start| brand.starts_with(start)).then(|| "QEMU or KVM".into())
+}
+
+/// By the model of the machine, else by who wrote its firmware.
+fn by_tables(machine: &Machine, denied: bool) -> Option<String> {
+    // Those rent whole machines under the same name, too.
+    const RENT_METAL: &[&str] = &["Alibaba Cloud", "Google"];
+    let model = model(machine).unwrap_or_default();
+    let whole = model.contains(".metal")
+        || denied && RENT_METAL.iter().any(|vendor| model.starts_with(vendor));
+    if whole {
+        return None;
+    }
+    let fits = |text: &str| {
+        VIRTUAL_MODELS.iter().find(|(start, _)| text.starts_with(start)).map(|(_, name)| *name)
+    };
+    let by_maker = |file: &str| {
+        let vendor = dmi(machine, file).ok()?;
+        let maker = VIRTUAL_MAKERS.iter().find(|(start, _)| vendor.starts_with(start));
+        maker.map(|(_, name)| *name)
+    };
+    let of_parts =
+        || ["bios_vendor", "board_vendor", "chassis_vendor"].into_iter().find_map(by_maker);
+    fits(&model).or_else(of_parts).map(String::from)
+}
+
+const PCI_DEVICES: &str = "/proc/bus/pci/devices";
+
+fn by_devices(machine: &Machine) -> Option<String> {
+    let devices = machine.tree.read(PCI_DEVICES).ok()?;
+    let numbers = || devices.lines().filter_map(|line| line.split_whitespace().nth(1));
+    let is_there = |(start, _): &&(&str, &str)| numbers().any(|number| number.starts_with(start));
+    VIRTUAL_DEVICES.iter().find(is_there).map(|(_, name)| (*name).into())
 }
 
 fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
@@ -168,6 +400,7 @@ fn virtualisation(survey: &Survey<'_>) -> Reading<String> {
     let below = match below(survey)? {
         Below::Hardware => "none (bare metal)".into(),
         Below::Hypervisor(name) => name,
+        Below::Root(name) => format!("{name}{ROOT_PARTITION}"),
     };
     let controls = survey.tree.read("/proc/xen/capabilities");
     let control = controls.is_ok_and(|text| text.contains("control_d"));

@@ -12,6 +12,7 @@ use model::{CpuId, Obstacle, Unavailable};
 use crate::facts::idle::{folder, numbers};
 use crate::ports::{Machine, Reading};
 use crate::simulated::Model;
+use crate::survey::Survey;
 
 /// What one state has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -38,7 +39,7 @@ impl IdleCounters {
     /// Those of a CPU.
     pub fn of(machine: &Machine, cpu: CpuId) -> Reading<IdleCounters> {
         let folder = folder(cpu);
-        let numbers = numbers(machine, &folder)?;
+        let numbers = numbers(&Survey::new(machine), &folder)?;
         let state = |number: &u32| format!("{folder}/state{number}");
         let name = |number| machine.tree.read(&format!("{}/name", state(number)));
         let names = numbers.iter().map(name).collect::<Reading<Vec<String>>>()?;

@@ -421,14 +421,15 @@ fn mitigations(record: &Record) -> Vec<Vec<Text>> {
 
 fn cache_row(cache: &Cache) -> Vec<Text> {
     let unknown = || "?".to_owned();
-    let instances = cache.instances.len() as u64;
-    let total = cache.bytes.and_then(|bytes| bytes.checked_mul(instances));
+    // Nobody may say who shares a cache, nor how many there are.
+    let instances = Some(cache.instances.len() as u64).filter(|&count| count > 0);
+    let total = cache.bytes.zip(instances).and_then(|(bytes, count)| bytes.checked_mul(count));
     [
         cache_name(cache),
         cache.bytes.map_or_else(unknown, byte_text),
         cache.ways.map_or_else(unknown, |ways| ways.to_string()),
         cache.line_bytes.map_or_else(unknown, |line| byte_text(u64::from(line))),
-        instances.to_string(),
+        instances.map_or_else(unknown, |count| count.to_string()),
         total.map_or_else(unknown, byte_text),
         shared_by(cache),
     ]
@@ -439,6 +440,9 @@ fn cache_row(cache: &Cache) -> Vec<Text> {
 /// `0-1; 2-3`: who shares each; many are cut short.
 fn shared_by(cache: &Cache) -> String {
     const INSTANCES_MAX: usize = 4;
+    if cache.instances.is_empty() {
+        return "?".to_owned();
+    }
     let sets: Vec<String> =
         cache.instances.iter().take(INSTANCES_MAX).map(CpuSet::to_string).collect();
     let more = if cache.instances.len() > INSTANCES_MAX { "; ..." } else { "" };

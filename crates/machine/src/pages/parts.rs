@@ -4,6 +4,8 @@ use model::page::{Align, Block, Remark, Table, Text, Tone, si};
 use model::record::{Fact, FactValue, Record};
 use model::{Known, Unavailable};
 
+use crate::facts::ROOT_PARTITION;
+
 /// The value as people read it; the reason where there is none.
 pub fn value_text(value: &Known<FactValue>) -> Text {
     match value {
@@ -28,9 +30,10 @@ pub fn text<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
     }
 }
 
-/// Whether the record says that a hypervisor runs the machine.
+/// Whether the record says that a hypervisor runs the machine, and not this kernel below it.
 pub fn is_guest(record: &Record) -> bool {
-    text(record, "platform.virtualisation").is_some_and(|text| !text.starts_with("none"))
+    let runs_it = |text: &str| !text.starts_with("none") && !text.contains(ROOT_PARTITION);
+    text(record, "platform.virtualisation").is_some_and(runs_it)
 }
 
 /// Facts, then conditions as they were first.

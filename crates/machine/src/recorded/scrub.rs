@@ -258,7 +258,17 @@ pub(super) fn filesystems(text: &str) -> String {
 
 /// Which hypervisor is below; the rest of the file names machine and guest.
 pub(super) fn sysinfo(text: &str) -> String {
-    lines(text, |line| line.starts_with("VM00 Control Program"))
+    const WANTED: &[&str] = &["VM00 Control Program", "LPAR Number"];
+    lines(text, |line| WANTED.iter().any(|start| line.starts_with(start)))
+}
+
+/// Where each device sits, and what it is: not its addresses and interrupts.
+pub(super) fn pci_devices(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let columns: Vec<&str> = line.split_whitespace().take(2).collect();
+        columns.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A line of `/proc/cpuinfo`: Arm boards state their serial number there, s390 that of each CPU.

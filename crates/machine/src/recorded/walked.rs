@@ -53,7 +53,8 @@ pub(super) const TABLE: &[Row] = &[
     // CPUs.
     whole("/sys/devices/system/cpu/{online,offline,present,possible,isolated,nohz_full,enabled,\
         kernel_max}"),
-    whole("/sys/devices/system/cpu/cpu#/{online,cpu_capacity}"),
+    whole("/sys/devices/system/cpu/cpu#/{online,cpu_capacity,l1_dcache_size,l1_dcache_line_size,\
+        l1_icache_size,l1_icache_line_size,l2_cache_size,l2_cache_line_size}"),
     whole("/sys/devices/system/cpu/cpu#/topology/{*_id,*_list}"),
     whole("/sys/devices/system/cpu/cpu#/cache/index#/{level,type,id,size,ways_of_associativity,\
         number_of_sets,coherency_line_size,physical_line_partition,shared_cpu_list,\
@@ -145,8 +146,10 @@ pub(super) const TABLE: &[Row] = &[
         chassis_vendor,chassis_type}"),
     whole("/sys/firmware/acpi/{platform_profile,platform_profile_choices}"),
     whole("/sys/hypervisor/type"),
+    part("/proc/bus/pci/devices", scrub::pci_devices),
     whole("/proc/device-tree/{model,compatible}"),
     whole("/proc/device-tree/hypervisor/compatible"),
+    part("/proc/device-tree/ibm,partition-name", scrub::nothing),
     // Counters, sensors, power limits.
     whole("/sys/bus/event_source/devices/*/{type,cpumask,cpus,rdpmc,allow_tsx_force_abort}"),
     whole("/sys/bus/event_source/devices/*/caps/*"),

@@ -13,9 +13,9 @@ use crate::ports::{Cpuid, Machine};
 
 /// Leaves of CPUs, by number of CPU, leaf and sub-leaf; and XCR0.
 #[derive(Clone, Default)]
-struct Leaves {
-    of: BTreeMap<(u32, u32, u32), [u32; 4]>,
-    xcr0: Option<u64>,
+pub(super) struct Leaves {
+    pub(super) of: BTreeMap<(u32, u32, u32), [u32; 4]>,
+    pub(super) xcr0: Option<u64>,
 }
 
 impl Cpuid for Leaves {
@@ -166,6 +166,23 @@ fn amd_before_its_leaf_of_caches_says_them_in_codes() {
     assert_eq!(said(&facts::machine(&machine).facts, "cpu.microarchitecture"), "K10");
 }
 
+#[test]
+fn models_have_their_extension_from_family_6_up() {
+    for (eax, numbers) in [
+        (0x0005_0654, "6/85/4"),
+        (0x00b4_0f40, "26/68/0"),
+        // Zhaoxin.
+        (0x0003_07b0, "7/59/0"),
+        // A 486 has none, whatever stands there.
+        (0x0003_0480, "4/8/0"),
+    ] {
+        let mut leaves = leaves(None);
+        leaves.of.insert((0, 1, 0), [eax, 0, 0, SSE2]);
+        let facts = facts::machine(&machine_with(leaves, None)).facts;
+        assert_eq!(said(&facts, "cpu.family_model_stepping"), numbers);
+    }
+}
+
 fn of_cpuinfo(cpuinfo: &str) -> impl Fn(&str) -> String + use<> {
     let mut files = Files::default();
     files.put("/proc/cpuinfo", cpuinfo);
@@ -176,22 +193,22 @@ fn of_cpuinfo(cpuinfo: &str) -> impl Fn(&str) -> String + use<> {
 
 #[test]
 fn arm_cores_have_names() {
-    let core = |part: &str| {
+    let core = |cpu: u32, part: &str| {
         format!(
-            "processor\t: 0\nFeatures\t: fp asimd atomics sve sme\nCPU implementer\t: 0x41\n\
+            "processor\t: {cpu}\nFeatures\t: fp asimd atomics sve sme\nCPU implementer\t: 0x41\n\
              CPU variant\t: 0x1\nCPU part\t: {part}\nCPU revision\t: 2\n\n"
         )
     };
-    let little = core("0xd46").repeat(2);
-    let said = of_cpuinfo(&(core("0xd47") + &little));
+    let little = core(1, "0xd46") + &core(2, "0xd46");
+    let said = of_cpuinfo(&(core(0, "0xd47") + &little));
     assert_eq!(said("cpu.brand"), "Arm Cortex-A510 (2), Cortex-A710 (1)");
     assert_eq!(said("cpu.vendor"), "Arm");
     assert_eq!(said("cpu.core_types"), "Cortex-A510 (2), Cortex-A710 (1)");
     assert_eq!(said("cpu.isa"), "asimd atomics sve sme");
-    let said = of_cpuinfo(&core("0xd49"));
+    let said = of_cpuinfo(&core(0, "0xd49"));
     assert_eq!(said("cpu.family_model_stepping"), "implementer 0x41 part 0xd49 r1p2");
-    assert_eq!(of_cpuinfo(&core("0xfff"))("cpu.microarchitecture"), "unavailable");
-    assert_eq!(of_cpuinfo(&core("0x99999999999999999"))("cpu.microarchitecture"), "unavailable");
+    assert_eq!(of_cpuinfo(&core(0, "0xfff"))("cpu.microarchitecture"), "unavailable");
+    assert_eq!(of_cpuinfo(&core(0, "0x99999999999999999"))("cpu.microarchitecture"), "unavailable");
 }
 
 #[test]
@@ -200,13 +217,13 @@ fn other_architectures_say_what_their_kernels_say() {
     assert_eq!(power("cpu.brand"), "POWER9 (raw), altivec supported");
     assert_eq!(power("cpu.microarchitecture"), "POWER9");
     let riscv = of_cpuinfo("processor\t: 0\nisa\t: rv64imafdc\nuarch\t: sifive,u74-mc\n");
-    assert_eq!(riscv("cpu.microarchitecture"), "sifive,u74-mc");
+    assert_eq!(riscv("cpu.microarchitecture"), "SiFive U74-MC");
     let mainframe = of_cpuinfo(
         "vendor_id       : IBM/S390\n\
          processor 0: version = FF,  identification = 0133E8,  machine = 2964\n",
     );
     assert_eq!(mainframe("cpu.vendor"), "IBM/S390");
-    assert_eq!(mainframe("cpu.brand"), "machine type 2964");
+    assert_eq!(mainframe("cpu.brand"), "IBM z13, machine type 2964");
 }
 
 #[test]

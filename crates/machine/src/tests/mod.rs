@@ -1,6 +1,7 @@
 //! What crosses files of this crate; laws of one file are tested in that file.
 
 mod activity;
+mod architectures;
 mod busy;
 mod cpuid;
 mod disturbances;

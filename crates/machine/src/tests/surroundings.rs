@@ -1,8 +1,12 @@
 //! Memory, hypervisors, containers, kernels: files in, facts out.
 
+use proptest::prelude::*;
+
+use super::cpuid::Leaves;
 use super::{machine_of, said};
 use crate::facts;
 use crate::files::Files;
+use crate::ports::Machine;
 
 /// The fact of a machine of these files alone.
 fn fact(id: &str, texts: &[(&str, &str)]) -> String {
@@ -28,13 +32,154 @@ fn hypervisors_without_cpuid() {
     let control = [("/sys/hypervisor/type", "xen"), ("/proc/xen/capabilities", "control_d")];
     assert_eq!(of(&control), "Xen, its control domain");
     assert_eq!(of(&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")]), "KVM");
+    let xen = "xen,xen-4.17\0xen,xen\0";
+    assert_eq!(of(&[("/proc/device-tree/hypervisor/compatible", xen)]), "Xen");
+    assert_eq!(of(&[("/proc/device-tree/compatible", "linux,dummy-virt\0")]), "QEMU or KVM");
+    assert_eq!(of(&[("/proc/device-tree/compatible", "raspberrypi,5\0")]), "unavailable");
+    assert_eq!(of(&[("/sys/class/dmi/id/chassis_vendor", "QEMU")]), "QEMU or KVM");
     let sysinfo = "VM00 Name:            GUEST\nVM00 Control Program: z/VM    6.4.0";
     assert_eq!(of(&[("/proc/sysinfo", sysinfo)]), "z/VM");
     assert_eq!(of(&[("/proc/sysinfo", "VM00 Control Program: KVM/Linux")]), "KVM");
     let flags = "processor\t: 0\nflags\t\t: fpu tsc hypervisor";
     assert_eq!(of(&[("/proc/cpuinfo", flags)]), "hypervisor without a name");
-    assert_eq!(of(&[("/proc/cpuinfo", "flags\t: fpu tsc")]), "none (bare metal)");
+    assert_eq!(of(&[("/proc/cpuinfo", "flags\t: fpu tsc")]), "unavailable", "one bit is no proof");
+    let made = ("/sys/class/dmi/id/product_name", "PowerEdge R750");
+    assert_eq!(of(&[("/proc/cpuinfo", "flags\t: fpu tsc"), made]), "none (bare metal)");
     assert_eq!(of(&[("/proc/cpuinfo", "Features\t: fp asimd")]), "unavailable");
+}
+
+/// An x86 machine of these files, whose CPUID has these leaves, each in EAX, EBX, ECX, EDX.
+fn x86(leaves: &[(u32, [u32; 4])], texts: &[(&str, &str)]) -> Machine {
+    let mut files = Files::default();
+    for (path, text) in texts {
+        files.put(*path, *text);
+    }
+    let of = leaves.iter().map(|(leaf, words)| ((0, *leaf, 0), *words)).collect();
+    Machine {
+        cpuid: Box::new(Leaves { of, xcr0: None }),
+        elsewhere: Some("a machine of a test".to_owned()),
+        ..machine_of(files, "0")
+    }
+}
+
+/// The leaf in which a hypervisor names itself by twelve letters.
+fn named(letters: &str) -> (u32, [u32; 4]) {
+    let word = |at: usize| {
+        let bytes = letters.as_bytes().get(at..at + 4).unwrap();
+        u32::from_le_bytes(bytes.try_into().unwrap())
+    };
+    (0x4000_0000, [0x4000_0005, word(0), word(4), word(8)])
+}
+
+const DENIES: (u32, [u32; 4]) = (1, [0x0005_0654, 0, 0, 0]);
+const ANNOUNCES: (u32, [u32; 4]) = (1, [0x0005_0654, 0, 1 << 31, 0]);
+
+const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
+const PRODUCT: &str = "/sys/class/dmi/id/product_name";
+
+#[test]
+fn an_absent_bit_is_held_against_what_other_files_show() {
+    let of = |texts: &[(&str, &str)]| {
+        let machine = x86(&[DENIES], texts);
+        let said = said(&facts::machine(&machine).facts, "platform.virtualisation");
+        assert_eq!(facts::is_guest(&machine), !said.starts_with("none"), "{said}");
+        said
+    };
+    assert_eq!(of(&[]), "none (bare metal)");
+    assert_eq!(
+        of(&[(VENDOR, "QEMU"), (PRODUCT, "Standard PC")]),
+        "QEMU or KVM (by the DMI table; CPUID hides it)"
+    );
+    assert_eq!(
+        of(&[("/proc/bus/pci/devices", "0010\t15ad0405\t10")]),
+        "VMware (by a PCI device; CPUID hides it)"
+    );
+    assert_eq!(of(&[("/proc/bus/pci/devices", "0010 80862000 10")]), "none (bare metal)");
+    assert_eq!(of(&[("/sys/hypervisor/type", "xen")]), "Xen (by the kernel; CPUID hides it)");
+    let firmware = ("/sys/class/dmi/id/bios_vendor", "SeaBIOS");
+    assert_eq!(of(&[(PRODUCT, "A1"), firmware]), "QEMU or KVM (by the DMI table; CPUID hides it)");
+    let flags = ("/proc/cpuinfo", "flags\t: fpu hypervisor");
+    assert_eq!(
+        of(&[flags]),
+        "hypervisor without a name (by the flag `hypervisor`; CPUID hides it)"
+    );
+    assert_eq!(of(&[(VENDOR, "Amazon EC2"), (PRODUCT, "m7i.metal-24xl")]), "none (bare metal)");
+    assert_eq!(of(&[(VENDOR, "Google"), (PRODUCT, "Google Compute Engine")]), "none (bare metal)");
+    let list = ("/proc/bus/pci/devices", "0020 80eebeef 12");
+    let without_cpuid = fact("platform.virtualisation", &[list, ("/proc/cpuinfo", "flags\t: fpu")]);
+    assert_eq!(without_cpuid, "VirtualBox (by a PCI device; the CPU's list of flags hides it)");
+}
+
+#[test]
+fn a_hypervisor_that_files_name_otherwise_has_both_names() {
+    let of = |leaf, texts: &[(&str, &str)]| {
+        let machine = x86(&[ANNOUNCES, leaf], texts);
+        said(&facts::machine(&machine).facts, "platform.virtualisation")
+    };
+    let qemu = [(VENDOR, "QEMU"), (PRODUCT, "Standard PC")];
+    let vmware = [(VENDOR, "VMware, Inc."), (PRODUCT, "VMware7,1")];
+    assert_eq!(of(named("KVMKVMKVM\0\0\0"), &qemu), "KVM");
+    assert_eq!(of(named("KVMKVMKVM\0\0\0"), &vmware), "KVM (by CPUID; the DMI table says VMware)");
+    assert_eq!(of(named("\0\0\0\0\0\0\0\0\0\0\0\0"), &vmware), "VMware");
+    let oracle = [(VENDOR, "innotek GmbH"), (PRODUCT, "VirtualBox")];
+    let lent = "VirtualBox (by the DMI table; CPUID shows the interface of KVM)";
+    assert_eq!(of(named("KVMKVMKVM\0\0\0"), &oracle), lent);
+    let lent = "QEMU or KVM (by the DMI table; CPUID shows the interface of Hyper-V)";
+    assert_eq!(of(named("Microsoft Hv"), &qemu), lent);
+    let azure = [(VENDOR, "Microsoft Corporation"), (PRODUCT, "Virtual Machine")];
+    assert_eq!(of(named("Microsoft Hv"), &azure), "Hyper-V");
+    assert_eq!(of(named("nobody knows"), &[]), "hypervisor `nobody knows`");
+    assert_eq!(of(named("\0\0\0\0\0\0\0\0\0\0\0\0"), &[]), "hypervisor without a name");
+}
+
+/// What is said of a machine whose Hyper-V grants these privileges, and whether it is a guest.
+fn below_hyper_v(privileges: u32, texts: &[(&str, &str)]) -> (String, bool) {
+    let leaf = (0x4000_0003, [0, privileges, 0, 0]);
+    let machine = x86(&[ANNOUNCES, named("Microsoft Hv"), leaf], texts);
+    let said = said(&facts::machine(&machine).facts, "platform.virtualisation");
+    (said, facts::is_guest(&machine))
+}
+
+#[test]
+fn the_root_partition_of_hyper_v_is_a_host() {
+    let of = |privileges| below_hyper_v(privileges, &[]);
+    let nested = below_hyper_v(0x1001, &[(VENDOR, "QEMU"), (PRODUCT, "Standard PC")]);
+    let name = "QEMU or KVM (by the DMI table; CPUID shows a root partition of Hyper-V)";
+    assert_eq!(nested, (name.to_owned(), true));
+    assert_eq!(of(0x1001), ("Hyper-V, its root partition".to_owned(), false));
+    for guest in [0, 1, 0x1000, 0x0040_1001] {
+        assert_eq!(of(guest), ("Hyper-V".to_owned(), true), "{guest:#x}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever else is taken away or bent: who has a virtual machine's table is not bare metal.
+    #[test]
+    fn no_table_of_a_virtual_machine_is_bare_metal(
+        cpuid: bool,
+        flags in prop::sample::select(vec!["", "flags : fpu", "flags : fpu hypervisor", "flags"]),
+        spoiled in prop::sample::select(vec![
+            VENDOR,
+            "/proc/bus/pci/devices",
+            "/proc/sysinfo",
+            "/sys/class/dmi/id/bios_vendor",
+        ]),
+        text in "[a-zA-Z0-9 ]{0,12}|\\PC{0,12}",
+    ) {
+        let sign = if spoiled == VENDOR {
+            ("/sys/hypervisor/type", "xen")
+        } else {
+            (VENDOR, "QEMU")
+        };
+        let leaves = if cpuid { vec![DENIES] } else { Vec::new() };
+        let texts = [("/proc/cpuinfo", flags), (spoiled, &text), (PRODUCT, "Standard PC"), sign];
+        let machine = x86(&leaves, &texts);
+        let said = said(&facts::machine(&machine).facts, "platform.virtualisation");
+        prop_assert!(said.starts_with("QEMU or KVM") || said.starts_with("Xen"), "{said}");
+        prop_assert!(facts::is_guest(&machine));
+    }
 }
 
 #[test]
@@ -42,6 +187,8 @@ fn containers_and_kernels_that_are_none() {
     let of = |path, text| {
         fact("platform.virtualisation", &[("/sys/hypervisor/type", "xen"), (path, text)])
     };
+    let guest = ("/proc/xen/capabilities", "");
+    assert_eq!(fact("platform.virtualisation", &[guest]), "Xen");
     assert_eq!(of("/.dockerenv", ""), "Xen, in a Docker container");
     assert_eq!(of("/run/.containerenv", ""), "Xen, in a Podman container");
     assert_eq!(of("/run/systemd/container", "lxc\n"), "Xen, in a container (lxc)");

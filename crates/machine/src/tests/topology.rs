@@ -451,6 +451,11 @@ fn isolated_cpus_are_listed_and_an_old_kernel_says_nothing() {
     files.put(format!("{CPU}/isolated"), "4-7");
     assert_eq!(row(&files, "cpu.isolated"), "4-7");
     assert_eq!(topology_of(&files, "0-7").isolated.to_string(), "4-7");
+    for never_made in ["(null)\n".to_owned(), " ".repeat(300) + "(null)\n"] {
+        files.put(format!("{CPU}/isolated"), &never_made);
+        assert_eq!(row(&files, "cpu.isolated"), "none");
+        assert_eq!(topology_of(&files, "0-7").usable.len(), 8);
+    }
 }
 
 #[test]

@@ -348,7 +348,7 @@ fn what_contradicts_itself_has_a_reason() {
         ("cpufreq.driver", "scaling_driver` is empty"),
         ("cpu.base_frequency", "which is no frequency of a CPU"),
         ("memory.total", "holds no number"),
-        ("temperature", "no temperature sensor"),
+        ("temperature", "the hypervisor does not show it to this guest"),
     ] {
         let fact = record.facts.iter().chain(&conditions).find(|fact| fact.id == id).unwrap();
         let model::Known::No { unavailable } = &fact.value else { panic!("known: {fact:?}") };

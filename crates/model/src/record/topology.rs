@@ -95,7 +95,7 @@ impl Topology {
     }
 
     /// The caches from the second level on that these CPUs use. `None` where the size of one is
-    /// unknown, or where a CPU has none.
+    /// unknown, or who shares it, or where a CPU has none.
     ///
     /// Of what lies within a cache that holds all of it, nothing is counted: from the outermost
     /// cache of a CPU inwards, up to the first that is known to be inclusive.
@@ -107,6 +107,9 @@ impl Topology {
         let mut without_all = without_any.clone();
         let mut in_use = CachesInUse::default();
         for cache in rows {
+            if cache.instances.is_empty() {
+                return None;
+            }
             let is_used = |cpus: &&CpuSet| cpus.iter().any(|cpu| without_all.contains(&cpu));
             let used: Vec<&CpuSet> = cache.instances.iter().filter(is_used).collect();
             if used.is_empty() {

@@ -71,16 +71,12 @@ pub(crate) fn told(machine: &Machine, areas: &[&dyn Area]) -> Option<SpeedSelect
         Ok(snapshot) => Some(::sst::speed_select(&snapshot, question, Vec::new())),
         // No guest has any.
         Err(Error::Unavailable(reason))
-            if reason.obstacle != Obstacle::Hardware && !is_guest(machine) =>
+            if reason.obstacle != Obstacle::Hardware && !machine::facts::is_guest(machine) =>
         {
             Some(SpeedSelect { question, missing: vec![reason], ..SpeedSelect::default() })
         }
         Err(_) => None,
     }
-}
-
-fn is_guest(machine: &Machine) -> bool {
-    machine.cpuid.leaf(1, 0).is_some_and(|leaf| leaf.ecx >> 31 == 1)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::{Cache, CacheKind};
 use model::{CpuId, CpuSet};
 
+use super::super::cpuinfo::{Cpuinfo, DescribedCache};
 use super::by_cpuid;
 use super::disputes::{Disputes, MOST};
 use super::groups::{Groups, Numbered};
@@ -32,6 +33,7 @@ impl Caches {
         machine: &Machine,
         online: &CpuSet,
         cores: Option<&Groups>,
+        cpuinfo: &Cpuinfo,
         disputes: &Disputes,
     ) -> Caches {
         let source = Source { machine, online, cores, disputes };
@@ -56,6 +58,7 @@ impl Caches {
             Cache { level, kind, bytes, line_bytes, ways, inclusive: None, instances }
         });
         let mut rows: Vec<Cache> = rows.collect();
+        add_described(machine, online, cpuinfo, &mut rows);
         add_inclusive(machine, &mut rows);
         Caches { rows, ids }
     }
@@ -103,6 +106,39 @@ impl Caches {
         let id = |cpu| self.ids.get(&cpu).copied().or(Some(cpu.0).filter(known));
         groups.with_unique(packages, id)
     }
+}
+
+/// Adds caches that sysfs does not list and that are described elsewhere, of which nobody says who
+/// shares them: s390 keeps the shared ones out of sysfs.
+fn add_described(machine: &Machine, online: &CpuSet, cpuinfo: &Cpuinfo, rows: &mut Vec<Cache>) {
+    let mut described = cpuinfo.caches();
+    described.extend(of_sparc(machine, online));
+    for DescribedCache { level, kind, bytes, line_bytes, ways } in described {
+        if rows.iter().all(|row| (row.level, row.kind) != (level, kind)) {
+            let bytes = Some(bytes);
+            let instances = Vec::new();
+            rows.push(Cache { level, kind, bytes, line_bytes, ways, inclusive: None, instances });
+        }
+    }
+    rows.sort_by_key(|row| (row.level, row.kind));
+}
+
+/// The caches of the first CPU of a SPARC.
+///
+/// # Source
+/// The kernel's `arch/sparc/kernel/sysfs.c`: files in the folder of each CPU, in bytes.
+fn of_sparc(machine: &Machine, online: &CpuSet) -> Vec<DescribedCache> {
+    use CacheKind::{Data, Instruction, Unified};
+    const NAMES: [(&str, u8, CacheKind); 3] =
+        [("l1_dcache", 1, Data), ("l1_icache", 1, Instruction), ("l2_cache", 2, Unified)];
+    let Some(cpu) = online.iter().next() else { return Vec::new() };
+    let of = |name: &str| number(machine, &format!("{CPU}/cpu{cpu}/{name}")).filter(|&n| n > 0);
+    let describe = |(name, level, kind): (&str, u8, CacheKind)| {
+        let bytes = of(&format!("{name}_size")).map(u64::from)?;
+        let line_bytes = of(&format!("{name}_line_size"));
+        Some(DescribedCache { level, kind, bytes, line_bytes, ways: None })
+    };
+    NAMES.into_iter().filter_map(describe).collect()
 }
 
 /// Adds what sysfs does not say and CPUID does: whether a cache holds what those further in hold.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::CpuId;
 
-use super::cpuinfo::Cpuinfo;
+use super::super::cpuinfo::Cpuinfo;
 use super::groups::Groups;
 use super::sysfs::{CPU, number, text};
 use crate::ports::{Machine, Reading};
@@ -20,8 +20,9 @@ pub(super) const PM_LOGICAL_ID: u32 = 0x54;
 const MODELS: [u32; 4] = [0xad, 0xae, 0xaf, 0xdd];
 
 /// Whether this CPU tells its dies by the register only.
-pub(super) fn are_by_register(cpuinfo: &Cpuinfo) -> bool {
-    cpuinfo.family == Some(6) && cpuinfo.model.is_some_and(|model| MODELS.contains(&model))
+pub(super) fn are_by_register(cpuinfo: Option<&Cpuinfo>) -> bool {
+    let number = |key| cpuinfo?.first(key)?.parse::<u32>().ok();
+    number("cpu family") == Some(6) && number("model").is_some_and(|model| MODELS.contains(&model))
 }
 
 /// The compute die of each CPU, by the register, which is read once per core.

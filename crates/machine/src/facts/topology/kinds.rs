@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet};
 
-use super::super::microarchitecture::arm_core;
+use super::super::cores::{Core, cores as cores_of};
+use super::super::cpuinfo::Cpuinfo;
 use super::caches::Caches;
-use super::cpuinfo::{Cpuinfo, Processor};
 use super::groups::Groups;
 use super::sysfs::{CPU, list, number};
 use crate::ports::Machine;
@@ -24,11 +24,12 @@ pub(super) fn read(
         kinds = by_cpuid(machine, cores);
     }
     mark_low_power(&mut kinds, caches);
-    if kinds.is_empty() {
-        kinds = by_part(online, cpuinfo);
-    }
-    if kinds.is_empty() && machine.cpuid.leaf(0, 0).is_none() && cpuinfo.family.is_none() {
-        kinds = by_capacity(machine, online);
+    let is_x86 = machine.cpuid.leaf(0, 0).is_some() || cpuinfo.first("cpu family").is_some();
+    if kinds.is_empty() && !is_x86 {
+        kinds = by_core(machine, online, cpuinfo);
+        if kinds.is_empty() {
+            kinds = by_capacity(machine, online);
+        }
     }
     let kinds = one_per_core(&kinds, cores);
     let names: BTreeSet<&String> = kinds.values().collect();
@@ -105,18 +106,70 @@ pub(super) fn is_hybrid(machine: &Machine) -> Option<bool> {
     Some(machine.cpuid.leaf(7, 0)?.edx >> 15 & 1 == 1)
 }
 
-fn by_part(online: &CpuSet, cpuinfo: &Cpuinfo) -> BTreeMap<CpuId, String> {
-    online.iter().filter_map(|cpu| Some((cpu, name(cpuinfo.of(cpu))?))).collect()
+/// By who the cores say they are, and by their instruction sets where these differ.
+fn by_core(machine: &Machine, online: &CpuSet, cpuinfo: &Cpuinfo) -> BTreeMap<CpuId, String> {
+    let named = cores_of(machine, cpuinfo, online);
+    let mut kinds: BTreeMap<CpuId, String> =
+        named.iter().map(|(cpu, core)| (*cpu, name(core))).collect();
+    let sets: BTreeMap<CpuId, &str> =
+        online.iter().filter_map(|cpu| Some((cpu, cpuinfo.riscv_isa(cpu)?))).collect();
+    let base = |isa: &str| isa.split('_').next().unwrap_or(isa).to_owned();
+    let (whole, short): (BTreeSet<String>, BTreeSet<String>) =
+        sets.values().map(|isa| ((*isa).to_owned(), base(isa))).unzip();
+    // The name of a core says more, where each has sets of its own.
+    let told: BTreeSet<(Option<&String>, &str)> =
+        sets.iter().map(|(cpu, isa)| (kinds.get(cpu), *isa)).collect();
+    let names: BTreeSet<&String> = kinds.values().collect();
+    if whole.len() > 1 && told.len() > names.len() {
+        let isa = |isa: &str| if short.len() == whole.len() { base(isa) } else { isa.to_owned() };
+        let of = |(cpu, set): (&CpuId, &&str)| {
+            let core = kinds.get(cpu).map(|core| format!("{core} ")).unwrap_or_default();
+            (*cpu, core + &isa(set))
+        };
+        let with_sets: BTreeMap<CpuId, String> = sets.iter().map(of).collect();
+        kinds.extend(with_sets);
+    }
+    kinds
 }
 
-/// The kernel's guess of relative speeds: no name, but a difference.
+/// Revisions of a core are no kinds.
+fn name(core: &Core) -> String {
+    core.name().unwrap_or_else(|_| match core {
+        Core::Arm(midr) => {
+            format!("implementer {:#x} part {:#x}", midr.implementer(), midr.part())
+        }
+        Core::RiscV(core) => core.to_string(),
+    })
+}
+
+/// Whether every online CPU says who its core is, and all say the same.
+pub(super) fn are_named_alike(machine: &Machine, online: &CpuSet, cpuinfo: &Cpuinfo) -> bool {
+    let cores = cores_of(machine, cpuinfo, online);
+    let names: BTreeSet<String> = cores.iter().map(|(_, core)| name(core)).collect();
+    names.len() == 1 && cores.len() == online.len()
+}
+
+/// The kernel's guess of relative speeds: no name, but a difference. Equal cores ripple by some per
+/// cent, as their highest clocks do.
 fn by_capacity(machine: &Machine, online: &CpuSet) -> BTreeMap<CpuId, String> {
+    /// Capacities of one kind follow each other by less than this.
+    const STEP: f64 = 1.1;
     let capacity = |cpu| number(machine, &format!("{CPU}/cpu{cpu}/cpu_capacity"));
-    online.iter().filter_map(|cpu| Some((cpu, format!("capacity {}", capacity(cpu)?)))).collect()
-}
-
-fn name(processor: Processor) -> Option<String> {
-    let (implementer, part) = (processor.implementer?, processor.part?);
-    let unnamed = || format!("implementer {implementer:#x} part {part:#x}");
-    Some(arm_core(implementer, part).map_or_else(unnamed, str::to_owned))
+    let mut capacities: Vec<(u32, CpuId)> =
+        online.iter().filter_map(|cpu| Some((capacity(cpu)?, cpu))).collect();
+    capacities.sort_unstable();
+    let is_near = |(low, _): &(u32, CpuId), (high, _): &(u32, CpuId)| {
+        f64::from(*high) <= f64::from(*low) * STEP
+    };
+    let mut kinds = BTreeMap::new();
+    for kind in capacities.chunk_by(is_near) {
+        let (Some((least, _)), Some((most, _))) = (kind.first(), kind.last()) else { continue };
+        let name = if least == most {
+            format!("capacity {least}")
+        } else {
+            format!("capacity {least} to {most}")
+        };
+        kinds.extend(kind.iter().map(|(_, cpu)| (*cpu, name.clone())));
+    }
+    kinds
 }

@@ -6,7 +6,6 @@
 //! a word on the contradiction ([`disputes`]).
 
 mod caches;
-mod cpuinfo;
 mod dies;
 mod disputes;
 mod groups;
@@ -23,10 +22,10 @@ use model::record::{Cache, CpuPlace, Topology, Unsaid};
 use model::{CpuId, CpuSet, Finding, Obstacle, Unavailable};
 
 use self::caches::Caches;
-use self::cpuinfo::Cpuinfo;
 use self::disputes::Disputes;
 pub(super) use self::rows::{ROWS, is_of_one_kind};
 use self::sysfs::Nesting;
+use super::cpuinfo::Cpuinfo;
 use crate::cgroup;
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
@@ -35,12 +34,13 @@ use crate::survey::Survey;
 /// fails: a CPU of which nobody says its core counts as one, and is named as such.
 pub(super) fn topology(survey: &Survey<'_>) -> (Topology, Vec<Finding>) {
     let machine: &Machine = survey;
-    let cpuinfo = cpuinfo(survey);
+    let nothing = Cpuinfo::default();
+    let cpuinfo = survey.cpuinfo().unwrap_or(&nothing);
     let online = online(machine);
     let disputes = Disputes::default();
     let nodes = nodes::read(machine, &online, &disputes);
     let Places { mut cpus, caches, unsaid } = by_cpuid_alone(machine, &online)
-        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, &cpuinfo, &disputes));
+        .unwrap_or_else(|| as_the_kernel_shows(machine, &online, cpuinfo, &disputes));
     let node_of: BTreeMap<CpuId, u32> =
         nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
     for place in &mut cpus {
@@ -85,7 +85,7 @@ fn as_the_kernel_shows(
     disputes: &Disputes,
 ) -> Places {
     let mut nesting = sysfs::nesting(machine, online, cpuinfo, disputes);
-    let caches = Caches::read(machine, online, nesting.listed_cores(), disputes);
+    let caches = Caches::read(machine, online, nesting.listed_cores(), cpuinfo, disputes);
     nesting.split_cores(online, &caches.first_level(), disputes);
     let mut cpus = places(online, &nesting, &caches);
     let cores = &nesting.cores.groups;
@@ -93,17 +93,13 @@ fn as_the_kernel_shows(
     for place in &mut cpus {
         place.kind = kinds.get(&place.cpu).cloned();
     }
-    if dies::are_by_register(cpuinfo) {
+    if dies::are_by_register(Some(cpuinfo)) {
         let dies = dies::by_register(machine, cores);
         for place in &mut cpus {
             place.die = dies.get(&place.cpu).copied();
         }
     }
     Places { cpus, caches: caches.rows, unsaid: nesting.unsaid }
-}
-
-fn cpuinfo(survey: &Survey<'_>) -> Cpuinfo {
-    survey.cpuinfo().map(Cpuinfo::parse).unwrap_or_default()
 }
 
 /// The CPUs that are online; those that this process may use where the kernel does not say.

@@ -7,7 +7,7 @@ use model::record::{Cache, CacheKind, CpuPlace, FactValue, Topology, Unsaid};
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
 use super::super::platform::not_offered;
-use super::{cpuinfo, dies, kinds, nothing_known, sysfs};
+use super::{dies, kinds, nothing_known, sysfs};
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -126,7 +126,12 @@ fn kinds(survey: &Survey<'_>) -> Reading<FactValue> {
 pub(in crate::facts) fn is_of_one_kind(survey: &Survey<'_>) -> bool {
     let topology = survey.topology();
     let none_named = topology.cpus.iter().all(|place| place.kind.is_none());
-    let says_so = || kinds::is_hybrid(survey) == Some(false) || caches_are_alike(topology);
+    let says_so = || {
+        let cpuinfo = survey.cpuinfo().ok();
+        kinds::is_hybrid(survey) == Some(false)
+            || cpuinfo.is_some_and(|it| kinds::are_named_alike(survey, &topology.online, it))
+            || caches_are_alike(topology)
+    };
     !topology.cpus.is_empty() && none_named && says_so()
 }
 
@@ -174,7 +179,7 @@ fn no_dies(survey: &Survey<'_>, topology: &Topology) -> Unavailable {
         Unavailable::new(Obstacle::Permission, "dies", why)
     };
     let unknown = topology.cpus.iter().find(|place| place.die.is_none()).map(|place| place.cpu);
-    if let Some(cpu) = unknown.filter(|_| dies::are_by_register(&cpuinfo(survey))) {
+    if let Some(cpu) = unknown.filter(|_| dies::are_by_register(survey.cpuinfo().ok())) {
         return dies::of_cpu(survey, cpu).err().map_or_else(some_only, |mut reason| {
             let register = dies::PM_LOGICAL_ID;
             reason.why = format!(
@@ -215,8 +220,13 @@ fn caches_of(topology: &Topology, cpus: &CpuSet) -> String {
     /// Caches in words, each with who uses it.
     type Described = Vec<(String, Vec<CpuId>)>;
     let mut users: BTreeMap<(u8, CacheKind), Described> = BTreeMap::new();
-    let data = topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
-    for (cache, instance) in data.flat_map(|c| c.instances.iter().map(move |i| (c, i))) {
+    let data = || topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
+    // Nobody may say who shares a cache.
+    for cache in data().filter(|cache| cache.instances.is_empty()) {
+        let described = users.entry((cache.level, cache.kind)).or_default();
+        described.push((size_words(cache), cpus.iter().collect()));
+    }
+    for (cache, instance) in data().flat_map(|c| c.instances.iter().map(move |i| (c, i))) {
         let members = instance.intersection(cpus);
         if members.is_empty() {
             continue;
@@ -241,14 +251,18 @@ fn caches_of(topology: &Topology, cpus: &CpuSet) -> String {
 
 /// `2 MiB`, `105 MiB shared by 56 cores`
 fn cache_words(topology: &Topology, cache: &Cache, instance: &CpuSet) -> String {
-    let size = cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64));
+    let size = size_words(cache);
     let cores = cores_among(instance.iter().filter_map(|cpu| topology.place(cpu)));
     if cores > 1 { format!("{size} shared by {cores} cores") } else { size }
 }
 
+fn size_words(cache: &Cache) -> String {
+    cache.bytes.map_or("of unknown size".into(), |size| bytes(size as f64))
+}
+
 /// Old kernels tell one size, in `/proc/cpuinfo`.
 fn cache_size(survey: &Survey<'_>) -> Reading<FactValue> {
-    let size = cpuinfo(survey).cache_size;
+    let size = survey.cpuinfo().ok().and_then(|cpuinfo| cpuinfo.any("cache size"));
     let size = size.and_then(|size| sysfs_bytes(&size.replace(" KB", "K"))).map(bytes);
     let size = size.ok_or_else(|| {
         let folder = format!("{}/cpu*/cache", sysfs::CPU);

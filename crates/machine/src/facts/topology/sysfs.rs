@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::record::Unsaid;
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
+use super::super::cpuinfo::Cpuinfo;
 use super::super::platform::not_offered;
-use super::cpuinfo::Cpuinfo;
 use super::disputes::{Disputes, MOST};
 use super::groups::{Claims, Groups, Numbered};
 use crate::ports::{Machine, Reading};
@@ -71,6 +71,10 @@ pub(super) fn isolated(machine: &Machine) -> Reading<CpuSet> {
     let listed = text(machine, &path).ok_or_else(|| {
         not_offered("this kernel does not list isolated CPUs; newer ones do", &path)
     })?;
+    // A list that was never made: the kernel prints it so, behind as many blanks as it may be long.
+    if listed == "(null)" {
+        return Ok(CpuSet::default());
+    }
     listed.parse().map_err(|_| {
         let start: String = listed.chars().take(40).collect();
         let why = format!("`{path}` holds `{start}`, which is no list of CPUs");
@@ -173,15 +177,22 @@ pub(super) fn nesting(
         (!claims.is_empty()).then_some((groups, claims))
     };
 
-    let package_id = |cpu| file(cpu, "physical_package_id").or_else(|| cpuinfo.of(cpu).package);
+    let package_id = |cpu| file(cpu, "physical_package_id").or_else(|| cpuinfo.package(cpu));
+    // s390 numbers its chips anew in each book, and its books in each drawer.
+    let book = |cpu| {
+        let of = |file_name: &str, key| file(cpu, file_name).or_else(|| cpuinfo.small(cpu, &[key]));
+        (of("drawer_id", "drawer id"), of("book_id", "book id"))
+    };
     let packages = groups("packages", names!["package_cpus", "core_siblings"], None);
     let (packages, named) = packages.map_or_else(
-        || (Groups::keyed(cpus, package_id), BTreeSet::new()),
+        || (Groups::keyed(cpus, |cpu| (book(cpu), package_id(cpu))), BTreeSet::new()),
         |(groups, claims)| (groups, claims.named()),
     );
     unsaid.package =
         cpus.iter().filter(|cpu| !named.contains(cpu) && package_id(*cpu).is_none()).collect();
-    let packages = numbered_packages(packages, package_id, disputes);
+    let has_books = first(cpus).is_some_and(|cpu| book(cpu).1.is_some());
+    let number = |cpu| if has_books { None } else { package_id(cpu) };
+    let packages = numbered_packages(packages, number, disputes);
 
     let die_id = |cpu| file(cpu, "die_id");
     let dies = groups("dies", names!["die_cpus"], None)
@@ -199,7 +210,7 @@ pub(super) fn nesting(
         .and_then(|_| groups("modules", names!["cluster_cpus"], None))
         .map(|(modules, _)| modules.with_unique(&packages, cluster_id));
 
-    let core_id = |cpu| file(cpu, "core_id").or_else(|| cpuinfo.of(cpu).core);
+    let core_id = |cpu| file(cpu, "core_id").or_else(|| cpuinfo.core(cpu));
     // The numbers may begin anew in each cluster.
     let by_number = |cpu| match core_id(cpu) {
         Some(core) => Ok((packages.number(cpu), dies.groups.index(cpu), cluster_id(cpu), core)),
