@@ -6,7 +6,8 @@ use model::{Obstacle, Unavailable};
 use crate::cgroup;
 use crate::facts::frequency::{self, folded_over_policies, gigahertz, no_cpufreq};
 use crate::facts::{
-    Maker, flag, folded_over_cpus, hidden_from_guest, identity, idle, online, register_of_all,
+    Maker, bits, flag, folded_over_cpus, hidden_from_guest, identity, idle, online,
+    register_of_all,
 };
 use crate::ports::{Machine, Reading};
 use crate::rows::{self, Row, row, text};
@@ -119,6 +120,11 @@ pub(crate) fn boost(survey: &Survey<'_>) -> Reading<FactValue> {
     }
 }
 
+/// Whether the kernel says that boost is off.
+pub(crate) fn is_boost_off(survey: &Survey<'_>) -> bool {
+    matches!(boost(survey), Ok(FactValue::Text(word)) if word == "off")
+}
+
 /// What a switch of the kernel says.
 fn switch(file: &str, answer: &str) -> Reading<bool> {
     match answer.trim() {
@@ -141,10 +147,14 @@ fn no_such_setting(survey: &Survey<'_>, setting: &str) -> Unavailable {
     }
 }
 
+/// As far as CPUs come, where the kernel allows more than that.
 fn limits(survey: &Survey<'_>) -> Reading<FactValue> {
     let range = folded_over_policies(survey, |policy| {
-        let limit = |file: &str| policy.hertz(survey, file).map(gigahertz);
-        Ok(format!("{} to {} GHz", limit("scaling_min_freq")?, limit("scaling_max_freq")?))
+        let limit = |file: &str| policy.hertz(survey, file);
+        let (low, high) = (limit("scaling_min_freq")?, limit("scaling_max_freq")?);
+        let claimed = policy.cpus.iter().next().map(|cpu| survey.claimed_clocks().of(cpu));
+        let most = claimed.and_then(Result::ok).map_or(high, |most| most.min(high));
+        Ok(format!("{} to {} GHz", gigahertz(low), gigahertz(most)))
     });
     range.map(text)
 }
@@ -217,15 +227,39 @@ fn load(machine: &Survey<'_>) -> Reading<FactValue> {
 /// The hottest sensor of the CPU; of everything where no sensor says that it is the CPU's.
 fn temperature(machine: &Survey<'_>) -> Reading<FactValue> {
     let hottest = |degrees: Vec<f64>| degrees.into_iter().reduce(f64::max);
-    let hottest = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine)));
-    let degrees = hottest.ok_or_else(|| {
-        if machine.is_guest() {
-            return hidden_from_guest("temperature");
-        }
+    if let Some(degrees) = hottest(cpu_sensors(machine)).or_else(|| hottest(zones(machine))) {
+        return Ok(text(format!("{degrees:.0} °C")));
+    }
+    if machine.is_guest() {
+        return Err(hidden_from_guest("temperature"));
+    }
+    by_registers(machine).map(text).ok_or_else(|| {
         let why = "the kernel shows no temperature sensor";
         Unavailable::new(Obstacle::Hardware, "temperature", why)
-    })?;
-    Ok(text(format!("{degrees:.0} °C")))
+    })
+}
+
+/// Of the hottest CPU.
+///
+/// # Source
+/// Intel SDM volume 3B, `IA32_THERM_STATUS`: bit 31 says that bits 22:16, degrees below the limit, are valid; volume
+/// 4, `MSR_TEMPERATURE_TARGET`: the limit in bits 23:16.
+fn by_registers(survey: &Survey<'_>) -> Option<String> {
+    const THERM_STATUS: u32 = 0x19c;
+    const TEMPERATURE_TARGET: u32 = 0x1a2;
+    if identity(survey).ok()?.0 != Maker::Intel {
+        return None;
+    }
+    let below = |cpu| {
+        let status = survey.msr.read(cpu, THERM_STATUS).ok()?;
+        (bits(status, 31, 1) == 1).then(|| (bits(status, 16, 7), cpu))
+    };
+    let (below, hottest) = online(survey).iter().filter_map(below).min()?;
+    let target = survey.msr.read(hottest, TEMPERATURE_TARGET).ok();
+    Some(match target.map(|target| bits(target, 16, 8)).filter(|target| *target > below) {
+        Some(target) => format!("{} °C", target - below),
+        None => format!("{below} °C below its limit (MSR {THERM_STATUS:X}h)"),
+    })
 }
 
 pub(crate) fn millidegrees(machine: &Machine, path: &str) -> Option<f64> {

@@ -1,13 +1,15 @@
 //! A record of what the machine says of itself; nothing is measured.
 
 use model::record::Tool;
-use model::record::{Conditions, Machine as Description, Plan, Presentation, Record, Run, SCHEMA};
+use model::record::{
+    Conditions, Machine as Description, PageKind, Plan, Presentation, Record, Run, SCHEMA,
+};
 
 use crate::ports::Machine;
 use crate::survey::Survey;
-use crate::{conditions, contradictions, doctor, facts};
+use crate::{conditions, contradictions, doctor, facts, limits};
 
-/// Facts, capabilities and conditions as a record without series.
+/// Facts, capabilities and conditions as a record without series; for the page `info` what limits the clock now.
 pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentation) -> Record {
     let started = machine.host.now_utc();
     let begin = sys::clock::monotonic_raw();
@@ -17,6 +19,8 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
     let before = conditions::read_of(&survey);
     let mut findings = survey.disputed_places().to_vec();
     findings.extend(contradictions::of(&description, &before));
+    // Others look before and after what they measure.
+    let clock = (presentation.page == PageKind::Info).then(|| limits::now(&survey));
     // A simulated machine answers in no time, and so does one that is read elsewhere: the records of
     // both are the same bit by bit (invariant I11).
     let seconds = if machine.simulated.is_some() || machine.elsewhere.is_some() {
@@ -42,7 +46,7 @@ pub fn describe(machine: &Machine, command: Vec<String>, presentation: Presentat
         conditions: Conditions { before, after: Vec::new() },
         instruments: Vec::new(),
         series: Vec::new(),
-        clock: None,
+        clock,
         original: None,
         settings: None,
         reference: None,

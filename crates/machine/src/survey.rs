@@ -8,7 +8,9 @@ use std::ops::Deref;
 use model::Finding;
 use model::record::{IdleState, Topology, TurboLimit};
 
-use crate::facts::{self, Architecture, Cpuinfo, HighestLevels, IdleSwitches, Policies};
+use crate::facts::{
+    self, Architecture, Claimed, Cpuinfo, HighestLevels, IdleSwitches, Policies,
+};
 use crate::ports::{Machine, Reading};
 
 /// A machine, and what was read of it so far.
@@ -17,6 +19,7 @@ pub(crate) struct Survey<'a> {
     cpuinfo: OnceCell<Reading<Cpuinfo>>,
     topology: OnceCell<(Topology, Vec<Finding>)>,
     policies: OnceCell<Policies>,
+    claimed_clocks: OnceCell<Claimed>,
     turbo_limits: OnceCell<Reading<Vec<TurboLimit>>>,
     idle_states: OnceCell<Reading<Vec<IdleState>>>,
     highest_levels: OnceCell<Reading<HighestLevels>>,
@@ -32,6 +35,7 @@ impl<'a> Survey<'a> {
             cpuinfo: OnceCell::new(),
             topology: OnceCell::new(),
             policies: OnceCell::new(),
+            claimed_clocks: OnceCell::new(),
             turbo_limits: OnceCell::new(),
             idle_states: OnceCell::new(),
             highest_levels: OnceCell::new(),
@@ -74,6 +78,11 @@ impl<'a> Survey<'a> {
     /// The kernel's frequency policies.
     pub(crate) fn policies(&self) -> &Policies {
         self.policies.get_or_init(|| facts::policies(self))
+    }
+
+    /// The highest clock of each CPU that the kernel claims, as far as nothing refutes it.
+    pub(crate) fn claimed_clocks(&self) -> &Claimed {
+        self.claimed_clocks.get_or_init(|| facts::claimed(self))
     }
 
     /// The highest frequencies by number of active cores.

@@ -212,7 +212,7 @@ pub fn refuse_elsewhere(machine: &Machine) -> Result<(), Unavailable> {
         Some(elsewhere) => {
             let why = format!("its answers come from {elsewhere}, and nothing runs there");
             let refusal = Unavailable::new(Obstacle::Permission, "this machine", why);
-            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there"))
+            Err(refusal.with_remedy("`cpudyno sheet --dry-run` says what would be measured there, `cpudyno info -v` what limits its clocks"))
         }
     }
 }

@@ -167,11 +167,15 @@ pub(super) fn by_registers(machine: &Machine, places: &Places) -> Reading<Box<dy
 fn zones(machine: &Machine) -> Reading<Vec<Zone>> {
     let tree = machine.tree.as_ref();
     let names = tree.list(FOLDER).unwrap_or_default();
-    let zones: Vec<Zone> = names
-        .iter()
-        .filter(|name| name.starts_with("intel-rapl:"))
-        .filter_map(|name| zone(tree, &names, name))
-        .collect();
+    let of_control = |control: &str| -> Vec<Zone> {
+        let entries = names.iter().filter(|name| name.starts_with(control));
+        entries.filter_map(|name| zone(tree, &names, name)).collect()
+    };
+    // Both count the energy of the same package: it is taken from one.
+    let mut zones = of_control("intel-rapl:");
+    if zones.is_empty() {
+        zones = of_control("intel-rapl-mmio:");
+    }
     if zones.is_empty() {
         let survey = Survey::new(machine);
         if survey.is_guest() {
@@ -300,6 +304,24 @@ mod tests {
         let anew = grown(100, 50_000_000, 262_000_000, 0.2).unwrap_err().why;
         assert!(anew.contains("fell from 50000000 to 100 uJ"), "{anew}");
         assert!(grown(1_500, 1_000, 262_000_000, 0.3).unwrap_err().why.contains("may begin again"));
+    }
+
+    /// Registers and memory count the same energy.
+    #[test]
+    fn the_energy_of_a_package_is_counted_once() {
+        let put = |files: &mut crate::Files, zone: &str| {
+            files.put(format!("{FOLDER}/{zone}/name"), "package-0");
+            files.put(format!("{FOLDER}/{zone}/energy_uj"), "1000");
+            files.put(format!("{FOLDER}/{zone}/max_energy_range_uj"), "262143328850");
+        };
+        let mut files = crate::Files::default();
+        put(&mut files, "intel-rapl-mmio:0");
+        let count = |files: &crate::Files| {
+            zones(&crate::tests::machine_of(files.clone(), "0-1")).map(|zones| zones.len())
+        };
+        assert_eq!(count(&files), Ok(1), "where nothing else counts it");
+        put(&mut files, "intel-rapl:0");
+        assert_eq!(count(&files), Ok(1));
     }
 
     #[test]

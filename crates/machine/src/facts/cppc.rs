@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use model::{CpuId, Obstacle, Unavailable};
 
 use super::frequency::gigahertz;
 use super::groups::{Maker, by_kind, byte, groups, identity, register};
@@ -20,7 +20,6 @@ use crate::text::first_number;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row("cppc.performance", "Performance levels", |s| performance(s).map(text)),
-    row("cppc.favoured_cores", "Favoured cores", |s| favoured(s).map(text)),
 ];
 
 /// Capabilities of AMD CPUs whose firmware leaves them to registers.
@@ -34,7 +33,7 @@ fn level(survey: &Survey<'_>, cpu: CpuId, file: &str) -> Reading<u32> {
     let answer = survey.tree.read(&path).map_err(|error| match error.obstacle {
         Obstacle::Permission => error,
         _ if survey.is_guest() => hidden_from_guest("performance levels"),
-        _ => not_offered("the firmware states no performance levels (ACPI `_CPC`)", &path),
+        _ => not_offered("the kernel shows no performance levels (its folder `acpi_cppc`)", &path),
     })?;
     let level = first_number(&path, &answer)?;
     if (0.0..=LEVEL_MAX).contains(&level) {
@@ -57,19 +56,32 @@ pub(crate) fn nominal_frequency(survey: &Survey<'_>) -> Reading<f64> {
     })
 }
 
-/// The clock of a CPU's highest level, to which the nominal one is in proportion. None where levels of equal cores
-/// differ, since those may be a ranking alone, and none of hybrids, whose levels have no common measure.
+/// The clock of a CPU's highest level, to which the nominal one is in proportion: within a kind, for kinds have no
+/// common measure. None where levels of equal cores differ, since those may be a ranking alone.
 ///
 /// # Source
 /// Linux, arch/x86/kernel/acpi/cppc.c, `amd_get_boost_ratio_numerator`: levels of preferred cores are no clocks.
 pub(crate) fn boosted_by_levels(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
     let stated = survey.highest_levels().ok().filter(|stated| stated.source == ACPI)?;
-    let (_, first) = stated.of.first()?;
-    let is_ranking = stated.of.iter().any(|(_, level)| level != first);
-    let is_hybrid = survey.topology().cpus.iter().any(|place| place.kind.is_some());
+    let kind = |cpu| survey.topology().place(cpu).and_then(|place| place.kind.as_deref());
+    let own = kind(cpu);
+    let mut alike = stated.of.iter().filter(|(of, _)| kind(*of) == own).map(|(_, level)| *level);
+    let first = alike.next()?;
+    let is_ranking = alike.any(|level| level != first);
     let nominal = level(survey, cpu, "nominal_perf").ok().filter(|level| *level > 0)?;
     let hertz = megahertz(survey, cpu, "nominal_freq")? * 1e6;
-    (!is_ranking && !is_hybrid).then(|| hertz * f64::from(*first) / f64::from(nominal))
+    (!is_ranking).then(|| hertz * f64::from(first) / f64::from(nominal))
+}
+
+/// The same by the registers of HWP, whose guaranteed level is base. Levels are no multiples of 100 MHz everywhere.
+///
+/// # Source
+/// Linux, drivers/cpufreq/intel_pstate.c, `intel_pstate_hybrid_hwp_adjust`: levels of performance cores are scaled.
+pub(crate) fn boosted_by_hwp(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let [highest, guaranteed] = super::hwp::highest_and_guaranteed(survey, cpu).ok()?;
+    let base = super::frequency::base_of(survey, cpu)?;
+    (guaranteed > 0 && highest > guaranteed)
+        .then(|| (base * f64::from(highest) / f64::from(guaranteed)).round())
 }
 
 /// Online CPUs by kind and highest level: only this one differs within a kind.
@@ -197,27 +209,6 @@ fn capabilities(value: u64) -> Reading<String> {
     Ok(format!(
         "highest {highest}, nominal {nominal}, lowest nonlinear {nonlinear}, lowest {lowest}"
     ))
-}
-
-/// The CPUs of the highest level, where others of their kind have a lower one.
-fn favoured(survey: &Survey<'_>) -> Reading<String> {
-    let levels = survey.highest_levels()?;
-    let groups = by_highest(survey, levels);
-    let top = groups.iter().max_by_key(|((_, level), _)| *level);
-    let Some((&(kind, highest), cpus)) = top else { return Err(super::topology::nothing_known()) };
-    let others: Vec<u32> = groups
-        .keys()
-        .filter(|&&(other, level)| other == kind && level != highest)
-        .map(|&(_, level)| level)
-        .collect();
-    Ok(match (others.iter().min(), others.iter().max()) {
-        (Some(low), Some(high)) => {
-            let cpus: CpuSet = cpus.iter().copied().collect();
-            let range = if low == high { low.to_string() } else { format!("{low} to {high}") };
-            format!("CPUs {cpus} ({highest}, others {range}, {})", levels.source)
-        }
-        _ => format!("none: all have {highest} ({})", levels.source),
-    })
 }
 
 #[cfg(test)]

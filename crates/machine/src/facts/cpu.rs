@@ -35,6 +35,13 @@ pub(crate) struct Signature {
     pub(crate) stepping: Option<u32>,
 }
 
+impl Signature {
+    /// Of Intel's: family 6, or what came after it (18, 19); 15 is NetBurst, and 11 Knights Corner.
+    pub(crate) fn is_6_or_later(self) -> bool {
+        self.family == 6 || self.family > 15
+    }
+}
+
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/", self.family, self.model)?;

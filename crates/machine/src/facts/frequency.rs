@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::record::FactValue;
 use model::{CpuId, CpuSet, Obstacle, Unavailable, Unit};
 
+use super::claimed::is_sold;
 use super::cpuinfo::Architecture;
 use super::groups::{Maker, bits, by_kind, groups, identity, register};
 use super::kernel::to_load;
@@ -140,7 +141,7 @@ pub(crate) fn folded_over_policies(
     Ok(folded(words))
 }
 
-/// One frequency for all CPUs is a number, several are folded: cores of a hybrid differ.
+/// One frequency for all CPUs is a number, several are folded: cores of a hybrid differ. Many are a range.
 fn claimed(survey: &Survey<'_>, read: impl Fn(&Policy) -> Reading<f64>) -> Reading<FactValue> {
     let answers = over_policies(survey, read)?;
     let mut known = answers.iter().filter_map(|(answer, _)| answer.as_ref().ok());
@@ -148,6 +149,9 @@ fn claimed(survey: &Survey<'_>, read: impl Fn(&Policy) -> Reading<f64>) -> Readi
         && answers.iter().all(|(answer, _)| answer.as_ref() == Ok(&first))
     {
         return Ok(number(first, Unit::Hertz));
+    }
+    if let Some(ranges) = many_in_ranges(survey, &answers) {
+        return Ok(text(ranges));
     }
     let words: Vec<(String, usize)> = answers
         .iter()
@@ -158,6 +162,35 @@ fn claimed(survey: &Survey<'_>, read: impl Fn(&Policy) -> Reading<f64>) -> Readi
         .collect();
     let repeated = words.iter().flat_map(|(word, cpus)| std::iter::repeat_n(word.as_str(), *cpus));
     Ok(text(folded(repeated)))
+}
+
+/// `P: 5.5 to 5.8 GHz; E: 4.3 GHz`, where every core has a clock of its own.
+fn many_in_ranges(survey: &Survey<'_>, answers: &[(Reading<f64>, usize)]) -> Option<String> {
+    /// So many are told one by one.
+    const EACH_MAX: usize = 4;
+    let all: Option<Vec<f64>> = answers.iter().map(|(answer, _)| answer.clone().ok()).collect();
+    let different: BTreeSet<u64> = all.as_ref()?.iter().map(|hertz| hertz.to_bits()).collect();
+    if different.len() <= EACH_MAX {
+        return None;
+    }
+    let policies = &survey.policies().all;
+    let kind = |policy: &Policy| {
+        let place = survey.topology().place(policy.cpus.iter().next()?)?;
+        place.kind.clone()
+    };
+    let kinds: Vec<Option<String>> = policies.iter().map(kind).collect();
+    let of_kind = |wanted: &Option<String>| {
+        let own = kinds.iter().zip(all.iter().flatten()).filter(|(kind, _)| *kind == wanted);
+        let range = super::claimed::range(own.map(|(_, hertz)| *hertz))?;
+        Some(wanted.as_ref().map_or(range.clone(), |kind| format!("{kind}: {range}")))
+    };
+    let mut in_order: Vec<&Option<String>> = Vec::new();
+    for kind in &kinds {
+        if !in_order.contains(&kind) {
+            in_order.push(kind);
+        }
+    }
+    Some(in_order.into_iter().filter_map(of_kind).collect::<Vec<_>>().join("; "))
 }
 
 /// Gigahertz with two decimals at most.
@@ -207,18 +240,14 @@ fn base(survey: &Survey<'_>) -> Reading<FactValue> {
     )
 }
 
-/// Claimed by cpufreq, else by CPUID 16h, else the first of the turbo limits.
+/// Claimed by cpufreq as far as nothing refutes it, else by CPUID 16h, else the first of the turbo limits.
 ///
 /// # Source
 /// `cpuinfo_max_freq` of cpufreq; Intel SDM volume 2A, CPUID 16h EBX: whole megahertz.
 fn max(survey: &Survey<'_>) -> Reading<FactValue> {
-    let base = highest_table_entry(survey).ok();
     let claimed = claimed(survey, |policy| {
-        let hertz = policy.hertz(survey, "cpuinfo_max_freq")?;
-        match base {
-            Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
-            _ => Ok(hertz),
-        }
+        let first = policy.cpus.iter().next().ok_or_else(|| no_cpufreq(survey))?;
+        survey.claimed_clocks().of(first)
     });
     first_known(
         survey,
@@ -226,13 +255,36 @@ fn max(survey: &Survey<'_>) -> Reading<FactValue> {
         &[max_by_cpuid, |s| {
             let limits = s.turbo_limits()?;
             let all = limits.iter().flat_map(|limit| &limit.steps).map(|step| step.hertz);
+            let all = all.filter(|hertz| is_sold(*hertz));
             of_first_cpu(s, all.reduce(f64::max).ok_or_else(|| no_cpufreq(s))?)
         }],
     )
 }
 
+/// The base of a CPU by registers, else by CPUID, in hertz. On hybrids every core answers with that of the
+/// performance cores.
+pub(super) fn base_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let place = survey.topology().place(cpu)?;
+    let is_other = place.kind.as_deref().is_some_and(|kind| kind != "P");
+    let by_register = turbo_ratio::platform_info(survey).map(|(base, _)| base);
+    let base = by_register.or_else(|_| by_cpuid(survey, cpu, |leaf| leaf.eax)).ok()?;
+    (!is_other && base > 0.0).then_some(base)
+}
+
+/// The lowest clock that the kernel claims of a CPU, in hertz.
+pub(super) fn lowest_of(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    let policies = &survey.policies().all;
+    let policy = policies.iter().find(|policy| policy.cpus.contains(cpu))?;
+    policy.hertz(survey, "cpuinfo_min_freq").ok()
+}
+
 fn max_by_cpuid(survey: &Survey<'_>) -> Reading<FactValue> {
-    let max = |cpu| by_cpuid(survey, cpu, |leaf| leaf.ebx);
+    let max = |cpu| {
+        by_cpuid(survey, cpu, |leaf| leaf.ebx).and_then(|hertz| {
+            let absurd = || not_offered("CPUID 16h states a clock that no CPU has", "CPUID 16h");
+            is_sold(hertz).then_some(hertz).ok_or_else(absurd)
+        })
+    };
     let groups = groups(survey);
     if groups.iter().all(|group| group.kind.is_none()) {
         return of_first_cpu(survey, max(first_cpu(survey)?)?);
@@ -250,11 +302,11 @@ fn min(survey: &Survey<'_>) -> Reading<FactValue> {
 ///
 /// # Source
 /// Linux, `Documentation/admin-guide/pm/intel_pstate.rst`, section on ACPI `_PSS`.
-fn stands_for_turbo(hertz: f64, base: f64) -> bool {
+pub(super) fn stands_for_turbo(hertz: f64, base: f64) -> bool {
     (hertz - base - 1e6).abs() < 1.0
 }
 
-fn turbo_without_number(hertz: f64) -> Unavailable {
+pub(super) fn turbo_without_number(hertz: f64) -> Unavailable {
     let why = format!(
         "the firmware lists {} MHz, one above the highest of its table: that stands for turbo, \
          whatever it reaches",
@@ -279,12 +331,17 @@ pub(crate) fn driver(survey: &Survey<'_>) -> Reading<String> {
 /// the highest frequency.
 const DRIVERS_OF_ACPI: &[&str] = &["acpi-cpufreq", "pcc-cpufreq", "powernow-k8"];
 
+/// Whether it is one of those.
+pub(super) fn is_of_acpi(driver: &str) -> bool {
+    DRIVERS_OF_ACPI.contains(&driver)
+}
+
 /// The highest frequency of the firmware's table that is one, in hertz: base.
-fn highest_table_entry(survey: &Survey<'_>) -> Reading<f64> {
+pub(super) fn highest_table_entry(survey: &Survey<'_>) -> Reading<f64> {
     let file = "scaling_available_frequencies";
     let policy = survey.policies().all.first().ok_or_else(|| no_cpufreq(survey))?;
     let driver = driver(survey)?;
-    if !DRIVERS_OF_ACPI.contains(&driver.as_str()) {
+    if !is_of_acpi(&driver) {
         let why = format!("the driver `{driver}` has no table of ACPI");
         return Err(not_offered(&why, &policy.folder));
     }
@@ -301,7 +358,7 @@ fn highest_table_entry(survey: &Survey<'_>) -> Reading<f64> {
     }
 }
 
-fn by_cpuid(
+pub(super) fn by_cpuid(
     machine: &Survey<'_>,
     cpu: CpuId,
     register: fn(sys::cpuid::Leaf) -> u32,

@@ -47,6 +47,34 @@ pub(super) fn groups(survey: &Survey<'_>) -> Vec<Group> {
     groups
 }
 
+/// CPUs that should reach the same clock: those of one kind, with as many threads in a core and an L2 alike, which
+/// tells kinds apart where nobody names them.
+pub(super) fn alike(survey: &Survey<'_>) -> Vec<CpuSet> {
+    let topology = survey.topology();
+    let mut threads: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for place in &topology.cpus {
+        *threads.entry((place.package, place.core)).or_default() += 1;
+    }
+    let second = topology.caches.iter().filter(|cache| cache.level == 2);
+    let shared = second.flat_map(|cache| cache.instances.iter().map(|cpus| (cache.bytes, cpus)));
+    let caches: BTreeMap<CpuId, (Option<u64>, usize)> = shared
+        .flat_map(|(bytes, cpus)| cpus.iter().map(move |cpu| (cpu, (bytes, cpus.len()))))
+        .collect();
+    let mut members: BTreeMap<_, Vec<CpuId>> = BTreeMap::new();
+    for place in &topology.cpus {
+        let threads = threads.get(&(place.package, place.core));
+        // A thread that is off is no other kind.
+        let own = match place.kind.as_deref() {
+            Some(kind) => (Some(kind), None, None),
+            None => (None, threads, caches.get(&place.cpu)),
+        };
+        members.entry(own).or_default().push(place.cpu);
+    }
+    let mut sets: Vec<CpuSet> = members.into_values().map(CpuSet::from_iter).collect();
+    sets.sort_by_key(|cpus| cpus.iter().next());
+    sets
+}
+
 /// What every group says, kinds apart where they differ: `P: 5.2 GHz; E: 3.9 GHz`; where groups of
 /// a kind differ, with the number of CPUs that each stands for. The first reason where none says
 /// anything.

@@ -50,12 +50,18 @@ fn is_on(survey: &Survey<'_>, cpu: CpuId) -> Reading<bool> {
 
 /// The highest level of a CPU: cores that firmware favours have a higher one.
 pub(super) fn highest(survey: &Survey<'_>, cpu: CpuId) -> Reading<u32> {
+    highest_and_guaranteed(survey, cpu).map(|[highest, _]| highest)
+}
+
+/// That, and the level that base is.
+pub(super) fn highest_and_guaranteed(survey: &Survey<'_>, cpu: CpuId) -> Reading<[u32; 2]> {
     offered(survey)?;
     if !is_on(survey, cpu)? {
         let why = "hardware P-states are off, and nothing else states levels";
         return Err(Unavailable::new(Obstacle::Hardware, "performance levels", why));
     }
-    Ok(levels_of(register(survey, cpu, HWP_CAPABILITIES)?)?[0])
+    let [highest, guaranteed, ..] = levels_of(register(survey, cpu, HWP_CAPABILITIES)?)?;
+    Ok([highest, guaranteed])
 }
 
 /// Highest, guaranteed, efficient and lowest, in units of the CPU's own: on hybrids they are no ratios.

@@ -1,68 +1,166 @@
-//! Names of microarchitectures and cores, by the numbers that CPUs give themselves.
+//! What this version knows of CPUs by the numbers that they give themselves: one row for a model, which has its name
+//! and where it states what it says of its clock. A model is known in all of that, or in none.
 //!
 //! # Source
-//! Intel SDM volume 4, table 2-1 (family and model of each processor generation), and the kernel's
-//! `arch/x86/include/asm/intel-family.h`; AMD's processor programming references and revision
-//! guides of the families named, and the kernel's `arch/x86/kernel/cpu/amd.c`.
+//! Intel SDM volume 4, table 2-1 (family and model of each processor generation) and the tables of registers by
+//! model; the kernel's `arch/x86/include/asm/intel-family.h`, and turbostat (`trl_msrs`, `plr_msrs`), which reads
+//! the same registers; AMD's processor programming references and revision guides of the families named, and the
+//! kernel's `arch/x86/kernel/cpu/amd.c`; for Zhaoxin and Hygon, the processor types of GCC
+//! (`gcc/common/config/i386/cpuinfo.h`) and the kernel's `arch/x86/kernel/cpu/{zhaoxin,hygon}.c`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::cpu::{CpuNumbers, Signature};
 
-/// Vendor, family, models, steppings, name.
-type Row = (&'static str, u32, RangeInclusive<u32>, RangeInclusive<u32>, &'static str);
+/// Models that are alike: vendor, family, models, steppings, name, what they state of their clock.
+type Row = (
+    &'static str,
+    u32,
+    RangeInclusive<u32>,
+    RangeInclusive<u32>,
+    &'static str,
+    Option<&'static Clock>,
+);
+
+/// Where models state what they say of their clock.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Clock {
+    /// What ratios are multiplied with, in hertz; none: it is set per product.
+    pub(crate) bus: Option<f64>,
+    /// How they state turbo limits.
+    pub(crate) turbo: Option<Turbo>,
+    /// Their register of reasons for a lower clock, beside the thermal status that all have.
+    pub(crate) reasons: Option<Reasons>,
+}
+
+/// How turbo limits are stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turbo {
+    /// Eight ratios to a register: of 1 core, of 2 cores, and so on; this many registers.
+    PerCore(usize),
+    /// Eight ratios in 1ADh, and in 1AEh the counts of cores up to which they hold.
+    Groups,
+    /// The same, and counts are of modules: cores that share an L2.
+    Modules,
+    /// The same for performance cores, and in 650h and 651h for efficient ones. Older ones among
+    /// them have no 1AEh: one ratio per core, then.
+    Hybrid,
+    /// A ratio and a count of cores in 1ADh, then differences.
+    Differences,
+}
+
+/// Layouts of the register of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reasons {
+    Client,
+    Haswell,
+    HaswellServer,
+}
+
+const fn clock(turbo: Turbo, reasons: Option<Reasons>) -> Clock {
+    Clock { bus: Some(100e6), turbo: Some(turbo), reasons }
+}
+
+/// Before Nehalem, and in Bonnell, Silvermont and Airmont, the bus clock is set per product (`MSR_FSB_FREQ`).
+const BY_PRODUCT: &Clock = &Clock { bus: None, turbo: None, reasons: None };
+const NEHALEM: &Clock =
+    &Clock { bus: Some(400e6 / 3.0), turbo: Some(Turbo::PerCore(1)), reasons: None };
+/// Those of four sockets and more.
+const NEHALEM_EX: &Clock = &Clock { bus: Some(400e6 / 3.0), turbo: None, reasons: None };
+const SANDY_BRIDGE: &Clock = &clock(Turbo::PerCore(1), None);
+const IVY_BRIDGE_EP: &Clock = &clock(Turbo::PerCore(2), None);
+const HASWELL: &Clock = &clock(Turbo::PerCore(1), Some(Reasons::Haswell));
+const HASWELL_EP: &Clock = &clock(Turbo::PerCore(3), Some(Reasons::HaswellServer));
+const SKYLAKE: &Clock = &clock(Turbo::PerCore(1), Some(Reasons::Client));
+const XEON: &Clock = &clock(Turbo::Groups, None);
+const E_CORE_XEON: &Clock = &clock(Turbo::Modules, None);
+const ATOM: &Clock = &clock(Turbo::Groups, None);
+const HYBRID: &Clock = &clock(Turbo::Hybrid, Some(Reasons::Client));
+const XEON_PHI: &Clock = &clock(Turbo::Differences, None);
 
 const INTEL: &str = "GenuineIntel";
 const AMD: &str = "AuthenticAMD";
 const HYGON: &str = "HygonGenuine";
+/// One maker under two names.
+const ZHAOXIN: [&str; 2] = ["Shanghai", "CentaurHauls"];
 const ANY: RangeInclusive<u32> = 0..=u32::MAX;
 
-const fn intel(model: u32, name: &'static str) -> Row {
-    (INTEL, 6, model..=model, ANY, name)
+const fn intel(model: u32, name: &'static str, clock: &'static Clock) -> Row {
+    (INTEL, 6, model..=model, ANY, name, Some(clock))
 }
 
 const fn amd(family: u32, first: u32, last: u32, name: &'static str) -> Row {
-    (AMD, family, first..=last, ANY, name)
+    (AMD, family, first..=last, ANY, name, None)
+}
+
+const fn zhaoxin(as_called: usize, first: u32, last: u32, name: &'static str) -> Row {
+    (ZHAOXIN[as_called], 7, first..=last, ANY, name, None)
 }
 
 /// The first row that fits counts.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
-    (INTEL, 15, 0..=6, ANY, "NetBurst"),
-    intel(0x09, "Pentium M"), intel(0x0d, "Pentium M"),
-    intel(0x0f, "Core"), intel(0x16, "Core"), intel(0x17, "Penryn"), intel(0x1d, "Penryn"),
-    intel(0x1a, "Nehalem"), intel(0x1e, "Nehalem"), intel(0x1f, "Nehalem"), intel(0x2e, "Nehalem"),
-    intel(0x25, "Westmere"), intel(0x2c, "Westmere"), intel(0x2f, "Westmere"),
-    intel(0x2a, "Sandy Bridge"), intel(0x2d, "Sandy Bridge"),
-    intel(0x3a, "Ivy Bridge"), intel(0x3e, "Ivy Bridge"),
-    intel(0x3c, "Haswell"), intel(0x3f, "Haswell"), intel(0x45, "Haswell"), intel(0x46, "Haswell"),
-    intel(0x3d, "Broadwell"), intel(0x47, "Broadwell"),
-    intel(0x4f, "Broadwell"), intel(0x56, "Broadwell"),
-    intel(0x4e, "Skylake"), intel(0x5e, "Skylake"),
-    (INTEL, 6, 0x55..=0x55, 0..=4, "Skylake-SP"),
-    (INTEL, 6, 0x55..=0x55, 5..=7, "Cascade Lake"),
-    (INTEL, 6, 0x55..=0x55, 10..=11, "Cooper Lake"),
-    (INTEL, 6, 0x8e..=0x8e, 0..=9, "Kaby Lake"),
-    intel(0x8e, "Kaby Lake or later Skylake"),
-    (INTEL, 6, 0x9e..=0x9e, 0..=9, "Kaby Lake"), intel(0x9e, "Coffee Lake"),
-    intel(0xa5, "Comet Lake"), intel(0xa6, "Comet Lake"),
-    intel(0x66, "Cannon Lake"),
-    intel(0x7d, "Ice Lake"), intel(0x7e, "Ice Lake"),
-    intel(0x6a, "Ice Lake-SP"), intel(0x6c, "Ice Lake-D"),
-    intel(0x8c, "Tiger Lake"), intel(0x8d, "Tiger Lake"), intel(0xa7, "Rocket Lake"),
-    intel(0x97, "Alder Lake"), intel(0x9a, "Alder Lake"), intel(0xbe, "Gracemont (Alder Lake-N)"),
-    intel(0xb7, "Raptor Lake"), intel(0xba, "Raptor Lake"), intel(0xbf, "Raptor Lake"),
-    intel(0xaa, "Meteor Lake"), intel(0xac, "Meteor Lake"),
-    intel(0xb5, "Arrow Lake"), intel(0xc5, "Arrow Lake"), intel(0xc6, "Arrow Lake"),
-    intel(0xbd, "Lunar Lake"), intel(0xcc, "Panther Lake"),
-    intel(0x8f, "Sapphire Rapids"), intel(0xcf, "Emerald Rapids"),
-    intel(0xad, "Granite Rapids"), intel(0xae, "Granite Rapids-D"),
-    intel(0xaf, "Sierra Forest"), intel(0xdd, "Clearwater Forest"),
-    intel(0x37, "Silvermont"), intel(0x4d, "Silvermont"),
-    intel(0x5c, "Goldmont"), intel(0x5f, "Goldmont"), intel(0x7a, "Goldmont Plus"),
-    intel(0x86, "Tremont"), intel(0x96, "Tremont"), intel(0x9c, "Tremont"),
-    intel(0x57, "Knights Landing"), intel(0x85, "Knights Mill"),
+    (INTEL, 15, 0..=6, ANY, "NetBurst", Some(BY_PRODUCT)),
+    intel(0x09, "Pentium M", BY_PRODUCT), intel(0x0d, "Pentium M", BY_PRODUCT),
+    intel(0x15, "Pentium M", BY_PRODUCT), intel(0x0e, "Core (Yonah)", BY_PRODUCT),
+    (INTEL, 6, 0x00..=0x0b, ANY, "P6", Some(BY_PRODUCT)),
+    intel(0x0f, "Core", BY_PRODUCT), intel(0x16, "Core", BY_PRODUCT),
+    intel(0x17, "Penryn", BY_PRODUCT), intel(0x1d, "Penryn", BY_PRODUCT),
+    intel(0x1a, "Nehalem", NEHALEM), intel(0x1e, "Nehalem", NEHALEM),
+    intel(0x1f, "Nehalem", NEHALEM), intel(0x2e, "Nehalem", NEHALEM_EX),
+    intel(0x25, "Westmere", NEHALEM), intel(0x2c, "Westmere", NEHALEM),
+    intel(0x2f, "Westmere", NEHALEM_EX),
+    intel(0x2a, "Sandy Bridge", SANDY_BRIDGE), intel(0x2d, "Sandy Bridge", SANDY_BRIDGE),
+    intel(0x3a, "Ivy Bridge", SANDY_BRIDGE), intel(0x3e, "Ivy Bridge", IVY_BRIDGE_EP),
+    intel(0x3c, "Haswell", HASWELL), intel(0x3f, "Haswell", HASWELL_EP),
+    intel(0x45, "Haswell", HASWELL), intel(0x46, "Haswell", HASWELL),
+    intel(0x3d, "Broadwell", HASWELL), intel(0x47, "Broadwell", HASWELL),
+    intel(0x4f, "Broadwell", HASWELL_EP), intel(0x56, "Broadwell", HASWELL_EP),
+    intel(0x4e, "Skylake", SKYLAKE), intel(0x5e, "Skylake", SKYLAKE),
+    (INTEL, 6, 0x55..=0x55, 0..=4, "Skylake-SP", Some(XEON)),
+    (INTEL, 6, 0x55..=0x55, 5..=7, "Cascade Lake", Some(XEON)),
+    (INTEL, 6, 0x55..=0x55, 10..=11, "Cooper Lake", Some(XEON)),
+    (INTEL, 6, 0x8e..=0x8e, 0..=9, "Kaby Lake", Some(SKYLAKE)),
+    intel(0x8e, "Kaby Lake or later Skylake", SKYLAKE),
+    (INTEL, 6, 0x9e..=0x9e, 0..=9, "Kaby Lake", Some(SKYLAKE)),
+    intel(0x9e, "Coffee Lake", SKYLAKE),
+    intel(0xa5, "Comet Lake", SKYLAKE), intel(0xa6, "Comet Lake", SKYLAKE),
+    intel(0x66, "Cannon Lake", SKYLAKE),
+    intel(0x7d, "Ice Lake", SKYLAKE), intel(0x7e, "Ice Lake", SKYLAKE),
+    intel(0x9d, "Ice Lake (NNP-I)", SKYLAKE),
+    intel(0x6a, "Ice Lake-SP", XEON), intel(0x6c, "Ice Lake-D", XEON),
+    intel(0x8c, "Tiger Lake", SKYLAKE), intel(0x8d, "Tiger Lake", SKYLAKE),
+    intel(0xa7, "Rocket Lake", SKYLAKE),
+    intel(0x8a, "Lakefield", HYBRID),
+    intel(0x97, "Alder Lake", HYBRID), intel(0x9a, "Alder Lake", HYBRID),
+    intel(0xbe, "Gracemont (Alder Lake-N)", HYBRID),
+    intel(0xb7, "Raptor Lake", HYBRID), intel(0xba, "Raptor Lake", HYBRID),
+    intel(0xbf, "Raptor Lake", HYBRID), intel(0xd7, "Bartlett Lake", HYBRID),
+    intel(0xaa, "Meteor Lake", HYBRID), intel(0xac, "Meteor Lake", HYBRID),
+    intel(0xb5, "Arrow Lake", HYBRID), intel(0xc5, "Arrow Lake", HYBRID),
+    intel(0xc6, "Arrow Lake", HYBRID),
+    intel(0xbd, "Lunar Lake", HYBRID), intel(0xcc, "Panther Lake", HYBRID),
+    intel(0xd5, "Wildcat Lake", HYBRID),
+    (INTEL, 18, 0x01..=0x01, ANY, "Nova Lake", Some(HYBRID)),
+    (INTEL, 18, 0x03..=0x03, ANY, "Nova Lake", Some(HYBRID)),
+    intel(0x8f, "Sapphire Rapids", XEON), intel(0xcf, "Emerald Rapids", XEON),
+    intel(0xad, "Granite Rapids", XEON), intel(0xae, "Granite Rapids-D", XEON),
+    (INTEL, 19, 0x01..=0x01, ANY, "Diamond Rapids", Some(XEON)),
+    intel(0xaf, "Sierra Forest", E_CORE_XEON), intel(0xb6, "Grand Ridge", E_CORE_XEON),
+    intel(0xdd, "Clearwater Forest", E_CORE_XEON),
+    intel(0x1c, "Bonnell", BY_PRODUCT), intel(0x26, "Bonnell", BY_PRODUCT),
+    intel(0x27, "Saltwell", BY_PRODUCT), intel(0x35, "Saltwell", BY_PRODUCT),
+    intel(0x36, "Saltwell", BY_PRODUCT),
+    intel(0x37, "Silvermont", BY_PRODUCT), intel(0x4d, "Silvermont", BY_PRODUCT),
+    intel(0x4a, "Silvermont", BY_PRODUCT), intel(0x5a, "Silvermont", BY_PRODUCT),
+    intel(0x5d, "Silvermont", BY_PRODUCT), intel(0x65, "Silvermont", BY_PRODUCT),
+    intel(0x4c, "Airmont", BY_PRODUCT), intel(0x6e, "Airmont", BY_PRODUCT),
+    intel(0x75, "Airmont", BY_PRODUCT),
+    intel(0x5c, "Goldmont", ATOM), intel(0x5f, "Goldmont", ATOM),
+    intel(0x7a, "Goldmont Plus", ATOM),
+    intel(0x86, "Tremont", ATOM), intel(0x96, "Tremont", ATOM), intel(0x9c, "Tremont", ATOM),
+    intel(0x57, "Knights Landing", XEON_PHI), intel(0x85, "Knights Mill", XEON_PHI),
     amd(0x0f, 0x00, 0xff, "K8"), amd(0x10, 0x00, 0x0f, "K10"), amd(0x12, 0x00, 0x0f, "K10"),
     amd(0x14, 0x00, 0x0f, "Bobcat"),
     amd(0x16, 0x00, 0x0f, "Jaguar"), amd(0x16, 0x30, 0x3f, "Puma"),
@@ -72,10 +170,18 @@ const TABLE: &[Row] = &[
     amd(0x17, 0x08, 0x08, "Zen+"), amd(0x17, 0x18, 0x18, "Zen+"),
     amd(0x17, 0x00, 0x2f, "Zen"), amd(0x17, 0x50, 0x5f, "Zen"), amd(0x17, 0x30, 0xaf, "Zen 2"),
     amd(0x19, 0x00, 0x0f, "Zen 3"), amd(0x19, 0x10, 0x1f, "Zen 4"), amd(0x19, 0x20, 0x5f, "Zen 3"),
-    amd(0x19, 0x60, 0x7f, "Zen 4"), amd(0x19, 0xa0, 0xaf, "Zen 4c"),
-    amd(0x1a, 0x10, 0x1f, "Zen 5c"), amd(0x1a, 0x00, 0x4f, "Zen 5"), amd(0x1a, 0x60, 0x7f, "Zen 5"),
-    amd(0x1a, 0x50, 0xcf, "Zen 6"),
-    (HYGON, 0x18, 0x00..=0x0f, ANY, "Dhyana"),
+    amd(0x19, 0x60, 0x9f, "Zen 4"), amd(0x19, 0xa0, 0xaf, "Zen 4c"),
+    // Turin Dense is 11h, Strix Halo 70h to 77h, Venice 50h to 5Fh.
+    amd(0x1a, 0x10, 0x1f, "Zen 5c"), amd(0x1a, 0x00, 0x2f, "Zen 5"), amd(0x1a, 0x40, 0x4f, "Zen 5"),
+    amd(0x1a, 0x60, 0x7f, "Zen 5"),
+    amd(0x1a, 0x50, 0x5f, "Zen 6"), amd(0x1a, 0x80, 0xaf, "Zen 6"), amd(0x1a, 0xc0, 0xcf, "Zen 6"),
+    (HYGON, 0x18, 0x00..=0x1f, ANY, "Dhyana", None),
+    (ZHAOXIN[1], 6, 0x0f..=0x0f, ANY, "Isaiah", None),
+    (ZHAOXIN[1], 6, 0x19..=0x19, ANY, "ZX-C", None), (ZHAOXIN[0], 6, 0x19..=0x19, ANY, "ZX-C", None),
+    zhaoxin(0, 0x1b, 0x1b, "WuDaoKou"), zhaoxin(1, 0x1b, 0x1b, "WuDaoKou"),
+    zhaoxin(0, 0x3b, 0x3b, "LuJiaZui"), zhaoxin(1, 0x3b, 0x3b, "LuJiaZui"),
+    zhaoxin(0, 0x5b, 0x5b, "YongFeng"), zhaoxin(1, 0x5b, 0x5b, "YongFeng"),
+    zhaoxin(0, 0x6b, 0x6b, "ShiJiDaDao"), zhaoxin(1, 0x6b, 0x6b, "ShiJiDaDao"),
 ];
 
 /// Every name that there is.
@@ -83,18 +189,28 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.4).chain(ARM_CORES.iter().map(|core| core.2))
 }
 
-/// The name of a microarchitecture, where this version has one. Where the stepping is unknown, it is
-/// the one of all steppings.
-pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
-    let fits = |(of, family, models, steppings, _): &&Row| {
+/// The rows of these numbers; of an unknown stepping all.
+fn rows(vendor: &str, signature: Signature) -> impl Iterator<Item = &'static Row> {
+    let fits = move |(of, family, models, steppings, ..): &&Row| {
         *of == vendor
             && *family == signature.family
             && models.contains(&signature.model)
             && signature.stepping.is_none_or(|stepping| steppings.contains(&stepping))
     };
-    let mut names = TABLE.iter().filter(fits).map(|(.., name)| *name);
+    TABLE.iter().filter(fits)
+}
+
+/// The name of a microarchitecture, where this version has one. Where the stepping is unknown, it is
+/// the one of all steppings.
+pub(super) fn name(vendor: &str, signature: Signature) -> Option<&'static str> {
+    let mut names = rows(vendor, signature).map(|row| row.4);
     let name = names.next()?;
     (signature.stepping.is_some() || names.all(|other| other == name)).then_some(name)
+}
+
+/// Where an Intel CPU of any stepping states what it says of its clock; none: this version does not know.
+pub(crate) fn clock_of_intel(family: u32, model: u32) -> Option<&'static Clock> {
+    rows(INTEL, Signature { family, model, stepping: None }).next()?.5
 }
 
 /// What CPUID 7 tells of in EDX that only these microarchitectures have: bit, name, who has it.
@@ -412,6 +528,25 @@ mod tests {
         assert_eq!(of(AMD, 0x17, 0x31, 0), Some("Zen 2"));
         assert_eq!(of(INTEL, 6, 300, 0), None);
         assert_eq!(of("Arm", 6, 0x55, 4), None);
+        assert_eq!(of(AMD, 0x1a, 0x11, 0), Some("Zen 5c"));
+        assert_eq!(of(AMD, 0x1a, 0x70, 0), Some("Zen 5"));
+        assert_eq!(of(AMD, 0x1a, 0x50, 0), Some("Zen 6"));
+        assert_eq!(of(AMD, 0x1a, 0x30, 0), None);
+        assert_eq!(of(ZHAOXIN[0], 7, 0x3b, 1), Some("LuJiaZui"));
+    }
+
+    /// Whoever adds a model of Intel says where it states its clock.
+    #[test]
+    fn every_model_of_intel_says_where_its_clock_is() {
+        for (vendor, family, models, _, name, clock) in TABLE {
+            assert_eq!(*vendor == INTEL, clock.is_some(), "{name}");
+            let alike = clock_of_intel(*family, *models.start());
+            assert!(clock.is_none() || alike == *clock, "{name}: one register for all steppings");
+        }
+        for (family, model) in [(6, 0xd7), (6, 0xd5), (6, 0x8a), (18, 1), (19, 1), (6, 0xb6)] {
+            assert!(clock_of_intel(family, model).is_some_and(|clock| clock.turbo.is_some()));
+        }
+        assert_eq!(clock_of_intel(6, 300), None);
     }
 
     #[test]

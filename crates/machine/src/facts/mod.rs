@@ -3,10 +3,12 @@
 //! Each file holds the rows of its own subject. Host names, serial numbers and user names are never
 //! read (invariant I10).
 
+mod claimed;
 mod cores;
 mod cppc;
 mod cpu;
 mod cpuinfo;
+mod favoured;
 pub(crate) mod frequency;
 mod groups;
 mod hwp;
@@ -23,9 +25,12 @@ mod uncore;
 use model::record::Topology;
 use model::{CpuSet, Finding};
 
-pub(crate) use self::cppc::{HighestLevels, boosted_by_levels, highest_levels, nominal_frequency};
-pub(crate) use self::cpu::vendor as cpu_vendor;
+pub(crate) use self::claimed::{BY_KERNEL, Claimed, claimed, is_sold};
+pub(crate) use self::cppc::{
+    HighestLevels, boosted_by_hwp, boosted_by_levels, highest_levels, nominal_frequency,
+};
 pub use self::cpu::{CpuNumbers, cpu_numbers};
+pub(crate) use self::cpu::{Signature, vendor as cpu_vendor};
 pub(crate) use self::cpuinfo::{Architecture, Cpuinfo};
 pub(crate) use self::frequency::{Policies, Policy, policies};
 pub(crate) use self::groups::{Maker, bits, flag, identity, register_of_all};
@@ -33,6 +38,7 @@ pub(crate) use self::idle::{IdleSwitches, idle_states, idle_switches, switched_o
 pub use self::isa::isa;
 pub(crate) use self::kernel::{concerns_performance, to_load};
 pub(crate) use self::memory::{HUGE_PAGES, MEMINFO, huge_page_pools};
+pub(crate) use self::microarchitecture::{Reasons as ReasonsLayout, clock_of_intel};
 pub use self::platform::is_guest;
 pub(crate) use self::platform::{
     ON_THE_HOST, ROOT_PARTITION, hidden_from_guest, is_below_a_hypervisor,
@@ -61,9 +67,11 @@ pub(crate) const TABLES: &[&[Row]] = &[
     isa::ROWS,
     topology::ROWS,
     frequency::ROWS,
+    claimed::ROWS,
     turbo_ratio::ROWS,
     hwp::ROWS,
     cppc::ROWS,
+    favoured::ROWS,
     uncore::ROWS,
     idle::ROWS,
     memory::ROWS,

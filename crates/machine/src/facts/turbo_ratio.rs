@@ -4,11 +4,14 @@
 //! Intel SDM volume 4, the tables of registers by model: `MSR_PLATFORM_INFO`,
 //! `MSR_TURBO_RATIO_LIMIT` and its neighbours.
 
+use std::collections::BTreeSet;
+
 use model::record::{TurboLimit, TurboStep};
 use model::{Obstacle, Unavailable};
 
 use super::cpu::Signature;
 use super::groups::{Group, Maker, bits, byte, groups, identity, register};
+use super::microarchitecture::{Turbo, clock_of_intel};
 use crate::ports::Reading;
 use crate::rows::{Row, row, text};
 use crate::survey::Survey;
@@ -35,49 +38,10 @@ const HERTZ_MAX: f64 = 12e9;
 /// Packages that differ are few.
 const LIMITS_SHOWN: usize = 16;
 
-/// How a model states its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// Eight ratios to a register: of 1 core, of 2 cores, and so on; this many registers.
-    PerCore(usize),
-    /// Eight ratios in 1ADh, and in 1AEh the counts of cores up to which they hold.
-    Groups,
-    /// The same for performance cores, and in 650h and 651h for efficient ones. Older ones among
-    /// them have no 1AEh: one ratio per core, then.
-    Hybrid,
-    /// A ratio and a count of cores in 1ADh, then differences.
-    Differences,
-}
-
-/// # Source
-/// Intel SDM volume 4: table 2-1 for the models, then the table of each; turbostat of the Linux
-/// kernel (`trl_msrs`), which reads the same registers.
-fn layout(model: u32) -> Option<Layout> {
-    Some(match model {
-        // Nehalem, Westmere; Sandy Bridge to Comet Lake, Ice, Tiger and Rocket Lake.
-        0x1a | 0x1e | 0x1f | 0x25 | 0x2c | 0x2a | 0x2d | 0x3a | 0x3c | 0x45 | 0x46 | 0x3d
-        | 0x47 | 0x4e | 0x5e | 0x8e | 0x9e | 0x66 | 0xa5 | 0xa6 | 0x7d | 0x7e | 0x8c | 0x8d
-        | 0xa7 => Layout::PerCore(1),
-        // Ivy Bridge-EP.
-        0x3e => Layout::PerCore(2),
-        // Haswell-EP, Broadwell-EP and -DE.
-        0x3f | 0x4f | 0x56 => Layout::PerCore(3),
-        // Skylake-SP to Clearwater Forest; Goldmont, Goldmont Plus, Tremont.
-        0x55 | 0x6a | 0x6c | 0x8f | 0xcf | 0xad | 0xae | 0xaf | 0xdd | 0x5c | 0x5f | 0x7a
-        | 0x86 | 0x96 | 0x9c => Layout::Groups,
-        // Alder Lake to Panther Lake.
-        0x97 | 0x9a | 0xb7 | 0xba | 0xbf | 0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 | 0xbd | 0xcc => {
-            Layout::Hybrid
-        }
-        // Knights Landing, Knights Mill.
-        0x57 | 0x85 => Layout::Differences,
-        _ => return None,
-    })
-}
-
 /// Whether 1ADh states a ratio for each number of cores.
 pub(crate) fn is_per_core(model: u32) -> bool {
-    matches!(layout(model), Some(Layout::PerCore(_)))
+    let turbo = clock_of_intel(6, model).and_then(|clock| clock.turbo);
+    matches!(turbo, Some(Turbo::PerCore(_)))
 }
 
 /// What ratios are multiplied with.
@@ -87,26 +51,8 @@ pub(crate) fn is_per_core(model: u32) -> bool {
 ///
 /// # Source
 /// Intel SDM volume 4, tables of Nehalem and Westmere: 133.33 MHz; from Sandy Bridge on 100 MHz.
-/// Before them, and in Bonnell, Silvermont and Airmont, it is set per product (`MSR_FSB_FREQ`).
-fn bus_clock(model: u32) -> Option<f64> {
-    match model {
-        0x1a | 0x1e | 0x1f | 0x2e | 0x25 | 0x2c | 0x2f => Some(400e6 / 3.0),
-        0x00..=0x19
-        | 0x1c
-        | 0x1d
-        | 0x26
-        | 0x27
-        | 0x35..=0x37
-        | 0x4a
-        | 0x4c
-        | 0x4d
-        | 0x5a
-        | 0x5d
-        | 0x65
-        | 0x6e
-        | 0x75 => None,
-        _ => Some(100e6),
-    }
+fn bus_clock(signature: Signature) -> Option<f64> {
+    clock_of_intel(signature.family, signature.model).map_or(Some(100e6), |clock| clock.bus)
 }
 
 /// Base and lowest ratio of Intel CPUs, and the bus clock they are multiplied with.
@@ -116,11 +62,11 @@ fn bus_clock(model: u32) -> Option<f64> {
 /// efficiency ratio.
 pub(super) fn platform_info(survey: &Survey<'_>) -> Reading<(f64, f64)> {
     let (maker, signature) = identity(survey)?;
-    if maker != Maker::Intel || signature.family != 6 {
+    if maker != Maker::Intel || !signature.is_6_or_later() {
         return Err(no_limits("only CPUs of Intel have the register CEh"));
     }
     let value = register(survey, super::first_cpu(survey)?, PLATFORM_INFO)?;
-    let bus = bus_clock(signature.model).ok_or_else(|| {
+    let bus = bus_clock(signature).ok_or_else(|| {
         let why = "the bus clock of this model differs from product to product";
         Unavailable::new(Obstacle::Cpudyno, "base frequency", why)
     })?;
@@ -131,17 +77,12 @@ pub(super) fn platform_info(survey: &Survey<'_>) -> Reading<(f64, f64)> {
 /// Limits in the order of CPUs; equal packages are one.
 pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
     let (maker, signature) = identity(survey)?;
-    let layout = match maker {
-        Maker::Intel if signature.family == 6 => layout(signature.model),
-        Maker::Intel => None,
-        Maker::Amd => {
-            let why = "CPUs of AMD state no limits by number of active cores";
-            return Err(no_limits(why));
-        }
-    };
-    let known = layout.zip(bus_clock(signature.model));
+    if maker == Maker::Amd {
+        return Err(no_limits("CPUs of AMD state no limits by number of active cores"));
+    }
+    let Signature { family, model, .. } = signature;
+    let known = clock_of_intel(family, model).and_then(|clock| clock.turbo.zip(clock.bus));
     let (layout, bus) = known.ok_or_else(|| {
-        let Signature { family, model, .. } = signature;
         let why = format!("this version does not know where family {family} model {model} has it");
         Unavailable::new(Obstacle::Cpudyno, "turbo limits", why)
     })?;
@@ -156,7 +97,9 @@ pub(crate) fn turbo_limits(survey: &Survey<'_>) -> Reading<Vec<TurboLimit>> {
             }
         };
         let same = |known: &&mut TurboLimit| {
-            (&known.kind, &known.steps, &known.source) == (&limit.kind, &limit.steps, &limit.source)
+            known.kind == limit.kind
+                && (known.cores, &known.steps, &known.beyond, &known.source)
+                    == (limit.cores, &limit.steps, &limit.beyond, &limit.source)
         };
         match limits.iter_mut().find(same) {
             Some(known) => known.cpus = known.cpus.iter().chain(limit.cpus.iter()).collect(),
@@ -173,27 +116,33 @@ fn no_limits(why: &str) -> Unavailable {
     Unavailable::new(Obstacle::Hardware, "turbo limits", why)
 }
 
-fn limit(survey: &Survey<'_>, layout: Layout, bus: f64, group: &Group) -> Reading<TurboLimit> {
+fn limit(survey: &Survey<'_>, layout: Turbo, bus: f64, group: &Group) -> Reading<TurboLimit> {
     let kind = group.kind.as_deref();
-    if layout == Layout::Hybrid && kind.is_some_and(|kind| !["P", "E"].contains(&kind)) {
+    if layout == Turbo::Hybrid && kind.is_some_and(|kind| !["P", "E"].contains(&kind)) {
         // Low-power cores read the register of efficient ones, and run at less.
         return Err(no_limits("no register states the limits of low-power cores"));
     }
     let efficient = kind == Some("E");
     let addresses: &[u32] = match layout {
-        Layout::Hybrid if efficient => {
+        Turbo::Hybrid if efficient => {
             &[SECONDARY_TURBO_RATIO_LIMIT, SECONDARY_TURBO_RATIO_LIMIT_CORES]
         }
-        Layout::PerCore(2) | Layout::Groups | Layout::Hybrid => {
+        Turbo::PerCore(2) | Turbo::Groups | Turbo::Modules | Turbo::Hybrid => {
             &[TURBO_RATIO_LIMIT, TURBO_RATIO_LIMIT1]
         }
-        Layout::PerCore(3) => &[TURBO_RATIO_LIMIT, TURBO_RATIO_LIMIT1, TURBO_RATIO_LIMIT2],
-        Layout::PerCore(_) | Layout::Differences => &[TURBO_RATIO_LIMIT],
+        Turbo::PerCore(3) => &[TURBO_RATIO_LIMIT, TURBO_RATIO_LIMIT1, TURBO_RATIO_LIMIT2],
+        Turbo::PerCore(_) | Turbo::Differences => &[TURBO_RATIO_LIMIT],
     };
     let mut readings = survey.msr.read_many(group.first(), addresses).into_iter();
     let ratios = readings.next().unwrap_or_else(|| Err(no_limits("nothing was read")))?;
     let rest: Vec<Reading<u64>> = readings.collect();
-    let (steps, used) = decode(layout, ratios, &rest)?;
+    let (mut steps, used) = decode(layout, ratios, &rest)?;
+    if layout == Turbo::Modules {
+        let cores = cores_of_a_module(survey, group);
+        for (count, _) in steps.iter_mut().filter(|(count, _)| *count != ANY_CORES) {
+            *count *= cores;
+        }
+    }
     let steps = reachable(&steps, group.cores, bus);
     if steps.is_empty() || steps.iter().any(|step| step.hertz > HERTZ_MAX) {
         let first = addresses.first().copied().unwrap_or_default();
@@ -203,7 +152,36 @@ fn limit(survey: &Survey<'_>, layout: Layout, bus: f64, group: &Group) -> Readin
     let names: Vec<String> =
         addresses.iter().take(used).map(|address| format!("{address:X}h")).collect();
     let source = format!("MSR {} x {} MHz", names.join(", "), (bus / 1e4).round() / 100.0);
-    Ok(TurboLimit { kind: group.kind.clone(), cpus: group.cpus.clone(), steps, source })
+    let is_short = steps.last().is_some_and(|last| last.active_cores < group.cores);
+    let beyond = is_short.then(|| {
+        let read = addresses.iter().skip(1).zip(&rest);
+        let unread = read.filter_map(|(address, value)| Some((address, value.as_ref().err()?)));
+        let unread = unread.map(|(address, reason)| format!("{address:X}h: {}", reason.why)).next();
+        unread.unwrap_or_else(|| format!("{} ends there", names.join(", ")))
+    });
+    let (kind, cpus, cores) = (group.kind.clone(), group.cpus.clone(), group.cores);
+    Ok(TurboLimit { kind, cpus, cores: Some(cores), steps, beyond, source })
+}
+
+/// Cores that share an L2; four where nothing tells, as in every such model so far.
+fn cores_of_a_module(survey: &Survey<'_>, group: &Group) -> u32 {
+    let topology = survey.topology();
+    let first = group.first();
+    let module = topology.place(first).and_then(|place| Some((place.package, place.module?)));
+    let by_place = topology.cpus.iter().filter(|place| {
+        module.is_some_and(|(package, module)| {
+            (place.package, place.module) == (package, Some(module))
+        })
+    });
+    let second = topology.caches.iter().filter(|cache| cache.level == 2);
+    let shared = second.flat_map(|cache| &cache.instances).find(|cpus| cpus.contains(first));
+    let by_cache =
+        topology.cpus.iter().filter(|it| shared.is_some_and(|cpus| cpus.contains(it.cpu)));
+    let cores: BTreeSet<(u32, u32)> = match shared {
+        Some(_) => by_cache.map(|place| (place.package, place.core)).collect(),
+        None => by_place.map(|place| (place.package, place.core)).collect(),
+    };
+    u32::try_from(cores.len()).ok().filter(|cores| *cores > 0).unwrap_or(4)
 }
 
 /// A count of cores that no machine has: the ratio holds for any.
@@ -213,21 +191,21 @@ const ANY_CORES: u32 = 0xff;
 type Step = (u32, u32);
 
 /// The steps, and how many registers they were taken from.
-fn decode(layout: Layout, ratios: u64, rest: &[Reading<u64>]) -> Reading<(Vec<Step>, usize)> {
+fn decode(layout: Turbo, ratios: u64, rest: &[Reading<u64>]) -> Reading<(Vec<Step>, usize)> {
     let second = rest.first().cloned();
     match layout {
-        Layout::Differences => Ok((differences(ratios), 1)),
-        Layout::PerCore(_) => {
+        Turbo::Differences => Ok((differences(ratios), 1)),
+        Turbo::PerCore(_) => {
             let more: Vec<u64> = rest.iter().map_while(|value| value.clone().ok()).collect();
             let used = 1 + more.len();
             let all: Vec<u64> = std::iter::once(ratios).chain(more).collect();
             Ok((per_core(&all), used))
         }
-        Layout::Groups | Layout::Hybrid => match second {
+        Turbo::Groups | Turbo::Modules | Turbo::Hybrid => match second {
             Some(Ok(counts)) => Ok((in_groups(ratios, counts), 2)),
             // Where all ratios are the same, counts do not matter.
             _ if same_for_all(ratios) => Ok((vec![(ANY_CORES, byte(ratios, 0))], 1)),
-            _ if layout == Layout::Hybrid => Ok((per_core(&[ratios]), 1)),
+            _ if layout == Turbo::Hybrid => Ok((per_core(&[ratios]), 1)),
             Some(Err(reason)) => Err(reason),
             None => Err(no_limits("nothing was read")),
         },
@@ -309,7 +287,7 @@ fn reachable(steps: &[Step], cores: u32, bus: f64) -> Vec<TurboStep> {
 /// `3.8 GHz to 2 cores, 3.6 GHz to 12`, kinds and unequal packages apart.
 fn in_words(limits: &[TurboLimit]) -> String {
     let say = |limit: &TurboLimit| {
-        let steps = in_steps(&limit.steps);
+        let steps = in_steps(limit);
         match &limit.kind {
             Some(kind) => format!("{kind}: {steps}"),
             None if limits.len() == 1 => steps,
@@ -324,9 +302,9 @@ fn in_words(limits: &[TurboLimit]) -> String {
     }
 }
 
-fn in_steps(steps: &[TurboStep]) -> String {
+fn in_steps(limit: &TurboLimit) -> String {
     let mut words: Vec<String> = Vec::new();
-    for equal in steps.chunk_by(|a, b| a.hertz.to_bits() == b.hertz.to_bits()) {
+    for equal in limit.steps.chunk_by(|a, b| a.hertz.to_bits() == b.hertz.to_bits()) {
         let Some(last) = equal.last() else { continue };
         let cores = match (words.len(), last.active_cores) {
             (0, 1) => " core",
@@ -336,13 +314,19 @@ fn in_steps(steps: &[TurboStep]) -> String {
         let gigahertz = super::frequency::gigahertz(last.hertz);
         words.push(format!("{gigahertz} GHz to {}{cores}", last.active_cores));
     }
+    let stated = limit.steps.last().map_or(0, |last| last.active_cores);
+    if let Some((why, all)) = limit.beyond.as_ref().zip(limit.cores) {
+        words.push(format!("{} to {all} not known ({why})", stated + 1));
+    }
     words.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use model::CpuSet;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn failed() -> Reading<u64> {
         Err(no_limits("faulted"))
@@ -374,13 +358,13 @@ mod tests {
 
     #[test]
     fn one_ratio_for_all_needs_no_counts() {
-        let denverton = decode(Layout::Groups, 0x1414_1414_1414_1414, &[failed()]).unwrap();
+        let denverton = decode(Turbo::Groups, 0x1414_1414_1414_1414, &[failed()]).unwrap();
         assert_eq!(denverton, (vec![(ANY_CORES, 20)], 1));
-        assert!(decode(Layout::Groups, 0x1414_1414_1414_1415, &[failed()]).is_err());
-        let raptor = decode(Layout::Hybrid, 0x2c, &[Ok(u64::MAX)]).unwrap();
+        assert!(decode(Turbo::Groups, 0x1414_1414_1414_1415, &[failed()]).is_err());
+        let raptor = decode(Turbo::Hybrid, 0x2c, &[Ok(u64::MAX)]).unwrap();
         assert_eq!(raptor, (vec![(ANY_CORES, 44)], 2));
         assert_eq!(reachable(&raptor.0, 16, 100e6)[0].active_cores, 16);
-        let alder = decode(Layout::Hybrid, 0x2626_2626_2628_2f2f, &[failed()]).unwrap();
+        let alder = decode(Turbo::Hybrid, 0x2626_2626_2628_2f2f, &[failed()]).unwrap();
         assert_eq!(alder.0[..3], [(1, 47), (2, 47), (3, 40)]);
     }
 
@@ -396,18 +380,25 @@ mod tests {
     #[test]
     fn the_bus_clock_is_not_guessed() {
         // Bay Trail's is 83.3, 100, 133.3 or 116.7 MHz.
-        assert_eq!(bus_clock(0x37), None);
-        assert_eq!(bus_clock(0x55), Some(100e6));
-        assert!((0..256).all(|model| layout(model).is_none() || bus_clock(model).is_some()));
+        let of = |model| bus_clock(Signature { family: 6, model, stepping: 0 });
+        assert_eq!(of(0x37), None);
+        assert_eq!(of(0x55), Some(100e6));
     }
 
     #[test]
     fn unreachable_steps_are_left_out() {
         let steps = reachable(&[(2, 34), (8, 31), (10, 30), (16, 30)], 10, 100e6);
         assert_eq!(steps.len(), 3);
-        assert_eq!(in_steps(&steps), "3.4 GHz to 2 cores, 3.1 GHz to 8, 3 GHz to 10");
-        let westmere = reachable(&[(1, 26), (2, 26), (3, 25)], 3, bus_clock(0x2c).unwrap());
-        assert_eq!(in_steps(&westmere), "3.47 GHz to 2 cores, 3.33 GHz to 3");
+        let said = |steps, beyond: Option<&str>| {
+            let (kind, cpus, cores) = (None, CpuSet::default(), Some(12));
+            let beyond = beyond.map(str::to_owned);
+            in_steps(&TurboLimit { kind, cpus, cores, steps, beyond, source: String::new() })
+        };
+        assert_eq!(said(steps.clone(), None), "3.4 GHz to 2 cores, 3.1 GHz to 8, 3 GHz to 10");
+        let cut = "3.4 GHz to 2 cores, 3.1 GHz to 8, 3 GHz to 10, 11 to 12 not known (1AEh: no)";
+        assert_eq!(said(steps, Some("1AEh: no")), cut);
+        let westmere = reachable(&[(1, 26), (2, 26), (3, 25)], 3, 400e6 / 3.0);
+        assert_eq!(said(westmere, None), "3.47 GHz to 2 cores, 3.33 GHz to 3");
     }
 
     proptest! {
@@ -421,12 +412,13 @@ mod tests {
             cores in 0u32..300,
         ) {
             let rest = if fails { vec![failed(), Ok(third)] } else { vec![Ok(second), Ok(third)] };
-            if let Some(layout) = layout(model)
+            if let Some(clock) = clock_of_intel(6, model)
+                && let Some((layout, bus)) = clock.turbo.zip(clock.bus)
                 && let Ok((steps, _)) = decode(layout, ratios, &rest)
             {
                 prop_assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0));
                 prop_assert!(steps.iter().all(|&(_, ratio)| is_ratio(ratio)));
-                let steps = reachable(&steps, cores, bus_clock(model).unwrap());
+                let steps = reachable(&steps, cores, bus);
                 prop_assert!(steps.iter().all(|step| step.active_cores <= cores));
             }
         }

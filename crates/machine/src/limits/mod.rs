@@ -19,7 +19,7 @@ use model::record::{
 };
 use model::{CpuId, CpuSet, Obstacle, Unavailable};
 
-use crate::facts::{Maker, Policy, hidden_from_guest, identity, is_guest};
+use crate::facts::{BY_KERNEL, Maker, Policy, hidden_from_guest, identity, is_guest};
 use crate::ports::{Machine, Reading};
 use crate::survey::Survey;
 use reasons::{Bit, Register, Switch, Whose};
@@ -74,8 +74,8 @@ impl Reasons {
         }
         let survey = Survey::new(machine);
         let (registers, switches) = match identity(&survey) {
-            Ok((Maker::Intel, signature)) if signature.family == 6 => {
-                (reasons::of_intel(signature.model), reasons::SWITCHES_OF_INTEL)
+            Ok((Maker::Intel, signature)) if signature.is_6_or_later() => {
+                (reasons::of_intel(signature), reasons::SWITCHES_OF_INTEL)
             }
             Ok((Maker::Amd, signature)) if signature.family >= 0x17 => {
                 (reasons::of_amd(), reasons::SWITCHES_OF_AMD)
@@ -118,6 +118,8 @@ impl Reasons {
             let mut addresses: Vec<u32> = wanted.map(|register| register.address).collect();
             let switches = self.switches.iter().filter(|_| firsts.contains(cpu));
             addresses.extend(switches.map(|switch| switch.address));
+            // Switches of one register lie side by side.
+            addresses.dedup();
             let read = machine.msr.read_many(cpu, &addresses);
             values.extend(addresses.iter().map(|address| (*address, cpu)).zip(read));
         }
@@ -134,15 +136,17 @@ impl Looked {
     pub fn and(&self, after: &Looked, machine: &Machine, cpus: &CpuSet) -> ClockRecord {
         let survey = Survey::new(machine);
         let levels = levels(&survey, cpus);
-        let [mut allowed, highest] =
-            ["scaling_max_freq", "cpuinfo_max_freq"].map(|file| by_kernel(&survey, cpus, file));
+        let mut allowed = by_kernel(&survey, cpus, "scaling_max_freq");
+        let claimed =
+            cpus.iter().filter_map(|cpu| Some((cpu, survey.claimed_clocks().of(cpu).ok()?)));
+        let highest = together(claimed, BY_KERNEL);
         if is_guest(machine) {
             // A guest that may read such registers reads what its hypervisor makes up.
             let mut unread = [WHAT, "power limits"].map(hidden_from_guest).to_vec();
             unread.extend(survey.turbo_limits().is_err().then(|| hidden_from_guest(ACTIVE_CORES)));
             return ClockRecord { allowed, highest, levels, unread, ..ClockRecord::default() };
         }
-        let boosted = boosted::clocks(&survey, cpus, &highest, &levels);
+        let boosted = boosted::clocks(&survey, cpus, &highest);
         let mut unread: Vec<Unavailable> = after.of.absent.iter().cloned().collect();
         let active_cores = survey.turbo_limits().err();
         unread.extend(active_cores.map(|it| Unavailable { what: ACTIVE_CORES.to_owned(), ..it }));
@@ -322,6 +326,13 @@ fn source(register: &Register, bit: &Bit) -> String {
     format!("MSR {:X}h {bits}", register.address)
 }
 
+/// What limits the clocks of all CPUs at this moment.
+pub(crate) fn now(survey: &Survey<'_>) -> ClockRecord {
+    let cpus = &survey.topology().online;
+    let looked = Reasons::of(survey, cpus).look(survey);
+    looked.and(&looked, survey, cpus)
+}
+
 /// The limits of power of the packages of these CPUs.
 ///
 /// # Error
@@ -330,22 +341,21 @@ pub fn power_limits(machine: &Machine, cpus: &CpuSet) -> Reading<Vec<PowerLimit>
     limits_of_power(&Survey::new(machine), cpus)
 }
 
-/// By registers, else by the kernel.
+/// By all that state some: the least of each counts.
 fn limits_of_power(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<PowerLimit>> {
-    let of_intel = match identity(survey) {
-        Ok((Maker::Intel, signature)) if signature.family == 6 => Ok(signature.model),
-        Ok(_) => {
-            let why = "CPUs of AMD state theirs to the firmware alone";
-            Err(Unavailable::new(Obstacle::Hardware, "power limits", why))
-        }
-        Err(reason) => Err(reason),
-    };
     let of_package = |(package, cpu): (u32, CpuId)| {
-        let by_registers = of_intel
-            .clone()
-            .and_then(|model| power::by_registers(survey, model, package, cpu))
-            .map(Vec::from);
-        by_registers.or_else(|reason| power::by_kernel(survey, package).map_err(|_| reason))
+        let own = match identity(survey) {
+            Ok((Maker::Intel, signature)) if signature.is_6_or_later() => {
+                power::by_registers(survey, signature.model, package, cpu).map(Vec::from)
+            }
+            Ok(_) => power::by_sensor(survey, package),
+            Err(reason) => Err(reason),
+        };
+        match (own, power::by_kernel(survey, package)) {
+            (Ok(own), by_kernel) => Ok([own, by_kernel.unwrap_or_default()].concat()),
+            (Err(reason), by_kernel) => by_kernel.map_err(|_| reason),
+        }
+        .map(power::binding)
     };
     let limits: Reading<Vec<Vec<PowerLimit>>> =
         firsts(survey, cpus).into_iter().map(of_package).collect();
@@ -433,10 +443,12 @@ fn together(clocks: impl Iterator<Item = (CpuId, f64)>, source: &str) -> Vec<All
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Signature;
 
     /// A look at MSR 19Ch of these CPUs.
     fn looked(values: [Reading<u64>; 2]) -> Looked {
-        let of = Reasons { registers: reasons::of_intel(0x8f), ..Reasons::default() };
+        let signature = Signature { family: 6, model: 0x8f, stepping: 8 };
+        let of = Reasons { registers: reasons::of_intel(signature), ..Reasons::default() };
         let places = (0..).map(|cpu| (0x19c, CpuId(cpu)));
         Looked { of, values: places.zip(values).collect() }
     }

@@ -1,6 +1,8 @@
 //! Limits of a package's power: registers of Intel CPUs, and what the kernel shows of them to everybody.
 
-use model::record::{PowerLimit, PowerTerm};
+use std::collections::BTreeMap;
+
+use model::record::{PowerLimit, PowerLimitBeside, PowerTerm};
 use model::{CpuId, Obstacle, Unavailable};
 
 use crate::facts::bits;
@@ -50,6 +52,7 @@ pub(super) fn decode(package: u32, units: u64, limits: u64) -> [PowerLimit; 2] {
             enabled: bits(limits, low + 15, 1) == 1,
             locked: Some(locked),
             source: format!("MSR {PKG_POWER_LIMIT:X}h"),
+            beside: Vec::new(),
         }
     })
 }
@@ -71,53 +74,134 @@ pub(super) fn by_registers(
 
 const FOLDER: &str = "/sys/class/powercap";
 
-/// By the files of the kernel, which plain users may read.
+/// Who counts and limits power for the kernel: registers (or TPMI behind the same name), and memory beside them,
+/// whose limits hold, too.
+///
+/// # Source
+/// Linux, `drivers/thermal/intel/int340x_thermal/processor_thermal_rapl.c`: the second.
+const CONTROLS: [&str; 2] = ["intel-rapl:", "intel-rapl-mmio:"];
+
+/// By the files of the kernel, which plain users may read: what each of those says.
 ///
 /// # Source
 /// Linux, `Documentation/power/powercap/powercap.rst`; `drivers/powercap/intel_rapl_common.c` names the
-/// constraints `long_term` and `short_term`.
+/// constraints `long_term`, `short_term` and `peak_power`.
 pub(super) fn by_kernel(machine: &Machine, package: u32) -> Reading<Vec<PowerLimit>> {
-    let read = |path: &str| machine.tree.read(path).map(|text| text.trim().to_owned());
     let names = machine.tree.list(FOLDER).unwrap_or_default();
     let is_ours = |zone: &&String| {
-        let name = read(&format!("{FOLDER}/{zone}/name")).unwrap_or_default();
-        name.strip_prefix("package-").and_then(|rest| rest.split('-').next()?.parse().ok())
-            == Some(package)
+        let name = machine.tree.read(&format!("{FOLDER}/{zone}/name")).unwrap_or_default();
+        let number = name.trim().strip_prefix("package-").and_then(|rest| rest.split('-').next());
+        number.and_then(|number| number.parse().ok()) == Some(package)
     };
-    let zones = names.iter().filter(|name| name.starts_with("intel-rapl:"));
-    let zone = zones.into_iter().find(is_ours).ok_or_else(|| {
+    let of_control = |control: &&str| {
+        let mut zones = names.iter().filter(|name| name.starts_with(*control));
+        zones.find(is_ours).map(|zone| of_zone(machine, package, zone))
+    };
+    let limits: Vec<Vec<PowerLimit>> = CONTROLS.iter().filter_map(of_control).collect();
+    if limits.is_empty() {
         let why = format!("there is no zone `package-{package}` below `{FOLDER}`");
-        Unavailable::new(Obstacle::Hardware, "power limits", why)
-    })?;
+        return Err(Unavailable::new(Obstacle::Hardware, "power limits", why));
+    }
+    let limits = limits.concat();
+    if limits.is_empty() {
+        let why = format!("no zone `package-{package}` below `{FOLDER}` states a limit");
+        return Err(Unavailable::new(Obstacle::Hardware, "power limits", why));
+    }
+    Ok(limits)
+}
+
+/// What one zone of powercap states.
+fn of_zone(machine: &Machine, package: u32, zone: &str) -> Vec<PowerLimit> {
+    let read = |path: &str| machine.tree.read(path).map(|text| text.trim().to_owned());
     let enabled = read(&format!("{FOLDER}/{zone}/enabled")).map_or(true, |text| text != "0");
-    let mut limits = Vec::new();
-    for constraint in 0..2 {
+    let of_constraint = |constraint: u32| {
         let file = |name: &str| format!("{FOLDER}/{zone}/constraint_{constraint}_{name}");
         let term = match read(&file("name")).as_deref() {
             Ok("long_term") => PowerTerm::Long,
             Ok("short_term") => PowerTerm::Short,
-            _ => continue,
+            Ok("peak_power") => PowerTerm::Peak,
+            _ => return None,
         };
         let number = |name: &str| {
             let path = file(name);
             first_number(&path, &read(&path)?).map(|microunits| microunits * 1e-6)
         };
-        let Ok(watts) = number("power_limit_uw") else { continue };
-        limits.push(PowerLimit {
+        Some(PowerLimit {
             package,
             term,
-            watts: stated(watts),
+            watts: stated(number("power_limit_uw").ok()?),
             seconds: number("time_window_us").ok().filter(|seconds| *seconds > 0.0),
             enabled,
             locked: None,
-            source: "powercap".to_owned(),
-        });
+            source: zone.to_owned(),
+            beside: Vec::new(),
+        })
+    };
+    (0..3).filter_map(of_constraint).collect()
+}
+
+/// What the packages of AMD's servers may draw, where the kernel shows it.
+///
+/// # Source
+/// Linux, `Documentation/arch/x86/amd_hsmp.rst`, `drivers/platform/x86/amd/hsmp/hwmon.c`: one sensor for each
+/// socket, in their order; `power1_cap` in microwatts.
+pub(super) fn by_sensor(machine: &Machine, package: u32) -> Reading<Vec<PowerLimit>> {
+    const SENSORS: &str = "/sys/class/hwmon";
+    let names = machine.tree.list(SENSORS).unwrap_or_default();
+    let is_ours = |name: &&String| {
+        let name = machine.tree.read(&format!("{SENSORS}/{name}/name")).unwrap_or_default();
+        name.trim() == "amd_hsmp_hwmon"
+    };
+    let mut ours: Vec<&String> = names.iter().filter(is_ours).collect();
+    ours.sort_by_key(|name| name.trim_start_matches("hwmon").parse::<u32>().ok());
+    let sensor = ours.get(package as usize).ok_or_else(|| {
+        let why = "CPUs of AMD state theirs to the firmware alone";
+        Unavailable::new(Obstacle::Hardware, "power limits", why)
+    })?;
+    let path = format!("{SENSORS}/{sensor}/power1_cap");
+    let watts = first_number(&path, &machine.tree.read(&path)?)? * 1e-6;
+    Ok(vec![PowerLimit {
+        package,
+        term: PowerTerm::Package,
+        watts: stated(watts),
+        seconds: None,
+        enabled: true,
+        locked: None,
+        source: format!("{sensor}/power1_cap"),
+        beside: Vec::new(),
+    }])
+}
+
+/// Of all that is stated of one package, what binds: of each term the least that is in force. What says the same a
+/// second time is left out: the kernel reads registers, too.
+pub(super) fn binding(stated: Vec<PowerLimit>) -> Vec<PowerLimit> {
+    let mut by_term: BTreeMap<PowerTerm, Vec<PowerLimit>> = BTreeMap::new();
+    for limit in stated {
+        by_term.entry(limit.term).or_default().push(limit);
     }
-    if limits.is_empty() {
-        let why = format!("`{FOLDER}/{zone}` states no limit");
-        return Err(Unavailable::new(Obstacle::Hardware, "power limits", why));
+    by_term.into_values().filter_map(least).collect()
+}
+
+fn least(mut stated: Vec<PowerLimit>) -> Option<PowerLimit> {
+    /// Units are 1/8 W, and files are rounded.
+    const SAME_WATTS: f64 = 0.5;
+    let watts = |limit: &PowerLimit| limit.watts.filter(|_| limit.enabled).unwrap_or(f64::INFINITY);
+    // The first of equal ones: the sort is stable.
+    stated.sort_by(|a, b| watts(a).total_cmp(&watts(b)));
+    let mut stated = stated.into_iter();
+    let mut least = stated.next()?;
+    for other in stated {
+        let is_same = other.enabled == least.enabled
+            && match (other.watts, least.watts) {
+                (Some(other), Some(least)) => (other - least).abs() <= SAME_WATTS,
+                (other, least) => other == least,
+            };
+        if !is_same {
+            let PowerLimit { watts, enabled, source, .. } = other;
+            least.beside.push(PowerLimitBeside { watts, enabled, source });
+        }
     }
-    Ok(limits)
+    Some(least)
 }
 
 #[cfg(test)]
@@ -152,6 +236,39 @@ mod tests {
     #[test]
     fn no_watts_are_no_limit() {
         assert_eq!(said(0xa_0e03, 0).map(|(watts, ..)| watts), [None, None]);
+    }
+
+    /// Of several sources the least that is on binds; one that repeats it is not named.
+    #[test]
+    fn the_least_limit_binds() {
+        let stated = |term, watts, enabled, source: &str| PowerLimit {
+            package: 0,
+            term,
+            watts,
+            seconds: None,
+            enabled,
+            locked: None,
+            source: source.to_owned(),
+            beside: Vec::new(),
+        };
+        let said = |stated: Vec<PowerLimit>| -> Vec<String> {
+            binding(stated).iter().map(PowerLimit::said).collect()
+        };
+        let long = |watts, enabled, source| stated(PowerTerm::Long, watts, enabled, source);
+        let all = || vec![long(Some(125.0), true, "a"), long(Some(125.1), true, "b")];
+        assert_eq!(said(all()), ["PL1 125 W (a)"]);
+        let lower = || long(Some(35.0), true, "c");
+        assert_eq!(
+            said([all(), vec![lower()]].concat()),
+            ["PL1 35 W (c; 125 W by a does not bind; 125 W by b does not bind)"]
+        );
+        let off = long(Some(15.0), false, "d");
+        assert_eq!(said(vec![lower(), off.clone()]), ["PL1 35 W (c; 15 W by d is off)"]);
+        assert_eq!(said(vec![off]), ["PL1 15 W (d, off)"]);
+        let none = long(None, true, "e");
+        assert_eq!(said(vec![none, lower()]), ["PL1 35 W (c; none by e does not bind)"]);
+        let peak = stated(PowerTerm::Peak, Some(200.0), true, "f");
+        assert_eq!(said(vec![peak, lower()]), ["PL1 35 W (c)", "PL4 200 W (f)"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Registers in which hardware says why it lowers the clock: a bit that is set while that is so, and a
 //! log beside it that stays.
 
+use crate::facts::{ReasonsLayout, Signature, clock_of_intel};
+
 /// A reason, and its bits in a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bit {
@@ -165,20 +167,14 @@ const AMD_LIMIT: Register = Register {
     groups: &[&[limit(0), limit(1), limit(2)]],
 };
 
-/// The registers of Intel CPUs of family 6 by model.
-///
-/// # Source
-/// Intel SDM volume 4, the tables of models; turbostat (`plr_msrs`).
-pub(super) fn of_intel(model: u32) -> Vec<&'static Register> {
-    let reasons = match model {
-        0x3c | 0x45 | 0x46 | 0x3d | 0x47 => Some(&HASWELL),
-        0x3f | 0x4f | 0x56 => Some(&HASWELL_SERVER),
-        0x4e | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6 | 0x66 | 0x7d | 0x7e | 0x8c | 0x8d | 0xa7
-        | 0x97 | 0x9a | 0xb7 | 0xba | 0xbf | 0xaa | 0xac | 0xb5 | 0xc5 | 0xc6 | 0xbd | 0xcc => {
-            Some(&CLIENT)
-        }
-        _ => None,
-    };
+/// The registers of an Intel CPU; models that this version does not know have the thermal status alone.
+pub(super) fn of_intel(signature: Signature) -> Vec<&'static Register> {
+    let clock = clock_of_intel(signature.family, signature.model);
+    let reasons = clock.and_then(|clock| clock.reasons).map(|layout| match layout {
+        ReasonsLayout::Client => &CLIENT,
+        ReasonsLayout::Haswell => &HASWELL,
+        ReasonsLayout::HaswellServer => &HASWELL_SERVER,
+    });
     [&CORE_STATUS, &PACKAGE_STATUS].into_iter().chain(reasons).collect()
 }
 
@@ -198,9 +194,11 @@ pub(super) struct Switch {
 }
 
 /// # Source
-/// Intel SDM volume 4, `MSR_POWER_CTL`: bit 0 of Sandy Bridge and its successors.
-pub(super) const SWITCHES_OF_INTEL: &[Switch] =
-    &[Switch { address: 0x1fc, bit: 0, label: "bi-directional PROCHOT", inverted: false }];
+/// Intel SDM volume 4, `MSR_POWER_CTL`: bits 0 and 1 of Sandy Bridge and its successors.
+pub(super) const SWITCHES_OF_INTEL: &[Switch] = &[
+    Switch { address: 0x1fc, bit: 0, label: "bi-directional PROCHOT", inverted: false },
+    Switch { address: 0x1fc, bit: 1, label: "promotion of C1 to C1E", inverted: false },
+];
 
 /// # Source
 /// AMD processor programming references, `Core::X86::Msr::HWCR`: `CpbDis` in bit 25.
@@ -260,7 +258,7 @@ pub(super) mod tests {
     /// Issue 163 of throttled: cleared, the CPU went from 800 MHz to 3.1 GHz; issue 21 of CPUTune.
     #[test]
     fn whether_others_may_throttle() {
-        let [switch] = SWITCHES_OF_INTEL else { panic!("one switch") };
+        let [switch, _] = SWITCHES_OF_INTEL else { panic!("two switches") };
         for (value, on) in [(0x2c_005d, true), (0x2c_005c, false), (0x24_005e, false)] {
             assert_eq!(switch.is_on(value), on, "{value:#x}");
         }

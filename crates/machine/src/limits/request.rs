@@ -20,7 +20,7 @@ const HWP_REQUEST: u32 = 0x774;
 /// which clock that is.
 pub(super) fn allowed(survey: &Survey<'_>, cpus: &CpuSet) -> Reading<Vec<AllowedClock>> {
     match identity(survey) {
-        Ok((Maker::Intel, signature)) if signature.family == 6 => by_hwp(survey, cpus),
+        Ok((Maker::Intel, signature)) if signature.is_6_or_later() => by_hwp(survey, cpus),
         Ok((Maker::Amd, _)) => by_cppc(survey, cpus),
         _ => Ok(Vec::new()),
     }

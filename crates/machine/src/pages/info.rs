@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::page::{Block, Page, Remark, Table, Text, si};
-use model::record::{Cache, CacheKind, CpuPlace, Fact, FactValue, Node, Record, Unsaid};
+use model::record::{
+    AllowedClock, Cache, CacheKind, CpuPlace, Fact, FactValue, LimitReason, LimitSwitch, Node,
+    PowerLimit, Record, Unsaid,
+};
 use model::{CpuSet, Known, Unit};
 
 use super::parts::{self, Absences, columns, fact, value_text};
@@ -79,6 +82,7 @@ const GROUPS: &[&[Line]] = &[
             piece("cpu.min_frequency", "lowest {}"),
             piece("cpu.max_frequency", "highest {}"),
         ]),
+        Of("Disputed", &[unless(NONE, "cpu.disputed_clocks", "{}")]),
         Of("Turbo limits", &[piece("turbo.ratio_limits", "{}")]),
         Of("Favoured cores", &[piece("cppc.favoured_cores", "{}")]),
         Of("Governor", &[
@@ -90,6 +94,8 @@ const GROUPS: &[&[Line]] = &[
             piece("cpufreq.epp", "energy preference {}"),
             piece("cpufreq.epb", "energy bias {}"),
         ]),
+        By(held),
+        By(power_limits),
         Of("Uncore", &[piece("uncore.limits", "{}")]),
         Of("Idle states", &[
             piece("idle.states", "{} (exit latency/residency)"),
@@ -257,6 +263,80 @@ fn nodes(record: &Record) -> Vec<(String, Text)> {
     lines
 }
 
+/// Where the kernel allows less than CPUs are said to reach: that is a setting.
+fn held(record: &Record) -> Vec<(String, Text)> {
+    /// Kernels round.
+    const SAME: f64 = 0.01;
+    let Some(clock) = &record.clock else { return Vec::new() };
+    let allowed = clock.allowed.iter().filter(|it| it.source == "scaling_max_freq");
+    let held = |allowed: &AllowedClock| {
+        let higher = |it: &&AllowedClock| it.hertz * (1.0 - SAME) > allowed.hertz;
+        let mut higher = clock.highest.iter().filter(higher);
+        let (cpus, reach) = higher.find_map(|it| {
+            let both = it.cpus.intersection(&allowed.cpus);
+            (!both.is_empty()).then_some((both, it.hertz))
+        })?;
+        let [hertz, of] = [allowed.hertz, reach].map(|hertz| si::format(hertz, Unit::Hertz));
+        Some((format!("{} at {hertz} of {of}", cpus_text(&cpus)), reach))
+    };
+    let held: Vec<(String, f64)> = allowed.filter_map(held).collect();
+    let Some(reach) = held.iter().map(|(_, reach)| *reach).reduce(f64::max) else {
+        return Vec::new();
+    };
+    let held: Vec<String> = held.into_iter().map(|(held, _)| held).collect();
+    let said = format!(
+        "{}, by `scaling_max_freq`: a setting, which `cpudyno set max_freq={:.0}MHz` raises, until whoever wrote it \
+         does so again",
+        held.join("; "),
+        (reach / 1e6).floor()
+    );
+    vec![("Held down".to_owned(), said.into())]
+}
+
+/// Those that bind, equal packages together.
+fn power_limits(record: &Record) -> Vec<(String, Text)> {
+    let limits = record.clock.iter().flat_map(|clock| &clock.power);
+    let mut said: Vec<String> = Vec::new();
+    for limit in limits.map(PowerLimit::said) {
+        if !said.contains(&limit) {
+            said.push(limit);
+        }
+    }
+    if said.is_empty() {
+        Vec::new()
+    } else {
+        vec![("Power limits".to_owned(), said.join(", ").into())]
+    }
+}
+
+/// Why the hardware lowers clocks, now and since logs were cleared, and the switches that bear on it.
+fn clock_limits(record: &Record) -> Vec<Vec<Text>> {
+    let Some(clock) = &record.clock else { return Vec::new() };
+    let reason = |it: &LimitReason| {
+        let when = match (it.after.active, it.after.logged) {
+            (true, true) => "in force now, and logged",
+            (true, false) => "in force now",
+            (false, _) => "logged only: it was in force some time since the log was cleared",
+        };
+        [it.label.clone(), when.to_owned(), it.cpus.to_string(), it.source.clone()]
+    };
+    let switch = |it: &LimitSwitch| {
+        let on = if it.on { "on" } else { "off" };
+        [it.label.clone(), on.to_owned(), it.cpus.to_string(), it.source.clone()]
+    };
+    let none = || {
+        let none = "none in force and none logged".to_owned();
+        ["reasons for a lower clock".to_owned(), none, String::new(), clock.asked.join(", ")]
+    };
+    let is_clear = clock.reasons.is_empty() && !clock.asked.is_empty();
+    let rows = clock.reasons.iter().map(reason).chain(is_clear.then(none));
+    let unread = clock.unread.iter().map(|it| {
+        [it.what.clone(), format!("not known: {}", it.why), String::new(), String::new()]
+    });
+    let rows = rows.chain(clock.switches.iter().map(switch)).chain(unread);
+    rows.map(|row| row.map(Text::from).to_vec()).collect()
+}
+
 /// `L1d`, `L1i`, `L2`.
 fn cache_name(cache: &Cache) -> String {
     let suffix = match cache.kind {
@@ -372,6 +452,9 @@ fn details(record: &Record) -> Vec<Block> {
     blocks.push(Block::Heading("Conditions".to_owned()));
     let conditions = record.conditions.before.iter().map(row).collect();
     blocks.push(table("what may change between two runs", &["condition", "value"], conditions));
+    blocks.push(Block::Heading("Limits of the clock".to_owned()));
+    let names = ["what", "state", "CPUs", "read at"];
+    blocks.push(table("as registers say it now", &names, clock_limits(record)));
     blocks.push(Block::Heading("Mitigations".to_owned()));
     blocks.push(table("in the kernel's words", &["vulnerability", "state"], mitigations(record)));
     blocks.push(Block::Heading("Caches".to_owned()));

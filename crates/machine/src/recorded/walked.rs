@@ -156,7 +156,7 @@ pub(super) const TABLE: &[Row] = &[
     whole("/sys/bus/event_source/devices/{cpu*,msr,power*,uncore_imc*,amd_umc*}/{events,\
         format}/*"),
     whole("/sys/class/powercap/*/{name,enabled,energy_uj,max_energy_range_uj,constraint_#_*}"),
-    whole("/sys/class/hwmon/hwmon#/{name,temp#_input,temp#_label,temp#_max,temp#_crit}"),
+    whole("/sys/class/hwmon/hwmon#/{name,power#_cap,temp#_input,temp#_label,temp#_max,temp#_crit}"),
     whole("/sys/class/thermal/thermal_zone#/{type,temp}"),
     name("/dev/cpu/#/{msr,cpuid}"),
     name("/dev/{cpu_dma_latency,isst_interface}"),

@@ -32,6 +32,7 @@ fn facts_of_a_simulated_server_are_what_was_put_in() {
             "cpu.base_frequency: 2000000000 Hz",
             "cpu.max_frequency: 3800000000 Hz",
             "cpu.min_frequency: 800000000 Hz",
+            "cpu.disputed_clocks: none",
             "turbo.ratio_limits: 3.8 GHz to 2 cores, 3.7 GHz to 8, 3.5 GHz to 16, 3.3 GHz to 32, \
               3.1 GHz to 48, 3 GHz to 56",
             "turbo.hwp: highest 38, guaranteed 20, efficient 11, lowest 8",

@@ -3,6 +3,7 @@
 mod activity;
 mod architectures;
 mod busy;
+mod clock;
 mod cpuid;
 mod disturbances;
 mod facts;

@@ -81,6 +81,10 @@ pub enum PowerTerm {
     Long,
     /// PL2: for a short time.
     Short,
+    /// PL4: never more.
+    Peak,
+    /// PPT of AMD's CPUs: what the package may draw.
+    Package,
 }
 
 impl PowerTerm {
@@ -89,6 +93,8 @@ impl PowerTerm {
         match self {
             PowerTerm::Long => "PL1",
             PowerTerm::Short => "PL2",
+            PowerTerm::Peak => "PL4",
+            PowerTerm::Package => "PPT",
         }
     }
 }
@@ -114,6 +120,43 @@ pub struct PowerLimit {
     pub locked: Option<bool>,
     /// Where it was read, such as `MSR 610h`.
     pub source: String,
+    /// What other sources state of it, which does not bind: it is more, or off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<PowerLimitBeside>,
+}
+
+/// A limit of power that does not bind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PowerLimitBeside {
+    /// The limit, in watts, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+    /// Whether it is in force.
+    pub enabled: bool,
+    /// Where it was read.
+    pub source: String,
+}
+
+impl PowerLimit {
+    /// `PL1 45 W over 28 s (intel-rapl-mmio:0; 175 W by MSR 610h does not bind)`.
+    pub fn said(&self) -> String {
+        let watts =
+            |watts: Option<f64>| watts.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
+        let seconds = self.seconds.filter(|_| self.watts.is_some());
+        let seconds = seconds.map_or(String::new(), |seconds| {
+            format!(" over {}", crate::page::si::format(seconds, crate::Unit::Second))
+        });
+        let locked = if self.locked == Some(true) { ", locked" } else { "" };
+        let off = if self.enabled { "" } else { ", off" };
+        let beside = |it: &PowerLimitBeside| {
+            let how = if it.enabled { "does not bind" } else { "is off" };
+            format!("; {} by {} {how}", watts(it.watts), it.source)
+        };
+        let beside: String = self.beside.iter().map(beside).collect();
+        let (term, watts, source) = (self.term.word(), watts(self.watts), &self.source);
+        format!("{term} {watts}{seconds} ({source}{locked}{off}{beside})")
+    }
 }
 
 /// A reason for which hardware lowers the clock. Its log stays set until somebody clears it, so that only

@@ -22,7 +22,7 @@ mod topology;
 pub use brief::{Blocks, Brief, BriefMachine, BriefRun, BriefSeries, Wanted};
 pub use clock::{
     AccountStep, AdvertisedClock, AllowedClock, ClockAccount, ClockRecord, CoreLevel, LimitReason,
-    LimitState, LimitSwitch, PowerLimit, PowerTerm, RefutedLimit, ToldCell,
+    LimitState, LimitSwitch, PowerLimit, PowerLimitBeside, PowerTerm, RefutedLimit, ToldCell,
 };
 pub use comparison::{
     AbRun, ArmClock, ArmFailure, BesideRun, BusyClock, BusyClocks, ClockSpread, CpuRole, LeftOut,

@@ -36,8 +36,14 @@ pub struct TurboLimit {
     pub kind: Option<String>,
     /// The online CPUs that it applies to, package by package.
     pub cpus: CpuSet,
+    /// How many cores of one package it applies to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u32>,
     /// The steps, ascending by number of cores.
     pub steps: Vec<TurboStep>,
+    /// Why nothing is stated of more cores than the last step is for, where the package has more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<String>,
     /// Where it was read, such as `MSR 1ADh x 100 MHz`.
     pub source: String,
 }

@@ -73,9 +73,10 @@ pub(super) fn turbo_hertz(record: &Record, own: &CpuSet, active: &CpuSet) -> Opt
 
 /// The highest clock that the registers promise a CPU with so many cores active in its package, in hertz.
 pub(super) fn turbo_hertz_of(record: &Record, cpu: CpuId, count: usize) -> Option<f64> {
-    let steps = &limit_of(record, cpu)?.steps;
-    let step = steps.iter().find(|step| step.active_cores as usize >= count);
-    step.or(steps.last()).map(|step| step.hertz).filter(|hertz| *hertz < OPEN)
+    let limit = limit_of(record, cpu)?;
+    let step = limit.steps.iter().find(|step| step.active_cores as usize >= count);
+    let last = limit.steps.last().filter(|_| limit.beyond.is_none());
+    step.or(last).map(|step| step.hertz).filter(|hertz| *hertz < OPEN)
 }
 
 /// All bits of a ratio, which limit nothing: whoever switches turbo-freq on opens the limits so.

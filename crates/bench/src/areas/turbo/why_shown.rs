@@ -127,7 +127,7 @@ fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
     if more > 0 {
         notes.push(format!("{more} more accounts are in the record"));
     }
-    let power = in_order(clock.power.iter().map(power));
+    let power = in_order(clock.power.iter().map(PowerLimit::said));
     if !power.is_empty() {
         notes.push(format!("power limits: {}", power.join("; ")));
     }
@@ -139,20 +139,6 @@ fn notes(record: &Record, clock: &ClockRecord) -> Vec<String> {
         );
     }
     notes
-}
-
-/// `PL1 205 W over 1 s (MSR 610h, locked)`.
-fn power(limit: &PowerLimit) -> String {
-    let watts = limit.watts.map_or("none".to_owned(), |watts| format!("{watts:.0} W"));
-    let seconds = limit.seconds.filter(|_| limit.watts.is_some());
-    let seconds = seconds.map_or(String::new(), |seconds| format!(" over {}", time(seconds)));
-    let locked = if limit.locked == Some(true) { ", locked" } else { "" };
-    let off = if limit.enabled { "" } else { ", off" };
-    format!("{} {watts}{seconds} ({}{locked}{off})", limit.term.word(), limit.source)
-}
-
-fn time(seconds: f64) -> String {
-    model::page::si::format(seconds, model::Unit::Second)
 }
 
 /// The way down as bars: the clocks from zero, and what each step takes between what was left before and after it.

@@ -323,7 +323,8 @@ fn boost_that_the_kernel_switched_off_is_a_step() {
     let by_acpi = without_boost("epyc", "cpufreq/boost", |model| {
         model.cpufreq_driver = Some("acpi-cpufreq".to_owned());
     });
-    of_boost(&by_acpi, [3.7e9, 2.4e9], "the kernel's highest frequency");
+    // That driver makes clocks of ranks: what the lowest comes to is known of all.
+    of_boost(&by_acpi, [3.5e9, 2.4e9], "the machine's highest frequency");
     let page = text(&by_acpi);
     assert!(page.contains("core performance boost: off (MSR C0010015h bit 25)"), "{page}");
 

@@ -1,0 +1,230 @@
+//! The highest clock of each CPU as the kernel claims it, held against what else is known of it: registers, CPUID,
+//! levels of the firmware. What one of them refutes is not believed, and said.
+
+use std::collections::BTreeMap;
+
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+
+use super::frequency::{self, gigahertz, stands_for_turbo, turbo_without_number};
+use super::groups::alike;
+use crate::conditions;
+use crate::ports::Reading;
+use crate::rows::{Row, row, text};
+use crate::survey::Survey;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row("cpu.disputed_clocks", "Disputed clocks", |s| disputes(s).map(text)),
+];
+
+/// Where the kernel claims it.
+pub(crate) const BY_KERNEL: &str = "cpuinfo_max_freq";
+
+/// No CPU is sold with a higher clock, in hertz.
+const SOLD_MAX: f64 = 6.5e9;
+
+/// Whether it is a clock that a CPU may have.
+pub(crate) fn is_sold(hertz: f64) -> bool {
+    hertz <= SOLD_MAX
+}
+
+/// Ratios are multiples of 100 MHz, and kernels round.
+const SAME: f64 = 0.01;
+
+/// What is claimed of the CPUs.
+#[derive(Default)]
+pub(crate) struct Claimed {
+    /// The clock of each, in hertz, or why there is none.
+    of: BTreeMap<CpuId, Reading<f64>>,
+    /// Claims that are not believed, each once.
+    refuted: Vec<Refuted>,
+}
+
+/// A claim that something else refutes.
+struct Refuted {
+    /// The CPUs that it is made of, and their claims in hertz.
+    claims: Vec<(CpuId, f64)>,
+    /// What is wrong with it.
+    why: String,
+}
+
+impl Claimed {
+    /// The clock of a CPU, as far as it is believed.
+    pub(crate) fn of(&self, cpu: CpuId) -> Reading<f64> {
+        self.of.get(&cpu).cloned().unwrap_or_else(|| Err(super::topology::nothing_known()))
+    }
+
+    /// Not believed of any of these claims: `instead` stands, where there is something.
+    fn refute(&mut self, claims: &[(CpuId, f64)], instead: Option<f64>, why: String) {
+        if claims.is_empty() {
+            return;
+        }
+        let alike = self.refuted.iter().position(|known| known.why == why);
+        let mut refuted =
+            alike.map_or(Refuted { claims: Vec::new(), why }, |known| self.refuted.remove(known));
+        refuted.claims.extend(claims);
+        for (cpu, _) in claims {
+            let absent =
+                || Unavailable::new(Obstacle::Cpudyno, "highest frequency", refuted.said());
+            self.of.insert(*cpu, instead.ok_or_else(absent));
+        }
+        self.refuted.push(refuted);
+    }
+}
+
+impl Refuted {
+    fn said(&self) -> String {
+        let cpus: CpuSet = self.claims.iter().map(|(cpu, _)| *cpu).collect();
+        let hertz = range(self.claims.iter().map(|(_, hertz)| *hertz)).unwrap_or_default();
+        format!("`{BY_KERNEL}` claims {hertz} of {}, {}", cpus.named(), self.why)
+    }
+}
+
+/// `3.32 to 3.38 GHz`.
+pub(super) fn range(hertz: impl Iterator<Item = f64> + Clone) -> Option<String> {
+    let [low, high] = [hertz.clone().reduce(f64::min)?, hertz.reduce(f64::max)?].map(gigahertz);
+    let is_one = low.to_bits() == high.to_bits();
+    Some(if is_one { format!("{high} GHz") } else { format!("{low} to {high} GHz") })
+}
+
+/// What the kernel claims, CPU by CPU.
+pub(crate) fn claimed(survey: &Survey<'_>) -> Claimed {
+    let base = frequency::highest_table_entry(survey).ok();
+    let mut claimed = Claimed::default();
+    for policy in &survey.policies().all {
+        let hertz = policy.hertz(survey, BY_KERNEL).and_then(|hertz| match base {
+            Some(base) if stands_for_turbo(hertz, base) => Err(turbo_without_number(hertz)),
+            _ => Ok(hertz),
+        });
+        claimed.of.extend(policy.cpus.iter().map(|cpu| (cpu, hertz.clone())));
+    }
+    for cpus in alike(survey) {
+        let claims = cpus.iter().filter_map(|cpu| Some((cpu, claimed.of(cpu).ok()?)));
+        let claims: Vec<(CpuId, f64)> = claims.collect();
+        if !claims.is_empty() {
+            hold_against(survey, &mut claimed, &claims);
+        }
+    }
+    claimed
+}
+
+/// Holds the claims of CPUs that are alike against what else is known of them.
+fn hold_against(survey: &Survey<'_>, claimed: &mut Claimed, claims: &[(CpuId, f64)]) {
+    let beyond = |most: f64| -> Vec<(CpuId, f64)> {
+        claims.iter().filter(|(_, hertz)| *hertz > most).copied().collect()
+    };
+    let lowest = claims.iter().map(|(_, hertz)| *hertz).fold(f64::INFINITY, f64::min);
+    let highest = claims.iter().map(|(_, hertz)| *hertz).fold(0.0, f64::max);
+    let Some(&(first, _)) = claims.first() else { return };
+    if let Some((hertz, source)) = by_registers(survey, first) {
+        let said = format!("{} GHz by {source}", gigahertz(hertz));
+        claimed.refute(&beyond(hertz * (1.0 + SAME)), Some(hertz), format!("which reach {said}"));
+        if highest < hertz * (1.0 - SAME) && is_base(survey, first, highest) {
+            let why = format!("which is their base, while boost is not off; they reach {said}");
+            claimed.refute(claims, Some(hertz), why);
+        }
+    } else if let Some(source) = made_of_ranks(survey, claims) {
+        let why = format!(
+            "which the kernel made of ranks of favoured cores ({source}): all of them are known to reach {} GHz \
+             alone",
+            gigahertz(lowest)
+        );
+        let instead = Some(lowest).filter(|hertz| *hertz <= SOLD_MAX);
+        claimed.refute(&beyond(if instead.is_some() { lowest } else { 0.0 }), instead, why);
+    } else if highest > SOLD_MAX {
+        // Who is wrong of one core is not believed of its like.
+        let instead = Some(lowest).filter(|hertz| *hertz <= SOLD_MAX);
+        let why = format!("and no CPU is sold with more than {} GHz", gigahertz(SOLD_MAX));
+        claimed.refute(&beyond(if instead.is_some() { lowest } else { 0.0 }), instead, why);
+    } else if let Some(hertz) = by_cpuid(survey, first) {
+        let why = format!("and CPUID 16h {} GHz", gigahertz(hertz));
+        claimed.refute(&beyond(hertz * 1.1), Some(hertz), why);
+    }
+    let least = frequency::lowest_of(survey, first);
+    if let Some(least) = least.filter(|least| highest < *least) {
+        let why = format!("less than their lowest, {} GHz", gigahertz(least));
+        claimed.refute(claims, by_registers(survey, first).map(|(hertz, _)| hertz), why);
+    }
+}
+
+/// The clock of one active core by the registers, and which these are.
+fn by_registers<'a>(survey: &'a Survey<'_>, cpu: CpuId) -> Option<(f64, &'a str)> {
+    let limits = survey.turbo_limits().ok()?;
+    let limit = limits.iter().find(|limit| limit.cpus.contains(cpu))?;
+    let most = limit.steps.iter().map(|step| step.hertz).reduce(f64::max)?;
+    Some((most, limit.source.as_str()))
+}
+
+/// Whether a clock is that without boost, though nobody says that boost is off.
+fn is_base(survey: &Survey<'_>, cpu: CpuId, hertz: f64) -> bool {
+    !conditions::is_boost_off(survey)
+        && frequency::base_of(survey, cpu).is_some_and(|base| hertz <= base * (1.0 + SAME))
+}
+
+/// The highest clock that CPUID states, where that is more than base: it is a formality in guests.
+fn by_cpuid(survey: &Survey<'_>, cpu: CpuId) -> Option<f64> {
+    if super::is_guest(survey) {
+        return None;
+    }
+    let [base, most] = [
+        frequency::by_cpuid(survey, cpu, |leaf| leaf.eax),
+        frequency::by_cpuid(survey, cpu, |leaf| leaf.ebx),
+    ];
+    let (base, most) = (base.ok()?, most.ok()?);
+    (most > base).then_some(most)
+}
+
+/// Who states the ranks that these claims are in proportion to, where such are no clocks.
+///
+/// # Source
+/// Linux, arch/x86/kernel/acpi/cppc.c, `amd_get_boost_ratio_numerator`: levels of preferred cores are no clocks, and
+/// drivers that scale by them (`acpi-cpufreq`, before that function) make up clocks.
+fn made_of_ranks(survey: &Survey<'_>, claims: &[(CpuId, f64)]) -> Option<&'static str> {
+    let levels = survey.highest_levels().ok()?;
+    let known: BTreeMap<CpuId, u32> = levels.of.iter().copied().collect();
+    let ranked = claims.iter().map(|(cpu, hertz)| Some((*hertz, *known.get(cpu)?)));
+    let ranked: Vec<(f64, u32)> = ranked.collect::<Option<_>>()?;
+    let &(hertz, level) = ranked.first()?;
+    let in_proportion = |(of, rank): &(f64, u32)| {
+        let expected = hertz * f64::from(*rank) / f64::from(level);
+        (of / expected - 1.0).abs() <= SAME
+    };
+    let differ = ranked.iter().any(|(_, rank)| *rank != level);
+    let by_acpi = || frequency::driver(survey).is_ok_and(|it| frequency::is_of_acpi(&it));
+    let absurd = || ranked.iter().any(|(hertz, _)| *hertz > SOLD_MAX);
+    let made = differ && ranked.iter().all(in_proportion) && (by_acpi() || absurd());
+    made.then_some(levels.source)
+}
+
+/// Claims that contradict each other, or something that is known.
+fn disputes(survey: &Survey<'_>) -> Reading<String> {
+    let claimed = survey.claimed_clocks();
+    if claimed.of.is_empty() {
+        let why = "the kernel claims no clocks here";
+        return Err(Unavailable::new(Obstacle::Hardware, "disputed clocks", why));
+    }
+    let mut said: Vec<String> = claimed.refuted.iter().map(Refuted::said).collect();
+    said.extend(below_the_lowest(survey));
+    said.dedup();
+    Ok(if said.is_empty() { "none".to_owned() } else { said.join("; ") })
+}
+
+/// A range that the kernel allows, and that ends below where the clocks begin.
+fn below_the_lowest(survey: &Survey<'_>) -> Option<String> {
+    let policies = &survey.policies().all;
+    policies.iter().find_map(|policy| {
+        let hertz = |file| policy.hertz(survey, file).ok();
+        let most = hertz("scaling_max_freq")?;
+        let begin = ["cpuinfo_min_freq", "scaling_min_freq"];
+        let begin = begin.into_iter().find_map(|file| Some((file, hertz(file)?)))?;
+        (most < begin.1 * (1.0 - SAME)).then(|| {
+            format!(
+                "`scaling_max_freq` allows {} GHz at most on {}, less than `{}`, {} GHz",
+                gigahertz(most),
+                policy.cpus.named(),
+                begin.0,
+                gigahertz(begin.1)
+            )
+        })
+    })
+}

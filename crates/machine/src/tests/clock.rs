@@ -1,0 +1,425 @@
+//! What machines say of their clock, where sources contradict each other or are silent.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use model::record::{PageKind, Presentation, Record};
+use model::{CpuId, CpuSet, Obstacle, Unavailable};
+use proptest::prelude::*;
+
+use super::{machine_of, said};
+use crate::files::Files;
+use crate::ports::{Machine, Msr, Reading};
+use crate::{conditions, describe, facts};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// The same registers on all CPUs.
+struct Registers(BTreeMap<u32, u64>);
+
+impl Msr for Registers {
+    fn read(&self, _cpu: CpuId, register: u32) -> Reading<u64> {
+        self.0.get(&register).copied().ok_or_else(|| {
+            Unavailable::new(Obstacle::Hardware, format!("{register:x}h"), "it was not read")
+        })
+    }
+}
+
+/// A machine of this many single-threaded cores.
+#[derive(Clone)]
+struct Made {
+    files: Files,
+    cores: u32,
+    registers: BTreeMap<u32, u64>,
+}
+
+impl Made {
+    fn new(vendor: &str, family: u32, model: u32, cores: u32) -> Made {
+        let mut files = Files::default();
+        let mut cpuinfo = String::new();
+        for cpu in 0..cores {
+            write!(
+                cpuinfo,
+                "processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n\
+                 stepping\t: 1\nphysical id\t: 0\ncore id\t\t: {cpu}\nflags\t\t: sse2\n\n"
+            )
+            .unwrap();
+        }
+        files.put("/proc/cpuinfo", &cpuinfo);
+        files.put(format!("{CPU}/online"), &Made::list(cores));
+        Made { files, cores, registers: BTreeMap::new() }
+    }
+
+    fn list(cores: u32) -> String {
+        format!("0-{}", cores - 1)
+    }
+
+    fn registers(mut self, registers: &[(u32, u64)]) -> Made {
+        self.registers.extend(registers.iter().copied());
+        self
+    }
+
+    /// A file of cpufreq or of `acpi_cppc` of one CPU.
+    fn put<T: ToString + ?Sized>(mut self, cpu: u32, file: &str, value: &T) -> Made {
+        let folder = if file.ends_with("perf") && !file.starts_with("amd") || file == "nominal_freq"
+        {
+            format!("{CPU}/cpu{cpu}/acpi_cppc")
+        } else {
+            format!("{CPU}/cpufreq/policy{cpu}")
+        };
+        self.files.put(format!("{folder}/{file}"), &value.to_string());
+        self
+    }
+
+    /// The same of every CPU.
+    fn put_all<T: ToString + ?Sized>(self, file: &str, value: &T) -> Made {
+        (0..self.cores).fold(self, |made, cpu| made.put(cpu, file, value))
+    }
+
+    fn kinds(mut self, performance: &str, efficient: &str) -> Made {
+        self.files.put("/sys/devices/cpu_core/cpus", performance);
+        self.files.put("/sys/devices/cpu_atom/cpus", efficient);
+        self
+    }
+
+    fn machine(self) -> Machine {
+        let mut machine = machine_of(self.files, &Made::list(self.cores));
+        machine.msr = Arc::new(Registers(self.registers));
+        machine
+    }
+
+    fn fact(&self, id: &str) -> String {
+        said(&facts::machine(&self.clone().machine()).facts, id)
+    }
+
+    fn record(&self) -> Record {
+        let presentation =
+            Presentation { width: 80, colour: false, verbosity: 1, page: PageKind::Info };
+        describe(&self.clone().machine(), Vec::new(), presentation)
+    }
+}
+
+const INTEL: &str = "GenuineIntel";
+const AMD: &str = "AuthenticAMD";
+
+/// 5.7 GHz to two cores, 5.5 to eight.
+const TABLE: [(u32, u64); 3] =
+    [(0xce, 0x800_0000_2200), (0x1ad, 0x37_3737_3737_3739), (0x1ae, 0x08_0706_0504_0302)];
+
+#[test]
+fn levels_that_a_kernel_took_for_ratios_are_no_clocks() {
+    let made =
+        Made::new(INTEL, 6, 0xd7, 8).registers(&TABLE).put_all("cpuinfo_max_freq", &7_300_000);
+    assert_eq!(made.fact("cpu.max_frequency"), "5700000000 Hz");
+    let disputed = made.fact("cpu.disputed_clocks");
+    assert_eq!(
+        disputed,
+        "`cpuinfo_max_freq` claims 7.3 GHz of CPUs 0-7, which reach 5.7 GHz by MSR 1ADh, 1AEh x 100 MHz"
+    );
+    let record = made.record();
+    let highest = &record.clock.unwrap().highest;
+    assert!(highest.len() == 1 && (highest[0].hertz - 5.7e9).abs() < 1.0, "{highest:?}");
+    let agreed = made.put_all("cpuinfo_max_freq", &5_700_000);
+    assert_eq!(agreed.fact("cpu.disputed_clocks"), "none");
+}
+
+fn ranked(driver: &str) -> Made {
+    let made = Made::new(AMD, 25, 24, 4).put_all("scaling_driver", driver);
+    let made = made.put_all("nominal_perf", &124).put_all("nominal_freq", &4000);
+    [166u32, 171, 176, 246].into_iter().zip(0..).fold(made, |made, (rank, cpu)| {
+        made.put(cpu, "highest_perf", &rank).put(cpu, "cpuinfo_max_freq", &(rank * 4_000_000 / 124))
+    })
+}
+
+#[test]
+fn ranks_that_a_driver_took_for_clocks_are_not_believed() {
+    for driver in ["acpi-cpufreq", "amd-pstate"] {
+        let made = ranked(driver);
+        assert_eq!(made.fact("cpu.max_frequency"), "5354838000 Hz", "{driver}");
+        let disputed = made.fact("cpu.disputed_clocks");
+        assert!(
+            disputed.starts_with(
+                "`cpuinfo_max_freq` claims 5.52 to 7.94 GHz of CPUs 1-3, which the kernel made"
+            ),
+            "{disputed}"
+        );
+        assert_eq!(made.fact("cppc.favoured_cores"), "CPU 3 (246, others 166 to 176, ACPI `_CPC`)");
+    }
+}
+
+#[test]
+fn a_clock_that_no_cpu_is_sold_with_is_none() {
+    let made = Made::new(AMD, 26, 112, 4).put_all("cpuinfo_max_freq", &11_141_000);
+    assert_eq!(made.fact("cpu.max_frequency"), "unavailable");
+    assert!(made.fact("cpu.disputed_clocks").contains("claims 11.14 GHz of CPUs 0-3"));
+    // Who is wrong of one core is not believed of others.
+    let made = made.put(0, "cpuinfo_max_freq", &5_100_000).put(1, "cpuinfo_max_freq", &5_900_000);
+    assert_eq!(made.fact("cpu.max_frequency"), "5100000000 Hz");
+}
+
+#[test]
+fn a_base_is_not_the_highest_clock_while_boost_is_on() {
+    let made = Made::new(INTEL, 6, 0x8f, 8).registers(&[
+        (0xce, 0x800_0000_1400),
+        (0x1ad, 0x1e_1e1e_1e1e_2226),
+        (0x1ae, 0x08_0807_0605_0402),
+    ]);
+    let made = made.put_all("cpuinfo_max_freq", &2_000_000);
+    assert_eq!(made.fact("cpu.max_frequency"), "3800000000 Hz");
+    assert!(made.fact("cpu.disputed_clocks").contains("2 GHz of CPUs 0-7, which is their base"));
+    let mut off = made;
+    off.files.put(format!("{CPU}/intel_pstate/no_turbo"), "1");
+    assert_eq!(off.fact("cpu.max_frequency"), "2000000000 Hz");
+    assert_eq!(off.fact("cpu.disputed_clocks"), "none");
+}
+
+#[test]
+fn ranges_below_the_lowest_clock_are_said() {
+    let made = Made::new(AMD, 25, 80, 4)
+        .put_all("cpuinfo_min_freq", &400_000)
+        .put_all("cpuinfo_max_freq", &4_463_000)
+        .put_all("scaling_max_freq", &300_000);
+    let disputed = made.fact("cpu.disputed_clocks");
+    assert!(disputed.starts_with("`scaling_max_freq` allows 0.3 GHz at most on"), "{disputed}");
+    let below = made.put_all("cpuinfo_max_freq", &200_000);
+    assert_eq!(below.fact("cpu.max_frequency"), "unavailable");
+    assert!(below.fact("cpu.disputed_clocks").contains("less than their lowest, 0.4 GHz"));
+}
+
+/// Each core has a clock of its own, and all are of one kind.
+#[test]
+fn many_clocks_are_a_range() {
+    let made = Made::new("Arm", 8, 1, 6);
+    let made =
+        (0..6).fold(made, |made, cpu| made.put(cpu, "cpuinfo_max_freq", &(3_321_000 + cpu * 9000)));
+    assert_eq!(made.fact("cpu.max_frequency"), "3.32 to 3.37 GHz");
+    assert_eq!(made.fact("cppc.favoured_cores"), "unavailable");
+}
+
+/// 3.0 GHz to one module, 2.8 GHz to two: of four cores each.
+#[test]
+fn counts_of_servers_of_efficient_cores_are_modules() {
+    let counts = [(0x1ad, 0x1c1c_1c1c_1c1c_1c1e), (0x1ae, 0x202_0202_0202_0201)];
+    for model in [0xaf, 0xdd, 0xb6] {
+        let made = Made::new(INTEL, 6, model, 8).registers(&counts);
+        assert_eq!(made.fact("turbo.ratio_limits"), "3 GHz to 4 cores, 2.8 GHz to 8");
+    }
+    // Others count cores.
+    let others = Made::new(INTEL, 6, 0x8f, 8).registers(&counts);
+    let said = "3 GHz to 1 core, 2.8 GHz to 2, 3 to 8 not known (1ADh, 1AEh ends there)";
+    assert_eq!(others.fact("turbo.ratio_limits"), said);
+    // Two cores share an L2 here.
+    let mut pairs = Made::new(INTEL, 6, 0xaf, 4).registers(&counts);
+    for cpu in 0..4 {
+        for (file, value) in [
+            ("level", "2".into()),
+            ("type", "Unified".into()),
+            ("size", "4096K".into()),
+            ("shared_cpu_list", format!("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1)),
+        ] {
+            pairs.files.put(format!("{CPU}/cpu{cpu}/cache/index2/{file}"), &value);
+        }
+    }
+    assert_eq!(pairs.fact("turbo.ratio_limits"), "3 GHz to 2 cores, 2.8 GHz to 4");
+}
+
+#[test]
+fn a_register_that_was_not_read_ends_the_table_with_a_word() {
+    let made = Made::new(INTEL, 6, 0x4f, 12).registers(&[(0x1ad, 0x1b1c_1d1e_1f20_2222)]);
+    let said = made.fact("turbo.ratio_limits");
+    assert!(said.ends_with("2.7 GHz to 8, 9 to 12 not known (1AEh: it was not read)"), "{said}");
+    let limits = facts::machine(&made.machine()).turbo_limits;
+    assert!(limits[0].beyond.is_some() && limits[0].cores == Some(12));
+}
+
+#[test]
+fn favoured_is_within_a_kind() {
+    let hybrid = Made::new(INTEL, 6, 0xba, 4).kinds("0-1", "2-3");
+    let levels = |made: Made, levels: [u32; 4]| {
+        levels
+            .into_iter()
+            .zip(0..)
+            .fold(made, |made, (level, cpu)| made.put(cpu, "highest_perf", &level))
+    };
+    let favoured = |made: &Made| made.fact("cppc.favoured_cores");
+    let none = levels(hybrid.clone(), [60, 60, 35, 35]);
+    assert_eq!(favoured(&none), "none: all P have 60, all E have 35 (ACPI `_CPC`)");
+    let one = levels(hybrid.clone(), [60, 62, 35, 35]);
+    assert_eq!(favoured(&one), "CPU 1 (62, other P 60, ACPI `_CPC`)");
+    let clocks = |made: Made, mhz: [u32; 4]| {
+        mhz.into_iter()
+            .zip(0..)
+            .fold(made, |made, (mhz, cpu)| made.put(cpu, "cpuinfo_max_freq", &(mhz * 1000)))
+    };
+    let by_clock = clocks(hybrid, [5500, 5800, 4300, 4300]);
+    assert_eq!(favoured(&by_clock), "CPU 1 (5.8 GHz, other P 5.5 GHz, cpuinfo_max_freq)");
+    // Levels that tell nothing leave it to what does.
+    let both = levels(by_clock, [60, 60, 35, 35]);
+    assert_eq!(favoured(&both), "CPU 1 (5.8 GHz, other P 5.5 GHz, cpuinfo_max_freq)");
+}
+
+#[test]
+fn drivers_rank_cores_too_and_silence_is_not_the_firmware() {
+    let bare = Made::new(AMD, 26, 68, 4);
+    let facts = facts::machine(&bare.clone().machine()).facts;
+    let fact = facts.iter().find(|fact| fact.id == "cppc.favoured_cores").unwrap();
+    let why = format!("{:?}", fact.value);
+    assert!(why.contains("nothing here ranks cores") && !why.contains("firmware"), "{why}");
+    let ranks = [236, 236, 231, 166];
+    let made = ranks.into_iter().zip(0..).fold(bare, |made, (rank, cpu)| {
+        made.put(cpu, "amd_pstate_prefcore_ranking", &rank).put(
+            cpu,
+            "amd_pstate_highest_perf",
+            &166,
+        )
+    });
+    let said = "CPUs 0-1 (236, others 166 to 231, amd_pstate_prefcore_ranking)";
+    assert_eq!(made.fact("cppc.favoured_cores"), said);
+}
+
+fn zone(made: &mut Made, zone: &str, name: &str, watts: [u32; 2], enabled: &str) {
+    let folder = format!("/sys/class/powercap/{zone}");
+    for (file, value) in [
+        ("name", name),
+        ("enabled", enabled),
+        ("energy_uj", "1000"),
+        ("max_energy_range_uj", "262143328850"),
+    ] {
+        made.files.put(format!("{folder}/{file}"), value);
+    }
+    for (index, (term, watts)) in ["long_term", "short_term"].into_iter().zip(watts).enumerate() {
+        made.files.put(format!("{folder}/constraint_{index}_name"), term);
+        made.files
+            .put(format!("{folder}/constraint_{index}_power_limit_uw"), &format!("{watts}000000"));
+    }
+}
+
+fn power(made: &Made) -> Vec<String> {
+    made.record().clock.unwrap().power.iter().map(model::record::PowerLimit::said).collect()
+}
+
+#[test]
+fn the_least_of_all_limits_of_power_holds() {
+    let mut made = Made::new(INTEL, 6, 0xb7, 4);
+    zone(&mut made, "intel-rapl:0", "package-0", [175, 175], "1");
+    zone(&mut made, "intel-rapl-mmio:0", "package-0", [45, 90], "1");
+    assert_eq!(
+        power(&made),
+        [
+            "PL1 45 W (intel-rapl-mmio:0; 175 W by intel-rapl:0 does not bind)",
+            "PL2 90 W (intel-rapl-mmio:0; 175 W by intel-rapl:0 does not bind)"
+        ]
+    );
+    zone(&mut made, "intel-rapl-mmio:0", "package-0", [45, 90], "0");
+    assert_eq!(power(&made)[0], "PL1 175 W (intel-rapl:0; 45 W by intel-rapl-mmio:0 is off)");
+    // 175 W in both, as the kernel reads the register, too.
+    let registers = [(0x606, 0xa_0e03), (0x610, 0x0000_8578_0000_8578)];
+    let made = made.registers(&registers);
+    assert!(power(&made)[0].starts_with("PL1 175 W over"), "{:?}", power(&made));
+    assert!(!power(&made)[0].contains("intel-rapl:0"), "{:?}", power(&made));
+}
+
+#[test]
+fn what_the_kernel_shows_of_amd_is_a_limit() {
+    let mut made = Made::new(AMD, 25, 17, 4);
+    assert_eq!(power(&made), [""; 0]);
+    made.files.put("/sys/class/hwmon/hwmon3/name", "amd_hsmp_hwmon");
+    made.files.put("/sys/class/hwmon/hwmon3/power1_cap", "280000000");
+    assert_eq!(power(&made), ["PPT 280 W (hwmon3/power1_cap)"]);
+}
+
+#[test]
+fn registers_of_reasons_are_told_as_they_stand() {
+    let made = Made::new(INTEL, 6, 0x9e, 2).registers(&[
+        (0x64f, 0x3000_1000),
+        (0x19c, 0x8841_0000),
+        (0x1b1, 0x8841_0000),
+        (0x1fc, 0x2),
+    ]);
+    let record = made.record();
+    let page = format!("{:?}", crate::pages::info(&record, 1));
+    for words in [
+        "turbo limit of the active cores",
+        "in force now, and logged",
+        "turbo transition attenuation",
+        "logged only",
+        "MSR 64Fh bits 12, 28",
+        "promotion of C1 to C1E",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("\"temperature\"") && !page.contains("power limit\""), "{page}");
+    let conditions = conditions::read(&made.machine());
+    assert_eq!(said(&conditions, "temperature"), "65 °C below its limit (MSR 19Ch)");
+}
+
+/// What the kernel lets CPUs have is no more than a setting, and it is said.
+#[test]
+fn a_bound_of_the_kernel_is_told_beside_the_clock_that_it_keeps() {
+    let made = Made::new(AMD, 25, 80, 4)
+        .put_all("cpuinfo_max_freq", &4_463_000)
+        .put_all("scaling_max_freq", &400_000);
+    let page = format!("{:?}", crate::pages::info(&made.record(), 0));
+    assert!(page.contains("CPUs 0-3 at 400.0 MHz of 4.463 GHz"), "{page}");
+    let free = made.put_all("scaling_max_freq", &4_463_000);
+    assert!(!format!("{:?}", crate::pages::info(&free.record(), 0)).contains("Held down"));
+}
+
+/// A good tree: a table of 5.7 GHz, the kernel's claim of it, levels, limits of power.
+fn good() -> Made {
+    let mut made = Made::new(INTEL, 6, 0xb7, 8)
+        .registers(&TABLE)
+        .registers(&[(0x606, 0xa_0e03), (0x610, 0x0000_83e8_0000_83e8)])
+        .put_all("cpuinfo_max_freq", &5_700_000)
+        .put_all("cpuinfo_min_freq", &800_000)
+        .put_all("scaling_max_freq", &5_700_000)
+        .put_all("scaling_min_freq", &800_000)
+        .put_all("highest_perf", &72)
+        .put_all("nominal_perf", &43)
+        .put_all("nominal_freq", &3400);
+    zone(&mut made, "intel-rapl:0", "package-0", [125, 125], "1");
+    zone(&mut made, "intel-rapl-mmio:0", "package-0", [125, 125], "1");
+    made
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever one file or register of a good tree is bent to, no claim goes beyond what the table proves, a table
+    /// that says less has a word of it, and no limit of power is named that another one undercuts.
+    #[test]
+    fn a_bent_source_is_not_believed_against_a_good_one(
+        cpu in 0u32..8,
+        file in prop::sample::select(vec![
+            "cpuinfo_max_freq", "cpuinfo_min_freq", "scaling_max_freq", "highest_perf", "nominal_perf",
+        ]),
+        value in 0u32..20_000_000,
+        watts in 1u32..4000,
+        by_memory: bool,
+        gone in prop::option::of(prop::sample::select(vec![0xceu32, 0x1ae, 0x606, 0x610])),
+    ) {
+        let mut made = good().put(cpu, file, &value);
+        let bent = if by_memory { "intel-rapl-mmio:0" } else { "intel-rapl:0" };
+        zone(&mut made, bent, "package-0", [watts, 125], "1");
+        if let Some(register) = gone {
+            made.registers.remove(&register);
+        }
+        let record = made.record();
+        let clock = record.clock.as_ref().unwrap();
+        prop_assert!(clock.highest.iter().all(|it| it.hertz <= 5.7e9 * 1.011), "{:?}", clock.highest);
+        let claim = f64::from(value) * 1e3;
+        let disputed = said(&record.machine.facts, "cpu.disputed_clocks");
+        if file == "cpuinfo_max_freq" && (5.8e9..20e9).contains(&claim) {
+            prop_assert!(disputed.contains("`cpuinfo_max_freq` claims"), "{disputed}");
+        }
+        for limit in &record.machine.turbo_limits {
+            let last = limit.steps.last().unwrap().active_cores;
+            prop_assert_eq!(limit.beyond.is_some(), Some(last) < limit.cores);
+        }
+        let least = clock.power[0].watts.unwrap();
+        prop_assert!(least <= f64::from(watts.min(125)) + 0.5, "{:?}", clock.power);
+        let all: CpuSet = clock.highest.iter().flat_map(|it| it.cpus.iter()).collect();
+        prop_assert!(all.len() <= 8);
+    }
+}
